@@ -1,0 +1,115 @@
+"""Inertia of a rigid body, about the origin of its frame: 6 x 6 for twists [v; w], and the 4 x 4 pseudo-inertia.
+
+The moments of the body are its mass m [kg], the first moment h = m com [kg m] and the rotational inertia I about the
+frame's origin [kg m^2]; I = trace(S) 1 - S for the second moment S, the integral of x x^T over the mass.
+"""
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.maths.so3 import Matrix, hat, matrix
+
+PHYSICAL = 1e-9  # relative room for the rounding of inertias written with some ten digits
+
+
+def moments(mass: Matrix, com: Matrix, rotational: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """(m, h, I) of a mass, a centre of mass (3,) [m] and a rotational inertia ABOUT IT (3, 3), all in the body frame.
+
+    h = m com, I = I_com + m (com.com 1 - com com^T).
+    """
+    m, c = matrix(mass, 1), matrix(com, 3)
+    h = m * c
+    return m, h, matrix(rotational, 3, 3) + ca.dot(h, c) * ca.DM.eye(3) - ca.mtimes(h, c.T)
+
+
+def spatial(mass: Matrix, com: Matrix, rotational: Matrix) -> Matrix:
+    """6 x 6 inertia from the mass, the centre of mass and the rotational inertia about it; see `moments`."""
+    return from_moments(*moments(mass, com, rotational))
+
+
+def from_moments(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
+    """[[m 1, -hat(h)], [hat(h), I]], with kinetic energy V^T M V / 2 and momentum M V of a body twist V. -> (6, 6)."""
+    H = hat(h)
+    return ca.vertcat(ca.horzcat(matrix(m, 1) * ca.DM.eye(3), -H), ca.horzcat(H, matrix(I, 3, 3)))
+
+
+def to_moments(M: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """(m, h, I) of the 6 x 6 inertia of a rigid body."""
+    M = matrix(M, 6, 6)
+    return M[0, 0], ca.vertcat(M[5, 1], M[3, 2], M[4, 0]), M[3:, 3:]
+
+
+def pseudo(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
+    """Pseudo-inertia [[S, h], [h^T, m]] with S = trace(I)/2 1 - I. -> (4, 4)."""
+    I, h = matrix(I, 3, 3), matrix(h, 3)
+    S = (ca.trace(I) / 2) * ca.DM.eye(3) - I
+    return ca.vertcat(ca.horzcat(S, h), ca.horzcat(h.T, matrix(m, 1)))
+
+
+def pseudo_to_moments(P: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """(m, h, I) of a pseudo-inertia: I = trace(S) 1 - S. P (4, 4)."""
+    P = matrix(P, 4, 4)
+    S = P[:3, :3]
+    return P[3, 3], P[:3, 3], ca.trace(S) * ca.DM.eye(3) - S
+
+
+def spatial_to_pseudo(M: Matrix) -> Matrix:
+    """Pseudo-inertia of a 6 x 6 inertia. (6, 6) -> (4, 4)."""
+    return pseudo(*to_moments(M))
+
+
+def pseudo_to_spatial(P: Matrix) -> Matrix:
+    """6 x 6 inertia of a pseudo-inertia. (4, 4) -> (6, 6)."""
+    return from_moments(*pseudo_to_moments(P))
+
+
+def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Moments in frame A of a body given in frame B, with (R, p) the pose of B in A.
+
+    h_A = R h + m p,   I_A = R I R^T + p.(R h + h_A) 1 - (h_A p^T + p (R h)^T).
+    """
+    m, p, R = matrix(m, 1), matrix(p, 3), matrix(R, 3, 3)
+    Rh = ca.mtimes(R, matrix(h, 3))
+    h_A = Rh + m * p
+    shift = ca.dot(p, Rh + h_A) * ca.DM.eye(3) - ca.mtimes(h_A, p.T) - ca.mtimes(p, Rh.T)
+    return m, h_A, ca.mtimes([R, matrix(I, 3, 3), R.T]) + shift
+
+
+def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
+    """Inertia in frame A of any symmetric 6 x 6 M in frame B (an articulated one too), (R, p) the pose of B in A.
+
+    Ad_inv(R, p)^T M Ad_inv(R, p), by its 3 x 3 blocks.
+    """
+    M, R, P = matrix(M, 6, 6), matrix(R, 3, 3), hat(p)
+    A, B, D = (ca.mtimes([R, block, R.T]) for block in (M[:3, :3], M[:3, 3:], M[3:, 3:]))
+    B_A = B - ca.mtimes(A, P)
+    D_A = D + ca.mtimes(P, B_A) - ca.mtimes(B.T, P)
+    return ca.vertcat(ca.horzcat(A, B_A), ca.horzcat(B_A.T, D_A))
+
+
+def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | None:
+    """None if some distribution of mass has this numeric 4 x 4 pseudo-inertia, else the reason why none has.
+
+    That is: finite, symmetric and positive semidefinite, to a relative tolerance. The second moment about the centre
+    of mass is tested on its own scale, so a gram of body far from its frame is held to the same rule as a ton.
+    """
+    P = np.array(ca.DM(matrix(pseudo_inertia, 4, 4)).full())
+    S, h, m = P[:3, :3], P[:3, 3], P[3, 3]
+    if not np.isfinite(P).all():
+        return "an entry is not finite"
+    if np.abs(S - S.T).max() > tolerance * np.abs(S).max() or np.abs(h - P[3, :3]).max() > tolerance * np.abs(h).max():
+        return "the matrix is not symmetric"
+    if m < 0:
+        return f"the mass is negative: {m:.6g} kg"
+    if m == 0 and h.any():
+        return "the mass is zero but the first moment is not"
+    central = S - np.outer(h, h) / m if m > 0 else S
+    spread = np.linalg.eigvalsh((central + central.T) / 2)
+    rounding = 8 * np.finfo(float).eps * np.abs(S).max()
+    if spread[0] >= -tolerance * np.abs(spread).max() - rounding:
+        return None
+    principal = np.sort(spread.sum() - spread)
+    text = ", ".join(f"{moment:.6g}" for moment in principal)
+    if principal[0] < 0:
+        return f"a principal moment of inertia about the centre of mass is negative: {text} kg m^2"
+    return f"the principal moments about the centre of mass break the triangle inequality: {text} kg m^2"

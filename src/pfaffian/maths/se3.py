@@ -1,0 +1,131 @@
+"""Poses and twists: SE(3) with poses (R, p), twists xi = [v; w] and wrenches F = [f; n], linear part first.
+
+ad(xi) is hat(w + e v) written out for a number e with e^2 = 0, so each function of a twist is the one of so3 together
+with its derivative along v: no new singularities, no new series.
+"""
+
+import casadi as ca
+
+from pfaffian.maths import so3
+from pfaffian.maths.so3 import Matrix, matrix
+
+
+def _split(xi: Matrix) -> tuple[Matrix, Matrix]:
+    xi = matrix(xi, 6)
+    return xi[:3], xi[3:]
+
+
+def _upper(a: Matrix, b: Matrix) -> Matrix:
+    """[[a, b], [0, a]], the 6 x 6 form of a + e b."""
+    return ca.vertcat(ca.horzcat(a, b), ca.horzcat(ca.DM(3, 3), a))
+
+
+def hat(xi: Matrix) -> Matrix:
+    """Matrix of a twist, [[hat(w), v], [0, 0]]; g_dot = g hat(xi) for the body twist. xi (6,) -> (4, 4)."""
+    v, w = _split(xi)
+    return ca.vertcat(ca.horzcat(so3.hat(w), v), ca.DM(1, 4))
+
+
+def vee(S: Matrix) -> Matrix:
+    """Twist of a 4 x 4 matrix, vee(hat(xi)) = xi. S (4, 4) -> (6,)."""
+    S = matrix(S, 4, 4)
+    return ca.vertcat(S[:3, 3], so3.vee(S[:3, :3]))
+
+
+def homogeneous(R: Matrix, p: Matrix) -> Matrix:
+    """Pose as one matrix g = [[R, p], [0, 1]]. R (3, 3), p (3,) [m] -> (4, 4)."""
+    return ca.vertcat(ca.horzcat(matrix(R, 3, 3), matrix(p, 3)), ca.sparsify(ca.DM([[0, 0, 0, 1]])))
+
+
+def compose(R1: Matrix, p1: Matrix, R2: Matrix, p2: Matrix) -> tuple[Matrix, Matrix]:
+    """Product of poses g1 g2 = (R1 R2, R1 p2 + p1)."""
+    R1 = matrix(R1, 3, 3)
+    return ca.mtimes(R1, matrix(R2, 3, 3)), ca.mtimes(R1, matrix(p2, 3)) + matrix(p1, 3)
+
+
+def inverse(R: Matrix, p: Matrix) -> tuple[Matrix, Matrix]:
+    """Inverse pose (R^T, -R^T p)."""
+    Rt = matrix(R, 3, 3).T
+    return Rt, -ca.mtimes(Rt, matrix(p, 3))
+
+
+def act(R: Matrix, p: Matrix, x: Matrix) -> Matrix:
+    """Point moved by a pose: R x + p. x (3,) [m] -> (3,)."""
+    return ca.mtimes(matrix(R, 3, 3), matrix(x, 3)) + matrix(p, 3)
+
+
+def exp(xi: Matrix) -> tuple[Matrix, Matrix]:
+    """Pose reached by a constant twist in unit time: R = exp(w), p = dexp_left(w) v. xi (6,) -> (R, p)."""
+    v, w = _split(xi)
+    c0, c1, c2, c3 = so3.stumpff(ca.sumsqr(w), 3)
+    p = c1 * v + c2 * ca.cross(w, v) + (c3 * ca.dot(w, v)) * w
+    return c0 * ca.DM.eye(3) + c1 * so3.hat(w) + c2 * ca.mtimes(w, w.T), p
+
+
+def log(R: Matrix, p: Matrix) -> Matrix:
+    """Twist whose exponential is the pose, with |w| <= pi; either sign of the axis at pi. -> (6,)."""
+    q, p = so3.quat_of(R), matrix(p, 3)
+    f, a, g = so3.log_factors(q)
+    w = f * q[:3]
+    return ca.vertcat(a * p - ca.cross(w, p) / 2 + (g * ca.dot(w, p)) * w, w)
+
+
+def Ad(R: Matrix, p: Matrix) -> Matrix:
+    """Twist seen from the other side of a pose: [[R, hat(p) R], [0, R]]; V_A = Ad(g_AB) V_B. -> (6, 6)."""
+    R = matrix(R, 3, 3)
+    return _upper(R, ca.mtimes(so3.hat(p), R))
+
+
+def Ad_inv(R: Matrix, p: Matrix) -> Matrix:
+    """Ad of the inverse pose: [[R^T, -R^T hat(p)], [0, R^T]]; wrenches go F_A = Ad_inv(g_AB)^T F_B. -> (6, 6)."""
+    Rt = matrix(R, 3, 3).T
+    return _upper(Rt, -ca.mtimes(Rt, so3.hat(p)))
+
+
+def ad(xi: Matrix) -> Matrix:
+    """Bracket of twists, ad(xi) eta = [xi, eta]: [[hat(w), hat(v)], [0, hat(w)]]. xi (6,) -> (6, 6)."""
+    v, w = _split(xi)
+    return _upper(so3.hat(w), so3.hat(v))
+
+
+def ad_transpose(xi: Matrix, F: Matrix) -> Matrix:
+    """ad(xi)^T F = [f x w; f x v + n x w], as in M V_dot = ad(V)^T M V + F. xi (6,), F (6,) -> (6,)."""
+    (v, w), (f, n) = _split(xi), _split(F)
+    return ca.vertcat(ca.cross(f, w), ca.cross(f, v) + ca.cross(n, w))
+
+
+def dexp_left(xi: Matrix) -> Matrix:
+    """Left differential of exp: g_dot g^-1 = hat(dexp_left(xi) xi_dot), the twist in the fixed frame.
+
+    [[J(w), dJ(w)[v]], [0, J(w)]] with J = so3.dexp_left and dJ(w)[v] its derivative along v. xi (6,) -> (6, 6).
+    """
+    v, w = _split(xi)
+    _, c1, c2, c3, c4, c5 = so3.stumpff(ca.sumsqr(w), 5)
+    d = ca.dot(w, v)
+    return _dual((c1, c2, c3), (d * (c3 - c2), d * (2 * c4 - c3), d * (3 * c5 - c4)), v, w)
+
+
+def dexp_right(xi: Matrix) -> Matrix:
+    """Right differential of exp: g^-1 g_dot = hat(dexp_right(xi) xi_dot), the BODY twist. xi (6,) -> (6, 6)."""
+    return dexp_left(-matrix(xi, 6))
+
+
+def dexp_left_inv(xi: Matrix) -> Matrix:
+    """Inverse of dexp_left, for |w| < 2 pi. xi (6,) -> (6, 6)."""
+    v, w = _split(xi)
+    s, d = ca.sumsqr(w), ca.dot(w, v)
+    a, g, g_slope = so3.dexp_inv_factors(s)
+    return _dual((a, -0.5, g), (-d * (2 * g + s * g_slope), 0.0, d * g_slope), v, w)
+
+
+def dexp_right_inv(xi: Matrix) -> Matrix:
+    """Inverse of dexp_right: xi_dot = dexp_right_inv(xi) (body twist), for |w| < 2 pi. xi (6,) -> (6, 6)."""
+    return dexp_left_inv(-matrix(xi, 6))
+
+
+def _dual(k: tuple, k_dot: tuple, v: Matrix, w: Matrix) -> Matrix:
+    """a 1 + b hat(w) + c w w^T with its derivative along v, from the factors k = (a, b, c) and theirs along v."""
+    (a, b, c), (a_dot, b_dot, c_dot) = k, k_dot
+    eye, W, ww, wv = ca.DM.eye(3), so3.hat(w), ca.mtimes(w, w.T), ca.mtimes(w, v.T)
+    slope = a_dot * eye + b_dot * W + c_dot * ww + b * so3.hat(v) + c * (wv + wv.T)
+    return _upper(a * eye + b * W + c * ww, slope)

@@ -1,0 +1,253 @@
+"""Rotations: SO(3), unit quaternions (x, y, z, w), exponential, logarithm and their differentials.
+
+Every function takes CasADi matrices or plain numbers and traces to straight-line code. The entire functions behind
+all of them are `stumpff`'s; nothing else in this room divides by an angle.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+
+Matrix: TypeAlias = Any  # ca.SX or ca.DM out; NumPy arrays and lists of numbers or scalars too on the way in
+
+NEAR = 1.0  # below this squared angle the series is used: above it the quotients lose less than two digits
+TERMS = 10  # NEAR**TERMS / (2 TERMS)! = 4e-19, and two derivatives stay below eps
+NEAR_TANGENT = 1 / 16  # the same switch for tan(angle / 2)**2, in the logarithm
+TERMS_TANGENT = 15
+SNAP = 1e-15  # entries of a numeric roll-pitch-yaw matrix this near to 0 or +-1 were meant to be so
+
+_EMPTY = ca.DM(1, 1)  # a structural zero, which products drop
+
+
+def _scalars(value: Matrix, n: int) -> list[Matrix]:
+    return list(ca.vertsplit(matrix(value, n)))
+
+
+def _sparse(m: Matrix) -> Matrix:
+    """The matrix with its numeric zeros made structural."""
+    return m if isinstance(m, ca.MX) else ca.sparsify(m)
+
+
+def matrix(value: Matrix, rows: int, columns: int = 1) -> Matrix:
+    """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM; ModelError on another shape."""
+    if isinstance(value, ca.SX | ca.DM | ca.MX):
+        m = value
+    elif isinstance(value, Sequence) and any(isinstance(e, ca.SX | ca.DM | ca.MX) for e in value):
+        m = ca.vertcat(*value)
+    else:
+        m = ca.DM(np.asarray(value, dtype=float))
+    if m.shape != (rows, columns):
+        raise ModelError(f"expected a {rows} x {columns} matrix, got {m.shape[0]} x {m.shape[1]}")
+    return m
+
+
+def stumpff(s: Matrix, k: int) -> list[Matrix]:
+    """Stumpff functions c_0(s) ... c_k(s), k >= 1, smooth to all orders at s = 0.
+
+    c_j(s) = sum_n (-s)^n / (2n + j)!;  c_0 = cos x, c_1 = sin x / x, c_2 = (1 - cos x) / x^2, ... with s = x^2.
+    They obey c_j = 1/j! - s c_{j+2} and 2 c_j' = j c_{j+2} - c_{j+1}.
+    """
+    near = s < NEAR
+    far_s = ca.if_else(near, 1.0, s)
+    x = ca.sqrt(far_s)
+    far = [ca.cos(x), ca.sin(x) / x]
+    inverse = 1 / far_s
+    for j in range(2, k + 1):
+        far.append((1 / math.factorial(j - 2) - far[j - 2]) * inverse)
+    near_s = ca.if_else(near, s, 0.0)
+    series = [_horner([(-1) ** n / math.factorial(2 * n + j) for n in range(TERMS)], near_s) for j in (k, k - 1)]
+    for j in range(k - 2, -1, -1):
+        series.append(1 / math.factorial(j) - near_s * series[k - j - 2])
+    return [ca.if_else(near, series[k - j], far[j]) for j in range(k + 1)]
+
+
+def _horner(coefficients: list[float], x: Matrix) -> Matrix:
+    value = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        value = c + x * value
+    return value
+
+
+def _pencil(factors: list[Matrix], w: Matrix) -> Matrix:
+    """a 1 + b hat(w) + c w w^T, the shape of every isotropic function of a rotation vector."""
+    a, b, c = factors
+    return a * ca.DM.eye(3) + b * hat(w) + c * ca.mtimes(w, w.T)
+
+
+def hat(w: Matrix) -> Matrix:
+    """Skew matrix of a vector: hat(w) u = w x u. w (3,) -> (3, 3), zeros structural."""
+    x, y, z = _scalars(w, 3)
+    o = _EMPTY
+    return ca.vertcat(ca.horzcat(o, -z, y), ca.horzcat(z, o, -x), ca.horzcat(-y, x, o))
+
+
+def vee(S: Matrix) -> Matrix:
+    """Vector of a skew matrix, hat(vee(S)) = S; of any matrix its skew part (S - S^T)/2. S (3, 3) -> (3,)."""
+    S = matrix(S, 3, 3)
+    return ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2
+
+
+def exp(w: Matrix) -> Matrix:
+    """Rotation by |w| [rad] about w: R = c_0 1 + c_1 hat(w) + c_2 w w^T at s = w.w. w (3,) -> (3, 3)."""
+    w = matrix(w, 3)
+    return _pencil(stumpff(ca.sumsqr(w), 2), w)
+
+
+def log(R: Matrix) -> Matrix:
+    """Rotation vector, exp(log(R)) = R, |log(R)| <= pi [rad]; either sign of the axis at pi. R (3, 3) -> (3,)."""
+    return quat_log(quat_of(R))
+
+
+def dexp_left(w: Matrix) -> Matrix:
+    """Left differential of exp: dR/dt R^T = hat(dexp_left(w) w_dot), the angular velocity in the fixed frame.
+
+    dexp_left(w) = c_1 1 + c_2 hat(w) + c_3 w w^T = dexp_right(-w) = exp(w) dexp_right(w).  w (3,) -> (3, 3).
+    """
+    w = matrix(w, 3)
+    return _pencil(stumpff(ca.sumsqr(w), 3)[1:], w)
+
+
+def dexp_right(w: Matrix) -> Matrix:
+    """Right differential of exp: R^T dR/dt = hat(dexp_right(w) w_dot), the BODY angular velocity. w (3,) -> (3, 3)."""
+    return dexp_left(-matrix(w, 3))
+
+
+def dexp_left_inv(w: Matrix) -> Matrix:
+    """Inverse of dexp_left: a 1 - hat(w)/2 + g w w^T, for |w| < 2 pi.  w (3,) -> (3, 3).
+
+    With x = |w|/2: a = x cot x, g = (1 - a) / |w|^2.
+    """
+    w = matrix(w, 3)
+    a, g = dexp_inv_factors(ca.sumsqr(w))[:2]
+    return _pencil([a, -0.5, g], w)
+
+
+def dexp_right_inv(w: Matrix) -> Matrix:
+    """Inverse of dexp_right: a 1 + hat(w)/2 + g w w^T; w_dot = dexp_right_inv(w) (body angular velocity)."""
+    return dexp_left_inv(-matrix(w, 3))
+
+
+def dexp_inv_factors(s: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """a(s) = x cot x with s = (2x)^2 < (2 pi)^2, g = (1 - a)/s, and 2 dg/ds."""
+    c0, c1, c2, c3, c4, c5 = stumpff(s / 4, 5)  # half angles: no digits lost towards 2 pi
+    r = 1 / c1
+    d = (c2 - c3) * r
+    return c0 * r, d / 4, (d * d + (3 * (c4 - c5) - c3) * r) / 16
+
+
+def rotation(axis: Matrix, angle: Matrix) -> Matrix:
+    """Rotation by an angle [rad] about a unit axis: a a^T + cos (1 - a a^T) + sin hat(a). axis (3,) -> (3, 3).
+
+    What a numeric axis makes zero is a structural zero, what it makes one is the number one.
+    """
+    a = matrix(axis, 3)
+    aa = ca.mtimes(a, a.T)
+    along, across, spin = (_sparse(m) for m in (aa, ca.DM.eye(3) - aa, hat(a)))
+    angle = matrix(angle, 1)
+    return along + ca.cos(angle) * across + ca.sin(angle) * spin
+
+
+def rpy_to_matrix(rpy: Matrix) -> Matrix:
+    """Rz(yaw) Ry(pitch) Rx(roll): roll, pitch, yaw [rad] about the fixed axes x, y, z, as in URDF. (3,) -> (3, 3).
+
+    Numeric entries within 1e-15 of 0 or +-1 are made exactly so, zeros structural.
+    """
+    roll, pitch, yaw = _scalars(rpy, 3)
+    R = ca.mtimes([rotation((0, 0, 1), yaw), rotation((0, 1, 0), pitch), rotation((1, 0, 0), roll)])
+    if not isinstance(R, ca.DM):
+        return _sparse(R)
+    entries = np.array(R.full())
+    whole = np.rint(entries)
+    return _sparse(ca.DM(np.where(np.abs(entries - whole) < SNAP, whole, entries)))
+
+
+def quat_to_matrix(q: Matrix) -> Matrix:
+    """Rotation matrix of a unit quaternion; q is not normalised. q (4,) -> (3, 3)."""
+    x, y, z, w = _scalars(q, 4)
+    x2, y2, z2 = 2 * x, 2 * y, 2 * z
+    xx, yy, zz, xy, xz, yz, wx, wy, wz = x * x2, y * y2, z * z2, x * y2, x * z2, y * z2, w * x2, w * y2, w * z2
+    return ca.vertcat(
+        ca.horzcat(1 - (yy + zz), xy - wz, xz + wy),
+        ca.horzcat(xy + wz, 1 - (xx + zz), yz - wx),
+        ca.horzcat(xz - wy, yz + wx, 1 - (xx + yy)),
+    )
+
+
+def matrix_to_quat(R: Matrix) -> Matrix:
+    """Unit quaternion of a rotation matrix with w >= 0, accurate for every rotation. R (3, 3) -> (4,)."""
+    k = quat_of(R)
+    return k * (ca.if_else(k[3] < 0, -1.0, 1.0) / ca.sqrt(ca.sumsqr(k)))
+
+
+def quat_of(R: Matrix) -> Matrix:
+    """Quaternion of a rotation matrix, of some length in [2, 4] and either sign, from the best of four formulas.
+
+    They are the columns of 4 q q^T; the one taken belongs to a component of q with a square of at least 1/4.
+    """
+    R = matrix(R, 3, 3)
+    a, b, c = R[0, 0], R[1, 1], R[2, 2]
+    yz, zx, xy = R[2, 1] + R[1, 2], R[0, 2] + R[2, 0], R[1, 0] + R[0, 1]
+    wx, wy, wz = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    by_x = ca.vertcat(1 + a - b - c, xy, zx, wx)
+    by_y = ca.vertcat(xy, 1 - a + b - c, yz, wy)
+    by_z = ca.vertcat(zx, yz, 1 - a - b + c, wz)
+    by_w = ca.vertcat(wx, wy, wz, 1 + a + b + c)
+    return ca.if_else(c < 0, ca.if_else(a > b, by_x, by_y), ca.if_else(a < -b, by_z, by_w))
+
+
+def quat_mul(q: Matrix, r: Matrix) -> Matrix:
+    """Hamilton product q r, so that quat_to_matrix(q r) = quat_to_matrix(q) quat_to_matrix(r). (4,), (4,) -> (4,)."""
+    q, r = matrix(q, 4), matrix(r, 4)
+    v, u = q[:3], r[:3]
+    return ca.vertcat(q[3] * u + r[3] * v + ca.cross(v, u), q[3] * r[3] - ca.dot(v, u))
+
+
+def quat_conj(q: Matrix) -> Matrix:
+    """Conjugate (-x, -y, -z, w), the inverse of a unit quaternion. (4,) -> (4,)."""
+    q = matrix(q, 4)
+    return ca.vertcat(-q[:3], q[3])
+
+
+def quat_exp(w: Matrix) -> Matrix:
+    """Unit quaternion of the rotation exp(w): (c_1 w/2, c_0) at s = w.w / 4. w (3,) [rad] -> (4,)."""
+    w = matrix(w, 3)
+    c0, c1 = stumpff(ca.sumsqr(w) / 4, 1)
+    return ca.vertcat((c1 / 2) * w, c0)
+
+
+def quat_log(q: Matrix) -> Matrix:
+    """Rotation vector of a quaternion of any length but zero, the same for q and -q, |.| <= pi [rad]. (4,) -> (3,)."""
+    q = matrix(q, 4)
+    return log_factors(q)[0] * q[:3]
+
+
+def log_factors(q: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """f with log = f (x, y, z), and of the angle 2x that log turns: a = x cot x and g = (1 - a)/(2x)^2."""
+    n2, w = ca.sumsqr(q[:3]), q[3]
+    near = n2 < NEAR_TANGENT * w * w
+    sign = ca.if_else(w < 0, -1.0, 1.0)
+    n = ca.sqrt(ca.if_else(near, 1.0, n2))
+    angle = 2 * ca.atan2(n, sign * w)
+    f_far = sign * angle / n
+    a_far = f_far * w / 2
+    near_w = ca.if_else(near, w, 1.0)
+    u = ca.if_else(near, n2, 0.0) / (near_w * near_w)  # tan(x)^2
+    series = _horner([(-1) ** n / (2 * n + 3) for n in range(TERMS_TANGENT)], u)
+    a_near = 1 - u * series  # arctan(t)/t
+    g_near = series / (4 * a_near * a_near)
+    return tuple(
+        ca.if_else(near, *pair)
+        for pair in ((2 * a_near / near_w, f_far), (a_near, a_far), (g_near, (1 - a_far) / (angle * angle)))
+    )
+
+
+def quat_rate(q: Matrix) -> Matrix:
+    """K(q) with q_dot = K(q) w = q (w; 0) / 2 for the BODY angular velocity w [rad/s]. (4,) -> (4, 3)."""
+    half = matrix(q, 4) / 2
+    v, w = half[:3], half[3]
+    return ca.vertcat(w * ca.DM.eye(3) + hat(v), -v.T)
