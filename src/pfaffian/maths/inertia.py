@@ -18,8 +18,7 @@ def moments(mass: Matrix, com: Matrix, rotational: Matrix) -> tuple[Matrix, Matr
     h = m com, I = I_com + m (com.com 1 - com com^T).
     """
     m, c = matrix(mass, 1), matrix(com, 3)
-    h = m * c
-    return m, h, matrix(rotational, 3, 3) + ca.dot(h, c) * ca.DM.eye(3) - ca.mtimes(h, c.T)
+    return m, m * c, matrix(rotational, 3, 3) + m * (ca.sumsqr(c) * ca.DM.eye(3) - ca.mtimes(c, c.T))
 
 
 def spatial(mass: Matrix, com: Matrix, rotational: Matrix) -> Matrix:
@@ -63,6 +62,11 @@ def pseudo_to_spatial(P: Matrix) -> Matrix:
     return from_moments(*pseudo_to_moments(P))
 
 
+def _symmetric(m: Matrix) -> Matrix:
+    """A matrix known to be symmetric, made so to the last bit; half of it is never computed."""
+    return ca.triu2symm(ca.triu(m))
+
+
 def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Moments in frame A of a body given in frame B, with (R, p) the pose of B in A.
 
@@ -72,7 +76,7 @@ def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> 
     Rh = ca.mtimes(R, matrix(h, 3))
     h_A = Rh + m * p
     shift = ca.dot(p, Rh + h_A) * ca.DM.eye(3) - ca.mtimes(h_A, p.T) - ca.mtimes(p, Rh.T)
-    return m, h_A, ca.mtimes([R, matrix(I, 3, 3), R.T]) + shift
+    return m, h_A, _symmetric(ca.mtimes([R, matrix(I, 3, 3), R.T]) + shift)
 
 
 def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
@@ -84,7 +88,7 @@ def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
     A, B, D = (ca.mtimes([R, block, R.T]) for block in (M[:3, :3], M[:3, 3:], M[3:, 3:]))
     B_A = B - ca.mtimes(A, P)
     D_A = D + ca.mtimes(P, B_A) - ca.mtimes(B.T, P)
-    return ca.vertcat(ca.horzcat(A, B_A), ca.horzcat(B_A.T, D_A))
+    return _symmetric(ca.vertcat(ca.horzcat(A, B_A), ca.horzcat(ca.DM(3, 3), D_A)))
 
 
 def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | None:

@@ -35,11 +35,10 @@ def _sparse(m: Matrix) -> Matrix:
 
 def matrix(value: Matrix, rows: int, columns: int = 1) -> Matrix:
     """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM; ModelError on another shape."""
-    if isinstance(value, ca.SX | ca.DM | ca.MX):
-        m = value
-    elif isinstance(value, Sequence) and any(isinstance(e, ca.SX | ca.DM | ca.MX) for e in value):
+    m: Matrix = value
+    if isinstance(value, Sequence) and any(isinstance(e, ca.SX | ca.DM | ca.MX) for e in value):
         m = ca.vertcat(*value)
-    else:
+    elif not isinstance(value, ca.SX | ca.DM | ca.MX):
         m = ca.DM(np.asarray(value, dtype=float))
     if m.shape != (rows, columns):
         raise ModelError(f"expected a {rows} x {columns} matrix, got {m.shape[0]} x {m.shape[1]}")

@@ -1,0 +1,141 @@
+"""Spatial inertia against point masses, the adjoint, and the edges of what a body can be."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import inertia, se3
+
+EPS = np.finfo(float).eps
+ALGEBRA = 64 * EPS  # sums over some ten points of products of four factors, times their size
+
+coordinate = st.floats(-2, 2)
+points = st.lists(st.tuples(st.floats(0.01, 5), coordinate, coordinate, coordinate), min_size=1, max_size=8)
+twists = st.lists(st.floats(-3, 3), min_size=6, max_size=6).map(np.array)
+derandomized = settings(derandomize=True, deadline=None, max_examples=100)
+
+
+def near(a, b, tolerance, scale=1.0):
+    a, b = (np.array(m.full() if isinstance(m, ca.DM) else m, dtype=float) for m in (a, b))
+    if a.shape != b.shape:
+        a, b = a.ravel(), b.ravel()
+    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
+
+
+def cloud(masses):
+    """Mass, centre of mass and rotational inertia about it of point masses (m, x, y, z); and their size."""
+    masses = np.array(masses)
+    m, x = masses[:, 0], masses[:, 1:]
+    com = m @ x / m.sum()
+    d = x - com
+    S = (m * d.T) @ d
+    return (m.sum(), com, np.trace(S) * np.eye(3) - S), m, x
+
+
+@derandomized
+@given(points, twists)
+def test_kinetic_energy_is_that_of_the_points(masses, V):
+    body, m, x = cloud(masses)
+    M = inertia.spatial(*body)
+    speeds = V[:3] + np.cross(V[3:], x)
+    near(V @ M.full() @ V / 2, (m * (speeds**2).sum(axis=1)).sum() / 2, ALGEBRA, 16 * m.sum() * (1 + V @ V))
+    near(M, M.T, 0)
+
+
+@derandomized
+@given(points)
+def test_pseudo_inertia_is_the_second_moment_of_homogeneous_points(masses):
+    body, m, x = cloud(masses)
+    X = np.c_[x, np.ones(len(m))]
+    P = inertia.pseudo(*inertia.moments(*body))
+    near(P, (m * X.T) @ X, ALGEBRA, 4 * m.sum())
+    assert inertia.is_physical(P) is None
+    M = inertia.spatial(*body)
+    near(inertia.spatial_to_pseudo(M), P, ALGEBRA, 4 * m.sum())
+    near(inertia.pseudo_to_spatial(P), M, ALGEBRA, 4 * m.sum())
+
+
+@derandomized
+@given(points, twists)
+def test_transforms_agree_with_moving_the_points(masses, xi):
+    body, m, x = cloud(masses)
+    R, p = se3.exp(xi)
+    moved, *_ = cloud(np.c_[m, x @ R.full().T + p.full().T])
+    reach = m.sum() * (4 + np.abs(xi).max()) ** 2
+    expected = inertia.spatial(*moved)
+    by_blocks = inertia.transform(inertia.spatial(*body), R, p)
+    by_moments = inertia.from_moments(*inertia.transform_moments(*inertia.moments(*body), R, p))
+    for M in by_blocks, by_moments:
+        near(M, expected, ALGEBRA, reach)
+        near(M, M.T, 0)
+    g = se3.homogeneous(R, p)
+    near(g @ inertia.pseudo(*inertia.moments(*body)) @ g.T, inertia.pseudo(*inertia.moments(*moved)), ALGEBRA, reach)
+
+
+@derandomized
+@given(st.lists(coordinate, min_size=36, max_size=36), twists)
+def test_transform_of_any_symmetric_matrix_is_the_congruence(entries, xi):
+    M = np.reshape(entries, (6, 6))
+    M = M + M.T
+    R, p = se3.exp(xi)
+    Ad_inv = se3.Ad_inv(R, p)
+    near(inertia.transform(M, R, p), Ad_inv.T @ M @ Ad_inv, ALGEBRA, 4 * (4 + np.abs(xi).max()) ** 2)
+
+
+def test_traces_as_it_computes():
+    body = (2.0, (0.1, -0.2, 0.3), np.diag([1.0, 2.0, 2.5]))
+    m, c, I = ca.SX.sym("m"), ca.SX.sym("c", 3), ca.SX.sym("I", 3, 3)
+    R, p = se3.exp((0.3, 1, -2, 0.4, 0.5, -0.6))
+    M = inertia.spatial(m, c, I)
+    P = inertia.spatial_to_pseudo(inertia.transform(M, R, p))
+    F = ca.Function("F", [m, c, I], [M, P, inertia.pseudo_to_spatial(P)])
+    number = inertia.spatial(*body)
+    moved = inertia.transform(number, R, p)
+    for value, expected in zip(F(*body), (number, inertia.spatial_to_pseudo(moved), moved), strict=True):
+        near(value, expected, ALGEBRA, 16.0)
+
+
+def pseudo_of(mass, com, principal):
+    return inertia.pseudo(*inertia.moments(mass, com, np.diag(principal)))
+
+
+@pytest.mark.parametrize("far", [0, 1, 1000])
+@pytest.mark.parametrize("scale", [1e-6, 1, 1e6])
+@pytest.mark.parametrize(
+    ("principal", "reason"),
+    [
+        ((1, 1, 1), None),
+        ((1, 1, 2), None),  # a plate
+        ((0, 1, 1), None),  # a thin rod
+        ((0, 0, 0), None),  # a point
+        ((1, 1, 2.1), "triangle"),
+        ((3, 1, 1), "triangle"),
+        ((-0.1, 1, 1), "negative"),
+        ((-1, -1, -1), "negative"),
+    ],
+)
+def test_bodies_that_can_and_cannot_be(principal, reason, scale, far):
+    found = inertia.is_physical(pseudo_of(scale, (far, -far, 0.5), scale * np.array(principal)))
+    assert found is None if reason is None else reason in found
+
+
+def test_masses_that_cannot_be():
+    assert inertia.is_physical(np.zeros((4, 4))) is None
+    assert inertia.is_physical(pseudo_of(0, (0, 0, 0), (1, 1, 1))) is None  # a rotor without mass
+    assert "negative" in inertia.is_physical(pseudo_of(-1, (0, 0, 0), (1, 1, 1)))
+    first = np.diag([1.0, 1, 1, 0])
+    first[0, 3] = first[3, 0] = 0.1
+    assert "first moment" in inertia.is_physical(first)
+    skewed = np.eye(4)
+    skewed[0, 1] = 0.1
+    assert "symmetric" in inertia.is_physical(skewed)
+    skewed = np.eye(4)
+    skewed[0, 3] = 0.1
+    assert "symmetric" in inertia.is_physical(skewed)
+    assert "finite" in inertia.is_physical(np.diag([1, 1, np.nan, 1]))
+    assert "finite" in inertia.is_physical(np.diag([1, 1, 1, np.inf]))
+    with pytest.raises(ModelError, match="4 x 4"):
+        inertia.is_physical(np.eye(6))
