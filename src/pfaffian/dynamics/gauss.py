@@ -1,0 +1,33 @@
+"""Gauss' principle in mass-weighted coordinates: the fast and default formulation.
+
+With M = W W^T and y = W^T v the metric is the identity, rows become Lam = A W^-T, and the constrained y_dot is the point
+of the constraint nearest to the free one. Orthonormal rows Q of Lam make that y_dot = y_free + Q^T (d - Q y_free).
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
+from pfaffian.maths.linear import Orthogonal, multiply_W, orthogonalise, solve_W, solve_WT
+from pfaffian.terms.terms import Terms
+
+
+def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
+    """Orthonormal rows Q of A W^-T and the right-hand sides carried with them. [aghili08 (19)]"""
+    return orthogonalise(solve_W(terms.factor, terms.A.T).T, rhs, tolerance)
+
+
+def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
+    """Acceleration and reaction nearest to the free motion in the metric of M.
+
+    y_dot = y_free + Q^T (d - Q y_free),  y_free = W^-1 (f + B u - c),  reaction = W Q^T (d - Q y_free).
+    A may be redundant or lose rank.
+    """
+    F = terms.factor
+    y_free = solve_W(F, terms.force)
+    if terms.A.shape[0] == 0:
+        return Motion(ca.densify(solve_WT(F, y_free)), ca.SX.zeros(terms.M.shape[0], 1), ca.SX(0))
+    rows = weighted_rows(terms, terms.b, tolerance)
+    correction = rows.Q.T @ (rows.D - rows.Q @ y_free)
+    return Motion(ca.densify(solve_WT(F, y_free + correction)), multiply_W(F, correction), rows.rank)

@@ -1,0 +1,26 @@
+"""Maggi-Kane: independent accelerations along an orthonormal basis of the null space of A."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
+from pfaffian.maths.linear import null_space, orthogonalise, solve_definite
+from pfaffian.terms.terms import Terms
+
+BASIS_TOLERANCE = 1e-5
+"""The rows of I - A^+ A are orthonormal combinations of unit vectors: what is left is of order 1/sqrt(nv) or rounding."""
+
+
+def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
+    """v_dot = A^+ b + N^T eta,  (N M N^T) eta = N (f + B u - c - M A^+ b), N the rows that span the null space."""
+    M, force, n = terms.M, terms.force, terms.M.shape[0]
+    rows = orthogonalise(terms.A, terms.b, tolerance)
+    particular = rows.Q.T @ rows.D
+    basis = null_space(rows.Q, BASIS_TOLERANCE)
+    N = basis.Q
+    # A dropped row of N leaves a unit on the diagonal, so the static size n is always solvable.
+    reduced = N @ M @ N.T + ca.diag(1 - basis.kept)
+    eta = solve_definite(reduced, N @ (force - M @ particular))
+    v_dot = ca.densify(particular + N.T @ eta)
+    return Motion(v_dot, M @ v_dot - force, n - basis.rank)

@@ -1,0 +1,245 @@
+"""Linear algebra that traces: no pivoting, no branches, structural zeros kept.
+
+A rank decision is a select: where the remainder of a row is below its tolerance, zero is taken instead of a division.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+
+class Orthogonal(NamedTuple):
+    """Rows A X = B in orthonormal form: Q X = D.
+
+    Q: (m, n) orthonormal rows, zero where the row depended on those before it.   D: (m, k).   kept: (m, 1) of 1 and 0.
+    """
+
+    Q: ca.SX
+    D: ca.SX
+    kept: ca.SX
+
+    @property
+    def rank(self) -> ca.SX:
+        return ca.sum1(self.kept)
+
+
+def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float) -> Orthogonal:
+    """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice.
+
+    Row i is kept if what remains of it exceeds `tolerance` times its own length; a dropped row and its right-hand
+    side become zero. Q^T Q is the orthogonal projector onto the row space, X = Q^T D the smallest solution.
+
+    Args:
+        A: (m, n), any rank.   B: (m, k) right-hand sides, carried along.   tolerance: [1].
+    """
+    n, k = A.shape[1], B.shape[1]
+    Q: list[ca.SX] = []
+    D, kept = [], []
+    for i in range(A.shape[0]):
+        r = ca.sparsify(ca.horzcat(A[i, :], B[i, :]))
+        own = ca.dot(r[:n], r[:n])
+        for _ in range(2):
+            for q in Q:
+                if _overlap(q[:n], r[:n]):
+                    r = r - ca.dot(q[:n], r[:n]) * q
+        left = ca.dot(r[:n], r[:n])
+        keep = left > tolerance**2 * own
+        q = r * ca.if_else(keep, 1 / ca.sqrt(left), 0)
+        Q.append(q)
+        D.append(q[n:])
+        kept.append(keep)
+    if not Q:
+        return Orthogonal(ca.SX(0, n), ca.SX(0, k), ca.SX(0, 1))
+    return Orthogonal(ca.vertcat(*[q[:n] for q in Q]), ca.densify(ca.vertcat(*D)), ca.vertcat(*kept))
+
+
+def _overlap(a: ca.SX, b: ca.SX) -> bool:
+    return bool(set(a.sparsity().get_col()) & set(b.sparsity().get_col()))
+
+
+def null_space(Q: ca.SX, tolerance: float) -> Orthogonal:
+    """Orthonormal rows that span the null space of orthonormal rows Q (m, n): n rows, zero where there is none."""
+    n = Q.shape[1]
+    # The columns of I - Q^T Q have lengths between 0 and 1: compare with 1, not with their own.
+    P = ca.SX.eye(n) - Q.T @ Q
+    N: list[ca.SX] = []
+    kept = []
+    for i in range(n):
+        r = P[i, :]
+        for _ in range(2):
+            for q in N:
+                r = r - ca.dot(q, r) * q
+        left = ca.dot(r, r)
+        keep = left > tolerance**2
+        N.append(r * ca.if_else(keep, 1 / ca.sqrt(left), 0))
+        kept.append(keep)
+    return Orthogonal(ca.vertcat(*N), ca.SX.zeros(n, 1), ca.vertcat(*kept))
+
+
+class TreeFactor(NamedTuple):
+    """M = W W^T, W = L^T, with L lower triangular and zero wherever the tree leaves no path: no fill-in.
+
+    L: rows as {column: entry} below the diagonal.   diagonal, inverse: of L.
+    """
+
+    L: tuple[dict[int, ca.SX], ...]
+    diagonal: tuple[ca.SX, ...]
+    inverse: tuple[ca.SX, ...]
+
+    @property
+    def W(self) -> ca.SX:
+        """(n, n) upper triangular factor."""
+        n = len(self.L)
+        W = ca.SX(n, n)
+        for k in range(n):
+            W[k, k] = self.diagonal[k]
+            for j, entry in self.L[k].items():
+                W[j, k] = entry
+        return W
+
+
+def factor_tree(M: ca.SX, parents: Sequence[int]) -> TreeFactor:
+    """Factor a positive definite M = L^T L from the leaves to the root.
+
+    Args:
+        M: (n, n) symmetric.   parents: for each coordinate the one before it on the path to the root, -1 at the root;
+            range(-1, n - 1) for a matrix without a tree. M[i, j] may differ from zero on such paths only.
+    A matrix that is not positive definite gives NaN.
+    """
+    n = M.shape[0]
+    rows = [{j: M[k, j] for j in _path(parents, k)} for k in range(n)]
+    diagonal, inverse = [ca.SX(0)] * n, [ca.SX(0)] * n
+    for k in reversed(range(n)):
+        diagonal[k] = ca.sqrt(rows[k].pop(k))
+        inverse[k] = 1 / diagonal[k]
+        rows[k] = {j: entry * inverse[k] for j, entry in rows[k].items() if not entry.is_zero()}
+        for i, a in rows[k].items():
+            for j, b in rows[k].items():
+                if j <= i:
+                    rows[i][j] = rows[i].get(j, ca.SX(0)) - a * b
+    return TreeFactor(tuple(rows), tuple(diagonal), tuple(inverse))
+
+
+def _path(parents: Sequence[int], k: int) -> list[int]:
+    path = [k]
+    while parents[path[-1]] >= 0:
+        path.append(parents[path[-1]])
+    return path
+
+
+def solve_W(F: TreeFactor, B: ca.SX) -> ca.SX:
+    """W^-1 B, (n, k): u = W^-1 f, and Lam^T = W^-1 A^T."""
+    return _columns(B, lambda b: _solve_upper(F, b))
+
+
+def solve_WT(F: TreeFactor, B: ca.SX) -> ca.SX:
+    """W^-T B, (n, k): from quasi-velocities back to velocities."""
+    return _columns(B, lambda b: _solve_lower(F, b))
+
+
+def multiply_W(F: TreeFactor, b: ca.SX) -> ca.SX:
+    """W b, (n, 1): f = W u."""
+    out = [F.diagonal[k] * b[k] for k in range(len(F.L))]
+    for k, row in enumerate(F.L):
+        for j, entry in row.items():
+            out[j] = out[j] + entry * b[k]
+    return ca.vertcat(*out)
+
+
+def multiply_WT(F: TreeFactor, b: ca.SX) -> ca.SX:
+    """W^T b, (n, 1): quasi-velocities of velocities b."""
+    out = [F.diagonal[k] * b[k] for k in range(len(F.L))]
+    for k, row in enumerate(F.L):
+        for j, entry in row.items():
+            out[k] = out[k] + entry * b[j]
+    return ca.vertcat(*out)
+
+
+def solve_M(F: TreeFactor, B: ca.SX) -> ca.SX:
+    """M^-1 B, (n, k)."""
+    return solve_WT(F, solve_W(F, B))
+
+
+def _columns(B: ca.SX, solve) -> ca.SX:
+    if B.shape[1] == 0:
+        return ca.SX(*B.shape)
+    return ca.horzcat(*[solve(B[:, i]) for i in range(B.shape[1])])
+
+
+def _solve_upper(F: TreeFactor, b: ca.SX) -> ca.SX:
+    x = {k: b[k] for k in range(len(F.L)) if not b[k].is_zero()}
+    for k in reversed(range(len(F.L))):
+        if k in x:
+            x[k] = x[k] * F.inverse[k]
+            for j, entry in F.L[k].items():
+                x[j] = x[j] - x[k] * entry if j in x else -(x[k] * entry)
+    return _column(x, len(F.L))
+
+
+def _solve_lower(F: TreeFactor, b: ca.SX) -> ca.SX:
+    x: dict[int, ca.SX] = {}
+    for k, row in enumerate(F.L):
+        terms = [entry * x[j] for j, entry in row.items() if j in x]
+        if terms or not b[k].is_zero():
+            x[k] = (b[k] - sum(terms, ca.SX(0))) * F.inverse[k]
+    return _column(x, len(F.L))
+
+
+def _column(x: dict[int, ca.SX], n: int) -> ca.SX:
+    out = ca.SX(n, 1)
+    for k in sorted(x):
+        out[k] = x[k]
+    return out
+
+
+def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
+    """A^-1 B by LU without pivoting, for A (n, n) with x^T A x > 0, symmetric or not.
+
+    Elimination keeps that property, so every pivot is positive; growth stays small for the matrices used here.
+    """
+    n = A.shape[0]
+    U, X = ca.densify(A), ca.densify(B)
+    pivots = []
+    for k in range(n):
+        pivots.append(1 / U[k, k])
+        if k + 1 < n:
+            l = U[k + 1 :, k] * pivots[k]
+            U[k + 1 :, k + 1 :] = U[k + 1 :, k + 1 :] - l @ U[k, k + 1 :]
+            X[k + 1 :, :] = X[k + 1 :, :] - l @ X[k, :]
+    for k in reversed(range(n)):
+        if k + 1 < n:
+            X[k, :] = X[k, :] - U[k, k + 1 :] @ X[k + 1 :, :]
+        X[k, :] = X[k, :] * pivots[k]
+    return X
+
+
+class Semidefinite(NamedTuple):
+    """A solution of G x = b with G (m, m) positive semidefinite, and which pivots were kept."""
+
+    x: ca.SX
+    kept: ca.SX
+
+
+def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
+    """x = G^- b by L D L^T, skipping a pivot below `tolerance` times its own diagonal entry.
+
+    G: (m, m) positive semidefinite.   b: (m, 1).   x is a solution if b is in the range of G, zero on skipped rows.
+    """
+    m = G.shape[0]
+    S, x, own = ca.densify(G), ca.densify(b), ca.diag(G)
+    rows, kept = [], []
+    for k in range(m):
+        keep = S[k, k] > tolerance * own[k]
+        inverse = ca.if_else(keep, 1 / S[k, k], 0)
+        l = S[k + 1 :, k] * inverse
+        S[k + 1 :, k + 1 :] = S[k + 1 :, k + 1 :] - l @ S[k + 1 :, k].T
+        x[k + 1 :] = x[k + 1 :] - l * x[k]
+        x[k] = x[k] * inverse
+        rows.append(l)
+        kept.append(keep)
+    for k in reversed(range(m)):
+        x[k] = ca.if_else(kept[k], x[k] - ca.dot(rows[k], x[k + 1 :]), 0)
+    return Semidefinite(x, ca.vertcat(*kept))

@@ -1,0 +1,103 @@
+"""Constraints beyond the tree: loops, touching points, any phi(q, t) = 0, any A(q) v = c(q, t)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.model.joint import KINDS, axis_frame
+from pfaffian.model.number import vector
+from pfaffian.model.pose import IDENTITY, Pose
+
+_ALL = (0, 1, 2, 3, 4, 5)
+
+LOCKED = {name: tuple(i for i in _ALL if i not in kind.motion) for name, kind in KINDS.items() if name != "free"} | {
+    "weld": _ALL,
+    "cylindrical": (0, 1, 3, 4),
+    "point-on-line": (0, 1),
+    "point-on-plane": (2,),
+}
+"""Kind of closure -> the components of the relative twist [vx vy vz wx wy wz] that it holds at zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A joint that closes a loop: the relative twist of frame B in frame A has zero `locked` components."""
+
+    name: str
+    kind: str
+    body_a: str
+    body_b: str
+    placement_a: Pose
+    placement_b: Pose
+
+    @property
+    def locked(self) -> tuple[int, ...]:
+        return LOCKED[self.kind]
+
+
+@dataclass(frozen=True, eq=False)
+class Holonomic:
+    """phi(k) = 0, phi a function of Kinematics (q, t, poses, parameters) giving a column."""
+
+    name: str
+    phi: Callable[[Any], ca.SX]
+
+
+@dataclass(frozen=True, eq=False)
+class Nonholonomic:
+    """eta(k) = 0, eta a function of Kinematics, affine in v: the Pfaffian rows A(q, t) v = c(q, t)."""
+
+    name: str
+    eta: Callable[[Any], ca.SX]
+
+
+Constraint = Closure | Holonomic | Nonholonomic
+
+
+def closure(
+    name: str,
+    kind: str,
+    body_a: str,
+    body_b: str,
+    *,
+    placement_a: Pose = IDENTITY,
+    placement_b: Pose = IDENTITY,
+    axis: Any = (0, 0, 1),
+) -> Closure:
+    """Close a loop by a joint between two bodies that are in the tree already.
+
+    Args:
+        kind: weld (fixed), revolute, prismatic, cylindrical, spherical, planar, point-on-line, point-on-plane.
+        placement_a, placement_b: the joint's frame in each body; the two coincide up to the joint's motion.
+        axis: (3,) of the joint, line or plane normal, in the joint frame.
+    Raises ModelError: an unknown kind, a zero axis.
+    """
+    if kind not in LOCKED:
+        raise ModelError(f"constraint {name!r}: kind {kind!r} is unknown; one of {', '.join(LOCKED)}")
+    G = axis_frame(axis, f"constraint {name!r}")
+    return Closure(name, kind, body_a, body_b, placement_a @ G, placement_b @ G)
+
+
+def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) -> Closure:
+    """Hold a point of one body (3,) [m] on a point of another: a spherical closure."""
+    a, b = (Pose(IDENTITY.R, vector(x, 3, f"constraint {name!r}: point")) for x in (point_a, point_b))
+    return Closure(name, "spherical", body_a, body_b, a, b)
+
+
+def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
+    """phi(k) = 0. `phi` receives the mechanism's Kinematics: k.q, k.t, k.joint(name), k.position(body, point), ..."""
+    if not callable(phi):
+        raise ModelError(f"constraint {name!r}: phi must be a function of the kinematics, got {phi!r}")
+    return Holonomic(name, phi)
+
+
+def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:
+    """eta(k) = 0 with eta affine in the velocities, such as a point's velocity along a direction."""
+    if not callable(eta):
+        raise ModelError(f"constraint {name!r}: eta must be a function of the kinematics, got {eta!r}")
+    return Nonholonomic(name, eta)

@@ -1,0 +1,153 @@
+"""Joints of the tree: what motion each kind leaves to the child.
+
+Every joint acts about or along the z axis of its own frame; `axis` turns that frame. The velocity of every kind is
+body-fixed: V = S v with a constant motion subspace S, in the joint frame on the child.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.model.number import Scalar, scalar, vector
+from pfaffian.model.pose import IDENTITY, Pose, align_z, clean
+
+
+@dataclass(frozen=True)
+class JointKind:
+    """What a kind of joint needs: coordinates and velocities with their units, and the free directions.
+
+    motion: indices into the twist [vx vy vz wx wy wz] that are free; v_i drives motion[i].
+    """
+
+    name: str
+    motion: tuple[int, ...]
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+    q_units: tuple[str, ...]
+    v_units: tuple[str, ...]
+
+    @property
+    def nq(self) -> int:
+        return len(self.q_names)
+
+    @property
+    def nv(self) -> int:
+        return len(self.motion)
+
+
+_QUATERNION = ("qx", "qy", "qz", "qw")
+_ROTATION = ("wx", "wy", "wz")
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        JointKind("fixed", (), (), (), (), ()),
+        JointKind("revolute", (5,), ("",), ("",), ("rad",), ("rad/s",)),
+        JointKind("prismatic", (2,), ("",), ("",), ("m",), ("m/s",)),
+        JointKind("spherical", (3, 4, 5), _QUATERNION, _ROTATION, ("1",) * 4, ("rad/s",) * 3),
+        JointKind("planar", (0, 1, 5), ("x", "y", "angle"), ("vx", "vy", "wz"), ("m", "m", "rad"), ("m/s", "m/s", "rad/s")),
+        JointKind(
+            "free",
+            (0, 1, 2, 3, 4, 5),
+            ("x", "y", "z", *_QUATERNION),
+            ("vx", "vy", "vz", *_ROTATION),
+            ("m",) * 3 + ("1",) * 4,
+            ("m/s",) * 3 + ("rad/s",) * 3,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint of the tree: child frame = placement . motion(q) . child_placement^-1, seen from the parent body.
+
+    Both placements already carry the turn of the axis to z. Springs, dampers and armature act on one-dof joints:
+    tau = -stiffness (q - rest) - damping v, and armature [kg m^2 or kg] adds to the diagonal of M.
+    """
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    placement: Pose
+    child_placement: Pose
+    stiffness: ca.SX
+    rest: ca.SX
+    damping: ca.SX
+    armature: ca.SX
+    limits: tuple[float, float]
+    effort: float
+
+    @property
+    def nq(self) -> int:
+        return self.kind.nq
+
+    @property
+    def nv(self) -> int:
+        return self.kind.nv
+
+
+def joint(
+    name: str,
+    kind: str,
+    parent: str,
+    child: str,
+    *,
+    axis: Any = (0, 0, 1),
+    placement: Pose = IDENTITY,
+    child_placement: Pose = IDENTITY,
+    stiffness: Scalar = 0.0,
+    rest: Scalar = 0.0,
+    damping: Scalar = 0.0,
+    armature: Scalar = 0.0,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    effort: float = np.inf,
+) -> Joint:
+    """A joint between two bodies.
+
+    Args:
+        name: unique among the joints.   kind: fixed, revolute, prismatic, spherical, planar or free.
+        parent, child: body names, "world" for the fixed frame.
+        axis: (3,) of the rotation, the translation or the plane's normal, in the joint frame; normalised here.
+        placement: joint frame in the parent body.   child_placement: joint frame in the child body.
+        stiffness, rest, damping, armature: of the joint, SI units; the first two for one-dof joints only.
+        limits: (low, high) of q, shown and checked at the start of a run, not enforced.   effort: largest |u|, shown.
+    Raises ModelError: an unknown kind, a zero axis, limits the wrong way round, a spring where there is no one dof.
+    """
+    what = f"joint {name!r}"
+    if kind not in KINDS:
+        raise ModelError(f"{what}: kind {kind!r} is unknown; one of {', '.join(KINDS)}")
+    if parent == child:
+        raise ModelError(f"{what}: parent and child are both {parent!r}")
+    G = axis_frame(axis, what)
+    low, high = (float(x) for x in limits)
+    if not low <= high:
+        raise ModelError(f"{what}: limits ({low}, {high}) are the wrong way round")
+    numbers = {k: scalar(v, f"{what}: {k}") for k, v in
+               dict(stiffness=stiffness, rest=rest, damping=damping, armature=armature).items()}  # fmt: skip
+    chosen = KINDS[kind]
+    if chosen.nv != 1 and not (numbers["stiffness"].is_zero() and numbers["rest"].is_zero()):
+        raise ModelError(f"{what}: a {kind} joint takes no spring; use a force between bodies")
+    return Joint(name, chosen, parent, child, placement @ G, child_placement @ G, limits=(low, high),
+                 effort=float(effort), **numbers)  # fmt: skip
+
+
+def axis_frame(axis: Any, what: str) -> Pose:
+    """The pose that turns z to the (numeric) axis."""
+    n = np.array(ca.DM(_constant(vector(axis, 3, f"{what}: axis"), what))).ravel()
+    length = np.linalg.norm(n)
+    if not length > 1e-9:
+        raise ModelError(f"{what}: the axis {tuple(n)} has no direction")
+    return Pose(clean(ca.DM(align_z(n / length))), ca.SX.zeros(3, 1))
+
+
+def _constant(x: ca.SX, what: str) -> ca.SX:
+    if not x.is_constant():
+        raise ModelError(f"{what}: the axis must be plain numbers; turn the placement to make it a parameter")
+    return x

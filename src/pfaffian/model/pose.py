@@ -1,0 +1,78 @@
+"""Poses: where one frame sits in another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import so3
+from pfaffian.model.number import vector
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """Frame B in frame A: x_A = R x_B + p.   R: (3, 3) rotation.   p: (3, 1) origin of B in A [m]."""
+
+    R: ca.SX
+    p: ca.SX
+
+    def __matmul__(self, other: Pose) -> Pose:
+        return Pose(self.R @ other.R, self.R @ other.p + self.p)
+
+    def inverse(self) -> Pose:
+        return Pose(self.R.T, -(self.R.T @ self.p))
+
+
+IDENTITY = Pose(ca.SX(ca.DM.eye(3)), ca.SX.zeros(3, 1))
+
+
+def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation: Any = None) -> Pose:
+    """A pose from a position and one way of giving the orientation.
+
+    Args:
+        xyz: (3,) origin [m], numbers or parameters.
+        rpy: (3,) roll, pitch, yaw about the fixed axes [rad], R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
+        quaternion: (4,) numbers (x, y, z, w), normalised here.
+        rotation: (3, 3) numbers, checked to be a rotation.
+    Raises ModelError: two orientations at once, or one that is no rotation.
+    """
+    p = vector(xyz, 3, "xyz")
+    given = [name for name, value in (("rpy", rpy), ("quaternion", quaternion), ("rotation", rotation)) if value is not None]
+    if len(given) > 1:
+        raise ModelError(f"a pose takes one of {given}, not several")
+    if rpy is not None:
+        angles = vector(rpy, 3, "rpy")
+        # Numbers go in as numbers: right angles then give exact zeros and ones.
+        return Pose(ca.densify(ca.SX(so3.rpy_to_matrix(ca.DM(angles) if angles.is_constant() else angles))), p)
+    if quaternion is not None:
+        x = np.asarray(quaternion, dtype=float)
+        if x.shape != (4,) or not np.isfinite(x).all() or not np.linalg.norm(x) > 0:
+            raise ModelError(f"quaternion: four numbers (x, y, z, w), not all zero, are needed, got {quaternion!r}")
+        return Pose(clean(so3.quat_to_matrix(ca.DM(x / np.linalg.norm(x)))), p)
+    if rotation is not None:
+        R = np.asarray(rotation, dtype=float)
+        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
+            raise ModelError("rotation: a proper rotation matrix (3, 3) is needed, R R^T = I and det R = 1")
+        return Pose(clean(ca.DM(R)), p)
+    return Pose(IDENTITY.R, p)
+
+
+def align_z(axis: np.ndarray) -> np.ndarray:
+    """The smallest rotation that carries the z axis to `axis` (unit, (3,)); about x for -z."""
+    x, y, z = axis
+    if z < -1 + 1e-12:
+        return np.diag([1.0, -1.0, -1.0])
+    h = 1 / (1 + z)
+    return np.array([[1 - h * x * x, -h * x * y, x], [-h * x * y, 1 - h * y * y, y], [-x, -y, z]])
+
+
+def clean(R: ca.DM) -> ca.SX:
+    """Numeric rotation with entries within rounding of 0 and +-1 made exact, so that products with them vanish."""
+    M = np.array(ca.DM(R))
+    for target in (0.0, 1.0, -1.0):
+        M[np.abs(M - target) < 1e-15] = target
+    return ca.SX(ca.DM(M))

@@ -1,0 +1,131 @@
+"""Mass matrix, bias force, momentum, energy: O(n) recursions over the tree."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.maths.inertia import transform_moments
+from pfaffian.model.pose import Pose
+from pfaffian.terms.kinematics import Acceleration, Kinematics
+from pfaffian.terms.tree import project_force, split_motion, symmetric
+
+
+class Moments(NamedTuple):
+    """mass [kg], first moment h (3, 1) [kg m] and inertia I (3, 3) [kg m^2] about one origin."""
+
+    mass: ca.SX
+    h: ca.SX
+    I: ca.SX
+
+
+class Wrench(NamedTuple):
+    """f (3, 1) [N] and n (3, 1) [N m] about one origin."""
+
+    f: ca.SX
+    n: ca.SX
+
+
+def shift(X: Pose, x: Moments) -> Moments:
+    """Moments known in frame B, seen in frame A."""
+    mass, h, I = transform_moments(*x, X.R, X.p)
+    return Moments(mass, h, symmetric(I))
+
+
+def carry(X: Pose, x: Wrench) -> Wrench:
+    """A wrench known in frame B, seen in frame A."""
+    f = X.R @ x.f
+    return Wrench(f, X.R @ x.n + ca.cross(X.p, f))
+
+
+def composite_moments(k: Kinematics) -> list[Moments]:
+    """For each link the moments of all it carries, itself included."""
+    out = [Moments(link.mass, link.h, link.I) for link in k.tree.links]
+    for i in reversed(range(len(out))):
+        parent = k.tree.links[i].parent
+        if parent >= 0:
+            out[parent] = Moments(*[x + y for x, y in zip(out[parent], shift(k.steps[i], out[i]), strict=True)])
+    return out
+
+
+def mass_matrix(k: Kinematics) -> ca.SX:
+    """M (nv, nv) by composite bodies, symmetric positive definite, zero where the tree has no path."""
+    n = k.mechanism.nv
+    M = ca.SX(n, n)
+    for i, (link, c) in enumerate(zip(k.tree.links, composite_moments(k), strict=True)):
+        for column in range(link.joint.nv):
+            s, w = split_motion(link, ca.SX.eye(link.joint.nv)[:, column])
+            F = Wrench(c.mass * s + ca.cross(w, c.h), c.I @ w + ca.cross(c.h, s))
+            at = link.v.start + column
+            own = project_force(link, *F)
+            for row in range(column + 1):
+                entry = own[row] + (link.joint.armature if row == column else 0)
+                M[link.v.start + row, at] = M[at, link.v.start + row] = entry
+            for child, parent in zip(k.tree.path(i), k.tree.path(i)[1:], strict=False):
+                F = carry(k.steps[child], F)
+                above = k.tree.links[parent]
+                M[above.v, at] = project_force(above, *F)
+                M[at, above.v] = M[above.v, at].T
+    return M
+
+
+def inverse_dynamics(k: Kinematics, v_dot: ca.SX) -> ca.SX:
+    """M v_dot + c (nv, 1) by the recursive Newton-Euler equations; no constraint, spring or input in it."""
+    return _newton_euler(k, v_dot, k.accelerations(v_dot, k.mechanism.gravity))
+
+
+def bias_force(k: Kinematics) -> ca.SX:
+    """c (nv, 1): Coriolis, centrifugal and gravity force, M v_dot + c = f + B u + reaction."""
+    return _newton_euler(k, ca.SX(k.mechanism.nv, 1), k.bias_accelerations)
+
+
+def _newton_euler(k: Kinematics, v_dot: ca.SX, accelerations: tuple[Acceleration, ...]) -> ca.SX:
+    F = []
+    for link, w, (a, alpha) in zip(k.tree.links, k.omega, accelerations, strict=True):
+        f = link.mass * a + ca.cross(alpha, link.h) + ca.cross(w, ca.cross(w, link.h))
+        F.append(Wrench(f, link.I @ alpha + ca.cross(w, link.I @ w) + ca.cross(link.h, a)))
+    tau = [ca.SX(0)] * len(F)
+    for i in reversed(range(len(F))):
+        link = k.tree.links[i]
+        tau[i] = project_force(link, *F[i]) + link.joint.armature * v_dot[link.v]
+        if link.parent >= 0:
+            F[link.parent] = Wrench(*[x + y for x, y in zip(F[link.parent], carry(k.steps[i], F[i]), strict=True)])
+    return ca.vertcat(*tau)
+
+
+def momentum(k: Kinematics) -> ca.SX:
+    """(6, 1) momentum [linear; angular about the world's origin], world axes [kg m/s, kg m^2/s]."""
+    total = ca.SX.zeros(6, 1)
+    for i, (link, (u, w)) in enumerate(zip(k.tree.links, k.link_velocity, strict=True)):
+        own = Wrench(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u))
+        total += ca.vertcat(*carry(k.link_pose(i), own))
+    return total
+
+
+def kinetic_energy(k: Kinematics) -> ca.SX:
+    """T [J], summed over the links (armature included), independently of the mass matrix."""
+    T = ca.SX(0)
+    for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
+        T += (link.mass * ca.dot(u, u) + ca.dot(w, link.I @ w)) / 2 + ca.dot(u, ca.cross(w, link.h))
+        T += link.joint.armature * ca.dot(k.v[link.v], k.v[link.v]) / 2
+    return T
+
+
+def mass_centre(k: Kinematics) -> ca.SX:
+    """(3, 1) mass centre of all that moves, world axes [m]."""
+    total, moment = ca.SX(0), ca.SX.zeros(3, 1)
+    for i, link in enumerate(k.tree.links):
+        X = k.link_pose(i)
+        total += link.mass
+        moment += X.R @ link.h + link.mass * X.p
+    return moment / total
+
+
+def gravity_energy(k: Kinematics, gravity: ca.SX) -> ca.SX:
+    """Potential energy of weight [J], zero with every mass at the world's origin."""
+    V = ca.SX(0)
+    for i, link in enumerate(k.tree.links):
+        X = k.link_pose(i)
+        V -= ca.dot(gravity, X.R @ link.h + link.mass * X.p)
+    return V

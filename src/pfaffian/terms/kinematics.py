@@ -1,0 +1,193 @@
+"""Where everything is and how it moves: poses, twists, Jacobians, kinematic matrix, bias accelerations.
+
+Link quantities are in the link's own axes. The acceleration of a point here is the second derivative of its position
+(not the spatial acceleration), so velocities of origins are not needed to find forces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import vector
+from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.terms.tree import Link, Tree, kinematic_block, motion, split_motion, tree
+
+FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
+
+
+class Acceleration(NamedTuple):
+    """Of a link in its own axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2]."""
+
+    a: ca.SX
+    alpha: ca.SX
+
+
+@dataclass(frozen=True, eq=False)
+class Kinematics:
+    """The kinematics of a mechanism at symbolic q (nq, 1), v (nv, 1), t, p (np, 1). Built on demand, each part once.
+
+    This is also what the functions of `holonomic` and `nonholonomic` receive.
+    """
+
+    mechanism: Mechanism
+    q: ca.SX
+    v: ca.SX
+    t: ca.SX
+
+    @cached_property
+    def tree(self) -> Tree:
+        return tree(self.mechanism)
+
+    # -- what a constraint or task function asks for ------------------------------------------------------------
+
+    def joint(self, name: str) -> ca.SX:
+        """The joint's entries of q."""
+        self.mechanism.joint(name)
+        return self.q[self.mechanism.q_slices[name]]
+
+    def joint_rate(self, name: str) -> ca.SX:
+        """The joint's entries of v."""
+        self.mechanism.joint(name)
+        return self.v[self.mechanism.v_slices[name]]
+
+    def pose(self, body: str) -> Pose:
+        """Pose of the body in the world."""
+        link, X = self._place(body)
+        return self.link_pose(link) @ X
+
+    def position(self, body: str, point: Any = (0, 0, 0)) -> ca.SX:
+        """(3, 1) world position of a point (3,) of the body [m]."""
+        X = self.pose(body)
+        return X.R @ vector(point, 3, "point") + X.p
+
+    def rotation(self, body: str) -> ca.SX:
+        """(3, 3) rotation from the body's axes to the world's."""
+        return self.pose(body).R
+
+    def twist(self, body: str, frame: str = "LOCAL") -> ca.SX:
+        """(6, 1) twist [v; w] of the body; frame as in Pinocchio: LOCAL, WORLD or LOCAL_WORLD_ALIGNED."""
+        link, X = self._place(body)
+        if link < 0:
+            return ca.SX.zeros(6, 1)
+        u, w = self.link_velocity[link]
+        v, w = X.R.T @ (u + ca.cross(w, X.p)), X.R.T @ w
+        if frame == "LOCAL":
+            return ca.vertcat(v, w)
+        G = self.pose(body)
+        v, w = G.R @ v, G.R @ w
+        return ca.vertcat(v - (ca.cross(w, G.p) if _checked(frame) == "WORLD" else 0), w)
+
+    def velocity(self, body: str, point: Any = (0, 0, 0)) -> ca.SX:
+        """(3, 1) world velocity of a point (3,) of the body [m/s]."""
+        V = self.twist(body, "LOCAL_WORLD_ALIGNED")
+        return V[:3] + ca.cross(V[3:], self.rotation(body) @ vector(point, 3, "point"))
+
+    def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
+        """(6, nv) J with twist = J v, of the frame at `point` (3,) of the body along the body's axes."""
+        G = self.pose(body)
+        x = G.R @ vector(point, 3, "point") + G.p
+        J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if _checked(frame) == "WORLD" else x)
+        return ca.diagcat(G.R.T, G.R.T) @ J if frame == "LOCAL" else J
+
+    @cached_property
+    def kinematic_matrix(self) -> ca.SX:
+        """K (nq, nv): q_dot = K v."""
+        return ca.diagcat(*[kinematic_block(link, self.q[link.q]) for link in self.tree.links])
+
+    @cached_property
+    def q_dot(self) -> ca.SX:
+        """(nq, 1) K v."""
+        return self.kinematic_matrix @ self.v
+
+    # -- the recursions -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> tuple[Pose, ...]:
+        """For each link its pose in the link before it."""
+        return tuple(link.placement @ motion(link, self.q[link.q]) for link in self.tree.links)
+
+    @cached_property
+    def _poses(self) -> dict[int, Pose]:
+        return {-1: IDENTITY}
+
+    def link_pose(self, link: int) -> Pose:
+        """Pose of a link in the world; only the links that are asked for are computed."""
+        if link not in self._poses:
+            before = self.tree.links[link].parent
+            self._poses[link] = self.steps[link] if before < 0 else self.link_pose(before) @ self.steps[link]
+        return self._poses[link]
+
+    @cached_property
+    def omega(self) -> tuple[ca.SX, ...]:
+        """Angular velocity of each link (3, 1), its own axes [rad/s]."""
+        out: list[ca.SX] = []
+        for link, X in zip(self.tree.links, self.steps, strict=True):
+            _, w = split_motion(link, self.v[link.v])
+            out.append(w + X.R.T @ out[link.parent] if link.parent >= 0 else w)
+        return tuple(out)
+
+    @cached_property
+    def link_velocity(self) -> tuple[tuple[ca.SX, ca.SX], ...]:
+        """Velocity of the origin and angular velocity of each link, its own axes."""
+        out: list[tuple[ca.SX, ca.SX]] = []
+        for link, X, w in zip(self.tree.links, self.steps, self.omega, strict=True):
+            u, _ = split_motion(link, self.v[link.v])
+            if link.parent >= 0:
+                u_parent, w_parent = out[link.parent]
+                u = u + X.R.T @ (u_parent + ca.cross(w_parent, X.p))
+            out.append((u, w))
+        return tuple(out)
+
+    def accelerations(self, v_dot: ca.SX, gravity: ca.SX) -> tuple[Acceleration, ...]:
+        """Of each link, less gravity (the world accelerates by -gravity), at v_dot (nv, 1)."""
+        out: list[Acceleration] = []
+        for link, X in zip(self.tree.links, self.steps, strict=True):
+            parent = out[link.parent] if link.parent >= 0 else Acceleration(-gravity, ca.SX.zeros(3, 1))
+            w_parent = self.omega[link.parent] if link.parent >= 0 else ca.SX.zeros(3, 1)
+            bias = self.bias_acceleration(link, X, w_parent)
+            a_rel, alpha_rel = split_motion(link, v_dot[link.v])
+            a = X.R.T @ (parent.a + ca.cross(parent.alpha, X.p)) + bias.a + a_rel
+            out.append(Acceleration(a, X.R.T @ parent.alpha + bias.alpha + alpha_rel))
+        return tuple(out)
+
+    @cached_property
+    def bias_accelerations(self) -> tuple[Acceleration, ...]:
+        """Of each link less gravity, at v_dot = 0."""
+        return self.accelerations(ca.SX(self.mechanism.nv, 1), self.mechanism.gravity)
+
+    def bias_acceleration(self, link: Link, X: Pose, w_parent: ca.SX) -> Acceleration:
+        """What the link's acceleration has from velocities alone, in its own axes."""
+        r, phi = split_motion(link, self.v[link.v])
+        w = X.R.T @ w_parent
+        a = X.R.T @ ca.cross(w_parent, ca.cross(w_parent, X.p)) + 2 * ca.cross(w, r) + ca.cross(phi, r)
+        return Acceleration(a, ca.cross(w, phi))
+
+    def world_columns(self, link: int, x: ca.SX, links: list[int] | None = None) -> ca.SX:
+        """(6, nv) of the point of a link now at x (3, 1), world axes; only over `links` of its path if given."""
+        J = ca.SX(6, self.mechanism.nv)
+        for i in self.tree.path(link) if links is None else links:
+            G, member = self.link_pose(i), self.tree.links[i]
+            for column, k in enumerate(member.joint.kind.motion):
+                axis = G.R[:, k % 3]
+                J[:, member.v.start + column] = (
+                    ca.vertcat(axis, ca.SX.zeros(3, 1)) if k < 3 else ca.vertcat(ca.cross(axis, x - G.p), axis)
+                )
+        return J
+
+    def _place(self, body: str) -> tuple[int, Pose]:
+        try:
+            return self.tree.place[body]
+        except KeyError:
+            raise ModelError(f"mechanism {self.mechanism.name!r} has no body {body!r}") from None
+
+
+def _checked(frame: str) -> str:
+    if frame not in FRAMES:
+        raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
+    return frame

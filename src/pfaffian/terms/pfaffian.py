@@ -1,0 +1,136 @@
+"""The constraint rows: A v_dot = b, with the position and velocity residuals that drift correction needs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.model.constraint import Closure, Constraint, Holonomic
+from pfaffian.model.pose import Pose
+from pfaffian.terms.kinematics import Kinematics
+
+_ROTATION = (3, 4, 5)
+
+
+class Rows(NamedTuple):
+    """Constraint rows.
+
+    A: (m, nv) with A v_dot = b.   b: (m, 1).   phi: (m, 1) position residual, zero for rows that are not integrable.
+    eta: (m, 1) velocity residual A v - c.   integrable: for each row whether phi stands behind it.
+    """
+
+    A: ca.SX
+    b: ca.SX
+    phi: ca.SX
+    eta: ca.SX
+    integrable: tuple[bool, ...]
+
+
+def constraint_rows(k: Kinematics) -> Rows:
+    """All rows of the mechanism, in the order its constraints are written. [aghili05 (18)-(19)]"""
+    parts = [_rows(k, c) for c in k.mechanism.constraints]
+    if not parts:
+        return Rows(ca.SX(0, k.mechanism.nv), *[ca.SX(0, 1)] * 3, ())
+    A, b, phi, eta = (ca.vertcat(*x) for x in list(zip(*parts, strict=True))[:4])
+    return Rows(A, b, phi, eta, tuple(i for part in parts for i in part.integrable))
+
+
+def row_names(k: Kinematics) -> tuple[str, ...]:
+    """A name for each row: the constraint's own with a component or number."""
+    names: list[str] = []
+    for c in k.mechanism.constraints:
+        if isinstance(c, Closure):
+            names += [f"{c.name}.{('vx', 'vy', 'vz', 'wx', 'wy', 'wz')[i]}" for i in c.locked]
+        else:
+            count = _rows(k, c).b.numel()
+            names += [c.name] if count == 1 else [f"{c.name}.{i}" for i in range(count)]
+    return tuple(names)
+
+
+def _rows(k: Kinematics, c: Constraint) -> Rows:
+    if isinstance(c, Closure):
+        return closure_rows(k, c)
+    return holonomic_rows(k, c) if isinstance(c, Holonomic) else nonholonomic_rows(k, c)
+
+
+def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
+    """phi(q, t) = 0: A = dphi/dq K, and the derivative of A v + dphi/dt at v_dot = 0 gives b."""
+    phi = _column(c.phi(k), c.name)
+    if ca.depends_on(phi, k.v):
+        raise ModelError(f"constraint {c.name!r}: phi depends on velocities; use nonholonomic(...)")
+    A = ca.jacobian(phi, k.q) @ k.kinematic_matrix
+    eta = A @ k.v + ca.jacobian(phi, k.t)
+    return Rows(A, -_drift(k, eta), phi, eta, (True,) * phi.numel())
+
+
+def nonholonomic_rows(k: Kinematics, c) -> Rows:
+    """eta(q, v, t) = 0 affine in v: A = deta/dv."""
+    eta = _column(c.eta(k), c.name)
+    A = ca.jacobian(eta, k.v)
+    if ca.depends_on(A, k.v):
+        raise ModelError(f"constraint {c.name!r}: eta must be affine in the velocities, A(q, t) v - c(q, t)")
+    return Rows(A, -_drift(k, eta), ca.SX.zeros(eta.numel(), 1), eta, (False,) * eta.numel())
+
+
+def _column(x: ca.SX, name: str) -> ca.SX:
+    x = ca.densify(ca.vec(ca.SX(x)))
+    if x.numel() == 0:
+        raise ModelError(f"constraint {name!r} gives no rows")
+    return x
+
+
+def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
+    """d eta / dt at v_dot = 0."""
+    return ca.jtimes(eta, k.q, k.q_dot) + ca.jacobian(eta, k.t)
+
+
+def closure_rows(k: Kinematics, c: Closure) -> Rows:
+    """The locked components of the twist of frame B seen from frame A, in A's axes, with their drift."""
+    (la, Xa), (lb, Xb) = (_frame(k, b, X) for b, X in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)))
+    Ga, Gb = k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
+    r = Gb.p - Ga.p
+    shared = set(k.tree.path(la)) & set(k.tree.path(lb))
+    own = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
+    J = k.world_columns(lb, Gb.p, own[1]) - k.world_columns(la, Gb.p, own[0])
+    J = ca.diagcat(Ga.R.T, Ga.R.T) @ J
+    (va, wa), (vb, wb) = _velocity(k, la, Xa), _velocity(k, lb, Xb)
+    (aa, alpha_a), (ab, alpha_b) = _bias(k, la, Xa), _bias(k, lb, Xb)
+    # Second derivative of R_a^T (p_b - p_a), and first of R_a^T (w_b - w_a), at v_dot = 0.
+    linear = ab - aa - ca.cross(alpha_a, r) - 2 * ca.cross(wa, vb - va) + ca.cross(wa, ca.cross(wa, r))
+    angular = alpha_b - alpha_a - ca.cross(wa, wb - wa)
+    drift = ca.vertcat(Ga.R.T @ linear, Ga.R.T @ angular)
+    phi = ca.vertcat(Ga.R.T @ r, _rotation_residual(Ga.R.T @ Gb.R, c.locked))
+    rows = list(c.locked)
+    A = J[rows, :]
+    return Rows(A, -drift[rows], phi[rows], A @ k.v, (True,) * len(rows))
+
+
+def _rotation_residual(R: ca.SX, locked: tuple[int, ...]) -> ca.SX:
+    """(3, 1) that vanishes with the locked rotations and whose rate is the relative angular velocity there."""
+    if all(i in locked for i in _ROTATION):
+        return ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
+    # Free about z: the z axis of B in A tells the two others.
+    return ca.vertcat(-R[1, 2], R[0, 2], 0)
+
+
+def _frame(k: Kinematics, body: str, X: Pose) -> tuple[int, Pose]:
+    link, place = k.tree.place[body]
+    return link, place @ X
+
+
+def _velocity(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:
+    """World velocity of a frame's origin on a link, and its angular velocity."""
+    if link < 0:
+        return ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
+    (u, w), R = k.link_velocity[link], k.link_pose(link).R
+    return R @ (u + ca.cross(w, X.p)), R @ w
+
+
+def _bias(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:
+    """World acceleration of a frame's origin on a link at v_dot = 0, and its angular acceleration."""
+    if link < 0:
+        return -k.mechanism.gravity, ca.SX.zeros(3, 1)
+    (a, alpha), w, R = k.bias_accelerations[link], k.omega[link], k.link_pose(link).R
+    return R @ (a + ca.cross(alpha, X.p) + ca.cross(w, ca.cross(w, X.p))), R @ alpha

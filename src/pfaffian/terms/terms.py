@@ -1,0 +1,100 @@
+"""The letters of the equations: M v_dot + c = f + B u + A^T lambda, A v_dot = b.
+
+Every formulation takes these and nothing else, so any two can be subtracted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+
+from pfaffian.maths.linear import TreeFactor, factor_tree
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
+from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.pfaffian import Rows, constraint_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Terms of a mechanism at symbols q (nq, 1), v (nv, 1), u (nu, 1), t; each built once, when asked for.
+
+    A part that no result needs costs nothing in the kernel.
+    """
+
+    mechanism: Mechanism
+    q: ca.SX
+    v: ca.SX
+    u: ca.SX
+    t: ca.SX
+
+    @cached_property
+    def kinematics(self) -> Kinematics:
+        return Kinematics(self.mechanism, self.q, self.v, self.t)
+
+    @cached_property
+    def M(self) -> ca.SX:
+        """(nv, nv) mass matrix [kg, kg m, kg m^2]."""
+        return mass_matrix(self.kinematics)
+
+    @cached_property
+    def factor(self) -> TreeFactor:
+        """M = W W^T, sparse along the tree."""
+        return factor_tree(self.M, self.kinematics.tree.parents)
+
+    @cached_property
+    def c(self) -> ca.SX:
+        """(nv, 1) Coriolis, centrifugal and gravity force [N, N m]."""
+        return bias_force(self.kinematics)
+
+    @cached_property
+    def f(self) -> ca.SX:
+        """(nv, 1) springs, dampers, constant wrenches [N, N m]."""
+        return applied_force(self.kinematics)
+
+    @cached_property
+    def B(self) -> ca.SX:
+        """(nv, nu) input matrix."""
+        return input_matrix(self.kinematics)
+
+    @cached_property
+    def force(self) -> ca.SX:
+        """(nv, 1) f + B u - c: all that pushes but the reactions."""
+        return self.generalised_input - self.c
+
+    @cached_property
+    def generalised_input(self) -> ca.SX:
+        """(nv, 1) f + B u."""
+        return self.f + self.B @ self.u
+
+    @cached_property
+    def rows(self) -> Rows:
+        return constraint_rows(self.kinematics)
+
+    @property
+    def A(self) -> ca.SX:
+        """(m, nv) constraint rows."""
+        return self.rows.A
+
+    @property
+    def b(self) -> ca.SX:
+        """(m, 1) A v_dot = b."""
+        return self.rows.b
+
+    @cached_property
+    def V(self) -> ca.SX:
+        """Potential energy [J]."""
+        return potential_energy(self.kinematics)
+
+    @cached_property
+    def T(self) -> ca.SX:
+        """Kinetic energy [J]."""
+        return kinetic_energy(self.kinematics)
+
+
+def symbols(m: Mechanism) -> Terms:
+    """Terms of a mechanism at fresh symbols."""
+    return Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("u", m.nu), ca.SX.sym("t"))

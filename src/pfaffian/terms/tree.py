@@ -1,0 +1,131 @@
+"""The tree as recursions need it: one link for each joint that moves, fixed bodies lumped, every axis along z."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.maths import so3
+from pfaffian.model.body import WORLD, Body
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import IDENTITY, Pose
+
+
+class Link(NamedTuple):
+    """All that moves rigidly with one joint, in the joint's frame on the child side.
+
+    parent: index of the link before, -1 for the world.   placement: joint frame in the parent link.
+    q, v: its entries.   mass: [kg].   h: (3, 1) first moment [kg m].   I: (3, 3) inertia about the frame's origin.
+    """
+
+    parent: int
+    joint: Joint
+    placement: Pose
+    q: slice
+    v: slice
+    mass: ca.SX
+    h: ca.SX
+    I: ca.SX
+
+
+class Tree(NamedTuple):
+    """links: parents before children.   place: body name -> (link index or -1, pose of the body in that link).
+    parents: for each velocity coordinate the one before it on the way to the root, or -1."""
+
+    links: tuple[Link, ...]
+    place: dict[str, tuple[int, Pose]]
+    parents: tuple[int, ...]
+
+    def path(self, link: int) -> list[int]:
+        """The link and those before it, nearest first; empty for the world."""
+        path = []
+        while link >= 0:
+            path.append(link)
+            link = self.links[link].parent
+        return path
+
+
+def tree(m: Mechanism) -> Tree:
+    """Lump bodies on fixed joints and lay out the links of a mechanism."""
+    place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
+    frames: list[tuple[int, Joint, Pose]] = []
+    for j in m.joints:
+        link, X = place[j.parent]
+        if j.nv == 0:
+            place[j.child] = (link, X @ j.placement @ j.child_placement.inverse())
+        else:
+            frames.append((link, j, X @ j.placement))
+            place[j.child] = (len(frames) - 1, j.child_placement.inverse())
+    inertias = [(ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3)) for _ in frames]
+    for b in m.bodies:
+        link, X = place[b.name]
+        if link >= 0:
+            inertias[link] = tuple(x + y for x, y in zip(inertias[link], _moments(b, X), strict=True))  # type: ignore[assignment]
+    links = tuple(Link(parent, j, X, m.q_slices[j.name], m.v_slices[j.name], *inertia)
+                  for (parent, j, X), inertia in zip(frames, inertias, strict=True))  # fmt: skip
+    return Tree(links, place, _dof_parents(links))
+
+
+def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
+    c = X.R @ b.com + X.p
+    return b.mass, b.mass * c, symmetric(X.R @ b.inertia @ X.R.T) + b.mass * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)
+
+
+def _dof_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
+    parents: list[int] = []
+    for link in links:
+        before = links[link.parent].v.stop - 1 if link.parent >= 0 else -1
+        parents += [before, *range(link.v.start, link.v.stop - 1)]
+    return tuple(parents)
+
+
+def symmetric(X: ca.SX) -> ca.SX:
+    """The upper triangle mirrored: the lower one is then never computed."""
+    return ca.triu2symm(ca.triu(ca.densify(X)))
+
+
+def motion(link: Link, q: ca.SX) -> Pose:
+    """Pose of the joint frame on the child in that on the parent, at the joint's q."""
+    kind = link.joint.kind.name
+    if kind == "revolute":
+        return Pose(_turn_z(q[0]), ca.SX.zeros(3, 1))
+    if kind == "prismatic":
+        return Pose(IDENTITY.R, ca.vertcat(0, 0, q[0]))
+    if kind == "spherical":
+        return Pose(so3.quat_to_matrix(q), ca.SX.zeros(3, 1))
+    if kind == "planar":
+        return Pose(_turn_z(q[2]), ca.vertcat(q[0], q[1], 0))
+    return Pose(so3.quat_to_matrix(q[3:7]), q[0:3])
+
+
+def _turn_z(angle: ca.SX) -> ca.SX:
+    s, c = ca.sin(angle), ca.cos(angle)
+    return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def kinematic_block(link: Link, q: ca.SX) -> ca.SX:
+    """(nq, nv) of the joint: q_dot = K v with v body-fixed."""
+    kind = link.joint.kind.name
+    if kind in ("revolute", "prismatic"):
+        return ca.SX(1)
+    if kind == "spherical":
+        return so3.quat_rate(q)
+    if kind == "planar":
+        return _turn_z(q[2])
+    return ca.diagcat(so3.quat_to_matrix(q[3:7]), so3.quat_rate(q[3:7]))
+
+
+def split_motion(link: Link, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """S x as its linear and angular part, each (3, 1), for x along the joint's velocity coordinates."""
+    linear, angular = [ca.SX(0)] * 3, [ca.SX(0)] * 3
+    for i, k in enumerate(link.joint.kind.motion):
+        (linear if k < 3 else angular)[k % 3] = x[i]
+    return ca.vertcat(*linear), ca.vertcat(*angular)
+
+
+def project_force(link: Link, f: ca.SX, n: ca.SX) -> ca.SX:
+    """S^T [f; n]: (nv, 1) of the joint."""
+    F = ca.vertcat(f, n)
+    return ca.vertcat(*[F[k] for k in link.joint.kind.motion])
