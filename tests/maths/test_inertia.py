@@ -32,6 +32,7 @@ def cloud(masses):
     com = m @ x / m.sum()
     d = x - com
     S = (m * d.T) @ d
+    S = (S + S.T) / 2
     return (m.sum(), com, np.trace(S) * np.eye(3) - S), m, x
 
 

@@ -7,7 +7,7 @@ frame's origin [kg m^2]; I = trace(S) 1 - S for the second moment S, the integra
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.so3 import Matrix, hat, matrix
+from pfaffian.maths.so3 import Matrix, hat, matrix, symmetric
 
 PHYSICAL = 1e-9  # relative room for the rounding of inertias written with some ten digits
 
@@ -18,7 +18,7 @@ def moments(mass: Matrix, com: Matrix, rotational: Matrix) -> tuple[Matrix, Matr
     h = m com, I = I_com + m (com.com 1 - com com^T).
     """
     m, c = matrix(mass, 1), matrix(com, 3)
-    return m, m * c, matrix(rotational, 3, 3) + m * (ca.sumsqr(c) * ca.DM.eye(3) - ca.mtimes(c, c.T))
+    return m, m * c, matrix(rotational, 3, 3) + m * symmetric(ca.sumsqr(c) * ca.DM.eye(3) - ca.mtimes(c, c.T))
 
 
 def spatial(mass: Matrix, com: Matrix, rotational: Matrix) -> Matrix:
@@ -62,11 +62,6 @@ def pseudo_to_spatial(P: Matrix) -> Matrix:
     return from_moments(*pseudo_to_moments(P))
 
 
-def _symmetric(m: Matrix) -> Matrix:
-    """A matrix known to be symmetric, made so to the last bit; half of it is never computed."""
-    return ca.triu2symm(ca.triu(m))
-
-
 def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Moments in frame A of a body given in frame B, with (R, p) the pose of B in A.
 
@@ -76,7 +71,7 @@ def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> 
     Rh = ca.mtimes(R, matrix(h, 3))
     h_A = Rh + m * p
     shift = ca.dot(p, Rh + h_A) * ca.DM.eye(3) - ca.mtimes(h_A, p.T) - ca.mtimes(p, Rh.T)
-    return m, h_A, _symmetric(ca.mtimes([R, matrix(I, 3, 3), R.T]) + shift)
+    return m, h_A, symmetric(ca.mtimes([R, matrix(I, 3, 3), R.T]) + shift)
 
 
 def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
@@ -88,7 +83,7 @@ def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
     A, B, D = (ca.mtimes([R, block, R.T]) for block in (M[:3, :3], M[:3, 3:], M[3:, 3:]))
     B_A = B - ca.mtimes(A, P)
     D_A = D + ca.mtimes(P, B_A) - ca.mtimes(B.T, P)
-    return _symmetric(ca.vertcat(ca.horzcat(A, B_A), ca.horzcat(ca.DM(3, 3), D_A)))
+    return symmetric(ca.vertcat(ca.horzcat(A, B_A), ca.horzcat(ca.DM(3, 3), D_A)))
 
 
 def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | None:

@@ -59,7 +59,7 @@ def exp(xi: Matrix) -> tuple[Matrix, Matrix]:
     v, w = _split(xi)
     c0, c1, c2, c3 = so3.stumpff(ca.sumsqr(w), 3)
     p = c1 * v + c2 * ca.cross(w, v) + (c3 * ca.dot(w, v)) * w
-    return c0 * ca.DM.eye(3) + c1 * so3.hat(w) + c2 * ca.mtimes(w, w.T), p
+    return so3.isotropic((c0, c1, c2), w), p
 
 
 def log(R: Matrix, p: Matrix) -> Matrix:
@@ -125,7 +125,6 @@ def dexp_right_inv(xi: Matrix) -> Matrix:
 
 def _dual(k: tuple, k_dot: tuple, v: Matrix, w: Matrix) -> Matrix:
     """a 1 + b hat(w) + c w w^T with its derivative along v, from the factors k = (a, b, c) and theirs along v."""
-    (a, b, c), (a_dot, b_dot, c_dot) = k, k_dot
-    eye, W, ww, wv = ca.DM.eye(3), so3.hat(w), ca.mtimes(w, w.T), ca.mtimes(w, v.T)
-    slope = a_dot * eye + b_dot * W + c_dot * ww + b * so3.hat(v) + c * (wv + wv.T)
-    return _upper(a * eye + b * W + c * ww, slope)
+    (_, b, c), (a_dot, b_dot, c_dot) = k, k_dot
+    wu = ca.mtimes(w, ((c_dot / 2) * w + c * v).T)  # half of c_dot w w^T + c (w v^T + v w^T)
+    return _upper(so3.isotropic(k, w), a_dot * ca.DM.eye(3) + so3.hat(b_dot * w + b * v) + so3.symmetric(wu + wu.T))

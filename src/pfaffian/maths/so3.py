@@ -72,10 +72,15 @@ def _horner(coefficients: list[float], x: Matrix) -> Matrix:
     return value
 
 
-def _pencil(factors: list[Matrix], w: Matrix) -> Matrix:
-    """a 1 + b hat(w) + c w w^T, the shape of every isotropic function of a rotation vector."""
+def isotropic(factors: Sequence[Matrix], w: Matrix) -> Matrix:
+    """a 1 + b hat(w) + c w w^T for factors (a, b, c): the shape of every isotropic function of a vector. -> (3, 3)."""
     a, b, c = factors
-    return a * ca.DM.eye(3) + b * hat(w) + c * ca.mtimes(w, w.T)
+    return a * ca.DM.eye(3) + hat(b * w) + symmetric(ca.mtimes(c * w, w.T))
+
+
+def symmetric(m: Matrix) -> Matrix:
+    """A matrix known to be symmetric, made so to the last bit from its upper half; the rest is never computed."""
+    return ca.triu2symm(ca.triu(m))
 
 
 def hat(w: Matrix) -> Matrix:
@@ -94,7 +99,7 @@ def vee(S: Matrix) -> Matrix:
 def exp(w: Matrix) -> Matrix:
     """Rotation by |w| [rad] about w: R = c_0 1 + c_1 hat(w) + c_2 w w^T at s = w.w. w (3,) -> (3, 3)."""
     w = matrix(w, 3)
-    return _pencil(stumpff(ca.sumsqr(w), 2), w)
+    return isotropic(stumpff(ca.sumsqr(w), 2), w)
 
 
 def log(R: Matrix) -> Matrix:
@@ -108,7 +113,7 @@ def dexp_left(w: Matrix) -> Matrix:
     dexp_left(w) = c_1 1 + c_2 hat(w) + c_3 w w^T = dexp_right(-w) = exp(w) dexp_right(w).  w (3,) -> (3, 3).
     """
     w = matrix(w, 3)
-    return _pencil(stumpff(ca.sumsqr(w), 3)[1:], w)
+    return isotropic(stumpff(ca.sumsqr(w), 3)[1:], w)
 
 
 def dexp_right(w: Matrix) -> Matrix:
@@ -123,7 +128,7 @@ def dexp_left_inv(w: Matrix) -> Matrix:
     """
     w = matrix(w, 3)
     a, g = dexp_inv_factors(ca.sumsqr(w))[:2]
-    return _pencil([a, -0.5, g], w)
+    return isotropic([a, -0.5, g], w)
 
 
 def dexp_right_inv(w: Matrix) -> Matrix:
