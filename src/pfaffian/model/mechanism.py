@@ -37,6 +37,7 @@ class Mechanism:
     actuators: tuple[Actuator, ...]
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
+    lenient: bool = False
 
     @cached_property
     def nq(self) -> int:
@@ -129,6 +130,7 @@ def mechanism(
     actuators: Iterable[Actuator] = (),
     gravity: Any = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
+    lenient: bool = False,
 ) -> Mechanism:
     """A checked mechanism.
 
@@ -136,16 +138,27 @@ def mechanism(
         bodies: in any order.   joints: parents before children, one joint leading to each body; the order gives q and v.
         constraints: loops, points, phi = 0, Pfaffian rows.   forces: external wrenches, springs.   actuators: inputs.
         gravity: (3,) [m/s^2], z up.   parameters: every Parameter that the numbers use.
+        lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
     Raises ModelError: duplicate or unknown names, no tree, masses that no body can have, unlisted parameters.
     """
     made = Mechanism(name, tuple(bodies), tuple(joints), tuple(constraints), tuple(forces), tuple(actuators),
-                     vector(gravity, 3, "gravity"), tuple(parameters))  # fmt: skip
+                     vector(gravity, 3, "gravity"), tuple(parameters), lenient)  # fmt: skip
     _check_names(made)
     _check_tree(made)
     _check_references(made)
     _check_parameters(made)
     _check_physics(made)
     return made
+
+
+def unphysical(m: Mechanism) -> dict[str, str]:
+    """Body name -> why no body can have its mass and inertia; empty for a sound mechanism."""
+    found = {}
+    for b in m.bodies:
+        reason = is_physical(pseudo(*moments(m.value(b.mass).item(), m.value(b.com), m.value(b.inertia))))
+        if reason:
+            found[b.name] = reason
+    return found
 
 
 def actuate_all(m: Mechanism) -> Mechanism:
@@ -248,13 +261,10 @@ def _check_parameters(m: Mechanism) -> None:
 
 
 def _check_physics(m: Mechanism) -> None:
-    moved: Counter[str] = Counter()
-    for b in m.bodies:
-        mass, com, I = float(m.value(b.mass).item()), m.value(b.com), m.value(b.inertia)
-        reason = is_physical(pseudo(*moments(mass, com, I)))
-        if reason:
-            raise ModelError(f"body {b.name!r}: {reason}")
-        moved[b.name] += mass > 0 or np.trace(I) > 0
+    if not m.lenient:
+        for name, reason in unphysical(m).items():
+            raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
+    moved = Counter({b.name: int(bool(m.value(b.mass).any() or m.value(b.inertia).any())) for b in m.bodies})
     for j in reversed(m.joints):
         moved[j.parent] += moved[j.child]
         if j.nv and not moved[j.child] and not m.value(j.armature).item() > 0:
