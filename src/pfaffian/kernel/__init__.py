@@ -1,0 +1,8 @@
+"""casadi.Function -> Program -> C lanes or NumPy: compile, cache, call. Knows no robot."""
+
+from pfaffian.kernel.interpret import evaluate
+from pfaffian.kernel.kernel import Kernel, compile  # noqa: A004
+from pfaffian.kernel.program import Program
+from pfaffian.kernel.trace import trace
+
+__all__ = ["Kernel", "Program", "compile", "evaluate", "trace"]

@@ -1,0 +1,83 @@
+"""Source -> loaded library: look in the store, else compile aside, try it, publish it."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel import store, toolchain
+from pfaffian.kernel.toolchain import Compiler
+
+Trial = Callable[[ctypes.CDLL], bool]
+_warned: set[str] = set()
+
+
+def load(text: str, strict: bool, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
+    """The library of the source text and its sidecar.
+
+    trial(library) says whether a new object computes what the NumPy interpreter does; one that does not is never
+    published. Raises BuildError with the compiler's words or the place of the source.
+    """
+    place = store.directory()
+    flags = compiler.flags(strict)
+    key = hashlib.sha256("\0".join([text, *compiler.argv, *flags, compiler.identity]).encode()).hexdigest()
+    found = _open(store.get(place, key))
+    if found:
+        return found
+    with store.lock(place, key):
+        found = _open(store.get(place, key))
+        return found or _build(place, key, text, strict, trial, compiler)
+
+
+def _open(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+    if entry is None:
+        return None
+    try:
+        return ctypes.CDLL(str(entry[0])), entry[1]
+    except OSError:
+        return None
+
+
+def _build(
+    place: Path, key: str, text: str, strict: bool, trial: Trial, compiler: Compiler
+) -> tuple[ctypes.CDLL, dict[str, Any]]:
+    meta = {"compiler": compiler.version, "flags": list(compiler.flags(strict)), "key": key}
+    with store.building(place) as room:
+        source, built = room / "kernel.c", room / "kernel.so"
+        source.write_text(text, encoding="utf-8")
+        toolchain.compile_source(compiler, source, built, strict)
+        try:
+            library = ctypes.CDLL(str(built))
+        except OSError as error:
+            raise BuildError(f"{compiler.argv[0]} wrote an object that does not load ({error}); source: {source}") from error
+        if not trial(library):
+            raise BuildError(f"{compiler.version} miscompiles: not the interpreter's numbers; source kept at {source}")
+        store.publish(place, key, built, meta)
+    return library, meta
+
+
+def load_or_none(
+    text: str, strict: bool, trial: Trial, backend: str
+) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+    """As load; where that fails None after one warning with backend "auto", BuildError with backend "c"."""
+    compiler = toolchain.find_compiler()
+    try:
+        if compiler is None:
+            raise BuildError(toolchain.NO_COMPILER)
+        return load(text, strict, trial, compiler)
+    except BuildError as error:
+        if backend == "c":
+            raise
+        _warn_once(str(error))
+        return None
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(f"running on the NumPy interpreter, some 100 times slower: {message}", RuntimeWarning, stacklevel=5)

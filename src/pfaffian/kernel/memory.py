@@ -1,0 +1,89 @@
+"""Arrays as the compiled code sees them: address and strides, workspaces, blocks of runs for threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from pfaffian.errors import ModelError
+
+FLOAT = np.dtype(np.float64)
+
+
+def as_float(value: Any, name: str) -> np.ndarray:
+    """float64 array of a real array or sequence; the same object, whatever its strides, if it is one already."""
+    if type(value) is np.ndarray and value.dtype is FLOAT:
+        return value
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"its type is {array.dtype}")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name}: not an array of real numbers: {error}") from error
+
+
+def addressable(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy if it lies where C cannot address it by whole doubles."""
+    if array.flags.aligned and not any(s & 7 for s in array.strides):
+        return array
+    return np.array(array)
+
+
+def port(array: np.ndarray, run_axis: int | None) -> tuple[int, int, int]:
+    """(address, doubles between runs, doubles between elements) of an array whose last axis are the elements."""
+    run = 0 if run_axis is None or array.shape[run_axis] == 1 else array.strides[run_axis] >> 3
+    return array.ctypes.data, run, array.strides[-1] >> 3
+
+
+class Workspaces(threading.local):
+    """One aligned workspace a thread, grown as needed."""
+
+    def __init__(self) -> None:
+        self.buffer = np.empty(0)
+        self.address = 0
+        self.size = 0
+
+    def get(self, doubles: int) -> int:
+        """Address of so many doubles on a 64-byte boundary, this thread's until its next call."""
+        if self.size < doubles:
+            self.buffer = np.zeros(doubles + 8)
+            self.size = doubles
+            self.address = (self.buffer.ctypes.data + 63) & ~63
+        return self.address
+
+
+WORKSPACES = Workspaces()
+
+_pool: tuple[int, int, ThreadPoolExecutor] | None = None
+_pool_lock = threading.Lock()
+
+
+def _executor(threads: int) -> ThreadPoolExecutor:
+    """A pool of at least so many threads, made anew in a forked child."""
+    global _pool
+    with _pool_lock:
+        if _pool is None or _pool[0] != os.getpid() or _pool[1] < threads:
+            _pool = os.getpid(), threads, ThreadPoolExecutor(threads, thread_name_prefix="pfaffian")
+        return _pool[2]
+
+
+def in_blocks(work: Callable[[int, int], None], batch: int, lanes: int, threads: int) -> None:
+    """work(begin, end) over [0, batch), in ranges of whole blocks of lanes, one range a thread."""
+    blocks = -(-batch // lanes)
+    count = min(threads, blocks)
+    if count <= 1:
+        work(0, batch)
+        return
+    edges = [blocks * i // count * lanes for i in range(count)] + [batch]
+    futures = [_executor(count).submit(work, a, b) for a, b in zip(edges[1:-1], edges[2:], strict=True)]
+    try:
+        work(edges[0], edges[1])
+    finally:
+        for future in futures:
+            future.result()

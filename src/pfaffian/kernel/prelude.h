@@ -1,0 +1,86 @@
+/* Lanes. V is W doubles and I is W 64-bit integers; a mask is an I of all ones or all zeros in each lane.
+   The same text serves W = 1 (plain double) and W = 8. Every macro is exact or correctly rounded. */
+#include <stdint.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#define NOINLINE __attribute__((noinline))
+
+#if W == 1
+typedef double V;
+typedef int64_t I;
+#define K(c) (c)
+#define KI(c) ((I)INT64_C(c))
+#define MASK(c) (-(I)(c))
+static inline I BITS(V x) { I i; __builtin_memcpy(&i, &x, sizeof i); return i; }
+static inline V REAL(I i) { V x; __builtin_memcpy(&x, &i, sizeof x); return x; }
+#else
+typedef double V __attribute__((vector_size(8 * W)));
+typedef int64_t I __attribute__((vector_size(8 * W)));
+#define K(c) ((V){c, c, c, c, c, c, c, c})
+#define KI(c) ((I){c, c, c, c, c, c, c, c})
+#define MASK(c) ((I)(c))
+#define BITS(x) ((I)(x))
+#define REAL(i) ((V)(i))
+#endif
+
+#define LT(a, b) MASK((a) < (b))
+#define LE(a, b) MASK((a) <= (b))
+#define EQ(a, b) MASK((a) == (b))
+#define NE(a, b) MASK((a) != (b))
+static inline V SEL(I m, V a, V b) { return REAL((m & BITS(a)) | (~m & BITS(b))); }
+static inline V TRUTH(I m) { return REAL(m & BITS(K(1.0))); }
+static inline V FABS(V a) { return REAL(BITS(a) & KI(INT64_MAX)); }
+static inline V COPYSIGN(V a, V b) { return REAL((BITS(a) & KI(INT64_MAX)) | (BITS(b) & KI(INT64_MIN))); }
+
+/* One lane after another, where the machine has no instruction for all. */
+#define EACH(name, call)                                                             \
+  static inline V name(V a) {                                                        \
+    double x[W];                                                                     \
+    __builtin_memcpy(x, &a, sizeof a);                                               \
+    for (int i = 0; i < W; i++) x[i] = call(x[i]);                                   \
+    __builtin_memcpy(&a, x, sizeof a);                                               \
+    return a;                                                                        \
+  }
+
+#if W == 8 && defined(__AVX512F__) && defined(__AVX512DQ__)
+#define SQRT(a) ((V)_mm512_sqrt_pd((__m512d)(a)))
+#define FLOOR(a) ((V)_mm512_roundscale_pd((__m512d)(a), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))
+#define CEIL(a) ((V)_mm512_roundscale_pd((__m512d)(a), _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC))
+#define ANY(m) (_mm512_movepi64_mask((__m512i)(m)) != 0)
+#else
+#if W == 8 && defined(__AVX__)
+#define HALVES(name, call)                                                           \
+  static inline V name(V a) {                                                        \
+    __m256d h[2];                                                                    \
+    __builtin_memcpy(h, &a, sizeof a);                                               \
+    h[0] = call(h[0]), h[1] = call(h[1]);                                            \
+    __builtin_memcpy(&a, h, sizeof a);                                               \
+    return a;                                                                        \
+  }
+HALVES(SQRT, _mm256_sqrt_pd)
+HALVES(FLOOR, _mm256_floor_pd)
+HALVES(CEIL, _mm256_ceil_pd)
+#else
+EACH(SQRT, __builtin_sqrt)
+EACH(FLOOR, __builtin_floor)
+EACH(CEIL, __builtin_ceil)
+#endif
+static inline int ANY(I m) {
+  int64_t x[W], any = 0;
+  __builtin_memcpy(x, &m, sizeof m);
+  for (int i = 0; i < W; i++) any |= x[i];
+  return any != 0;
+}
+#endif
+
+/* fmod is exact, so the C library's is everybody's. */
+static inline V FMOD(V a, V b) {
+  double x[W], y[W];
+  __builtin_memcpy(x, &a, sizeof a);
+  __builtin_memcpy(y, &b, sizeof b);
+  for (int i = 0; i < W; i++) x[i] = __builtin_fmod(x[i], y[i]);
+  __builtin_memcpy(&a, x, sizeof a);
+  return a;
+}

@@ -1,0 +1,100 @@
+"""The Program: a straight-line list of scalar operations, each value assigned once.
+
+Values are numbered: first the inputs, one after another, then the constants, then the results of the steps in order.
+A Program holds no string except the names of operations, so nothing a user wrote can reach generated text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel.ops import OPS
+
+
+class Step(NamedTuple):
+    """One operation. Its results are the values result, result + 1, ... (one, unless a call or a pair)."""
+
+    op: str
+    args: tuple[int, ...]
+    result: int
+    callee: int = -1
+
+
+@dataclass(frozen=True)
+class Program:
+    """inputs: length of each input. outputs: the values of each output. callees: Programs that `call` steps refer to."""
+
+    inputs: tuple[int, ...]
+    constants: tuple[float, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[tuple[int, ...], ...]
+    callees: tuple[Program, ...] = field(default=())
+
+    @cached_property
+    def n_in(self) -> int:
+        return sum(self.inputs)
+
+    @cached_property
+    def n_out(self) -> int:
+        return sum(map(len, self.outputs))
+
+    @property
+    def first_result(self) -> int:
+        """Number of the first value that a step defines."""
+        return self.n_in + len(self.constants)
+
+    def width(self, step: Step) -> int:
+        """How many values the step defines."""
+        return self.callees[step.callee].n_out if step.op == "call" else OPS[step.op].results
+
+    @cached_property
+    def n_ops(self) -> int:
+        """Operations executed by one evaluation, calls followed."""
+        return sum(self.callees[s.callee].n_ops if s.op == "call" else 1 for s in self.steps)
+
+    def check(self) -> Program:
+        """Return self. BuildError unless it is single assignment, in order, of right arity, finite and callable."""
+        if not all(math.isfinite(c) for c in self.constants):
+            raise BuildError("a constant of the function is inf or nan: use a finite limit or an if_else")
+        known = self.first_result
+        for step in self.steps:
+            _check_step(self, step, known)
+            known += self.width(step)
+        if any(not 0 <= v < known for output in self.outputs for v in output):
+            raise BuildError("an output of the Program is a value that no step defines")
+        for callee in self.callees:
+            callee.check()
+        return self
+
+    def digest(self) -> str:
+        """sha256 of everything the Program says, callees included; the same in every process."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        parts = [repr((self.inputs, [c.hex() for c in self.constants], self.outputs))]
+        parts += [repr(tuple(step)) for step in self.steps]
+        parts += [callee.digest() for callee in self.callees]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _check_step(program: Program, step: Step, known: int) -> None:
+    if step.op == "call":
+        if not 0 <= step.callee < len(program.callees):
+            raise BuildError(f"a call refers to callee {step.callee} of {len(program.callees)}")
+        arity = program.callees[step.callee].n_in
+    elif step.op in OPS:
+        arity = OPS[step.op].arity
+    else:
+        raise BuildError(f"unknown operation {step.op!r}")
+    if len(step.args) != arity:
+        raise BuildError(f"{step.op} takes {arity} arguments, got {len(step.args)}")
+    if step.result != known:
+        raise BuildError(f"a step defines value {step.result} where {known} is next: not single assignment")
+    if any(not 0 <= a < known for a in step.args):
+        raise BuildError(f"{step.op} uses a value before it is defined")

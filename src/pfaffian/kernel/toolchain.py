@@ -1,0 +1,137 @@
+"""Find a C compiler, say exactly which one it is, and run it on a leash."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pfaffian.errors import BuildError
+
+TIMEOUT = 300.0  # seconds for one compilation
+MEMORY = 16 << 30  # bytes of address space for the compiler
+FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-O1", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
+         "-fno-trapping-math")  # fmt: skip
+NO_COMPILER = (
+    "no C compiler found: install gcc or clang, or `pip install pfaffian[zig]`, or set PFAFFIAN_CC to the path of one"
+)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """argv: how to start it. kind: gcc, clang or zig, by which the flags differ. identity: sha256 of what it is."""
+
+    argv: tuple[str, ...]
+    kind: str
+    version: str
+    identity: str
+
+    def flags(self, strict: bool) -> tuple[str, ...]:
+        """Flags of one compilation. strict keeps a b + c two operations, as NumPy has them."""
+        contract = "-ffp-contract=off" if strict else "-ffp-contract=fast"
+        native = ("-mcpu=native",) if self.kind == "zig" else (NATIVE,)
+        quiet = ("-fno-sanitize=all",) if self.kind == "zig" else ()
+        return FLAGS + native + quiet + (contract,)
+
+
+NATIVE = "-march=native" if os.uname().machine in ("x86_64", "amd64", "i686") else "-mcpu=native"
+
+
+def find_compiler() -> Compiler | None:
+    """PFAFFIAN_CC if set, else gcc, clang, `python -m ziglang cc`, the first that answers; None without any."""
+    wanted = os.environ.get("PFAFFIAN_CC", "")
+    candidates = [wanted] if wanted else ["gcc", "clang", "zig"]
+    for name in candidates:
+        argv = _argv(name)
+        compiler = _identify(argv, _stamp(argv)) if argv else None
+        if compiler is not None:
+            return compiler
+    return None
+
+
+def _argv(name: str) -> tuple[str, ...] | None:
+    if name == "zig":
+        return (sys.executable, "-m", "ziglang", "cc") if importlib.util.find_spec("ziglang") else None
+    path = shutil.which(name)
+    return (path,) if path else None
+
+
+def _stamp(argv: tuple[str, ...]) -> tuple[str, int, int]:
+    """Path, size and time of the executable: an upgraded compiler is asked again."""
+    path = Path(argv[0]).resolve()
+    status = path.stat()
+    return str(path), status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=16)
+def _identify(argv: tuple[str, ...], stamp: tuple[str, int, int]) -> Compiler | None:
+    try:
+        version = run([*argv, "--version"], timeout=30.0)
+        kind = "zig" if "ziglang" in argv else "clang" if "clang" in version else "gcc"
+        native = "-mcpu=native" if kind == "zig" else NATIVE
+        macros = run([*argv, native, "-dM", "-E", "-x", "c", os.devnull], timeout=60.0)
+    except BuildError:
+        return None
+    lines = "\n".join(sorted(macros.splitlines()))
+    identity = hashlib.sha256(f"{version}\n{lines}".encode()).hexdigest()
+    return Compiler(argv, kind, version.strip().split("\n")[0][:120], identity)
+
+
+def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool, timeout: float = TIMEOUT) -> None:
+    """Compile one file to a shared object. BuildError with the end of what the compiler said."""
+    argv = [*compiler.argv, *compiler.flags(strict), "-o", str(target), str(source), "-lm"]
+    run(argv, timeout, source)
+    if not target.is_file() or target.stat().st_size == 0:
+        raise BuildError(f"{compiler.argv[0]} ended well but wrote no object; source kept at {source}")
+
+
+def run(argv: list[str], timeout: float, source: Path | None = None) -> str:
+    """Standard output of a child in its own process group, killed whole at the timeout or on any exception."""
+    environment = os.environ | {"LC_ALL": "C"}
+    if source is not None:
+        environment |= {"ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
+    kept = f"; source kept at {source}" if source else ""
+    try:
+        child = subprocess.Popen(  # noqa: S603  argv is a list of ours, no shell
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env=environment
+        )
+    except OSError as error:
+        raise BuildError(f"cannot start {argv[0]}: {error}") from error
+    try:
+        _limit_memory(child.pid)
+        out, err = child.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+        raise BuildError(f"{argv[0]} took longer than {timeout:.0f} s{kept}") from error
+    finally:
+        _end(child)
+    if child.returncode != 0:
+        tail = err.decode(errors="replace")[-2048:]
+        raise BuildError(f"{argv[0]} ended with status {child.returncode}{kept}\n{tail}")
+    return out.decode(errors="replace")
+
+
+def _limit_memory(pid: int) -> None:
+    """Best effort: only Linux can limit a child from outside, which unlike preexec_fn is safe with threads."""
+    try:
+        import resource
+
+        resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+    except (ImportError, AttributeError, OSError, ValueError):
+        return
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the child's group and collect it."""
+    if child.poll() is None:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            child.kill()
+        child.communicate()
