@@ -97,6 +97,19 @@ def test_stumpff_functions_and_their_derivatives(s):
             near(value[j] / float(ref[j]) if j > 1 else 1, 1, 200 * ALGEBRA)
 
 
+@pytest.mark.parametrize("s", [1e-300, 1e-8, 0.5, 3.999, 4.001, math.pi**2, 39.0])
+def test_factors_of_the_inverse_differential(s):
+    with mpmath.workdps(700):  # the quotients below cancel all digits of 1e-300 twice
+        x2 = mpmath.mpf(s)
+        x = mpmath.sqrt(x2) / 2
+        a = x * mpmath.cot(x)
+        g = (1 - a) / x2
+        a_slope = (mpmath.cot(x) - x / mpmath.sin(x) ** 2) / (8 * x)
+        expected = [float(v) for v in (a, g, -2 * (a_slope + g) / x2)]
+    scale = 1 / (2 * math.pi - math.sqrt(s)) ** 2
+    near(ca.vertcat(*so3.dexp_inv_factors(ca.DM(s))), expected, ALGEBRA, max(1.0, scale))
+
+
 @pytest.mark.parametrize("w", WIDE)
 def test_exp_is_scipy_rotation_and_orthogonal(w):
     R = both(so3.exp, w)
