@@ -3,6 +3,7 @@
 from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.kernel import Kernel, compile  # noqa: A004
 from pfaffian.kernel.program import Program
+from pfaffian.kernel.rollout import Rollout, RolloutResult, compile_rollout
 from pfaffian.kernel.trace import trace
 
-__all__ = ["Kernel", "Program", "compile", "evaluate", "trace"]
+__all__ = ["Kernel", "Program", "Rollout", "RolloutResult", "compile", "compile_rollout", "evaluate", "trace"]

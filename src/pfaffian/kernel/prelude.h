@@ -11,7 +11,7 @@
 typedef double V;
 typedef int64_t I;
 #define K(c) (c)
-#define KI(c) ((I)INT64_C(c))
+#define KI(c) ((I)(c))
 #define MASK(c) (-(I)(c))
 static inline I BITS(V x) { I i; __builtin_memcpy(&i, &x, sizeof i); return i; }
 static inline V REAL(I i) { V x; __builtin_memcpy(&x, &i, sizeof x); return x; }
