@@ -236,10 +236,10 @@ def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
         inverse = ca.if_else(keep, 1 / S[k, k], 0)
         l = S[k + 1 :, k] * inverse
         S[k + 1 :, k + 1 :] = S[k + 1 :, k + 1 :] - l @ S[k + 1 :, k].T
-        x[k + 1 :] = x[k + 1 :] - l * x[k]
+        x[k + 1 :, :] = x[k + 1 :, :] - l * x[k]
         x[k] = x[k] * inverse
         rows.append(l)
         kept.append(keep)
     for k in reversed(range(m)):
-        x[k] = ca.if_else(kept[k], x[k] - ca.dot(rows[k], x[k + 1 :]), 0)
+        x[k] = ca.if_else(kept[k], x[k] - ca.dot(rows[k], x[k + 1 :, :]), 0)
     return Semidefinite(x, ca.vertcat(*kept))

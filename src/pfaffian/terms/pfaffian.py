@@ -7,7 +7,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.model.constraint import Closure, Constraint, Holonomic
+from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Kinematics
 
@@ -52,11 +52,23 @@ def row_names(k: Kinematics) -> tuple[str, ...]:
 def _rows(k: Kinematics, c: Constraint) -> Rows:
     if isinstance(c, Closure):
         return closure_rows(k, c)
-    return holonomic_rows(k, c) if isinstance(c, Holonomic) else nonholonomic_rows(k, c)
+    return _differentiate(k, c)
+
+
+def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic) -> Rows:
+    """Rows of a user's function: differentiated at fresh symbols, then put where k stands."""
+    m = k.mechanism
+    s = Kinematics(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
+    rows = holonomic_rows(s, c) if isinstance(c, Holonomic) else nonholonomic_rows(s, c)
+    free = [s.q, s.v, s.t, m.p_symbols]
+    unknown = [x for x in ca.symvar(ca.veccat(*rows[:4])) if not ca.depends_on(ca.vertcat(*free), x)]
+    if unknown:
+        raise ModelError(f"constraint {c.name!r} uses symbols that are not of the mechanism; list them as parameters")
+    return Rows(*ca.Function("rows", free, list(rows[:4]))(k.q, k.v, k.t, m.p_symbols), rows.integrable)
 
 
 def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
-    """phi(q, t) = 0: A = dphi/dq K, and the derivative of A v + dphi/dt at v_dot = 0 gives b."""
+    """phi(q, t) = 0: A = dphi/dq K, and the derivative of A v + dphi/dt at v_dot = 0 gives b. k is at symbols."""
     phi = _column(c.phi(k), c.name)
     if ca.depends_on(phi, k.v):
         raise ModelError(f"constraint {c.name!r}: phi depends on velocities; use nonholonomic(...)")
@@ -65,8 +77,8 @@ def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
     return Rows(A, -_drift(k, eta), phi, eta, (True,) * phi.numel())
 
 
-def nonholonomic_rows(k: Kinematics, c) -> Rows:
-    """eta(q, v, t) = 0 affine in v: A = deta/dv."""
+def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
+    """eta(q, v, t) = 0 affine in v: A = deta/dv. k is at symbols."""
     eta = _column(c.eta(k), c.name)
     A = ca.jacobian(eta, k.v)
     if ca.depends_on(A, k.v):

@@ -1,0 +1,62 @@
+"""Put a state onto the constraints: phi(q, t) = 0 and A v = c."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.dynamics.gauss import weighted_rows
+from pfaffian.errors import RunError
+from pfaffian.maths.linear import solve_WT
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step import CORRECTION_TOLERANCE, normalise
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import Terms, symbols
+
+ITERATIONS = 50
+ACCEPTED = 1e-9
+"""Largest |phi| and |A v - c| that count as met."""
+
+
+@lru_cache(maxsize=64)
+def _iteration(m: Mechanism, backend: str) -> tuple[kernel.Kernel, tuple[str, ...]]:
+    """Kernel of one Newton step: (q, v, p, t) -> (q, v, phi, eta)."""
+    T = symbols(m)
+    rows = weighted_rows(T, T.rows.phi, CORRECTION_TOLERANCE)
+    q = normalise(m, T.q - T.kinematics.kinematic_matrix @ solve_WT(T.factor, rows.Q.T @ rows.D))
+    there = Terms(m, q, T.v, T.u, T.t)
+    held = weighted_rows(there, there.rows.eta, CORRECTION_TOLERANCE)
+    v = T.v - solve_WT(there.factor, held.Q.T @ held.D)
+    left = Terms(m, q, v, T.u, T.t).rows
+    f = ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
+    return kernel.compile(f, backend=backend, lanes=1), row_names(T.kinematics)
+
+
+def assemble(
+    m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, *, t: float = 0.0, backend: str = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest state, in the metric of M, that meets the constraints: q (runs, nq), v (runs, nv).
+
+    Newton iterations with the rank-revealing inverse. Raises RunError naming the row that cannot be met.
+    """
+    if not m.constraints:
+        return q, v
+    newton, names = _iteration(m, backend)
+    count = max(len(q), len(p))
+    q, v, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (q, v, p))
+    for _ in range(ITERATIONS):
+        q, v, phi, eta = newton(q, v, p, np.array([t]))
+        left = np.maximum(np.abs(phi), np.abs(eta))
+        if not np.isfinite(left).all() or left.max() <= 1e-13:
+            break
+    if not left.max() <= ACCEPTED:
+        run, row = np.unravel_index(int(np.argmax(np.where(np.isfinite(left), left, np.inf))), left.shape)
+        raise RunError(
+            f"the initial state cannot be put onto the constraints: row {names[row]!r} is left with phi = {phi[run, row]:.3g}, "
+            f"A v - c = {eta[run, row]:.3g}{f' in run {run}' if count > 1 else ''}; start nearer to a configuration that "
+            "closes, or look for constraints that contradict each other"
+        )
+    return q, v

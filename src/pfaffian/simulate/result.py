@@ -1,0 +1,109 @@
+"""Results: an xarray.Dataset with names, units and provenance, to and from NetCDF."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import RunError
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step import FAULTS, System
+
+FINISHED = "finished"
+CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
+"""Meaning of each value of `status`."""
+
+
+def dataset(s: System, time: np.ndarray, records: np.ndarray, status: np.ndarray, stopped: np.ndarray, provenance: dict[str, Any]) -> xr.Dataset:
+    """Label a rollout.   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none."""
+    m = s.mechanism
+    data: dict[str, Any] = {}
+    coords: dict[str, Any] = _coordinates(m) | {"time": ("time", time, {"units": "s"}), "run": np.arange(records.shape[1])}
+    at = 0
+    for name, (signal, size) in s.signals.items():
+        values = records[:, :, at : at + size].transpose(1, 0, 2)
+        at += size
+        if signal.dim is None and size == 1:
+            data[name] = (("run", "time"), values[:, :, 0], {"units": signal.unit})
+            continue
+        dim = signal.dim or f"{name}_component"
+        data[name] = (("run", "time", dim), values, {"units": signal.unit})
+        if signal.names is not None:
+            coords.setdefault(dim, list(signal.names))
+    data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(s_causes(s)))})
+    data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
+    return xr.Dataset(data, coords, attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
+
+
+def s_causes(s: System) -> tuple[str, ...]:
+    """Meaning of each status value of a system."""
+    return (*CAUSES, *s.faults)
+
+
+def _coordinates(m: Mechanism) -> dict[str, Any]:
+    coords: dict[str, Any] = {
+        "coordinate": list(m.q_names),
+        "q_unit": ("coordinate", list(m.q_units)),
+        "velocity": list(m.v_names),
+        "v_unit": ("velocity", list(m.v_units)),
+        "force_unit": ("velocity", ["N" if u == "m/s" else "N m" for u in m.v_units]),
+    }
+    if m.nu:
+        coords |= {"input": list(m.u_names), "u_unit": ("input", list(m.u_units))}
+    return coords
+
+
+def _plain(value: Any) -> str | int | float:
+    """An attribute that NetCDF can hold."""
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    return value if isinstance(value, (str, int, float)) else json.dumps(value, default=str)
+
+
+def machine() -> dict[str, str]:
+    """Versions behind a result."""
+    return {
+        "pfaffian": version("pfaffian"),
+        "casadi": version("casadi"),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "processor": platform.machine(),
+    }
+
+
+def causes(result: xr.Dataset) -> list[str]:
+    """For each run of a result, what ended it, with the time."""
+    meaning = json.loads(result["status"].attrs["meaning"])
+    status, stopped = np.atleast_1d(result["status"].values), np.atleast_1d(result["stopped"].values)
+    return [meaning[int(k)] + ("" if k == 0 else f" (at t = {t:.6g} s)") for k, t in zip(status, stopped, strict=True)]
+
+
+def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
+    """Write a result as NetCDF 4: the file is whole or absent."""
+    path = Path(path)
+    handle, aside = tempfile.mkstemp(suffix=".tmp", dir=path.parent or Path())
+    os.close(handle)
+    try:
+        result.to_netcdf(aside, engine="h5netcdf")
+        Path(aside).replace(path)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error}") from error
+    finally:
+        Path(aside).unlink(missing_ok=True)
+
+
+def read_netcdf(path: str | Path) -> xr.Dataset:
+    """Read a result back into memory."""
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as stored:
+            return stored.load()
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read {path} as a result: {error}") from error
