@@ -1,0 +1,1 @@
+"""Untrusted text to Mechanism. Nothing here runs, imports or fetches what a file says."""

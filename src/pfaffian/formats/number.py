@@ -1,0 +1,51 @@
+"""Numbers from untrusted text: what `float` lets through and a model file must not contain is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from pfaffian.errors import ModelError
+
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""A plain decimal number. `float` would also take 1_000, digits of other scripts, nan, inf and hexadecimal words."""
+
+_LONGEST = 400  # characters; printf("%f") of the largest double has 316
+
+
+def number(text: str, where: str) -> float:
+    """One finite decimal number; spaces around it are allowed.
+
+    Args:
+        where: the element (and line) that the error names.
+    Raises ModelError: anything else, and what overflows a double.
+    """
+    word = text.strip(" \t\r\n")
+    if len(word) > _LONGEST or not NUMBER.fullmatch(word):
+        raise ModelError(f"{where}: {shown(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
+    value = float(word)
+    if not math.isfinite(value):
+        raise ModelError(f"{where}: {shown(word)} is too large for a double")
+    return value
+
+
+def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
+    """`count` numbers with white space between them."""
+    words = text.split(maxsplit=count) if text.isascii() else [text]
+    if len(words) != count:
+        raise ModelError(f"{where}: {count} numbers with spaces between are needed, got {shown(text)}")
+    return tuple(number(word, where) for word in words)
+
+
+def shown(text: object) -> str:
+    """Untrusted text as an error may print it: escaped and short."""
+    quoted = ascii(text)
+    return quoted if len(quoted) <= 80 else f"{quoted[:60]}... ({len(quoted)} characters)"
+
+
+def _hint(word: str) -> str:
+    if "${" in word:
+        return "; this is xacro source, expand it to URDF first"
+    if "," in word:
+        return "; write the decimal mark as a point, and spaces between numbers"
+    return ""

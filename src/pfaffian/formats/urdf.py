@@ -1,0 +1,201 @@
+"""URDF files as mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.file import read_text
+from pfaffian.formats.notice import notice
+from pfaffian.formats.number import shown
+from pfaffian.formats.urdf_part import Mimic, UrdfJoint, UrdfLink, read_joint, read_link, unique
+from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
+from pfaffian.formats.xml import Element, parse_xml
+from pfaffian.model.body import WORLD, Body, body
+from pfaffian.model.constraint import Holonomic, holonomic
+from pfaffian.model.force import Actuator, actuator
+from pfaffian.model.joint import Joint, joint
+from pfaffian.model.mechanism import Mechanism, mechanism, unphysical
+
+MAX_LINKS = 10_000
+ROOT_JOINT = "root_joint"
+"""The joint that the reader puts between the world and the root link, as Pinocchio calls it."""
+
+
+def read_urdf(path: str | Path, **options: Any) -> Mechanism:
+    """The robot of a URDF file; the options are those of `parse_urdf`. No other file is opened, meshes are skipped."""
+    place = Path(path)
+    options.setdefault("source", place.name)
+    return parse_urdf(read_text(place), **options)
+
+
+def parse_urdf(
+    text: str,
+    *,
+    base: str = "fixed",
+    actuated: Iterable[str] | None = None,
+    mimic: str = "free",
+    strict: bool = False,
+    name: str | None = None,
+    source: str = "URDF",
+) -> Mechanism:
+    """The robot of a URDF text.
+
+    Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping
+    acts; joint friction does not. Limits are shown and checked at the start of a run, not enforced.
+
+    Args:
+        base: "fixed" welds the root link to the world (a root link called "world" is the world itself);
+            "free" lets it float on a free joint "root_joint", q first.
+        actuated: names of the one-dof joints with a motor, in this order; None: all of them. A motor is named as its
+            joint and limited to the file's effort, if that is above 0.
+        mimic: "free" lets mimic joints move on their own, as Pinocchio does unless told otherwise; "constrain" adds
+            the constraint q = multiplier * q_other + offset and leaves out their motors.
+        strict: refuse inertias that no body can have, and movable joints that carry no mass. Otherwise both are
+            warned of: the inertias are used as they are, the joints are locked at zero, since no force decides their
+            acceleration.
+        name: of the mechanism; None: the file's.   source: what errors call the text.
+    Raises ModelError: what is wrong with which element, on which line. Warns ModelWarning: see above.
+    """
+    for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "constrain"), "mimic")):
+        if value not in choices:
+            raise ModelError(f"{what}={shown(value)}: one of {', '.join(choices)} is needed")
+    robot = parse_xml(text, source)
+    links, joints = _parts(robot)
+    if mimic == "constrain":
+        check_mimics(joints)
+    root = root_link(links, list(joints.values()))
+    order = _lock_massless(links, parents_first(root, list(joints.values())), strict, robot.source)
+    called = _body_names(links, root, base)
+    tree = _tree(order, called, root, base)
+    if not any(j.nv for j in tree):
+        raise robot.error("no joint moves; read it with base='free', or give a joint another type than fixed")
+    made = mechanism(
+        name or robot.attributes.get("name") or "robot",
+        [_body(link, called[n]) for n, link in links.items() if called[n] != WORLD],
+        tree,
+        constraints=_mimic_constraints(order) if mimic == "constrain" else (),
+        actuators=_actuators(order, actuated, drop_mimics=mimic == "constrain"),
+        lenient=not strict,
+    )
+    _warn(made, order, mimic, robot.source)
+    return made
+
+
+def _parts(robot: Element) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint]]:
+    if robot.tag != "robot":
+        raise robot.error("the root element of a URDF file is <robot>")
+    count = len(robot.all("link"))
+    if not count:
+        raise robot.error("there is no <link>; if this is xacro source, expand it to URDF first")
+    if count > MAX_LINKS:
+        raise robot.error(f"{count} links are more than {MAX_LINKS}; split the robot")
+    links = unique([read_link(e) for e in robot.all("link")], "link")
+    return links, unique([read_joint(e) for e in robot.all("joint")], "joint")
+
+
+def _lock_massless(links: Mapping[str, UrdfLink], order: list[UrdfJoint], strict: bool, source: str) -> list[UrdfJoint]:
+    lost = massless_joints(links, order)
+    if not lost:
+        return order
+    if strict:
+        first = next(j for j in order if j.name in lost)
+        raise first.element.error(f"it moves no mass at all; give link {shown(first.child)} a mass, or make it fixed")
+    notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost)}; give their links a mass")
+    return [replace(j, kind="fixed", mimic=None) if j.name in lost else j for j in order]
+
+
+def _body_names(links: Mapping[str, UrdfLink], root: str, base: str) -> dict[str, str]:
+    """Link -> body. "world" is our fixed frame: a root link of that name is it, unless it floats."""
+    called = {name: name for name in links}
+    if WORLD in links and not (root == WORLD and base == "fixed"):
+        called[WORLD] = _free_name("world_link", links)
+    return called
+
+
+def _free_name(wanted: str, taken: Iterable[str]) -> str:
+    used = set(taken)
+    while wanted in used:
+        wanted += "_"
+    return wanted
+
+
+def _body(link: UrdfLink, name: str) -> Body:
+    I = link.inertia
+    tensor: Any = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]) if I.any() else 0.0
+    return body(name, link.mass, link.com, tensor)
+
+
+def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str) -> list[Joint]:
+    made = []
+    if called[root] != WORLD:
+        made.append(joint(_free_name(ROOT_JOINT, (j.name for j in order)), base, WORLD, called[root]))
+    for j in order:
+        one = j.kind in ("revolute", "prismatic")
+        made.append(
+            joint(
+                j.name,
+                j.kind,
+                called[j.parent],
+                called[j.child],
+                axis=(0, 0, 1) if j.kind in ("fixed", "free") else j.axis,
+                placement=j.placement,
+                damping=j.damping if one else 0.0,
+                limits=j.limits if one else (-np.inf, np.inf),
+                effort=j.effort,
+            )
+        )
+    return made
+
+
+def _actuators(order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimics: bool) -> list[Actuator]:
+    single = {j.name: j for j in order if j.kind in ("revolute", "prismatic")}
+    if actuated is None:
+        chosen = [j for j in single.values() if not (drop_mimics and j.mimic)]
+    else:
+        names = list(actuated)
+        for n in names:
+            if n not in single:
+                raise ModelError(f"actuated: {shown(n)} is no movable one-dof joint; one of {', '.join(single)}")
+        chosen = [single[n] for n in names]
+    return [actuator(j.name, j.name, limits=(-j.effort, j.effort)) for j in chosen]
+
+
+def _mimic_constraints(order: list[UrdfJoint]) -> list[Holonomic]:
+    still = {j.name for j in order if j.kind == "fixed"}
+    return [holonomic(f"mimic {j.name}", _follow(j.name, j.mimic, j.mimic.joint in still)) for j in order if j.mimic]
+
+
+def _follow(name: str, mimic: Mimic, still: bool) -> Callable[[Any], ca.SX]:
+    """phi of a mimic joint; a locked partner stays at zero."""
+
+    def phi(k: Any) -> ca.SX:
+        other = 0.0 if still else k.joint(mimic.joint)
+        return k.joint(name) - mimic.multiplier * other - mimic.offset
+
+    return phi
+
+
+def _warn(m: Mechanism, order: list[UrdfJoint], mimic: str, source: str) -> None:
+    followers = [j.name for j in order if j.mimic]
+    if followers and mimic == "free":
+        notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='constrain' couples them")
+    rubbing = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
+    if rubbing:
+        notice(f"{source}: joint friction is ignored: {_listed(rubbing)}; use damping, or a force of your own")
+    wrong = unphysical(m)
+    if wrong:
+        reasons = "; ".join(f"{shown(n)}: {reason}" for n, reason in list(wrong.items())[:10])
+        more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
+        notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = sorted(names)
+    return ", ".join(shown(n) for n in every[:20]) + (f" and {len(every) - 20} more" if len(every) > 20 else "")

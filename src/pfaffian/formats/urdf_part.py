@@ -1,0 +1,168 @@
+"""The elements of a URDF file that carry mechanics, each as plain data. Shapes, meshes and colours are skipped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.number import shown
+from pfaffian.formats.xml import Element
+from pfaffian.model.pose import IDENTITY, Pose, pose
+
+KINDS = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+}
+"""URDF joint type -> our kind."""
+
+
+@dataclass(frozen=True)
+class UrdfLink:
+    """mass [kg], com (3,) [m], inertia (3, 3) about the mass centre along the link axes [kg m^2]."""
+
+    name: str
+    element: Element
+    mass: float = 0.0
+    com: tuple[float, ...] = (0.0, 0.0, 0.0)
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+
+    @property
+    def massless(self) -> bool:
+        return self.mass == 0 and not self.inertia.any()
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """q = multiplier * q of `joint` + offset."""
+
+    joint: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class UrdfJoint:
+    """One joint; effort is infinite where the file gives none or 0, as exporters write for "unknown"."""
+
+    name: str
+    element: Element
+    kind: str
+    parent: str
+    child: str
+    placement: Pose
+    axis: tuple[float, ...]
+    limits: tuple[float, float]
+    effort: float
+    damping: float
+    friction: float
+    mimic: Mimic | None
+
+
+def read_link(element: Element) -> UrdfLink:
+    """<link>. Without <inertial> it has no mass."""
+    name = part_name(element)
+    inertial = element.first("inertial")
+    if inertial is None:
+        return UrdfLink(name, element)
+    mass_element, tensor = _needed(inertial, "mass", name), _needed(inertial, "inertia", name)
+    mass = mass_element.number("value")
+    if mass < 0:
+        raise mass_element.error(f"link {shown(name)}: the mass {mass} is negative; make it zero or positive")
+    xx, yy, zz, xy, xz, yz = (tensor.number(k) for k in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    xyz, rpy = _origin(inertial)
+    if any(rpy):
+        R = np.array(ca.DM(pose(rpy=rpy).R))
+        I = R @ I @ R.T
+        I = (I + I.T) / 2
+    if not np.isfinite(I).all():
+        raise tensor.error(f"link {shown(name)}: the inertia overflows when it is turned to the link axes")
+    return UrdfLink(name, element, mass, xyz, I)
+
+
+def read_joint(element: Element) -> UrdfJoint:
+    """<joint> directly under <robot>."""
+    name = part_name(element)
+    kind = element.text("type")
+    if kind not in KINDS:
+        raise element.error(f"type {shown(kind)} is unknown; one of {', '.join(KINDS)}")
+    parent, child = (_needed(element, tag, name).text("link") for tag in ("parent", "child"))
+    xyz, rpy = _origin(element)
+    placement = pose(xyz, rpy=rpy) if any(rpy) or any(xyz) else IDENTITY
+    limits, effort = _limit(element, kind)
+    dynamics = element.first("dynamics")
+    damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
+    return UrdfJoint(name, element, KINDS[kind], parent, child, placement, _axis(element, kind), limits, effort,
+                     damping, friction, _mimic(element))  # fmt: skip
+
+
+def part_name(element: Element) -> str:
+    """The name of a link or joint: 1 to 128 printable characters."""
+    name = element.text("name")
+    if not name or len(name) > 128 or not name.isprintable():
+        raise element.error("the name must have 1 to 128 printable characters")
+    return name
+
+
+def _needed(element: Element, tag: str, name: str) -> Element:
+    found = element.first(tag)
+    if found is None:
+        raise element.error(f"<{tag}> is missing in {shown(name)}")
+    return found
+
+
+def _origin(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    origin = element.first("origin")
+    zero = (0.0, 0.0, 0.0)
+    return (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
+
+
+def _axis(element: Element, kind: str) -> tuple[float, ...]:
+    """(3,) unit vector: the direction that URDF takes if none is given is x."""
+    axis = element.first("axis")
+    if axis is None or kind in ("fixed", "floating"):
+        return (1.0, 0.0, 0.0)
+    n = axis.numbers("xyz", (1.0, 0.0, 0.0))
+    length = math.hypot(*n)
+    if not 1e-9 < length < math.inf:
+        raise axis.error(f"joint {shown(element.text('name'))}: the axis {n} has no direction; give a unit vector")
+    return tuple(x / length for x in n)
+
+
+def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
+    limit = element.first("limit")
+    if limit is None:
+        return (-math.inf, math.inf), math.inf
+    effort = limit.number("effort", 0.0)
+    low, high = (limit.number(k, 0.0) for k in ("lower", "upper"))
+    if kind not in ("revolute", "prismatic"):
+        low, high = -math.inf, math.inf
+    if low > high:
+        raise limit.error(f"joint {shown(element.text('name'))}: lower {low} is above upper {high}; swap them")
+    return (low, high), effort if effort > 0 else math.inf
+
+
+def _mimic(element: Element) -> Mimic | None:
+    mimic = element.first("mimic")
+    if mimic is None:
+        return None
+    return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+
+
+def unique(parts: list, what: str) -> dict:
+    """Name -> part. Raises ModelError at the second use of a name."""
+    named: dict = {}
+    for part in parts:
+        if part.name in named:
+            first = named[part.name].element.line
+            raise ModelError(f"{part.element.where}: a {what} of this name is on line {first}; names must be unique")
+        named[part.name] = part
+    return named

@@ -1,0 +1,85 @@
+"""The order of URDF joints: files list links and joints as they like, a mechanism wants parents first."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from pfaffian.formats.number import shown
+from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink
+
+
+def root_link(links: Mapping[str, UrdfLink], joints: Sequence[UrdfJoint]) -> str:
+    """The one link that is no joint's child. Raises ModelError: unknown links, two parents, none or several roots."""
+    parent_of: dict[str, UrdfJoint] = {}
+    for j in joints:
+        for end in (j.parent, j.child):
+            if end not in links:
+                raise j.element.error(f"there is no link {shown(end)}; add it, or correct the name")
+        if j.child in parent_of:
+            other = parent_of[j.child].element.where
+            raise j.element.error(
+                f"link {shown(j.child)} has a parent already ({other}); close loops with a constraint"
+            )
+        parent_of[j.child] = j
+    roots = [name for name in links if name not in parent_of]
+    if not roots:
+        raise joints[0].element.error("the joints form a cycle with no root; open it and close it with a constraint")
+    if len(roots) > 1:
+        listed = ", ".join(f"{shown(n)} (line {links[n].element.line})" for n in roots[:5])
+        raise links[roots[1]].element.error(
+            f"{len(roots)} links have no parent: {listed}; join them to one root, by fixed or floating joints"
+        )
+    return roots[0]
+
+
+def parents_first(root: str, joints: Sequence[UrdfJoint]) -> list[UrdfJoint]:
+    """The joints in file order, except that a joint waits for the one that leads to its parent.
+
+    Raises ModelError: joints that cannot be reached from the root.
+    """
+    leaving: dict[str, list[int]] = defaultdict(list)
+    for i, j in enumerate(joints):
+        leaving[j.parent].append(i)
+    ready, order = list(leaving[root]), []
+    heapq.heapify(ready)
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(joints[i])
+        for k in leaving[joints[i].child]:
+            heapq.heappush(ready, k)
+    if len(order) < len(joints):
+        reached = {j.name for j in order}
+        lost = next(j for j in joints if j.name not in reached)
+        raise lost.element.error("this joint hangs in a cycle; open it and close the loop with a constraint")
+    return order
+
+
+def massless_joints(links: Mapping[str, UrdfLink], order: Sequence[UrdfJoint]) -> set[str]:
+    """Names of the movable joints with no mass at all beyond them: no force decides their acceleration."""
+    carries = {name: not link.massless for name, link in links.items()}
+    found = set()
+    for j in reversed(order):
+        carries[j.parent] |= carries[j.child]
+        if j.kind != "fixed" and not carries[j.child]:
+            found.add(j.name)
+    return found
+
+
+def check_mimics(joints: Mapping[str, UrdfJoint]) -> None:
+    """Raises ModelError: a mimic joint with no partner, of the wrong kind, or following itself."""
+    sound: set[str] = set()
+    for j in joints.values():
+        seen, at = [j.name], j
+        while at.mimic is not None and at.name not in sound:
+            target = joints.get(at.mimic.joint)
+            if target is None:
+                raise at.element.error(f"it mimics {shown(at.mimic.joint)}, which is no joint; correct the name")
+            if any(x.kind not in ("revolute", "prismatic") for x in (at, target)):
+                raise at.element.error("only revolute, continuous and prismatic joints can mimic and be mimicked")
+            if target.name in seen:
+                raise at.element.error("mimic joints follow each other in a circle; let one of them move freely")
+            seen.append(target.name)
+            at = target
+        sound.update(seen)

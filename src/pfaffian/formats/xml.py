@@ -1,0 +1,118 @@
+"""XML without its dangers: a tree of elements with line numbers.
+
+No document type, so no entities; nothing outside the text is opened; size, depth and count are bounded. Text between
+the tags is dropped, no robot format that is read here uses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+from xml.parsers import expat
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.file import MAX_BYTES
+from pfaffian.formats.number import number, numbers, shown
+
+MAX_DEPTH = 256
+MAX_ELEMENTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element.   source: what the text is called in errors.   line: of its start tag, from 1."""
+
+    tag: str
+    attributes: dict[str, str]
+    source: str
+    line: int
+    children: list[Element] = field(default_factory=list, repr=False)
+
+    def error(self, message: str) -> ModelError:
+        return ModelError(f"{self.where}: {message}")
+
+    @property
+    def where(self) -> str:
+        """Source, line, tag and name, for errors."""
+        name = f" {shown(self.attributes['name'])}" if "name" in self.attributes else ""
+        return f"{self.source} line {self.line}: <{shown(self.tag)[1:-1]}>{name}"
+
+    def all(self, tag: str) -> list[Element]:
+        return [child for child in self.children if child.tag == tag]
+
+    def first(self, tag: str) -> Element | None:
+        return next((child for child in self.children if child.tag == tag), None)
+
+    def text(self, attribute: str) -> str:
+        """A required attribute."""
+        if attribute not in self.attributes:
+            raise self.error(f"needs the attribute {attribute!r}")
+        return self.attributes[attribute]
+
+    def number(self, attribute: str, default: float | None = None) -> float:
+        """A number; required if there is no default."""
+        if default is not None and attribute not in self.attributes:
+            return default
+        return number(self.text(attribute), f"{self.where}: {attribute}")
+
+    def numbers(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """As many numbers as the default has."""
+        if attribute not in self.attributes:
+            return default
+        return numbers(self.text(attribute), len(default), f"{self.where}: {attribute}")
+
+
+class _Builder:
+    """Collects the elements while expat walks through the text."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.top = Element("", {}, source, 0)
+        self.open = [self.top]
+        self.count = 0
+        # The text is handed over as UTF-8, whatever encoding it declares.
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.StartDoctypeDeclHandler = self.doctype
+        self.parser.EntityDeclHandler = self.doctype
+        self.parser.ExternalEntityRefHandler = self.doctype
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self.parser.CurrentLineNumber
+        self.count += 1
+        if self.count > MAX_ELEMENTS or len(self.open) > MAX_DEPTH:
+            limits = f"more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} levels"
+            raise ModelError(f"{self.source} line {line}: {limits}; split the file")
+        element = Element(tag, attributes, self.source, line)
+        self.open[-1].children.append(element)
+        self.open.append(element)
+
+    def end(self, tag: str) -> None:
+        self.open.pop()
+
+    def doctype(self, *_: object) -> NoReturn:
+        line = self.parser.CurrentLineNumber
+        raise ModelError(f"{self.source} line {line}: document types and entities are refused; write the text in full")
+
+
+def parse_xml(text: str, source: str) -> Element:
+    """The root element of an XML text.
+
+    Raises ModelError: no well-formed XML, a document type or entity, more than 64 MB, 1e6 elements or 256 levels.
+    """
+    source = shown(source)[1:-1]
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ModelError(f"{source}: the text holds lone surrogates; it is not Unicode text") from None
+    if len(data) > MAX_BYTES:
+        raise ModelError(f"{source}: larger than {MAX_BYTES} bytes; split the file or drop embedded data")
+    builder = _Builder(source)
+    try:
+        builder.parser.Parse(data, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise ModelError(f"{source} line {error.lineno}: not well-formed XML: {reason}") from None
+    return builder.top.children[0]
