@@ -273,6 +273,11 @@ def test_quarter_turns_are_exact():
         assert np.isin(R.full(), (-1.0, 0.0, 1.0)).all()
 
 
+def test_entries_next_to_one_are_one():
+    assert math.cos(3e-8) < 1
+    assert so3.rpy_to_matrix((3e-8, 0, 0)).full().tolist() == [[1, 0, 0], [0, 1, -3e-8], [0, 3e-8, 1]]
+
+
 def test_arguments_of_every_kind():
     x = ca.SX.sym("x")
     for w in ([1, 2, 3], (1.0, 2.0, 3.0), np.array([1, 2, 3]), np.array([[1.0], [2.0], [3.0]]), ca.DM([1, 2, 3])):
