@@ -27,6 +27,7 @@ class Arithmetic(Protocol):
     def real(self, a: Value) -> Value: ...
     def fabs(self, a: Value) -> Value: ...
     def sqrt(self, a: Value) -> Value: ...
+    def floor(self, a: Value) -> Value: ...
     def copysign(self, a: Value, b: Value) -> Value: ...
     def odd(self, i: Value) -> Value: ...
     def huge(self, x: Value, limit: float, parts: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]: ...
@@ -42,6 +43,7 @@ class _Numpy:
     where = staticmethod(np.where)
     fabs = staticmethod(np.fabs)
     sqrt = staticmethod(np.sqrt)
+    floor = staticmethod(np.floor)
     copysign = staticmethod(np.copysign)
 
     @staticmethod
@@ -142,7 +144,10 @@ class Writer:
     def text(self, value: Value, kind: str = "V") -> str:
         if isinstance(value, Text):
             return value.name
-        return f"K({float(value).hex()})" if kind == "V" else f"KI({int(value)})"
+        if kind == "I":
+            return f"KI({int(value)})"
+        special = {"inf": "__builtin_inf()", "-inf": "-__builtin_inf()", "nan": '__builtin_nan("")'}
+        return f"K({special.get(str(value), float(value).hex())})"
 
     def _compare(self, macro: str, a: Value, b: Value) -> Text:
         return self.let(f"{macro}({self.text(a)}, {self.text(b)})", "I")
@@ -173,6 +178,9 @@ class Writer:
 
     def sqrt(self, a: Value) -> Text:
         return self.let(f"SQRT({self.text(a)})")
+
+    def floor(self, a: Value) -> Text:
+        return self.let(f"FLOOR({self.text(a)})")
 
     def copysign(self, a: Value, b: Value) -> Text:
         return self.let(f"COPYSIGN({self.text(a)}, {self.text(b)})")

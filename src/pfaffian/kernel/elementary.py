@@ -1,4 +1,4 @@
-"""Elementary functions from IEEE operations only, at most 2 ulp, written once for NumPy and for C.
+"""The table of elementary functions, and the circular ones, from IEEE operations only, at most 2 ulp, written once for NumPy and for C.
 
 Each body takes an `Arithmetic` m first. The coefficients are Chebyshev fits of the remainder that the docstring names.
 """
@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pfaffian.kernel import transcendental
 from pfaffian.kernel.arithmetic import Arithmetic, Writer
+from pfaffian.kernel.exact import fast_two_sum, polynomial, quotient, two_sum
 from pfaffian.kernel.reduction import MAGIC
 
 Value = Any
@@ -34,47 +36,6 @@ class Elementary:
     results: int = 1
 
 
-def polynomial(coefficients: tuple[float, ...], z: Value) -> Value:
-    """sum of coefficients[i] z^i; even and odd powers apart, two short chains instead of a long one."""
-    z2 = z * z
-    even, odd = (_horner(coefficients[start::2], z2) for start in (0, 1))
-    return even + z * odd
-
-
-def _horner(coefficients: tuple[float, ...], z: Value) -> Value:
-    total: Value = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        total = c + z * total
-    return total
-
-
-def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
-    """a + b = sum + error, exactly."""
-    s = a + b
-    c = s - a
-    return s, (a - (s - c)) + (b - c)
-
-
-def fast_two_sum(a: Value, b: Value) -> tuple[Value, Value]:
-    """a + b = sum + error, exactly, where |a| >= |b|."""
-    s = a + b
-    return s, b - (s - a)
-
-
-def split(a: Value) -> tuple[Value, Value]:
-    """a = high + low with 26 bits each (Veltkamp)."""
-    c = a * 134217729.0
-    high = c - (c - a)
-    return high, a - high
-
-
-def two_product(a: Value, b: Value) -> tuple[Value, Value]:
-    """a b = product + error, exactly unless it under- or overflows (Dekker)."""
-    p = a * b
-    (a1, a2), (b1, b2) = split(a), split(b)
-    return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
-
-
 def _reduce(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
     """Pattern with the quadrant in its low bits, and the rest of the angle as high + low, |high| <= pi/4 (1 + eps)."""
     n = x * TWO_OVER_PI + MAGIC
@@ -88,15 +49,17 @@ def _reduce(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
     return m.bits(n), high, low
 
 
-def _sine_and_cosine(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
-    """Quadrant, and sine and cosine of the reduced angle."""
+def _sine_and_cosine(m: Arithmetic, x: Value, pairs: bool = False) -> tuple[Value, Any, Any]:
+    """Quadrant, and sine and cosine of the reduced angle, rounded or as pairs (high, low)."""
     quadrant, r, low = _reduce(m, x)
     z = r * r
     half = 0.5 * z
-    s = r + (low * (1.0 - half) + (r * z) * polynomial(SIN, z))
     w = 1.0 - half
-    c = w + (((1.0 - w) - half) + ((z * z) * polynomial(COS, z) - r * low))
-    return quadrant, s, c
+    s_low = low * w + (r * z) * polynomial(SIN, z)
+    c_low = ((1.0 - w) - half) + ((z * z) * polynomial(COS, z) - r * low)
+    if pairs:
+        return quadrant, fast_two_sum(r, s_low), fast_two_sum(w, c_low)
+    return quadrant, r + s_low, w + c_low
 
 
 def _turn(m: Arithmetic, quadrant: Value, y: Value) -> Value:
@@ -113,6 +76,15 @@ def sincos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
     return m.where(m.eq(x, 0.0), x, sine), cosine
 
 
+def tan(m: Arithmetic, x: Value) -> Value:
+    """Quotient of sine and cosine as pairs: two rounded ones would leave three roundings."""
+    quadrant, s, c = _sine_and_cosine(m, x, pairs=True)
+    odd = m.odd(quadrant)
+    top = m.where(odd, -c[0], s[0]), m.where(odd, -c[1], s[1])
+    bottom = m.where(odd, s[0], c[0]), m.where(odd, s[1], c[1])
+    return m.where(m.eq(x, 0.0), x, quotient(top, bottom)[0])
+
+
 def sin(m: Arithmetic, x: Value) -> Value:
     return sincos(m, x)[0]
 
@@ -125,7 +97,12 @@ FUNCTIONS: dict[str, Elementary] = {
     "sin": Elementary(1, sin),
     "cos": Elementary(1, cos),
     "sincos": Elementary(1, sincos, results=2),
+    "tan": Elementary(1, tan),
 }
+for _name in ("exp", "log", "asin", "acos", "atan", "sinh", "cosh", "tanh", "expm1", "log1p", "asinh", "acosh", "atanh"):
+    FUNCTIONS[_name] = Elementary(1, getattr(transcendental, _name))
+for _name in ("pow", "atan2", "hypot"):
+    FUNCTIONS[_name] = Elementary(2, getattr(transcendental, _name))
 
 
 def c_text(name: str) -> str:
