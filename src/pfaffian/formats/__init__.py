@@ -1,1 +1,34 @@
-"""Untrusted text to Mechanism. Nothing here runs, imports or fetches what a file says."""
+"""Untrusted text to Mechanism. Nothing here runs, imports or fetches what a file says.
+
+m, settings = read("robot.yaml")        # or .urdf, with the options of read_urdf
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.notice import ModelWarning
+from pfaffian.formats.number import shown
+from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.urdf import parse_urdf, read_urdf
+from pfaffian.formats.yaml import parse_yaml, read_yaml
+from pfaffian.model.mechanism import Mechanism
+
+__all__ = ["ModelWarning", "RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"]
+
+
+def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
+    """The mechanism of a file, by its suffix, and the run that it describes.
+
+    Args:
+        path: .urdf or .xml: options of `read_urdf`, default RunSettings; .yaml or .yml: options of `read_yaml`.
+    Raises ModelError: another suffix, or what the reader finds.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in (".urdf", ".xml"):
+        return read_urdf(path, **options), RunSettings()
+    if suffix in (".yaml", ".yml"):
+        return read_yaml(path, **options)
+    raise ModelError(f"{shown(str(path))}: the suffix must be .urdf, .xml, .yaml or .yml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 
@@ -9,6 +10,9 @@ class ModelWarning(UserWarning):
     """A file was read, but something in it was changed, ignored or looks wrong: what, and the way out."""
 
 
-def notice(message: str, level: int = 3) -> None:
-    """Warn as the caller of the public reader."""
-    warnings.warn(message, ModelWarning, stacklevel=level + 1)
+def notice(message: str) -> None:
+    """Warn at the line that called the library."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("pfaffian."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, ModelWarning, stacklevel=level)

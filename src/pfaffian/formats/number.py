@@ -7,8 +7,10 @@ import re
 
 from pfaffian.errors import ModelError
 
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-"""A plain decimal number. `float` would also take 1_000, digits of other scripts, nan, inf and hexadecimal words."""
+UNSIGNED = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""A plain decimal number. `float` would also take 1_000, digits of other scripts, nan and inf."""
+
+_NUMBER = re.compile(rf"[+-]?{UNSIGNED}")
 
 _LONGEST = 400  # characters; printf("%f") of the largest double has 316
 
@@ -21,7 +23,7 @@ def number(text: str, where: str) -> float:
     Raises ModelError: anything else, and what overflows a double.
     """
     word = text.strip(" \t\r\n")
-    if len(word) > _LONGEST or not NUMBER.fullmatch(word):
+    if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
         raise ModelError(f"{where}: {shown(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
     value = float(word)
     if not math.isfinite(value):

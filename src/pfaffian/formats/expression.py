@@ -1,0 +1,135 @@
+"""Arithmetic in model files: "l/2", "m*l^2/12", "2*pi/3". A grammar of ten lines; nothing is ever evaluated as code.
+
+sum     = product (("+" | "-") product)*
+product = sign (("*" | "/") sign)*
+sign    = ("+" | "-") sign | power
+power   = atom (("^" | "**") sign)?
+atom    = number | name | "(" sum ")"
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NoReturn
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.number import UNSIGNED, number, shown
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""What a parameter may be called, so that expressions can use it."""
+
+CONSTANTS = {"pi": math.pi}
+
+_TOKEN = re.compile(rf"({UNSIGNED})|({NAME.pattern})|(\*\*|[-+*/^()])")
+_OCTAL = re.compile(r"0[0-9]")
+_LONGEST = 1000
+_DEEPEST = 32
+
+
+def expression(text: str, names: Mapping[str, ca.SX], where: str) -> ca.SX:
+    """(1, 1) SX of an arithmetic expression.
+
+    Args:
+        names: what each name stands for; `pi` is known as well.   where: what the error names.
+    Raises ModelError: a syntax error, an unknown name, a constant that is not finite.
+    """
+    if len(text) > _LONGEST:
+        raise ModelError(f"{where}: an expression of {len(text)} characters is longer than {_LONGEST}")
+    value = _Reader(text, names, where).whole()
+    if value.is_constant() and not math.isfinite(float(value)):
+        raise ModelError(f"{where}: {shown(text)} is not finite; it divides by zero or overflows")
+    return value
+
+
+class _Reader:
+    """Recursive descent over the tokens of one expression."""
+
+    def __init__(self, text: str, names: Mapping[str, ca.SX], where: str) -> None:
+        self.text, self.names, self.where = text, names, where
+        self.tokens = self.split()
+        self.at = 0
+        self.depth = 0
+
+    def split(self) -> list[str]:
+        tokens, i = [], 0
+        while i < len(self.text):
+            if self.text[i] in " \t\r\n":
+                i += 1
+                continue
+            found = _TOKEN.match(self.text, i)
+            if not found:
+                self.fail("it has a character that does not belong")
+            i = found.end()
+            if found[1] and (_OCTAL.match(found[1]) or re.match(r"[\w.]", self.text[i : i + 1])):
+                self.fail("write plain decimal numbers: no leading zeros, underscores, hexadecimals or units")
+            tokens.append(found[0])
+        return tokens
+
+    def fail(self, reason: str) -> NoReturn:
+        raise ModelError(f"{self.where}: {shown(self.text)} is no number or expression of parameters: {reason}")
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self) -> str:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def whole(self) -> ca.SX:
+        value = self.sum()
+        if self.peek():
+            self.fail(f"{shown(self.peek())} is not expected there")
+        return value
+
+    def sum(self) -> ca.SX:
+        value = self.product()
+        while self.peek() in ("+", "-"):
+            value = value + self.product() if self.take() == "+" else value - self.product()
+        return value
+
+    def product(self) -> ca.SX:
+        value = self.sign()
+        while self.peek() in ("*", "/"):
+            value = value * self.sign() if self.take() == "*" else value / self.sign()
+        return value
+
+    def sign(self) -> ca.SX:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.fail(f"it is nested more than {_DEEPEST} deep")
+        first = self.peek()
+        if first in ("+", "-"):
+            self.take()
+        value = self.sign() if first == "+" else -self.sign() if first == "-" else self.power()
+        self.depth -= 1
+        return value
+
+    def power(self) -> ca.SX:
+        value = self.atom()
+        if self.peek() in ("^", "**"):
+            self.take()
+            value = value ** self.sign()
+        return value
+
+    def atom(self) -> ca.SX:
+        word = self.take()
+        if word == "(":
+            value = self.sum()
+            if self.take() != ")":
+                self.fail("a bracket is not closed")
+            return value
+        if word[:1] in tuple("0123456789."):
+            return ca.SX(number(word, self.where))
+        if word in self.names:
+            return self.names[word]
+        if word in CONSTANTS:
+            return ca.SX(CONSTANTS[word])
+        if NAME.fullmatch(word):
+            known = ", ".join([*self.names, *CONSTANTS][:20])
+            self.fail(f"there is no parameter {shown(word)}; known are {known}")
+        self.fail(f"a number or a name is missing before {shown(word)}" if word else "it ends too early")

@@ -1,0 +1,59 @@
+"""Where a model file may point: into its own folder, into folders that the caller allows, into installed packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.number import shown
+
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def beside(folder: Path, name: str, allow: Iterable[str | Path], where: str) -> Path:
+    """The file `name`, relative to the folder.
+
+    Raises ModelError: the file, links followed, lies neither under the folder nor under one of `allow`.
+    """
+    allowed = [Path(a) for a in allow]
+    if not allowed and (not _simple(name) or PurePosixPath(name).is_absolute()):
+        raise ModelError(f"{where}: {shown(name)} is no path below the file's own folder; {_WAY_OUT}")
+    try:
+        path = (folder / name).resolve()
+        if any(path.is_relative_to(root.resolve()) for root in (folder, *allowed)):
+            return path
+    except (OSError, ValueError, RuntimeError):
+        raise ModelError(f"{where}: {shown(name)} is no usable path") from None
+    raise ModelError(f"{where}: {shown(name)} leads out of the file's own folder; {_WAY_OUT}")
+
+
+_WAY_OUT = "move the file there, or pass allow=[folder]"
+
+
+def installed(package: str, name: str, where: str) -> Path:
+    """A file of an installed distribution, by the end of its path; nothing of the package is imported.
+
+    Raises ModelError: the package is not installed, or has no such file, or several.
+    """
+    if not _PACKAGE.fullmatch(package):
+        raise ModelError(f"{where}: {shown(package)} is no name of a package")
+    if not _simple(name):
+        raise ModelError(f"{where}: {shown(name)} is no path of a file in a package")
+    try:
+        files = metadata.distribution(package).files or []
+    except metadata.PackageNotFoundError:
+        raise ModelError(f"{where}: the package {package} is not installed; run `pip install {package}`") from None
+    parts = PurePosixPath(name).parts
+    found = [f for f in files if f.parts[-len(parts) :] == parts]
+    if len(found) != 1:
+        count = f"{len(found)} files" if found else "no file"
+        raise ModelError(f"{where}: {package} has {count} with a path that ends in {shown(name)}; give more of it")
+    return Path(str(found[0].locate()))
+
+
+def _simple(name: str) -> bool:
+    """A relative path downwards, the same on every system."""
+    return not (set(name) & set("\\:\0")) and ".." not in name.split("/") and not name.startswith("/")

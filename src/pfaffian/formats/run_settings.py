@@ -1,0 +1,92 @@
+"""What a file asks of a run: data only, the simulate room acts on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.number import shown
+from pfaffian.formats.yaml_tree import Node, nearest
+from pfaffian.model.mechanism import Mechanism
+
+MAX_STEPS = 1e9
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """A run as a file describes it; what it leaves out has the defaults here.
+
+    duration, step: [s].   record_every: steps between two records.   q, v: coordinate name -> start value; other
+    coordinates start at the mechanism's neutral configuration, at rest.   u: input name -> constant value, others 0.
+    parameters: name -> value instead of the default.   formulation, integrator: None leaves the choice to the library.
+    """
+
+    duration: float = 1.0
+    step: float = 1e-3
+    record_every: int = 1
+    formulation: str | None = None
+    integrator: str | None = None
+    q: Mapping[str, float] = field(default_factory=dict)
+    v: Mapping[str, float] = field(default_factory=dict)
+    u: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """q (nq,), v (nv,), u (nu,) and p (np,) for the mechanism. Raises ModelError: a name that it does not have."""
+        return (
+            _fill(m.neutral(), m.q_names, self.q, "q"),
+            _fill(np.zeros(m.nv), m.v_names, self.v, "v"),
+            _fill(np.zeros(m.nu), m.u_names, self.u, "u"),
+            _fill(m.p_defaults, [p.name for p in m.parameters], self.parameters, "parameters"),
+        )
+
+
+def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what: str) -> np.ndarray:
+    place = {name: i for i, name in enumerate(names)}
+    for name, value in values.items():
+        if name not in place:
+            raise ModelError(f"run: {what}: {shown(name)} is unknown; {nearest(name, names)}")
+        x[place[name]] = value
+    return x
+
+
+def read_run(node: Node, m: Mechanism) -> RunSettings:
+    """The `run:` section; start values and inputs may be expressions of the parameters of the run."""
+    keys = ("duration", "step", "record_every", "formulation", "integrator", "q", "v", "u", "parameters")
+    f = node.fields(keys)
+    known = {p.name: ca.SX(p.default) for p in m.parameters}
+    parameters = _values(f.get("parameters"), list(known), {})
+    known |= {name: ca.SX(value) for name, value in parameters.items()}
+    times = {k: _positive(f[k]) for k in ("duration", "step") if k in f}
+    words = {k: f[k].text() for k in ("formulation", "integrator") if k in f}
+    every = _whole(f["record_every"]) if "record_every" in f else 1
+    q, v, u = (_values(f.get(k), names, known) for k, names in (("q", m.q_names), ("v", m.v_names), ("u", m.u_names)))
+    made = RunSettings(**times, record_every=every, formulation=words.get("formulation"),
+                       integrator=words.get("integrator"), q=q, v=v, u=u, parameters=parameters)  # fmt: skip
+    if not made.step <= made.duration <= MAX_STEPS * made.step:
+        raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps")
+    return made
+
+
+def _values(node: Node | None, names: Sequence[str], known: Mapping[str, ca.SX]) -> dict[str, float]:
+    if node is None:
+        return {}
+    return {name: value.constant(known) for name, value in node.fields(names).items()}
+
+
+def _positive(node: Node) -> float:
+    value = node.constant()
+    if not value > 0:
+        raise node.error("a time above zero is needed")
+    return value
+
+
+def _whole(node: Node) -> int:
+    value = node.constant()
+    if value != int(value) or not 1 <= value <= MAX_STEPS:
+        raise node.error("a whole number of steps from 1 on is needed")
+    return int(value)

@@ -1,0 +1,124 @@
+"""Our own model files: a mechanism, or additions to a robot's URDF file, and a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.file import read_text
+from pfaffian.formats.place import beside, installed
+from pfaffian.formats.run_settings import RunSettings, read_run
+from pfaffian.formats.urdf import read_urdf
+from pfaffian.formats.yaml_part import (
+    read_actuator,
+    read_body,
+    read_constraint,
+    read_force,
+    read_joint,
+    read_parameter,
+)
+from pfaffian.formats.yaml_tree import Node, parse_tree
+from pfaffian.model.mechanism import Mechanism, mechanism, unphysical
+
+_PARTS: dict[str, tuple[str, Callable]] = {
+    "bodies": ("body", read_body),
+    "joints": ("joint", read_joint),
+    "constraints": ("constraint", read_constraint),
+    "forces": ("force", read_force),
+    "actuators": ("actuator", read_actuator),
+}
+"""Section -> what errors of the model call one entry, and its reader."""
+
+
+def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
+    """The mechanism and the run of a YAML file. A URDF file that it names lies under its folder or one of `allow`."""
+    place = Path(path)
+    return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
+
+
+def parse_yaml(
+    text: str, *, folder: str | Path | None = None, allow: Iterable[str | Path] = (), source: str = "YAML"
+) -> tuple[Mechanism, RunSettings]:
+    """The mechanism and the run of a YAML text.
+
+        name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, run
+
+    Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the factory
+    functions of `pfaffian.model`; numbers may be expressions of the parameters. With `urdf` they add to that robot.
+
+    Args:
+        folder: where relative file names start; None refuses them.   allow: more folders that files may come from.
+        source: what errors call the text.
+    Raises ModelError: what is wrong with which element, on which line.
+    """
+    root = parse_tree(text, source)
+    f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run"))
+    parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]
+    names = {p.name: p.symbol for p in parameters}
+    robot = _robot(f["urdf"], None if folder is None else Path(folder), allow) if "urdf" in f else None
+    parts: dict[str, Any] = {key: _section(f, key, names) for key in _PARTS}
+    if robot:
+        parts = {key: getattr(robot, key) + own for key, own in parts.items()}
+    name = f["name"].text() if "name" in f else robot.name if robot else Path(source).stem
+    if "gravity" in f:
+        parts["gravity"] = f["gravity"].numbers(3, names)
+    try:
+        made = mechanism(name, **parts, parameters=parameters, lenient=robot is not None and robot.lenient)
+        _check_own_bodies(made, f)
+    except ModelError as error:
+        raise _placed(error, f, root) from None
+    return made, read_run(f["run"], made) if "run" in f else RunSettings()
+
+
+def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:
+    return f[key].map() if key in f else {}
+
+
+def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX]) -> tuple[Any, ...]:
+    reader = _PARTS[key][1]
+    return tuple(reader(name, node, names) for name, node in _entries(f, key).items())
+
+
+def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mechanism:
+    """`urdf: arm.urdf`, or `{file: ..., package: ..., base: free, mimic: constrain, actuated: [...], strict: true}`."""
+    if isinstance(node.value, str):
+        f = {"file": node}
+    else:
+        f = node.fields(("file", "package", "base", "mimic", "actuated", "strict"), required=("file",))
+    name = f["file"].text()
+    if "package" in f:
+        path = installed(f["package"].text(), name, node.where)
+    elif folder is None:
+        raise node.error("a file name needs the folder that it starts from; pass folder=...")
+    else:
+        path = beside(folder, name, allow, node.where)
+    options: dict[str, Any] = {k: f[k].text() for k in ("base", "mimic") if k in f}
+    if "actuated" in f:
+        options["actuated"] = [n.text() for n in f["actuated"].items()]
+    if "strict" in f:
+        options["strict"] = f["strict"].truth()
+    try:
+        return read_urdf(path, **options)
+    except ModelError as error:
+        raise node.error(str(error)) from None
+
+
+def _check_own_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
+    """A robot file may have impossible inertias; what is written here may not."""
+    for name, reason in unphysical(m).items():
+        if name in _entries(f, "bodies"):
+            raise ModelError(f"body {name!r}: {reason}; correct it")
+
+
+def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:
+    """An error of the whole mechanism with the line of the element that it names."""
+    message = str(error)
+    for key, (what, _) in _PARTS.items():
+        for name, node in _entries(f, key).items():
+            if message.startswith(f"{what} {name!r}"):
+                return node.error(message)
+    return root.error(message)

@@ -1,0 +1,124 @@
+"""The sections of our YAML files, each turned into the model's own data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.expression import CONSTANTS, NAME
+from pfaffian.formats.number import shown
+from pfaffian.formats.yaml_tree import Node
+from pfaffian.model.body import Body, body
+from pfaffian.model.constraint import LOCKED, Closure, closure, coincide
+from pfaffian.model.force import Actuator, Force, actuator, external_wrench, spring
+from pfaffian.model.joint import KINDS, Joint, joint
+from pfaffian.model.number import Parameter
+from pfaffian.model.pose import Pose, pose
+
+Names = Mapping[str, ca.SX]
+
+
+def read_parameter(name: str, node: Node) -> Parameter:
+    """`l: 1.0` or `m: {default: 1, unit: kg}`."""
+    if not NAME.fullmatch(name) or name in CONSTANTS:
+        raise node.error(f"{shown(name)} cannot name a parameter; use letters, digits and _, but not {[*CONSTANTS]}")
+    if isinstance(node.value, str):
+        return Parameter(name, node.constant())
+    f = node.fields(("default", "unit"), required=("default",))
+    return Parameter(name, f["default"].constant(), f["unit"].text() if "unit" in f else "")
+
+
+def read_body(name: str, node: Node, names: Names) -> Body:
+    """`crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`."""
+    f = node.fields(("mass", "com", "inertia"))
+    given = _take(f, mass=lambda n: n.number(names), com=lambda n: n.numbers(3, names),
+                  inertia=lambda n: _inertia(n, names))  # fmt: skip
+    return _made(node, body, name, **given)
+
+
+def _inertia(node: Node, names: Names) -> Any:
+    if isinstance(node.value, str):
+        return node.number(names)
+    rows = node.items()
+    if rows and isinstance(rows[0].value, list):
+        return [[x.number(names) for x in row.items(3)] for row in node.items(3)]
+    if len(rows) not in (3, 6):
+        raise node.error("one number, 3 principal moments, 6 numbers xx yy zz xy xz yz or 3 rows of 3 are needed")
+    return [x.number(names) for x in rows]
+
+
+def read_joint(name: str, node: Node, names: Names) -> Joint:
+    """`pivot: {kind: revolute, parent: world, child: crank, axis: [0, 1, 0]}`."""
+    scalars = ("stiffness", "rest", "damping", "armature")
+    f = node.fields(("kind", "parent", "child", "axis", "placement", "child_placement", "limits", "effort", *scalars),
+                    required=("kind", "parent", "child"))  # fmt: skip
+    given = _take(f, axis=lambda n: n.constants(3), placement=lambda n: read_pose(n, names),
+                  child_placement=lambda n: read_pose(n, names), limits=lambda n: n.constants(2),
+                  effort=lambda n: n.constant(), **{k: lambda n: n.number(names) for k in scalars})  # fmt: skip
+    return _made(node, joint, name, f["kind"].choice(KINDS), f["parent"].text(), f["child"].text(), **given)
+
+
+def read_constraint(name: str, node: Node, names: Names) -> Closure:
+    """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide."""
+    ends = ("kind", "body_a", "body_b")
+    kind = node.fields([*node.map()], required=ends)["kind"].choice([*LOCKED, "coincide"])
+    if kind == "coincide":
+        f = node.fields((*ends, "point_a", "point_b"), required=("point_a", "point_b"))
+        a, b = (f[k].numbers(3, names) for k in ("point_a", "point_b"))
+        return _made(node, coincide, name, f["body_a"].text(), a, f["body_b"].text(), b)
+    f = node.fields((*ends, "placement_a", "placement_b", "axis"))
+    given = _take(f, placement_a=lambda n: read_pose(n, names), placement_b=lambda n: read_pose(n, names),
+                  axis=lambda n: n.constants(3))  # fmt: skip
+    return _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
+
+
+def read_force(name: str, node: Node, names: Names) -> Force:
+    """`rope: {kind: spring, body_a: ..., stiffness: k}` or `push: {kind: wrench, body: ..., axes: WORLD}`."""
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice(("spring", "wrench"))
+    point = lambda n: n.numbers(3, names)  # noqa: E731
+    if kind == "wrench":
+        f = node.fields(("kind", "body", "point", "axes", "value"), required=("body",))
+        given = _take(f, point=point, axes=lambda n: n.choice(("LOCAL", "WORLD")), value=lambda n: n.numbers(6, names))
+        return _made(node, external_wrench, name, f["body"].text(), **given)
+    scalars = ("stiffness", "rest", "damping")
+    f = node.fields(("kind", "body_a", "body_b", "point_a", "point_b", *scalars), required=("body_a", "body_b"))
+    given = _take(f, point_a=point, point_b=point, **{k: lambda n: n.number(names) for k in scalars})
+    return _made(node, spring, name, f["body_a"].text(), f["body_b"].text(), **given)
+
+
+def read_actuator(name: str, node: Node, names: Names) -> Actuator:
+    """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}`."""
+    f = node.fields(("joint", "component", "gear", "limits"), required=("joint",))
+    given = _take(f, component=_index, gear=lambda n: n.number(names), limits=lambda n: n.constants(2))
+    return _made(node, actuator, name, f["joint"].text(), **given)
+
+
+def read_pose(node: Node, names: Names) -> Pose:
+    """`{xyz: [0, 0, l], rpy: [0, pi/2, 0]}` or `{xyz: ..., quaternion: [x, y, z, w]}`."""
+    f = node.fields(("xyz", "rpy", "quaternion"))
+    given = _take(f, xyz=lambda n: n.numbers(3, names), rpy=lambda n: n.numbers(3, names),
+                  quaternion=lambda n: n.constants(4))  # fmt: skip
+    return _made(node, pose, **given)
+
+
+def _index(node: Node) -> int:
+    value = node.constant()
+    if value != int(value) or not 0 <= value < 6:
+        raise node.error("a whole number from 0 to 5 is needed")
+    return int(value)
+
+
+def _take(fields: Mapping[str, Node], **readers: Callable[[Node], Any]) -> dict[str, Any]:
+    """Only the keys that are there, each through its reader."""
+    return {key: read(fields[key]) for key, read in readers.items() if key in fields}
+
+
+def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any:
+    """What the factory makes; its error gets the place in the file."""
+    try:
+        return make(*args, **given)
+    except ModelError as error:
+        raise node.error(str(error)) from None

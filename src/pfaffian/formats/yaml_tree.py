@@ -1,0 +1,166 @@
+"""YAML without its dangers: a tree of texts, lists and maps with line numbers.
+
+Scalars stay text; what is a number, a name or a truth value is decided by the place where it stands, so `no`, `1_000`,
+`017` or `1:30` never turn into something else on the way. No tags, anchors, aliases, duplicate keys or second document.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import yaml
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.expression import expression
+from pfaffian.formats.number import shown
+
+MAX_CHARACTERS = 200_000
+MAX_DEPTH = 16
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value of the file and where it stands.   plain: a scalar without quotes."""
+
+    value: str | list[Node] | dict[str, Node]
+    where: str
+    plain: bool = False
+
+    def error(self, message: str) -> ModelError:
+        return ModelError(f"{self.where}: {message}")
+
+    def map(self) -> dict[str, Node]:
+        if not isinstance(self.value, dict):
+            raise self.error("a map of `key: value` is needed")
+        return self.value
+
+    def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
+        """A map with known keys only. Raises ModelError naming the nearest known key."""
+        found, known = self.map(), list(allowed)
+        for key, node in found.items():
+            if key not in known:
+                raise node.error(f"the key {shown(key)} is unknown; {nearest(key, known)}")
+        for key in required:
+            if key not in found:
+                raise self.error(f"the key {key!r} is missing")
+        return found
+
+    def items(self, count: int | None = None) -> list[Node]:
+        if not isinstance(self.value, list) or count not in (None, len(self.value)):
+            raise self.error("a list is needed" if count is None else f"a list of {count} is needed")
+        return self.value
+
+    def text(self) -> str:
+        """A scalar as written; not empty."""
+        if not isinstance(self.value, str) or not self.value or (self.plain and self.value in ("~", "null")):
+            raise self.error("a text or number is needed here")
+        return self.value
+
+    def choice(self, choices: Iterable[str]) -> str:
+        known, value = list(choices), self.text()
+        if value not in known:
+            raise self.error(f"{shown(value)} is unknown; {nearest(value, known)}")
+        return value
+
+    def truth(self) -> bool:
+        return self.choice(("true", "false")) == "true"
+
+    def number(self, names: Mapping[str, ca.SX]) -> ca.SX:
+        """A number or an expression of `names`."""
+        return expression(self.text(), names, self.where)
+
+    def constant(self, names: Mapping[str, ca.SX] | None = None) -> float:
+        """A number, or an expression that is one."""
+        value = self.number(names or {})
+        if not value.is_constant():
+            raise self.error("a plain number is needed here, not a parameter")
+        return float(value)
+
+    def numbers(self, count: int, names: Mapping[str, ca.SX]) -> ca.SX:
+        """(count, 1) numbers or expressions."""
+        return ca.vertcat(*[node.number(names) for node in self.items(count)])
+
+    def constants(self, count: int) -> tuple[float, ...]:
+        return tuple(node.constant() for node in self.items(count))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint for a word that is not among the known ones."""
+    listed = list(known)
+    close = difflib.get_close_matches(word[:64], listed, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known are {', '.join(listed[:20])}" if listed else "none are known"
+
+
+def parse_tree(text: str, source: str) -> Node:
+    """The one document of a YAML text. Raises ModelError: see above; also beyond 200,000 characters or 16 levels."""
+    source = shown(source)[1:-1]
+    if len(text) > MAX_CHARACTERS:
+        raise ModelError(f"{source}: longer than {MAX_CHARACTERS} characters; put large robots into a URDF file")
+    try:
+        return _document(yaml.parse(text, Loader=yaml.SafeLoader), source)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        reason = shown(error.problem or error.context or "syntax error")[1:-1]
+        raise ModelError(f"{source} line {line}: not well-formed YAML: {reason}") from None
+    except ModelError:
+        raise
+    except (yaml.YAMLError, ValueError, OverflowError):
+        # PyYAML lets some of Python's own errors through, such as those of chr().
+        raise ModelError(f"{source}: not well-formed YAML: it has characters that YAML does not allow") from None
+
+
+def _document(events: Iterator[yaml.Event], source: str) -> Node:
+    root = None
+    for event in events:
+        if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent, yaml.AliasEvent)):
+            if root is not None:
+                raise ModelError(f"{source} line {_line(event)}: a second document; one file describes one mechanism")
+            root = _node(event, events, source, _line(event), "", 0)
+    if root is None:
+        raise ModelError(f"{source}: the file is empty")
+    return root
+
+
+def _node(event: yaml.Event, events: Iterator[yaml.Event], source: str, line: int, path: str, depth: int) -> Node:
+    where = f"{source} line {line}" + (f": {path}" if path else "")
+    if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+        raise ModelError(f"{where}: anchors and aliases are refused; write the value out, or use a parameter")
+    if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
+        raise ModelError(f"{where}: tags such as {shown(event.tag)} are refused")
+    if isinstance(event, yaml.ScalarEvent):
+        return Node(event.value, where, event.style is None)
+    if depth == MAX_DEPTH:
+        raise ModelError(f"{where}: nested more than {MAX_DEPTH} deep")
+    if isinstance(event, yaml.SequenceStartEvent):
+        items: list[Node] = []
+        for inner in events:
+            if isinstance(inner, yaml.SequenceEndEvent):
+                break
+            items.append(_node(inner, events, source, _line(inner), f"{path}[{len(items)}]", depth + 1))
+        return Node(items, where)
+    return Node(_pairs(events, source, where, path, depth), where)
+
+
+def _pairs(events: Iterator[yaml.Event], source: str, where: str, path: str, depth: int) -> dict[str, Node]:
+    pairs: dict[str, Node] = {}
+    for inner in events:
+        if isinstance(inner, yaml.MappingEndEvent):
+            break
+        line = _line(inner)
+        key = _node(inner, events, source, line, path, depth + 1)
+        if not isinstance(key.value, str) or not key.value:
+            raise key.error("a key must be a text")
+        if key.value in pairs:
+            raise key.error(f"the key {shown(key.value)} is given twice")
+        here = shown(key.value)[1:-1]
+        pairs[key.value] = _node(next(events), events, source, line, f"{path}.{here}" if path else here, depth + 1)
+    return pairs
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
