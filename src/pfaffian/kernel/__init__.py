@@ -1,7 +1,7 @@
 """casadi.Function -> Program -> C lanes or NumPy: compile, cache, call. Knows no robot."""
 
 from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.kernel import Kernel, compile  # noqa: A004
+from pfaffian.kernel.kernel import Kernel, compile
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.rollout import Rollout, RolloutResult, compile_rollout
 from pfaffian.kernel.trace import trace

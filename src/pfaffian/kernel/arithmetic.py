@@ -1,7 +1,7 @@
 """The two meanings of an elementary function's body: compute on NumPy arrays, or write the C text of it.
 
-A body (see `elementary`) uses + - * / & | ~ << >>, comparisons by method, and the functions of `Arithmetic`; every one is exact or
-correctly rounded, so both meanings give the same bits. A mask is an integer of all ones or all zeros.
+A body (see `elementary`) uses + - * / & | ^ ~ << >> and the methods of `Arithmetic`; every one is exact or correctly
+rounded, so both meanings give the same bits. A mask is an integer of all ones or all zeros.
 """
 
 from __future__ import annotations

@@ -5,23 +5,22 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel import store, toolchain
 from pfaffian.kernel.toolchain import Compiler
+from pfaffian.kernel.trial import Trial, check
 
-Trial = Callable[[ctypes.CDLL], bool]
 _warned: set[str] = set()
 
 
 def load(text: str, strict: bool, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
     """The library of the source text and its sidecar.
 
-    trial(library) says whether a new object computes what the NumPy interpreter does; one that does not is never
-    published. Raises BuildError with the compiler's words or the place of the source.
+    A new object is tried against the NumPy interpreter before it is published. Raises BuildError with the compiler's
+    words or the place of the source.
     """
     place = store.directory()
     flags = compiler.flags(strict)
@@ -51,28 +50,24 @@ def _build(
         source, built = room / "kernel.c", room / "kernel.so"
         source.write_text(text, encoding="utf-8")
         toolchain.compile_source(compiler, source, built, strict)
-        try:
-            library = ctypes.CDLL(str(built))
-        except OSError as error:
-            raise BuildError(f"{compiler.argv[0]} wrote an object that does not load ({error}); source: {source}") from error
-        if not trial(library):
-            raise BuildError(f"{compiler.version} miscompiles: not the interpreter's numbers; source kept at {source}")
-        store.publish(place, key, built, meta)
-    return library, meta
+        check(trial, built, source)
+        target = store.publish(place, key, built, meta)
+    try:
+        return ctypes.CDLL(str(target)), meta
+    except OSError as error:
+        raise BuildError(f"{compiler.argv[0]} wrote an object that does not load: {error}") from error
 
 
-def load_or_none(
-    text: str, strict: bool, trial: Trial, backend: str
-) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+def load_or_none(text: str, strict: bool, trial: Trial, backend: str) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
     """As load; where that fails None after one warning with backend "auto", BuildError with backend "c"."""
     compiler = toolchain.find_compiler()
     try:
         if compiler is None:
             raise BuildError(toolchain.NO_COMPILER)
         return load(text, strict, trial, compiler)
-    except BuildError as error:
+    except (BuildError, OSError) as error:
         if backend == "c":
-            raise
+            raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
         _warn_once(str(error))
         return None
 
@@ -80,4 +75,5 @@ def load_or_none(
 def _warn_once(message: str) -> None:
     if message not in _warned:
         _warned.add(message)
-        warnings.warn(f"running on the NumPy interpreter, some 100 times slower: {message}", RuntimeWarning, stacklevel=5)
+        text = f"running on the NumPy interpreter, some 100 times slower: {message}"
+        warnings.warn(text, RuntimeWarning, stacklevel=5)

@@ -12,3 +12,10 @@ void pfaffian_evaluate(const Port *in, const Port *out, int64_t batch, int64_t b
   }
   FP_LEAVE;
 }
+
+void pfaffian_trial(double *in, double *out, V *w) {
+  Port from[PROGRAM_N_IN + 1], to[PROGRAM_N_OUT + 1];
+  for (int i = 0; i < PROGRAM_N_IN; i++) from[i] = trial_port(&in, PROGRAM_IN[i]);
+  for (int i = 0; i < PROGRAM_N_OUT; i++) to[i] = trial_port(&out, PROGRAM_OUT[i]);
+  pfaffian_evaluate(from, to, TRIAL_RUNS, 0, TRIAL_RUNS, w);
+}

@@ -1,4 +1,4 @@
-"""The table of elementary functions, and the circular ones, from IEEE operations only, at most 2 ulp, written once for NumPy and for C.
+"""The table of elementary functions, and the circular ones: IEEE operations only, at most 2 ulp, one text for all.
 
 Each body takes an `Arithmetic` m first. The coefficients are Chebyshev fits of the remainder that the docstring names.
 """
@@ -99,7 +99,8 @@ FUNCTIONS: dict[str, Elementary] = {
     "sincos": Elementary(1, sincos, results=2),
     "tan": Elementary(1, tan),
 }
-for _name in ("exp", "log", "asin", "acos", "atan", "sinh", "cosh", "tanh", "expm1", "log1p", "asinh", "acosh", "atanh"):
+_ONE = "exp", "log", "asin", "acos", "atan", "sinh", "cosh", "tanh", "expm1", "log1p", "asinh", "acosh", "atanh"
+for _name in _ONE:
     FUNCTIONS[_name] = Elementary(1, getattr(transcendental, _name))
 for _name in ("pow", "atan2", "hypot"):
     FUNCTIONS[_name] = Elementary(2, getattr(transcendental, _name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,18 +13,17 @@ from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel import memory
 from pfaffian.kernel.build import load_or_none
 from pfaffian.kernel.interpret import evaluate
+from pfaffian.kernel.native import Native
 from pfaffian.kernel.passes import optimise
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.text import kernel_source
 from pfaffian.kernel.trace import trace
+from pfaffian.kernel.trial import RUNS, Trial, random_inputs
 
 Backend = Literal["auto", "c", "numpy"]
-TOLERANCE = 1e-6  # of the trial run when strict=False, where contraction may round otherwise
 
 
-def compile(  # noqa: A001
-    function: ca.Function, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True
-) -> Kernel:
+def compile(function: ca.Function, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True) -> Kernel:
     """Compile a casadi.Function of SX.
 
     Args:
@@ -50,32 +48,12 @@ def from_program(program: Program, *, backend: Backend = "auto", lanes: int = 8,
     doubles = lanes * (program.n_in + program.n_out + source.slots)
     loaded = None
     if backend != "numpy":
-        loaded = load_or_none(source.text, strict, lambda lib: _agrees(_Native(lib, doubles), program, strict), backend)
+        loaded = load_or_none(source.text, strict, _trial(program, doubles, strict), backend)
     provenance = {"digest": program.digest(), "lanes": lanes, "strict": strict, "backend": "c" if loaded else "numpy"}
     if loaded is None:
-        return Kernel(program, source.text, provenance, lanes)
-    return Kernel(program, source.text, provenance | loaded[1], lanes, _Native(loaded[0], doubles))
-
-
-class _Native:
-    """The compiled loop over a batch."""
-
-    def __init__(self, library: ctypes.CDLL, doubles: int) -> None:
-        self.doubles = doubles
-        self.function = library.pfaffian_evaluate
-        self.function.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
-        self.function.restype = None
-
-    def __call__(self, inputs: list, outputs: list, batch: int, lanes: int = 8, threads: int = 1) -> None:
-        """inputs, outputs: ports of the arrays."""
-        table = np.array(inputs + outputs or [(0, 0, 0)], dtype=np.int64)
-        address = table.ctypes.data
-        second = address + 24 * len(inputs)
-
-        def work(begin: int, end: int) -> None:
-            self.function(address, second, batch, begin, end, memory.WORKSPACES.get(self.doubles))
-
-        memory.in_blocks(work, batch, lanes, threads)
+        return Kernel(program, source.text, provenance)
+    native = Native(loaded[0], program, lanes, doubles)
+    return Kernel(program, source.text, provenance | loaded[1], native)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +63,7 @@ class Kernel:
     program: Program
     source: str
     provenance: dict[str, Any]
-    lanes: int = 8
-    native: _Native | None = field(default=None, repr=False)
+    native: Native | None = field(default=None, repr=False)
 
     def __call__(
         self, *arrays: Any, threads: int = 1, out: Sequence[np.ndarray] | None = None
@@ -100,15 +77,17 @@ class Kernel:
         Returns:
             (batch, m_j) each, the runs contiguous in memory; (m_j,) if all inputs are 1-D.
         """
+        if self.native is not None and out is None:
+            results = self.native.single(arrays)
+            if results is not None:
+                return results
         inputs, batch, single = self._inputs(arrays)
         results = self._results(batch, single) if out is None else self._given(out, batch, single)
         if self.native is None:
             for result, value in zip(results, evaluate(self.program, inputs), strict=True):
                 result[...] = value
         elif batch:
-            ports_in = [memory.port(a, 0 if a.ndim == 2 else None) for a in inputs]
-            ports_out = [memory.port(a, 0 if a.ndim == 2 else None) for a in results]
-            self.native(ports_in, ports_out, batch, self.lanes, threads)
+            self.native.batch(inputs, results, batch, threads)
         return results
 
     def _inputs(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], int, bool]:
@@ -144,20 +123,14 @@ class Kernel:
         return tuple(out)
 
 
-def _agrees(native: _Native, program: Program, strict: bool) -> bool:
-    """Trial of a new object: 8 runs of pseudo-random inputs against the interpreter, to the bit when strict."""
-    random = np.random.default_rng(7)
-    inputs = [random.uniform(-2.0, 2.0, (n, 8)).T for n in program.inputs]
-    results = [np.empty((len(output), 8)).T for output in program.outputs]
-    native([memory.port(a, 0) for a in inputs], [memory.port(a, 0) for a in results], 8)
-    wanted = evaluate(program, [np.ascontiguousarray(a) for a in inputs]) if inputs else None
-    if wanted is None:
-        return True
-    return all(same(a, b, strict) for a, b in zip(results, wanted, strict=True))
+def _trial(program: Program, doubles: int, strict: bool) -> Trial:
+    """The call that pfaffian_trial of driver.h makes."""
+    flat = random_inputs(program.n_in)
 
+    def wanted() -> np.ndarray:
+        edges = np.cumsum(program.inputs)[:-1]
+        outputs = evaluate(program, [part.T for part in np.split(flat, edges)] if program.inputs else [])
+        columns = [np.broadcast_to(np.atleast_2d(output), (RUNS, output.shape[-1])).T.ravel() for output in outputs]
+        return np.concatenate([*columns, np.empty(0)])
 
-def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
-    """Equal to the bit (a nan is a nan), or when not strict within a tolerance."""
-    if strict:
-        return bool(np.all((np.ascontiguousarray(a).view(np.int64) == np.ascontiguousarray(b).view(np.int64)) | (np.isnan(a) & np.isnan(b))))
-    return bool(np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True))
+    return Trial(flat, wanted, doubles, strict)

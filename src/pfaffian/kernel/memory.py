@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def in_blocks(work: Callable[[int, int], None], batch: int, lanes: int, threads:
         work(0, batch)
         return
     edges = [blocks * i // count * lanes for i in range(count)] + [batch]
-    futures = [_executor(count).submit(work, a, b) for a, b in zip(edges[1:-1], edges[2:], strict=True)]
+    futures = [_executor(count).submit(work, a, b) for a, b in pairwise(edges[1:])]
     try:
         work(edges[0], edges[1])
     finally:

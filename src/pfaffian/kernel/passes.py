@@ -105,7 +105,9 @@ def cut(program: Program, size: int) -> Parts:
                     uses.setdefault(a, []).append(j)
             for k in range(program.width(step)):
                 defined[step.result + k] = j
-    slot, free, slots = {}, [], 0  # type: ignore[var-annotated]
+    slot: dict[int, int] = {}
+    free: list[int] = []
+    slots = 0
     stores: list[list[tuple[int, int]]] = [[] for _ in chunks]
     loads: list[set[tuple[int, int]]] = [set() for _ in chunks]
     expiring: list[list[int]] = [[] for _ in chunks]

@@ -1,6 +1,14 @@
 /* Arrays of the caller: data, and how many doubles lie between two runs and between two elements. Any strides do. */
 typedef struct { double *data; int64_t run, element; } Port;
 
+/* Runs of the trial of a new object; its arrays lie one after another, the runs contiguous. */
+#define TRIAL_RUNS 8
+static inline Port trial_port(double **data, int64_t n) {
+  const Port p = {*data, 1, TRIAL_RUNS};
+  *data += n * TRIAL_RUNS;
+  return p;
+}
+
 /* Elements of the runs b ... b + W - 1; past the end of the batch the last run is repeated, never read beyond. */
 static inline void read_port(const Port *p, int64_t n, int64_t b, int64_t batch, V *restrict to) {
   const double *d = p->data;

@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """inputs: length of each input. outputs: the values of each output. callees: Programs that `call` steps refer to."""
+    """inputs: length of each input. outputs: values of each output. callees: Programs that `call` steps refer to."""
 
     inputs: tuple[int, ...]
     constants: tuple[float, ...]

@@ -105,3 +105,16 @@ void pfaffian_rollout(const Rollout *r, int64_t begin, int64_t end, V *w) {
   for (int64_t b = begin; b < end; b += W) run_block(r, b, w);
   FP_LEAVE;
 }
+
+/* Two steps, three records. */
+void pfaffian_trial(double *in, double *out, V *w) {
+  int32_t status[TRIAL_RUNS] = {0};
+  int64_t stopped[TRIAL_RUNS] = {0};
+  Rollout r = {.batch = TRIAL_RUNS, .samples = 3, .steps = 2, .every = 1, .last = 1, .stride = 1, .linear = 1,
+               .status = status, .stopped = stopped, .t0 = 0.125, .h = 0.0078125, .limit = 1e12};
+  r.u_sample = NU * TRIAL_RUNS, r.record = NY * TRIAL_RUNS;
+  r.x0 = trial_port(&in, NX), r.u = trial_port(&in, 3 * NU), r.p = trial_port(&in, NP);
+  r.x = trial_port(&out, NX), r.records = trial_port(&out, 3 * NY);
+  pfaffian_rollout(&r, 0, TRIAL_RUNS, w);
+  for (int i = 0; i < TRIAL_RUNS; i++) out[i] = status[i];
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -12,23 +12,13 @@ import numpy as np
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel import memory
 from pfaffian.kernel.build import load_or_none
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.kernel import Backend, check_options, same
+from pfaffian.kernel.kernel import Backend, check_options
+from pfaffian.kernel.loop import Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.passes import optimise
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.text import rollout_source
 from pfaffian.kernel.trace import trace
-
-Hold = Literal["zero", "linear"]
-
-
-class RolloutResult(NamedTuple):
-    """x (batch, nx) last good states, records (n, batch, ny), status (batch,) int32, stopped (batch,) step or -1."""
-
-    x: np.ndarray
-    records: np.ndarray
-    status: np.ndarray
-    stopped: np.ndarray
+from pfaffian.kernel.trial import RUNS, Trial, random_inputs
 
 
 def compile_rollout(
@@ -56,9 +46,7 @@ def rollout_from_programs(
     plain = Rollout(step, observe, source.text, {}, lanes)
     loaded = None
     if backend != "numpy":
-        loaded = load_or_none(
-            source.text, strict, lambda lib: _agrees(_with_native(plain, lib, doubles, {}), plain, strict), backend
-        )
+        loaded = load_or_none(source.text, strict, _trial(plain, doubles, strict), backend)
     provenance: dict[str, Any] = {"digest": f"{step.digest()}:{observe.digest()}", "lanes": lanes, "strict": strict}
     if loaded is None:
         return Rollout(step, observe, source.text, provenance | {"backend": "numpy"}, lanes)
@@ -91,25 +79,6 @@ class _Task(ctypes.Structure):
     )
 
 
-class _Span(NamedTuple):
-    """When and how: what a call of a Rollout says besides its arrays."""
-
-    t0: float
-    h: float
-    steps: int
-    every: int
-    first: int
-    last: bool
-    hold: Hold
-    stride: int
-    limit: float
-
-    def recorded(self) -> list[int]:
-        """Step indices at which a record is taken."""
-        start = -(-self.first // self.every) * self.every
-        return list(range(start, self.first + self.steps + bool(self.last), self.every))
-
-
 @dataclass(frozen=True, eq=False)
 class Rollout:
     """rollout(x0, u, p, t0=, h=, steps=, every=) -> RolloutResult."""
@@ -123,9 +92,24 @@ class Rollout:
     doubles: int = 0
 
     def __call__(
-        self, x0: Any, u: Any, p: Any, *, t0: float, h: float, steps: int, every: int, first: int = 0, hold: Hold = "zero",
-        stride: int = 1, limit: float = 1e12, threads: int = 1, status: Any = None, stopped: Any = None, last: bool = False
-    ) -> RolloutResult:  # fmt: skip
+        self,
+        x0: Any,
+        u: Any,
+        p: Any,
+        *,
+        t0: float,
+        h: float,
+        steps: int,
+        every: int,
+        first: int = 0,
+        hold: Hold = "zero",
+        stride: int = 1,
+        limit: float = 1e12,
+        threads: int = 1,
+        status: Any = None,
+        stopped: Any = None,
+        last: bool = False,
+    ) -> RolloutResult:
         """Run steps k = first ... first + steps - 1 from the states x0, with t_k = t0 + k h.
 
         Args:
@@ -141,35 +125,41 @@ class Rollout:
             A stopped run keeps its last good state; its further records are nan.
         """
         nx, nu, _, n_p, _, _ = self.step.inputs
-        span = _Span(float(t0), float(h), int(steps), int(every), int(first), bool(last), hold, int(stride),
+        span = Span(float(t0), float(h), int(steps), int(every), int(first), bool(last), hold, int(stride),
                      min(float(limit), np.finfo(np.float64).max))  # fmt: skip
-        _check_span(span)
+        check_span(span)
         x0 = _array(x0, "x0", (1, 2), nx)
         u = _array(u, "u", (2, 3), nu)
         p = _array(p, "p", (1, 2), n_p)
         if len(u) == 0:
             raise ModelError("u has no sample: give at least one, of width 0 for a step without input")
-        batch = _batch([x0 if x0.ndim == 2 else None, u.swapaxes(0, 1) if u.ndim == 3 else None, p if p.ndim == 2 else None])
+        runs = [len(a) for a in (x0, p) if a.ndim == 2] + ([u.shape[1]] if u.ndim == 3 else [])
+        if len(set(runs)) > 1:
+            raise ModelError(f"x0, u and p have different numbers of runs: {sorted(set(runs))}")
+        batch = runs[0] if runs else 1
         result = RolloutResult(
             np.empty((nx, batch)).T,
             np.empty((len(span.recorded()), self.observe.n_out, batch)).swapaxes(1, 2),
             _resumed(status, batch, np.int32, 0),
             _resumed(stopped, batch, np.int64, -1),
         )
-        if batch:
-            (self._interpret if self.native is None else self._run)(x0, u, p, span, result, threads)
+        if batch and self.native is None:
+            run_loop(self.step, self.observe, x0, u, p, span, result)
+        elif batch:
+            self._run(x0, u, p, span, result, threads)
         return result
 
     def _run(
-        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: _Span, result: RolloutResult, threads: int
+        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
     ) -> None:
-        def port(array: np.ndarray, axis: int | None) -> _Port:
+        def port(array: np.ndarray, axis: int | None = 0) -> _Port:
             return _Port(*memory.port(array, axis))
 
+        shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
+        shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
+        when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
         task = _Task(
-            port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None), port(p, 0 if p.ndim == 2 else None),
-            port(result.x, 0), port(result.records, 1), u.strides[0] >> 3, result.records.strides[0] >> 3,
-            len(result.status), len(u), span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride,
+            *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(u), *when,
             result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
         )  # fmt: skip
 
@@ -178,66 +168,14 @@ class Rollout:
 
         memory.in_blocks(work, len(result.status), self.lanes, threads)
 
-    def _interpret(
-        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: _Span, result: RolloutResult, threads: int
-    ) -> None:
-        """The same loop on NumPy arrays; it says what rollout.h means."""
-        batch = len(result.status)
-        x = np.array(np.broadcast_to(x0, (batch, x0.shape[-1])))
-        records, index, end = iter(result.records), span.recorded(), span.first + span.steps
-        wanted = set(index)
-        for k in range(span.first, end + 1):
-            running = result.status == 0
-            t = np.array([span.t0 + k * span.h])
-            u0 = _input_at(u, k, span)
-            if k in wanted:
-                y = evaluate(self.observe, [x, u0, p, t])[0]
-                next(records)[...] = np.where(running[:, None], y, np.nan)
-            if k == end or not running.any():
-                continue
-            u1 = _input_at(u, k + 1, span) if span.hold == "linear" else u0
-            x_next, fault = evaluate(self.step, [x, u0, u1, p, t, np.array([span.h])])
-            now = _verdict(x_next, fault, span.limit)
-            x = np.where((running & (now == 0))[:, None], x_next, x)
-            failing = running & (now != 0)
-            result.status[failing] = now[failing]
-            result.stopped[failing] = k
-        result.x[...] = x
-
-
-def _input_at(u: np.ndarray, j: int, span: _Span) -> np.ndarray:
-    """Input at the time t0 + j h."""
-    last, i = len(u) - 1, j // span.stride
-    sample = u[min(i, last)]
-    if span.hold == "zero" or i >= last or j % span.stride == 0:
-        return sample
-    with np.errstate(all="ignore"):
-        return sample + (j % span.stride) / span.stride * (u[i + 1] - sample)
-
-
-def _verdict(x: np.ndarray, fault: np.ndarray, limit: float) -> np.ndarray:
-    """0 good, 1 state not finite or beyond the limit, 2 + i fault i. A fault that is a number is the better reason."""
-    good = np.all(np.fabs(x) <= limit, axis=1)
-    code = np.where(good, 0, 1)
-    for i in reversed(range(fault.shape[1])):
-        f = fault[:, i]
-        code = np.where((f != 0) & (good | (f == f)), 2 + i, code)
-    return code
-
 
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
     array = memory.addressable(memory.as_float(value, name))
     if array.ndim not in ndims or array.shape[-1] != width:
-        raise ModelError(f"{name} has shape {array.shape}: needs {ndims[0]} or {ndims[1]} axes, the last of length {width}")
+        raise ModelError(
+            f"{name} has shape {array.shape}: needs {ndims[0]} or {ndims[1]} axes, the last of length {width}"
+        )
     return array
-
-
-def _batch(arrays: list[np.ndarray | None]) -> int:
-    """Number of runs of the arrays that have an axis for them, which must agree; 1 without any."""
-    sizes = {len(a) for a in arrays if a is not None}
-    if len(sizes) > 1:
-        raise ModelError(f"x0, u and p have different numbers of runs: {sorted(sizes)}")
-    return sizes.pop() if sizes else 1
 
 
 def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
@@ -250,15 +188,6 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
     return array
 
 
-def _check_span(span: _Span) -> None:
-    if span.steps < 0 or span.every < 1 or span.stride < 1 or span.first < 0:
-        raise ModelError("rollout needs steps >= 0, every >= 1, stride >= 1, first >= 0")
-    if span.hold not in ("zero", "linear"):
-        raise ModelError(f"hold {span.hold!r}: choose zero or linear")
-    if not np.isfinite([span.t0, span.h]).all() or np.isnan(span.limit):
-        raise ModelError("t0 and h must be finite, limit not nan")
-
-
 def _with_native(plain: Rollout, library: ctypes.CDLL, doubles: int, provenance: dict[str, Any]) -> Rollout:
     function = library.pfaffian_rollout
     function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
@@ -266,12 +195,14 @@ def _with_native(plain: Rollout, library: ctypes.CDLL, doubles: int, provenance:
     return Rollout(plain.step, plain.observe, plain.source, provenance, plain.lanes, function, doubles)
 
 
-def _agrees(native: Rollout, plain: Rollout, strict: bool) -> bool:
-    """Trial of a new object: two steps of 8 runs against the interpreter."""
+def _trial(plain: Rollout, doubles: int, strict: bool) -> Trial:
+    """The call that pfaffian_trial of rollout.h makes."""
     nx, nu, _, n_p, _, _ = plain.step.inputs
-    random = np.random.default_rng(7)
-    arrays = [random.uniform(-1.0, 1.0, shape) for shape in ((8, nx), (3, 8, nu), (8, n_p))]
-    results = [r(*arrays, t0=0.1, h=0.01, steps=2, every=1, last=True) for r in (native, plain)]
-    return all(same(a, b, strict) for a, b in zip(results[0][:2], results[1][:2], strict=True)) and bool(
-        np.array_equal(results[0].status, results[1].status)
-    )
+    flat = random_inputs(nx + 3 * nu + n_p)
+
+    def wanted() -> np.ndarray:
+        x0, u, p = flat[:nx].T, flat[nx : nx + 3 * nu].reshape(3, nu, RUNS).swapaxes(1, 2), flat[nx + 3 * nu :].T
+        r = plain(x0, u, p, t0=0.125, h=0.0078125, steps=2, every=1, hold="linear", last=True)
+        return np.concatenate([r.x.T.ravel(), r.records.swapaxes(1, 2).ravel(), r.status.astype(np.float64)])
+
+    return Trial(flat, wanted, doubles, strict)

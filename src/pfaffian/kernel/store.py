@@ -23,7 +23,7 @@ DAY = 86400.0
 
 
 def directory() -> Path:
-    """The store: $PFAFFIAN_CACHE, $XDG_CACHE_HOME/pfaffian or ~/.cache/pfaffian; a private one if none is safe to use."""
+    """$PFAFFIAN_CACHE, $XDG_CACHE_HOME/pfaffian or ~/.cache/pfaffian; a private temporary one if that is not safe."""
     for path in _candidates():
         if _is_private(path):
             _sweep(path)
@@ -43,7 +43,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _is_private(path: Path) -> bool:
-    """Make the directory with mode 0700. False if another user owns it or may write to it: loading code from it is unsafe."""
+    """Make the directory with mode 0700. False if it is another user's: loading code from it would be unsafe."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = path.stat()
@@ -72,7 +72,7 @@ def _sweep(path: Path) -> None:
     for orphan in path.glob("tmp*"):
         with contextlib.suppress(OSError):
             if time.time() - orphan.stat().st_mtime > DAY:
-                shutil.rmtree(orphan, ignore_errors=True)
+                shutil.rmtree(orphan) if orphan.is_dir() else orphan.unlink()
 
 
 def get(store: Path, key: str) -> tuple[Path, dict[str, Any]] | None:
@@ -95,7 +95,7 @@ def _object(store: Path, key: str, sha256: str) -> Path:
 
 @contextlib.contextmanager
 def building(store: Path) -> Iterator[Path]:
-    """A fresh directory inside the store, removed afterwards unless the build raised an Exception (the source is kept)."""
+    """A fresh directory inside the store, removed afterwards unless an Exception came (the source is kept)."""
     path = Path(tempfile.mkdtemp(prefix="tmp", dir=store))
     try:
         yield path
@@ -106,6 +106,14 @@ def building(store: Path) -> Iterator[Path]:
         raise
     else:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a small file whole or not at all."""
+    handle, name = tempfile.mkstemp(prefix="tmp", dir=path.parent)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(name, path)
 
 
 def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:

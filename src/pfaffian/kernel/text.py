@@ -109,8 +109,14 @@ def _function(program: Program, index: int, order: dict[str, int], slots: dict[s
 
 
 def _part_lines(
-    program: Program, part: Part, literals: dict[int, str], place: dict[int, list[int]], order: dict[str, int], slots: int
+    program: Program,
+    part: Part,
+    literals: dict[int, str],
+    place: dict[int, list[int]],
+    order: dict[str, int],
+    slots: int,
 ) -> list[str]:
+    """Statements of one part: literals writes the constants, place the outputs that are a value, order the callees."""
     n_in = program.n_in
     used = sorted({a for step in part.steps for a in step.args if a < n_in})
     lines = [f"  const V v{v} = in[{v}];" for v in used]

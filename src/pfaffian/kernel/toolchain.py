@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -14,8 +16,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from pfaffian.errors import BuildError
+from pfaffian.kernel import store
 
 TIMEOUT = 300.0  # seconds for one compilation
+ANSWER = 60.0  # seconds for it to say what it is
 MEMORY = 16 << 30  # bytes of address space for the compiler
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-O1", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
@@ -63,50 +67,72 @@ def _argv(name: str) -> tuple[str, ...] | None:
     return (path,) if path else None
 
 
-def _stamp(argv: tuple[str, ...]) -> tuple[str, int, int]:
-    """Path, size and time of the executable: an upgraded compiler is asked again."""
+def _stamp(argv: tuple[str, ...]) -> str:
+    """sha256 of the executable's path, size and time and of the processor: a change of any asks the compiler again."""
     path = Path(argv[0]).resolve()
+    if "ziglang" in argv:
+        spec = importlib.util.find_spec("ziglang")
+        folder = Path(spec.origin).parent if spec and spec.origin else path.parent
+        path = next((p for p in (folder / "zig", folder / "zig.exe") if p.is_file()), path)
     status = path.stat()
-    return str(path), status.st_size, status.st_mtime_ns
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            said = (line.partition("\t")[0::2] for line in file.read(8192).split("\n\n")[0].splitlines())
+            processor = [v for name, v in said if name.strip() in ("vendor_id", "model name", "flags", "Features")]
+    except OSError:
+        processor = [platform.processor()]
+    return hashlib.sha256(repr((argv, str(path), status.st_size, status.st_mtime_ns, processor)).encode()).hexdigest()
 
 
 @lru_cache(maxsize=16)
-def _identify(argv: tuple[str, ...], stamp: tuple[str, int, int]) -> Compiler | None:
+def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
+    """What the compiler is, from the note of an earlier process or from itself; None if it does not answer."""
+    note = store.directory() / f"compiler-{stamp}.txt"
+    with contextlib.suppress(OSError, ValueError):
+        kind, version, identity = note.read_text(encoding="utf-8").split("\n")
+        return Compiler(argv, kind, version, identity)
     try:
-        version = run([*argv, "--version"], timeout=30.0)
-        kind = "zig" if "ziglang" in argv else "clang" if "clang" in version else "gcc"
+        said = run([*argv, "--version"], timeout=ANSWER).decode(errors="replace")
+        kind = "zig" if "ziglang" in argv else "clang" if "clang" in said else "gcc"
         native = "-mcpu=native" if kind == "zig" else NATIVE
-        macros = run([*argv, native, "-dM", "-E", "-x", "c", os.devnull], timeout=60.0)
+        macros = run([*argv, native, "-dM", "-E", "-x", "c", os.devnull], timeout=ANSWER).decode(errors="replace")
     except BuildError:
         return None
     lines = "\n".join(sorted(macros.splitlines()))
-    identity = hashlib.sha256(f"{version}\n{lines}".encode()).hexdigest()
-    return Compiler(argv, kind, version.strip().split("\n")[0][:120], identity)
+    identity = hashlib.sha256(f"{said}\n{lines}".encode()).hexdigest()
+    version = said.strip().split("\n")[0][:120]
+    with contextlib.suppress(OSError):
+        store.write(note, f"{kind}\n{version}\n{identity}")
+    return Compiler(argv, kind, version, identity)
 
 
-def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool, timeout: float = TIMEOUT) -> None:
+def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool) -> None:
     """Compile one file to a shared object. BuildError with the end of what the compiler said."""
     argv = [*compiler.argv, *compiler.flags(strict), "-o", str(target), str(source), "-lm"]
-    run(argv, timeout, source)
+    run(argv, TIMEOUT, source)
     if not target.is_file() or target.stat().st_size == 0:
         raise BuildError(f"{compiler.argv[0]} ended well but wrote no object; source kept at {source}")
 
 
-def run(argv: list[str], timeout: float, source: Path | None = None) -> str:
-    """Standard output of a child in its own process group, killed whole at the timeout or on any exception."""
+def run(argv: list[str], timeout: float, source: Path | None = None, feed: bytes = b"") -> bytes:
+    """Standard output of a child in its own process group, killed whole at the timeout or on any exception.
+
+    feed: its standard input. source: the file it compiles, beside which its own temporary files go.
+    """
     environment = os.environ | {"LC_ALL": "C"}
     if source is not None:
         environment |= {"ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
     kept = f"; source kept at {source}" if source else ""
     try:
+        pipe = subprocess.PIPE
         child = subprocess.Popen(  # noqa: S603  argv is a list of ours, no shell
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env=environment
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=environment
         )
     except OSError as error:
         raise BuildError(f"cannot start {argv[0]}: {error}") from error
     try:
         _limit_memory(child.pid)
-        out, err = child.communicate(timeout=timeout)
+        out, err = child.communicate(feed, timeout=timeout)
     except subprocess.TimeoutExpired as error:
         raise BuildError(f"{argv[0]} took longer than {timeout:.0f} s{kept}") from error
     finally:
@@ -114,7 +140,7 @@ def run(argv: list[str], timeout: float, source: Path | None = None) -> str:
     if child.returncode != 0:
         tail = err.decode(errors="replace")[-2048:]
         raise BuildError(f"{argv[0]} ended with status {child.returncode}{kept}\n{tail}")
-    return out.decode(errors="replace")
+    return out
 
 
 def _limit_memory(pid: int) -> None:

@@ -107,7 +107,14 @@ class _Listing:
         return values
 
     def _steps(
-        self, layout_in: list, layout_out: list, starts: list[int], number: dict, outputs: list, callees: list, known: int
+        self,
+        layout_in: list,
+        layout_out: list,
+        starts: list[int],
+        number: dict[str, int],
+        outputs: list[list[int]],
+        callees: list[Program],
+        known: int,
     ) -> list[Step]:
         f, work, steps = self.function, {}, []  # type: ignore[var-annotated]
         for i, code in enumerate(self.codes):

@@ -116,13 +116,13 @@ def _log_pair(m: Arithmetic, x: Value) -> Pair:
     return fast_two_sum(high, rest + (low + k * LN2_LOW))
 
 
-def pow(m: Arithmetic, x: Value, y: Value) -> Value:  # noqa: A001
+def pow(m: Arithmetic, x: Value, y: Value) -> Value:
     a = m.fabs(x)
     log_high, log_low = _log_pair(m, a)
     exponent = _clamp(m, y, -(2.0**65), 2.0**65)
     p, p_low = two_product(exponent, log_high)
     p_low = m.where(m.lt(750.0, m.fabs(p)), 0.0, p_low + exponent * log_low)
-    k, s, high, low = _exp_pair(m, _clamp(m, p, -750.0, 750.0), p_low)
+    k, _, high, low = _exp_pair(m, _clamp(m, p, -750.0, 750.0), p_low)
     z = _scale(m, high + low, k)
     z = m.where(m.eq(a, 0.0), m.where(m.lt(y, 0.0), INF, 0.0), z)
     z = m.where(m.eq(a, INF), m.where(m.lt(y, 0.0), 0.0, INF), z)
@@ -157,7 +157,7 @@ def atan2(m: Arithmetic, y: Value, x: Value) -> Value:
 
 
 def _asin_parts(m: Arithmetic, x: Value) -> tuple[Value, Value, Value, Value, Value]:
-    """(small, r, s, head, c): |x| < 1/2; else with s = sqrt((1 - |x|) / 2) = head + c; asin of the argument is (1 + r) of it."""
+    """(small, r, s, head, c): small is |x| < 1/2, else s = sqrt((1 - |x|) / 2) = head + c; asin is 1 + r times it."""
     a = m.fabs(x)
     small = m.lt(a, 0.5)
     z = m.where(small, x * x, (1.0 - a) * 0.5)
