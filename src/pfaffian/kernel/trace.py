@@ -11,6 +11,7 @@ import casadi as ca
 from pfaffian.errors import BuildError
 from pfaffian.kernel.ops import ALIASES, NAME_OF_CODE, OPS
 from pfaffian.kernel.program import Program, Step
+from pfaffian.kernel.reciprocal import share_reciprocals
 
 _CALL = re.compile(r"= (\w+)\(")
 _LOCK = threading.Lock()  # CasADi's symbols are not safe for threads.
@@ -39,7 +40,7 @@ class _Tracer:
         layout_out = [_layout(function.sparsity_out(i), dense) for i in range(function.n_out())]
         listing = _Listing(function)
         callees = [self.callee(function, name) for name in listing.callees]
-        return listing.program(layout_in, layout_out, callees)
+        return share_reciprocals(listing.program(layout_in, layout_out, callees))
 
     def callee(self, caller: ca.Function, name: str) -> Program:
         found = [f for f in caller.find_functions() if f.name() == name]
