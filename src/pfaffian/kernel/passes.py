@@ -18,6 +18,8 @@ def optimise(program: Program) -> Program:
 
 def _rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...]) -> Program:
     """Number the results of `steps` anew, in order. `renamed` maps values that went away to the ones that stay."""
+    if len(steps) == len(program.steps) and not renamed and callees == program.callees:
+        return program
     number = {v: v for v in range(program.first_result)}
     known, fresh = program.first_result, []
     for step in steps:

@@ -25,7 +25,7 @@ class Step(NamedTuple):
     callee: int = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """inputs: length of each input. outputs: values of each output. callees: Programs that `call` steps refer to."""
 
@@ -71,6 +71,12 @@ class Program:
             callee.check()
         return self
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.digest() == other.digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
     def digest(self) -> str:
         """sha256 of everything the Program says, callees included; the same in every process."""
         return self._digest
@@ -78,7 +84,7 @@ class Program:
     @cached_property
     def _digest(self) -> str:
         parts = [repr((self.inputs, [c.hex() for c in self.constants], self.outputs))]
-        parts += [repr(tuple(step)) for step in self.steps]
+        parts += [f"{s.op} {s.args} {s.result} {s.callee}" for s in self.steps]
         parts += [callee.digest() for callee in self.callees]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -1,7 +1,7 @@
 """One division where many share a denominator.
 
-CasADi turns x * (1 / y) back into x / y, so a reciprocal that was computed once on purpose arrives as many divisions, each
-several times the price of a product. This is part of the translation, before any printer sees the Program.
+CasADi turns x * (1 / y) back into x / y, so a reciprocal that was computed once on purpose arrives as many divisions,
+each several times the price of a product. This is part of the translation, before any printer sees the Program.
 """
 
 from __future__ import annotations

@@ -1,0 +1,75 @@
+"""A store of its own for the session, and Programs drawn at random over all operations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from pfaffian.kernel.ops import OPS
+from pfaffian.kernel.program import Program, Step
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = os.environ.get("PFAFFIAN_CACHE")
+    os.environ["PFAFFIAN_CACHE"] = str(tmp_path_factory.mktemp("store"))
+    yield
+    if before is None:
+        del os.environ["PFAFFIAN_CACHE"]
+    else:
+        os.environ["PFAFFIAN_CACHE"] = before
+
+
+def draw(seed: int, n: int = 80, callees: tuple[Program, ...] = ()) -> Program:
+    """n random steps on inputs of 3 and 2 numbers; every value is an output, so nothing is hidden."""
+    random = np.random.default_rng(seed)
+    constants = tuple(random.choice([0.0, -0.0, 1.0, -2.5, 1e-3, 1e300, 5e-324, 0.1], 3, replace=False))
+    known, steps = 5 + len(constants), []
+    for _ in range(n):
+        op = str(random.choice([*OPS, *["call"] * (8 * len(callees))]))
+        callee = int(random.integers(len(callees))) if op == "call" else -1
+        arity = callees[callee].n_in if op == "call" else OPS[op].arity
+        steps.append(Step(op, tuple(map(int, random.integers(known, size=arity))), known, callee))
+        known += callees[callee].n_out if op == "call" else OPS[op].results
+    return Program((3, 2), constants, tuple(steps), (tuple(range(known)), (0, known - 1)), callees).check()
+
+
+@pytest.fixture(scope="session")
+def random_program() -> Callable[..., Program]:
+    return draw
+
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    5e-324,
+    -1e-310,
+    1e300,
+    -1e22,
+    0.5,
+    2.0**53 + 2,
+    710.0,
+    -745.5,
+]
+
+
+@pytest.fixture(scope="session")
+def awkward() -> Callable[[int, int], np.ndarray]:
+    """(batch, n) inputs: specials, every magnitude, and plain numbers."""
+
+    def make(batch: int, n: int) -> np.ndarray:
+        random = np.random.default_rng(batch)
+        plain = random.normal(size=(batch, n))
+        wide = random.choice([-1.0, 1.0], (batch, n)) * 10.0 ** random.uniform(-320, 308, (batch, n))
+        kind = random.integers(3, size=(batch, n))
+        return np.choose(kind, [plain, wide, random.choice(SPECIAL, (batch, n))])
+
+    return make

@@ -1,0 +1,136 @@
+"""The time loop: equal to a plain loop, resumable to the bit, and one bad run harms no other."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian import kernel
+from pfaffian.errors import BuildError, ModelError
+
+
+def pendulum(n_fault=2):
+    x, u0, u1, p = (ca.SX.sym(*name) for name in (("x", 2), ("u0", 1), ("u1", 1), ("p", 1)))
+    t, h = ca.SX.sym("t"), ca.SX.sym("h")
+    rhs = ca.Function("rhs", [x, u0, p], [ca.vertcat(x[1], u0 - p * ca.sin(x[0]))], {"never_inline": True})
+    um = (u0 + u1) / 2
+    k1 = rhs(x, u0, p)
+    k2 = rhs(x + h / 2 * k1, um, p)
+    k3 = rhs(x + h / 2 * k2, um, p)
+    k4 = rhs(x + h * k3, u1, p)
+    faults = ca.vertcat(x[1] > 4, ca.sqrt(ca.fmin(x[0] + 30, 0)))[:n_fault]
+    step = ca.Function("step", [x, u0, u1, p, t, h], [x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), faults])
+    return step, ca.Function("observe", [x, u0, p, t], [ca.vertcat(x, u0, t)])
+
+
+@pytest.fixture(scope="module")
+def rollouts():
+    settings = ({"backend": "c"}, {"backend": "c", "lanes": 1}, {"backend": "numpy"})
+    return [kernel.compile_rollout(*pendulum(), **s) for s in settings]
+
+
+def inputs(batch):
+    random = np.random.default_rng(batch)
+    return random.normal(size=(batch, 2)), random.normal(size=(7, batch, 1)), random.uniform(1, 9, (batch, 1))
+
+
+def equal(a, b):
+    return all(np.array_equal(x, y, equal_nan=x.dtype == float) for x, y in zip(a, b, strict=True))
+
+
+TIMES = {"t0": 0.25, "h": 0.05, "steps": 40, "every": 3, "stride": 5}
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+@pytest.mark.parametrize("batch", [1, 7, 8, 19])
+def test_same_bits(rollouts, hold, batch):
+    results = [r(*inputs(batch), **TIMES, hold=hold, threads=n, last=True) for r in rollouts for n in (1, 2)]
+    assert all(equal(results[0], r) for r in results[1:])
+    assert results[0].records.shape == (14, batch, 4)
+    assert results[0].records.strides[1] == 8
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+def test_against_a_loop_in_python(rollouts, hold):
+    step, observe = pendulum()
+    (x0,), u, (p,) = inputs(1)
+    result = rollouts[0](x0, u, p, **TIMES, hold=hold)
+    x, records = x0, []
+    for k in range(40):
+        grid = np.arange(7) * 5
+        at = [np.interp(j, grid, u[:, 0, 0]) if hold == "linear" else u[min(k // 5, 6), 0, 0] for j in (k, k + 1)]
+        t = 0.25 + k * 0.05
+        if k % 3 == 0:
+            records.append(np.array(observe(x, at[0], p, t)).ravel())
+        x = np.array(step(x, *at, p, t, 0.05)[0]).ravel()
+    np.testing.assert_allclose(result.records[:, 0], records, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result.x[0], x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+@pytest.mark.parametrize("cuts", [(17, 40), (3, 4, 40), (0, 1, 2, 40)])
+def test_resumed_is_uninterrupted(rollouts, hold, cuts):
+    x0, u, p = inputs(13)
+    x0[4, 1] = 3.9  # this one stops on its way
+    times = {**TIMES, "hold": hold}
+    for rollout in rollouts:
+        whole = rollout(x0, u, p, **times, last=True)
+        state, records, first = {"x0": x0}, [], 0
+        for end in cuts:
+            part = rollout(u=u, p=p, **(times | {"steps": end - first}), first=first, last=end == 40, **state)
+            records.append(part.records)
+            state, first = {"x0": part.x, "status": part.status, "stopped": part.stopped}, end
+        assert equal(part._replace(records=np.concatenate(records)), whole)
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, 1e200])
+def test_a_bad_run_stops_alone(rollouts, poison):
+    x0, u, p = inputs(19)
+    for rollout in rollouts:
+        clean = rollout(x0, u, p, **TIMES)
+        bad = x0.copy()
+        bad[5, 0] = poison
+        result = rollout(bad, u, p, **TIMES)
+        others = np.arange(19) != 5
+        assert result.status[5] == 1 and result.stopped[5] == 0
+        assert np.isnan(result.records[1:, 5]).all()
+        assert np.array_equal(result.x[5], bad[5], equal_nan=True)
+        assert np.array_equal(result.records[:, others], clean.records[:, others], equal_nan=True)
+        assert np.array_equal(result.x[others], clean.x[others])
+
+
+def test_faults_name_themselves_and_freeze_the_last_good_state(rollouts):
+    x0 = np.array([[0.0, 0.0], [0.0, 4.5], [-31.0, 0.0], [0.0, 3.0]])
+    u, p = np.array([[2.0]]), np.array([0.0])
+    for rollout in rollouts:
+        result = rollout(x0, u, p, t0=0, h=0.125, steps=12, every=1)
+        assert result.status.tolist() == [0, 2, 3, 2]
+        assert result.stopped.tolist() == [-1, 0, 0, 5]
+        assert result.x[3, 1] == 4.25
+        assert np.array_equal(result.x[1:3], x0[1:3])
+        assert rollout(x0, u, p, t0=0, h=0.125, steps=12, every=1, limit=3.5).status.tolist() == [0, 2, 1, 1]
+        kept = rollout(x0, u, p, t0=0, h=0.125, steps=2, every=1, status=[0, 0, 0, 9])
+        assert kept.status[3] == 9 and np.array_equal(kept.x[3], x0[3]) and np.isnan(kept.records[:, 3]).all()
+
+
+def test_a_step_without_input_parameter_fault():
+    x, none, t, h = ca.SX.sym("x"), ca.SX(0, 1), ca.SX.sym("t"), ca.SX.sym("h")
+    empty = [ca.SX.sym(n, 0) for n in ("u0", "u1", "p")]
+    step = ca.Function("step", [x, *empty, t, h], [x + h * t, none])
+    observe = ca.Function("observe", [x, *empty[1:], t], [x])
+    for backend in ("c", "numpy"):
+        rollout = kernel.compile_rollout(step, observe, backend=backend)
+        result = rollout([1.0], np.zeros((1, 0)), np.zeros(0), t0=0.0, h=0.5, steps=4, every=2, last=True)
+        assert result.records.ravel().tolist() == [1.0, 1.25, 2.5]
+
+
+def test_refusals(rollouts):
+    x0, u, p = inputs(4)
+    for change in ({"steps": -1}, {"every": 0}, {"stride": 0}, {"h": np.nan}, {"hold": "cubic"}, {"status": [0]}):
+        with pytest.raises(ModelError):
+            rollouts[0](x0, u, p, **(TIMES | change))
+    for arrays in ((x0[:3], u, p), (x0[:, :1], u, p), (x0, u[0, 0], p), (x0, u[:0], p)):
+        with pytest.raises(ModelError):
+            rollouts[0](*arrays, **TIMES)
+    step, observe = pendulum()
+    with pytest.raises(BuildError):
+        kernel.compile_rollout(observe, step)

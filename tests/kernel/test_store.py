@@ -1,0 +1,106 @@
+"""The store: many processes, kills, damage, pruning."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian import kernel
+from pfaffian.kernel import store
+
+SCRIPT = """
+import casadi as ca, numpy as np
+from pfaffian import kernel
+x = ca.SX.sym("x", 3)
+k = kernel.compile(ca.Function("f", [x], [ca.sin(x) * 7]), backend="c")
+assert abs(k(np.ones(3))[0] - 7 * np.sin(1)).max() < 1e-12
+"""
+
+
+@pytest.fixture
+def place(monkeypatch, tmp_path):
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
+    return tmp_path / "store"
+
+
+def start():
+    return subprocess.Popen([sys.executable, "-c", SCRIPT], start_new_session=True)
+
+
+def entries(place):
+    return sorted(p.name for p in place.glob("*.so")), sorted(p.name for p in place.glob("*.json"))
+
+
+def small(factor=7):
+    x = ca.SX.sym("x", 3)
+    return ca.Function("f", [x], [ca.cos(x) * factor])
+
+
+def test_processes_at_once_build_one_object(place):
+    children = [start() for _ in range(4)]
+    assert [c.wait(60) for c in children] == [0] * 4
+    assert [len(e) for e in entries(place)] == [1, 1]
+    assert not list(place.glob("tmp*"))
+
+
+def test_killed_builds_leave_only_orphans(place):
+    for delay in (0.35, 0.6):
+        child = start()
+        time.sleep(delay)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    assert start().wait(60) == 0
+    assert [len(e) for e in entries(place)] == [1, 1]
+
+
+def test_damage_is_seen_and_mended(place):
+    f = small()
+    first = kernel.compile(f, backend="c")(np.ones(3))[0]
+    (target,) = place.glob("*.so")
+    whole = target.read_bytes()
+    for damage in (b"", whole[:500], whole[:-1] + bytes([whole[-1] ^ 1]), b"garbage"):
+        target.unlink()  # the library in use stays as it is
+        target.write_bytes(damage)
+        assert np.array_equal(kernel.compile(f, backend="c")(np.ones(3))[0], first)
+    (sidecar,) = place.glob("*.json")
+    for text in ("", "[]", "{}", json.dumps({"sha256": 3}), json.dumps({"sha256": "../../x"})):
+        sidecar.write_text(text)
+        assert np.array_equal(kernel.compile(f, backend="c")(np.ones(3))[0], first)
+
+
+def test_the_store_is_private(place):
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+    assert store.directory() == place
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_store_of_someone_else_is_not_used(place, monkeypatch):
+    place.mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: place.stat().st_uid + 1)
+    assert store.directory() != place
+
+
+def test_second_time_comes_from_the_store(place, monkeypatch):
+    kernel.compile(small(9), backend="c")
+    monkeypatch.setattr("pfaffian.kernel.toolchain.compile_source", lambda *_: pytest.fail("compiled again"))
+    assert kernel.compile(small(9), backend="c").provenance["backend"] == "c"
+
+
+def test_orphans_and_old_entries_are_swept(place):
+    kernel.compile(small(11), backend="c")
+    orphan = place / "tmpold"
+    orphan.mkdir()
+    (sidecar,) = place.glob("*.json")
+    for path in (orphan, sidecar):
+        os.utime(path, (1.0, 1.0))
+    store._sweep.cache_clear()
+    assert store.directory() == place and not orphan.exists()
+    assert store.prune(30) == 1
+    assert entries(place) == ([], [])

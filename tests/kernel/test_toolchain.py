@@ -1,0 +1,96 @@
+"""A missing, failing, hanging, lying or miscompiling compiler: one warning and the interpreter, or BuildError."""
+
+import stat
+import sys
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian import kernel
+from pfaffian.errors import BuildError
+from pfaffian.kernel import build, toolchain
+
+X = np.array([[0.5, 2.0], [1.0, 3.0]])
+
+
+def function(factor=1.0):
+    x = ca.SX.sym("x", 2)
+    return ca.Function("f", [x], [factor * ca.sin(x[0]) * x[1]])
+
+
+@pytest.fixture
+def fresh(monkeypatch, tmp_path):
+    """An empty store, a short patience, no memory of warnings."""
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
+    monkeypatch.setattr(toolchain, "TIMEOUT", 2.0)
+    monkeypatch.setattr(build, "_warned", set())
+    toolchain._identify.cache_clear()
+    return tmp_path
+
+
+REAL = 'case " $* " in *" --version "*|*" -E "*) exec gcc "$@";; esac\nout=; previous=\n' + (
+    'for a in "$@"; do [ "$previous" = -o ] && out=$a; previous=$a; source=$a; done\n'
+    'for a in "$@"; do case $a in *.c) source=$a;; esac; done\n'
+)
+FAKES = {
+    "fails": REAL + "echo boom >&2; exit 1",
+    "hangs": REAL + "sleep 60",
+    "writes nothing": REAL + "exit 0",
+    "writes garbage": REAL + "head -c 5000 /dev/urandom > $out",
+    "writes half": REAL + 'gcc "$@" && head -c 3000 $out > $out.x && mv $out.x $out',
+    "miscompiles": REAL + 'sed -i "s/ \\* v/ + v/" $source; exec gcc "$@"',
+    "drops functions": REAL + 'sed -i s/pfaffian_/other_/ $source; exec gcc "$@"',
+    "crashes when run": REAL + "sed -i 's/FP_ENTER;/FP_ENTER; *(volatile int *)0 = 1;/' $source; exec gcc \"$@\"",
+    "does not answer": "exit 1",
+}
+MESSAGES = {
+    "fails": "boom", "hangs": "longer than", "writes nothing": "wrote no object", "writes garbage": "invalid ELF",
+    "miscompiles": "miscompiles", "drops functions": "undefined symbol", "crashes when run": "status -11",
+    "does not answer": "no C compiler",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAKES)
+def test_fake_compilers(name, fresh, monkeypatch):
+    script = fresh / "cc with space"
+    script.write_text(f"#!/bin/sh\n{FAKES[name]}\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PFAFFIAN_CC", str(script))
+    with pytest.warns(RuntimeWarning, match="NumPy interpreter"):
+        fallback = kernel.compile(function())
+    assert fallback.provenance["backend"] == "numpy"
+    np.testing.assert_allclose(fallback(X)[0][:, 0], np.sin(X[:, 0]) * X[:, 1])
+    with pytest.raises(BuildError) as info:
+        kernel.compile(function(), backend="c")
+    assert MESSAGES.get(name, "") in str(info.value)
+    assert not list((fresh / "store").glob("*.so"))
+
+
+def test_no_compiler(fresh, monkeypatch):
+    monkeypatch.setenv("PFAFFIAN_CC", str(fresh / "absent"))
+    with pytest.raises(BuildError, match="install gcc"):
+        kernel.compile(function(), backend="c")
+    with pytest.warns(RuntimeWarning) as caught:
+        for factor in (1.0, 2.0):
+            kernel.compile(function(factor))
+    assert len(caught) == 1
+    assert "no C compiler" in kernel.diagnose()["compiler"]
+
+
+def test_read_only_or_absent_home(fresh, monkeypatch):
+    blocked = fresh / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(blocked / "store"))
+    assert kernel.compile(function(), backend="c")(X)[0].shape == (2, 1)
+
+
+def test_unknown_choices():
+    for change in ({"backend": "cuda"}, {"lanes": 3}):
+        with pytest.raises(BuildError):
+            kernel.compile(function(), **change)
+
+
+def test_diagnose_says_it_works():
+    assert kernel.diagnose()["kernel"].startswith("compiles")
+    assert sys.executable  # the trial of an object runs in it
