@@ -15,7 +15,7 @@ from pfaffian.terms.terms import Terms
 
 def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
     """Orthonormal rows Q of A W^-T and the right-hand sides carried with them. [aghili08 (19)]"""
-    return orthogonalise(solve_W(terms.factor, terms.A.T).T, rhs, tolerance)
+    return orthogonalise(solve_W(terms.factor, terms.A.T).T, rhs, tolerance, terms.row_size)
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:

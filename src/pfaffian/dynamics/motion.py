@@ -6,8 +6,14 @@ from typing import NamedTuple
 
 import casadi as ca
 
-RANK_TOLERANCE = 1e-8
-"""A row counts as dependent when what is left of it is this part of its length (default of every formulation)."""
+RANK_TOLERANCE = 1e-4
+"""A row counts as dependent when what is left of it is this part of its length, or of its typical length.
+
+Not a matter of rounding: close to a singular configuration the directions of rows are less sure than their lengths, and
+integrating across it without a row for one stage errs less than with a row that points nowhere. Measured on 4096
+slider-cranks over 20 s at 1 ms each (see `studies/`): the largest energy error is 2e-5 J; with 1e-5 it is 0.3 J,
+with 1e-3 it is 1e-4 J.
+"""
 
 
 class Motion(NamedTuple):

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.dynamics.motion import Motion
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.maths.linear import solve_M, solve_semidefinite
 from pfaffian.terms.terms import Terms
 
-PIVOT_TOLERANCE = 1e-12
-"""Of a pivot of A M^-1 A^T, relative to its diagonal entry: the square of a length ratio of 1e-6."""
-
-
-def motion(terms: Terms, *, tolerance: float = PIVOT_TOLERANCE) -> Motion:
+def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     """(A M^-1 A^T) lambda = b - A M^-1 (f + B u - c), pivots of dependent rows skipped. [aghili05 (18)-(19)]"""
     free = solve_M(terms.factor, terms.force)
     MA = solve_M(terms.factor, terms.A.T)
-    solution = solve_semidefinite(terms.A @ MA, terms.b - terms.A @ free, tolerance)
+    solution = solve_semidefinite(terms.A @ MA, terms.b - terms.A @ free, tolerance, terms.row_size)
     reaction = ca.densify(terms.A.T @ solution.x)
     return Motion(ca.densify(free + MA @ solution.x), reaction, ca.sum1(solution.kept))

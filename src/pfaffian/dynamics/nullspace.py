@@ -15,12 +15,11 @@ BASIS_TOLERANCE = 1e-5
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     """v_dot = A^+ b + N^T eta,  (N M N^T) eta = N (f + B u - c - M A^+ b), N the rows that span the null space."""
     M, force, n = terms.M, terms.force, terms.M.shape[0]
-    rows = orthogonalise(terms.A, terms.b, tolerance)
+    rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size)
     particular = rows.Q.T @ rows.D
-    basis = null_space(rows.Q, BASIS_TOLERANCE)
-    N = basis.Q
+    N, kept = null_space(rows.Q, BASIS_TOLERANCE)
     # A dropped row of N leaves a unit on the diagonal, so the static size n is always solvable.
-    reduced = N @ M @ N.T + ca.diag(1 - basis.kept)
+    reduced = N @ M @ N.T + ca.diag(1 - kept)
     eta = solve_definite(reduced, N @ (force - M @ particular))
     v_dot = ca.densify(particular + N.T @ eta)
-    return Motion(v_dot, M @ v_dot - force, n - basis.rank)
+    return Motion(v_dot, M @ v_dot - force, n - ca.sum1(kept))

@@ -27,10 +27,10 @@ class Projector(NamedTuple):
     rank: ca.SX
 
 
-def projector(A: ca.SX, b: ca.SX, tolerance: float = RANK_TOLERANCE) -> Projector:
-    """P = I - A^+ A and A^+ b for rows A (m, nv), b (m, 1) of any rank."""
-    rows = orthogonalise(A, b, tolerance)
-    return Projector(ca.SX.eye(A.shape[1]) - rows.Q.T @ rows.Q, rows.Q.T @ rows.D, rows.rank)
+def projector(terms: Terms, tolerance: float = RANK_TOLERANCE) -> Projector:
+    """P = I - A^+ A and A^+ b for rows of any rank."""
+    rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size)
+    return Projector(ca.SX.eye(terms.A.shape[1]) - rows.Q.T @ rows.Q, rows.Q.T @ rows.D, rows.rank)
 
 
 def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> tuple[ca.SX, ca.SX]:
@@ -57,7 +57,7 @@ def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> t
 def motion(terms: Terms, *, variant: str = "nonsymmetric", tolerance: float = RANK_TOLERANCE) -> Motion:
     """Mc v_dot = P (f + B u - c) + curvature;  reaction = (I - P)(M v_dot - f - B u + c). [aghili05 (20)-(32)]"""
     M, force = ca.densify(terms.M), terms.force
-    P, particular, rank = projector(terms.A, terms.b, tolerance)
+    P, particular, rank = projector(terms, tolerance)
     Mc, curvature = constraint_inertia(M, P, particular, variant)
     v_dot = solve_definite(Mc, P @ force + curvature)
     residual = M @ v_dot - force

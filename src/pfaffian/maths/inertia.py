@@ -67,11 +67,16 @@ def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> 
 
     h_A = R h + m p,   I_A = R I R^T + p.(R h + h_A) 1 - (h_A p^T + p (R h)^T).
     """
-    m, p, R = matrix(m, 1), matrix(p, 3), matrix(R, 3, 3)
-    Rh = ca.mtimes(R, matrix(h, 3))
-    h_A = Rh + m * p
-    shift = ca.dot(p, Rh + h_A) * ca.DM.eye(3) - ca.mtimes(h_A, p.T) - ca.mtimes(p, Rh.T)
-    return m, h_A, symmetric(ca.mtimes([R, matrix(I, 3, 3), R.T]) + shift)
+    R = matrix(R, 3, 3)
+    return translate_moments(m, ca.mtimes(R, matrix(h, 3)), ca.mtimes([R, matrix(I, 3, 3), R.T]), p)
+
+
+def translate_moments(m: Matrix, h: Matrix, I: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Moments about the origin of frame A of a body given about B's, axes alike, with p (3,) B's origin in A."""
+    m, h, p = matrix(m, 1), matrix(h, 3), matrix(p, 3)
+    h_A = h + m * p
+    shift = ca.dot(p, h + h_A) * ca.DM.eye(3) - ca.mtimes(h_A, p.T) - ca.mtimes(p, h.T)
+    return m, h_A, symmetric(matrix(I, 3, 3) + shift)
 
 
 def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:

@@ -15,30 +15,34 @@ class Orthogonal(NamedTuple):
     """Rows A X = B in orthonormal form: Q X = D.
 
     Q: (m, n) orthonormal rows, zero where the row depended on those before it.   D: (m, k).   kept: (m, 1) of 1 and 0.
+    left: (m, 1) squared length that remained of each row, relative to what it typically is.
     """
 
     Q: ca.SX
     D: ca.SX
     kept: ca.SX
+    left: ca.SX
 
     @property
     def rank(self) -> ca.SX:
         return ca.sum1(self.kept)
 
 
-def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float) -> Orthogonal:
+def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = None) -> Orthogonal:
     """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice.
 
-    Row i is kept if what remains of it exceeds `tolerance` times its own length; a dropped row and its right-hand
-    side become zero. Q^T Q is the orthogonal projector onto the row space, X = Q^T D the smallest solution.
+    Row i is kept if what remains of it, relative to its own length, exceeds `tolerance`; a row that is short of its
+    typical length must have that much more left. A dropped row and its right-hand side become zero. Q^T Q is the
+    orthogonal projector onto the row space and X = Q^T D the smallest solution.
 
     Args:
         A: (m, n), any rank.   B: (m, k) right-hand sides, carried along.   tolerance: [1].
+        size: (m, 1) squared length of each row relative to what it typically is; ones if not given.
     """
-    n, k = A.shape[1], B.shape[1]
+    m, n = A.shape
     Q: list[ca.SX] = []
-    D, kept = [], []
-    for i in range(A.shape[0]):
+    D, kept, lefts = [], [], []
+    for i in range(m):
         r = ca.sparsify(ca.horzcat(A[i, :], B[i, :]))
         own = ca.dot(r[:n], r[:n])
         for _ in range(2):
@@ -46,37 +50,31 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float) -> Orthogonal:
                 if _overlap(q[:n], r[:n]):
                     r = r - ca.dot(q[:n], r[:n]) * q
         left = ca.dot(r[:n], r[:n])
-        keep = left > tolerance**2 * own
+        weighted = left if size is None else left * ca.fmin(1, size[i])
+        keep = weighted > tolerance**2 * own
         q = r * ca.if_else(keep, 1 / ca.sqrt(left), 0)
         Q.append(q)
         D.append(q[n:])
         kept.append(keep)
+        lefts.append(weighted / own)
     if not Q:
-        return Orthogonal(ca.SX(0, n), ca.SX(0, k), ca.SX(0, 1))
-    return Orthogonal(ca.vertcat(*[q[:n] for q in Q]), ca.densify(ca.vertcat(*D)), ca.vertcat(*kept))
+        return Orthogonal(ca.SX(0, n), ca.SX(0, B.shape[1]), ca.SX(0, 1), ca.SX(0, 1))
+    return Orthogonal(ca.vertcat(*[q[:n] for q in Q]), ca.densify(ca.vertcat(*D)), ca.vertcat(*kept), ca.vertcat(*lefts))
 
 
 def _overlap(a: ca.SX, b: ca.SX) -> bool:
     return bool(set(a.sparsity().get_col()) & set(b.sparsity().get_col()))
 
 
-def null_space(Q: ca.SX, tolerance: float) -> Orthogonal:
-    """Orthonormal rows that span the null space of orthonormal rows Q (m, n): n rows, zero where there is none."""
+def null_space(Q: ca.SX, tolerance: float) -> tuple[ca.SX, ca.SX]:
+    """Orthonormal rows (n, n) that span the null space of orthonormal rows Q (m, n), and which of them are not zero.
+
+    A row of I - Q^T Q is dropped if less than `tolerance` of it is left: compared with 1, not with its own length.
+    """
     n = Q.shape[1]
-    # The columns of I - Q^T Q have lengths between 0 and 1: compare with 1, not with their own.
     P = ca.SX.eye(n) - Q.T @ Q
-    N: list[ca.SX] = []
-    kept = []
-    for i in range(n):
-        r = P[i, :]
-        for _ in range(2):
-            for q in N:
-                r = r - ca.dot(q, r) * q
-        left = ca.dot(r, r)
-        keep = left > tolerance**2
-        N.append(r * ca.if_else(keep, 1 / ca.sqrt(left), 0))
-        kept.append(keep)
-    return Orthogonal(ca.vertcat(*N), ca.SX.zeros(n, 1), ca.vertcat(*kept))
+    basis = orthogonalise(P, ca.SX(n, 0), tolerance, ca.sum2(P * P))
+    return basis.Q, basis.kept
 
 
 class TreeFactor(NamedTuple):
@@ -223,8 +221,8 @@ class Semidefinite(NamedTuple):
     kept: ca.SX
 
 
-def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
-    """x = G^- b by L D L^T, skipping a pivot below `tolerance` times its own diagonal entry.
+def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None = None) -> Semidefinite:
+    """x = G^- b by L D L^T, skipping pivots of dependent rows: the rule of `orthogonalise` for G = A A^T.
 
     G: (m, m) positive semidefinite.   b: (m, 1).   x is a solution if b is in the range of G, zero on skipped rows.
     """
@@ -232,7 +230,8 @@ def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
     S, x, own = ca.densify(G), ca.densify(b), ca.diag(G)
     rows, kept = [], []
     for k in range(m):
-        keep = S[k, k] > tolerance * own[k]
+        weighted = S[k, k] if size is None else S[k, k] * ca.fmin(1, size[k])
+        keep = weighted > tolerance**2 * own[k]
         inverse = ca.if_else(keep, 1 / S[k, k], 0)
         l = S[k + 1 :, k] * inverse
         S[k + 1 :, k + 1 :] = S[k + 1 :, k + 1 :] - l @ S[k + 1 :, k].T

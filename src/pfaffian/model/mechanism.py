@@ -161,6 +161,20 @@ def unphysical(m: Mechanism) -> dict[str, str]:
     return found
 
 
+def check_configuration(m: Mechanism, q: np.ndarray) -> np.ndarray:
+    """q (runs, nq) with unit quaternions; ModelError for one that has no direction."""
+    q = q.copy()
+    for j in m.joints:
+        turn = [i for i, n in enumerate(j.kind.q_names) if n in ("qx", "qy", "qz", "qw")]
+        if turn:
+            columns = np.arange(m.q_slices[j.name].start, m.q_slices[j.name].stop)[turn]
+            length = np.linalg.norm(q[:, columns], axis=1, keepdims=True)
+            if not (length > 1e-6).all():
+                raise ModelError(f"q: the quaternion of joint {j.name!r} is zero; the identity is (0, 0, 0, 1)")
+            q[:, columns] /= length
+    return q
+
+
 def actuate_all(m: Mechanism) -> Mechanism:
     """The mechanism with one actuator on every velocity coordinate of every joint, named as the coordinate."""
     acts = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-j.effort, j.effort))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.model.mechanism import Mechanism
 
 
 def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
@@ -61,20 +60,6 @@ def common_runs(counts: Mapping[str, int]) -> int:
     if len(set(many.values())) > 1:
         raise ModelError("the numbers of runs differ: " + ", ".join(f"{what} has {n}" for what, n in many.items()))
     return next(iter(many.values()), 1)
-
-
-def check_configuration(m: Mechanism, q: np.ndarray) -> np.ndarray:
-    """q (runs, nq) with unit quaternions; ModelError for one that has no direction."""
-    q = q.copy()
-    for j in m.joints:
-        turn = [i for i, n in enumerate(j.kind.q_names) if n in ("qx", "qy", "qz", "qw")]
-        if turn:
-            columns = np.arange(m.q_slices[j.name].start, m.q_slices[j.name].stop)[turn]
-            length = np.linalg.norm(q[:, columns], axis=1, keepdims=True)
-            if not (length > 1e-6).all():
-                raise ModelError(f"q: the quaternion of joint {j.name!r} is zero; the identity is (0, 0, 0, 1)")
-            q[:, columns] /= length
-    return q
 
 
 def _listed(names: Sequence[str]) -> str:

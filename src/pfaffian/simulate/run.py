@@ -14,8 +14,8 @@ from tqdm import tqdm
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.arrays import as_floats, check_configuration, common_runs, runs
+from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.result import dataset, machine
 from pfaffian.simulate.step import Control, Scheme, System, system
@@ -130,7 +130,8 @@ def _step_counts(duration: float, step: float, every: int, u_step: float | None)
 def _series(u: Any, names: tuple[str, ...], sampled: bool) -> np.ndarray:
     """(samples, nu) or (samples, runs, nu)."""
     if not sampled:
-        return runs(u, names, np.zeros(len(names)), "u")[None]
+        held = runs(u, names, np.zeros(len(names)), "u")
+        return held if len(held) == 1 else held[None]
     series = as_floats(u, "u")
     if series.ndim not in (2, 3) or series.shape[-1] != len(names) or not len(series):
         raise ModelError(f"u has shape {series.shape}: (samples, {len(names)}) or (samples, runs, {len(names)}) is needed")

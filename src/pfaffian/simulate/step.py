@@ -13,6 +13,7 @@ import casadi as ca
 
 from pfaffian.dynamics import formulation
 from pfaffian.dynamics.gauss import weighted_rows
+from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_WT
 from pfaffian.model.mechanism import Mechanism
@@ -21,10 +22,6 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
 INTEGRATORS = ("rk4", "euler")
-CORRECTION_TOLERANCE = 1e-6
-"""Rank tolerance of the correction: near a singular configuration a row's direction is less sure than its length, and
-an uncorrected step there costs less than one along a wrong direction."""
-
 FAULTS = ("constraint violation above the limit after correction: take a shorter step, or look for rows that contradict",)
 """What each fault of the step means, in order; status 2 is the first."""
 
@@ -171,7 +168,7 @@ def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
         return ca.vertcat(q, v, z), ca.SX(0)
     for _ in range(scheme.corrections):
         here = Terms(m, q, v, T.u, T.t)
-        rows = weighted_rows(here, ca.horzcat(here.rows.phi, here.rows.eta), CORRECTION_TOLERANCE)
+        rows = weighted_rows(here, ca.horzcat(here.rows.phi, here.rows.eta), RANK_TOLERANCE)
         move = solve_WT(here.factor, rows.Q.T @ rows.D)
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]

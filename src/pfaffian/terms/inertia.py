@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.inertia import transform_moments
+from pfaffian.maths.inertia import translate_moments
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Acceleration, Kinematics
-from pfaffian.terms.tree import project_force, split_motion, symmetric
+from pfaffian.terms.tree import Link, conjugate, project_force, split_motion
 
 
 class Moments(NamedTuple):
@@ -27,10 +27,10 @@ class Wrench(NamedTuple):
     n: ca.SX
 
 
-def shift(X: Pose, x: Moments) -> Moments:
-    """Moments known in frame B, seen in frame A."""
-    mass, h, I = transform_moments(*x, X.R, X.p)
-    return Moments(mass, h, symmetric(I))
+def shift(k: Kinematics, i: int, x: Moments) -> Moments:
+    """Moments known in link i, seen in the link before it."""
+    link, X = k.tree.links[i], k.steps[i]
+    return Moments(*translate_moments(x.mass, X.R @ x.h, conjugate(link, k.q[link.q], x.I), X.p))
 
 
 def carry(X: Pose, x: Wrench) -> Wrench:
@@ -45,7 +45,7 @@ def composite_moments(k: Kinematics) -> list[Moments]:
     for i in reversed(range(len(out))):
         parent = k.tree.links[i].parent
         if parent >= 0:
-            out[parent] = Moments(*[x + y for x, y in zip(out[parent], shift(k.steps[i], out[i]), strict=True)])
+            out[parent] = Moments(*[x + y for x, y in zip(out[parent], shift(k, i, out[i]), strict=True)])
     return out
 
 
@@ -80,11 +80,16 @@ def bias_force(k: Kinematics) -> ca.SX:
     return _newton_euler(k, ca.SX(k.mechanism.nv, 1), k.bias_accelerations)
 
 
+def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> Wrench:
+    """Force sum m (a + Phi x) and moment sum m x cross (a + Phi x) of a link whose points accelerate so."""
+    S = link.S
+    turned = Phi @ S
+    n = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1])
+    return Wrench(link.mass * a + Phi @ link.h, n + ca.cross(link.h, a))
+
+
 def _newton_euler(k: Kinematics, v_dot: ca.SX, accelerations: tuple[Acceleration, ...]) -> ca.SX:
-    F = []
-    for link, w, (a, alpha) in zip(k.tree.links, k.omega, accelerations, strict=True):
-        f = link.mass * a + ca.cross(alpha, link.h) + ca.cross(w, ca.cross(w, link.h))
-        F.append(Wrench(f, link.I @ alpha + ca.cross(w, link.I @ w) + ca.cross(link.h, a)))
+    F = [inertial_wrench(link, x.a, x.Phi) for link, x in zip(k.tree.links, accelerations, strict=True)]
     tau = [ca.SX(0)] * len(F)
     for i in reversed(range(len(F))):
         link = k.tree.links[i]

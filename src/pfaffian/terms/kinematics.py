@@ -13,19 +13,24 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
 from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.terms.tree import Link, Tree, kinematic_block, motion, split_motion, tree
+from pfaffian.terms.tree import Tree, kinematic_block, motion, split_motion, tree
 
 FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
 
 class Acceleration(NamedTuple):
-    """Of a link in its own axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2]."""
+    """Of a link in its own axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2].
+
+    Phi: (3, 3) hat(alpha) + w w^T - |w|^2 1, so that the point at x has the acceleration a + Phi x.
+    """
 
     a: ca.SX
     alpha: ca.SX
+    Phi: ca.SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +138,16 @@ class Kinematics:
         return tuple(out)
 
     @cached_property
+    def spin(self) -> tuple[ca.SX, ...]:
+        """w w^T - |w|^2 1 of each link (3, 3): w x (w x y) = spin y, in six products."""
+        out = []
+        for w in self.omega:
+            x, y, z = ca.vertsplit(w)
+            xx, yy, zz = x * x, y * y, z * z
+            out.append(ca.blockcat([[-yy - zz, x * y, x * z], [x * y, -xx - zz, y * z], [x * z, y * z, -xx - yy]]))
+        return tuple(out)
+
+    @cached_property
     def link_velocity(self) -> tuple[tuple[ca.SX, ca.SX], ...]:
         """Velocity of the origin and angular velocity of each link, its own axes."""
         out: list[tuple[ca.SX, ca.SX]] = []
@@ -147,13 +162,16 @@ class Kinematics:
     def accelerations(self, v_dot: ca.SX, gravity: ca.SX) -> tuple[Acceleration, ...]:
         """Of each link, less gravity (the world accelerates by -gravity), at v_dot (nv, 1)."""
         out: list[Acceleration] = []
-        for link, X in zip(self.tree.links, self.steps, strict=True):
-            parent = out[link.parent] if link.parent >= 0 else Acceleration(-gravity, ca.SX.zeros(3, 1))
-            w_parent = self.omega[link.parent] if link.parent >= 0 else ca.SX.zeros(3, 1)
-            bias = self.bias_acceleration(link, X, w_parent)
+        for i, (link, X) in enumerate(zip(self.tree.links, self.steps, strict=True)):
+            a, alpha = self.velocity_product(i, with_spin=False)
             a_rel, alpha_rel = split_motion(link, v_dot[link.v])
-            a = X.R.T @ (parent.a + ca.cross(parent.alpha, X.p)) + bias.a + a_rel
-            out.append(Acceleration(a, X.R.T @ parent.alpha + bias.alpha + alpha_rel))
+            a, alpha = a + a_rel, alpha + alpha_rel
+            if link.parent >= 0:
+                before = out[link.parent]
+                a, alpha = a + X.R.T @ (before.a + before.Phi @ X.p), alpha + X.R.T @ before.alpha
+            else:
+                a -= X.R.T @ gravity
+            out.append(Acceleration(a, alpha, so3.hat(alpha) + self.spin[i]))
         return tuple(out)
 
     @cached_property
@@ -161,12 +179,18 @@ class Kinematics:
         """Of each link less gravity, at v_dot = 0."""
         return self.accelerations(ca.SX(self.mechanism.nv, 1), self.mechanism.gravity)
 
-    def bias_acceleration(self, link: Link, X: Pose, w_parent: ca.SX) -> Acceleration:
-        """What the link's acceleration has from velocities alone, in its own axes."""
+    def velocity_product(self, i: int, with_spin: bool = True) -> tuple[ca.SX, ca.SX]:
+        """What link i gains in acceleration over the one before it from velocities alone, (a, alpha) in its own axes.
+
+        Without spin the centripetal part of its origin, spin of the parent times X.p, is left to the caller.
+        """
+        link, X = self.tree.links[i], self.steps[i]
         r, phi = split_motion(link, self.v[link.v])
-        w = X.R.T @ w_parent
-        a = X.R.T @ ca.cross(w_parent, ca.cross(w_parent, X.p)) + 2 * ca.cross(w, r) + ca.cross(phi, r)
-        return Acceleration(a, ca.cross(w, phi))
+        if link.parent < 0:
+            return ca.cross(phi, r), ca.SX.zeros(3, 1)
+        w = X.R.T @ self.omega[link.parent]
+        a = 2 * ca.cross(w, r) + ca.cross(phi, r)
+        return a + X.R.T @ (self.spin[link.parent] @ X.p) if with_spin else a, ca.cross(w, phi)
 
     def world_columns(self, link: int, x: ca.SX, links: list[int] | None = None) -> ca.SX:
         """(6, nv) of the point of a link now at x (3, 1), world axes; only over `links` of its path if given."""

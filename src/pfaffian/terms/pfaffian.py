@@ -144,5 +144,5 @@ def _bias(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:
     """World acceleration of a frame's origin on a link at v_dot = 0, and its angular acceleration."""
     if link < 0:
         return -k.mechanism.gravity, ca.SX.zeros(3, 1)
-    (a, alpha), w, R = k.bias_accelerations[link], k.omega[link], k.link_pose(link).R
-    return R @ (a + ca.cross(alpha, X.p) + ca.cross(w, ca.cross(w, X.p))), R @ alpha
+    bias, R = k.bias_accelerations[link], k.link_pose(link).R
+    return R @ (bias.a + bias.Phi @ X.p), R @ bias.alpha

@@ -6,12 +6,13 @@ Every formulation takes these and nothing else, so any two can be subtracted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.maths.linear import TreeFactor, factor_tree
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
@@ -85,6 +86,11 @@ class Terms:
         return self.rows.b
 
     @cached_property
+    def row_size(self) -> ca.SX:
+        """(m, 1) squared length of each constraint row, relative to what it typically is."""
+        return ca.sum2(self.A * self.A) / typical_lengths(self.mechanism) ** 2
+
+    @cached_property
     def V(self) -> ca.SX:
         """Potential energy [J]."""
         return potential_energy(self.kinematics)
@@ -93,6 +99,28 @@ class Terms:
     def T(self) -> ca.SX:
         """Kinetic energy [J]."""
         return kinetic_energy(self.kinematics)
+
+
+@lru_cache(maxsize=256)
+def typical_lengths(m: Mechanism) -> ca.DM:
+    """(m, 1) root mean square length of each constraint row over 32 configurations, parameters at their defaults.
+
+    What "short" means for a row: at a singular configuration its own length may vanish, so that tells nothing.
+    """
+    T = symbols(m)
+    lengths = ca.Function("lengths", [T.q, T.t, m.p_symbols], [ca.sum2(T.A * T.A)])
+    random = np.random.default_rng(20)
+    samples = [np.array(lengths(random_configuration(m, random), 0, m.p_defaults)) for _ in range(32)]
+    mean = np.mean(samples, axis=0) if m.constraints else np.zeros((0, 1))
+    return ca.DM(np.sqrt(np.where(np.isfinite(mean) & (mean > 0), mean, 1.0)))
+
+
+def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
+    """(nq,) somewhere: angles all round, translations within a metre, uniform orientations."""
+    q = []
+    for unit in m.q_units:
+        q.append(random.normal() if unit == "1" else random.uniform(-np.pi, np.pi) if unit == "rad" else random.uniform(-1, 1))
+    return check_configuration(m, np.array([q]))[0]
 
 
 def symbols(m: Mechanism) -> Terms:

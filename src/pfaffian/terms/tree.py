@@ -29,6 +29,11 @@ class Link(NamedTuple):
     h: ca.SX
     I: ca.SX
 
+    @property
+    def S(self) -> ca.SX:
+        """(3, 3) second moment, the sum of m x x^T [kg m^2]: I = trace(S) 1 - S."""
+        return ca.trace(self.I) / 2 * ca.SX.eye(3) - self.I
+
 
 class Tree(NamedTuple):
     """links: parents before children.   place: body name -> (link index or -1, pose of the body in that link).
@@ -103,6 +108,18 @@ def motion(link: Link, q: ca.SX) -> Pose:
 def _turn_z(angle: ca.SX) -> ca.SX:
     s, c = ca.sin(angle), ca.cos(angle)
     return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def conjugate(link: Link, q: ca.SX, Y: ca.SX) -> ca.SX:
+    """R Y R^T for Y (3, 3), R the rotation from the link's axes to those of the link before it."""
+    if link.joint.kind.name in ("revolute", "planar"):
+        angle = q[-1]
+        Y = so3.conjugate_z(ca.cos(angle), ca.sin(angle), Y)
+    elif link.joint.nq > 1:
+        turn = motion(link, q).R
+        Y = turn @ Y @ turn.T
+    P = link.placement.R
+    return P @ Y @ P.T
 
 
 def kinematic_block(link: Link, q: ca.SX) -> ca.SX:
