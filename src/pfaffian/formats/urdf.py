@@ -82,10 +82,10 @@ def parse_urdf(
         tree,
         constraints=_mimic_constraints(order) if mimic == "constrain" else (),
         actuators=_actuators(order, actuated, drop_mimics=mimic == "constrain"),
-        lenient=not strict,
+        lenient=True,
     )
-    _warn(made, order, mimic, robot.source)
-    return made
+    _warn(order, mimic, robot.source)
+    return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
 
 
 def _parts(robot: Element) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint]]:
@@ -182,18 +182,26 @@ def _follow(name: str, mimic: Mimic, still: bool) -> Callable[[Any], ca.SX]:
     return phi
 
 
-def _warn(m: Mechanism, order: list[UrdfJoint], mimic: str, source: str) -> None:
+def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool, source: str) -> bool:
+    """Whether the mechanism needs leniency for inertias that no body can have; warns of them or refuses them."""
+    if strict and wrong:
+        name, reason = next(iter(wrong.items()))
+        # A name that is no link's is the root link "world", renamed.
+        raise (links[name] if name in links else links[WORLD]).element.error(f"{reason}; correct it")
+    if wrong:
+        reasons = "; ".join(f"{shown(n)}: {reason}" for n, reason in list(wrong.items())[:10])
+        more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
+        notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
+    return bool(wrong)
+
+
+def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='constrain' couples them")
     rubbing = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
     if rubbing:
         notice(f"{source}: joint friction is ignored: {_listed(rubbing)}; use damping, or a force of your own")
-    wrong = unphysical(m)
-    if wrong:
-        reasons = "; ".join(f"{shown(n)}: {reason}" for n, reason in list(wrong.items())[:10])
-        more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
-        notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -15,10 +15,10 @@ from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.number import number, numbers, shown
 
 MAX_DEPTH = 256
-MAX_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 200_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Element:
     """One element.   source: what the text is called in errors.   line: of its start tag, from 1."""
 
@@ -100,7 +100,7 @@ class _Builder:
 def parse_xml(text: str, source: str) -> Element:
     """The root element of an XML text.
 
-    Raises ModelError: no well-formed XML, a document type or entity, more than 64 MB, 1e6 elements or 256 levels.
+    Raises ModelError: no well-formed XML, a document type or entity, more than 64 MB, 200,000 elements or 256 levels.
     """
     source = shown(source)[1:-1]
     try:

@@ -89,6 +89,11 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
         f = {"file": node}
     else:
         f = node.fields(("file", "package", "base", "mimic", "actuated", "strict"), required=("file",))
+    options: dict[str, Any] = {k: f[k].text() for k in ("base", "mimic") if k in f}
+    if "actuated" in f:
+        options["actuated"] = [n.text() for n in f["actuated"].items()]
+    if "strict" in f:
+        options["strict"] = f["strict"].truth()
     name = f["file"].text()
     if "package" in f:
         path = installed(f["package"].text(), name, node.where)
@@ -96,11 +101,6 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
         raise node.error("a file name needs the folder that it starts from; pass folder=...")
     else:
         path = beside(folder, name, allow, node.where)
-    options: dict[str, Any] = {k: f[k].text() for k in ("base", "mimic") if k in f}
-    if "actuated" in f:
-        options["actuated"] = [n.text() for n in f["actuated"].items()]
-    if "strict" in f:
-        options["strict"] = f["strict"].truth()
     try:
         return read_urdf(path, **options)
     except ModelError as error:

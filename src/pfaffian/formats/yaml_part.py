@@ -42,12 +42,10 @@ def read_body(name: str, node: Node, names: Names) -> Body:
 def _inertia(node: Node, names: Names) -> Any:
     if isinstance(node.value, str):
         return node.number(names)
-    rows = node.items()
-    if rows and isinstance(rows[0].value, list):
-        return [[x.number(names) for x in row.items(3)] for row in node.items(3)]
-    if len(rows) not in (3, 6):
-        raise node.error("one number, 3 principal moments, 6 numbers xx yy zz xy xz yz or 3 rows of 3 are needed")
-    return [x.number(names) for x in rows]
+    entries = [x.number(names) for x in node.items()]
+    if len(entries) not in (3, 6):
+        raise node.error("one number, 3 principal moments or 6 numbers xx yy zz xy xz yz are needed")
+    return entries if len(entries) == 6 else [*entries, 0.0, 0.0, 0.0]
 
 
 def read_joint(name: str, node: Node, names: Names) -> Joint:

@@ -17,7 +17,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.expression import expression
 from pfaffian.formats.number import shown
 
-MAX_CHARACTERS = 200_000
+MAX_CHARACTERS = 100_000
 MAX_DEPTH = 16
 
 
@@ -97,7 +97,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def parse_tree(text: str, source: str) -> Node:
-    """The one document of a YAML text. Raises ModelError: see above; also beyond 200,000 characters or 16 levels."""
+    """The one document of a YAML text. Raises ModelError: see above; also beyond 100,000 characters or 16 levels."""
     source = shown(source)[1:-1]
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"{source}: longer than {MAX_CHARACTERS} characters; put large robots into a URDF file")

@@ -1,0 +1,97 @@
+"""Damaged and random files: a Mechanism or a ModelError, nothing else."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pfaffian.errors import ModelError
+from pfaffian.formats import parse_urdf, parse_yaml
+from pfaffian.formats.file import decode
+from pfaffian.model.mechanism import Mechanism
+
+URDF = b"""<?xml version="1.0"?>
+<robot name="arm">
+ <link name="base"/>
+ <link name="upper"><inertial><origin xyz="0 0 .5" rpy="0 .1 0"/><mass value="1.5"/>
+  <inertia ixx=".1" iyy=".1" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+ <link name="lower"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+ <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="1" effort="10" velocity="1"/><dynamics damping=".1" friction="0"/></joint>
+ <joint name="elbow" type="continuous"><origin xyz="0 0 1"/><parent link="upper"/><child link="lower"/>
+  <mimic joint="shoulder" multiplier="2"/></joint>
+</robot>"""
+YAMLS = [
+    p.read_bytes()
+    for p in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+    if b"urdf:" not in p.read_bytes()
+]
+SMALL = YAMLS[-1].split(b"run:")[0]
+FUZZ = settings(derandomize=True, deadline=None, max_examples=400, database=None)
+
+WORDS = [b"", b"\0", b"\xff", b"nan", b"1e999", b"&a", b"*a", b"<", b">", b'"', b"'", b"]]>", b"<![CDATA[", b"<!--",
+         b"<!DOCTYPE a>", b"&#0;", b"&lt;", b"!!", b": ", b"- ", b"{", b"}", b"[", b"]", b"\n", b"\t", b"%YAML 9.9\n", b"---\n",
+         b"...", b"|", b"? ", b"<<: ", b"world", b"-", b"9" * 400, b"\xe2\x80\xae", b"\xed\xa0\x80", b'"\\x',
+         b"0", b"(", b"^", b"/"]  # fmt: skip
+
+
+@st.composite
+def damaged(draw, corpus):
+    data = draw(st.sampled_from(corpus))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data)))
+        cut = draw(st.sampled_from([0, 0, 1, 1, 3, 20, 200]))
+        data = data[:at] + draw(st.one_of(st.sampled_from(WORDS), st.binary(max_size=3))) + data[at + cut :]
+    return data
+
+
+def harmless(reader, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            made = reader(decode(data, "fuzz"))
+        except ModelError as error:
+            assert str(error).isprintable() and len(str(error)) < 2000
+        else:
+            assert isinstance(made[0] if isinstance(made, tuple) else made, Mechanism)
+
+
+@FUZZ
+@given(damaged([URDF]), st.sampled_from(["fixed", "free"]), st.sampled_from(["free", "constrain"]))
+def test_damaged_urdf(data, base, mimic):
+    harmless(lambda text: parse_urdf(text, base=base, mimic=mimic), data)
+
+
+@FUZZ
+@given(damaged([*YAMLS, SMALL]))
+def test_damaged_yaml(data):
+    harmless(parse_yaml, data)
+
+
+@pytest.mark.parametrize("reader", [parse_urdf, parse_yaml])
+@FUZZ
+@given(st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(WORDS), max_size=12).map(b"".join)))
+def test_random_bytes(reader, data):
+    harmless(reader, data)
+
+
+@pytest.mark.parametrize("reader", [parse_urdf, parse_yaml])
+@FUZZ
+@given(text=st.text(st.characters(codec=None), max_size=40))
+def test_random_text(reader, text):
+    try:
+        reader(text)
+    except ModelError as error:
+        assert str(error).isprintable()
+
+
+LETTERS = st.text('ab(l)+-*/^0123456789. "{}[]:,&*!|>\n', max_size=40)
+
+
+@FUZZ
+@given(LETTERS)
+def test_random_expressions(text):
+    harmless(lambda t: parse_yaml("parameters: {l: 1}\nbodies: {a: {mass: " + t + "}}"), text.encode())

@@ -1,0 +1,120 @@
+"""Every robot of example-robot-data against Pinocchio's reading of the same file, and the example models."""
+
+import warnings
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian.errors import ModelError
+from pfaffian.formats import ModelWarning, RunSettings, read, read_urdf
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.terms import symbols
+
+pin = pytest.importorskip("pinocchio")
+try:
+    _FILES = distribution("example-robot-data").files or []
+except PackageNotFoundError:
+    pytest.skip("example-robot-data is not installed", allow_module_level=True)
+ROBOTS = sorted(Path(str(f.locate())) for f in _FILES if f.suffix == ".urdf")
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+
+NOT_EXPANDED = {"ur3.urdf"}  # xacro source with no link in it; Pinocchio refuses it too
+NO_JOINT = {"quadrotor_base.urdf", "iris_simple.urdf"}  # one rigid body: moves only on a free base
+MASSLESS = {  # finger joints with no mass at all: Pinocchio reads them, its dynamics then divides by zero
+    "romeo.urdf": 24,
+    "romeo_laas_small.urdf": 2,
+}
+CLOSED = 1e-12  # promised by the example files
+
+
+def quietly(path: Path, **options) -> Mechanism:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return read_urdf(path, **options)
+
+
+def moving_mass(m: Mechanism) -> float:
+    moving: set[str] = set()
+    for j in m.joints:
+        if j.nv or j.parent in moving:
+            moving.add(j.child)
+    return sum(m.value(m.body(name).mass).item() for name in moving)
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+@pytest.mark.parametrize("path", ROBOTS, ids=lambda p: f"{p.parts[-3]}/{p.stem}")
+def test_same_robot_as_pinocchio(path, base):
+    if path.name in NOT_EXPANDED or (base == "fixed" and path.name in NO_JOINT):
+        with pytest.raises(ModelError, match=r"xacro|base='free'"):
+            quietly(path, base=base)
+        return
+    theirs = pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if base == "free" else []))
+    ours = quietly(path, base=base)
+    names = [j.name for j in ours.joints if j.nv]
+    assert len(set(theirs.names[1:]) - set(names)) == MASSLESS.get(path.name, 0)
+    assert set(names) <= set(theirs.names[1:])
+    assert ours.nv == theirs.nv - MASSLESS.get(path.name, 0)
+    assert moving_mass(ours) == pytest.approx(sum(i.mass for i in theirs.inertias[1:]), rel=1e-12)
+    assert len(ours.actuators) == sum(j.nv == 1 for j in ours.joints)
+
+
+def test_massless_joints_are_named():
+    path = next(p for p in ROBOTS if p.name == "romeo.urdf")
+    with pytest.warns(ModelWarning, match="move no mass are locked at zero: 'LFinger12'"):
+        m = read_urdf(path)
+    assert m.joint("LFinger12").nv == 0
+    with pytest.raises(ModelError, match=r"line \d+: <joint> 'LHand': it moves no mass at all"):
+        read_urdf(path, strict=True)
+
+
+def test_unphysical_bodies_are_named():
+    path = next(p for p in ROBOTS if p.name == "tiago.urdf")
+    with pytest.warns(
+        ModelWarning, match="inertias that no body can have are used as they are: 'base_antenna_left_link'"
+    ):
+        assert read_urdf(path).lenient
+    with pytest.raises(ModelError, match=r"line \d+: <link> 'base_antenna_left_link': a principal moment"):
+        read_urdf(path, strict=True)
+
+
+def closures(m: Mechanism, settings: RunSettings) -> np.ndarray:
+    t = symbols(m)
+    q, _, _, p = settings.arrays(m)
+    return np.array(ca.Function("phi", [t.q, t.t, m.p_symbols], [t.rows.phi])(q, 0, p))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_examples_start_closed(path):
+    m, settings = read(path)
+    assert np.abs(closures(m, settings)).max() < CLOSED
+
+
+def placed(robot: str, settings: RunSettings):
+    """Pinocchio's data at the start of the run."""
+    path = next(p for p in ROBOTS if p.name == robot)
+    model = pin.buildModelFromUrdf(str(path))
+    data, q = model.createData(), pin.neutral(model)
+    for name, value in settings.q.items():
+        q[model.joints[model.getJointId(name)].idx_q] = value
+    pin.framesForwardKinematics(model, data, q)
+    return lambda frame: data.oMf[model.getFrameId(frame)]
+
+
+def test_panda_is_welded_where_its_hand_is():
+    m, settings = read(next(p for p in EXAMPLES if p.stem == "panda_welded"))
+    hand, weld = placed("panda.urdf", settings)("panda_hand"), m.constraints[-1]
+    assert np.abs(m.value(weld.placement_a.R) - hand.rotation).max() < CLOSED
+    assert np.abs(m.value(weld.placement_a.p).ravel() - hand.translation).max() < CLOSED
+    assert np.abs(m.value(weld.placement_b.R) - np.eye(3)).max() == 0
+
+
+def test_the_bar_fits_between_the_hands_of_baxter():
+    m, settings = read(next(p for p in EXAMPLES if p.stem == "baxter_bar"))
+    at = placed("baxter.urdf", settings)
+    gap = at("left_hand_link").actInv(at("right_hand_link"))
+    assert np.abs(gap.rotation - np.eye(3)).max() < CLOSED
+    assert np.abs(gap.translation - [0, -0.5, 0]).max() < CLOSED
+    assert m.joint("left grip").nv == 0

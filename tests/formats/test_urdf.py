@@ -1,0 +1,271 @@
+"""What a URDF file means, and what is refused with which words."""
+
+import math
+import os
+import socket
+import time
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian.errors import ModelError
+from pfaffian.formats import ModelWarning, parse_urdf, read_urdf
+from pfaffian.terms.terms import symbols
+
+MASS = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+def link(name, inside=MASS):
+    return f'<link name="{name}">{inside}</link>'
+
+
+def joint(name, parent, child, kind="revolute", inside=""):
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
+
+
+def robot(*parts):
+    return '<robot name="r">\n' + "\n".join(parts) + "\n</robot>"
+
+
+ARM = (link("a"), link("b"), joint("j", "a", "b"))
+
+
+def test_every_kind_of_joint():
+    kinds = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+    m = parse_urdf(robot(link("a"), *(link(k) + joint(f"to {k}", "a", k, k) for k in kinds)))
+    assert {j.name: j.kind.name for j in m.joints} == {
+        "root_joint": "fixed", "to revolute": "revolute", "to continuous": "revolute", "to prismatic": "prismatic",
+        "to fixed": "fixed", "to floating": "free", "to planar": "planar",
+    }  # fmt: skip
+    assert [a.name for a in m.actuators] == ["to revolute", "to continuous", "to prismatic"]
+    assert m.nv == 1 + 1 + 1 + 0 + 6 + 3
+
+
+def test_limits_effort_damping_axis():
+    inside = '<axis xyz="0 3 4"/><limit lower="-1" upper="2" effort="5" velocity="9"/><dynamics damping="0.5"/>'
+    m = parse_urdf(robot(link("a"), link("b"), joint("j", "a", "b", inside=inside)))
+    j = m.joint("j")
+    assert (j.limits, j.effort, m.value(j.damping).item(), m.actuators[0].limits) == ((-1, 2), 5, 0.5, (-5, 5))
+    assert m.value(j.placement.R)[:, 2] == pytest.approx([0, 0.6, 0.8], abs=1e-15)
+    bare = parse_urdf(robot(*ARM)).joint("j")
+    assert (bare.limits, bare.effort) == ((-math.inf, math.inf), math.inf)
+    assert parse_urdf(robot(*ARM)).value(bare.placement.R)[:, 2] == pytest.approx([1, 0, 0], abs=1e-15)
+
+
+def test_inertia_turns_with_its_origin():
+    inside = (
+        '<inertial><origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><mass value="2"/>'
+        '<inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    m = parse_urdf(robot(link("a"), link("b", inside), joint("j", "a", "b")))
+    assert m.value(m.body("b").com).ravel() == pytest.approx([1, 2, 3])
+    assert m.value(m.body("b").inertia) == pytest.approx(np.diag([2, 1, 2.5]), abs=1e-15)
+
+
+def test_file_order_is_kept_and_parents_come_first():
+    links = "".join(link(n) for n in "dcba")
+    m = parse_urdf(
+        robot(links, joint("3", "c", "d"), joint("1", "a", "b"), joint("2", "b", "c"), joint("0", "a", "e"), link("e"))
+    )
+    assert [j.name for j in m.joints] == ["root_joint", "1", "2", "3", "0"]
+
+
+def test_bases_and_a_root_link_called_world():
+    on_world = (link("world", ""), link("b"), joint("j", "world", "b"))
+    m = parse_urdf(robot(*on_world))
+    assert [b.name for b in m.bodies] == ["b"] and m.joint("j").parent == "world" and len(m.joints) == 1
+    free = parse_urdf(robot(*on_world), base="free")
+    assert free.joint("root_joint").child == "world_link" and free.nv == 7
+    assert parse_urdf(robot(*ARM), base="free").joints[0].kind.name == "free"
+
+
+def test_actuated_chooses_motors():
+    parts = (*ARM, link("c"), joint("k", "b", "c", "prismatic"))
+    assert [a.name for a in parse_urdf(robot(*parts), actuated=["k", "j"]).actuators] == ["k", "j"]
+    assert parse_urdf(robot(*parts), actuated=()).nu == 0
+    with pytest.raises(ModelError, match="actuated: 'x' is no movable one-dof joint; one of j, k"):
+        parse_urdf(robot(*parts), actuated=["x"])
+
+
+MIMICS = (*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="j" multiplier="-2" offset="0.1"/>'))
+
+
+def test_mimic_joints_are_free_or_constrained():
+    with pytest.warns(ModelWarning, match="mimic joints move on their own: 'k'; mimic='constrain' couples them"):
+        assert parse_urdf(robot(*MIMICS)).nu == 2
+    m = parse_urdf(robot(*MIMICS), mimic="constrain")
+    assert [a.name for a in m.actuators] == ["j"]
+    t = symbols(m)
+    phi = ca.Function("phi", [t.q], [t.rows.phi])
+    assert float(phi([0.3, -0.5])) == pytest.approx(0, abs=1e-15)
+    assert float(phi([0.3, 0.5])) == pytest.approx(1.0)
+
+
+def test_friction_is_reported_not_used():
+    with pytest.warns(ModelWarning, match="joint friction is ignored: 'j'") as caught:
+        parse_urdf(robot(link("a"), link("b"), joint("j", "a", "b", inside='<dynamics friction="1"/>')))
+    assert caught[0].filename == __file__
+
+
+BAD = {
+    "not xml": ("<robot", r"line 1: not well-formed XML"),
+    "empty": ("", r"line 1: not well-formed XML: no element found"),
+    "other root": ("<sdf/>", r"the root element of a URDF file is <robot>"),
+    "no link": ("<robot/>", r"there is no <link>"),
+    "two links of a name": (robot(link("a"), link("a")), r"line 3: <link> 'a': a link of this name is on line 2"),
+    "two joints of a name": (
+        robot(*ARM, link("c"), joint("j", "b", "c")),
+        r"line 6: .*a joint of this name is on line 4",
+    ),
+    "missing link": (robot(link("a"), joint("j", "a", "b")), r"line 3: <joint> 'j': there is no link 'b'"),
+    "two parents": (
+        robot(*ARM, link("c"), joint("k", "c", "b")),
+        r"line 6: .*'b' has a parent already .*line 4.*close loops",
+    ),
+    "two roots": (
+        robot(*ARM, link("c")),
+        r"line 5: .*2 links have no parent: 'a' \(line 2\), 'c' \(line 5\); join them",
+    ),
+    "all in a cycle": (robot(*ARM, joint("k", "b", "a")), r"the joints form a cycle with no root"),
+    "cycle beside the tree": (
+        robot(*ARM, link("c"), link("d"), joint("k", "c", "d"), joint("l", "d", "c")),
+        r"line 7: <joint> 'k': this joint hangs in a cycle",
+    ),
+    "self loop": (robot(link("a"), link("b"), joint("j", "b", "b")), r"hangs in a cycle"),
+    "unknown type": (
+        robot(link("a"), link("b"), joint("j", "a", "b", "ball")),
+        r"type 'ball' is unknown; one of revolute",
+    ),
+    "zero axis": (robot(link("a"), link("b"), joint("j", "a", "b", inside='<axis xyz="0 0 0"/>')), r"has no direction"),
+    "limits crossed": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside='<limit lower="1" upper="-1"/>')),
+        r"lower 1.0 is above upper -1.0; swap",
+    ),
+    "no child": (
+        '<robot><link name="a"/><joint name="j" type="fixed"><parent link="a"/></joint></robot>',
+        r"<child> is missing",
+    ),
+    "no name": ("<robot><link/></robot>", r"needs the attribute 'name'"),
+    "nothing moves": (robot(link("a")), r"no joint moves; read it with base='free'"),
+    "nothing has mass": (robot(link("a", ""), link("b", ""), joint("j", "a", "b")), r"no joint moves"),
+    "negative mass": (robot(link("a", MASS.replace('"2"', '"-2"'))), r"line 2: .*link 'a': the mass -2.0 is negative"),
+    "no inertia": (robot(link("a", '<inertial><mass value="1"/></inertial>')), r"<inertia> is missing in 'a'"),
+    "mimics nobody": (
+        robot(*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="x"/>')),
+        r"mimics 'x', which is no joint",
+    ),
+    "mimics itself": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside='<mimic joint="j"/>')),
+        r"follow each other in a circle",
+    ),
+    "xacro": (
+        robot(link("a", MASS.replace('"2"', '"${m}"'))),
+        r"'\$\{m\}' is not a decimal number.*expand it to URDF first",
+    ),
+    "xacro namespace": ('<robot xmlns:xacro="x"><xacro:arm/></robot>', r"no <link>; if this is xacro source"),
+    "bidi name": (robot(link("a\u202eb")), r"1 to 128 printable characters"),
+    "long name": (robot(link("a" * 1_000_000)), r"1 to 128 printable characters"),
+    "surrogate": (robot(link("\ud800")), r"lone surrogates"),
+    "null": ("<robot>\0</robot>", r"not well-formed XML"),
+    "doctype": ("<!DOCTYPE robot><robot/>", r"document types and entities are refused"),
+    "entity": ('<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot>&x;</robot>', r"line 1: document types"),
+    "undefined entity": ("<robot>&x;</robot>", r"undefined entity"),
+    "too deep": ("<a>" * 5000, r"more than 256 levels"),
+    "too many links": (robot('<link name="a"/>' * 10_001), r"10001 links are more than 10000"),
+}
+
+
+@pytest.mark.parametrize("text, words", BAD.values(), ids=BAD)
+def test_bad_files_are_refused_with_the_reason(text, words):
+    with pytest.raises(ModelError, match=words) as caught:
+        parse_urdf(text, mimic="constrain")
+    assert len(str(caught.value)) < 1000
+
+
+NO_NUMBERS = [
+    "1_000",
+    "\u0661\u0662",
+    "nan",
+    "inf",
+    "-Infinity",
+    "1e400",
+    "0x10",
+    "1,5",
+    "",
+    " ",
+    "1 2",
+    "1e",
+    "--1",
+    "1" * 500,
+]
+
+
+@pytest.mark.parametrize("word", NO_NUMBERS)
+def test_what_is_no_number(word):
+    with pytest.raises(ModelError, match=r"line 2: <mass>: value: .*(decimal number|too large)"):
+        parse_urdf(robot(link("a", MASS.replace('"2"', f'"{word}"'))))
+
+
+@pytest.mark.parametrize("option", [{"base": "loose"}, {"mimic": "maybe"}])
+def test_unknown_options(option):
+    with pytest.raises(ModelError, match="is needed"):
+        parse_urdf(robot(*ARM), **option)
+
+
+NAMES = ['"); system("', "</script><script>", "../../x", "${HOME}", "a\\nb", "%s%n", "'; DROP", "世界", "-rf"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_only_names(name):
+    quoted = name.replace("<", "&lt;").replace('"', "&quot;")
+    m = parse_urdf(robot(link("a"), link(quoted), joint(quoted, "a", quoted)))
+    assert m.joints[1].name == name and m.bodies[1].name == name and m.q_names == (name,)
+
+
+def test_meshes_and_includes_touch_nothing(monkeypatch, tmp_path):
+    path = tmp_path / "r.urdf"
+    mesh = '<visual><geometry><mesh filename="file:///etc/passwd"/></geometry></visual>'
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/passwd"/>'
+    path.write_text(robot(link("a", MASS + mesh), link("b", MASS + include), joint("j", "a", "b")))
+    opened = []
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda p, *a, **k: (opened.append(str(p)), real(p, *a, **k))[1])
+    monkeypatch.setattr(socket, "socket", lambda *a, **k: pytest.fail("a socket was opened"))
+    monkeypatch.setattr("builtins.open", lambda *a, **k: pytest.fail(f"{a[0]} was opened"))
+    assert read_urdf(path).nv == 1
+    assert set(opened) <= {str(path)}
+
+
+def test_files_that_are_no_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe.urdf")
+    (tmp_path / "latin.urdf").write_bytes("<robot name='é'/>".encode("latin-1"))
+    cases = {"pipe.urdf": "not a regular file", ".": "not a regular file", "none.urdf": "No such file",
+             "latin.urdf": "UTF-8", "a\0b": "cannot be read"}  # fmt: skip
+    for name, words in cases.items():
+        with pytest.raises(ModelError, match=words):
+            read_urdf(tmp_path / name)
+
+
+def test_a_byte_order_mark_is_no_harm(tmp_path):
+    path = tmp_path / "r.urdf"
+    path.write_bytes(b"\xef\xbb\xbf" + robot(*ARM).encode())
+    assert read_urdf(path).nv == 1
+
+
+BOMBS = {
+    "laughs": '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><robot>&b;</robot>',
+    "depth": "<robot>" * 1_000_000,
+    "attributes": "<robot " + " ".join(f'a{i}="1"' for i in range(20_000)) + "/>",
+    "digits": robot(link("a", MASS.replace('"2"', '"' + "9" * 1_000_000 + '"'))),
+    "spaces": robot(link("a"), link("b"), joint("j", "a", "b", inside=f'<axis xyz="1{" " * 1_000_000}"/>')),
+    "chain in a circle": robot(*(link(f"l{i}") + joint(f"j{i}", f"l{i}", f"l{(i + 1) % 3000}") for i in range(3000))),
+}
+
+
+@pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
+def test_bombs_end_soon(text):
+    start = time.perf_counter()
+    with pytest.raises(ModelError):
+        parse_urdf(text)
+    assert time.perf_counter() - start < 1

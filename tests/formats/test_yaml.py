@@ -1,0 +1,288 @@
+"""What a YAML model file means, and what is refused with which words."""
+
+import math
+import time
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian.errors import ModelError
+from pfaffian.formats import RunSettings, parse_yaml, read, read_yaml
+
+URDF = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/></joint></robot>"""
+
+PENDULUM = """
+name: pendulum
+parameters: {l: 1.5, m: {default: 2, unit: kg}}
+bodies:
+  rod: {mass: m, com: [l/2, 0, 0], inertia: [0, m*l^2/12, m*l^2/12]}
+joints:
+  pivot: {kind: revolute, parent: world, child: rod, axis: [0, 1, 0], damping: 0.1, limits: [-3, 3], effort: 4}
+actuators:
+  motor: {joint: pivot, gear: 10, limits: [-2, 2]}
+"""
+
+
+def test_a_whole_mechanism():
+    m, settings = parse_yaml(PENDULUM)
+    assert (m.name, m.q_names, m.u_names) == ("pendulum", ("pivot",), ("motor",))
+    assert [(p.name, p.default, p.unit) for p in m.parameters] == [("l", 1.5, ""), ("m", 2, "kg")]
+    assert np.diag(m.value(m.body("rod").inertia)) == pytest.approx([0, 0.375, 0.375])
+    assert m.joint("pivot").limits == (-3, 3) and m.joint("pivot").effort == 4
+    assert m.value(m.actuators[0].gear).item() == 10 and m.actuators[0].limits == (-2, 2)
+    assert m.value(m.gravity).ravel().tolist() == [0, 0, -9.81]
+    assert settings == RunSettings()
+
+
+def test_constraints_forces_and_poses():
+    m, _ = parse_yaml(
+        PENDULUM
+        + """
+gravity: [0, -9.81, 0]
+constraints:
+  loop: {kind: point-on-line, body_a: world, body_b: rod, placement_a: {xyz: [0, 0, 1], rpy: [0, pi/2, 0]}}
+  pin: {kind: coincide, body_a: rod, point_a: [l, 0, 0], body_b: world, point_b: [1, 0, 0]}
+  weld: {kind: weld, body_a: world, body_b: rod, placement_b: {quaternion: [0, 0, 1, 1]}}
+forces:
+  rope: {kind: spring, body_a: rod, point_a: [l, 0, 0], body_b: world, stiffness: 10*m, rest: 0.5}
+  push: {kind: wrench, body: rod, axes: LOCAL}
+  wind: {kind: wrench, body: rod, value: [1, 0, 0, 0, 0, 0]}
+"""
+    )
+    assert [len(c.locked) for c in m.constraints] == [2, 3, 6]
+    assert m.value(m.constraints[0].placement_a.R)[:, 2] == pytest.approx([1, 0, 0], abs=1e-15)
+    assert m.value(m.constraints[2].placement_b.R)[:, 0] == pytest.approx([0, 1, 0], abs=1e-15)
+    assert m.nu == 1 + 6 and m.value(m.forces[0].stiffness).item() == 20
+    assert m.value(m.gravity).ravel().tolist() == [0, -9.81, 0]
+
+
+RUN = """
+run:
+  duration: 2.5
+  step: 1e-2
+  record_every: 5
+  formulation: projection
+  integrator: rk4
+  parameters: {l: 3}
+  q: {pivot: l*pi/4}
+  v: {pivot: -1}
+  u: {motor: 2}
+"""
+
+
+def test_a_run():
+    m, s = parse_yaml(PENDULUM + RUN)
+    assert (s.duration, s.step, s.record_every, s.formulation, s.integrator) == (2.5, 0.01, 5, "projection", "rk4")
+    q, v, u, p = s.arrays(m)
+    assert (q.tolist(), v.tolist(), u.tolist(), p.tolist()) == ([0.75 * math.pi], [-1], [2], [3, 2])
+    with pytest.raises(ModelError, match="run: q: 'x' is unknown"):
+        RunSettings(q={"x": 1.0}).arrays(m)
+
+
+EXPRESSIONS = {
+    "1": 1, "-2.5e-1": -0.25, "l": 3, "-l": -3, "l/2": 1.5, "2*m*l^2/12": 3, "2*m*l**2/12": 3, "-l^2": -9, "2^-1": 0.5,
+    "2^3^2": 512, "8/4/2": 1, "8-4-2": 2, "(8-4)*-2": -8, "+l - -m": 5, "2*pi": 2 * math.pi, " ( l ) ": 3, "l-l": 0,
+}  # fmt: skip
+NO_EXPRESSIONS = [
+    "1_000", "\u0661", ".nan", "nan", ".inf", "inf", "1e400", "0x1F", "0o17", "017", "1:30", "yes", "l.real",
+    "__import__('os')", "l(1)", "[l]", "2 l", "2l", "(l", "l)", "l*", "*l", "", "~", "1/0", "0^-1", "(-8)^(1/3)",
+    "l if l else m", "1;2", "l//2",
+    "(" * 40 + "l" + ")" * 40, "-" * 40 + "l", "2^" * 40 + "2", "9" * 2000, "l\\0", "k",
+]  # fmt: skip
+
+
+def value_of(text):
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    m, _ = parse_yaml(f'parameters: {{l: 3, m: 2}}\nbodies: {{b: {{mass: 1, com: ["{quoted}", 0, 0]}}}}\n'
+                      "joints: {j: {kind: free, parent: world, child: b}}")  # fmt: skip
+    return m.value(m.body("b").com)[0, 0]
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_expressions(text):
+    assert value_of(text) == pytest.approx(EXPRESSIONS[text], rel=1e-15)
+
+
+@pytest.mark.parametrize("text", NO_EXPRESSIONS)
+def test_what_is_no_expression(text):
+    with pytest.raises(ModelError, match=r"line 2: bodies\.b\.com\[0\]: "):
+        value_of(text)
+
+
+def test_parameters_stay_symbols():
+    m, _ = parse_yaml(PENDULUM)
+    assert ca.depends_on(m.body("rod").inertia, m.p_symbols)
+
+
+BAD = {
+    "empty": ("", "the file is empty"),
+    "list": ("- a", "a map of `key: value` is needed"),
+    "unknown key": (PENDULUM + "joint: {}", r"line 10: joint: the key 'joint' is unknown; did you mean 'joints'\?"),
+    "unknown inner key": (
+        PENDULUM.replace("damping", "dampning"),
+        r"line 7: .*'dampning' is unknown; did you mean 'damping'",
+    ),
+    "key twice": (PENDULUM + "name: again", "line 10: the key 'name' is given twice"),
+    "alias": ("name: &a x\nurdf: *a", "line 1: name: anchors and aliases are refused"),
+    "tag": ("name: !!python/object/apply:os.system [ls]", "line 1: name: tags such as .* are refused"),
+    "plain tag": ("name: !x y", "tags such as '!x'"),
+    "two documents": ("name: a\n---\nname: b", "line 3: .*second document"),
+    "key of a list": ("[a, b]: c", "a key must be a text"),
+    "bad yaml": ("name: [a", "line 1: not well-formed YAML|line 2: not well-formed YAML"),
+    "tab": ("name:\n\t- a", "line 2: not well-formed YAML"),
+    "control": ("name: \x07", "characters that YAML does not allow"),
+    "escape": ('name: "\\Uffffffff"', "characters that YAML does not allow"),
+    "unknown kind": (
+        PENDULUM.replace("revolute", "revolut"),
+        "line 7: joints.pivot.kind: 'revolut' is unknown; did you mean 'revolute'",
+    ),
+    "missing key": (
+        "bodies: {a: {}}\njoints: {j: {kind: free, parent: world}}",
+        "line 2: joints.j: the key 'child' is missing",
+    ),
+    "unknown body": (
+        PENDULUM.replace("child: rod", "child: rot"),
+        "line 7: joints.pivot: joint 'pivot': there is no body 'rot'",
+    ),
+    "world": ("bodies: {world: {mass: 1}}", "line 1: bodies.world: 'world' is the fixed frame"),
+    "no body can": (
+        "bodies: {a: {mass: 1, inertia: [1, 1, 3]}}\njoints: {j: {kind: free, parent: world, child: a}}",
+        "line 1: bodies.a: ",
+    ),
+    "two axes": (PENDULUM.replace("[0, 1, 0]", "[0, 1]"), "joints.pivot.axis: a list of 3 is needed"),
+    "axis of parameters": (PENDULUM.replace("[0, 1, 0]", "[0, l, 0]"), r"axis\[1\]: .*no parameter 'l'"),
+    "no axis": (PENDULUM.replace("[0, 1, 0]", "[0, 0, 0]"), "line 7: joints.pivot: .*has no direction"),
+    "two orientations": (
+        PENDULUM.replace("damping: 0.1", "placement: {rpy: [0, 0, 0], quaternion: [0, 0, 0, 1]}"),
+        "line 7: .*one of .*not several",
+    ),
+    "parameter name": ("parameters: {m-1: 2}", "'m-1' cannot name a parameter"),
+    "parameter pi": ("parameters: {pi: 3}", "'pi' cannot name a parameter"),
+    "parameter of parameter": ("parameters: {a: 1, b: a}", "no parameter 'a'"),
+    "octal index": (PENDULUM.replace("gear: 10", "component: 01"), "no leading zeros"),
+    "broken index": (PENDULUM.replace("gear: 10", "component: 0.5"), "whole number from 0 to 5"),
+    "empty value": (PENDULUM.replace("gear: 10", "gear:"), "actuators.motor.gear: a text or number is needed"),
+    "run coordinate": (PENDULUM + "run: {q: {pivott: 1}}", "did you mean 'pivot'"),
+    "run duration": (PENDULUM + "run: {duration: -1}", "a time above zero"),
+    "run steps": (PENDULUM + "run: {duration: 1e300, step: 1e-300}", "is not between 1 and"),
+    "run parameter": (PENDULUM + "run: {parameters: {k: 1}}", "the key 'k' is unknown"),
+    "yes": (
+        "urdf: {file: a.urdf, package: pfaffian, strict: yes}",
+        "urdf.strict: 'yes' is unknown; known are true, false",
+    ),
+    "no folder": ("urdf: a.urdf", "pass folder="),
+    "bidi": (
+        'bodies: {"a\u202e": {mass: 1}}\njoints: {j: {kind: free, parent: world, child: "a\u202e"}}',
+        "is no name",
+    ),
+}
+
+
+@pytest.mark.parametrize("text, words", BAD.values(), ids=BAD)
+def test_bad_files_are_refused_with_the_reason(text, words):
+    with pytest.raises(ModelError, match=words) as caught:
+        parse_yaml(text)
+    assert len(str(caught.value)) < 1000
+
+
+def test_no_is_a_name_here():
+    m, _ = parse_yaml(PENDULUM.replace("rod", "no").replace("name: pendulum", "name: on"))
+    assert (m.name, m.bodies[0].name) == ("on", "no")
+
+
+BOMBS = {
+    "flow": "x: " + "[" * 90_000,
+    "block": "- " * 45_000,
+    "map": "{" * 90_000,
+    "aliases": "a: &a [x]\nb: &b [*a, *a]\nc: [*b, *b]",
+    "length": "x" * 10_000_000,
+    "quotes": "x: '" + "\n" * 90_000,
+    "anchors": "&a " * 30_000,
+}
+
+
+@pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
+def test_bombs_end_soon(text):
+    start = time.perf_counter()
+    with pytest.raises(ModelError):
+        parse_yaml(text)
+    assert time.perf_counter() - start < 1
+
+
+@pytest.fixture
+def house(tmp_path):
+    """folder/ with a robot below it, and another robot outside, also behind a link."""
+    folder = tmp_path / "folder"
+    (folder / "robots").mkdir(parents=True)
+    (folder / "robots" / "r.urdf").write_text(URDF)
+    (tmp_path / "out.urdf").write_text(URDF)
+    (folder / "link.urdf").symlink_to(tmp_path / "out.urdf")
+    return folder
+
+
+def model(folder, urdf, more=""):
+    path = folder / "m.yaml"
+    path.write_text(f"urdf: {urdf}\n{more}")
+    return path
+
+
+def test_additions_to_a_robot(house):
+    more = (
+        "bodies: {c: {mass: 1, inertia: 1}}\n"
+        "joints: {k: {kind: prismatic, parent: b, child: c}}\n"
+        "constraints: {loop: {kind: point-on-plane, body_a: world, body_b: c}}\n"
+        "actuators: {push: {joint: k}}"
+    )
+    m, _ = read_yaml(model(house, "{file: robots/r.urdf, base: free, actuated: []}", more))
+    assert m.name == "r" and [j.name for j in m.joints] == ["root_joint", "j", "k"]
+    assert m.u_names == ("push",) and len(m.constraints) == 1 and m.nv == 8
+
+
+def test_read_goes_by_the_suffix(house):
+    assert read(house / "robots" / "r.urdf", base="free")[0].nv == 7
+    assert read(model(house, "robots/r.urdf"))[1] == RunSettings()
+    with pytest.raises(ModelError, match="the suffix must be"):
+        read(house / "r.sdf")
+
+
+OUTSIDE = [
+    "../out.urdf",
+    "robots/../../out.urdf",
+    "link.urdf",
+    "/etc/passwd",
+    "file:///etc/passwd",
+    "'C:\\x.urdf'",
+    "'..\\out.urdf'",
+]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_paths_that_leave_the_folder_are_refused(house, name):
+    with pytest.raises(ModelError, match=r"line 1: urdf: .*(own folder); move the file there, or pass allow="):
+        read_yaml(model(house, name))
+
+
+def test_the_caller_may_allow_more_folders(house):
+    outside = house.parent
+    for name in ("../out.urdf", "link.urdf", str(outside / "out.urdf")):
+        assert read_yaml(model(house, name), allow=[outside])[0].nv == 1
+    with pytest.raises(ModelError, match="leads out of"):
+        read_yaml(model(house, "../../x.urdf"), allow=[outside])
+
+
+PACKAGES = {
+    "{package: no-such-package-at-all, file: a.urdf}": "is not installed; run `pip install no-such-package-at-all`",
+    "{package: ../x, file: a.urdf}": "is no name of a package",
+    "{package: pyyaml, file: ../yaml/__init__.py}": "is no path of a file in a package",
+    "{package: pyyaml, file: robot.urdf}": "has no file with a path that ends in 'robot.urdf'",
+    "{package: pyyaml, file: yaml/__init__.py}": r"__init__.py line \d: not well-formed XML",
+}
+
+
+@pytest.mark.parametrize("urdf, words", PACKAGES.items())
+def test_packages(urdf, words):
+    with pytest.raises(ModelError, match=words):
+        parse_yaml(f"urdf: {urdf}")
