@@ -32,10 +32,26 @@ YAMLS = [
 SMALL = YAMLS[-1].split(b"run:")[0]
 FUZZ = settings(derandomize=True, deadline=None, max_examples=400, database=None)
 
-WORDS = [b"", b"\0", b"\xff", b"nan", b"1e999", b"&a", b"*a", b"<", b">", b'"', b"'", b"]]>", b"<![CDATA[", b"<!--",
-         b"<!DOCTYPE a>", b"&#0;", b"&lt;", b"!!", b": ", b"- ", b"{", b"}", b"[", b"]", b"\n", b"\t",
-         b"%YAML 9.9\n", b"---\n", b"...", b"|", b"? ", b"<<: ", b"world", b"-", b"9" * 400, b"\xe2\x80\xae", b"\xed\xa0\x80", b'"\\x',
-         b"0", b"(", b"^", b"/"]  # fmt: skip
+XML = [b"<", b">", b'"', b"'", b"]]>", b"<![CDATA[", b"<!--", b"<!DOCTYPE a>", b"&#0;", b"&lt;"]
+YAML = [
+    b"&a",
+    b"*a",
+    b"!!",
+    b": ",
+    b"- ",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"%YAML 9.9\n",
+    b"---\n",
+    b"...",
+    b"|",
+    b"? ",
+    b"<<: ",
+]
+WORDS = [b"", b"\0", b"\xff", b"\n", b"\t", b"nan", b"1e999", b"world", b"-", b"0", b"(", b"^", b"/", b"9" * 400]
+WORDS += [b"\xe2\x80\xae", b"\xed\xa0\x80", b'"\\x', *XML, *YAML]
 
 
 @st.composite
