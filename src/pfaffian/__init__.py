@@ -1,0 +1,46 @@
+"""pfaffian: model, simulate and control constrained rigid-body systems.
+
+    describe (Mechanism) -> equations -> step -> Program -> kernel -> run -> Dataset -> look
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "pfaffian.errors": ["BuildError", "ModelError", "PfaffianError", "RunError"],
+    "pfaffian.model.number": ["Parameter"],
+    "pfaffian.model.pose": ["Pose", "pose"],
+    "pfaffian.model.body": ["Body", "body"],
+    "pfaffian.model.joint": ["Joint", "joint"],
+    "pfaffian.model.constraint": ["closure", "coincide", "holonomic", "nonholonomic"],
+    "pfaffian.model.force": ["actuator", "external_wrench", "spring"],
+    "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "unphysical"],
+    "pfaffian.formats": ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
+    "pfaffian.terms.terms": ["Terms", "random_configuration", "symbols"],
+    "pfaffian.terms.kinematics": ["Kinematics"],
+    "pfaffian.dynamics": ["FORMULATIONS"],
+    "pfaffian.simulate.step": ["Control", "Scheme"],
+    "pfaffian.simulate.run": ["run"],
+    "pfaffian.simulate.adaptive": ["run_accurately"],
+    "pfaffian.simulate.assemble": ["assemble"],
+    "pfaffian.simulate.evaluate": ["compile_terms", "forward_dynamics"],
+    "pfaffian.simulate.result": ["causes", "read_netcdf", "write_netcdf"],
+}
+_FROM = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = sorted(_FROM)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `import pfaffian` stays quick."""
+    if name not in _FROM:
+        raise AttributeError(f"module 'pfaffian' has no attribute {name!r}")
+    value = getattr(import_module(_FROM[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""simulate: a mechanism, initial states and inputs -> a labelled result; the time loop is compiled code."""
+"""run: a mechanism, initial states and inputs -> a labelled result; the time loop is compiled code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _compiled(
     return traced, kernel.compile_rollout(traced.step, traced.observe, backend=backend, lanes=lanes, strict=strict)
 
 
-def simulate(
+def run(
     m: Mechanism,
     q: Any = None,
     v: Any = None,

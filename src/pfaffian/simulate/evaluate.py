@@ -1,0 +1,88 @@
+"""Single quantities at given states: any function of Terms, compiled once, over one state or a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.dynamics import formulation
+from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.simulate.arrays import as_floats, common_runs, runs
+from pfaffian.terms.inertia import inverse_dynamics as newton_euler
+from pfaffian.terms.terms import Terms, symbols
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """f(q, v, u, t=0, parameters=None) -> {name: array}; see `compile_terms`."""
+
+    mechanism: Mechanism
+    kernel: kernel.Kernel
+    shapes: Mapping[str, tuple[int, int]]
+
+    def __call__(self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None) -> dict[str, np.ndarray]:
+        """Evaluate at (n,) or (runs, n) arrays or {name: number}. Each result is (rows, columns) or (runs, rows, columns);
+        columns are dropped where there is one, rows too where there is one number."""
+        m = self.mechanism
+        given = [
+            check_configuration(m, runs(q, m.q_names, m.neutral(), "q")),
+            runs(v, m.v_names, np.zeros(m.nv), "v"),
+            runs(u, m.u_names, np.zeros(m.nu), "u"),
+            as_floats([[t]], "t"),
+            runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
+        ]
+        count = common_runs(dict(zip(("q", "v", "u", "t", "parameters"), map(len, given), strict=True)))
+        many = any(np.ndim(x) == 2 for x in (q, v, u)) or count > 1
+        results = self.kernel(*[a if len(a) == count else a[0] for a in given])
+        return {name: self._shape(np.atleast_2d(r), name, many) for name, r in zip(self.shapes, results, strict=True)}
+
+    def _shape(self, flat: np.ndarray, name: str, many: bool) -> np.ndarray:
+        rows, columns = self.shapes[name]
+        # CasADi stores columns one after another.
+        array = flat.reshape(len(flat), columns, rows).transpose(0, 2, 1)
+        if columns == 1:
+            array = array[:, :, 0] if rows > 1 else array[:, 0, 0]
+        return array if many else array[0]
+
+
+def compile_terms(m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX]], *, backend: str = "auto", lanes: int = 8) -> Compiled:
+    """Compile quantities of a mechanism.
+
+    Args:
+        quantities: {name: function of Terms giving a matrix}, e.g. {"M": lambda T: T.M, "tip": lambda T: T.kinematics.position("tool")}.
+    """
+    T = symbols(m)
+    values = {name: ca.densify(ca.SX(f(T))) for name, f in quantities.items()}
+    f = ca.Function("quantities", [T.q, T.v, T.u, T.t, m.p_symbols], [ca.vec(x) for x in values.values()], {"cse": True})
+    return Compiled(m, kernel.compile(f, backend=backend, lanes=lanes), {name: x.shape for name, x in values.items()})
+
+
+class Dynamics(NamedTuple):
+    """v_dot (..., nv), reaction (..., nv) [N, N m], rank (...) of the constraint rows."""
+
+    v_dot: np.ndarray
+    reaction: np.ndarray
+    rank: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def _forward(m: Mechanism, name: str) -> Compiled:
+    def part(i: int) -> Callable[[Terms], ca.SX]:
+        return lambda T: formulation(name, T)(T)[i]
+
+    return compile_terms(m, {"v_dot": part(0), "reaction": part(1), "rank": part(2)})
+
+
+def forward_dynamics(m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto") -> Dynamics:
+    """Acceleration and reaction of a mechanism at states q, v under inputs u; arrays (n,) or (runs, n), or by name.
+
+    M v_dot + c = f + B u + reaction,  A v_dot = b. The state is taken as it is: put it onto the constraints first.
+    """
+    r = _forward(m, formulation)(q, v, u, t=t, parameters=parameters)
+    return Dynamics(r["v_dot"], r["reaction"], r["rank"])
