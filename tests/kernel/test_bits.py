@@ -1,12 +1,16 @@
 """The same bits from the interpreter, scalar C and 8 lanes, for any batch, position, thread count and compiler."""
 
+import ctypes
 import importlib.util
+import platform
 import shutil
 
 import numpy as np
 import pytest
 
+from pfaffian.kernel.elementary import FUNCTIONS
 from pfaffian.kernel.kernel import from_program
+from pfaffian.kernel.program import Program, Step
 
 COMPILERS = [
     pytest.param("gcc", marks=pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")),
@@ -54,8 +58,37 @@ def test_position_in_the_batch_does_not_matter(random_program, awkward):
     assert equal(kernel(a[7], b[7]), [w[7] for w in whole])
 
 
-def test_contraction_is_a_choice_and_stays_near(random_program):
-    program = random_program(7, 30)
+def test_contraction_is_a_choice_and_the_functions_stay_good():
+    steps, known = [], 2
+    for name, function in FUNCTIONS.items():
+        steps.append(Step(name, (0, 1)[: function.arity], known))
+        known += function.results
+    program = Program((2,), (), tuple(steps), (tuple(range(2, known)),)).check()
     kernel = from_program(program, backend="c", strict=False)
-    assert kernel.provenance["strict"] is False
-    assert "-ffp-contract=fast" in kernel.provenance["flags"]
+    assert kernel.provenance["strict"] is False and "-ffp-contract=fast" in kernel.provenance["flags"]
+    random = np.random.default_rng(0)
+    x = np.concatenate(
+        [
+            random.uniform(-1, 1, (2000, 2)),
+            random.choice([-1, 1], (2000, 2)) * 10.0 ** random.uniform(-300, 300, (2000, 2)),
+        ]
+    )
+    (fast,), (exact,) = kernel(x), from_program(program, backend="numpy")(x)
+    number = np.isfinite(exact)
+    assert np.array_equal(number, np.isfinite(fast))
+    assert (np.abs(fast[number] - exact[number]) <= 2 * np.spacing(np.abs(exact[number]))).all()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the rounding mode")
+def test_rounding_mode_of_others_does_not_matter(random_program, awkward):
+    upward, nearest, libm = 0x800, 0, ctypes.CDLL(None)
+    kernel = from_program(random_program(8), backend="c")
+    inputs = awkward(16, 3), awkward(16, 2)
+    wanted = kernel(*inputs)
+    try:
+        libm.fesetround(upward)
+        got = kernel(*inputs)
+        assert libm.fegetround() == upward
+    finally:
+        libm.fesetround(nearest)
+    assert equal(got, wanted)

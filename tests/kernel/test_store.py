@@ -29,8 +29,8 @@ def place(monkeypatch, tmp_path):
     return tmp_path / "store"
 
 
-def start():
-    return subprocess.Popen([sys.executable, "-c", SCRIPT], start_new_session=True)
+def start(**options):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT], start_new_session=True, **options)
 
 
 def entries(place):
@@ -57,6 +57,25 @@ def test_killed_builds_leave_only_orphans(place):
         child.wait()
     assert start().wait(60) == 0
     assert [len(e) for e in entries(place)] == [1, 1]
+
+
+def test_interrupt_leaves_nothing(place, tmp_path, monkeypatch):
+    fake = tmp_path / "cc"
+    fake.write_text(
+        f'#!/bin/sh\ncase " $* " in *" -E "*|*" --version "*) exec gcc "$@";; esac\necho $$ > {tmp_path}/pid; exec sleep 99'
+    )
+    fake.chmod(0o700)
+    monkeypatch.setenv("PFAFFIAN_CC", str(fake))
+    child = start(stderr=subprocess.DEVNULL)
+    deadline = time.time() + 30
+    while not (tmp_path / "pid").exists() and time.time() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.1)
+    os.kill(child.pid, signal.SIGINT)
+    assert child.wait(30) != 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(int((tmp_path / "pid").read_text()), 0)
+    assert not list(place.glob("tmp*")) and entries(place) == ([], [])
 
 
 def test_damage_is_seen_and_mended(place):

@@ -60,8 +60,8 @@ def _build(
 
 def load_or_none(text: str, strict: bool, trial: Trial, backend: str) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
     """As load; where that fails None after one warning with backend "auto", BuildError with backend "c"."""
-    compiler = toolchain.find_compiler()
     try:
+        compiler = toolchain.find_compiler()
         if compiler is None:
             raise BuildError(toolchain.NO_COMPILER)
         return load(text, strict, trial, compiler)
