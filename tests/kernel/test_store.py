@@ -61,9 +61,8 @@ def test_killed_builds_leave_only_orphans(place):
 
 def test_interrupt_leaves_nothing(place, tmp_path, monkeypatch):
     fake = tmp_path / "cc"
-    fake.write_text(
-        f'#!/bin/sh\ncase " $* " in *" -E "*|*" --version "*) exec gcc "$@";; esac\necho $$ > {tmp_path}/pid; exec sleep 99'
-    )
+    asked = 'case " $* " in *" -E "*|*" --version "*) exec gcc "$@";; esac'
+    fake.write_text(f"#!/bin/sh\n{asked}\necho $$ > {tmp_path}/pid; exec sleep 99")
     fake.chmod(0o700)
     monkeypatch.setenv("PFAFFIAN_CC", str(fake))
     child = start(stderr=subprocess.DEVNULL)
