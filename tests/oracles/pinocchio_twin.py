@@ -1,0 +1,77 @@
+"""One URDF file read by the library and by Pinocchio, with the map between their coordinates."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+import pfaffian as pf
+from pfaffian.formats import ModelWarning
+
+ROBOTS = {
+    f"{p.parts[-3]}/{p.stem}": p
+    for p in sorted(Path(str(f.locate())) for f in distribution("example-robot-data").files or [] if f.suffix == ".urdf")
+}
+NO_LINK = {"ur_description/ur3"}  # xacro source that Pinocchio refuses as well
+ONE_BODY = {"hector_description/quadrotor_base", "iris_description/iris_simple"}  # moves only on a free base
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The same robot in both engines."""
+
+    ours: pf.Mechanism
+    model: Any
+    data: Any
+
+    def q(self, q: np.ndarray) -> np.ndarray:
+        """Our q in Pinocchio's order; a continuous joint there is (cos, sin)."""
+        out = pin.neutral(self.model)
+        for joint in self.moving:
+            theirs = self.model.joints[self.model.getJointId(joint.name)]
+            own = q[self.ours.q_slices[joint.name]]
+            if theirs.nq == 2:
+                own = [np.cos(own[0]), np.sin(own[0])]
+            out[theirs.idx_q : theirs.idx_q + theirs.nq] = own
+        return out
+
+    @property
+    def order(self) -> np.ndarray:
+        """order[i]: where our velocity i stands in Pinocchio's v."""
+        at = [self.model.joints[self.model.getJointId(j.name)].idx_v for j in self.moving]
+        return np.concatenate([np.arange(i, i + j.nv) for i, j in zip(at, self.moving, strict=True)])
+
+    def v(self, v: np.ndarray) -> np.ndarray:
+        """Our v (or force) in Pinocchio's order."""
+        out = np.zeros(self.model.nv)
+        out[self.order] = v
+        return out
+
+    @property
+    def moving(self) -> list[pf.Joint]:
+        return [j for j in self.ours.joints if j.nv]
+
+    def frame(self, body: str) -> int:
+        """Pinocchio's frame of a body; a root link called "world" has another name here if it floats."""
+        name = body if self.model.existFrame(body, pin.BODY) else "world"
+        return self.model.getFrameId(name, pin.BODY)
+
+
+def twin(name: str, base: str = "fixed", **changes: Any) -> Twin:
+    """Read a robot twice. Joints that move no mass are locked at zero here, so they are locked there too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        ours = pf.read_urdf(ROBOTS[name], base=base, mimic="free")
+    model = pin.buildModelFromUrdf(str(ROBOTS[name]), *([pin.JointModelFreeFlyer()] if base == "free" else []))
+    moving = {j.name for j in ours.joints if j.nv}
+    locked = [model.getJointId(n) for n in model.names if n != "universe" and n not in moving]
+    if locked:
+        model = pin.buildReducedModel(model, locked, pin.neutral(model))
+    assert model.nv == ours.nv
+    return Twin(ours.with_(**changes) if changes else ours, model, model.createData())

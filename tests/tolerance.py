@@ -1,0 +1,54 @@
+"""Every tolerance of the tests with its reason, and the one comparison that uses them.
+
+PFAFFIAN_TOL_SCALE=0 makes every comparison fail and so print its residual; PFAFFIAN_RESIDUALS=file appends them all.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+EPS = float(np.finfo(float).eps)
+
+ALGEBRA = 64 * EPS
+"""A few dozen operations on numbers of the stated scale; times the condition number where a system is solved."""
+
+TREE = 1e-12
+"""Sums over a tree of up to 60 links: each adds some eps of the largest entry."""
+
+PEER = 1e-10
+"""Another engine's recursions for the same numbers, relative to the largest entry (the issue's bound)."""
+
+PEER_CONSTRAINED = 1e-8
+"""Pinocchio's proximal iteration stops at a relative 1e-14 and its regularisation leaves about 1e-9 (the issue's bound)."""
+
+POWER = 1e-12
+"""dE/dt against power, both exact derivatives, relative to the sum of the sizes of their parts (the issue's bound)."""
+
+DERIVATIVE = 1e-12
+"""A closed formula against CasADi's derivative of another one, relative to the size of the parts."""
+
+CENTRAL = 1e-7
+"""Central differences at a step of 1e-5: h^2 / 6 of the third derivative and eps / h."""
+
+
+def residual(actual, expected, scale=None) -> float:
+    """Largest |actual - expected| relative to `scale`, by default the largest |expected| (1 if that is zero)."""
+    actual, expected = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
+    assert actual.shape == expected.shape, (actual.shape, expected.shape)
+    if actual.size == 0:
+        return 0.0
+    size = float(np.abs(expected).max() if scale is None else np.max(scale))
+    return float(np.abs(actual - expected).max() / (size or 1.0))
+
+
+def close(actual, expected, tolerance: float, what: str, scale=None) -> None:
+    """Assert that two arrays agree within `tolerance` of the scale."""
+    found = residual(actual, expected, scale)
+    if "PFAFFIAN_RESIDUALS" in os.environ:
+        with Path(os.environ["PFAFFIAN_RESIDUALS"]).open("a") as file:
+            file.write(f"{found:.3e} of {tolerance:.3e} {what}\n")
+    bound = tolerance * float(os.environ.get("PFAFFIAN_TOL_SCALE", "1"))
+    assert found <= bound, f"{what}: residual {found:.3e} is above {bound:.3e}"
