@@ -47,7 +47,7 @@ class Compiled:
         # CasADi stores columns one after another.
         array = flat.reshape(len(flat), columns, rows).transpose(0, 2, 1)
         if columns == 1:
-            array = array[:, :, 0] if rows > 1 else array[:, 0, 0]
+            array = array[:, 0, 0] if rows == 1 else array[:, :, 0]
         return array if many else array[0]
 
 
