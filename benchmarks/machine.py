@@ -1,0 +1,68 @@
+"""On what the numbers were taken."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pfaffian.kernel.toolchain import find_compiler
+
+PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data")
+
+
+def describe(core: int | None) -> dict[str, Any]:
+    """Processor with its flags, system, versions, compiler, threads, load."""
+    compiler = find_compiler()
+    return {
+        "processor": _cpu("model name") or platform.processor(),
+        "cores": os.cpu_count(),
+        "cpu_flags": _cpu("flags").split(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "commit": _commit(),
+        "compiler": compiler.version if compiler else None,
+        "compiler_flags": list(compiler.flags(True)) if compiler else None,
+        "pinned_to_core": core,
+        "threads": {k: os.environ.get(k) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")},
+        "load_at_start": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
+        "turbo": "as the system has it, not changed",
+    }
+
+
+def headline(about: dict[str, Any]) -> str:
+    """Two lines above the table."""
+    v = ", ".join(f"{k} {x}" for k, x in about["versions"].items())
+    wide = [f for f in ("avx2", "avx512f") if f in about["cpu_flags"]]
+    return (
+        f"{about['processor']} ({' '.join(wide)}), core {about['pinned_to_core']} of {about['cores']}, one thread, "
+        f"float64, load {about['load_at_start'][0] if about['load_at_start'] else '?'}\n"
+        f"python {about['python']}, {v}; {about['compiler']}"
+    )
+
+
+def _cpu(field: str) -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next((line.split(":", 1)[1].strip() for line in file if line.startswith(field)), "")
+    except OSError:
+        return ""
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    git = shutil.which("git")
+    if git is None:
+        return None
+    said = subprocess.run([git, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return said.stdout.strip() or None

@@ -1,0 +1,86 @@
+"""Times taken fairly: one core, warm, the sides in turn."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.result import Timing
+
+WARM = 1.0
+"""Seconds of work before the first sample."""
+
+SAMPLE = 0.02
+"""Seconds that a sample lasts at least; a quicker call is repeated within it."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """repeat: samples of each side.   quick: one sample at a small batch, nothing judged.   out: for figures."""
+
+    repeat: int = 9
+    quick: bool = False
+    out: Path = Path("out/benchmarks")
+    batch: int = 4096
+
+    @property
+    def runs(self) -> int:
+        """States in a batch."""
+        return 64 if self.quick else self.batch
+
+
+def pin_to_one_core() -> int | None:
+    """Keep this process and its children on the last core it may use; which one, None where that cannot be done."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    return core
+
+
+def interleaved(calls: Mapping[str, Callable[[], object]], work: int, o: Options) -> dict[str, Timing]:
+    """Time the calls in turn, A B C A B C ...
+
+    Args:
+        calls: name of the side -> what it does, without arguments.   work: units of work in one call.
+    Returns:
+        ns for each unit of work.
+    """
+    loops = _warm(calls, o)
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(1 if o.quick else o.repeat):
+            for name, call in calls.items():
+                samples[name].append(_sample(call, loops[name]) / work)
+    finally:
+        gc.enable()
+    return {name: Timing(name, tuple(s)) for name, s in samples.items()}
+
+
+def _sample(call: Callable[[], object], loops: int) -> float:
+    """ns of one call."""
+    start = time.perf_counter_ns()
+    for _ in range(loops):
+        call()
+    return (time.perf_counter_ns() - start) / loops
+
+
+def _warm(calls: Mapping[str, Callable[[], object]], o: Options) -> dict[str, int]:
+    """Run each side for its share of the warm time; how often each is called in one sample."""
+    loops = {}
+    for name, call in calls.items():
+        call()
+        if o.quick:
+            loops[name] = 1
+            continue
+        once, start = [_sample(call, 1)], time.perf_counter()
+        while time.perf_counter() - start < WARM / len(calls):
+            once.append(_sample(call, 1))
+        loops[name] = max(1, round(SAMPLE * 1e9 / min(once)))
+    return loops
