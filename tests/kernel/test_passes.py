@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel import passes, text
+from pfaffian.kernel import parts, passes, text
 from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.kernel import from_program
 from pfaffian.kernel.program import Program, Step
@@ -40,7 +40,7 @@ def test_parts(size, random_program, awkward, monkeypatch):
 
 def test_slots_are_used_again():
     steps = tuple(Step("sq", (i,), i + 1) for i in range(500))
-    assert passes.cut(Program((1,), (), steps, ((500,),)), 10).slots <= 2
+    assert parts.cut(Program((1,), (), steps, ((500,),)), 10).slots <= 2
 
 
 def test_sine_and_cosine_share_one_reduction():

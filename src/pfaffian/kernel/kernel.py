@@ -45,14 +45,13 @@ def check_options(backend: str, lanes: int) -> None:
 def from_program(program: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True) -> Kernel:
     """Kernel of a Program as it is, no passes."""
     source = kernel_source(program, lanes)
-    doubles = lanes * (program.n_in + program.n_out + source.slots)
     loaded = None
     if backend != "numpy":
-        loaded = load_or_none(source.text, strict, _trial(program, doubles, strict), backend)
+        loaded = load_or_none(source.text, strict, _trial(program, source.doubles, strict), backend)
     provenance = {"digest": program.digest(), "lanes": lanes, "strict": strict, "backend": "c" if loaded else "numpy"}
     if loaded is None:
         return Kernel(program, source.text, provenance)
-    native = Native(loaded[0], program, lanes, doubles)
+    native = Native(loaded[0], program, lanes, source.doubles)
     return Kernel(program, source.text, provenance | loaded[1], native)
 
 

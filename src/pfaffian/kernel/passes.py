@@ -1,9 +1,8 @@
-"""Passes: pure functions Program -> Program that change no bit of any result, and the cut into parts."""
+"""Passes: pure functions Program -> Program that change no bit of any result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 from pfaffian.kernel.ops import OPS
 from pfaffian.kernel.program import Program, Step
@@ -78,56 +77,3 @@ def pair(program: Program) -> Program:
             fresh += 2
         renamed[step.result] = pairs[step.args] + (step.op == "cos")
     return _rebuild(program, kept, renamed, tuple(map(pair, program.callees)))
-
-
-class Part(NamedTuple):
-    """Steps of one C function; loads and stores are (value, slot) of the workspace that parts share."""
-
-    steps: tuple[Step, ...]
-    loads: tuple[tuple[int, int], ...]
-    stores: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A Program cut into parts that run one after another, and the number of slots they share."""
-
-    parts: tuple[Part, ...]
-    slots: int
-
-
-def cut(program: Program, size: int) -> Parts:
-    """Cut after every `size` steps. A slot is used again once the last part that reads it is over."""
-    chunks = [program.steps[i : i + size] for i in range(0, len(program.steps), size)]
-    defined, uses = {}, {}  # type: ignore[var-annotated]
-    for j, chunk in enumerate(chunks):
-        for step in chunk:
-            for a in step.args:
-                if defined.get(a, j) != j:
-                    uses.setdefault(a, []).append(j)
-            for k in range(program.width(step)):
-                defined[step.result + k] = j
-    slot: dict[int, int] = {}
-    free: list[int] = []
-    slots = 0
-    stores: list[list[tuple[int, int]]] = [[] for _ in chunks]
-    loads: list[set[tuple[int, int]]] = [set() for _ in chunks]
-    expiring: list[list[int]] = [[] for _ in chunks]
-    crossing = sorted(uses)
-    born: list[list[int]] = [[] for _ in chunks]
-    for v in crossing:
-        born[defined[v]].append(v)
-    for j in range(len(chunks)):
-        if j:
-            free += expiring[j - 1]
-        for v in born[j]:
-            if not free:
-                free.append(slots)
-                slots += 1
-            slot[v] = free.pop()
-            stores[j].append((v, slot[v]))
-            expiring[uses[v][-1]].append(slot[v])
-            for user in uses[v]:
-                loads[user].add((v, slot[v]))
-    parts = zip(chunks, loads, stores, strict=True)
-    return Parts(tuple(Part(c, tuple(sorted(r)), tuple(w)) for c, r, w in parts), slots)

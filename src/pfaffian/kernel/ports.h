@@ -9,29 +9,44 @@ static inline Port trial_port(double **data, int64_t n) {
   return p;
 }
 
-/* Elements of the runs b ... b + W - 1; past the end of the batch the last run is repeated, never read beyond. */
-static inline void read_port(const Port *p, int64_t n, int64_t b, int64_t batch, V *restrict to) {
-  const double *d = p->data;
-  if (p->run == 1 && b + W <= batch) {
-    for (int64_t i = 0; i < n; i++) __builtin_memcpy(to + i, d + b + i * p->element, sizeof(V));
-  } else {
-    double *lane = (double *)to;
+/* Blocks of a tile: as many as fit, all tiles but the last alike. */
+static inline int64_t tile_size(int64_t blocks) {
+  const int64_t tiles = (blocks + TILE - 1) / TILE;
+  return tiles ? (blocks + tiles - 1) / tiles : 0;
+}
+
+/* How many blocks from run b on are whole and lie in memory as vectors do. */
+static inline int64_t whole(const Port *p, int64_t b, int64_t blocks, int64_t batch) {
+  const int64_t full = (batch - b) / W;
+  return p->run != 1 ? 0 : full < blocks ? full : blocks;
+}
+
+/* n elements of the runs b ... b + blocks W - 1 into as many frames; past the end of the batch the last run is repeated,
+   never read beyond. A row is read for all blocks at once: the next one may be a page away. */
+static inline void read_port(const Port *p, int64_t n, int64_t b, int64_t blocks, int64_t batch, V *restrict to) {
+  const double *const d = p->data;
+  const int64_t full = whole(p, b, blocks, batch);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t k = 0; k < full; k++) __builtin_memcpy(to + k * FRAME + i, d + b + k * W + i * p->element, sizeof(V));
+  for (int64_t k = full; k < blocks; k++) {
+    double *const lane = (double *)(to + k * FRAME);
     int64_t offset[W];
-    for (int k = 0; k < W; k++) offset[k] = (b + k < batch ? b + k : batch - 1) * p->run;
+    for (int j = 0; j < W; j++) offset[j] = (b + k * W + j < batch ? b + k * W + j : batch - 1) * p->run;
     for (int64_t i = 0; i < n; i++)
-      for (int k = 0; k < W; k++) lane[i * W + k] = d[offset[k] + i * p->element];
+      for (int j = 0; j < W; j++) lane[i * W + j] = d[offset[j] + i * p->element];
   }
 }
 
-static inline void write_port(const Port *p, int64_t n, int64_t b, int64_t batch, const V *restrict from) {
-  double *d = p->data;
-  if (p->run == 1 && b + W <= batch) {
-    for (int64_t i = 0; i < n; i++) __builtin_memcpy(d + b + i * p->element, from + i, sizeof(V));
-  } else {
-    const double *lane = (const double *)from;
-    const int count = batch - b < W ? (int)(batch - b) : W;
+static inline void write_port(const Port *p, int64_t n, int64_t b, int64_t blocks, int64_t batch, const V *restrict from) {
+  double *const d = p->data;
+  const int64_t full = whole(p, b, blocks, batch);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t k = 0; k < full; k++) __builtin_memcpy(d + b + k * W + i * p->element, from + k * FRAME + i, sizeof(V));
+  for (int64_t k = full; k < blocks; k++) {
+    const double *const lane = (const double *)(from + k * FRAME);
+    const int64_t first = b + k * W, count = batch - first < W ? batch - first : W;
     for (int64_t i = 0; i < n; i++)
-      for (int k = 0; k < count; k++) d[(b + k) * p->run + i * p->element] = lane[i * W + k];
+      for (int64_t j = 0; j < count; j++) d[(first + j) * p->run + i * p->element] = lane[i * W + j];
   }
 }
 

@@ -1,8 +1,9 @@
-/* The time loop. A lane that fails is frozen at its last good state; nothing spreads to the lanes beside it. */
+/* The time loop. A lane that fails is frozen at its last good state; nothing spreads to the lanes beside it. The blocks of
+   a tile advance together, and one whose lanes have all stopped leaves it. */
 typedef struct {
   Port x0, u, p, x, records;            /* u: element of one sample; records: element of one record */
   int64_t u_sample, record;             /* doubles between samples, between records */
-  int64_t batch, samples, first, steps, every, last, linear, stride;
+  int64_t batch, count, samples, first, steps, every, last, linear, stride;
   int32_t *status;
   int64_t *stopped;
   double t0, h, limit;
@@ -19,19 +20,55 @@ static void input_at(const Rollout *r, int64_t j, int64_t b, V *u, V *next) {
   const int64_t last = r->samples - 1, i = j / r->stride;
   Port sample = r->u;
   sample.data += (i < last ? i : last) * r->u_sample;
-  read_port(&sample, NU, b, r->batch, u);
+  read_port(&sample, NU, b, 1, r->batch, u);
   if (!r->linear || i >= last || j % r->stride == 0) return;
   sample.data += r->u_sample;
-  read_port(&sample, NU, b, r->batch, next);
+  read_port(&sample, NU, b, 1, r->batch, next);
   const double fraction = (double)(j % r->stride) / (double)r->stride;
   for (int k = 0; k < NU; k++) u[k] = u[k] + K(fraction) * (next[k] - u[k]);
 }
 
-static void record(const Rollout *r, int64_t b, int64_t index, I running, V *y) {
+/* W runs from `run` on: their status, mask of those that go on, steps at which the others stopped. */
+typedef struct {
+  int64_t run;
+  V code;
+  I running;
+  int64_t stopped[W];
+} Block;
+
+static inline int64_t lanes_of(const Rollout *r, const Block *block) {
+  return r->batch - block->run < W ? r->batch - block->run : W;
+}
+
+static void enter(const Rollout *r, Block *block, V *x, V *p, V *h) {
+  const int64_t room = lanes_of(r, block);
+  double status[W];
+  for (int k = 0; k < W; k++) {
+    const int64_t run = block->run + (k < room ? k : room - 1);
+    status[k] = r->status[run], block->stopped[k] = r->stopped[run];
+  }
+  __builtin_memcpy(&block->code, status, sizeof status);
+  block->running = EQ(block->code, K(0.0));
+  read_port(&r->x0, NX, block->run, 1, r->batch, x);
+  read_port(&r->p, NP, block->run, 1, r->batch, p);
+  *h = K(r->h);
+}
+
+static void record(const Rollout *r, const Block *block, int64_t index, V *y) {
   Port place = r->records;
   place.data += index * r->record;
-  for (int i = 0; i < NY; i++) y[i] = SEL(running, y[i], K(__builtin_nan("")));
-  write_port(&place, NY, b, r->batch, y);
+  for (int i = 0; i < NY; i++) y[i] = SEL(block->running, y[i], K(__builtin_nan("")));
+  write_port(&place, NY, block->run, 1, r->batch, y);
+}
+
+/* Last good states and status; of the records from index on, nan. */
+static void leave(const Rollout *r, Block *block, int64_t index, const V *x, V *y) {
+  double status[W];
+  write_port(&r->x, NX, block->run, 1, r->batch, x);
+  __builtin_memcpy(status, &block->code, sizeof status);
+  for (int k = 0; k < lanes_of(r, block); k++)
+    r->status[block->run + k] = (int32_t)status[k], r->stopped[block->run + k] = block->stopped[k];
+  for (; index < r->count; index++) record(r, block, index, y);
 }
 
 /* 0 good, 1 state not finite or beyond the limit, 2 + i fault i. A fault that is a number is the better reason. */
@@ -44,65 +81,71 @@ static V verdict(const V *x, const V *fault, V limit) {
   return code;
 }
 
-static void run_block(const Rollout *r, int64_t b, V *w) {
-  /* One row of inputs of STEP: x u0 u1 p t h; then its outputs, inputs of OBSERVE x u p t, its outputs, slots. */
+/* Take the step where it is good; where not, note the reason. */
+static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *next, const V *fault) {
+  const V now = verdict(next, fault, K(r->limit));
+  const I ok = block->running & EQ(now, K(0.0)), failing = block->running & ~ok;
+  for (int i = 0; i < NX; i++) x[i] = SEL(ok, next[i], x[i]);
+  if (!ANY(failing)) return;
+  block->code = SEL(failing, now, block->code);
+  block->running = ok;
+  int64_t lane[W];
+  __builtin_memcpy(lane, &failing, sizeof lane);
+  for (int i = 0; i < W; i++)
+    if (lane[i]) block->stopped[i] = k;
+}
+
+static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
+  /* A frame: inputs of STEP x u0 u1 p t h, its outputs, inputs of OBSERVE x u p t, its outputs, slots. */
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
   V *const next = h + 1, *const fault = next + NX, *const seen = fault + NF, *const y = seen + NX + NU + NP + 1;
   V *const slots = y + NY;
-  const int64_t end = r->first + r->steps, room = r->batch - b < W ? r->batch - b : W;
-  const V limit = K(r->limit);
-  double status[W];
-  int64_t stopped[W];
-  for (int k = 0; k < W; k++) {
-    const int64_t run = b + (k < room ? k : room - 1);
-    status[k] = r->status[run], stopped[k] = r->stopped[run];
-  }
-  V code;
-  __builtin_memcpy(&code, status, sizeof code);
-  I running = EQ(code, K(0.0));
-  read_port(&r->x0, NX, b, r->batch, x);
-  read_port(&r->p, NP, b, r->batch, p);
-  *h = K(r->h);
+  const int64_t end = r->first + r->steps;
   int64_t index = 0;
-  for (int64_t k = r->first; k <= end; k++) {
-    const int recorded = k % r->every == 0 && (k < end || r->last);
-    if (k == end && !recorded) break;
-    const double time = r->t0 + (double)k * r->h;
-    *t = K(time);
-    if (ANY(running)) {
-      input_at(r, k, b, u0, u1);
-      if (recorded) {
-        __builtin_memcpy(seen, x, NX * sizeof(V));
-        __builtin_memcpy(seen + NX, u0, NU * sizeof(V));
-        __builtin_memcpy(seen + NX + NU, p, (NP + 1) * sizeof(V));
-        OBSERVE(seen, y, slots);
-      }
-    }
-    if (recorded) record(r, b, index++, running, y);
-    if (k == end) break;
-    if (!ANY(running)) continue;
-    if (r->linear) input_at(r, k + 1, b, u1, seen);
-    else __builtin_memcpy(u1, u0, NU * sizeof(V));
-    STEP(x, next, slots);
-    const V now = verdict(next, fault, limit);
-    const I ok = running & EQ(now, K(0.0)), failing = running & ~ok;
-    for (int i = 0; i < NX; i++) x[i] = SEL(ok, next[i], x[i]);
-    if (ANY(failing)) {
-      code = SEL(failing, now, code);
-      const int64_t *lane = (const int64_t *)&failing;
-      for (int i = 0; i < W; i++)
-        if (lane[i]) stopped[i] = k;
-      running = ok;
-    }
+  Block blocks[TILE];
+  for (int64_t i = 0; i < n; i++) {
+    blocks[i].run = b + i * W;
+    enter(r, blocks + i, x + i * FRAME, p + i * FRAME, h + i * FRAME);
   }
-  write_port(&r->x, NX, b, r->batch, x);
-  __builtin_memcpy(status, &code, sizeof code);
-  for (int k = 0; k < room; k++) r->status[b + k] = (int32_t)status[k], r->stopped[b + k] = stopped[k];
+  for (int64_t k = r->first;; k++) {
+    for (int64_t i = n - 1; i >= 0; i--) {
+      if (ANY(blocks[i].running)) continue;
+      leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
+      blocks[i] = blocks[--n];
+      __builtin_memmove(w + i * FRAME, w + n * FRAME, STEP_IN_TOTAL * sizeof(V));
+    }
+    const int recorded = k % r->every == 0 && (k < end || r->last);
+    if (n == 0 || (k == end && !recorded)) break;
+    const double time = r->t0 + (double)k * r->h;
+    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
+      t[f] = K(time);
+      input_at(r, k, blocks[i].run, u0 + f, u1 + f);
+      if (!recorded) continue;
+      __builtin_memcpy(seen + f, x + f, NX * sizeof(V));
+      __builtin_memcpy(seen + f + NX, u0 + f, NU * sizeof(V));
+      __builtin_memcpy(seen + f + NX + NU, p + f, (NP + 1) * sizeof(V));
+    }
+    if (recorded) {
+      OBSERVE(seen, y, slots, n * FRAME);
+      for (int64_t i = 0; i < n; i++) record(r, blocks + i, index, y + i * FRAME);
+      index++;
+    }
+    if (k == end) break;
+    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
+      if (r->linear) input_at(r, k + 1, blocks[i].run, u1 + f, seen + f);
+      else __builtin_memcpy(u1 + f, u0 + f, NU * sizeof(V));
+    }
+    STEP(x, next, slots, n * FRAME);
+    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) settle(r, blocks + i, k, x + f, next + f, fault + f);
+  }
+  for (int64_t i = 0; i < n; i++) leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
 }
 
 void pfaffian_rollout(const Rollout *r, int64_t begin, int64_t end, V *w) {
+  const int64_t blocks = (end - begin + W - 1) / W, tile = tile_size(blocks);
   FP_ENTER;
-  for (int64_t b = begin; b < end; b += W) run_block(r, b, w);
+  for (int64_t done = 0; done < blocks; done += tile)
+    run_tile(r, begin + done * W, blocks - done < tile ? blocks - done : tile, w);
   FP_LEAVE;
 }
 
@@ -110,7 +153,7 @@ void pfaffian_rollout(const Rollout *r, int64_t begin, int64_t end, V *w) {
 void pfaffian_trial(double *in, double *out, V *w) {
   int32_t status[TRIAL_RUNS] = {0};
   int64_t stopped[TRIAL_RUNS] = {0};
-  Rollout r = {.batch = TRIAL_RUNS, .samples = 3, .steps = 2, .every = 1, .last = 1, .stride = 1, .linear = 1,
+  Rollout r = {.batch = TRIAL_RUNS, .count = 3, .samples = 3, .steps = 2, .every = 1, .last = 1, .stride = 1, .linear = 1,
                .status = status, .stopped = stopped, .t0 = 0.125, .h = 0.0078125, .limit = 1e12};
   r.u_sample = NU * TRIAL_RUNS, r.record = NY * TRIAL_RUNS;
   r.x0 = trial_port(&in, NX), r.u = trial_port(&in, 3 * NU), r.p = trial_port(&in, NP);

@@ -42,15 +42,14 @@ def rollout_from_programs(
     """Rollout of Programs as they are, no passes."""
     _check_shapes(step, observe)
     source = rollout_source(step, observe, lanes)
-    doubles = lanes * (step.n_in + step.n_out + observe.n_in + observe.n_out + source.slots)
     plain = Rollout(step, observe, source.text, {}, lanes)
     loaded = None
     if backend != "numpy":
-        loaded = load_or_none(source.text, strict, _trial(plain, doubles, strict), backend)
+        loaded = load_or_none(source.text, strict, _trial(plain, source.doubles, strict), backend)
     provenance: dict[str, Any] = {"digest": f"{step.digest()}:{observe.digest()}", "lanes": lanes, "strict": strict}
     if loaded is None:
         return Rollout(step, observe, source.text, provenance | {"backend": "numpy"}, lanes)
-    return _with_native(plain, loaded[0], doubles, provenance | {"backend": "c"} | loaded[1])
+    return _with_native(plain, loaded[0], source.doubles, provenance | {"backend": "c"} | loaded[1])
 
 
 def _check_shapes(step: Program, observe: Program) -> None:
@@ -72,7 +71,7 @@ class _Task(ctypes.Structure):
 
     _fields_ = (
         [(name, _Port) for name in ("x0", "u", "p", "x", "records")]
-        + [(name, ctypes.c_int64) for name in ("u_sample", "record", "batch", "samples", "first", "steps", "every")]
+        + [(name, ctypes.c_int64) for name in ("u_sample", "record", "batch", "count", "samples", "first", "steps", "every")]
         + [(name, ctypes.c_int64) for name in ("last", "linear", "stride")]
         + [(name, ctypes.c_void_p) for name in ("status", "stopped")]
         + [(name, ctypes.c_double) for name in ("t0", "h", "limit")]
@@ -159,7 +158,7 @@ class Rollout:
         shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
         when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
         task = _Task(
-            *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(u), *when,
+            *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
             result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
         )  # fmt: skip
 

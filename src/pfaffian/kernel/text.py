@@ -9,10 +9,12 @@ from importlib.resources import files
 
 from pfaffian.kernel import elementary, reduction
 from pfaffian.kernel.ops import OPS
-from pfaffian.kernel.passes import Part, cut
+from pfaffian.kernel.parts import Stage, Stages, cut
 from pfaffian.kernel.program import Program
 
-PART_SIZE = 1500
+PART_SIZE = 1500  # operations of a C function
+TILE = 8  # blocks, at most
+TILE_BYTES = 512 << 10  # of their frames, at most: well inside the second-level cache
 
 
 @cache
@@ -33,10 +35,17 @@ def _reduction() -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """C text, and the workspace [vectors of W doubles] that the programs in it need besides inputs and outputs."""
+    """C text. A block of runs has a frame of so many vectors of W doubles; `tile` blocks go through a stage together."""
 
     text: str
-    slots: int
+    lanes: int
+    frame: int
+    tile: int
+
+    @property
+    def doubles(self) -> int:
+        """Size of the workspace."""
+        return self.lanes * self.frame * self.tile
 
 
 def kernel_source(program: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
@@ -56,12 +65,15 @@ def _source(programs: Sequence[Program], names: Sequence[str], driver: str, lane
     slots: dict[str, int] = {}
     bodies = []
     for i, program in enumerate(order):
-        text, slots[program.digest()] = _function(program, i, index, slots, part_size)
-        bodies.append(text)
+        pieces = cut(program, part_size)
+        bodies.append(_function(program, i, index, pieces))
+        slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
     ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
-    chunks = [f"#define W {lanes}\n", _file("prelude.h"), _reduction(), *map(_elementary, used), *bodies, *ports]
-    need = max(slots[program.digest()] for program in programs)
-    return Source("\n".join([*chunks, _file("ports.h"), _file(driver)]), need)
+    frame = sum(p.n_in + p.n_out for p in programs) + max(slots[p.digest()] for p in programs)
+    tile = max(1, min(TILE, TILE_BYTES // (8 * lanes * max(1, frame))))
+    sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
+    chunks = [sizes, _file("prelude.h"), _reduction(), *map(_elementary, used), *bodies, *ports]
+    return Source("\n".join([*chunks, _file("ports.h"), _file(driver)]), lanes, max(1, frame), tile)
 
 
 def _callees_first(programs: Sequence[Program]) -> list[Program]:
@@ -88,66 +100,44 @@ def _ports(name: str, program: Program, index: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _function(program: Program, index: int, order: dict[str, int], slots: dict[str, int], size: int) -> tuple[str, int]:
-    """C of one Program without its callees, and the slots it needs with them."""
-    pieces = cut(program, size)
-    place: dict[int, list[int]] = {}
-    for k, v in enumerate(v for output in program.outputs for v in output):
-        place.setdefault(v, []).append(k)
-    text, calls = [], []
+def _function(program: Program, index: int, order: dict[str, int], pieces: Stages) -> str:
+    """C of one Program without its callees: each stage over all frames of a tile, then its call."""
+    text, body = [], []
+    for j, stage in enumerate(pieces.stages):
+        lines = _stage_lines(program, stage)
+        if lines:
+            signature = f"static NOINLINE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w) {{"
+            text += [signature, *lines, "}"]
+            body.append(f"  for (int64_t i = 0; i < n; i += FRAME) p{index}_{j}(in + i, out + i, w + i);")
+        if stage.call:
+            callee = order[program.callees[stage.call.callee].digest()]
+            body.append(f"  p{callee}(w + {stage.call.inputs}, w + {stage.call.outputs}, w + {pieces.slots}, n);")
+    signature = f"static void p{index}(const V *in, V *out, V *w, int64_t n) {{"
+    return "\n".join([*text, signature, *body, "}\n"])
+
+
+def _stage_lines(program: Program, stage: Stage) -> list[str]:
+    """Statements of one stage. A value is stored where it is wanted as soon as it is known."""
     literals = {program.n_in + i: f"K({c.hex()})" for i, c in enumerate(program.constants)}
-    for j, part in enumerate(pieces.parts):
-        lines = _part_lines(program, part, literals, place, order, pieces.slots)
-        signature = f"static NOINLINE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w) {{"
-        text += [signature, *lines, "}"]
-        calls.append(f"  p{index}_{j}(in, out, w);")
-    early = [(v, k) for v, ks in place.items() if v < program.first_result for k in ks]
-    calls += [f"  out[{k}] = {literals.get(v, f'in[{v}]')};" for v, k in early]
-    signature = f"static inline void p{index}(const V *restrict in, V *restrict out, V *restrict w) {{"
-    text += [signature, *calls, "}\n"]
-    return "\n".join(text), pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
-
-
-def _part_lines(
-    program: Program,
-    part: Part,
-    literals: dict[int, str],
-    place: dict[int, list[int]],
-    order: dict[str, int],
-    slots: int,
-) -> list[str]:
-    """Statements of one part: literals writes the constants, place the outputs that are a value, order the callees."""
-    n_in = program.n_in
-    used = sorted({a for step in part.steps for a in step.args if a < n_in})
-    lines = [f"  const V v{v} = in[{v}];" for v in used]
-    lines += [f"  const V v{v} = w[{slot}];" for v, slot in part.loads]
-    saved = dict(part.stores)
-
-    def name(v: int) -> str:
-        return literals.get(v) or f"v{v}"
-
-    for step in part.steps:
-        args = [name(a) for a in step.args]
-        v = step.result
-        if step.op == "call":
-            lines += _call_lines(program.callees[step.callee], args, v, order, slots)
-            results = range(v, v + program.callees[step.callee].n_out)
-        elif OPS[step.op].results == 1:
+    stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
+    places: dict[int, list[str]] = {}
+    for v, place in stored:
+        places.setdefault(v, []).append(place)
+    read = {a for step in stage.steps for a in step.args} | {v for v, _ in stored}
+    sources = [(v, f"in[{v}]") for v in sorted(read) if v < program.n_in]
+    sources += [(v, f"w[{slot}]") for v, slot in stage.loads]
+    lines = [f"  {place} = {literals[v]};" for v, place in stored if v in literals]
+    for v, source in sources:
+        lines += [f"  const V v{v} = {source};", *_stores(v, places)]
+    for step in stage.steps:
+        v, args = step.result, [literals.get(a) or f"v{a}" for a in step.args]
+        if OPS[step.op].results == 1:
             lines.append(f"  const V v{v} = {OPS[step.op].c.format(*args)};")
-            results = range(v, v + 1)
         else:
             lines.append(f"  V v{v}, v{v + 1}; pf_{step.op}({args[0]}, &v{v}, &v{v + 1});")
-            results = range(v, v + 2)
-        for r in results:
-            if r in saved:
-                lines.append(f"  w[{saved[r]}] = v{r};")
-            lines += [f"  out[{k}] = v{r};" for k in place.get(r, ())]
+        lines += [text for r in range(v, v + OPS[step.op].results) for text in _stores(r, places)]
     return lines
 
 
-def _call_lines(callee: Program, args: list[str], v: int, order: dict[str, int], slots: int) -> list[str]:
-    n_in, n_out = max(1, callee.n_in), max(1, callee.n_out)
-    lines = [f"  V a{v}[{n_in}], r{v}[{n_out}];"]
-    lines += [f"  a{v}[{i}] = {arg};" for i, arg in enumerate(args)]
-    lines.append(f"  p{order[callee.digest()]}(a{v}, r{v}, w + {slots});")
-    return lines + [f"  const V v{v + k} = r{v}[{k}];" for k in range(callee.n_out)]
+def _stores(v: int, places: dict[int, list[str]]) -> list[str]:
+    return [f"  {place} = v{v};" for place in places.get(v, ())]
