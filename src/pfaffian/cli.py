@@ -1,0 +1,320 @@
+"""The command `pfaffian`: run a file, say what is in it, check a study, look at this machine.
+
+Exit status: 0 done; 1 a run stopped, a claim fails, a backend is wrong; 2 the input is wrong; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pfaffian.errors import ModelError, PfaffianError
+from pfaffian.viewer.plain import lines, plural, stem, table, text
+
+# All else is imported where it is used, so that --help answers at once.
+if TYPE_CHECKING:
+    from pfaffian.formats import RunSettings
+    from pfaffian.model.mechanism import Mechanism
+
+DONE, STOPPED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, control characters escaped."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_INPUT, f"{self.prog}: {text(message)}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        chosen = _parser().parse_args(argv)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else WRONG_INPUT
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _notice
+            status = chosen.command(chosen)
+        sys.stdout.flush()
+        return status
+    except PfaffianError as error:
+        print(f"pfaffian: {lines(error)}", file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("pfaffian: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away, as `head` does; nothing may be written to it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return STOPPED
+
+
+def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Warnings of ours as one line; others with what they are."""
+    from pfaffian.formats import ModelWarning
+
+    kind = "note" if issubclass(category, ModelWarning) else "warning"
+    print(f"pfaffian: {kind}: {text(message)}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="pfaffian",
+        description="Model, simulate and control rigid-body mechanisms with constraints.",
+        epilog="Exit status: 0 done; 1 a run stopped or a claim fails; 2 the input is wrong.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+
+    def command(name: str, what: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", allow_abbrev=False)
+        made.set_defaults(command=what)
+        return made
+
+    _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
+    info = command("info", _info, "say what a file holds: bodies, joints, constraints, rank, degrees of freedom")
+    _file_arguments(info)
+    study = command("study", _study, "run a study and check its claims; without a name, list the studies")
+    study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
+    study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
+    study.add_argument("--json", type=Path, metavar="FILE", help="write the claims here as JSON")
+    command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        parser.exit(DONE, f"pfaffian {version('pfaffian')}\n")
+
+
+def _file_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file")
+    add("--base", choices=("fixed", "free"), help="URDF only: weld the root link to the world, or let it float")
+    words = "a parameter; or q:NAME, v:NAME, u:NAME for a start value or an input (may be repeated)"
+    add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    _file_arguments(parser)
+    add = parser.add_argument
+    add("--duration", metavar="S", help="simulated time [s]")
+    add("--step", metavar="S", help="time step [s]")
+    add("--every", metavar="K", help="record every K-th step")
+    add("--formulation", metavar="F", help="gauss, projection, nullspace, multipliers, ... (default: auto)")
+    add("--integrator", metavar="I", help="rk4 or euler")
+    add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
+    add("--no-figure", action="store_true", help="write no figure")
+    add("--progress", action=argparse.BooleanOptionalAction, help="show a bar (default: on a terminal)")
+    add("--view", action="store_true", help="then show the motion in a browser (needs pfaffian[view])")
+
+
+def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
+    """The file, with what the command line says instead."""
+    import pfaffian as pf
+
+    if chosen.base and chosen.file.suffix.lower() not in (".urdf", ".xml"):
+        raise ModelError("--base is for URDF files; a .yaml file says it itself: urdf: {file: ..., base: free}")
+    m, settings = pf.read(chosen.file, **({"base": chosen.base} if chosen.base else {}))
+    return m, _with_settings(m, settings, chosen.settings)
+
+
+def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> RunSettings:
+    """Each NAME=VALUE put where its name belongs."""
+    from pfaffian.formats.number import number
+
+    known = {"parameters": [p.name for p in m.parameters], "q": m.q_names, "v": m.v_names, "u": m.u_names}
+    for words in given:
+        name, equals, value = words.rpartition("=")
+        if not equals:
+            raise ModelError(f"--set {text(words, 60)!r}: NAME=VALUE is needed, such as --set mass=2.5")
+        where, own = "parameters", name
+        if name not in known["parameters"] and name[:2] in ("q:", "v:", "u:"):
+            where, own = name[0], name[2:]
+        if own not in known[where]:
+            what = EXPLAIN.get(where, "parameter")
+            raise ModelError(f"--set: there is no {what} {text(own, 60)!r}; {_hint(own, known, where)}")
+        values = {**getattr(settings, where), own: number(value, f"--set {text(name, 60)}")}
+        changed: dict[str, Any] = {where: values}
+        settings = replace(settings, **changed)
+    return settings
+
+
+def _hint(name: str, known: dict[str, Any], where: str) -> str:
+    """The nearest name, or where else the name would be known."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:128], known[where], 1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    elsewhere = [f"{k}:{name}" for k in EXPLAIN if name in known[k]]
+    if elsewhere:
+        return f"write {' or '.join(f'{e} (the {EXPLAIN[e[0]]})' for e in elsewhere)}"
+    listed = ", ".join(list(known[where])[:12])
+    return f"there are {listed}" if listed else "there are none"
+
+
+def _time(word: str | None, what: str, otherwise: float) -> float:
+    """A time from the command line, above zero."""
+    from pfaffian.formats.number import number
+
+    if word is None:
+        return otherwise
+    value = number(word, what)
+    if not value > 0:
+        raise ModelError(f"{what}: a time above zero is needed, got {value:g}")
+    return value
+
+
+def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
+    """Times, formulation and integrator from the command line where it gives them."""
+    from pfaffian.formats.run_settings import MAX_STEPS
+
+    duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
+    every = chosen.every if chosen.every is not None else str(settings.record_every)
+    if not (every.isascii() and every.isdigit() and 1 <= len(every) <= 9 and int(every) >= 1):
+        raise ModelError(f"--every: a whole number of steps from 1 on is needed, got {text(every, 40)!r}")
+    if not step <= duration <= MAX_STEPS * step:
+        raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
+    words = {k: getattr(chosen, k) for k in ("formulation", "integrator") if getattr(chosen, k) is not None}
+    return replace(settings, duration=duration, step=step, record_every=int(every), **words)
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    """pfaffian run"""
+    m, settings = _read(chosen)
+    settings = _overridden(chosen, settings)
+    if chosen.view:
+        _need_viser()
+    from pfaffian.viewer.folder import prepare
+
+    out = prepare(chosen.out)
+    begun = time.perf_counter()
+    result = _result(chosen, m, settings)
+    seconds = time.perf_counter() - begun
+    files = _write(chosen, result, out)
+    from pfaffian.simulate.result import causes
+    from pfaffian.viewer.summary import summary
+
+    print(summary(m, result, seconds, files))
+    if chosen.view:
+        from pfaffian.viewer.scene import show
+
+        show(m, result, settings.arrays(m)[3])
+    return DONE if all(c == "finished" for c in causes(result)) else STOPPED
+
+
+def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings) -> Any:
+    """The run, with the file and settings that it came from."""
+    import hashlib
+
+    import pfaffian as pf
+    from pfaffian.viewer.summary import as_attribute
+
+    q, v, u, p = settings.arrays(m)
+    given = {k: getattr(settings, k) for k in ("formulation", "integrator") if getattr(settings, k) is not None}
+    bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
+    times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
+    result = pf.run(m, q, v, u=u, parameters=p, **times, scheme=pf.Scheme(**given), progress=bar)
+    used = dict(zip([x.name for x in m.parameters], p.tolist(), strict=True))
+    digest = hashlib.sha256(chosen.file.read_bytes()).hexdigest()
+    result.attrs |= {"file": text(chosen.file.name), "file_sha256": digest, "parameters": as_attribute(used)}
+    return result
+
+
+def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
+    from pfaffian.simulate.result import write_netcdf
+
+    name = stem(chosen.file.stem)
+    files = [out / f"{name}.nc"]
+    write_netcdf(result, files[0])
+    if not chosen.no_figure:
+        from pfaffian.viewer.figures import overview, save
+
+        files.append(save(overview(result), out / f"{name}.png"))
+    return files
+
+
+def _need_viser() -> None:
+    """Before a long run, not after it."""
+    from importlib.util import find_spec
+
+    if find_spec("viser") is None:
+        raise ModelError("--view needs viser: run `pip install pfaffian[view]`")
+
+
+def _info(chosen: argparse.Namespace) -> int:
+    """pfaffian info"""
+    m, settings = _read(chosen)
+    from pfaffian.viewer.describe import describe
+
+    print(describe(m, settings))
+    return DONE
+
+
+def _study(chosen: argparse.Namespace) -> int:
+    """pfaffian study"""
+    from pfaffian.viewer.study import as_json, folder, report, run_study, studies
+
+    if chosen.name is None:
+        known = studies()
+        print(f"{plural(len(known), 'study')} in {text(folder())}")
+        print(table(list(known.items())))
+        return DONE
+    from pfaffian.viewer.folder import place, prepare
+
+    if chosen.name in studies():
+        out = prepare(chosen.out or Path("out") / chosen.name)
+        if chosen.json:
+            prepare(chosen.json.parent)
+    begun = time.perf_counter()
+    outcome = run_study(chosen.name)
+    print(report(outcome.claims))
+    print(f"{time.perf_counter() - begun:.1f} s")
+    for path in _write_study(outcome, out):
+        print(f"wrote {text(path)}")
+    if chosen.json:
+        from pfaffian.simulate.result import machine
+
+        words = as_json(outcome, machine())
+        print(f"wrote {text(place(chosen.json, lambda aside: aside.write_text(words, encoding='utf-8')))}")
+    return DONE if outcome.holds else STOPPED
+
+
+def _write_study(outcome: Any, out: Path) -> list[Path]:
+    from pfaffian.simulate.result import write_netcdf
+    from pfaffian.viewer.figures import save
+    from pfaffian.viewer.folder import unused
+    from pfaffian.viewer.study import datasets
+
+    files, taken = [], set[str]()
+    for name, data in datasets(outcome.result):
+        files.append(out / f"{name}.nc")
+        write_netcdf(data, files[-1])
+    for name, figure in outcome.figures.items():
+        files.append(save(figure, out / f"{unused(stem(name, 'figure'), taken)}.png"))
+    return files
+
+
+def _doctor(chosen: argparse.Namespace) -> int:
+    """pfaffian doctor"""
+    from pfaffian.viewer.doctor import examine
+
+    report, good = examine()
+    print(report)
+    return DONE if good else STOPPED

@@ -1,0 +1,1 @@
+"""What people look at: tables, summaries, figures, studies and their claims."""

@@ -1,0 +1,178 @@
+"""What a mechanism is, in columns: bodies, joints, inputs, parameters, constraints, rank, degrees of freedom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.dynamics.gauss import weighted_rows
+from pfaffian.errors import RunError
+from pfaffian.formats import RunSettings
+from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure, Holonomic
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism, unphysical
+from pfaffian.simulate.assemble import assemble
+from pfaffian.simulate.evaluate import Compiled, compile_terms
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import random_configuration, symbols
+from pfaffian.viewer.plain import plural, table, text
+
+SAMPLES = 4
+DEEPEST = 24
+"""Levels of the tree that are indented; deeper ones stay at that column."""
+
+
+class Rank(NamedTuple):
+    """kept: (rows,) whether each row says something that those before it do not; None where no state closes."""
+
+    where: str
+    kept: np.ndarray | None
+    reason: str = ""
+
+
+def describe(m: Mechanism, settings: RunSettings) -> str:
+    """The whole description. Ranks are found by the interpreter, so nothing is compiled."""
+    parts = [_head(m), _tree(m), _inputs(m), _parameters(m, settings), _constraints(m, settings), _bodies_of_no_body(m)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(m: Mechanism) -> str:
+    g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity).ravel())
+    mass = sum(m.value(b.mass).item() for b in m.bodies)
+    parts = {"body": m.bodies, "joint": m.joints, "constraint": m.constraints, "force": m.forces}
+    counts = ", ".join(plural(len(items), word) for word, items in parts.items() if items)
+    return (
+        f"{text(m.name, 60)}: {counts}\n"
+        f"  nq {m.nq} (configuration), nv {m.nv} (velocity), nu {m.nu} (inputs)\n"
+        f"  total mass {mass:.6g} kg, gravity ({g}) m/s^2"
+    )
+
+
+def _tree(m: Mechanism) -> str:
+    rows = [(" " * min(depth, DEEPEST) + j.child, j.name, j.kind.name, _units(j), *_limits(j), _mass(m, j.child))
+            for depth, j in _depth_first(m)]  # fmt: skip
+    header = ("body", "by joint", "kind", "q", "from", "to", "effort", "mass [kg]")
+    return "tree, from the world\n" + table(rows, header)
+
+
+def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
+    children: dict[str, list[Joint]] = {}
+    for j in m.joints:
+        children.setdefault(j.parent, []).append(j)
+    stack = [(0, j) for j in reversed(children.get(WORLD, []))]
+    while stack:
+        depth, j = stack.pop()
+        yield depth, j
+        stack += [(depth + 1, c) for c in reversed(children.get(j.child, []))]
+
+
+def _units(j: Joint) -> str:
+    """Its coordinates with their units, a unit once for those that share it."""
+    if j.nq <= 1:
+        return "".join(f"[{u}]" for u in j.kind.q_units)
+    parts: dict[str, list[str]] = {}
+    for name, unit in zip(j.kind.q_names, j.kind.q_units, strict=True):
+        parts.setdefault(unit, []).append(name)
+    return ", ".join(f"{' '.join(names)} [{unit}]" for unit, names in parts.items())
+
+
+def _limits(j: Joint) -> tuple[str, str, str]:
+    low, high = (f"{x:.4g}" if np.isfinite(x) else "-" for x in j.limits)
+    unit = {"rad/s": "N m", "m/s": "N"}.get(j.kind.v_units[0], "") if j.nv == 1 else ""
+    return (low, high, f"{j.effort:.4g} {unit}" if np.isfinite(j.effort) and unit else "-") if j.nv else ("", "", "")
+
+
+def _mass(m: Mechanism, name: str) -> str:
+    return f"{m.value(m.body(name).mass).item():.5g}"
+
+
+def _inputs(m: Mechanism) -> str:
+    if not m.nu:
+        return "inputs: none"
+    limits = [(f"{a.limits[0]:.4g}", f"{a.limits[1]:.4g}") for a in m.actuators]
+    limits += [("-inf", "inf")] * (m.nu - len(limits))
+    rows = [(n, u, *limit) for n, u, limit in zip(m.u_names, m.u_units, limits, strict=True)]
+    return "inputs\n" + table(rows, ("name", "unit", "from", "to"))
+
+
+def _parameters(m: Mechanism, settings: RunSettings) -> str:
+    if not m.parameters:
+        return "parameters: none"
+    values = {p.name: settings.parameters.get(p.name, p.default) for p in m.parameters}
+    rows = [(p.name, f"{p.default:.6g}", f"{values[p.name]:.6g}", p.unit) for p in m.parameters]
+    return "parameters\n" + table(rows, ("name", "default", "in this run", "unit"))
+
+
+def _constraints(m: Mechanism, settings: RunSettings) -> str:
+    if not m.constraints:
+        return f"constraints: none; {plural(m.nv, 'degree')} of freedom"
+    names = row_names(symbols(m).kinematics)
+    ranks = list(_ranks(m, settings))
+    rows = [(c.name, *_kind(c), " ".join(n for n in _own_rows(c.name, names)) or c.name) for c in m.constraints]
+    found = [(r.where, *_found(m, r, names)) for r in ranks]
+    return (
+        f"constraints: {plural(len(names), 'row')}\n" + table(rows, ("name", "kind", "between", "rows"))
+        + "\n\nrank of the rows\n" + table(found, ("where", "rank", "dof", "redundant rows (given those before them)"))
+        + _verdict(ranks, names)
+    )  # fmt: skip
+
+
+def _kind(c: Any) -> tuple[str, str]:
+    if isinstance(c, Closure):
+        return c.kind, f"{text(c.body_a)} - {text(c.body_b)}"
+    return ("phi(q, t) = 0" if isinstance(c, Holonomic) else "A(q, t) v = c(q, t)"), ""
+
+
+def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
+    """What comes after the constraint's own name."""
+    return [n[len(name) + 1 :] for n in names if n.startswith(f"{name}.")]
+
+
+def _ranks(m: Mechanism, settings: RunSettings) -> Iterator[Rank]:
+    """At the start, and at random configurations, each put onto the constraints."""
+    kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).kept}, backend="numpy", lanes=1)
+    q, v, _, p = settings.arrays(m)
+    yield _rank("start", kept, m, q, v, p)
+    random = np.random.default_rng(0)
+    for i in range(SAMPLES):
+        yield _rank(f"random {i + 1}", kept, m, random_configuration(m, random), np.zeros(m.nv), p)
+
+
+def _rank(where: str, kept: Compiled, m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> Rank:
+    try:
+        q, v = assemble(m, q[None], v[None], p[None], backend="numpy")
+    except RunError as error:
+        return Rank(where, None, str(error))
+    return Rank(where, kept(q, v, parameters=p)["kept"].reshape(-1) > 0)
+
+
+def _found(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, str, str]:
+    if r.kept is None:
+        return "-", "-", "no state near it closes"
+    rank, lost = int(r.kept.sum()), [n for n, k in zip(names, r.kept, strict=True) if not k]
+    more = f" and {len(lost) - 6} more" if len(lost) > 6 else ""
+    return str(rank), str(m.nv - rank), (", ".join(lost[:6]) or "none") + more
+
+
+def _verdict(ranks: list[Rank], names: tuple[str, ...]) -> str:
+    """What the samples say together, and why the start does not close if it does not."""
+    seen = [r.kept for r in ranks if r.kept is not None]
+    words = f"\n  start: {text(ranks[0].reason)}" if ranks[0].kept is None else ""
+    if not seen:
+        return words
+    always = [n for n, k in zip(names, np.any(seen, axis=0), strict=True) if not k]
+    if always:
+        words += f"\n  redundant wherever looked: {text(', '.join(always))}"
+    if ranks[0].kept is not None and ranks[0].kept.sum() < max(k.sum() for k in seen):
+        words += "\n  the start is singular: other configurations have a higher rank"
+    return words
+
+
+def _bodies_of_no_body(m: Mechanism) -> str:
+    wrong = unphysical(m)
+    if not wrong:
+        return ""
+    return "bodies that no body can be (used as they are)\n" + table(list(wrong.items()), ("body", "why"))

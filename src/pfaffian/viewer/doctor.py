@@ -1,0 +1,125 @@
+"""What this machine has for pfaffian, and whether each backend computes the right numbers."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import platform
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.errors import BuildError
+from pfaffian.viewer.plain import text
+
+PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matplotlib")
+EXTRAS = {
+    "ziglang": ("a C compiler", "pip install pfaffian[zig]"),
+    "viser": ("3D in a browser", "pip install pfaffian[view]"),
+    "pin": ("oracle of the tests", "pip install pfaffian[peers]"),
+    "mujoco": ("oracle of the tests", "pip install pfaffian[peers]"),
+    "example-robot-data": ("robots of the examples", "pip install example-robot-data"),
+}
+FEATURES = {"avx", "avx2", "fma", "avx512f", "asimd", "sve", "sve2"}
+BACKENDS = (("NumPy interpreter", "numpy", 1), ("compiled, 1 lane", "c", 1), ("compiled, 8 lanes", "c", 8))
+
+
+class Check(NamedTuple):
+    """verdict: PASS, FAIL (wrong numbers) or NONE (the backend is not to be had)."""
+
+    backend: str
+    verdict: str
+    reason: str = ""
+
+
+def examine() -> tuple[str, bool]:
+    """The report, and whether no backend gave wrong numbers."""
+    machine = kernel.diagnose()
+    checks = [check(*b) for b in BACKENDS]
+    parts: list[tuple[str, list[tuple[str, ...]]]] = [
+        ("versions", [("python", platform.python_version()), *((p, _version(p) or "missing") for p in PACKAGES)]),
+        ("machine", [("processor", f"{platform.machine()}, {os.cpu_count()} cores"), ("features", _features())]),
+        ("compiler", [(k, machine[k]) for k in ("compiler", "version", "flags") if machine.get(k)]),
+        ("store of compiled programs", list(_store(Path(machine["store"])))),
+        ("backends, strict", [tuple(c) for c in checks]),
+        ("extras", [(p, _version(p) or f"not installed: {why}, `{how}`") for p, (why, how) in EXTRAS.items()]),
+    ]
+    report = "\n\n".join(f"{title}\n{_pairs(rows)}" for title, rows in parts)
+    return f"{report}\n\n{_advice(checks)}", all(c.verdict != "FAIL" for c in checks)
+
+
+def _pairs(rows: list[tuple[str, ...]]) -> str:
+    """Two or three columns, the last as long as it is."""
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]) - 1)]
+    whole = [[*(c.ljust(w) for c, w in zip(r, widths, strict=False)), text(r[-1], 400)] for r in rows]
+    return "\n".join(("  " + "  ".join(line)).rstrip() for line in whole)
+
+
+def check(name: str, backend: str, lanes: int) -> Check:
+    """Compile and run three numbers on a backend, eleven runs at once, against Python's own mathematics."""
+    import casadi as ca
+
+    x = ca.SX.sym("x", 3)
+    a, b, c = ca.vertsplit(x)
+    f = ca.Function("doctor", [x], [ca.vertcat(ca.sin(a) * ca.sqrt(b), c / b - a, ca.exp(a) + ca.atan2(b, c))])
+    given = np.random.default_rng(1).uniform(0.5, 2.0, (11, 3))
+    wanted = [[math.sin(a) * math.sqrt(b), c / b - a, math.exp(a) + math.atan2(b, c)] for a, b, c in given]
+    try:
+        program = kernel.compile(f, backend=backend, lanes=lanes)  # type: ignore[arg-type]
+        found = program(given)[0]
+        exact = kernel.evaluate(program.program, [given])[0]
+    except BuildError as error:
+        wrong = "miscompiles" in str(error)
+        return Check(name, "FAIL" if wrong else "NONE", str(error))
+    if not np.allclose(found, wanted, rtol=1e-14, atol=1e-15):
+        return Check(name, "FAIL", f"wrong by {np.abs(found - wanted).max():.2g}")
+    if not np.array_equal(found, exact):
+        return Check(name, "FAIL", "not the bits of the interpreter")
+    return Check(name, "PASS")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "installed" if importlib.util.find_spec(package.replace("-", "_")) else ""
+
+
+def _features() -> str:
+    """Vector instructions, where the system tells."""
+    with suppress(OSError):
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        match = re.search(r"^(?:flags|Features)\s*:(.*)$", said, re.MULTILINE)
+        if match:
+            return " ".join(sorted(FEATURES & set(match.group(1).split()))) or "no vector extension known to us"
+    return "not told by this system"
+
+
+def _store(place: Path) -> Iterator[tuple[str, ...]]:
+    yield "folder", str(place)
+    try:
+        sizes = [f.stat().st_size for f in place.iterdir() if f.is_file()]
+        mode = stat.S_IMODE(place.stat().st_mode)
+    except OSError as error:
+        yield "state", f"cannot be read: {error.strerror}"
+        return
+    programs = len(list(place.glob("*.so")))
+    yield "holds", f"{programs} compiled programs, {sum(sizes) / 1e6:.1f} MB; delete the folder to start afresh"
+    yield "permissions", f"{mode:04o}" + ("" if mode == 0o700 else ", should be 0700: others could place code there")
+
+
+def _advice(checks: list[Check]) -> str:
+    verdicts = {c.verdict for c in checks}
+    if "FAIL" in verdicts:
+        return "a backend gives wrong numbers: do not trust its results; try another compiler with PFAFFIAN_CC"
+    if "NONE" in verdicts:
+        return "runs go some 100 times slower on the interpreter: install gcc or clang, or `pip install pfaffian[zig]`"
+    return "all is well"

@@ -1,0 +1,64 @@
+"""Text that came from a file, as a terminal, a figure or a file name may have it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+LONGEST = 60
+"""Characters of a name that are shown; longer ones lose their middle."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.e+-]*( N| N m)?|[+-]?(inf|nan)")
+
+
+def text(value: object, longest: int | None = None) -> str:
+    """As a terminal may print it: control characters, line ends, marks that turn the writing direction are escaped."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
+    if longest is None or len(shown) <= longest:
+        return shown
+    return f"{shown[: longest // 2 - 1]}..{shown[1 - longest // 2 :]}"
+
+
+def lines(value: object) -> str:
+    """As `text`, with the ends of lines kept: for the words of a compiler."""
+    return "\n".join(text(line) for line in str(value).split("\n"))
+
+
+def label(value: object, longest: int = 28) -> str:
+    """As a figure may draw it: no TeX, and no leading underscore, which a legend would leave out."""
+    shown = text(value, longest).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
+def stem(value: object, otherwise: str = "result") -> str:
+    """A file name without suffix: ASCII letters, digits, - and _, at most 60, never empty."""
+    return _UNSAFE.sub("-", str(value)).strip("-")[:LONGEST].strip("-") or otherwise
+
+
+def plural(count: int, word: str) -> str:
+    """"1 body", "2 bodies"."""
+    many = f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
+    return f"{count} {word if count == 1 else many}"
+
+
+def table(rows: Iterable[Sequence[object]], header: Sequence[str] = (), indent: int = 2) -> str:
+    """Columns with two spaces between; numbers to the right, all else to the left. The last column may be long."""
+    cells = [[*(text(c, LONGEST) for c in row[:-1]), text(row[-1], 6 * LONGEST)] for row in rows]
+    whole = [list(header), *cells] if header else cells
+    if not whole:
+        return ""
+    widths = [max(len(row[i]) for row in whole) for i in range(len(whole[0]))]
+    right = [_is_numeric([row[i] for row in cells]) for i in range(len(widths))]
+
+    def line(row: Sequence[str]) -> str:
+        parts = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
+        return (" " * indent + "  ".join(parts)).rstrip()
+
+    return "\n".join(line(row) for row in whole)
+
+
+def _is_numeric(column: Sequence[str]) -> bool:
+    """Whether a column holds numbers, and nothing else but dashes and blanks."""
+    words = [c.strip() for c in column if c.strip() not in ("", "-")]
+    return bool(words) and all(_NUMBER.fullmatch(w) for w in words)

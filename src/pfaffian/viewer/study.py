@@ -1,0 +1,193 @@
+"""Studies: a figure or table of a paper as a module that runs, and claims that are checked.
+
+A study is `studies/NAME.py` beside `src/`: a docstring, mechanism(), run() -> Dataset or dict of Datasets,
+figures(result) -> {name: Figure}, claims(result) -> claims.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from pfaffian.errors import ModelError
+from pfaffian.viewer.plain import plural, stem, table, text
+
+RELATIONS = ("within", "at most", "at least")
+PARTS = ("run", "claims")
+_NAME = re.compile(r"[a-z0-9-]{1,64}")
+_STEM = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
+
+
+class Claim(NamedTuple):
+    """One number of a study and what it has to be.
+
+    name: what is claimed.   value: what the study found.   expected, tolerance: what the source says, and how near.
+    source: paper and equation, figure or table.
+    relation: "within": |value - expected| <= tolerance; "at most": value <= expected + tolerance; "at least":
+        value >= expected - tolerance.
+    """
+
+    name: str
+    value: float
+    expected: float
+    tolerance: float = 0.0
+    source: str = ""
+    relation: str = "within"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is met; a value that is not finite never is."""
+        value, expected, tolerance = float(self.value), float(self.expected), float(self.tolerance)
+        if not all(map(math.isfinite, (value, expected, tolerance))):
+            return False
+        return {
+            "within": abs(value - expected) <= tolerance,
+            "at most": value <= expected + tolerance,
+            "at least": value >= expected - tolerance,
+        }[self.relation]
+
+
+class Outcome(NamedTuple):
+    """What a study gave.   result: as its run() returned it.   figures: {name: matplotlib Figure}."""
+
+    name: str
+    result: Any
+    claims: tuple[Claim, ...]
+    figures: Mapping[str, Any]
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.claims) and all(c.holds for c in self.claims)
+
+
+def folder() -> Path:
+    """./studies, or the folder beside src/ of the checkout that this package runs from.
+
+    Raises ModelError: there is neither; studies are not part of the wheel.
+    """
+    checkout = Path(__file__).resolve().parents[3]
+    for place in (Path.cwd() / "studies", checkout / "studies"):
+        if place.is_dir():
+            return place
+    raise ModelError("there is no folder 'studies' here; studies come with the source: run this in a checkout of it")
+
+
+def studies(place: Path | None = None) -> dict[str, str]:
+    """Name, with dashes -> first line of the docstring of each study. Nothing is imported."""
+    place = place or folder()
+    files = sorted(f for f in place.glob("*.py") if _STEM.fullmatch(f.stem) and f.is_file())
+    return {f.stem.replace("_", "-"): _first_line(f) for f in files}
+
+
+def _first_line(path: Path) -> str:
+    try:
+        words = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+    except (SyntaxError, ValueError, OSError) as error:
+        return f"(cannot be read: {error})"
+    return words.split("\n")[0]
+
+
+def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Outcome:
+    """Run a study by its name in `studies()`.
+
+    Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim that says
+    nothing.
+    """
+    place = place or folder()
+    study = _load(name, place)
+    result = study.run()
+    claims = tuple(_claim(c) for c in study.claims(result))
+    return Outcome(name, result, claims, _figures(study, result) if draw else {})
+
+
+def _load(name: str, place: Path) -> ModuleType:
+    known = studies(place)
+    if not _NAME.fullmatch(name) or name not in known:
+        near = get_close_matches(name[:64], known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+        raise ModelError(f"there is no study {text(name, 60)!r}; {hint}")
+    path = place / f"{name.replace('-', '_')}.py"
+    called = f"studies.{path.stem}"
+    spec = importlib.util.spec_from_file_location(called, path)
+    if spec is None or spec.loader is None:
+        raise ModelError(f"study {name!r} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[called] = module  # dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    for part in PARTS:
+        if not callable(getattr(module, part, None)):
+            raise ModelError(f"study {name!r} has no function {part}()")
+    return module
+
+
+def _figures(study: ModuleType, result: Any) -> Mapping[str, Any]:
+    if not hasattr(study, "figures"):
+        return {}
+    from pfaffian.viewer.figures import style
+
+    with style():
+        return dict(study.figures(result))
+
+
+def _claim(given: Any) -> Claim:
+    """A claim from a Claim or a tuple in its order."""
+    try:
+        claim = Claim(*given)
+        numbers = [float(x) for x in claim[1:4]]
+    except (TypeError, ValueError):
+        said = text(repr(given), 200)
+        raise ModelError(f"a claim is (name, value, expected, tolerance, source), got {said}") from None
+    if claim.relation not in RELATIONS:
+        raise ModelError(f"claim {claim.name!r}: relation {claim.relation!r} is unknown; one of {', '.join(RELATIONS)}")
+    if not (math.isfinite(numbers[1]) and math.isfinite(numbers[2]) and numbers[2] >= 0):
+        raise ModelError(f"claim {claim.name!r}: expected and tolerance must be finite, tolerance not below zero")
+    return claim._replace(value=numbers[0], expected=numbers[1], tolerance=numbers[2])
+
+
+def report(claims: Iterable[Claim]) -> str:
+    """The claims as a table, and how many hold."""
+    claims = list(claims)
+    if not claims:
+        return "the study claims nothing: that proves nothing"
+    rows = [
+        ("pass" if c.holds else "FAIL", c.name, f"{c.value:.8g}", _wanted(c), f"{c.tolerance:.3g}", c.source) for c in claims
+    ]
+    good = sum(c.holds for c in claims)
+    shown = table(rows, ("", "claim", "value", "expected", "tolerance", "source"))
+    return f"{shown}\n{good} of {plural(len(claims), 'claim')} hold"
+
+
+def _wanted(c: Claim) -> str:
+    return f"{c.expected:.8g}" if c.relation == "within" else f"{c.relation} {c.expected:.8g}"
+
+
+def as_json(outcome: Outcome, versions: Mapping[str, str]) -> str:
+    """The claims for a machine; what is no number is text, since JSON has no nan."""
+    claims = []
+    for c in outcome.claims:
+        value = c.value if math.isfinite(c.value) else str(c.value)
+        claims.append(c._asdict() | {"value": value, "holds": c.holds})
+    whole = {"study": outcome.name, "holds": outcome.holds, "claims": claims, "versions": dict(versions)}
+    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+
+
+def datasets(result: Any) -> Iterator[tuple[str, Any]]:
+    """The Datasets of a result with a safe name for the file of each."""
+    import xarray as xr
+
+    from pfaffian.viewer.folder import unused
+
+    named = {"result": result} if isinstance(result, xr.Dataset) else result if isinstance(result, Mapping) else {}
+    taken: set[str] = set()
+    for name, value in named.items():
+        if isinstance(value, xr.Dataset):
+            yield unused(stem(name), taken), value

@@ -1,0 +1,71 @@
+"""A run in a few lines for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.result import causes
+from pfaffian.viewer.plain import LONGEST, plural, table, text
+
+
+def summary(m: Mechanism, result: xr.Dataset, seconds: float, files: list[Path]) -> str:
+    """What ran, how it ended, and what to look at first.   seconds: wall time of the run."""
+    facts = table([(f"{what}:", value) for what, value in _facts(m, result, seconds)], indent=0)
+    return facts + "".join(f"\nwrote {text(path)}" for path in files)
+
+
+def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
+    yield "mechanism", text(m.name, LONGEST)
+    yield "size", f"nq {m.nq}, nv {m.nv}, nu {m.nu}, {plural(len(m.bodies), 'body')}"
+    yield "constraints", _constraints(m, result)
+    yield from _course(result, seconds)
+    yield "energy", _energy(result)
+    if "violation" in result:
+        worst, rate = (float(np.nanmax(result[k].values)) for k in ("violation", "velocity_violation"))
+        yield "violation", f"at most {worst:.2g} of position, {rate:.2g} of velocity"
+    for cause in causes(result):
+        status, _, advice = cause.partition(": ")
+        yield "status", status
+        if advice:
+            yield "advice", advice
+
+
+def _constraints(m: Mechanism, result: xr.Dataset) -> str:
+    if "rank" not in result:
+        return f"none; {plural(m.nv, 'degree')} of freedom"
+    rank = result["rank"].values
+    rank = rank[np.isfinite(rank)].astype(int)
+    if not rank.size:
+        return plural(result.sizes["row"], "row")
+    low, high = int(rank.min()), int(rank.max())
+    seen = f"{low}" if low == high else f"{low} to {high}"
+    free = f"{m.nv - high}" if low == high else f"{m.nv - high} to {m.nv - low}"
+    changed = "" if low == high else f"; rank changed {np.count_nonzero(np.diff(rank))} times between records"
+    return f"{plural(result.sizes['row'], 'row')} of rank {seen}; degrees of freedom {free}{changed}"
+
+
+def _course(result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
+    a, time = result.attrs, result["time"].values
+    steps = round(a["duration"] / a["step"])
+    scheme = f"{a['formulation']}, {a['integrator']}, {a.get('kernel_backend', '?')} backend"
+    yield "run", f"{time[-1] - time[0]:.6g} s in {plural(steps, 'step')} of {a['step']:.4g} s; {scheme}"
+    yield "wall time", f"{seconds:.2f} s, compiling included"
+
+
+def _energy(result: xr.Dataset) -> str:
+    energy = result["energy"].values
+    energy = energy[np.isfinite(energy)]
+    if not energy.size:
+        return "not finite"
+    return f"{energy[0]:.6g} J at the start, {energy[-1]:.6g} J at the end, change {energy[-1] - energy[0]:+.3g} J"
+
+
+def as_attribute(value: object) -> str:
+    """Settings as text that a result file can keep."""
+    return json.dumps(value, sort_keys=True, default=str)
