@@ -1,0 +1,18 @@
+"""Control laws: each answers, from the terms at a state and a reference, what the inputs shall be."""
+
+from pfaffian.control.allocation import length_weights
+from pfaffian.control.computed_torque import computed_torque
+from pfaffian.control.hybrid_force import hybrid_force
+from pfaffian.control.law import Command, Control
+from pfaffian.control.operational_space import operational_space
+from pfaffian.control.projected import projected
+from pfaffian.control.quasivelocity import regulation, tracking
+from pfaffian.control.reference import Reference, function_of_time, polynomial, sampled, series, set_point
+from pfaffian.control.servo import servo_control
+from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
+
+__all__ = [
+    "Command", "Control", "Reference", "Task", "centre_of_mass", "computed_torque", "function_of_time", "hybrid_force", "joints",
+    "length_weights", "operational_space", "point", "polynomial", "pose", "projected", "regulation", "sampled", "series",
+    "servo_control", "set_point", "stack", "tracking", "whole",
+]  # fmt: skip

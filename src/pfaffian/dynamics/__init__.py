@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from pfaffian.dynamics import articulated, gauss, multipliers, nullspace, projection
+from pfaffian.dynamics import articulated, controlforce, gauss, multipliers, nullspace, projection, quasivelocity
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.terms.terms import Terms
@@ -17,17 +17,25 @@ FORMULATIONS: dict[str, Callable[[Terms], Motion]] = {
     "projection": projection.motion,
     "projection-symmetric": partial(projection.motion, variant="symmetric"),
     "projection-tuned": partial(projection.motion, variant="tuned"),
+    "quasi-velocity": quasivelocity.motion,
+    "quasi-velocity-symmetric": partial(quasivelocity.motion, factor="symmetric"),
+    "quasi-velocity-innovations": partial(quasivelocity.motion, factor="innovations"),
+    "control-force": controlforce.motion,
     "articulated": articulated.motion,
 }
 
 
 def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
-    """The formulation of that name; "auto" takes articulated bodies for a tree and gauss for all else.
+    """The formulation of that name; "auto" takes articulated bodies for a tree, control-force for servo constraints and
+    gauss for all else.
 
-    Raises ModelError: the name is unknown.
+    Raises ModelError: the name is unknown, or one that knows no servo constraints is asked to hold some.
     """
+    m = terms.mechanism
     if name == "auto":
-        return articulated.motion if not terms.mechanism.constraints else gauss.motion
+        return controlforce.motion if m.servos else gauss.motion if m.constraints else articulated.motion
+    if m.servos and name != "control-force":
+        raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' holds them")
     if name not in FORMULATIONS:
         raise ModelError(f"formulation {name!r} is unknown; one of auto, {', '.join(FORMULATIONS)}")
     return FORMULATIONS[name]

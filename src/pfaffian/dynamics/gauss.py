@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
-from pfaffian.maths.linear import Orthogonal, multiply_W, orthogonalise, solve_W, solve_WT
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
+from pfaffian.maths.linear import multiply_W, solve_W, solve_WT
 from pfaffian.terms.terms import Terms
-
-
-def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
-    """Orthonormal rows Q of A W^-T and the right-hand sides carried with them. [aghili08 (19)]"""
-    return orthogonalise(solve_W(terms.factor, terms.A.T).T, rhs, tolerance, terms.row_size)
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:

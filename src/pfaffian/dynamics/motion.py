@@ -1,10 +1,13 @@
-"""What every formulation returns."""
+"""What every formulation returns, and the rows that several of them use."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import casadi as ca
+
+from pfaffian.maths.linear import Orthogonal, orthogonalise, solve_W
+from pfaffian.terms.terms import Terms
 
 RANK_TOLERANCE = 1e-4
 """A row counts as dependent when what is left of it is this part of its length, or of its typical length.
@@ -23,3 +26,8 @@ class Motion(NamedTuple):
     v_dot: ca.SX
     reaction: ca.SX
     rank: ca.SX
+
+
+def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
+    """Orthonormal rows Q of Lam = A W^-T, M = W W^T, and the right-hand sides (m, k) carried with them. [aghili08 (19)]"""
+    return orthogonalise(solve_W(terms.factor, terms.A.T).T, rhs, tolerance, terms.row_size)

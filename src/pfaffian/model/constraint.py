@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.model.joint import KINDS, axis_frame
-from pfaffian.model.number import vector
+from pfaffian.model.number import Scalar, scalar, vector
 from pfaffian.model.pose import IDENTITY, Pose
 
 _ALL = (0, 1, 2, 3, 4, 5)
@@ -56,7 +56,25 @@ class Nonholonomic:
     eta: Callable[[Any], ca.SX]
 
 
-Constraint = Closure | Holonomic | Nonholonomic
+Target = Closure | Holonomic | Nonholonomic
+
+
+@dataclass(frozen=True, eq=False)
+class Servo:
+    """A desired motion `target`, held not by an ideal reaction but by forces along chosen directions. [ider]
+
+    directions: names of inputs of the mechanism, or a function of Kinematics giving rows (count, nv).
+    stiffness [1/s^2] and damping [1/s] draw position and velocity errors of the target to zero.
+    """
+
+    name: str
+    target: Target
+    directions: tuple[str, ...] | Callable[[Any], ca.SX]
+    stiffness: ca.SX
+    damping: ca.SX
+
+
+Constraint = Target | Servo
 
 
 def closure(
@@ -94,6 +112,26 @@ def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
     if not callable(phi):
         raise ModelError(f"constraint {name!r}: phi must be a function of the kinematics, got {phi!r}")
     return Holonomic(name, phi)
+
+
+def servo(
+    target: Target, directions: Sequence[str] | Callable[[Any], ca.SX], *, stiffness: Scalar = 400.0, damping: Scalar = 40.0
+) -> Servo:
+    """Hold a target (closure, phi = 0 or eta = 0) by forces along chosen directions, as many as the target has rows.
+
+    Args:
+        directions: input names, e.g. actuators, or a function of Kinematics giving rows (count, nv).
+        stiffness, damping: [1/s^2], [1/s] of the error dynamics, phi_ddot + damping phi_dot + stiffness phi = 0.
+    """
+    what = f"servo constraint {target.name!r}"
+    if isinstance(target, Servo):
+        raise ModelError(f"{what} is a servo constraint already")
+    if not callable(directions):
+        if isinstance(directions, str) or not all(isinstance(n, str) for n in directions):
+            raise ModelError(f"{what}: directions must be input names or a function of the kinematics, got {directions!r}")
+        directions = tuple(directions)
+    numbers = scalar(stiffness, f"{what}: stiffness"), scalar(damping, f"{what}: damping")
+    return Servo(target.name, target, directions, *numbers)
 
 
 def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:

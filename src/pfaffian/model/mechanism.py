@@ -14,7 +14,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.constraint import Closure, Constraint
+from pfaffian.model.constraint import Closure, Constraint, Servo, Target
 from pfaffian.model.force import Actuator, ExternalWrench, Force, Spring
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter, vector
@@ -96,6 +96,16 @@ class Mechanism:
     @cached_property
     def p_symbols(self) -> ca.SX:
         return ca.vertcat(*[p.symbol for p in self.parameters]) if self.parameters else ca.SX(0, 1)
+
+    @cached_property
+    def ideal(self) -> tuple[Target, ...]:
+        """The constraints that an ideal reaction holds."""
+        return tuple(c for c in self.constraints if not isinstance(c, Servo))
+
+    @cached_property
+    def servos(self) -> tuple[Servo, ...]:
+        """The constraints that forces along chosen directions hold."""
+        return tuple(c for c in self.constraints if isinstance(c, Servo))
 
     def body(self, name: str) -> Body:
         return _find(self.bodies, name, "body", self.name)
@@ -231,6 +241,11 @@ def _check_tree(m: Mechanism) -> None:
 def _check_references(m: Mechanism) -> None:
     bodies, joints = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.joints}
     for c in m.constraints:
+        if isinstance(c, Servo) and not callable(c.directions):
+            for n in c.directions:
+                if n not in m.u_names:
+                    raise ModelError(f"servo constraint {c.name!r}: there is no input {n!r}; there are {', '.join(m.u_names) or 'none'}")
+        c = c.target if isinstance(c, Servo) else c
         if isinstance(c, Closure):
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
             if c.body_a == c.body_b:
@@ -255,7 +270,9 @@ def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:
 def _numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
     """Every number of the model with the name of its owner."""
     yield "gravity", m.gravity
-    for what, items in (("body", m.bodies), ("joint", m.joints), ("constraint", m.constraints), ("force", m.forces), ("actuator", m.actuators)):
+    targets = tuple(s.target for s in m.servos)
+    owners = (("body", m.bodies), ("joint", m.joints), ("constraint", m.constraints + targets), ("force", m.forces), ("actuator", m.actuators))
+    for what, items in owners:
         for item in items:
             for field in fields(item):
                 value = getattr(item, field.name)

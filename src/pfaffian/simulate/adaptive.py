@@ -11,12 +11,13 @@ import xarray as xr
 from scipy.integrate import DOP853
 
 from pfaffian import kernel
+from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.result import dataset, machine
 from pfaffian.simulate.run import initial_state
-from pfaffian.simulate.step import Control, Scheme, System, system
+from pfaffian.simulate.step import Scheme, System, system
 
 STATUS_DIVERGED = 1
 
@@ -58,7 +59,7 @@ def run_accurately(
     scheme = scheme or Scheme()
     traced, rhs, project, observe = _kernels(m, scheme, control, tuple((outputs or {}).items()))
     x0, p = initial_state(m, q, v, parameters, control.z if control else (), True, times[0], "auto")
-    held = runs(u, control.u_names if control else m.u_names, np.zeros(len(traced.u_names)), "u")
+    held = runs(u, control.w_names if control else m.u_names, np.zeros(len(traced.u_names)), "u")
     if max(len(x0), len(p), len(held)) > 1:
         raise ModelError("run_accurately makes one run; use run for a batch")
     x, p, w = x0[0], p[0], held[0]

@@ -8,8 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.dynamics.gauss import weighted_rows
-from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError
 from pfaffian.maths.linear import solve_WT
 from pfaffian.model.mechanism import Mechanism
@@ -26,10 +25,10 @@ ACCEPTED = 1e-9
 def _iteration(m: Mechanism, backend: str) -> tuple[kernel.Kernel, tuple[str, ...]]:
     """Kernel of one Newton step: (q, v, p, t) -> (q, v, phi, eta)."""
     T = symbols(m)
-    rows = weighted_rows(T, T.rows.phi, RANK_TOLERANCE)
+    rows = weighted_rows(T, T.rows.phi)
     q = normalise(m, T.q - T.kinematics.kinematic_matrix @ solve_WT(T.factor, rows.Q.T @ rows.D))
     there = Terms(m, q, T.v, T.u, T.t)
-    held = weighted_rows(there, there.rows.eta, RANK_TOLERANCE)
+    held = weighted_rows(there, there.rows.eta)
     v = T.v - solve_WT(there.factor, held.Q.T @ held.D)
     left = Terms(m, q, v, T.u, T.t).rows
     f = ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
@@ -43,7 +42,7 @@ def assemble(
 
     Newton iterations with the rank-revealing inverse. Raises RunError naming the row that cannot be met.
     """
-    if not m.constraints:
+    if not m.ideal:
         return q, v
     newton, names = _iteration(m, backend)
     count = max(len(q), len(p))

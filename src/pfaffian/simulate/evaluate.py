@@ -14,7 +14,6 @@ from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
-from pfaffian.terms.inertia import inverse_dynamics as newton_euler
 from pfaffian.terms.terms import Terms, symbols
 
 

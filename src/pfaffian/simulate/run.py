@@ -13,12 +13,13 @@ import xarray as xr
 from tqdm import tqdm
 
 from pfaffian import kernel
+from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.result import dataset, machine
-from pfaffian.simulate.step import Control, Scheme, System, system
+from pfaffian.simulate.step import Scheme, System, system
 
 CHUNK_SECONDS_OF_WORK = 2_000_000
 """Lane-steps between two looks at the progress bar and at Ctrl-C."""
@@ -75,7 +76,7 @@ def run(
     scheme = scheme or Scheme()
     steps, stride = _step_counts(duration, step, every, u_step)
     x0, p = initial_state(m, q, v, parameters, control.z if control else (), correct_start, start, backend)
-    series = _series(u, control.u_names if control else m.u_names, u_step is not None)
+    series = _series(u, control.w_names if control else m.u_names, u_step is not None)
     count = common_runs({"q, v": len(x0), "parameters": len(p), "u": series.shape[1] if series.ndim == 3 else 1})
     x0, p = (np.broadcast_to(a, (count, a.shape[1])) if len(a) != count else a for a in (x0, p))
     traced, rollout = _compiled(m, scheme, control, tuple((outputs or {}).items()), backend, 8 if count > 1 else 1, strict)
@@ -109,9 +110,9 @@ def initial_state(
     qs = check_configuration(m, runs(q, m.q_names, m.neutral(), "q"))
     vs = runs(v, m.v_names, np.zeros(m.nv), "v")
     p = runs(parameters, tuple(x.name for x in m.parameters), m.p_defaults, "parameters")
-    count = common_runs({"q": len(qs), "v": len(vs), "parameters": len(p) if correct and m.constraints else 1})
+    count = common_runs({"q": len(qs), "v": len(vs), "parameters": len(p) if correct and m.ideal else 1})
     qs, vs = np.broadcast_to(qs, (count, m.nq)), np.broadcast_to(vs, (count, m.nv))
-    if correct and m.constraints:
+    if correct and m.ideal:
         qs, vs = assemble(m, qs, vs, p, t=start, backend=backend)
     return np.hstack([qs, vs, np.broadcast_to(np.array(z, dtype=float), (count, len(z)))]), p
 

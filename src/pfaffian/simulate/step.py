@@ -11,11 +11,14 @@ from typing import Any
 
 import casadi as ca
 
+from pfaffian.control.law import Command, Control
 from pfaffian.dynamics import formulation
-from pfaffian.dynamics.gauss import weighted_rows
-from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.dynamics.controlforce import FAULT as SERVO_FAULT
+from pfaffian.dynamics.controlforce import control_force
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
+from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import solve_WT
+from pfaffian.maths.linear import orthogonalise, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import row_names
@@ -50,20 +53,6 @@ class Scheme:
 
 
 @dataclass(frozen=True, eq=False)
-class Control:
-    """A control law as the step sees it.
-
-    law(terms, z, u) -> (force (nu, 1) on the mechanism's inputs, z_dot (nz, 1)); u are the run's own inputs.
-    z: initial value of each integrated state.   u_names: the run's inputs under this law, none by default.
-    """
-
-    law: Callable[[Terms, ca.SX, ca.SX], tuple[ca.SX, ca.SX]]
-    z: tuple[float, ...] = ()
-    u_names: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
 class Signal:
     """A recorded quantity: a column of terms, with what each entry is called and its unit."""
 
@@ -93,26 +82,57 @@ def system(
 ) -> System:
     """Trace the step of a mechanism."""
     T = symbols(m)
-    z0 = control.z if control else ()
-    z = ca.SX.sym("z", len(z0))
-    u_names = control.u_names if control else m.u_names
-    u = T.u if control is None else ca.SX.sym("w", len(u_names))
-    x = ca.vertcat(T.q, T.v, z)
-    if control is None:
-        closed, z_dot = T, ca.SX(0, 1)
-    else:
-        force, z_dot = control.law(Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t), z, u)
-        closed = Terms(m, T.q, T.v, force, T.t)
+    control = control or Control(lambda terms, z, w, reaction: Command(w), w_names=m.u_names)
+    z, w = ca.SX.sym("z", len(control.z)), ca.SX.sym("w", len(control.w_names))
+    command = _command(T, control, scheme, z, w)
+    closed = Terms(m, T.q, T.v, command.u, T.t)
     motion = formulation(scheme.formulation, closed)(closed)
-    inputs = [x, u, m.p_symbols, T.t]
+    faults, causes = command.faults, control.faults
+    if m.servos:
+        faults, causes = ca.vertcat(faults, 1 - control_force(closed).realisable), (*causes, SERVO_FAULT)
+    x = ca.vertcat(T.q, T.v, z)
+    inputs = [x, w, m.p_symbols, T.t]
     options = {"never_inline": True, "cse": True}
-    rhs = ca.Function("rhs", inputs, [ca.vertcat(closed.kinematics.q_dot, motion.v_dot, z_dot)], options)
+    rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
+    rhs = ca.Function("rhs", inputs, [rate, ca.densify(faults)], options)
     project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, scheme)), options)
-    signals = _signals(closed, motion, u_names, outputs or {})
+    signals = _signals(closed, motion, command, outputs or {})
     columns = {name: ca.densify(ca.vec(ca.SX(s.value(closed)))) for name, s in signals.items()}
     observe = ca.Function("observe", inputs, [ca.vertcat(*columns.values())], {"cse": True})
     laid_out = {name: (s, columns[name].numel()) for name, s in signals.items()}
-    return System(m, rhs, project, _step(rhs, project, m, scheme), observe, laid_out, z0, u_names)
+    return System(m, rhs, project, _step(rhs, project, m, scheme), observe, laid_out, control.z, control.w_names, causes)
+
+
+def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
+    """The law's answer, with the loop through a measured reaction closed: u = u0 + K F(u), F(u) = F0 + F1 u."""
+    m = T.mechanism
+    measured = ca.SX.sym("F", m.nv)
+    command = control.law(Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t), z, w, measured)
+    _check_command(command, control, m)
+    parts = [command.u, command.z_dot, command.faults, *command.signals.values()]
+    if not ca.depends_on(ca.veccat(*parts), measured):
+        return command
+    u = ca.SX.sym("u", m.nu)
+    plant = Terms(m, T.q, T.v, u, T.t)
+    reaction = formulation(scheme.formulation, plant)(plant).reaction
+    K, F1 = ca.jacobian(command.u, measured), ca.jacobian(reaction, u)
+    if ca.depends_on(K, measured):
+        raise ModelError("a control law must be affine in the measured reaction")
+    u0, F0 = ca.substitute(command.u, measured, ca.SX.zeros(m.nv, 1)), ca.substitute(reaction, u, ca.SX.zeros(m.nu, 1))
+    loop = orthogonalise(ca.SX.eye(m.nu) - K @ F1, u0 + K @ F0, RANK_TOLERANCE)
+    solved = loop.Q.T @ loop.D
+    values = ca.substitute(parts[1:], [measured], [F0 + F1 @ solved])
+    return Command(ca.densify(solved), *values[:2], dict(zip(command.signals, values[2:], strict=True)))
+
+
+def _check_command(command: Command, control: Control, m: Mechanism) -> None:
+    for what, got, wanted in (
+        ("inputs", command.u, m.nu),
+        ("integrated states", command.z_dot, len(control.z)),
+        ("faults", command.faults, len(control.faults)),
+    ):
+        if got.numel() != wanted:
+            raise ModelError(f"the control law gives {got.numel()} {what} where {wanted} are declared")
 
 
 def _step(rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Scheme) -> ca.Function:
@@ -121,27 +141,31 @@ def _step(rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Scheme) 
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
     if scheme.integrator == "rk4":
-        moved = _rk4(rhs, x, u0, u1, p, t, h)
+        moved, faults = _rk4(rhs, x, u0, u1, p, t, h)
     else:
-        moved = _semi_implicit(rhs, m, x, u0, p, t, h)
+        moved, faults = _semi_implicit(rhs, m, x, u0, p, t, h)
     corrected, violation = project(moved, p, t + h)
-    return ca.Function("step", [x, u0, u1, p, t, h], [corrected, violation > scheme.violation_limit])
+    return ca.Function("step", [x, u0, u1, p, t, h], [corrected, ca.vertcat(violation > scheme.violation_limit, faults)])
 
 
-def _rk4(f: ca.Function, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> ca.SX:
+def _rk4(f: ca.Function, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """x after the step, and the faults at its start."""
     u = (u0 + u1) / 2
-    k1 = f(x, u0, p, t)
-    k2 = f(x + h / 2 * k1, u, p, t + h / 2)
-    k3 = f(x + h / 2 * k2, u, p, t + h / 2)
-    k4 = f(x + h * k3, u1, p, t + h)
-    return x + h / 6 * (k1 + 2 * (k2 + k3) + k4)
+    k1, faults = f(x, u0, p, t)
+    k2, _ = f(x + h / 2 * k1, u, p, t + h / 2)
+    k3, _ = f(x + h / 2 * k2, u, p, t + h / 2)
+    k4, _ = f(x + h * k3, u1, p, t + h)
+    return x + h / 6 * (k1 + 2 * (k2 + k3) + k4), faults
 
 
-def _semi_implicit(f: ca.Function, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> ca.SX:
-    """v first, then q with the new v; a controller's state as in the explicit rule."""
-    faster = x + h * ca.vertcat(ca.SX(m.nq, 1), f(x, u, p, t)[m.nq :])
+def _semi_implicit(
+    f: ca.Function, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
+) -> tuple[ca.SX, ca.SX]:
+    """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at the start."""
+    rate, faults = f(x, u, p, t)
+    faster = x + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :])
     K = Kinematics(m, faster[: m.nq], faster[m.nq : m.nq + m.nv], t)
-    return ca.vertcat(x[: m.nq] + h * K.q_dot, faster[m.nq :])
+    return ca.vertcat(x[: m.nq] + h * K.q_dot, faster[m.nq :]), faults
 
 
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
@@ -164,11 +188,11 @@ def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
     """
     m = T.mechanism
     q, v = normalise(m, T.q), T.v
-    if not m.constraints:
+    if not m.ideal:
         return ca.vertcat(q, v, z), ca.SX(0)
     for _ in range(scheme.corrections):
         here = Terms(m, q, v, T.u, T.t)
-        rows = weighted_rows(here, ca.horzcat(here.rows.phi, here.rows.eta), RANK_TOLERANCE)
+        rows = weighted_rows(here, ca.horzcat(here.rows.phi, here.rows.eta))
         move = solve_WT(here.factor, rows.Q.T @ rows.D)
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
@@ -180,7 +204,7 @@ def largest(x: ca.SX) -> ca.SX:
     return ca.mmax(ca.fabs(ca.densify(x))) if x.numel() else ca.SX(0)
 
 
-def _signals(T: Terms, motion, u_names: tuple[str, ...], outputs: Mapping[str, Callable]) -> dict[str, Signal]:
+def _signals(T: Terms, motion: Motion, command: Command, outputs: Mapping[str, Callable]) -> dict[str, Signal]:
     m = T.mechanism
     signals = {
         "q": Signal(lambda T: T.q, "per coordinate", m.q_names, "coordinate"),
@@ -190,7 +214,7 @@ def _signals(T: Terms, motion, u_names: tuple[str, ...], outputs: Mapping[str, C
     }
     if m.nu:
         signals["u"] = Signal(lambda T: T.u, "per input", m.u_names, "input")
-    if m.constraints:
+    if m.ideal:
         names = row_names(T.kinematics)
         signals |= {
             "phi": Signal(lambda T: T.rows.phi, "per row", names, "row"),
@@ -198,7 +222,16 @@ def _signals(T: Terms, motion, u_names: tuple[str, ...], outputs: Mapping[str, C
             "velocity_violation": Signal(lambda T: largest(T.rows.eta), "unit of phi / s"),
             "rank": Signal(lambda T: motion.rank, "1"),
             "reaction": Signal(lambda T: motion.reaction, "per velocity", m.v_names, "velocity"),
+            "multiplier": Signal(lambda T: minimum_norm_multipliers(T, motion.reaction), "per row", names, "row"),
         }
+    if m.servos:
+        servo = row_names(T.kinematics, tuple(s.target for s in m.servos))
+        signals |= {
+            "servo_force": Signal(lambda T: control_force(T).mu, "unit of the direction", servo, "servo_row"),
+            "servo_error": Signal(lambda T: T.servo.phi, "per row", servo, "servo_row"),
+            "servo_rate": Signal(lambda T: T.servo.eta, "per row / s", servo, "servo_row"),
+        }
+    signals |= {name: Signal(lambda T, x=x: x, "per component") for name, x in command.signals.items()}
     for name, output in outputs.items():
         if name in signals:
             raise ModelError(f"output {name!r}: the result has a signal of that name already")

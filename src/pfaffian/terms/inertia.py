@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.maths import so3
 from pfaffian.maths.inertia import translate_moments
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Acceleration, Kinematics
@@ -97,6 +98,25 @@ def _newton_euler(k: Kinematics, v_dot: ca.SX, accelerations: tuple[Acceleration
         if link.parent >= 0:
             F[link.parent] = Wrench(*[x + y for x, y in zip(F[link.parent], carry(k.steps[i], F[i]), strict=True)])
     return ca.vertcat(*tau)
+
+
+def coriolis_matrix(k: Kinematics) -> ca.SX:
+    """C (nv, nv) with C v the Coriolis and centrifugal force and C + C^T = dM/dt, for any kinds of joints.
+
+    C = sum over links of J^T (M_b J_dot + N J): J the link's body Jacobian, M_b its inertia and N = [[0, -hat(l)], [-hat(l),
+    -hat(k)]] skew, with l and k its momenta, so that M_b - 2 (...) stays skew link by link.
+    """
+    n = k.mechanism.nv
+    C = ca.SX(n, n)
+    for i, link in enumerate(k.tree.links):
+        u, w = k.link_velocity[i]
+        J = ca.jacobian(ca.vertcat(u, w), k.v)
+        J_dot = ca.reshape(ca.jtimes(ca.vec(J), k.q, k.q_dot), 6, n)
+        l, h = link.mass * u + ca.cross(w, link.h), so3.hat(link.h)
+        own = ca.blockcat([[link.mass * ca.SX.eye(3), -h], [h, link.I]])
+        N = ca.blockcat([[ca.SX(3, 3), -so3.hat(l)], [-so3.hat(l), -so3.hat(link.I @ w + ca.cross(link.h, u))]])
+        C += J.T @ (own @ J_dot + N @ J)
+    return ca.densify(C)
 
 
 def momentum(k: Kinematics) -> ca.SX:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic
+from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Kinematics
 
@@ -29,27 +29,68 @@ class Rows(NamedTuple):
 
 
 def constraint_rows(k: Kinematics) -> Rows:
-    """All rows of the mechanism, in the order its constraints are written. [aghili05 (18)-(19)]"""
-    parts = [_rows(k, c) for c in k.mechanism.constraints]
+    """All rows held by ideal reactions, in the order the constraints are written. [aghili05 (18)-(19)]"""
+    return _stack(k, k.mechanism.ideal)
+
+
+class ServoRows(NamedTuple):
+    """Rows of servo constraints. [ider (14)-(16)]
+
+    A, phi, eta: as in Rows.   b: (m, 1) with the feedback of phi and eta in it.   Z: (m, nv) rows of the directions along
+    which forces act, the generalised force being Z^T mu.
+    """
+
+    A: ca.SX
+    b: ca.SX
+    phi: ca.SX
+    eta: ca.SX
+    Z: ca.SX
+
+
+def servo_rows(k: Kinematics, B: ca.SX) -> ServoRows:
+    """Rows of the mechanism's servo constraints; B (nv, nu) gives the directions of its inputs."""
+    parts = []
+    for s in k.mechanism.servos:
+        rows, Z = target_rows(k, s.target), _directions(k, s, B)
+        if Z.shape[0] != rows.A.shape[0]:
+            raise ModelError(
+                f"servo constraint {s.name!r} has {rows.A.shape[0]} rows but {Z.shape[0]} directions; give as many forces as rows"
+            )
+        parts.append(ServoRows(rows.A, rows.b - s.damping * rows.eta - s.stiffness * rows.phi, rows.phi, rows.eta, Z))
+    if not parts:
+        nothing = ca.SX(0, k.mechanism.nv)
+        return ServoRows(nothing, ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1), nothing)
+    return ServoRows(*[ca.vertcat(*x) for x in zip(*parts, strict=True)])
+
+
+def _directions(k: Kinematics, s: Servo, B: ca.SX) -> ca.SX:
+    if callable(s.directions):
+        return ca.SX(s.directions(k))
+    return B[:, [k.mechanism.u_names.index(n) for n in s.directions]].T
+
+
+def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
+    parts = [target_rows(k, c) for c in constraints]
     if not parts:
         return Rows(ca.SX(0, k.mechanism.nv), *[ca.SX(0, 1)] * 3, ())
     A, b, phi, eta = (ca.vertcat(*x) for x in list(zip(*parts, strict=True))[:4])
     return Rows(A, b, phi, eta, tuple(i for part in parts for i in part.integrable))
 
 
-def row_names(k: Kinematics) -> tuple[str, ...]:
-    """A name for each row: the constraint's own with a component or number."""
+def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> tuple[str, ...]:
+    """A name for each row of the constraints (the ideal ones if not given): the constraint's with a component or number."""
     names: list[str] = []
-    for c in k.mechanism.constraints:
+    for c in k.mechanism.ideal if constraints is None else constraints:
         if isinstance(c, Closure):
             names += [f"{c.name}.{('vx', 'vy', 'vz', 'wx', 'wy', 'wz')[i]}" for i in c.locked]
         else:
-            count = _rows(k, c).b.numel()
+            count = target_rows(k, c).b.numel()
             names += [c.name] if count == 1 else [f"{c.name}.{i}" for i in range(count)]
     return tuple(names)
 
 
-def _rows(k: Kinematics, c: Constraint) -> Rows:
+def target_rows(k: Kinematics, c: Target) -> Rows:
+    """The rows of one constraint."""
     if isinstance(c, Closure):
         return closure_rows(k, c)
     return _differentiate(k, c)

@@ -16,7 +16,7 @@ from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.pfaffian import Rows, constraint_rows
+from pfaffian.terms.pfaffian import Rows, ServoRows, constraint_rows, servo_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,11 @@ class Terms:
     def rows(self) -> Rows:
         return constraint_rows(self.kinematics)
 
+    @cached_property
+    def servo(self) -> ServoRows:
+        """Rows held by forces of chosen directions."""
+        return servo_rows(self.kinematics, self.B)
+
     @property
     def A(self) -> ca.SX:
         """(m, nv) constraint rows."""
@@ -111,7 +116,7 @@ def typical_lengths(m: Mechanism) -> ca.DM:
     lengths = ca.Function("lengths", [T.q, T.t, m.p_symbols], [ca.sum2(T.A * T.A)])
     random = np.random.default_rng(20)
     samples = [np.array(lengths(random_configuration(m, random), 0, m.p_defaults)) for _ in range(32)]
-    mean = np.mean(samples, axis=0) if m.constraints else np.zeros((0, 1))
+    mean = np.mean(samples, axis=0) if m.ideal else np.zeros((0, 1))
     return ca.DM(np.sqrt(np.where(np.isfinite(mean) & (mean > 0), mean, 1.0)))
 
 

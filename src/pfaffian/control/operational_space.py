@@ -1,0 +1,40 @@
+"""Operational-space control: the task's own inertia, no constraints. A yardstick for the projected laws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.control.acceleration import INFEASIBLE, gain
+from pfaffian.control.law import Command, Control
+from pfaffian.control.reference import Reference
+from pfaffian.control.task import Task, task_terms
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import solve_M, solve_semidefinite
+from pfaffian.terms.terms import Terms
+
+
+def operational_space(task: Task, reference: Reference, *, stiffness: Any, damping: Any, joint_damping: float = 0.0) -> Control:
+    """tau = J^T Lambda (theta_ddot_d + G_D e_dot + G_P e - drift) + c - f - N^T joint_damping M v, Lambda = (J M^-1 J^T)^-1.
+
+    Every joint must be actuated. Raises ModelError: fewer inputs than velocities.
+    """
+
+    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        m, x = terms.mechanism, task_terms(terms, task)
+        k = x.theta.numel()
+        if m.nu != m.nv:
+            raise ModelError(f"operational-space control needs every velocity actuated: {m.nv} velocities, {m.nu} inputs")
+        wanted = reference.at(terms.t, w)
+        error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
+        push = wanted.acceleration + gain(damping, k, "damping") * error_rate + gain(stiffness, k, "stiffness") * error
+        J, inverse_J = x.J, solve_M(terms.factor, x.J.T)
+        calm = -joint_damping * terms.v
+        solved = solve_semidefinite(J @ inverse_J, push - x.drift - J @ calm, RANK_TOLERANCE)
+        tau = terms.M @ calm + J.T @ solved.x + terms.c - terms.f
+        u = solve_semidefinite(terms.B.T @ terms.B, terms.B.T @ tau, RANK_TOLERANCE).x
+        return Command(u, ca.SX(0, 1), ca.sum1(solved.kept) < k, {"error": error, "error_rate": error_rate})
+
+    return Control(law, (), reference.w_names, (INFEASIBLE,))

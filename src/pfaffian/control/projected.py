@@ -1,0 +1,39 @@
+"""Projected inverse-dynamics control: the wanted motion by the smallest weighted actuation, passive joints allowed. [aghili05]"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
+from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.law import Command, Control
+from pfaffian.control.reference import Reference
+from pfaffian.control.task import Task
+from pfaffian.terms.terms import Terms
+
+
+def projected(
+    task: Task, reference: Reference, *, stiffness: Any, damping: Any, weight: Any = None, rest_damping: Any = 0.0
+) -> Control:
+    """Steer a task to a reference with the smallest u^T R u. [aghili05 (43)-(46), (53)-(60)]
+
+    P B u = P (c - f + M v_dot_d): of all inputs with this motion the smallest. With every joint actuated and R = 1 this is f_par;
+    with passive joints it lies in the range of B and still does not disturb the motion.
+    Closed loop: e_ddot + G_D e_dot + G_P e = 0.
+
+    Args:
+        task: theta(q).   reference: of as many coordinates.
+        stiffness G_P [1/s^2], damping G_D [1/s]: one number or one for each coordinate.
+        weight: (nu,) diagonal of R, ones if None.   rest_damping: [1/s] of motion that the task leaves open.
+    Stops a run: uncontrollable with the actuators, infeasible task.
+    """
+
+    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        a = task_acceleration(terms, task, reference, w, stiffness, damping, rest_damping)
+        tau = terms.M @ a.v_dot + terms.c - terms.f
+        answer = allocate(terms, tau, weights(terms.mechanism, weight))
+        return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, a.infeasible), {"error": a.error, "error_rate": a.error_rate})
+
+    return Control(law, (), reference.w_names, (UNCONTROLLABLE, INFEASIBLE))

@@ -1,0 +1,112 @@
+"""Tracking, regulation and force control in reduced quasi-velocities. [aghili08]
+
+Vectors of the reduced space are y-vectors in the range of P (see dynamics/quasivelocity.py), so the laws hold for every
+choice of basis; gains are one number, or one for each component of y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.control.acceleration import gain
+from pfaffian.control.allocation import (
+    FORCE_UNREACHABLE,
+    UNCONTROLLABLE,
+    allocate,
+    chosen_rows,
+    controlled_directions,
+    weights,
+)
+from pfaffian.control.law import Command, Control
+from pfaffian.control.reference import Reference
+from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, quasi_velocity, reduce
+from pfaffian.errors import ModelError
+from pfaffian.terms.terms import Terms
+
+
+def tracking(
+    reference: Reference, *, velocity_gain: Any, position_gain: Any, force: Reference | None = None, rows: Sequence[str] = (),
+    weight: Any = None, factor: str = "cholesky",
+) -> Control:  # fmt: skip
+    """u_r = s_dot + Gamma_r s - K_d eps, eps = v_r - s, s = P W^T (v_d - K_p e), e = q - q_d. [aghili08 (40)-(43)]
+
+    eps_dot = -(Gamma_r + K_d) eps and Gamma_r is skew: |eps(t)| <= |eps(0)| exp(-min K_d t).
+
+    Args:
+        reference: q_d(t) of the whole configuration (nq,), meeting the constraints.   velocity_gain K_d [1/s].
+        position_gain K_p [1/s]: of (nq,) errors. (The print's (44) has K_d where K_p acts on e.)
+        force, rows: multipliers of the named rows, held by u_o. [aghili08 (47)]   weight: as in `projected`.
+        factor: cholesky, symmetric or innovations.
+    Raises ModelError: joints with quaternions, whose errors are no differences.
+    """
+
+    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        k, x = terms.kinematics, quasi_velocity(terms, factor)
+        r = reduce(terms, x)
+        split = len(reference.w_names)
+        e, v_d = _error(terms, reference, w[:split])
+        s = r.P @ (x.W.T @ (v_d - gain(position_gain, terms.mechanism.nv, "position_gain") * e))
+        s_dot = ca.jtimes(s, terms.q, k.q_dot) + ca.jacobian(s, terms.t)
+        eps = r.P @ x.y - s
+        # P (y_dot + Gamma y) = u_r: what the applied force must give beside the velocity-free part of c.
+        u_r = r.P @ (s_dot + x.Gamma @ s - gain(velocity_gain, terms.mechanism.nv, "velocity_gain") * eps)
+        return _apply(terms, x, r, u_r, force, rows, w[split:], weight, {"eps": eps, "error": e})
+
+    names = reference.w_names + (force.w_names if force else ())
+    return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE))
+
+
+def regulation(
+    q_d: Reference, *, velocity_gain: Any, position_gain: Any, force: Reference | None = None, rows: Sequence[str] = (),
+    weight: Any = None, factor: str = "cholesky",
+) -> Control:  # fmt: skip
+    """u_r = -K_d v_r - P W^-1 K_p e: to a set point, without Gamma. [aghili08 (48) (51)]
+
+    (|v_r|^2 + e^T K_p e) / 2 falls as v_r^T K_d v_r. position_gain K_p [N/rad, N/m]; the other arguments as in `tracking`. The
+    force law is u_o = Lam^T lambda_d alone: off by gamma |v_r|^2 while moving, exact at rest.
+    """
+
+    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        x = quasi_velocity(terms, factor)
+        r = reduce(terms, x)
+        split = len(q_d.w_names)
+        e, _ = _error(terms, q_d, w[:split])
+        n = terms.mechanism.nv
+        u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
+        return _apply(terms, x, r, u_r, force, rows, w[split:], weight, {"error": e}, static=True)
+
+    return Control(law, (), q_d.w_names + (force.w_names if force else ()), (UNCONTROLLABLE, FORCE_UNREACHABLE))
+
+
+def _error(terms: Terms, reference: Reference, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """e = q - q_d and q_d_dot."""
+    m = terms.mechanism
+    if m.nq != m.nv or any(j.kind.name == "planar" for j in m.joints):
+        raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; quasi-velocity control needs one-dof joints")
+    if reference.size != m.nq:
+        raise ModelError(f"the reference has {reference.size} coordinates, the configuration {m.nq}")
+    wanted = reference.at(terms.t, w)
+    return terms.q - wanted.value, wanted.rate
+
+
+def _apply(
+    terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, force: Reference | None, rows: Sequence[str], w: ca.SX, weight: Any,
+    signals: dict[str, ca.SX], static: bool = False,
+) -> Command:  # fmt: skip
+    """Inputs with P W^-1 (B u + f - g) = u_r, and the force part when asked for.
+
+    (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), the reaction A^T lambda doing the constraint's bidding:
+    hence the sign of lambda against (47).
+    """
+    R = weights(terms.mechanism, weight)
+    if force is None:
+        answer = allocate(terms, x.W @ u_r + x.g - terms.f, R)
+    else:
+        own = ca.SX.zeros(u_r.shape[0], 1) if static else r.Q.T @ (r.D + r.Q @ (x.Gamma @ x.y))
+        Q, Lam = controlled_directions(terms, chosen_rows(terms, rows))
+        lam_d = force.at(terms.t, w).value
+        answer = allocate(terms, x.W @ (u_r + own) + x.g - terms.f, R, Q, -(Q @ Lam.T @ lam_d))
+    return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, answer.unreachable), signals)

@@ -1,0 +1,102 @@
+"""What a task shall do: set point, polynomial, function of time, sampled series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.model.number import vector
+
+
+class Wanted(NamedTuple):
+    """Value, rate and acceleration of a reference, each (k, 1)."""
+
+    value: ca.SX
+    rate: ca.SX
+    acceleration: ca.SX
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """at(t, w) -> Wanted; w (nw, 1) are inputs of the run, named by w_names, for a sampled reference."""
+
+    at: Callable[[ca.SX, ca.SX], Wanted]
+    size: int
+    w_names: tuple[str, ...] = ()
+
+
+def set_point(values: Any) -> Reference:
+    """Stay at (k,) numbers or parameters."""
+    x = vector(values, len(values), "set point")
+    rest = ca.SX.zeros(x.numel(), 1)
+    return Reference(lambda t, w: Wanted(x, rest, rest), x.numel())
+
+
+def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
+    """Any expression of t [s], differentiated twice."""
+
+    def at(t: ca.SX, w: ca.SX) -> Wanted:
+        s = ca.SX.sym("s")
+        x = ca.densify(ca.vec(ca.vertcat(*f(s)) if isinstance(f(s), (list, tuple)) else ca.SX(f(s))))
+        if x.numel() != size:
+            raise ModelError(f"the reference gives {x.numel()} numbers where the task has {size}")
+        rate = ca.jacobian(x, s)
+        return Wanted(*ca.Function("reference", [s], [x, rate, ca.jacobian(rate, s)])(t))
+
+    return Reference(at, size)
+
+
+def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Reference:
+    """From rest at `start` (k,) to rest at `end` in `duration` [s] by a polynomial of degree five, still before and after."""
+    a, b = vector(start, len(start), "start"), vector(end, len(end), "end")
+    if a.numel() != b.numel() or not duration > 0:
+        raise ModelError("a polynomial reference needs a start and an end of one length and a duration above zero")
+
+    def at(t: ca.SX, w: ca.SX) -> Wanted:
+        s = ca.fmin(ca.fmax((t - begin) / duration, 0), 1)
+        shape = s**3 * (10 - 15 * s + 6 * s**2)
+        slope = 30 * s**2 * (1 - s) ** 2 / duration
+        bend = 60 * s * (1 - s) * (1 - 2 * s) / duration**2
+        return Wanted(a + (b - a) * shape, (b - a) * slope, (b - a) * bend)
+
+    return Reference(at, a.numel())
+
+
+def sampled(names: Sequence[str]) -> Reference:
+    """A series given with the run: for each name its value, rate and acceleration as inputs `name`, `name'`, `name''`.
+
+    Make the inputs from samples with `series`, and run with hold="linear".
+    """
+    n = len(names)
+    inputs = tuple(f"{name}{mark}" for mark in ("", "'", "''") for name in names)
+    return Reference(lambda t, w: Wanted(w[:n], w[n : 2 * n], w[2 * n :]), n, inputs)
+
+
+def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
+    """Inputs (samples, 3 k) of a sampled reference: values (n, k) at times (n,), by a cubic spline every `step` [s]."""
+    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    if times.ndim != 1 or values.ndim != 2 or len(times) != len(values) or not (np.diff(times) > 0).all():
+        raise ModelError("a series needs increasing times (n,) and values (n, k)")
+    t = np.arange(times[0], times[-1] + step / 2, step)
+    return np.hstack([_spline(times, values, t, order) for order in range(3)])
+
+
+def _spline(x: np.ndarray, y: np.ndarray, t: np.ndarray, order: int) -> np.ndarray:
+    """Natural cubic spline and its derivatives."""
+    h, slope = np.diff(x), np.diff(y, axis=0) / np.diff(x)[:, None]
+    A = np.eye(len(x))
+    rhs = np.zeros_like(y)
+    for i in range(1, len(x) - 1):
+        A[i, i - 1 : i + 2] = h[i - 1], 2 * (h[i - 1] + h[i]), h[i]
+        rhs[i] = 6 * (slope[i] - slope[i - 1])
+    m = np.linalg.solve(A, rhs)
+    i = np.clip(np.searchsorted(x, t) - 1, 0, len(x) - 2)
+    s, hi = (t - x[i])[:, None], h[i][:, None]
+    b = slope[i] - hi * (2 * m[i] + m[i + 1]) / 6
+    c, d = m[i] / 2, (m[i + 1] - m[i]) / (6 * hi)
+    return (y[i] + s * (b + s * (c + s * d)), b + s * (2 * c + 3 * s * d), 2 * c + 6 * s * d)[order]

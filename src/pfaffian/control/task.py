@@ -1,0 +1,77 @@
+"""Task coordinates theta(q): what a law steers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import so3
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.inertia import mass_centre
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms
+
+Task = Callable[[Kinematics], ca.SX]
+"""Kinematics -> theta, a column of smooth functions of q and t."""
+
+
+class TaskTerms(NamedTuple):
+    """theta: (k, 1).   rate: (k, 1) its derivative.   J: (k, nv) d rate / d v.   drift: (k, 1) its second derivative at v_dot = 0."""
+
+    theta: ca.SX
+    rate: ca.SX
+    J: ca.SX
+    drift: ca.SX
+
+
+def task_terms(terms: Terms, task: Task) -> TaskTerms:
+    """Differentiate a task along the motion."""
+    k = terms.kinematics
+    theta = ca.densify(ca.vec(ca.SX(task(k))))
+    if theta.numel() == 0:
+        raise ModelError("a task needs at least one coordinate")
+    if ca.depends_on(theta, k.v):
+        raise ModelError("a task is a function of the configuration and time; this one depends on velocities")
+    J = ca.jacobian(theta, k.q) @ k.kinematic_matrix
+    rate = J @ k.v + ca.jacobian(theta, k.t)
+    return TaskTerms(theta, rate, J, ca.jtimes(rate, k.q, k.q_dot) + ca.jacobian(rate, k.t))
+
+
+def joints(*names: str) -> Task:
+    """The coordinates of the named joints."""
+    return lambda k: ca.vertcat(*[k.joint(n) for n in names])
+
+
+def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Task:
+    """World position of a point (3,) of a body [m], or some of its axes."""
+    return lambda k: k.position(body, at)[list(axes)]
+
+
+def pose(body: str, about: Any = None) -> Task:
+    """Position [m] and rotation vector [rad] of a body: (6, 1), regular within half a turn of the rotation `about` (3, 3)."""
+    reference = np.eye(3) if about is None else np.asarray(about, dtype=float)
+    if reference.shape != (3, 3):
+        raise ModelError(f"pose task of {body!r}: about must be a (3, 3) rotation, got shape {reference.shape}")
+    return lambda k: ca.vertcat(k.position(body), so3.log(ca.SX(ca.DM(reference.T)) @ k.rotation(body)))
+
+
+def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
+    """World position of the mass centre of all that moves [m]."""
+    return lambda k: mass_centre(k)[list(axes)]
+
+
+def stack(*tasks: Task) -> Task:
+    """Several tasks as one, in order."""
+    return lambda k: ca.vertcat(*[ca.vec(ca.SX(t(k))) for t in tasks])
+
+
+def whole(m: Mechanism) -> Task:
+    """Every joint coordinate, for mechanisms whose coordinates are free of quaternions."""
+    for j in m.joints:
+        if j.nq != j.nv:
+            raise ModelError(f"joint {j.name!r} turns by a quaternion; name the task's coordinates instead of the whole configuration")
+    return lambda k: k.q

@@ -1,0 +1,103 @@
+"""Quasi-velocities y = W^T v, M = W W^T, and their reduction by constraints. [aghili08]
+
+All components of y have one unit, |y|^2 is twice the kinetic energy, and y_dot + Gamma y = W^-1 (applied force). With
+constraints, P projects onto the null space of Lam = A W^-T; only P appears, never a basis, so nothing jumps along a motion.
+Vectors of the reduced space are kept as y-vectors in the range of P: v_r stands for V2 v_r.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import orthogonalise, solve_definite, solve_W
+from pfaffian.maths.roots import square_root
+from pfaffian.terms.articulated import innovations_factor
+from pfaffian.terms.inertia import coriolis_matrix
+from pfaffian.terms.terms import Terms
+
+FACTORS = ("cholesky", "symmetric", "innovations")
+
+
+class QuasiVelocity(NamedTuple):
+    """Quasi-velocity form of the unconstrained equations.
+
+    W: (nv, nv), M = W W^T.   inverse: W^-1.   W_dot: along the motion.   y: (nv, 1) W^T v [sqrt(kg) m/s].
+    Gamma: (nv, nv) skew, y_dot + Gamma y = W^-1 (f + B u - g + reaction).   g: (nv, 1) the part of c without velocities.
+    """
+
+    W: ca.SX
+    inverse: ca.SX
+    W_dot: ca.SX
+    y: ca.SX
+    Gamma: ca.SX
+    g: ca.SX
+
+
+class Reduced(NamedTuple):
+    """The constraints in quasi-velocities. [aghili08 (19)-(27)]
+
+    P: (nv, nv) onto the null space of Lam.   Q: (m, nv) orthonormal rows of Lam.   D: (m, 1) with Q y_dot = D.
+    rank: (1, 1).
+    """
+
+    P: ca.SX
+    Q: ca.SX
+    D: ca.SX
+    rank: ca.SX
+
+
+def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
+    """W, y and Gamma for a factor of M. [aghili08 (6) (7)]
+
+    Gamma = (W^-1 C - W_dot^T) W^-T with C + C^T = dM/dt: equal to the printed one in Gamma y, and skew, which the bound of
+    (43) needs and the printed Gamma is not in general. Symmetric factors are not triangular but just as good.
+    Raises ModelError: an unknown factor.
+    """
+    k = terms.kinematics
+    W, inverse, W_dot = _factor(terms, factor)
+    C = coriolis_matrix(k)
+    Gamma = (inverse @ C - W_dot.T) @ inverse.T
+    return QuasiVelocity(W, inverse, W_dot, W.T @ terms.v, Gamma, terms.c - C @ terms.v)
+
+
+def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """W, W^-1 and W_dot."""
+    if factor == "symmetric":
+        return square_root(ca.densify(terms.M), _along(terms, ca.densify(terms.M)))
+    identity = ca.SX.eye(terms.M.shape[0])
+    if factor == "cholesky":
+        W, inverse = terms.factor.W, solve_W(terms.factor, identity)
+    elif factor == "innovations":
+        W = innovations_factor(terms.kinematics)
+        inverse = solve_definite(W, identity)
+    else:
+        raise ModelError(f"factor {factor!r} is unknown; one of {', '.join(FACTORS)}")
+    return ca.densify(W), ca.densify(inverse), _along(terms, ca.densify(W))
+
+
+def _along(terms: Terms, X: ca.SX) -> ca.SX:
+    """dX/dt of a matrix function of q."""
+    return ca.reshape(ca.jtimes(ca.vec(X), terms.q, terms.kinematics.q_dot), *X.shape)
+
+
+def reduce(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:
+    """Orthonormal rows and projector of the constraints in y: Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]"""
+    Lam = terms.A @ x.inverse.T
+    rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size)
+    return Reduced(ca.SX.eye(x.W.shape[0]) - rows.Q.T @ rows.Q, rows.Q, rows.D, rows.rank)
+
+
+def motion(terms: Terms, *, factor: str = "cholesky", tolerance: float = RANK_TOLERANCE) -> Motion:
+    """Motion and force apart: P y_dot = P (u - Gamma y), (I - P) y_dot = Q^T D, reaction = W (y_dot + Gamma y - u).
+    [aghili08 (31a) (31b)]"""
+    x = quasi_velocity(terms, factor)
+    r = reduce(terms, x, tolerance)
+    u = x.inverse @ (terms.generalised_input - x.g)
+    drive = u - x.Gamma @ x.y
+    y_dot = r.P @ drive + r.Q.T @ r.D
+    v_dot = x.inverse.T @ (y_dot - x.W_dot.T @ terms.v)
+    return Motion(ca.densify(v_dot), ca.densify(x.W @ (y_dot - drive)), r.rank)
