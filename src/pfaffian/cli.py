@@ -22,6 +22,7 @@ from pfaffian.viewer.plain import lines, plural, stem, table, text
 if TYPE_CHECKING:
     from pfaffian.formats import RunSettings
     from pfaffian.model.mechanism import Mechanism
+    from pfaffian.simulate.step import Scheme
 
 DONE, STOPPED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
@@ -99,7 +100,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from importlib.metadata import version
 
-        parser.exit(DONE, f"pfaffian {version('pfaffian')}\n")
+        print(f"pfaffian {version('pfaffian')}")
+        parser.exit(DONE)
 
 
 def _file_arguments(parser: argparse.ArgumentParser) -> None:
@@ -199,13 +201,14 @@ def _run(chosen: argparse.Namespace) -> int:
     """pfaffian run"""
     m, settings = _read(chosen)
     settings = _overridden(chosen, settings)
+    scheme = _scheme(settings)
     if chosen.view:
         _need_viser()
     from pfaffian.viewer.folder import prepare
 
     out = prepare(chosen.out)
     begun = time.perf_counter()
-    result = _result(chosen, m, settings)
+    result = _result(chosen, m, settings, scheme)
     seconds = time.perf_counter() - begun
     files = _write(chosen, result, out)
     from pfaffian.simulate.result import causes
@@ -219,7 +222,18 @@ def _run(chosen: argparse.Namespace) -> int:
     return DONE if all(c == "finished" for c in causes(result)) else STOPPED
 
 
-def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings) -> Any:
+def _scheme(settings: RunSettings) -> Scheme:
+    """Formulation and integrator, checked before anything is made."""
+    import pfaffian as pf
+
+    given = {k: getattr(settings, k) for k in ("formulation", "integrator") if getattr(settings, k) is not None}
+    known = ("auto", *pf.FORMULATIONS)
+    if given.get("formulation", "auto") not in known:
+        raise ModelError(f"formulation {text(given['formulation'], 40)!r} is unknown; one of {', '.join(known)}")
+    return pf.Scheme(**given)
+
+
+def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, scheme: Scheme) -> Any:
     """The run, with the file and settings that it came from."""
     import hashlib
 
@@ -227,10 +241,9 @@ def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings) -> 
     from pfaffian.viewer.summary import as_attribute
 
     q, v, u, p = settings.arrays(m)
-    given = {k: getattr(settings, k) for k in ("formulation", "integrator") if getattr(settings, k) is not None}
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
     times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
-    result = pf.run(m, q, v, u=u, parameters=p, **times, scheme=pf.Scheme(**given), progress=bar)
+    result = pf.run(m, q, v, u=u, parameters=p, **times, scheme=scheme, progress=bar)
     used = dict(zip([x.name for x in m.parameters], p.tolist(), strict=True))
     digest = hashlib.sha256(chosen.file.read_bytes()).hexdigest()
     result.attrs |= {"file": text(chosen.file.name), "file_sha256": digest, "parameters": as_attribute(used)}

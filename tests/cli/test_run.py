@@ -1,0 +1,197 @@
+"""pfaffian run and info: statuses, messages, files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+TWO_LOOPS = """\
+bodies: {a: {mass: 1, com: [1, 0, 0]}}
+joints: {j: {kind: revolute, parent: world, child: a, axis: [0, 1, 0]}}
+constraints:
+  tip: {kind: spherical, body_a: world, body_b: a, placement_a: {xyz: [3, 0, 0]}, placement_b: {xyz: [1, 0, 0]}}
+"""
+
+# Light and driven beyond what a double holds.
+DIVERGING = """\
+bodies: {a: {mass: 1.0e-9, com: [1, 0, 0]}}
+joints: {j: {kind: revolute, parent: world, child: a, axis: [0, 1, 0]}}
+actuators: {motor: {joint: j}}
+run: {duration: 1, step: 1e-2, u: {motor: 1.0e9}}
+"""
+
+
+def test_run_writes_a_result_and_a_figure(cli, here: Path) -> None:
+    said = cli("run", "pendulum.yaml")
+    assert said.status == 0 and said.err == ""
+    assert sorted(p.name for p in (here / "out").iterdir()) == ["pendulum.nc", "pendulum.png"]
+    for word in ("pendulum", "finished", "J at the start", "0.1 s in 10 steps", "wrote"):
+        assert word in said.out
+    result = pf.read_netcdf(here / "out" / "pendulum.nc")
+    assert result.sizes["time"] == 11
+    assert len(result.attrs["file_sha256"]) == 64 and json.loads(result.attrs["parameters"]) == {"mass": 2}
+
+
+def test_options_take_the_place_of_the_file(cli, here: Path) -> None:
+    options = ("--duration", "0.2", "--step", "0.02", "--every", "2", "--integrator", "euler", "--formulation", "gauss")
+    sets = ("--set", "mass=3", "--set", "q:hinge=0.25", "--set", "v:hinge=1", "--set", "u:motor=-4")
+    said = cli("run", "pendulum.yaml", *options, *sets, "--out", "a/b", "--no-figure")
+    assert said.status == 0 and [p.name for p in (here / "a" / "b").iterdir()] == ["pendulum.nc"]
+    result = pf.read_netcdf(here / "a" / "b" / "pendulum.nc")
+    np.testing.assert_allclose(result["time"], np.arange(6) * 0.04)
+    assert result["q"].values[0] == 0.25 and result["v"].values[0] == 1 and (result["u"].values == -4).all()
+    assert result.attrs["integrator"] == "euler" and result.attrs["formulation"] == "gauss"
+    assert json.loads(result.attrs["parameters"]) == {"mass": 3}
+
+
+def test_slider_crank_reports_rank_and_degrees_of_freedom(cli) -> None:
+    said = cli("run", str(EXAMPLES / "slider_crank.yaml"), "--duration", "0.5", "--no-figure")
+    assert said.status == 0 and "2 rows of rank 1; degrees of freedom 1" in said.out
+
+
+def test_urdf_on_a_free_base(cli, here: Path) -> None:
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (here / "r.urdf").write_text(f'<robot name="r"><link name="a">{inertia}</link></robot>')
+    assert "read it with base='free'" in cli("info", "r.urdf").err
+    assert "nq 7" in cli("info", "r.urdf", "--base", "free").out
+    assert cli("info", "pendulum.yaml", "--base", "free").status == 2
+
+
+def test_stopped_run_is_written_and_gives_1(cli, here: Path) -> None:
+    (here / "d.yaml").write_text(DIVERGING)
+    said = cli("run", "d.yaml")
+    assert said.status == 1 and "diverged" in said.out
+    assert (here / "out" / "d.nc").exists() and (here / "out" / "d.png").exists()
+
+
+def test_start_that_does_not_close(cli, here: Path) -> None:
+    (here / "l.yaml").write_text(TWO_LOOPS)
+    said = cli("run", "l.yaml")
+    assert said.status == 2 and "cannot be put onto the constraints: row 'tip." in said.err
+    said = cli("info", "l.yaml")
+    assert said.status == 0 and "no state near it closes" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "missing.yaml"], "cannot be read: No such file"),
+        (["run", "."], "suffix must be"),
+        (["run", "folder.yaml"], "not a regular file"),
+        (["run", "pendulum.txt"], "suffix must be"),
+        (["run", "pendulum.yaml", "--out", "pendulum.yaml"], "choose another folder"),
+        (["run", "pendulum.yaml", "--out", "pendulum.yaml/x"], "choose another folder"),
+        (["run", "pendulum.yaml", "--out", "/proc/x"], "choose another folder"),
+        (["run", "pendulum.yaml", "--step", "0"], "a time above zero"),
+        (["run", "pendulum.yaml", "--step", "1_0"], "not a decimal number"),
+        (["run", "pendulum.yaml", "--duration", "nan"], "not a decimal number"),
+        (["run", "pendulum.yaml", "--duration", "1e12"], "is not between 1 and"),
+        (["run", "pendulum.yaml", "--every", "0"], "whole number of steps"),
+        (["run", "pendulum.yaml", "--every", "²"], "whole number of steps"),
+        (["run", "pendulum.yaml", "--integrator", "heun"], "rk4, euler"),
+        (["run", "pendulum.yaml", "--formulation", "newton"], "gauss"),
+        (["run", "pendulum.yaml", "--set", "mas=1"], "did you mean 'mass'?"),
+        (["run", "pendulum.yaml", "--set", "hinge=1"], "write q:hinge"),
+        (["run", "pendulum.yaml", "--set", "u:moter=1"], "no input 'moter'; did you mean 'motor'?"),
+        (["run", "pendulum.yaml", "--set", "mass"], "NAME=VALUE"),
+        (["run", "pendulum.yaml", "--set", "mass=two"], "not a decimal number"),
+        (["run"], "required: FILE"),
+        (["fly"], "invalid choice"),
+        (["run", "pendulum.yaml", "--fast"], "unrecognized arguments"),
+        ([], "required: COMMAND"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_one_message(cli, here: Path, arguments: list[str], message: str) -> None:
+    (here / "folder.yaml").mkdir()
+    (here / "pendulum.txt").write_text("")
+    said = cli(*arguments)
+    assert said.status == 2 and said.out == ""
+    assert message in said.err and "Traceback" not in said.err and said.err.count("\n") == 1
+    assert not (here / "out").exists()
+
+
+def test_error_of_ours_has_a_traceback(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pfaffian.viewer.describe.describe", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cli("info", "pendulum.yaml")
+
+
+def test_interrupt(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pfaffian.viewer.describe.describe", interrupt)
+    assert cli("info", "pendulum.yaml")[::2] == (130, "pfaffian: interrupted\n")
+
+
+def test_info_of_a_loop_names_the_redundant_rows(cli) -> None:
+    said = cli("info", str(EXAMPLES / "four_bar.yaml"))
+    assert said.status == 0 and said.err == ""
+    redundant = "redundant wherever looked: loop.vz, loop.wx, loop.wy"
+    for words in ("nq 3", "total mass 4.2 kg", "loop  revolute  coupler - rocker", redundant):
+        assert words in said.out
+    start = next(line for line in said.out.splitlines() if line.startswith("  start"))
+    assert start.split()[1:3] == ["2", "1"]
+
+
+def test_info_finds_a_singular_start(cli) -> None:
+    upright = ("--set", "q:q1=1.5707963267948966", "--set", "q:q2=3.141592653589793")
+    said = cli("info", str(EXAMPLES / "slider_crank.yaml"), *upright)
+    assert "the start is singular" in said.out
+
+
+def test_help_is_quick_and_imports_little() -> None:
+    heavy = "bool({'numpy', 'casadi', 'matplotlib', 'xarray'} & set(sys.modules))"
+    code = f"import sys; from pfaffian.cli import main; main(['--help']); sys.exit({heavy})"
+    begun = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
+    assert done.returncode == 0 and b"doctor" in done.stdout
+    assert time.perf_counter() - begun < 2
+
+
+def test_version(cli) -> None:
+    assert cli("--version").out == "pfaffian 0.1.0\n"
+
+
+def test_reader_that_goes_away(here: Path) -> None:
+    code = "import sys; from pfaffian.cli import main; sys.exit(main(['info', 'pendulum.yaml']))"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=here)
+    child.stdout.close()
+    assert child.wait(60) == 1 and child.stderr.read() == b""
+
+
+def test_doctor_passes_here(cli) -> None:
+    said = cli("doctor")
+    assert said.status == 0
+    assert said.out.count("PASS") + said.out.count("NONE") >= 3 and "FAIL" not in said.out
+
+
+def test_doctor_without_a_compiler(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PFAFFIAN_CC", str(here / "no-such-compiler"))
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
+    said = cli("doctor")
+    assert said.status == 0 and said.out.count("NONE") == 2 and "pip install pfaffian[zig]" in said.out
+
+
+def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shutil import which
+
+    if not which("gcc"):
+        pytest.skip("no gcc to break")
+    liar = here / "liar"
+    liar.write_text("#!/bin/sh\nfor a; do case $a in *.c) sed -i 's/ [*] / + /g' \"$a\";; esac; done\nexec gcc \"$@\"\n")
+    liar.chmod(0o755)
+    monkeypatch.setenv("PFAFFIAN_CC", str(liar))
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
+    said = cli("doctor")
+    assert said.status == 1 and "FAIL" in said.out and "do not trust" in said.out

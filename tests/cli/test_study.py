@@ -1,0 +1,132 @@
+"""pfaffian study, and claims."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import pfaffian as pf
+from pfaffian.viewer.study import Claim, run_study, studies
+
+GOOD = '''"""A pendulum falls. [aghili05 (1)]
+
+More words.
+"""
+import xarray as xr
+from matplotlib.figure import Figure
+from pfaffian.viewer.study import Claim
+
+def run():
+    return {"one/../run": xr.Dataset({"a": ("t", [1.0, 2.0])}), "two": xr.Dataset({"b": 1.0}), "note": 3}
+
+def figures(result):
+    figure = Figure()
+    figure.subplots().plot(result["one/../run"]["a"])
+    return {"../Fig. 6": figure}
+
+def claims(result):
+    yield Claim("near", 1.0, 1.05, 0.1, "paper Fig. 6")
+    yield ("as a tuple", 2, 2, 0, "paper (2)")
+    yield Claim("bounded", 1e-9, 1e-6, relation="at most")
+'''
+BAD = GOOD.replace("1.05, 0.1", "1.05, 0.01")
+
+
+@pytest.fixture
+def shelf(here: Path) -> Path:
+    """A folder of studies."""
+    place = here / "studies"
+    place.mkdir()
+    (place / "falling_pendulum.py").write_text(GOOD)
+    (place / "wrong_pendulum.py").write_text(BAD)
+    (place / "empty.py").write_text('"""Nothing."""\ndef run(): return 1\ndef claims(result): return []\n')
+    (place / "partial.py").write_text('"""No claims."""\ndef run(): return 1\n')
+    (place / "_private.py").write_text("raise SystemExit\n")
+    (place / "Broken Name.py").write_text("raise SystemExit\n")
+    return place
+
+
+@pytest.mark.parametrize(
+    ("claim", "holds"),
+    [
+        (Claim("c", 1.0, 1.1, 0.11), True),
+        (Claim("c", 1.0, 1.1, 0.09), False),
+        (Claim("c", 2.0, 2.0), True),
+        (Claim("c", 0.9, 1.0, relation="at most"), True),
+        (Claim("c", 1.1, 1.0, relation="at most"), False),
+        (Claim("c", 1.1, 1.0, 0.2, relation="at most"), True),
+        (Claim("c", 1.1, 1.0, relation="at least"), True),
+        (Claim("c", 0.9, 1.0, relation="at least"), False),
+        (Claim("c", float("nan"), 1.0, 1e9), False),
+        (Claim("c", float("nan"), 1.0, relation="at most"), False),
+        (Claim("c", float("inf"), 1.0, relation="at least"), False),
+        (Claim("c", float("-inf"), 1.0, relation="at most"), False),
+        (Claim("c", 1.0, 1.0, float("nan")), False),
+    ],
+)
+def test_when_a_claim_holds(claim: Claim, holds: bool) -> None:
+    assert claim.holds is holds
+
+
+def test_list_runs_nothing(cli, shelf: Path) -> None:
+    said = cli("study")
+    assert said.status == 0
+    assert "falling-pendulum  A pendulum falls. [aghili05 (1)]" in said.out
+    assert list(studies(shelf)) == ["empty", "falling-pendulum", "partial", "wrong-pendulum"]
+
+
+def test_study_that_holds(cli, shelf: Path, here: Path) -> None:
+    said = cli("study", "falling-pendulum", "--json", "j/claims.json")
+    assert said.status == 0 and said.out.count("pass") == 3 and "3 of 3 claims hold" in said.out
+    assert sorted(p.name for p in (here / "out" / "falling-pendulum").iterdir()) == ["Fig-6.png", "one-run.nc", "two.nc"]
+    found = json.loads((here / "j" / "claims.json").read_text())
+    assert found["holds"] is True and found["claims"][0]["source"] == "paper Fig. 6" and "casadi" in found["versions"]
+    assert {p.name for p in here.iterdir()} == {"out", "j", "studies", "pendulum.yaml"}
+
+
+def test_study_that_fails(cli, shelf: Path, here: Path) -> None:
+    said = cli("study", "wrong-pendulum", "--out", "here")
+    assert said.status == 1 and "FAIL" in said.out and "2 of 3 claims hold" in said.out
+    assert (here / "here" / "Fig-6.png").exists()
+
+
+def test_study_without_claims_fails(cli, shelf: Path) -> None:
+    assert cli("study", "empty").status == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("faling-pendulum", "did you mean 'falling-pendulum'?"),
+        ("zzz", "there are empty, falling-pendulum"),
+        ("../studies/falling-pendulum", "did you mean"),
+        ("falling_pendulum", "did you mean 'falling-pendulum'?"),
+        ("-private", "required"),
+        ("a\x1b[31m\n", "there is no study 'a\\\\x1b[31m\\\\n'"),
+        ("partial", "has no function claims()"),
+    ],
+)
+def test_wrong_name(cli, shelf: Path, name: str, message: str) -> None:
+    said = cli("study", name)
+    assert said.status == 2 and "\x1b" not in said.err and said.err.count("\n") == 1
+    if name != "-private":
+        assert message in said.err
+
+
+def test_claim_that_says_nothing(shelf: Path) -> None:
+    for claim, message in (
+        ("('a', 'b', 1, 1)", "a claim is"),
+        ("('a', 1, float('inf'), 1)", "finite"),
+        ("('a', 1, 1, 1, '', 'near')", "relation"),
+    ):
+        (shelf / "empty.py").write_text(f"def run(): return 1\ndef claims(r): return [{claim}]\n")
+        with pytest.raises(pf.ModelError, match=message):
+            run_study("empty", shelf)
+
+
+def test_no_folder_of_studies(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pfaffian.viewer.study.__file__", str(here / "a" / "b" / "c" / "study.py"))
+    with pytest.raises(pf.ModelError, match="source"):
+        studies()

@@ -1,0 +1,81 @@
+"""No text of a file becomes a control sequence, TeX or a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pfaffian.errors import ModelError, RunError
+from pfaffian.viewer.folder import place, prepare, unused
+from pfaffian.viewer.plain import label, plural, stem, table, text
+
+HOSTILE = ['"); system("', "</script>", "../../x", "\x1b[31mred\x1b[0m", "a\nb\rc", "\u202egnp", "$\\input$", "\0", "x" * 9999]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_terminal_gets_printable_characters(name: str) -> None:
+    assert text(name).isprintable()
+    assert len(text(name, 60)) <= 60
+
+
+@given(st.text())
+def test_any_text(name: str) -> None:
+    assert text(name).isprintable()
+    assert label(name).count("$") == label(name).count(r"\$")
+    safe = stem(name)
+    assert 0 < len(safe) <= 60 and Path(safe).name == safe and not safe.startswith((".", "-"))
+    assert set(safe) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def test_stem_keeps_what_is_harmless() -> None:
+    assert stem("slider_crank-2") == "slider_crank-2"
+    assert stem("../../etc/passwd") == "etc-passwd"
+    assert stem("...") == "result"
+
+
+def test_names_that_clean_to_the_same_stay_apart() -> None:
+    taken: set[str] = set()
+    assert [unused(stem(n), taken) for n in ("a/b", "a b", "A:B")] == ["a-b", "a-b-2", "A-B-3"]
+
+
+def test_plural() -> None:
+    assert [plural(1, "body"), plural(2, "body")] == ["1 body", "2 bodies"]
+    assert [plural(0, "row"), plural(2, "day")] == ["0 rows", "2 days"]
+
+
+def test_table_aligns_numbers_to_the_right() -> None:
+    rows = table([("a", "1", "x"), ("bb", "-20.5", ""), ("c", "-", "yy")], ("name", "n", "word")).split("\n")
+    assert rows == ["  name      n  word", "  a         1  x", "  bb    -20.5", "  c         -  yy"]
+    assert table([]) == ""
+
+
+def test_a_line_end_in_a_cell_makes_no_line() -> None:
+    assert len(table([("a\nb", "c\rd")]).splitlines()) == 1
+
+
+def test_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    def fail(aside: Path) -> None:
+        aside.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(RunError, match="No space left"):
+        place(tmp_path / "x.png", fail)
+    assert not list(tmp_path.iterdir())
+
+
+def test_write_replaces_a_link_and_does_not_follow_it(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("kept")
+    (tmp_path / "x.png").symlink_to(other)
+    place(tmp_path / "x.png", lambda aside: aside.write_text("new"))
+    assert other.read_text() == "kept" and (tmp_path / "x.png").read_text() == "new"
+
+
+def test_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelError, match="another folder"):
+        prepare(tmp_path / "file" / "out")
+    assert list(prepare(tmp_path / "a" / "b").iterdir()) == []
