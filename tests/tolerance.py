@@ -15,14 +15,18 @@ EPS = float(np.finfo(float).eps)
 ALGEBRA = 64 * EPS
 """A few dozen operations on numbers of the stated scale; times the condition number where a system is solved."""
 
-TREE = 1e-12
-"""Sums over a tree of up to 60 links: each adds some eps of the largest entry."""
+MET = 1e-10
+"""A state counts as on its constraints: closures are placed and velocities projected to some eps."""
+
+CLEAR_OF_THRESHOLD = (1e-7, 1e-2)
+"""Rows with a remainder below the first are dependent, above the second independent, in whichever metric; in between
+formulations may decide differently (RANK_TOLERANCE is 1e-4)."""
 
 PEER = 1e-10
 """Another engine's recursions for the same numbers, relative to the largest entry (the issue's bound)."""
 
 PEER_CONSTRAINED = 1e-8
-"""Pinocchio's proximal iteration stops at a relative 1e-14 and its regularisation leaves about 1e-9 (the issue's bound)."""
+"""Pinocchio's proximal iteration leaves its own error of about 1e-9 (the issue's bound)."""
 
 POWER = 1e-12
 """dE/dt against power, both exact derivatives, relative to the sum of the sizes of their parts (the issue's bound)."""

@@ -16,7 +16,9 @@ from pfaffian.formats import ModelWarning
 
 ROBOTS = {
     f"{p.parts[-3]}/{p.stem}": p
-    for p in sorted(Path(str(f.locate())) for f in distribution("example-robot-data").files or [] if f.suffix == ".urdf")
+    for p in sorted(
+        Path(str(f.locate())) for f in distribution("example-robot-data").files or [] if f.suffix == ".urdf"
+    )
 }
 NO_LINK = {"ur_description/ur3"}  # xacro source that Pinocchio refuses as well
 ONE_BODY = {"hector_description/quadrotor_base", "iris_description/iris_simple"}  # moves only on a free base
@@ -36,8 +38,8 @@ class Twin:
         for joint in self.moving:
             theirs = self.model.joints[self.model.getJointId(joint.name)]
             own = q[self.ours.q_slices[joint.name]]
-            if theirs.nq == 2:
-                own = [np.cos(own[0]), np.sin(own[0])]
+            if theirs.nq > joint.nq:  # continuous and planar joints
+                own = [*own[:-1], np.cos(own[-1]), np.sin(own[-1])]
             out[theirs.idx_q : theirs.idx_q + theirs.nq] = own
         return out
 
@@ -75,3 +77,44 @@ def twin(name: str, base: str = "fixed", **changes: Any) -> Twin:
         model = pin.buildReducedModel(model, locked, pin.neutral(model))
     assert model.nv == ours.nv
     return Twin(ours.with_(**changes) if changes else ours, model, model.createData())
+
+
+JOINTS = {
+    "revolute": pin.JointModelRZ,
+    "prismatic": pin.JointModelPZ,
+    "spherical": pin.JointModelSpherical,
+    "planar": pin.JointModelPlanar,
+    "free": pin.JointModelFreeFlyer,
+}
+
+
+def twin_of(m: pf.Mechanism) -> Twin:
+    """A tree of ours built joint by joint in Pinocchio; bodies become frames."""
+    model = pin.Model()
+    model.gravity.linear = m.value(m.gravity).ravel()
+    at = {"world": (0, pin.SE3.Identity())}
+    armature = []
+    for j in depth_first(m, "world"):
+        above, X = at[j.parent]
+        child = se3(m, j.child_placement).inverse()
+        if j.nv == 0:
+            at[j.child] = (above, X * se3(m, j.placement) * child)
+        else:
+            at[j.child] = (model.addJoint(above, JOINTS[j.kind.name](), X * se3(m, j.placement), j.name), child)
+            armature += [m.value(j.armature).item()] * j.nv
+        b, (link, place) = m.body(j.child), at[j.child]
+        own = pin.Inertia(m.value(b.mass).item(), m.value(b.com).ravel(), m.value(b.inertia))
+        model.appendBodyToJoint(link, own, place)
+        model.addFrame(pin.Frame(j.child, link, 0, place, pin.BODY))
+    model.armature = np.array(armature)
+    return Twin(m, model, model.createData())
+
+
+def depth_first(m: pf.Mechanism, body: str) -> list[pf.Joint]:
+    """Joints below a body, subtree after subtree: Pinocchio's composite recursion needs that order."""
+    below = [[j, *depth_first(m, j.child)] for j in m.joints if j.parent == body]
+    return [j for branch in below for j in branch]
+
+
+def se3(m: pf.Mechanism, X: pf.Pose) -> pin.SE3:
+    return pin.SE3(m.value(X.R), m.value(X.p).ravel())

@@ -1,0 +1,127 @@
+"""Every formulation against every other on random mechanisms: redundant, singular, driven and nonholonomic rows too."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+
+import pfaffian as pf
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from tests.random_mechanisms import Case, loops, matrices, random_forces, random_tree, trees
+from tests.tolerance import ALGEBRA, CLEAR_OF_THRESHOLD, MET, close
+
+CONSTRAINED = [n for n in pf.FORMULATIONS if n != "articulated"]
+SQUARES = {"multipliers"}  # works with A M^-1 A^T, so the condition of the rows enters twice
+
+
+def motions(case: Case, names: list[str], **parts) -> dict[str, np.ndarray]:
+    """v_dot, reaction and rank by each formulation, with the terms they came from."""
+    made: dict = {}
+
+    def part(name, i):
+        return lambda T: made.setdefault(name, pf.FORMULATIONS[name](T))[i]
+
+    wanted = {(n, what): part(n, i) for n in names for i, what in enumerate(("v_dot", "reaction", "rank"))}
+    terms = {"M": lambda T: T.M, "A": lambda T: T.A, "b": lambda T: T.b, "force": lambda T: T.force,
+             "eta": lambda T: T.rows.eta, "phi": lambda T: T.rows.phi, "size": lambda T: T.row_size}  # fmt: skip
+    return matrices(case, wanted | terms | parts)
+
+
+def unit_rows(A: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Rows of length one, shorter where a row is short of its typical length: what the rank is measured on."""
+    length = np.linalg.norm(A, axis=1, keepdims=True)
+    return A / np.where(length > 0, length, 1) * np.minimum(1, np.sqrt(size))
+
+
+def remainders(A: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """What is left of each row after those before it, by least squares."""
+    rows = unit_rows(A, size)
+    left = []
+    for i, row in enumerate(rows):
+        before = rows[:i][np.linalg.norm(rows[:i], axis=1) > CLEAR_OF_THRESHOLD[0]]
+        fit = np.linalg.lstsq(before.T, row, rcond=1e-6)[0] if len(before) else np.zeros(0)
+        left.append(np.linalg.norm(row - before.T @ fit))
+    return np.array(left)
+
+
+def condition(A: np.ndarray, size: np.ndarray) -> float:
+    """Of the rows, over their singular values that are not zero."""
+    s = np.linalg.svd(unit_rows(A, size), compute_uv=False)
+    s = s[s > CLEAR_OF_THRESHOLD[0]]
+    return s[0] / s[-1] if len(s) else 1.0
+
+
+def weighted(r: dict) -> np.ndarray:
+    return np.linalg.solve(np.linalg.cholesky(r["M"]), r["A"].T).T
+
+
+def well_posed(r: dict) -> None:
+    """Keep examples whose constraints are met and whose rank is no matter of opinion."""
+    low, high = CLEAR_OF_THRESHOLD
+    assume(max(np.abs(r["eta"]).max(), np.abs(r["phi"]).max()) < MET)
+    for A in (r["A"], weighted(r)):
+        left = remainders(A, r["size"])
+        assume(((left < low) | (left > high)).all())
+
+
+@given(loops())
+def test_formulations_agree(case):
+    r = motions(case, CONSTRAINED)
+    well_posed(r)
+    rows = max(condition(A, r["size"]) for A in (r["A"], weighted(r)))
+    r["free"] = np.linalg.solve(r["M"], r["force"])
+    for name in CONSTRAINED:
+        check_equations(r, name, rows)
+    for one, other in itertools.combinations(CONSTRAINED, 2):
+        compare(r, one, other, rows)
+    expected = np.linalg.matrix_rank(unit_rows(r["A"], r["size"]), tol=RANK_TOLERANCE)
+    assert r["gauss", "rank"] == expected
+
+
+def compare(r: dict, one: str, other: str, rows: float) -> None:
+    """The same acceleration, reaction and rank by two formulations; rows: condition of the constraint rows."""
+    allowed = ALGEBRA * np.linalg.cond(r["M"]) * rows * (rows if {one, other} & SQUARES else 1.0)
+    largest = max(np.abs(r["free"]).max(), np.abs(r[one, "v_dot"]).max())
+    close(r[other, "v_dot"], r[one, "v_dot"], allowed, f"v_dot by {one} and {other}", largest)
+    forces = np.abs(r["force"]).max() + np.abs(r["M"]).max() * largest
+    close(r[other, "reaction"], r[one, "reaction"], allowed, f"reaction by {one} and {other}", forces)
+    assert r[one, "rank"] == r[other, "rank"]
+
+
+def check_equations(r: dict, name: str, rows: float) -> None:
+    """A v_dot = b, M v_dot = force + reaction, and the reaction is a combination of the rows."""
+    v_dot, reaction = r[name, "v_dot"], r[name, "reaction"]
+    allowed = ALGEBRA * np.linalg.cond(r["M"]) * rows * (rows if name in SQUARES else 1.0)
+    largest = max(np.abs(v_dot).max(), np.abs(r["free"]).max())
+    size = np.abs(r["A"]).max() * largest + np.abs(r["b"]).max()
+    close(r["A"] @ v_dot, r["b"], allowed, f"A v_dot = b by {name}", size)
+    size = np.abs(r["M"]).max() * largest + np.abs(r["force"]).max()
+    close(r["M"] @ v_dot, r["force"] + reaction, allowed, f"M v_dot = force + reaction by {name}", size)
+    onto_rows = np.linalg.pinv(r["A"], rcond=CLEAR_OF_THRESHOLD[0]) @ r["A"]
+    close(onto_rows @ reaction, reaction, allowed, f"reaction among the rows by {name}", size)
+
+
+@given(trees())
+def test_trees_agree(drawn):
+    random, kinds, parents = drawn
+    m = random_forces(random, random_tree(random, kinds, parents))
+    case = Case(m, pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu), 0.0)
+    r = motions(case, ["articulated", *CONSTRAINED])
+    expected = np.linalg.solve(r["M"], r["force"])
+    for name in ("articulated", *CONSTRAINED):
+        allowed = ALGEBRA * np.linalg.cond(r["M"])
+        close(r[name, "v_dot"], expected, allowed, f"v_dot of a tree by {name}")
+        size = np.abs(r["M"]).max() * np.abs(expected).max() + np.abs(r["force"]).max()
+        close(r[name, "reaction"], 0 * expected, allowed, f"no reaction in a tree by {name}", size)
+        assert r[name, "rank"] == 0
+
+
+def test_articulated_refuses_constraints():
+    random = np.random.default_rng(0)
+    m = random_tree(random, ["revolute"], [-1])
+    m = m.with_(constraints=[pf.holonomic("hold", lambda k: k.joint("j0"))])
+    with pytest.raises(pf.ModelError, match="'random' has constraints"):
+        pf.forward_dynamics(m, m.neutral(), formulation="articulated")

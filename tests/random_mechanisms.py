@@ -1,0 +1,198 @@
+"""Random mechanisms of every joint and constraint kind, at states that meet their constraints.
+
+Structure (which joints, which constraints) is drawn by Hypothesis so that failures shrink; numbers come from one seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from hypothesis import strategies as st
+
+import pfaffian as pf
+
+JOINTS = ("revolute", "prismatic", "spherical", "planar", "free")
+CLOSURES = (
+    "weld", "revolute", "prismatic", "cylindrical", "spherical", "planar", "point-on-line", "point-on-plane",
+)  # fmt: skip
+SYMMETRIC = ("weld", "revolute", "prismatic", "cylindrical", "spherical", "planar")  # the same read from B to A
+EXTRAS = ("duplicate", "reversed", "driven", "rolling", "squared", "within")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism with a state on its constraints.   t: time of the state."""
+
+    m: pf.Mechanism
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    t: float
+
+    def __repr__(self) -> str:
+        joints = ", ".join(f"{j.kind.name} {j.parent}-{j.child}" for j in self.m.joints)
+        return f"Case({joints}; {', '.join(c.name for c in self.m.constraints)}; q={self.q}, v={self.v}, t={self.t})"
+
+
+def random_rotation(random: np.random.Generator) -> np.ndarray:
+    Q, R = np.linalg.qr(random.normal(size=(3, 3)))
+    Q = Q * np.sign(np.diag(R))
+    return Q * np.linalg.det(Q)
+
+
+def random_pose(random: np.random.Generator, reach: float = 0.5) -> pf.Pose:
+    return pf.pose(random.uniform(-reach, reach, 3), rotation=random_rotation(random))
+
+
+def random_body(random: np.random.Generator, name: str) -> pf.Body:
+    """Six point masses in a cube: always physical."""
+    masses, points = random.uniform(0.1, 1, 6), random.uniform(-0.4, 0.4, (6, 3))
+    com = masses @ points / masses.sum()
+    arms = points - com
+    I = sum(k * (a @ a * np.eye(3) - np.outer(a, a)) for k, a in zip(masses, arms, strict=True))
+    return pf.body(name, masses.sum(), com, I.tolist())
+
+
+def random_tree(random: np.random.Generator, kinds: list[str], parents: list[int]) -> pf.Mechanism:
+    """Body i hangs by joint kinds[i] on body parents[i], -1 the world; springs, dampers, armature on some joints."""
+    bodies = [random_body(random, f"b{i}") for i in range(len(kinds))]
+    joints = []
+    for i, (kind, parent) in enumerate(zip(kinds, parents, strict=True)):
+        numbers = {"damping": random.uniform(0, 0.5), "armature": random.choice([0.0, 0.3])}
+        if kind in ("revolute", "prismatic"):
+            numbers |= {"stiffness": random.uniform(0, 5), "rest": random.uniform(-1, 1)}
+        above = "world" if parent < 0 else f"b{parent}"
+        joints.append(
+            pf.joint(f"j{i}", kind, above, f"b{i}", axis=random.normal(size=3), placement=random_pose(random),
+                     child_placement=random_pose(random), **(numbers if kind != "fixed" else {}))
+        )  # fmt: skip
+    return pf.mechanism("random", bodies, joints, gravity=random.normal(size=3) * 5)
+
+
+def random_forces(random: np.random.Generator, m: pf.Mechanism) -> pf.Mechanism:
+    """A spring-damper, a wrench with a value, a wrench as input, and geared actuators."""
+    names = [b.name for b in m.bodies]
+    forces = [
+        pf.spring("spring", "world", names[-1], point_a=random.normal(size=3) * 3, point_b=random.normal(size=3) * 0.2,
+                  stiffness=4.0, rest=0.5, damping=0.3),
+        pf.external_wrench("push", names[0], point=random.normal(size=3), axes="LOCAL", value=random.normal(size=6)),
+        pf.external_wrench("hand", names[-1], point=random.normal(size=3), axes="WORLD"),
+    ]  # fmt: skip
+    motors = [
+        pf.actuator(f"motor {j.name}", j.name, component=j.nv - 1, gear=random.uniform(0.5, 3))
+        for j in m.joints
+        if j.nv
+    ]
+    return m.with_(forces=forces, actuators=motors)
+
+
+def placements(m: pf.Mechanism, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Rotation and position of every body, the world included."""
+    parts = {
+        b.name: lambda T, n=b.name: ca.horzcat(T.kinematics.rotation(n), T.kinematics.position(n)) for b in m.bodies
+    }
+    found = pf.compile_terms(m, parts, backend="numpy", lanes=1)(q)
+    return {n: (G[:, :3], G[:, 3]) for n, G in found.items()} | {"world": (np.eye(3), np.zeros(3))}
+
+
+def closing(name: str, kind: str, a: str, b: str, random: np.random.Generator, at: dict) -> Any:
+    """A closure between two bodies that holds where they are now."""
+    X, axis = random_pose(random), random.normal(size=3)
+    (Ra, pa), (Rb, pb) = at[a], at[b]
+    R, p = Ra @ np.array(ca.DM(X.R)), Ra @ np.array(ca.DM(X.p)).ravel() + pa
+    Y = pf.pose(Rb.T @ (p - pb), rotation=Rb.T @ R)
+    return pf.closure(name, kind, a, b, placement_a=X, placement_b=Y, axis=axis)
+
+
+def reverse(c: Any) -> Any:
+    """The same closure with its ends exchanged: other rows, the same row space."""
+    return type(c)(f"{c.name} reversed", c.kind, c.body_b, c.body_a, c.placement_b, c.placement_a)
+
+
+def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, at: dict, t: float) -> list:
+    """Constraints that make life hard, all met at the present placement."""
+    name, body = f"{kind} {len(made)}", str(random.choice([b.name for b in m.bodies if "plate" not in b.name]))
+    x, i = random.normal(size=3) * 0.3, int(random.integers(3))
+    R, p = at[body]
+    here = float((R @ x + p)[i])
+    if kind == "duplicate" and made:
+        return [type(made[0])(**{**vars(made[0]), "name": name})]
+    if kind == "reversed" and made and getattr(made[-1], "kind", "") in SYMMETRIC:
+        return [reverse(made[-1])]
+    if kind == "driven":
+        return [pf.holonomic(name, lambda k: k.position(body, x)[i] - here - 0.1 * (ca.sin(3 * k.t) - np.sin(3 * t)))]
+    if kind == "rolling":
+        return [
+            pf.nonholonomic(name, lambda k: ca.dot(k.rotation(body)[:, i], k.velocity(body, x)) - 0.2 * ca.cos(k.t))
+        ]
+    if kind == "squared":  # beside the plain row, one whose gradient vanishes wherever the plain one is met
+        return [
+            pf.holonomic(name, lambda k: k.position(body, x)[i] - here),
+            pf.holonomic(f"{name} again", lambda k: (k.position(body, x)[i] - here) ** 2),
+        ]
+    if kind == "within":  # a closure between a body and itself, by way of a fixed joint: rows that are zero throughout
+        return [pf.closure(name, "weld", body, f"{body} plate")]
+    return []
+
+
+def constrained(
+    random: np.random.Generator, kinds: list[str], parents: list[int], closures: list[str], extras: list[str]
+) -> Case:
+    """A mechanism whose constraints all hold, position and velocity, at a random state."""
+    m = random_tree(random, kinds, parents)
+    m = random_forces(random, m)
+    if "within" in extras:
+        plates = [random_body(random, f"{b.name} plate") for b in m.bodies]
+        bolts = [pf.joint(f"{b.name} bolt", "fixed", b.name, f"{b.name} plate") for b in m.bodies]
+        m = m.with_(bodies=[*m.bodies, *plates], joints=[*m.joints, *bolts])
+    q, t = pf.random_configuration(m, random), float(random.uniform(0, 2))
+    at = placements(m, q)
+    moving, made = [f"b{i}" for i in range(len(kinds))], []
+    for i, kind in enumerate(closures):
+        b = moving[-1 - i % len(moving)]
+        a = str(random.choice([n for n in ("world", *moving) if n != b]))
+        made.append(closing(f"{kind} {i}", kind, a, b, random, at))
+    for kind in dict.fromkeys(extras):
+        made += extra(kind, m, made, random, at, t)
+    m = m.with_(constraints=made)
+    v = on_velocity(m, q, random.normal(size=m.nv), t)
+    return Case(m, q, v, random.normal(size=m.nu), t)
+
+
+def on_velocity(m: pf.Mechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+    """v moved onto A v = c by NumPy's pseudoinverse."""
+    if not m.constraints:
+        return v
+    rows = matrices(Case(m, q, v, np.zeros(m.nu), t), {"A": lambda T: T.A, "eta": lambda T: T.rows.eta})
+    return v - (np.linalg.pinv(rows["A"], rcond=1e-9) @ rows["eta"]).ravel()
+
+
+@st.composite
+def trees(draw: st.DrawFn, most: int = 6) -> tuple[np.random.Generator, list[str], list[int]]:
+    """A generator with the joints and the parents of up to `most` bodies."""
+    kinds = draw(st.lists(st.sampled_from(JOINTS), min_size=1, max_size=most))
+    parents = [draw(st.integers(-1, i - 1)) for i in range(len(kinds))]
+    return np.random.default_rng(draw(st.integers(0, 2**32 - 1))), kinds, parents
+
+
+@st.composite
+def loops(draw: st.DrawFn, most: int = 5) -> Case:
+    """A constrained mechanism at a consistent state."""
+    random, kinds, parents = draw(trees(most))
+    closures = draw(st.lists(st.sampled_from(CLOSURES), min_size=0, max_size=2))
+    if len(kinds) < 2:
+        closures = closures[:1]
+    extras = draw(st.lists(st.sampled_from(EXTRAS), min_size=0 if closures else 1, max_size=3))
+    if not closures and not set(extras) & {"driven", "rolling", "squared", "within"}:
+        extras = [*extras, "driven"]
+    return constrained(random, kinds, parents, closures, extras)
+
+
+def matrices(case: Case, parts: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Functions of Terms at the state of the case, each as a matrix (rows, columns)."""
+    compiled = pf.compile_terms(case.m, parts, backend="numpy", lanes=1)
+    found = compiled(case.q, case.v, case.u, t=case.t)
+    return {name: np.reshape(x, compiled.shapes[name]) for name, x in found.items()}
