@@ -21,33 +21,54 @@ static inline int64_t whole(const Port *p, int64_t b, int64_t blocks, int64_t ba
   return p->run != 1 ? 0 : full < blocks ? full : blocks;
 }
 
-/* n elements of the runs b ... b + blocks W - 1 into as many frames; past the end of the batch the last run is repeated,
-   never read beyond. A row is read for all blocks at once: the next one may be a page away. */
-static inline void read_port(const Port *p, int64_t n, int64_t b, int64_t blocks, int64_t batch, V *restrict to) {
+/* Elements of one block; past the end of the batch the last run is repeated, never read beyond. */
+static inline void read_block(const Port *p, int64_t n, int64_t b, int64_t batch, V *restrict to) {
   const double *const d = p->data;
+  double *const lane = (double *)to;
+  int64_t i = 0, offset[W];
+#ifdef SQUARE
+  if (p->element == 1 && b + W <= batch && n >= SQUARE)
+    for (; i < n; i += SQUARE) {
+      if (i > n - SQUARE) i = n - SQUARE; /* the last one overlaps */
+      read_square(d + b * p->run + i, p->run, to + i);
+    }
+#endif
+  for (int j = 0; j < W; j++) offset[j] = (b + j < batch ? b + j : batch - 1) * p->run;
+  for (; i < n; i++)
+    for (int j = 0; j < W; j++) lane[i * W + j] = d[offset[j] + i * p->element];
+}
+
+static inline void write_block(const Port *p, int64_t n, int64_t b, int64_t batch, const V *restrict from) {
+  double *const d = p->data + b * p->run;
+  const double *const lane = (const double *)from;
+  const int64_t count = batch - b < W ? batch - b : W;
+  int64_t i = 0;
+#ifdef SQUARE
+  if (p->element == 1 && count == W && n >= SQUARE)
+    for (; i < n; i += SQUARE) {
+      if (i > n - SQUARE) i = n - SQUARE;
+      write_square(d + i, p->run, from + i);
+    }
+#endif
+  for (; i < n; i++)
+    for (int64_t j = 0; j < count; j++) d[j * p->run + i * p->element] = lane[i * W + j];
+}
+
+/* n elements of the runs from b on and as many frames. A row goes for all blocks at once: the next may be a page away. */
+static inline void read_port(const Port *p, int64_t n, int64_t b, int64_t blocks, int64_t batch, V *restrict to) {
   const int64_t full = whole(p, b, blocks, batch);
   for (int64_t i = 0; i < n; i++)
-    for (int64_t k = 0; k < full; k++) __builtin_memcpy(to + k * FRAME + i, d + b + k * W + i * p->element, sizeof(V));
-  for (int64_t k = full; k < blocks; k++) {
-    double *const lane = (double *)(to + k * FRAME);
-    int64_t offset[W];
-    for (int j = 0; j < W; j++) offset[j] = (b + k * W + j < batch ? b + k * W + j : batch - 1) * p->run;
-    for (int64_t i = 0; i < n; i++)
-      for (int j = 0; j < W; j++) lane[i * W + j] = d[offset[j] + i * p->element];
-  }
+    for (int64_t k = 0; k < full; k++)
+      __builtin_memcpy(to + k * FRAME + i, p->data + b + k * W + i * p->element, sizeof(V));
+  for (int64_t k = full; k < blocks; k++) read_block(p, n, b + k * W, batch, to + k * FRAME);
 }
 
 static inline void write_port(const Port *p, int64_t n, int64_t b, int64_t blocks, int64_t batch, const V *restrict from) {
-  double *const d = p->data;
   const int64_t full = whole(p, b, blocks, batch);
   for (int64_t i = 0; i < n; i++)
-    for (int64_t k = 0; k < full; k++) __builtin_memcpy(d + b + k * W + i * p->element, from + k * FRAME + i, sizeof(V));
-  for (int64_t k = full; k < blocks; k++) {
-    const double *const lane = (const double *)(from + k * FRAME);
-    const int64_t first = b + k * W, count = batch - first < W ? batch - first : W;
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t j = 0; j < count; j++) d[(first + j) * p->run + i * p->element] = lane[i * W + j];
-  }
+    for (int64_t k = 0; k < full; k++)
+      __builtin_memcpy(p->data + b + k * W + i * p->element, from + k * FRAME + i, sizeof(V));
+  for (int64_t k = full; k < blocks; k++) write_block(p, n, b + k * W, batch, from + k * FRAME);
 }
 
 /* Same bits whatever another library did to the rounding mode or to denormals. */

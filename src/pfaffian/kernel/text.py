@@ -13,7 +13,8 @@ from pfaffian.kernel.parts import Stage, Stages, cut
 from pfaffian.kernel.program import Program
 
 PART_SIZE = 1500  # operations of a C function
-TILE = 8  # blocks, at most
+TILE = 8  # blocks at most; half as many where the text stays in the instruction cache anyway
+TEXT = 4000  # operations that do
 TILE_BYTES = 512 << 10  # of their frames, at most: well inside the second-level cache
 
 
@@ -70,10 +71,11 @@ def _source(programs: Sequence[Program], names: Sequence[str], driver: str, lane
         slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
     ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
     frame = sum(p.n_in + p.n_out for p in programs) + max(slots[p.digest()] for p in programs)
-    tile = max(1, min(TILE, TILE_BYTES // (8 * lanes * max(1, frame))))
+    tile = TILE if sum(len(program.steps) for program in order) > TEXT else TILE // 2
+    tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
     sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
     chunks = [sizes, _file("prelude.h"), _reduction(), *map(_elementary, used), *bodies, *ports]
-    return Source("\n".join([*chunks, _file("ports.h"), _file(driver)]), lanes, max(1, frame), tile)
+    return Source("\n".join([*chunks, _file("transpose.h"), _file("ports.h"), _file(driver)]), lanes, max(1, frame), tile)
 
 
 def _callees_first(programs: Sequence[Program]) -> list[Program]:
