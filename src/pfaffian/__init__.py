@@ -14,7 +14,7 @@ _HOME = {
     "pfaffian.model.pose": ["Pose", "pose"],
     "pfaffian.model.body": ["Body", "body"],
     "pfaffian.model.joint": ["Joint", "joint"],
-    "pfaffian.model.constraint": ["closure", "coincide", "holonomic", "nonholonomic", "servo"],
+    "pfaffian.model.constraint": ["active_while", "closure", "coincide", "holonomic", "nonholonomic", "servo"],
     "pfaffian.model.force": ["actuator", "external_wrench", "spring"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "unphysical"],
     "pfaffian.formats": ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
@@ -26,6 +26,9 @@ _HOME = {
     "pfaffian.simulate.adaptive": ["run_accurately"],
     "pfaffian.simulate.assemble": ["assemble"],
     "pfaffian.simulate.evaluate": ["compile_terms", "forward_dynamics"],
+    "pfaffian.viewer.figures": ["overview"],
+    "pfaffian.viewer.study": ["Claim", "run_study", "studies"],
+    "pfaffian.simulate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.result": ["causes", "read_netcdf", "write_netcdf"],
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}

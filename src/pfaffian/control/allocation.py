@@ -57,7 +57,7 @@ def length_weights(m: Mechanism, length: float) -> np.ndarray:
 
 
 def allocate(
-    terms: Terms, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX | None = None, reaction: ca.SX | None = None
+    terms: Terms, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX | None = None, reaction: ca.SX | float = 0.0
 ) -> Allocation:
     """Smallest u^T R u whose motion is that of the generalised force tau (nv, 1).
 

@@ -91,9 +91,9 @@ def _spline(x: np.ndarray, y: np.ndarray, t: np.ndarray, order: int) -> np.ndarr
     h, slope = np.diff(x), np.diff(y, axis=0) / np.diff(x)[:, None]
     A = np.eye(len(x))
     rhs = np.zeros_like(y)
-    for i in range(1, len(x) - 1):
-        A[i, i - 1 : i + 2] = h[i - 1], 2 * (h[i - 1] + h[i]), h[i]
-        rhs[i] = 6 * (slope[i] - slope[i - 1])
+    for j in range(1, len(x) - 1):
+        A[j, j - 1 : j + 2] = h[j - 1], 2 * (h[j - 1] + h[j]), h[j]
+        rhs[j] = 6 * (slope[j] - slope[j - 1])
     m = np.linalg.solve(A, rhs)
     i = np.clip(np.searchsorted(x, t) - 1, 0, len(x) - 2)
     s, hi = (t - x[i])[:, None], h[i][:, None]

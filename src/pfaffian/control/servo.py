@@ -19,19 +19,20 @@ def servo_control(*servos: Servo) -> Control:
     Stops a run: the chosen directions cannot produce the wanted acceleration.
     Raises ModelError: directions that are not inputs.
     """
+    used: list[str] = []
     for s in servos:
         if callable(s.directions):
             raise ModelError(f"servo constraint {s.name!r}: as a control law its directions must be names of inputs")
+        used += s.directions
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m = terms.mechanism
         held = m.with_(constraints=m.constraints + servos)
-        x = control_force(Terms(held, terms.q, terms.v, ca.SX(m.nu, 1), terms.t))
-        used = [m.u_names.index(n) for s in servos for n in s.directions]
-        u = ca.SX(m.nu, 1)
-        for i, index in enumerate(used):
-            u[index] = x.mu[i]
-        rows = Terms(held, terms.q, terms.v, ca.SX(m.nu, 1), terms.t).servo
-        return Command(ca.densify(u), ca.SX(0, 1), 1 - x.realisable, {"servo_error": rows.phi, "servo_rate": rows.eta})
+        under = Terms(held, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
+        x = control_force(under)
+        u = ca.SX.zeros(m.nu, 1)
+        for i, name in enumerate(used):
+            u[m.u_names.index(name)] = x.mu[i]
+        return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta})
 
     return Control(law, (), (), (FAULT,))

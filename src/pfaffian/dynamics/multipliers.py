@@ -26,9 +26,9 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
 
     It is the only one exactly if the rank is m; with redundant rows how they share the load is not determined.
     """
-    A = terms.A
-    rows = orthogonalise(A, ca.SX.eye(A.shape[0]), tolerance, terms.row_size)
+    m = terms.A.shape[0]
+    rows = orthogonalise(terms.A, ca.SX.eye(m), tolerance, terms.row_size)
+    # Q = D A makes D^T Q F a solution. A dropped row leaves the combination of rows that vanishes: take those out of it.
     some = rows.D.T @ (rows.Q @ reaction)
-    # Q = D A makes `some` a solution; its part in the range of A is the smallest.
-    range_rows = orthogonalise((rows.Q.T @ rows.Q @ A.T), ca.SX(A.shape[1], 0), tolerance, ca.sum2(A.T * A.T) / ca.sumsqr(A) * A.shape[1])
-    return range_rows.Q.T @ (range_rows.Q @ some)
+    idle = orthogonalise(rows.rest, ca.SX(m, 0), tolerance).Q
+    return some - idle.T @ (idle @ some)

@@ -16,12 +16,14 @@ class Orthogonal(NamedTuple):
 
     Q: (m, n) orthonormal rows, zero where the row depended on those before it.   D: (m, k).   kept: (m, 1) of 1 and 0.
     left: (m, 1) squared length that remained of each row, relative to what it typically is.
+    rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
     """
 
     Q: ca.SX
     D: ca.SX
     kept: ca.SX
     left: ca.SX
+    rest: ca.SX
 
     @property
     def rank(self) -> ca.SX:
@@ -41,7 +43,7 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
     """
     m, n = A.shape
     Q: list[ca.SX] = []
-    D, kept, lefts = [], [], []
+    D, kept, lefts, rest = [], [], [], []
     for i in range(m):
         r = ca.sparsify(ca.horzcat(A[i, :], B[i, :]))
         own = ca.dot(r[:n], r[:n])
@@ -57,9 +59,12 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
         D.append(q[n:])
         kept.append(keep)
         lefts.append(weighted / own)
+        rest.append(ca.if_else(keep, 0, 1) * r[n:])
     if not Q:
-        return Orthogonal(ca.SX(0, n), ca.SX(0, B.shape[1]), ca.SX(0, 1), ca.SX(0, 1))
-    return Orthogonal(ca.vertcat(*[q[:n] for q in Q]), ca.densify(ca.vertcat(*D)), ca.vertcat(*kept), ca.vertcat(*lefts))
+        return Orthogonal(ca.SX(0, n), ca.SX(0, B.shape[1]), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, B.shape[1]))
+    parts = [q[:n] for q in Q], D, kept, lefts, rest
+    Q_, D_, kept_, left_, rest_ = (ca.vertcat(*x) for x in parts)
+    return Orthogonal(Q_, ca.densify(D_), kept_, left_, rest_)
 
 
 def _overlap(a: ca.SX, b: ca.SX) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -34,6 +34,7 @@ class Closure:
     body_b: str
     placement_a: Pose
     placement_b: Pose
+    active: Callable[[Any], ca.SX] | None = None
 
     @property
     def locked(self) -> tuple[int, ...]:
@@ -46,6 +47,7 @@ class Holonomic:
 
     name: str
     phi: Callable[[Any], ca.SX]
+    active: Callable[[Any], ca.SX] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,7 @@ class Nonholonomic:
 
     name: str
     eta: Callable[[Any], ca.SX]
+    active: Callable[[Any], ca.SX] | None = None
 
 
 Target = Closure | Holonomic | Nonholonomic
@@ -132,6 +135,16 @@ def servo(
         directions = tuple(directions)
     numbers = scalar(stiffness, f"{what}: stiffness"), scalar(damping, f"{what}: damping")
     return Servo(target.name, target, directions, *numbers)
+
+
+def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Target:
+    """The constraint only while condition(k) is not zero, e.g. `lambda k: k.t < 2`; it comes and goes within a run.
+
+    When it comes back, velocities are projected onto it (an inelastic stop); its phi should be near zero then.
+    """
+    if isinstance(constraint, Servo) or not callable(condition):
+        raise ModelError(f"constraint {constraint.name!r}: active_while takes a geometrical constraint and a function of the kinematics")
+    return replace(constraint, active=condition)
 
 
 def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:

@@ -208,12 +208,17 @@ def _find(items: tuple, name: str, what: str, owner: str) -> Any:
     raise ModelError(f"mechanism {owner!r} has no {what} {name!r}; it has {', '.join(i.name for i in items)}")
 
 
+def _check_name(name: Any, what: str) -> None:
+    if not isinstance(name, str) or not name or len(name) > 128 or not name.isprintable():
+        raise ModelError(f"{what}: {name!r} is no name; use 1 to 128 printable characters")
+
+
 def _check_names(m: Mechanism) -> None:
+    _check_name(m.name, "mechanism")
     for what in ("bodies", "joints", "constraints", "forces", "actuators", "parameters"):
         names = [item.name for item in getattr(m, what)]
         for n in names:
-            if not isinstance(n, str) or not n or len(n) > 128 or not n.isprintable():
-                raise ModelError(f"{what}: {n!r} is no name; use 1 to 128 printable characters")
+            _check_name(n, what)
         for n, count in Counter(names).items():
             if count > 1:
                 raise ModelError(f"{what}: the name {n!r} is used {count} times; names must be unique")

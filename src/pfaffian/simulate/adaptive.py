@@ -25,7 +25,8 @@ STATUS_DIVERGED = 1
 @lru_cache(maxsize=64)
 def _kernels(m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple) -> tuple[System, kernel.Kernel, kernel.Kernel, kernel.Kernel]:
     traced = system(m, scheme, control, dict(outputs))
-    return traced, *(kernel.compile(f, lanes=1) for f in (traced.rhs, traced.project, traced.observe))
+    rhs, project, observe = (kernel.compile(f, lanes=1) for f in (traced.rhs, traced.project, traced.observe))
+    return traced, rhs, project, observe
 
 
 def run_accurately(

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.kernel.kernel import Backend
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError
 from pfaffian.maths.linear import solve_WT
@@ -22,7 +23,7 @@ ACCEPTED = 1e-9
 
 
 @lru_cache(maxsize=64)
-def _iteration(m: Mechanism, backend: str) -> tuple[kernel.Kernel, tuple[str, ...]]:
+def _iteration(m: Mechanism, backend: Backend) -> tuple[kernel.Kernel, tuple[str, ...]]:
     """Kernel of one Newton step: (q, v, p, t) -> (q, v, phi, eta)."""
     T = symbols(m)
     rows = weighted_rows(T, T.rows.phi)
@@ -36,7 +37,7 @@ def _iteration(m: Mechanism, backend: str) -> tuple[kernel.Kernel, tuple[str, ..
 
 
 def assemble(
-    m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, *, t: float = 0.0, backend: str = "auto"
+    m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, *, t: float = 0.0, backend: Backend = "auto"
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest state, in the metric of M, that meets the constraints: q (runs, nq), v (runs, nv).
 

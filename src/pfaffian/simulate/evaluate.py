@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.kernel.kernel import Backend
 from pfaffian.dynamics import formulation
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
@@ -50,7 +51,7 @@ class Compiled:
         return array if many else array[0]
 
 
-def compile_terms(m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX]], *, backend: str = "auto", lanes: int = 8) -> Compiled:
+def compile_terms(m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX]], *, backend: Backend = "auto", lanes: int = 8) -> Compiled:
     """Compile quantities of a mechanism.
 
     Args:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import xarray as xr
@@ -89,15 +88,14 @@ def causes(result: xr.Dataset) -> list[str]:
 def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
     """Write a result as NetCDF 4: the file is whole or absent."""
     path = Path(path)
-    handle, aside = tempfile.mkstemp(suffix=".tmp", dir=path.parent or Path())
-    os.close(handle)
+    aside = path.with_name(f".{uuid4().hex}.tmp")
     try:
         result.to_netcdf(aside, engine="h5netcdf")
-        Path(aside).replace(path)
-    except OSError as error:
+        aside.replace(path)
+    except (OSError, ValueError) as error:
         raise RunError(f"cannot write {path}: {error}") from error
     finally:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
 
 
 def read_netcdf(path: str | Path) -> xr.Dataset:

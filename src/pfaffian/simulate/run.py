@@ -13,6 +13,8 @@ import xarray as xr
 from tqdm import tqdm
 
 from pfaffian import kernel
+from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.rollout import Hold
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, check_configuration
@@ -27,7 +29,7 @@ CHUNK_SECONDS_OF_WORK = 2_000_000
 
 @lru_cache(maxsize=64)
 def _compiled(
-    m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, backend: str, lanes: int, strict: bool
+    m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, backend: Backend, lanes: int, strict: bool
 ) -> tuple[System, kernel.Rollout]:
     traced = system(m, scheme, control, dict(outputs))
     return traced, kernel.compile_rollout(traced.step, traced.observe, backend=backend, lanes=lanes, strict=strict)
@@ -44,13 +46,13 @@ def run(
     start: float = 0.0,
     u: Any = None,
     u_step: float | None = None,
-    hold: str = "zero",
+    hold: Hold = "zero",
     parameters: Any = None,
     control: Control | None = None,
     outputs: Mapping[str, Callable] | None = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,
-    backend: str = "auto",
+    backend: Backend = "auto",
     strict: bool = True,
     threads: int | None = None,
     progress: bool = False,
@@ -104,7 +106,7 @@ def run(
 
 
 def initial_state(
-    m: Mechanism, q: Any, v: Any, parameters: Any, z: tuple[float, ...], correct: bool, start: float, backend: str
+    m: Mechanism, q: Any, v: Any, parameters: Any, z: tuple[float, ...], correct: bool, start: float, backend: Backend
 ) -> tuple[np.ndarray, np.ndarray]:
     """x (runs, nx) and p (runs, np) of a run, the state on the constraints if asked for."""
     qs = check_configuration(m, runs(q, m.q_names, m.neutral(), "q"))

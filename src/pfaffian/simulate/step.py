@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -121,8 +122,8 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     u0, F0 = ca.substitute(command.u, measured, ca.SX.zeros(m.nv, 1)), ca.substitute(reaction, u, ca.SX.zeros(m.nu, 1))
     loop = orthogonalise(ca.SX.eye(m.nu) - K @ F1, u0 + K @ F0, RANK_TOLERANCE)
     solved = loop.Q.T @ loop.D
-    values = ca.substitute(parts[1:], [measured], [F0 + F1 @ solved])
-    return Command(ca.densify(solved), *values[:2], dict(zip(command.signals, values[2:], strict=True)))
+    z_dot, faults, *signals = ca.substitute(parts[1:], [measured], [F0 + F1 @ solved])
+    return Command(ca.densify(solved), z_dot, faults, dict(zip(command.signals, signals, strict=True)))
 
 
 def _check_command(command: Command, control: Control, m: Mechanism) -> None:
@@ -231,9 +232,17 @@ def _signals(T: Terms, motion: Motion, command: Command, outputs: Mapping[str, C
             "servo_error": Signal(lambda T: T.servo.phi, "per row", servo, "servo_row"),
             "servo_rate": Signal(lambda T: T.servo.eta, "per row / s", servo, "servo_row"),
         }
-    signals |= {name: Signal(lambda T, x=x: x, "per component") for name, x in command.signals.items()}
+    signals |= {name: Signal(partial(_constant, x), "per component") for name, x in command.signals.items()}
     for name, output in outputs.items():
         if name in signals:
             raise ModelError(f"output {name!r}: the result has a signal of that name already")
-        signals[name] = Signal(lambda T, f=output: f(T.kinematics), "")
+        signals[name] = Signal(partial(_of_kinematics, output), "")
     return signals
+
+
+def _constant(x: ca.SX, terms: Terms) -> ca.SX:
+    return x
+
+
+def _of_kinematics(output: Callable[[Kinematics], Any], terms: Terms) -> ca.SX:
+    return output(terms.kinematics)

@@ -21,12 +21,12 @@ _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6),
 
 class ArticulatedJoint(NamedTuple):
     """U: (6, nv) I_A S.   D: (nv, nv) S^T U with armature.   K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, what the link
-    before it feels; computed for joints that are not on the world only."""
+    before it feels, zero for a joint on the world, which feels nothing."""
 
     U: ca.SX
     D: ca.SX
     K: ca.SX
-    rest: ca.SX | None
+    rest: ca.SX
 
 
 def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
@@ -40,7 +40,7 @@ def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
         U = inertia[i][:, free]
         D = U[free, :] + link.joint.armature * ca.SX.eye(len(free))
         K = solve_definite(D, U.T)
-        rest = None
+        rest = ca.SX(6, 6)
         if link.parent >= 0:
             rest = _reduce(link, inertia[i], U, K)
             inertia[link.parent] += _carry_inertia(k, i, rest)

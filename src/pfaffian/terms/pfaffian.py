@@ -72,9 +72,10 @@ def _directions(k: Kinematics, s: Servo, B: ca.SX) -> ca.SX:
 def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
     parts = [target_rows(k, c) for c in constraints]
     if not parts:
-        return Rows(ca.SX(0, k.mechanism.nv), *[ca.SX(0, 1)] * 3, ())
-    A, b, phi, eta = (ca.vertcat(*x) for x in list(zip(*parts, strict=True))[:4])
-    return Rows(A, b, phi, eta, tuple(i for part in parts for i in part.integrable))
+        return Rows(ca.SX(0, k.mechanism.nv), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1), ())
+    integrable = tuple(i for part in parts for i in part.integrable)
+    A, b, phi, eta = (ca.vertcat(*[part[i] for part in parts]) for i in range(4))
+    return Rows(A, b, phi, eta, integrable)
 
 
 def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> tuple[str, ...]:
@@ -90,10 +91,12 @@ def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> t
 
 
 def target_rows(k: Kinematics, c: Target) -> Rows:
-    """The rows of one constraint."""
-    if isinstance(c, Closure):
-        return closure_rows(k, c)
-    return _differentiate(k, c)
+    """The rows of one constraint; all zero, and so of no effect, while it is not active."""
+    rows = closure_rows(k, c) if isinstance(c, Closure) else _differentiate(k, c)
+    if c.active is None:
+        return rows
+    on = ca.if_else(ca.SX(c.active(k)), 1, 0)
+    return Rows(rows.A * on, rows.b * on, rows.phi * on, rows.eta * on, rows.integrable)
 
 
 def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic) -> Rows:
@@ -105,7 +108,8 @@ def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic) -> Rows:
     unknown = [x for x in ca.symvar(ca.veccat(*rows[:4])) if not ca.depends_on(ca.vertcat(*free), x)]
     if unknown:
         raise ModelError(f"constraint {c.name!r} uses symbols that are not of the mechanism; list them as parameters")
-    return Rows(*ca.Function("rows", free, list(rows[:4]))(k.q, k.v, k.t, m.p_symbols), rows.integrable)
+    A, b, phi, eta = ca.Function("rows", free, list(rows[:4]))(k.q, k.v, k.t, m.p_symbols)
+    return Rows(A, b, phi, eta, rows.integrable)
 
 
 def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:

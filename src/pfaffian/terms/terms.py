@@ -5,13 +5,14 @@ Every formulation takes these and nothing else, so any two can be subtracted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.maths.linear import TreeFactor, factor_tree
+from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
@@ -112,7 +113,8 @@ def typical_lengths(m: Mechanism) -> ca.DM:
 
     What "short" means for a row: at a singular configuration its own length may vanish, so that tells nothing.
     """
-    T = symbols(m)
+    always = tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints)
+    T = symbols(replace(m, constraints=always))
     lengths = ca.Function("lengths", [T.q, T.t, m.p_symbols], [ca.sum2(T.A * T.A)])
     random = np.random.default_rng(20)
     samples = [np.array(lengths(random_configuration(m, random), 0, m.p_defaults)) for _ in range(32)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
@@ -52,6 +53,7 @@ class Tree(NamedTuple):
         return path
 
 
+@lru_cache(maxsize=256)
 def tree(m: Mechanism) -> Tree:
     """Lump bodies on fixed joints and lay out the links of a mechanism."""
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
@@ -126,12 +128,12 @@ def kinematic_block(link: Link, q: ca.SX) -> ca.SX:
     """(nq, nv) of the joint: q_dot = K v with v body-fixed."""
     kind = link.joint.kind.name
     if kind in ("revolute", "prismatic"):
-        return ca.SX(1)
+        return ca.SX.ones(1, 1)
     if kind == "spherical":
         return so3.quat_rate(q)
     if kind == "planar":
         return _turn_z(q[2])
-    return ca.diagcat(so3.quat_to_matrix(q[3:7]), so3.quat_rate(q[3:7]))
+    return ca.SX(ca.diagcat(so3.quat_to_matrix(q[3:7]), so3.quat_rate(q[3:7])))
 
 
 def split_motion(link: Link, x: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -1,0 +1,124 @@
+"""Inverse dynamics of closed loops with passive joints: the smallest inputs that give an acceleration. [aghili05]"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError, RunError
+from pfaffian.model.mechanism import Mechanism, actuate_all, check_configuration
+from pfaffian.simulate.arrays import common_runs, runs
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import symbols
+
+FEASIBLE = 1e-6
+"""Of |A a - b|, relative to what its terms amount to."""
+
+
+class Inverse(NamedTuple):
+    """u: (..., nu) inputs [N, N m], in the order of `names`.   tau: (..., nv) generalised force B u.
+    reaction: (..., nv) of the constraints under these inputs.   names: of the inputs."""
+
+    u: np.ndarray
+    tau: np.ndarray
+    reaction: np.ndarray
+    names: tuple[str, ...]
+
+
+def inverse_dynamics(
+    m: Mechanism,
+    q: Any,
+    v: Any,
+    a: Any,
+    *,
+    actuated: Sequence[str] | None = None,
+    weight: Any = None,
+    t: float = 0.0,
+    parameters: Any = None,
+) -> Inverse:
+    """Inputs of smallest u^T R u under which the mechanism at q, v accelerates by a. [aghili05 (45) (46) (53)-(62)]
+
+    Args:
+        q, v, a: (n,) or (runs, n) or {name: number}; q and v on the constraints, a allowed by them, A a = b.
+        actuated: names of the velocity coordinates (joints) with actuators; None for the mechanism's own, or all if it has none.
+        weight: (nu,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
+    Raises ModelError: unknown names, wrong shapes. RunError: a breaks a constraint (which row), or a motion that the constraints
+    leave free cannot be driven by these actuators (which one).
+    """
+    names = None if actuated is None else tuple(actuated)
+    R = None if weight is None else tuple(np.asarray(weight, dtype=float).ravel().tolist())
+    driven, f = _compiled(m, names, R)
+    given = {
+        "q": check_configuration(m, runs(q, m.q_names, m.neutral(), "q")),
+        "v": runs(v, m.v_names, np.zeros(m.nv), "v"),
+        "a": runs(a, m.v_names, np.zeros(m.nv), "a"),
+        "parameters": runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
+    }
+    count = common_runs({name: len(x) for name, x in given.items()})
+    qs, vs, accelerations, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())
+    u, tau, reaction, broken, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
+    _check_feasible(driven, broken, size)
+    if uncontrollable.any():
+        run = int(np.argmax(uncontrollable[:, 0]))
+        raise RunError(_undriven(driven, qs[run], vs[run], p[run], t) + (f" (run {run})" if count > 1 else ""))
+    many = any(np.ndim(x) == 2 for x in (q, v, a)) or count > 1
+    return Inverse(*[x if many else x[0] for x in (u, tau, reaction)], names=driven.u_names)
+
+
+@lru_cache(maxsize=64)
+def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None) -> tuple[Mechanism, kernel.Kernel]:
+    """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, A a - b, its scale, uncontrollable)."""
+    driven = _actuated(m, names)
+    T, a = symbols(driven), ca.SX.sym("a", m.nv)
+    answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
+    tau = ca.densify(T.B @ answer.u)
+    reaction = ca.densify(T.M @ a + T.c - T.f - tau)
+    size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + 1e-6 if T.A.shape[0] else ca.SX(0, 1)
+    outputs = [answer.u, tau, reaction, ca.densify(T.A @ a - T.b), ca.densify(size), answer.uncontrollable]
+    return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs, {"cse": True}))
+
+
+def _actuated(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
+    if names is None:
+        return m if m.nu else actuate_all(m)
+    known = {x.name: x for x in actuate_all(m).actuators}
+    for n in names:
+        if n not in known:
+            raise ModelError(f"actuated: there is no velocity {n!r}; there are {', '.join(known)}")
+    return m.with_(actuators=[known[n] for n in names])
+
+
+def _check_feasible(m: Mechanism, broken: np.ndarray, size: np.ndarray) -> None:
+    if not broken.size:
+        return
+    run, row = np.unravel_index(int(np.argmax(np.abs(broken) / size)), broken.shape)
+    if abs(broken[run, row]) > FEASIBLE * size[run, row]:
+        name = row_names(symbols(m).kinematics)[row]
+        raise RunError(
+            f"infeasible: the acceleration breaks constraint row {name!r} by {broken[run, row]:.3g}"
+            f"{f' in run {run}' if len(broken) > 1 else ''}; take one with A a = b"
+        )
+
+
+def _undriven(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> str:
+    """Names the free motion that no actuator drives: the direction of N(A) that is orthogonal to the range of B."""
+    T = symbols(m)
+    A, B = (np.array(x) for x in ca.Function("rows", [T.q, T.v, m.p_symbols, T.t], [T.A, T.B])(q, v, p, t))
+    N = np.eye(m.nv) if not len(A) else _null(A)
+    lost = N @ _null(B.T @ N)[:, -1]
+    main = [m.v_names[i] for i in np.argsort(-np.abs(lost)) if abs(lost[i]) > 0.1 * np.abs(lost).max()][:6]
+    return f"{UNCONTROLLABLE}. The motion without an actuator moves {', '.join(main)}; the actuators are {', '.join(m.u_names)}"
+
+
+def _null(A: np.ndarray) -> np.ndarray:
+    """Orthonormal columns of the null space, the most nearly lost direction last."""
+    _, s, Vt = np.linalg.svd(A)
+    rank = int((s > RANK_TOLERANCE * max(s.max(), 1e-300)).sum())
+    return Vt[min(rank, A.shape[1] - 1) :].T
