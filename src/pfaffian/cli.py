@@ -108,6 +108,7 @@ def _file_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file")
     add("--base", choices=("fixed", "free"), help="URDF only: weld the root link to the world, or let it float")
+    add("--mimic", choices=("free", "constrain"), help="URDF only: let mimic joints move freely, or couple them")
     words = "a parameter; or q:NAME, v:NAME, u:NAME for a start value or an input (may be repeated)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
 
@@ -130,9 +131,11 @@ def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
     """The file, with what the command line says instead."""
     import pfaffian as pf
 
-    if chosen.base and chosen.file.suffix.lower() not in (".urdf", ".xml"):
-        raise ModelError("--base is for URDF files; a .yaml file says it itself: urdf: {file: ..., base: free}")
-    m, settings = pf.read(chosen.file, **({"base": chosen.base} if chosen.base else {}))
+    options = {k: getattr(chosen, k) for k in ("base", "mimic") if getattr(chosen, k) is not None}
+    if options and chosen.file.suffix.lower() in (".yaml", ".yml"):
+        raise ModelError("--base and --mimic are for URDF files; a .yaml file says so: urdf: {file: ..., base: free}")
+    m, settings = pf.read(chosen.file, **options)
+    m = replace(m, name=text(m.name, 200))  # a progress bar prints it
     return m, _with_settings(m, settings, chosen.settings)
 
 

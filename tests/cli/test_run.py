@@ -189,7 +189,7 @@ def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch
     if not which("gcc"):
         pytest.skip("no gcc to break")
     liar = here / "liar"
-    liar.write_text("#!/bin/sh\nfor a; do case $a in *.c) sed -i 's/ [*] / + /g' \"$a\";; esac; done\nexec gcc \"$@\"\n")
+    liar.write_text('#!/bin/sh\nfor a; do case $a in *.c) sed -i \'s/ [*] / + /g\' "$a";; esac; done\nexec gcc "$@"\n')
     liar.chmod(0o755)
     monkeypatch.setenv("PFAFFIAN_CC", str(liar))
     monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))

@@ -68,6 +68,12 @@ def test_no_legend_soup(n: int, labelled: int) -> None:
         assert names[-1] == f"{n - figures.MAX_LINES} that move less"
 
 
+def test_many_that_stay_are_one_entry() -> None:
+    result = fake(40, 20)
+    result["q"].values[:] = 0.5
+    assert legend(figures.overview(result).axes[0]) == ["40 that stay"]
+
+
 def test_an_entry_has_one_look_in_all_panels() -> None:
     figure = figures.overview(fake(15, 20))
     looks: dict[str, set] = {}

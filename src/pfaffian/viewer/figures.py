@@ -30,6 +30,9 @@ MAX_POINTS = 3000
 ROUNDING = 1e-16
 """Constraint violations below it are drawn at it: a logarithmic axis has no zero."""
 
+STILL = 1e-9
+"""What changes by less over a whole run does not move."""
+
 BAND = (0.05, 0.95)
 """Quantiles of a batch between which the band lies."""
 
@@ -179,7 +182,7 @@ def _lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) 
     shown = [label(names[i]) for i in labelled]
     if len(labelled) < len(names):
         handles += ax.plot([], [], color=GREY)
-        shown.append(f"{len(names) - len(labelled)} that move less")
+        shown.append(f"{len(names) - len(labelled)} that {'move less' if labelled else 'stay'}")
     _focus(ax, values)
     _legend(ax, handles, shown)
 
@@ -190,10 +193,12 @@ def _look(i: int) -> dict[str, str]:
 
 
 def _liveliest(values: np.ndarray) -> list[int]:
-    """The entries that move most, in their own order."""
+    """The entries that move most, in their own order; of many that do not move, none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         spread = np.nan_to_num(np.nanmax(values, axis=(0, 1)) - np.nanmin(values, axis=(0, 1)))
+    if len(spread) > MAX_LINES and spread.max() < STILL:
+        return []
     return sorted(np.argsort(-spread, kind="stable")[:MAX_LINES].tolist())
 
 

@@ -37,7 +37,7 @@ def stem(value: object, otherwise: str = "result") -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """"1 body", "2 bodies"."""
+    """1 body, 2 bodies."""
     many = f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
     return f"{count} {word if count == 1 else many}"
 
