@@ -106,18 +106,19 @@ for _name in ("pow", "atan2", "hypot"):
     FUNCTIONS[_name] = Elementary(2, getattr(transcendental, _name))
 
 
-def c_text(name: str) -> str:
+def c_text(name: str, inline: bool) -> str:
     """The function as C on lanes: `V pf_name(V a0, ...)`, or with two results `void pf_name(V a0, V *r0, V *r1)`."""
+    place = "INLINE" if inline else "NOINLINE"
     function = FUNCTIONS[name]
     writer = Writer()
     results = function.body(writer, *(writer.let(f"a{i}") for i in range(function.arity)))
     arguments = ", ".join(f"V a{i}" for i in range(function.arity))
     if function.results == 1:
-        return _definition(f"V pf_{name}({arguments})", [*writer.lines, f"  return {results.name};"])
+        return _definition(f"static {place} V pf_{name}({arguments})", [*writer.lines, f"  return {results.name};"])
     pointers = ", ".join(f"V *r{i}" for i in range(function.results))
     stores = [f"  *r{i} = {r.name};" for i, r in enumerate(results)]
-    return _definition(f"void pf_{name}({arguments}, {pointers})", writer.lines + stores)
+    return _definition(f"static {place} void pf_{name}({arguments}, {pointers})", writer.lines + stores)
 
 
 def _definition(signature: str, body: list[str]) -> str:
-    return "\n".join([f"static NOINLINE {signature} {{", *body, "}\n"])
+    return "\n".join([f"{signature} {{", *body, "}\n"])

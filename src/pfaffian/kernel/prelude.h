@@ -6,6 +6,7 @@
 #endif
 
 #define NOINLINE __attribute__((noinline))
+#define INLINE inline __attribute__((always_inline))
 
 #if W == 1
 typedef double V;
