@@ -39,6 +39,24 @@ def test_any_strides(k, batch):
     assert np.array_equal(k(a, b[0])[0], k(a, np.broadcast_to(b[0], (batch, 2)))[0])
 
 
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 21])
+@pytest.mark.parametrize("batch", [8, 65, 133])
+def test_wide_arrays_in_both_orders(n, batch):
+    """Rows of eight and more go through the transpose, and neighbours of the output stay."""
+    y = ca.SX.sym("y", n)
+    k = kernel.compile(ca.Function("f", [y], [y * 3, y[0]]), backend="c")
+    a = np.random.default_rng(n).normal(size=(batch, n))
+    for order in "CF":
+        for step in (1, -1):
+            given = np.array(a, order=order)[::step]
+            field = np.full((batch + 2, n + 3), 7.0, order=order)
+            out = field[1:-1, 2:-1][::step], np.empty((batch, 1))
+            k(given, out=out)
+            assert np.array_equal(out[0], given * 3) and np.array_equal(out[1], given[:, :1])
+            field[1:-1, 2:-1] = 7.0
+            assert (field == 7.0).all()
+
+
 def test_integers_and_lists_are_numbers(k):
     assert np.array_equal(k([1, 2, 3], [4, 5])[0], k(np.array([1.0, 2, 3]), np.array([4.0, 5]))[0])
 

@@ -43,6 +43,26 @@ def test_slots_are_used_again():
     assert parts.cut(Program((1,), (), steps, ((500,),)), 10).slots <= 2
 
 
+def test_a_call_between_stages(random_program, awkward):
+    """Arguments from inputs, constants, earlier stages and other calls; results that are outputs, or used late."""
+    inner = Program((2,), (), (Step("add", (0, 1), 2), Step("mul", (0, 1), 3)), ((2, 3, 0),))
+    steps = (
+        Step("call", (0, 1), 3, 0), Step("call", (2, 5), 6, 0), Step("sq", (7,), 9), Step("call", (9, 9), 10, 0),
+        Step("sub", (10, 3), 13), Step("call", (13, 4), 14, 0),
+    )  # fmt: skip
+    program = Program((2,), (0.5,), steps, ((14, 15, 16, 6, 0, 2), (3, 11, 14)), (inner,)).check()
+    inputs = [awkward(70, 2)]
+    assert same(from_program(program, backend="c")(*inputs), evaluate(program, inputs))
+    nothing = Program((2,), (0.5,), (), ((1, 2, 0, 2),)).check()
+    assert same(from_program(nothing, backend="c")(*inputs), evaluate(nothing, inputs))
+
+
+def test_places_of_arguments_are_used_again():
+    inner = Program((3,), (), (Step("add", (0, 1), 3),), ((3, 2),))
+    steps = tuple(Step("call", (2 * i, 2 * i + 1, 0), 2 * i + 2, 0) for i in range(200))
+    assert parts.cut(Program((2,), (), steps, ((401,),), (inner,)).check(), 10).slots <= 12
+
+
 def test_sine_and_cosine_share_one_reduction():
     program = Program((1,), (), (Step("sin", (0,), 1), Step("cos", (0,), 2)), ((1, 2),))
     assert [s.op for s in passes.optimise(program).steps] == ["sincos"]

@@ -98,6 +98,23 @@ def test_a_bad_run_stops_alone(rollouts, poison):
         assert np.array_equal(result.x[others], clean.x[others])
 
 
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+def test_blocks_that_stop_leave_the_tile_without_a_trace(rollouts, hold):
+    x0, u, p = inputs(150)
+    x0[:, 1] = np.random.default_rng(3).permutation(np.linspace(0.0, 3.99, 150))  # many stop, at many times
+    x0[16:40, 1] = x0[80:88, 1] = 4.5  # whole blocks stop at once
+    x0[144:, 0] = np.nan
+    status = np.zeros(150, np.int32)
+    status[40:48] = 7
+    results = [r(x0, u, p, **TIMES, hold=hold, threads=n, last=True, status=status) for r in rollouts for n in (1, 2)]
+    assert all(equal(results[0], r) for r in results[1:])
+    r = results[0]
+    assert len(np.unique(r.stopped)) > 5 and (r.status == 0).sum() > 10
+    assert (r.status[40:48] == 7).all() and np.array_equal(r.x[40:48], x0[40:48])
+    alone = rollouts[0](x0[60], u[:, 60], p[60], **TIMES, hold=hold, last=True)
+    assert np.array_equal(alone.records[:, 0], r.records[:, 60], equal_nan=True)
+
+
 def test_faults_name_themselves_and_freeze_the_last_good_state(rollouts):
     x0 = np.array([[0.0, 0.0], [0.0, 4.5], [-31.0, 0.0], [0.0, 3.0]])
     u, p = np.array([[2.0]]), np.array([0.0])

@@ -25,15 +25,16 @@ def load(text: str, strict: bool, trial: Trial, compiler: Compiler) -> tuple[cty
     place = store.directory()
     flags = compiler.flags(strict)
     key = hashlib.sha256("\0".join([text, *compiler.argv, *flags, compiler.identity]).encode()).hexdigest()
-    found = _open(store.get(place, key))
+    found = open_entry(store.get(place, key))
     if found:
         return found
     with store.lock(place, key):
-        found = _open(store.get(place, key))
+        found = open_entry(store.get(place, key))
         return found or _build(place, key, text, strict, trial, compiler)
 
 
-def _open(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+    """The library of an entry of the store, None if there is none or it does not load."""
     if entry is None:
         return None
     try:
@@ -76,4 +77,4 @@ def _warn_once(message: str) -> None:
     if message not in _warned:
         _warned.add(message)
         text = f"running on the NumPy interpreter, some 100 times slower: {message}"
-        warnings.warn(text, RuntimeWarning, stacklevel=5)
+        warnings.warn(text, RuntimeWarning, stacklevel=6)

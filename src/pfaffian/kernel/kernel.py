@@ -2,67 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import BuildError, ModelError
+from pfaffian.errors import ModelError
 from pfaffian.kernel import memory
-from pfaffian.kernel.build import load_or_none
 from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.native import Native
-from pfaffian.kernel.passes import optimise
+from pfaffian.kernel.obtain import obtain
 from pfaffian.kernel.program import Program
+from pfaffian.kernel.recipe import Backend, Recipe, Shape, check_options, recipe
 from pfaffian.kernel.text import kernel_source
-from pfaffian.kernel.trace import trace
 from pfaffian.kernel.trial import RUNS, Trial, random_inputs
 
-Backend = Literal["auto", "c", "numpy"]
 
-
-def compile(function: ca.Function, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True) -> Kernel:
+def compile(
+    function: ca.Function | Callable[[], ca.Function],
+    *,
+    backend: Backend = "auto",
+    lanes: int = 8,
+    strict: bool = True,
+    key: str | None = None,
+) -> Kernel:
     """Compile a casadi.Function of SX.
 
     Args:
+        function: the Function, or a function without arguments that gives it.
         backend: "c" compiled or BuildError, "numpy" interpreted, "auto" compiled if a compiler works.
         lanes: runs that are computed at once, 8 or 1.
         strict: the same bits on every backend; False lets the compiler contract a b + c (20-30 % faster).
+        key: names the function for good, say a digest of all that it was made from. What was compiled under the same
+            key, with the same options, compiler and library, is loaded from the store and `function` is not called.
     """
-    check_options(backend, lanes)
-    return from_program(optimise(trace(function)), backend=backend, lanes=lanes, strict=strict)
 
+    def build() -> tuple[Any]:
+        return (function if isinstance(function, ca.Function) or not callable(function) else function(),)
 
-def check_options(backend: str, lanes: int) -> None:
-    if backend not in ("auto", "c", "numpy"):
-        raise BuildError(f"backend {backend!r}: choose auto, c or numpy")
-    if lanes not in (1, 8):
-        raise BuildError(f"lanes={lanes}: choose 8 or 1")
+    return _kernel(recipe(build, kernel_source, backend, lanes, strict), backend, key)
 
 
 def from_program(program: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True) -> Kernel:
     """Kernel of a Program as it is, no passes."""
-    source = kernel_source(program, lanes)
-    loaded = None
-    if backend != "numpy":
-        loaded = load_or_none(source.text, strict, _trial(program, source.doubles, strict), backend)
-    provenance = {"digest": program.digest(), "lanes": lanes, "strict": strict, "backend": "c" if loaded else "numpy"}
-    if loaded is None:
-        return Kernel(program, source.text, provenance)
-    native = Native(loaded[0], program, lanes, source.doubles)
-    return Kernel(program, source.text, provenance | loaded[1], native)
+    check_options(backend, lanes)
+    return _kernel(Recipe(lambda: (program,), kernel_source, lanes, strict), backend, None)
+
+
+def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:
+    code = obtain(plan, lambda: _trial(plan), backend, key)
+    native = Native(code.library, code.shapes[0], plan.lanes, code.doubles) if code.library else None
+    return Kernel(code.recipe, code.shapes[0], code.provenance, native)
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """kernel(*arrays) -> tuple of arrays. program, source (C text) and provenance say what it is."""
 
-    program: Program
-    source: str
+    recipe: Recipe = field(repr=False)
+    shape: Shape
     provenance: dict[str, Any]
     native: Native | None = field(default=None, repr=False)
+
+    @property
+    def program(self) -> Program:
+        """Traced now if the kernel came from the store by its key."""
+        return self.recipe.programs[0]
+
+    @property
+    def source(self) -> str:
+        return self.recipe.source.text
 
     def __call__(
         self, *arrays: Any, threads: int = 1, out: Sequence[np.ndarray] | None = None
@@ -90,7 +101,7 @@ class Kernel:
         return results
 
     def _inputs(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], int, bool]:
-        sizes = self.program.inputs
+        sizes = self.shape.inputs
         if len(arrays) != len(sizes):
             raise ModelError(f"the kernel takes {len(sizes)} arrays, got {len(arrays)}")
         inputs, batch = [], -1
@@ -107,14 +118,14 @@ class Kernel:
 
     def _results(self, batch: int, single: bool) -> tuple[np.ndarray, ...]:
         if single:
-            return tuple([np.empty(len(output)) for output in self.program.outputs])
-        return tuple([np.empty((len(output), batch)).T for output in self.program.outputs])
+            return tuple([np.empty(n) for n in self.shape.outputs])
+        return tuple([np.empty((n, batch)).T for n in self.shape.outputs])
 
     def _given(self, out: Sequence[np.ndarray], batch: int, single: bool) -> tuple[np.ndarray, ...]:
-        if len(out) != len(self.program.outputs):
-            raise ModelError(f"out has {len(out)} arrays: needs {len(self.program.outputs)}")
-        for j, (array, output) in enumerate(zip(out, self.program.outputs, strict=True)):
-            shape = (len(output),) if single else (batch, len(output))
+        if len(out) != len(self.shape.outputs):
+            raise ModelError(f"out has {len(out)} arrays: needs {len(self.shape.outputs)}")
+        for j, (array, n) in enumerate(zip(out, self.shape.outputs, strict=True)):
+            shape = (n,) if single else (batch, n)
             if not isinstance(array, np.ndarray) or array.dtype != memory.FLOAT or array.shape != shape:
                 raise ModelError(f"out[{j}] must be a float64 array of shape {shape}")
             if not array.flags.writeable or memory.addressable(array) is not array:
@@ -122,8 +133,9 @@ class Kernel:
         return tuple(out)
 
 
-def _trial(program: Program, doubles: int, strict: bool) -> Trial:
+def _trial(plan: Recipe) -> Trial:
     """The call that pfaffian_trial of driver.h makes."""
+    program = plan.programs[0]
     flat = random_inputs(program.n_in)
 
     def wanted() -> np.ndarray:
@@ -132,4 +144,4 @@ def _trial(program: Program, doubles: int, strict: bool) -> Trial:
         columns = [np.broadcast_to(np.atleast_2d(output), (RUNS, output.shape[-1])).T.ravel() for output in outputs]
         return np.concatenate([*columns, np.empty(0)])
 
-    return Trial(flat, wanted, doubles, strict)
+    return Trial(flat, wanted, plan.source.doubles, plan.strict)

@@ -10,18 +10,18 @@ from itertools import accumulate
 import numpy as np
 
 from pfaffian.kernel import memory
-from pfaffian.kernel.program import Program
+from pfaffian.kernel.recipe import Shape
 
 
 class Native:
     """pfaffian_evaluate of one library."""
 
-    def __init__(self, library: ctypes.CDLL, program: Program, lanes: int, doubles: int) -> None:
+    def __init__(self, library: ctypes.CDLL, shape: Shape, lanes: int, doubles: int) -> None:
         self.function = library.pfaffian_evaluate
         self.function.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
         self.function.restype = None
         self.lanes, self.doubles = lanes, doubles
-        self.sizes = program.inputs, tuple(map(len, program.outputs))
+        self.shape = shape
         self.local = threading.local()
 
     def batch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], batch: int, threads: int) -> None:
@@ -57,7 +57,7 @@ class _Desk:
     """Fixed places of one thread for the arrays of one run."""
 
     def __init__(self, native: Native) -> None:
-        sizes_in, sizes_out = native.sizes
+        sizes_in, sizes_out = native.shape
         edges_in, self.edges = _edges(sizes_in), _edges(sizes_out)
         self.input, self.output = np.zeros(sum(sizes_in)), np.zeros(sum(sizes_out))
         self.work = np.zeros(native.doubles + 8)

@@ -2,6 +2,10 @@
 
 CasADi turns x * (1 / y) back into x / y, so a reciprocal that was computed once on purpose arrives as many divisions,
 each several times the price of a product. This is part of the translation, before any printer sees the Program.
+
+The quotient changes by at most 2 ulp, as long as 1 / y is a normal number. Where |y| is above 2^1022 the reciprocal is
+subnormal and loses digits, and where it is 2^-1024 or less it overflows, so that a / y comes out as inf (or nan, for a = 0)
+although it is a number. Denominators of mechanics (masses, inertias, lengths) are far from both ends.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,45 +12,63 @@ import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel import memory
-from pfaffian.kernel.build import load_or_none
-from pfaffian.kernel.kernel import Backend, check_options
 from pfaffian.kernel.loop import Hold, RolloutResult, Span, check_span, run_loop
-from pfaffian.kernel.passes import optimise
+from pfaffian.kernel.obtain import obtain
 from pfaffian.kernel.program import Program
-from pfaffian.kernel.text import rollout_source
-from pfaffian.kernel.trace import trace
+from pfaffian.kernel.recipe import Backend, Recipe, Shape, check_options, recipe, shape
+from pfaffian.kernel.text import Source, rollout_source
 from pfaffian.kernel.trial import RUNS, Trial, random_inputs
 
 
 def compile_rollout(
-    step: ca.Function, observe: ca.Function, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True
+    step: ca.Function | Callable[[], tuple[ca.Function, ca.Function]],
+    observe: ca.Function | None = None,
+    *,
+    backend: Backend = "auto",
+    lanes: int = 8,
+    strict: bool = True,
+    key: str | None = None,
 ) -> Rollout:
     """Compile a time loop.
 
     Args:
         step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[nx], fault[nf]); u0, u1 at both ends of the step.
+            Or a function without arguments that gives (step, observe).
         observe: (x[nx], u[nu], p[np], t[1]) -> y[ny].
+        key: names the two for good; see `compile`.
     """
-    check_options(backend, lanes)
-    return rollout_from_programs(
-        optimise(trace(step)), optimise(trace(observe)), backend=backend, lanes=lanes, strict=strict
-    )
+
+    def build() -> tuple[Any, ...]:
+        if observe is not None or isinstance(step, ca.Function) or not callable(step):
+            return step, observe
+        pair = step()
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ModelError(f"the function given to compile_rollout must return (step, observe), got {pair!r}")
+        return pair
+
+    return _rollout(recipe(build, checked_source, backend, lanes, strict), backend, key)
 
 
 def rollout_from_programs(
     step: Program, observe: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True
 ) -> Rollout:
     """Rollout of Programs as they are, no passes."""
+    check_options(backend, lanes)
+    return _rollout(Recipe(lambda: (step, observe), checked_source, lanes, strict), backend, None)
+
+
+def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
+    code = obtain(plan, lambda: _trial(plan), backend, key)
+    native = code.library.pfaffian_rollout if code.library else None
+    if native:
+        native.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+        native.restype = None
+    return Rollout(code.recipe, code.shapes, code.provenance, native, code.doubles)
+
+
+def checked_source(step: Program, observe: Program, lanes: int) -> Source:
     _check_shapes(step, observe)
-    source = rollout_source(step, observe, lanes)
-    plain = Rollout(step, observe, source.text, {}, lanes)
-    loaded = None
-    if backend != "numpy":
-        loaded = load_or_none(source.text, strict, _trial(plain, source.doubles, strict), backend)
-    provenance: dict[str, Any] = {"digest": f"{step.digest()}:{observe.digest()}", "lanes": lanes, "strict": strict}
-    if loaded is None:
-        return Rollout(step, observe, source.text, provenance | {"backend": "numpy"}, lanes)
-    return _with_native(plain, loaded[0], source.doubles, provenance | {"backend": "c"} | loaded[1])
+    return rollout_source(step, observe, lanes)
 
 
 def _check_shapes(step: Program, observe: Program) -> None:
@@ -82,13 +101,24 @@ class _Task(ctypes.Structure):
 class Rollout:
     """rollout(x0, u, p, t0=, h=, steps=, every=) -> RolloutResult."""
 
-    step: Program
-    observe: Program
-    source: str
+    recipe: Recipe = field(repr=False)
+    shapes: tuple[Shape, ...]
     provenance: dict[str, Any]
-    lanes: int = 8
     native: Any = field(default=None, repr=False)
     doubles: int = 0
+
+    @property
+    def step(self) -> Program:
+        """Traced now if the rollout came from the store by its key."""
+        return self.recipe.programs[0]
+
+    @property
+    def observe(self) -> Program:
+        return self.recipe.programs[1]
+
+    @property
+    def source(self) -> str:
+        return self.recipe.source.text
 
     def __call__(
         self,
@@ -123,7 +153,7 @@ class Rollout:
             status 0 running, 1 state not finite or beyond the limit, 2 + i fault i not zero (a nan included).
             A stopped run keeps its last good state; its further records are nan.
         """
-        nx, nu, _, n_p, _, _ = self.step.inputs
+        nx, nu, _, n_p, _, _ = self.shapes[0].inputs
         span = Span(float(t0), float(h), int(steps), int(every), int(first), bool(last), hold, int(stride),
                      min(float(limit), np.finfo(np.float64).max))  # fmt: skip
         check_span(span)
@@ -138,7 +168,7 @@ class Rollout:
         batch = runs[0] if runs else 1
         result = RolloutResult(
             np.empty((nx, batch)).T,
-            np.empty((len(span.recorded()), self.observe.n_out, batch)).swapaxes(1, 2),
+            np.empty((len(span.recorded()), sum(self.shapes[1].outputs), batch)).swapaxes(1, 2),
             _resumed(status, batch, np.int32, 0),
             _resumed(stopped, batch, np.int64, -1),
         )
@@ -165,7 +195,7 @@ class Rollout:
         def work(begin: int, end: int) -> None:
             self.native(ctypes.byref(task), begin, end, memory.WORKSPACES.get(self.doubles))
 
-        memory.in_blocks(work, len(result.status), self.lanes, threads)
+        memory.in_blocks(work, len(result.status), self.recipe.lanes, threads)
 
 
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
@@ -187,16 +217,11 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
     return array
 
 
-def _with_native(plain: Rollout, library: ctypes.CDLL, doubles: int, provenance: dict[str, Any]) -> Rollout:
-    function = library.pfaffian_rollout
-    function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
-    function.restype = None
-    return Rollout(plain.step, plain.observe, plain.source, provenance, plain.lanes, function, doubles)
-
-
-def _trial(plain: Rollout, doubles: int, strict: bool) -> Trial:
+def _trial(plan: Recipe) -> Trial:
     """The call that pfaffian_trial of rollout.h makes."""
-    nx, nu, _, n_p, _, _ = plain.step.inputs
+    shapes = tuple(map(shape, plan.programs))
+    plain = Rollout(plan, shapes, {})
+    nx, nu, _, n_p, _, _ = shapes[0].inputs
     flat = random_inputs(nx + 3 * nu + n_p)
 
     def wanted() -> np.ndarray:
@@ -204,4 +229,4 @@ def _trial(plain: Rollout, doubles: int, strict: bool) -> Trial:
         r = plain(x0, u, p, t0=0.125, h=0.0078125, steps=2, every=1, hold="linear", last=True)
         return np.concatenate([r.x.T.ravel(), r.records.swapaxes(1, 2).ravel(), r.status.astype(np.float64)])
 
-    return Trial(flat, wanted, doubles, strict)
+    return Trial(flat, wanted, plan.source.doubles, plan.strict)

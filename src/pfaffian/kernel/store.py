@@ -1,7 +1,7 @@
 """The store of compiled objects: a directory named by content, immutable entries, correct without any lock.
 
 KEY.json is the sidecar of a build; it holds the sha256 of the object KEY.SHA.so, checked before every load. Builds
-happen in tmp directories beside them and are published by renaming, the sidecar last.
+happen in tmp directories beside them and are published by renaming, the sidecar last. KEY.alias: see `keyed`.
 """
 
 from __future__ import annotations
@@ -157,4 +157,8 @@ def prune(days: float = 30.0) -> int:
                 for target in store.glob(f"{sidecar.stem}.*.so"):
                     target.unlink(missing_ok=True)
                 count += 1
+    for note in store.glob("*.alias"):
+        with contextlib.suppress(OSError):
+            if time.time() - note.stat().st_mtime > days * DAY:
+                note.unlink()
     return count

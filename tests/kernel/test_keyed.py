@@ -1,0 +1,250 @@
+"""Kernels by key: traced only when the store does not have them, and never stale."""
+
+import json
+import subprocess
+import sys
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian import kernel
+from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel import keyed, toolchain
+
+X = np.linspace(0.1, 2.0, 30).reshape(10, 3)
+
+
+class Build:
+    """Gives a Function, and counts how often it is asked."""
+
+    def __init__(self, factor=7.0):
+        self.factor, self.calls = factor, 0
+
+    def __call__(self):
+        self.calls += 1
+        x = ca.SX.sym("x", 3)
+        return ca.Function("f", [x], [ca.sin(x) * self.factor, x[0]])
+
+
+class BuildRollout(Build):
+    def __call__(self):
+        self.calls += 1
+        x, none, t, h = ca.SX.sym("x", 2), [ca.SX.sym(n, 0) for n in ("u", "w", "p")], ca.SX.sym("t"), ca.SX.sym("h")
+        step = ca.Function("step", [x, *none, t, h], [x + self.factor * h * ca.cos(t), ca.SX(0, 1)])
+        return step, ca.Function("observe", [x, *none[1:], t], [x * t])
+
+
+@pytest.fixture
+def place(monkeypatch, tmp_path):
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
+    return tmp_path / "store"
+
+
+def get(build, key="model", **options):
+    return kernel.compile(build, key=key, **options)
+
+
+def values(k):
+    return np.hstack(k(X))
+
+
+def test_a_hit_does_not_build(place):
+    first, again = Build(), Build()
+    fresh, known = get(first), get(again)
+    assert (first.calls, again.calls) == (1, 0)
+    assert known.provenance["backend"] == "c"
+    assert known.provenance["digest"] == fresh.provenance["digest"]
+    assert np.array_equal(values(known), values(fresh))
+    assert np.array_equal(known(X[0])[0], fresh(X[0])[0])
+    with pytest.raises(ModelError, match=r"needs \(3,\)"):
+        known(np.zeros(4))
+    assert again.calls == 0
+    assert known.source == fresh.source and known.program == fresh.program
+    assert again.calls == 1
+
+
+def test_a_rollout_by_key(place):
+    def run(r):
+        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), t0=0.5, h=0.25, steps=6, every=2, last=True)
+
+    first, again = BuildRollout(), BuildRollout()
+    fresh, known = (kernel.compile_rollout(b, key="model") for b in (first, again))
+    assert (first.calls, again.calls) == (1, 0)
+    for a, b in zip(run(fresh), run(known), strict=True):
+        assert np.array_equal(a, b)
+    assert again.calls == 0
+    assert known.step == fresh.step and known.observe == fresh.observe and known.source == fresh.source
+
+
+def test_what_makes_a_difference(place):
+    get(Build())
+    for options in ({"lanes": 1}, {"strict": False}, {"key": "another"}):
+        build = Build()
+        get(build, **options)
+        assert build.calls == 1, options
+    with pytest.raises(ModelError):  # the same key for a rollout is another thing
+        kernel.compile_rollout(Build(), key="model")
+
+
+def test_a_changed_library_compiles_anew(place, monkeypatch):
+    get(Build())
+    monkeypatch.setattr(keyed, "sources", lambda: "changed")
+    build = Build(8.0)
+    assert np.array_equal(values(get(build)), values(kernel.compile(Build(8.0), backend="numpy")))
+    assert build.calls == 1 and len(list(place.glob("*.alias"))) == 2
+
+
+def test_the_digest_of_the_library_is_of_all_its_files(tmp_path, monkeypatch):
+    (tmp_path / "kernel").mkdir()
+    monkeypatch.setattr(keyed, "__file__", str(tmp_path / "kernel" / "keyed.py"))
+    seen = set()
+    for name, text in [("a.py", "1"), ("a.py", "2"), ("kernel/b.h", "1"), ("kernel/c.py", ""), ("note.txt", "1")]:
+        (tmp_path / name).write_text(text)
+        keyed.sources.cache_clear()
+        seen.add(keyed.sources())
+    keyed.sources.cache_clear()
+    assert len(seen) == 4
+
+
+def test_another_compiler_does_not_share(place, monkeypatch):
+    get(Build())
+    found = toolchain.find_compiler()
+    other = toolchain.Compiler(found.argv, found.kind, found.version, "other")
+    monkeypatch.setattr(toolchain, "find_compiler", lambda: other)
+    build = Build()
+    get(build)
+    assert build.calls == 1
+
+
+def damages(text):
+    said = json.loads(text)
+    yield from ("", "{", "[]", "null", "{}", text[:-20], text.replace('"doubles": ', '"doubles": 9'))
+    for name, value in [("doubles", 1), ("shapes", []), ("object", "../x"), ("name", "0" * 64), ("check", 3)]:
+        yield json.dumps(said | {name: value})
+
+
+def test_a_damaged_note_is_mended(place):
+    wanted = values(get(Build()))
+    (note,) = place.glob("*.alias")
+    whole = note.read_text()
+    for text in damages(whole):
+        note.write_text(text)
+        build = Build()
+        assert np.array_equal(values(get(build)), wanted)
+        assert build.calls == 1, text
+        assert note.read_text() == whole
+    note.write_bytes(b"\xff\xfe")
+    assert np.array_equal(values(get(Build())), wanted)
+
+
+def test_a_note_of_another_key_does_not_count(place):
+    get(Build())
+    (note,) = place.glob("*.alias")
+    get(Build(9.0), key="another")
+    (other,) = set(place.glob("*.alias")) - {note}
+    other.write_text(note.read_text())
+    build = Build(9.0)
+    assert values(get(build, key="another"))[0, 0] == values(get(Build(9.0), key=None))[0, 0]
+    assert build.calls == 1
+
+
+@pytest.mark.parametrize("damage", ["absent", "empty", "flipped", "no sidecar"])
+def test_a_damaged_object_is_mended(place, damage):
+    wanted = values(get(Build()))
+    (target,), (sidecar,) = place.glob("*.so"), place.glob("*.json")
+    whole = target.read_bytes()
+    (sidecar if damage == "no sidecar" else target).unlink()
+    if damage in ("empty", "flipped"):
+        target.write_bytes(b"" if damage == "empty" else whole[:-1] + bytes([whole[-1] ^ 1]))
+    build = Build()
+    assert np.array_equal(values(get(build)), wanted) and build.calls == 1
+    again = Build()
+    get(again)
+    assert again.calls == 0
+
+
+SCRIPT = """
+import casadi as ca, numpy as np
+from pfaffian import kernel
+def build():
+    x = ca.SX.sym("x", 3)
+    return ca.Function("f", [x], [ca.sin(x) * 7])
+k = kernel.compile(build, backend="c", key="shared")
+assert abs(k(np.ones(3))[0] - 7 * np.sin(1)).max() < 1e-12
+"""
+
+
+def test_processes_at_once(place):
+    children = [subprocess.Popen([sys.executable, "-c", SCRIPT]) for _ in range(4)]
+    assert [c.wait(60) for c in children] == [0] * 4
+    assert [len(list(place.glob(f"*.{kind}"))) for kind in ("so", "json", "alias")] == [1, 1, 1]
+    assert not list(place.glob("tmp*"))
+
+
+def test_the_interpreter_has_no_keys(place, monkeypatch):
+    for _ in range(2):
+        build = Build()
+        assert get(build, backend="numpy").provenance["backend"] == "numpy"
+        assert build.calls == 1
+    monkeypatch.setenv("PFAFFIAN_CC", str(place / "absent"))
+    monkeypatch.setattr("pfaffian.kernel.build._warned", set())
+    for _ in range(2):
+        build = Build()
+        with pytest.raises(BuildError, match="no C compiler"):
+            get(build, backend="c")
+    with pytest.warns(RuntimeWarning, match="NumPy interpreter"):
+        assert get(build).provenance["backend"] == "numpy"
+    assert not list(place.glob("*.alias"))
+
+
+def test_a_key_used_for_two_functions_is_found_out(place):
+    get(Build(2.0))
+    known = get(Build(3.0))
+    with pytest.raises(BuildError, match="key"):
+        _ = known.program
+
+
+@pytest.mark.parametrize("key", ["", 3, b"x", ("a",), 1.5])
+def test_wrong_keys(place, key):
+    with pytest.raises(ModelError, match="key"):
+        get(Build(), key=key)
+    with pytest.raises(ModelError, match="key"):
+        kernel.compile_rollout(BuildRollout(), key=key)
+
+
+def test_wrong_functions(place):
+    for wrong in (3, None, lambda: 3, lambda: None):
+        for key in (None, "k"):
+            with pytest.raises(ModelError):
+                kernel.compile(wrong, key=key)
+            with pytest.raises(ModelError):
+                kernel.compile_rollout(wrong, key=key)
+    with pytest.raises(ModelError):
+        kernel.compile_rollout(Build()(), key="k")
+
+
+def test_strange_keys_are_only_names(place):
+    for key in ("../../x", "a\x00b", "\ud800", "k" * 100000, "'; rm"):
+        first, again = Build(), Build()
+        get(first, key=key)
+        get(again, key=key)
+        assert (first.calls, again.calls) == (1, 0)
+    assert all(p.parent == place for p in place.rglob("*.alias"))
+
+
+def test_a_plain_function_may_have_a_key(place):
+    f = Build()()
+    assert np.array_equal(values(get(f)), values(get(f))) and len(list(place.glob("*.alias"))) == 1
+    assert np.array_equal(values(kernel.compile(Build())), values(get(f)))
+
+
+def test_a_full_store_forgets(place, monkeypatch):
+    def full(path, text):
+        raise OSError("disk full")
+
+    get(Build(), key="other")
+    monkeypatch.setattr("pfaffian.kernel.store.write", full)
+    for _ in range(2):
+        build = Build()
+        assert get(build).provenance["backend"] == "c" and build.calls == 1
