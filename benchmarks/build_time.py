@@ -1,0 +1,67 @@
+"""How long one waits: `import pfaffian`, and the first kernel of forward dynamics of a robot.
+
+Each sample is a fresh process (`benchmarks.fresh`), told an empty cache folder for "trace and compile" and the same
+folder again for "from the cache". The time of a kernel is that of `pf.compile_terms`: equations, Program, C, compiler,
+trial run; reading the URDF file is stated beside it. Importing is timed inside the process as well, the interpreter's own
+start not counted: `import pfaffian` alone, which loads names when they are first used, and with all of them loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pfaffian
+from benchmarks.result import Comparison, Goal, Timing, shown
+from benchmarks.timing import Options
+
+ROOT = Path(__file__).parents[1]
+SECOND = 1e9
+IMPORT, CACHED = Goal("median", "<=", 0.5 * SECOND), Goal("median", "<=", 0.2 * SECOND)
+SAMPLES = 5
+ROBOTS = {"panda": ("Panda, 9 dof", 1.0), "talos_reduced": ("Talos, 38 dof", 5.0)}
+
+
+def run(o: Options) -> Iterator[Comparison]:
+    every: list[dict[str, float]] = []
+    for name, (what, limit) in ROBOTS.items():
+        if o.quick and name != "panda":
+            continue
+        first, second = samples(name, 1 if o.quick else SAMPLES)
+        every += first + second
+        yield comparison(f"{what}, trace and compile", first, Goal("median", "<=", limit * SECOND))
+        yield comparison(f"{what}, from the cache", second, CACHED)
+    for what, key in (("import pfaffian", "import"), ("import pfaffian and every public name", "all names")):
+        yield Comparison(what, "a fresh process", Timing("", tuple(s[key] for s in every)), None, IMPORT)
+
+
+def comparison(what: str, found: list[dict[str, float]], goal: Goal) -> Comparison:
+    middle = sorted(found, key=lambda s: s["build"])[len(found) // 2]
+    notes = {"reading the file": shown(middle["read"]), "first call": shown(middle["first call"]),
+             "operations": middle["operations"]}  # fmt: skip
+    return Comparison(what, "a fresh process", Timing("", tuple(s["build"] for s in found)), None, goal, notes)
+
+
+def samples(name: str, count: int) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    """What processes measure with an empty cache, and with the one just filled, in turn."""
+    first, second = [], []
+    for _ in range(count):
+        with tempfile.TemporaryDirectory() as cache:
+            first.append(fresh(name, cache))
+            second.append(fresh(name, cache))
+    return first, second
+
+
+def fresh(name: str, cache: str) -> dict[str, float]:
+    """One process. It finds this same pfaffian, wherever that was imported from."""
+    paths = [str(ROOT), str(Path(pfaffian.__file__).parents[1])]
+    environment = os.environ | {"PFAFFIAN_CACHE": cache, "PYTHONPATH": os.pathsep.join(paths)}
+    said = subprocess.run(
+        [sys.executable, "-m", "benchmarks.fresh", name], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return json.loads(said.stdout)
