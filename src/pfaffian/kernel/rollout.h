@@ -54,11 +54,13 @@ static void enter(const Rollout *r, Block *block, V *x, V *p, V *h) {
   *h = K(r->h);
 }
 
-static void record(const Rollout *r, const Block *block, int64_t index, V *y) {
+/* The record of `count` blocks that are neighbours. */
+static void record(const Rollout *r, const Block *block, int64_t count, int64_t index, V *y) {
   Port place = r->records;
   place.data += index * r->record;
-  for (int i = 0; i < NY; i++) y[i] = SEL(block->running, y[i], K(__builtin_nan("")));
-  write_port(&place, NY, block->run, 1, r->batch, y);
+  for (int64_t k = 0; k < count; k++)
+    for (int i = 0; i < NY; i++) y[k * FRAME + i] = SEL(block[k].running, y[k * FRAME + i], K(__builtin_nan("")));
+  write_port(&place, NY, block->run, count, r->batch, y);
 }
 
 /* Last good states and status; of the records from index on, nan. */
@@ -68,7 +70,7 @@ static void leave(const Rollout *r, Block *block, int64_t index, const V *x, V *
   __builtin_memcpy(status, &block->code, sizeof status);
   for (int k = 0; k < lanes_of(r, block); k++)
     r->status[block->run + k] = (int32_t)status[k], r->stopped[block->run + k] = block->stopped[k];
-  for (; index < r->count; index++) record(r, block, index, y);
+  for (; index < r->count; index++) record(r, block, 1, index, y);
 }
 
 /* 0 good, 1 state not finite or beyond the limit, 2 + i fault i. A fault that is a number is the better reason. */
@@ -100,7 +102,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
   V *const next = h + 1, *const fault = next + NX, *const seen = fault + NF, *const y = seen + NX + NU + NP + 1;
   V *const slots = y + NY;
-  const int64_t end = r->first + r->steps;
+  const int64_t end = r->first + r->steps, entered = n;
   int64_t index = 0;
   Block blocks[TILE];
   for (int64_t i = 0; i < n; i++) {
@@ -127,7 +129,8 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
     }
     if (recorded) {
       OBSERVE(seen, y, slots, n * FRAME);
-      for (int64_t i = 0; i < n; i++) record(r, blocks + i, index, y + i * FRAME);
+      if (n == entered) record(r, blocks, n, index, y);
+      else for (int64_t i = 0; i < n; i++) record(r, blocks + i, 1, index, y + i * FRAME);
       index++;
     }
     if (k == end) break;
