@@ -59,7 +59,7 @@ def ladder(n: int) -> pf.Mechanism:
 
 LENGTHS = (4, 8, 16, 32, 64, 128)
 LINEAR = Goal("slope", "<=", 1.1)
-PATIENCE = 60.0
+PATIENCE = 20.0
 """Seconds of tracing and compiling; a length that is expected to take longer is left out, and so are those after it."""
 REGULARISED_SAME = 1e-6
 
