@@ -42,7 +42,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 def comparison(what: str, found: list[dict[str, float]], goal: Goal) -> Comparison:
     middle = sorted(found, key=lambda s: s["build"])[len(found) // 2]
-    notes = {"reading the file": shown(middle["read"]), "first call": shown(middle["first call"]),
+    notes = {"minimum": shown(min(s["build"] for s in found)), "reading the file": shown(middle["read"]), "first call": shown(middle["first call"]),
              "operations": middle["operations"]}  # fmt: skip
     return Comparison(what, "a fresh process", Timing("", tuple(s["build"] for s in found)), None, goal, notes)
 

@@ -30,6 +30,7 @@ def describe(core: int | None) -> dict[str, Any]:
         "pinned_to_core": core,
         "threads": {k: os.environ.get(k) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")},
         "load_at_start": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
+        "clock": "processor time of the pinned process; wall time in fresh processes (build_time)",
         "turbo": "as the system has it, not changed",
     }
 
@@ -40,7 +41,7 @@ def headline(about: dict[str, Any]) -> str:
     wide = [f for f in ("avx2", "avx512f") if f in about["cpu_flags"]]
     return (
         f"{about['processor']} ({' '.join(wide)}), core {about['pinned_to_core']} of {about['cores']}, one thread, "
-        f"float64, load {about['load_at_start'][0] if about['load_at_start'] else '?'}\n"
+        f"processor time, float64, load {about['load_at_start'][0] if about['load_at_start'] else '?'}\n"
         f"python {about['python']}, {v}; {about['compiler']}"
     )
 
