@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 settings.register_profile("dev", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "ci",
-    max_examples=60,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     print_blob=True,
