@@ -1,14 +1,14 @@
 """Gauss' principle in mass-weighted coordinates: the fast and default formulation.
 
 With M = W W^T and y = W^T v the metric is the identity, rows become Lam = A W^-T, and the constrained y_dot is the point
-of the constraint nearest to the free one. Orthonormal rows Q of Lam make that y_dot = y_free + Q^T (d - Q y_free).
+of the constraint nearest to the free one.
 """
 
 from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, shortest_change
 from pfaffian.maths.linear import multiply_W, solve_W, solve_WT
 from pfaffian.terms.terms import Terms
 
@@ -16,13 +16,12 @@ from pfaffian.terms.terms import Terms
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     """Acceleration and reaction nearest to the free motion in the metric of M.
 
-    y_dot = y_free + Q^T (d - Q y_free),  y_free = W^-1 (f + B u - c),  reaction = W Q^T (d - Q y_free).
+    y_dot = y_free + Lam^+ (b - Lam y_free),  y_free = W^-1 (f + B u - c),  reaction = W (y_dot - y_free).
     A may be redundant or lose rank.
     """
     F = terms.factor
     y_free = solve_W(F, terms.force)
     if terms.A.shape[0] == 0:
         return Motion(ca.densify(solve_WT(F, y_free)), ca.SX.zeros(terms.M.shape[0], 1), ca.SX(0))
-    rows = weighted_rows(terms, terms.b, tolerance)
-    correction = rows.Q.T @ (rows.D - rows.Q @ y_free)
-    return Motion(ca.densify(solve_WT(F, y_free + correction)), multiply_W(F, correction), rows.rank)
+    correction, rank = shortest_change(terms, lambda Lam: terms.b - Lam @ y_free, tolerance)
+    return Motion(ca.densify(solve_WT(F, y_free + correction)), multiply_W(F, correction), rank)

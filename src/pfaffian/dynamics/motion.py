@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import Orthogonal, orthogonalise, solve_W
+from pfaffian.maths.linear import MinimumNorm, Orthogonal, minimum_norm, orthogonalise, solve_W
 from pfaffian.terms.terms import Terms
 
 RANK_TOLERANCE = 1e-4
@@ -31,3 +32,12 @@ class Motion(NamedTuple):
 def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
     """Orthonormal rows Q of Lam = A W^-T, M = W W^T, and the right-hand sides (m, k) carried with them. [aghili08 (19)]"""
     return orthogonalise(solve_W(terms.factor, terms.A.T).T, rhs, tolerance, terms.row_size)
+
+
+def shortest_change(terms: Terms, rhs: Callable[[ca.SX], ca.SX], tolerance: float = RANK_TOLERANCE) -> MinimumNorm:
+    """The y (nv, k) shortest in the metric of M with Lam y = rhs(Lam), Lam = A W^-T: what constraints do to a motion.
+
+    Of an acceleration (Gauss), of a position or a velocity that has drifted off. A may be redundant or lose rank.
+    """
+    Lam = solve_W(terms.factor, terms.A.T).T
+    return minimum_norm(Lam, rhs(Lam), tolerance, terms.row_size)

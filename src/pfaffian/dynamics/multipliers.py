@@ -8,7 +8,7 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
-from pfaffian.maths.linear import orthogonalise, solve_M, solve_semidefinite
+from pfaffian.maths.linear import minimum_norm_by_gram, solve_M, solve_semidefinite
 from pfaffian.terms.terms import Terms
 
 
@@ -26,9 +26,7 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
 
     It is the only one exactly if the rank is m; with redundant rows how they share the load is not determined.
     """
-    m = terms.A.shape[0]
-    rows = orthogonalise(terms.A, ca.SX.eye(m), tolerance, terms.row_size)
-    # Q = D A makes D^T Q F a solution. A dropped row leaves the combination of rows that vanishes: take those out of it.
-    some = rows.D.T @ (rows.Q @ reaction)
-    idle = orthogonalise(rows.rest, ca.SX(m, 0), tolerance).Q
-    return some - idle.T @ (idle @ some)
+    # Solutions of A^T lambda = reaction: the smallest is in the range of A, so dependent rows share the load.
+    columns = terms.A.T
+    lengths = ca.sum2(columns * columns)
+    return minimum_norm_by_gram(columns, reaction, tolerance, lengths * columns.shape[0] / ca.sum1(lengths)).X

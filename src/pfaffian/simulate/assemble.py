@@ -9,11 +9,11 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.kernel.kernel import Backend
-from pfaffian.dynamics.motion import weighted_rows
+from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import RunError
 from pfaffian.maths.linear import solve_WT
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.step import normalise
+from pfaffian.simulate.step import CORRECTION_TOLERANCE, normalise
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
@@ -26,11 +26,10 @@ ACCEPTED = 1e-9
 def _iteration(m: Mechanism, backend: Backend) -> tuple[kernel.Kernel, tuple[str, ...]]:
     """Kernel of one Newton step: (q, v, p, t) -> (q, v, phi, eta)."""
     T = symbols(m)
-    rows = weighted_rows(T, T.rows.phi)
-    q = normalise(m, T.q - T.kinematics.kinematic_matrix @ solve_WT(T.factor, rows.Q.T @ rows.D))
+    move = solve_WT(T.factor, shortest_change(T, lambda Lam: T.rows.phi, CORRECTION_TOLERANCE).X)
+    q = normalise(m, T.q - T.kinematics.kinematic_matrix @ move)
     there = Terms(m, q, T.v, T.u, T.t)
-    held = weighted_rows(there, there.rows.eta)
-    v = T.v - solve_WT(there.factor, held.Q.T @ held.D)
+    v = T.v - solve_WT(there.factor, shortest_change(there, lambda Lam: there.rows.eta, CORRECTION_TOLERANCE).X)
     left = Terms(m, q, v, T.u, T.t).rows
     f = ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
     return kernel.compile(f, backend=backend, lanes=1), row_names(T.kinematics)

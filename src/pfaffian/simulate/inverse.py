@@ -69,7 +69,8 @@ def inverse_dynamics(
         run = int(np.argmax(uncontrollable[:, 0]))
         raise RunError(_undriven(driven, qs[run], vs[run], p[run], t) + (f" (run {run})" if count > 1 else ""))
     many = any(np.ndim(x) == 2 for x in (q, v, a)) or count > 1
-    return Inverse(*[x if many else x[0] for x in (u, tau, reaction)], names=driven.u_names)
+    u, tau, reaction = (x if many else x[0] for x in (u, tau, reaction))
+    return Inverse(u, tau, reaction, driven.u_names)
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.dynamics.gauss import weighted_rows
+from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError
 from pfaffian.formats import RunSettings
 from pfaffian.model.body import WORLD
