@@ -253,11 +253,15 @@ def _batch(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     source, r = "robustness, ours", result["random starts"]
     yield pf.Claim("random starts: runs", r.sizes["run"], RUNS, 0, source)
     yield pf.Claim("random starts: unfinished", float((r["status"] != 0).sum()), 0, 0, source)
-    yield pf.Claim("random starts: least cos(2 q1 + q2)", float(r["on_branch"].min()), 0.999, relation="at least", source=source)
+    yield pf.Claim(
+        "random starts: least cos(2 q1 + q2)", float(r["on_branch"].min()), 0.999, relation="at least", source=source
+    )
     yield pf.Claim("random starts: median of passages", float(r["passages"].median()), 1, relation="at least", source=source)
     for part, bound in ((0.5, 1e-5), (0.99, 1e-4), (1.0, 1e-2)):
         error = float(r["energy_error"].quantile(part))
-        yield pf.Claim(f"random starts: energy error of {part:.0%} of runs [J]", error, bound, relation="at most", source=source)
+        yield pf.Claim(
+            f"random starts: energy error of {part:.0%} of runs [J]", error, bound, relation="at most", source=source
+        )
     close = result["starts close to singular"]
     yield pf.Claim("starts within 1 mrad of singular: unfinished", float((close["status"] != 0).sum()), 0, 0, source)
     left = float((close["on_branch"] < 0.999).mean())
