@@ -10,7 +10,15 @@ from hypothesis import given
 import pfaffian as pf
 from tests.identities.test_inertia import rate
 from tests.random_mechanisms import (
-    CLOSURES, Case, closing, loops, matrices, on_velocity, placements, random_tree, reverse,
+    CLOSURES,
+    Case,
+    closing,
+    loops,
+    matrices,
+    on_velocity,
+    placements,
+    random_tree,
+    reverse,
 )  # fmt: skip
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 

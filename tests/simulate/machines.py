@@ -1,0 +1,70 @@
+"""Small machines that the tests of `simulate` run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pfaffian as pf
+
+Y = (0, 1, 0)
+
+
+def pendulum(length: float = 1.0, motor: bool = True, **joint) -> pf.Mechanism:
+    """A point mass of 1 kg on a massless rod, hanging along -z at q = 0."""
+    return pf.mechanism(
+        "pendulum",
+        [pf.body("bob", 1.0, com=(0, 0, -length))],
+        [pf.joint("pivot", "revolute", "world", "bob", axis=Y, **joint)],
+        actuators=[pf.actuator("motor", "pivot")] if motor else [],
+    )
+
+
+def four_bar(closure: str = "revolute") -> pf.Mechanism:
+    """Crank, coupler, rocker in the x-z plane; a revolute closure writes five rows of rank two."""
+    lengths = {"crank": 0.3, "coupler": 0.8, "rocker": 0.7}
+    bodies = [pf.body(n, 1 + l, com=(l / 2, 0, 0), inertia=l * l / 6) for n, l in lengths.items()]
+    joints = [
+        pf.joint("a", "revolute", "world", "crank", axis=Y),
+        pf.joint("b", "revolute", "crank", "coupler", axis=Y, placement=pf.pose((0.3, 0, 0))),
+        pf.joint("d", "revolute", "world", "rocker", axis=Y, placement=pf.pose((0.9, 0, 0))),
+    ]
+    end = {"placement_a": pf.pose((0.8, 0, 0)), "placement_b": pf.pose((0.7, 0, 0))}
+    close = pf.closure("c", closure, "coupler", "rocker", axis=Y, **end)
+    return pf.mechanism("four-bar", bodies, joints, constraints=[close], actuators=[pf.actuator("motor", "a")])
+
+
+FOUR_BAR_START = {"a": -0.6, "b": -0.5, "d": -2.0}
+
+
+def ball_and_plane() -> pf.Mechanism:
+    """A spherical joint, a hinge, and a tip that stays on an inclined plane: quaternions and a constraint."""
+    bodies = [
+        pf.body("upper", 1.0, com=(0.3, 0, 0), inertia=(0.02, 0.05, 0.04)),
+        pf.body("lower", 0.7, com=(0.2, 0.05, 0), inertia=(0.01, 0.03, 0.02)),
+    ]
+    joints = [
+        pf.joint("shoulder", "spherical", "world", "upper"),
+        pf.joint("elbow", "revolute", "upper", "lower", axis=(0.2, 1, 0.3), placement=pf.pose((0.6, 0, 0))),
+    ]
+    plane = pf.closure(
+        "plane", "point-on-plane", "world", "lower", axis=(0.1, 0.2, 1.0),
+        placement_a=pf.pose((0, 0, -0.1)), placement_b=pf.pose((0.4, 0, 0)),
+    )  # fmt: skip
+    return pf.mechanism("ball and plane", bodies, joints, constraints=[plane], gravity=(0, 0, -3.0))
+
+
+def flying_pair() -> pf.Mechanism:
+    """A free body with a spherical joint to a second one: no constraint, two quaternions."""
+    bodies = [
+        pf.body("hull", 2.0, inertia=(0.3, 0.4, 0.5)),
+        pf.body("arm", 0.5, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.02)),
+    ]
+    joints = [
+        pf.joint("flight", "free", "world", "hull"),
+        pf.joint("ball", "spherical", "hull", "arm", placement=pf.pose((0, 0.2, 0.1))),
+    ]
+    return pf.mechanism("flying pair", bodies, joints)
+
+
+def velocity(m: pf.Mechanism, seed: int = 0, size: float = 1.0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=m.nv) * size

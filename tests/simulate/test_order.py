@@ -1,0 +1,70 @@
+"""Integrators converge at their order, closed loops and quaternions included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, velocity
+from tests.tolerance import MET, SLOPE, close
+
+DURATION = 0.4
+HALVINGS = 5
+CASES = {
+    "four-bar, redundant rows": (four_bar(), FOUR_BAR_START, {"a": 4.0}),
+    "four-bar, pinned": (four_bar("spherical"), FOUR_BAR_START, {"a": 4.0}),
+    "ball and plane": (ball_and_plane(), None, velocity(ball_and_plane())),
+    "flying pair": (flying_pair(), None, velocity(flying_pair(), 1, 2.0)),
+}
+
+
+def errors(m: pf.Mechanism, q, v, scheme: pf.Scheme, first: int) -> np.ndarray:
+    """Error of q and v at the end for halved steps, against DOP853."""
+    exact = pf.run_accurately(m, q, v, times=[0, DURATION], tolerance=1e-13)
+    end = np.concatenate([exact.q.values[-1], exact.v.values[-1]])
+    found = []
+    for i in range(HALVINGS):
+        n = first * 2**i
+        r = pf.run(m, q, v, duration=DURATION, step=DURATION / n, every=n, scheme=scheme)
+        assert r.status == 0
+        found.append(np.abs(np.concatenate([r.q.values[-1], r.v.values[-1]]) - end).max())
+    return np.array(found)
+
+
+def slope(error: np.ndarray) -> float:
+    return -np.polyfit(np.arange(len(error)), np.log2(error), 1)[0]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("integrator, order, first", [("rk4", 4, 80), ("euler", 1, 320)])
+def test_order(case, integrator, order, first):
+    error = errors(*CASES[case], pf.Scheme(integrator=integrator), first)
+    assert abs(slope(error) - order) < SLOPE, error
+
+
+def test_corrections_hold_the_constraints():
+    m, q, v = CASES["four-bar, redundant rows"]
+    r = pf.run(m, q, v, duration=3.0, step=1e-3, every=10)
+    assert r.violation.max() < MET
+    assert r.velocity_violation.max() < MET
+    loose = pf.run(m, q, v, duration=3.0, step=1e-3, every=10, scheme=pf.Scheme(corrections=0))
+    assert loose.violation.max() > r.violation.max()
+
+
+def test_quaternions_stay_of_length_one():
+    m, q, v = CASES["flying pair"]
+    r = pf.run(m, q, v, duration=2.0, step=2e-3)
+    for joint in ("flight", "ball"):
+        x = r.q.sel(coordinate=[f"{joint}.{c}" for c in ("qx", "qy", "qz", "qw")])
+        close((x**2).sum("coordinate"), np.ones(len(r.time)), MET, "length of a quaternion")
+
+
+def test_energy_drifts_at_the_order_of_the_integrator():
+    m, q, v = CASES["four-bar, redundant rows"]
+    drift = []
+    for step in (4e-3, 2e-3, 1e-3):
+        r = pf.run(m, q, v, duration=1.0, step=step)
+        drift.append(float(abs(r.energy - r.energy[0]).max()))
+    assert drift[0] / drift[1] > 12
+    assert drift[1] / drift[2] > 12

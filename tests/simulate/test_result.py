@@ -1,0 +1,80 @@
+"""What a result says about itself, on disk as in memory; runs by the adaptive method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum, velocity
+from tests.tolerance import INTEGRATED, close
+
+
+def test_result_has_names_units_and_provenance():
+    m = four_bar()
+    tip = {"tip": lambda k: k.position("coupler", (0.8, 0, 0))}
+    r = pf.run(m, FOUR_BAR_START, np.zeros((2, 3)), duration=0.05, outputs=tip)
+    assert r.q.dims == ("run", "time", "coordinate")
+    assert list(r.coordinate.values) == ["a", "b", "d"]
+    assert list(r.q_unit.values) == ["rad"] * 3
+    assert list(r.velocity.values) == ["a", "b", "d"]
+    assert list(r.v_unit.values) == ["rad/s"] * 3
+    assert list(r.row.values) == ["c.vx", "c.vy", "c.vz", "c.wx", "c.wy"]
+    assert list(r.input.values) == ["motor"]
+    assert list(r.u_unit.values) == ["N m"]
+    assert r.time.attrs["units"] == "s"
+    assert r.energy.attrs["units"] == "J"
+    assert r.tip.shape == (2, 51, 3)
+    assert (r["rank"] == 2).all()
+    known = {"mechanism", "pfaffian", "casadi", "numpy", "python", "kernel_digest", "kernel_backend", "kernel_strict",
+             "formulation", "integrator", "corrections", "step", "duration"}  # fmt: skip
+    assert known <= set(r.attrs)
+    assert r.attrs["mechanism"] == "four-bar"
+    assert r.attrs["step"] == 1e-3
+    assert set(r.data_vars) >= {"q", "v", "u", "energy", "kinetic_energy", "phi", "reaction", "status", "stopped"}
+
+
+def test_single_run_loses_the_run_axis():
+    assert "run" not in pf.run(pendulum(), duration=0.01).q.dims
+    assert "run" in pf.run(pendulum(), duration=0.01, squeeze=False).q.dims
+
+
+def test_netcdf_round_trip(tmp_path):
+    r = pf.run(four_bar(), FOUR_BAR_START, np.zeros((2, 3)), duration=0.05)
+    path = tmp_path / "run.nc"
+    pf.write_netcdf(r, path)
+    xr.testing.assert_identical(pf.read_netcdf(path), r)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_what_is_no_result_is_refused(tmp_path):
+    broken = tmp_path / "broken.nc"
+    broken.write_bytes(b"\x89HDF\r\n not so")
+    for path in (broken, tmp_path / "absent.nc"):
+        with pytest.raises(pf.RunError, match=path.name):
+            pf.read_netcdf(path)
+    with pytest.raises((pf.RunError, OSError)):
+        pf.write_netcdf(pf.run(pendulum(), duration=0.01), tmp_path / "no folder" / "run.nc")
+
+
+@pytest.mark.parametrize("make, q", [(four_bar, FOUR_BAR_START), (ball_and_plane, None)])
+def test_adaptive_run_agrees_with_small_steps(make, q):
+    m = make()
+    v = velocity(m, 2)
+    times = np.linspace(0, 1, 11)
+    exact = pf.run_accurately(m, q, v, times=times)
+    steps = pf.run(m, q, v, duration=1.0, step=5e-4, every=200)
+    close(steps.q.values, exact.q.values, INTEGRATED, "q by steps and by DOP853")
+    close(steps.v.values, exact.v.values, INTEGRATED, "v by steps and by DOP853")
+    assert np.array_equal(exact.coordinate.values, steps.coordinate.values)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in dot:RuntimeWarning")
+def test_adaptive_run_reports_divergence():
+    m = pendulum(damping=-50.0)
+    r = pf.run_accurately(m, [0.1], [1.0], times=np.linspace(0, 100, 11))
+    assert r.status == 1
+    assert 0 < float(r.stopped) < 100
+    assert np.isnan(r.q.values[-1]).all()
+    assert "diverged" in pf.causes(r)[0]
