@@ -1,4 +1,4 @@
-"""One run started from Python: `pf.run` beside MuJoCo and Pinocchio, wall time of a step, the kernel already in memory.
+"""One run started from Python: `pf.run` beside MuJoCo and Pinocchio, time of a step, the kernel already in memory.
 
 The slider-crank (examples/slider_crank.yaml, 10 000 steps of 1 ms of RK4, through its singular configuration) and Baxter
 with a bar in both hands (examples/baxter_bar.yaml, 1000 steps), both without joint damping. All record q and v; ours also
@@ -58,14 +58,14 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 def compare(c: Case, o: Options) -> Iterator[Comparison]:
-    peers = {"mujoco mj_step": stepped(c), "mujoco rollout": rolled(c), "pinocchio, RK4 in Python": by_hand(c)}
+    peers = {"mujoco mj_step": stepped(c), "mujoco rollout": rolled(c), "pin loop": by_hand(c)}
     wanted = ours(c, CHECKED)
     found = {name: check(c, name, wanted, call(CHECKED)) for name, call in peers.items()}
     calls = {"": lambda: ours(c, c.steps)} | {name: lambda f=call: f(c.steps) for name, call in peers.items()}
     times = interleaved(calls, c.steps, o)
     for name in peers:
         notes = {f"difference of q after {CHECKED} steps": found[name]}
-        yield Comparison(f"{c.what}, {name.split()[0]}", "a step", times[""], times[name], None, notes)
+        yield Comparison(f"{c.what}, beside {name}", "a step", times[""], times[name], None, notes)
 
 
 def check(c: Case, name: str, wanted: np.ndarray, got: np.ndarray) -> float:
