@@ -3,8 +3,9 @@
 Each sample is a fresh process (`benchmarks.fresh`), told an empty cache folder for "trace and compile" and the same
 folder again for "from the cache". The time of a kernel is that of `pf.compile_terms`: equations, Program, C, compiler,
 trial run; reading the URDF file is stated beside it. Importing is timed inside the process as well, the interpreter's own
-start not counted: `import pfaffian` alone, which loads names when they are first used, and with all of them loaded. All are wall times, what one waits; the processor time,
-that of the compiler included, is stated beside them, since a busy machine moves wall times.
+start not counted: `import pfaffian` alone, which loads names when they are first used, and with all of them loaded. All
+are wall times, what one waits; processor time, the compiler's included, is stated beside them, since a busy machine moves
+wall times.
 """
 
 from __future__ import annotations
