@@ -11,11 +11,11 @@ from tests.tolerance import MET, SLOPE, close
 
 DURATION = 0.4
 HALVINGS = 5
-CASES = {
-    "four-bar, redundant rows": (four_bar(), FOUR_BAR_START, {"a": 4.0}),
-    "four-bar, pinned": (four_bar("spherical"), FOUR_BAR_START, {"a": 4.0}),
-    "ball and plane": (ball_and_plane(), None, velocity(ball_and_plane())),
-    "flying pair": (flying_pair(), None, velocity(flying_pair(), 1, 2.0)),
+CASES = {  # mechanism, start, steps of the coarsest RK4 run
+    "four-bar, redundant rows": (four_bar(), FOUR_BAR_START, {"a": 4.0}, 80),
+    "four-bar, pinned": (four_bar("spherical"), FOUR_BAR_START, {"a": 4.0}, 80),
+    "ball and plane": (ball_and_plane(), None, velocity(ball_and_plane()), 20),
+    "flying pair": (flying_pair(), None, velocity(flying_pair(), 1, 2.0), 20),
 }
 
 
@@ -37,14 +37,15 @@ def slope(error: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("integrator, order, first", [("rk4", 4, 80), ("euler", 1, 320)])
-def test_order(case, integrator, order, first):
-    error = errors(*CASES[case], pf.Scheme(integrator=integrator), first)
+@pytest.mark.parametrize("integrator, order", [("rk4", 4), ("euler", 1)])
+def test_order(case, integrator, order):
+    m, q, v, first = CASES[case]
+    error = errors(m, q, v, pf.Scheme(integrator=integrator), first if order == 4 else 320)
     assert abs(slope(error) - order) < SLOPE, error
 
 
 def test_corrections_hold_the_constraints():
-    m, q, v = CASES["four-bar, redundant rows"]
+    m, q, v, _ = CASES["four-bar, redundant rows"]
     r = pf.run(m, q, v, duration=3.0, step=1e-3, every=10)
     assert r.violation.max() < MET
     assert r.velocity_violation.max() < MET
@@ -53,7 +54,7 @@ def test_corrections_hold_the_constraints():
 
 
 def test_quaternions_stay_of_length_one():
-    m, q, v = CASES["flying pair"]
+    m, q, v, _ = CASES["flying pair"]
     r = pf.run(m, q, v, duration=2.0, step=2e-3)
     for joint in ("flight", "ball"):
         x = r.q.sel(coordinate=[f"{joint}.{c}" for c in ("qx", "qy", "qz", "qw")])
@@ -61,7 +62,7 @@ def test_quaternions_stay_of_length_one():
 
 
 def test_energy_drifts_at_the_order_of_the_integrator():
-    m, q, v = CASES["four-bar, redundant rows"]
+    m, q, v, _ = CASES["four-bar, redundant rows"]
     drift = []
     for step in (4e-3, 2e-3, 1e-3):
         r = pf.run(m, q, v, duration=1.0, step=step)
