@@ -89,10 +89,13 @@ def minimum_norm(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNo
 
 def minimum_norm_by_gram(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
     """`minimum_norm` by A A^T and one step of refinement, whatever the fill."""
-    gram = _factor_gram(A, tolerance, size)
+    gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
     X = A.T @ _solve_gram(gram, B)
     return MinimumNorm(X + A.T @ _solve_gram(gram, B - A @ X), sum(gram.kept, ca.SX(0)))
 
+
+GRAM_TOLERANCE = 3e-5
+"""Smallest length ratio that pivots of A A^T, its square, can tell from rounding."""
 
 FILL_ACCEPTED = 2
 """Times its own entries that a matrix may grow to while its rows are made orthonormal."""
@@ -104,7 +107,8 @@ def elimination_order(A: ca.SX) -> tuple[list[int], int]:
     Next comes the row that would end with the fewest, given the blocks that the rows before it have grown into.
     """
     supports = [set(A[i, :].sparsity().get_col()) for i in range(A.shape[0])]
-    waiting, blocks, order, entries = dict(enumerate(supports)), [], [], 0
+    waiting, order, entries = dict(enumerate(supports)), [], 0
+    blocks: list[set[int]] = []
     while waiting:
         i = min(waiting, key=lambda i: (len(waiting[i]), i))
         grown = waiting.pop(i)

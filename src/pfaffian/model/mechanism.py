@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import casadi as ca
@@ -206,6 +207,30 @@ def _find(items: tuple, name: str, what: str, owner: str) -> Any:
         if item.name == name:
             return item
     raise ModelError(f"mechanism {owner!r} has no {what} {name!r}; it has {', '.join(i.name for i in items)}")
+
+
+def digest(m: Mechanism) -> str | None:
+    """sha256 of all that shapes the equations; None if a function of the caller's is part of the mechanism.
+
+    Two mechanisms with one digest have the same equations, whatever their names.
+    """
+    targets = [c.target if isinstance(c, Servo) else c for c in m.constraints]
+    closures = [t for t in targets if isinstance(t, Closure) and t.active is None]
+    if len(closures) < len(targets) or any(callable(s.directions) for s in m.servos):
+        return None
+    numbers = [ca.vec(x) for _, x in _numbers(m)]
+    values = ca.Function("numbers", [m.p_symbols], [ca.densify(ca.vertcat(*numbers))])
+    shape = [
+        [b.name for b in m.bodies],
+        [(j.name, j.kind.name, j.parent, j.child) for j in m.joints],
+        [(type(c).__name__, t.kind, t.body_a, t.body_b, getattr(c, "directions", None)) for c, t in zip(m.constraints, closures, strict=True)],
+        [(type(f).__name__, getattr(f, "axes", None), *[getattr(f, n, None) for n in ("body", "body_a", "body_b")], getattr(f, "value", 0) is None)
+         for f in m.forces],
+        [(a.name, a.joint, a.component) for a in m.actuators],
+        m.u_names,
+        [x.numel() for x in numbers],
+    ]  # fmt: skip
+    return sha256((repr(shape) + values.serialize()).encode()).hexdigest()
 
 
 def _check_name(name: Any, what: str) -> None:

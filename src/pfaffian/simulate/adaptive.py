@@ -17,16 +17,17 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.result import dataset, machine
 from pfaffian.simulate.run import initial_state
-from pfaffian.simulate.step import Scheme, System, system
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.system import System
 
 STATUS_DIVERGED = 1
 
 
 @lru_cache(maxsize=64)
 def _kernels(m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple) -> tuple[System, kernel.Kernel, kernel.Kernel, kernel.Kernel]:
-    traced = system(m, scheme, control, dict(outputs))
-    rhs, project, observe = (kernel.compile(f, lanes=1) for f in (traced.rhs, traced.project, traced.observe))
-    return traced, rhs, project, observe
+    system = System(m, scheme, control, outputs)
+    rhs, project, observe = (kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.traced.project, system.traced.observe))
+    return system, rhs, project, observe
 
 
 def run_accurately(
@@ -58,13 +59,13 @@ def run_accurately(
     if not 0 < tolerance < 1:
         raise ModelError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
     scheme = scheme or Scheme()
-    traced, rhs, project, observe = _kernels(m, scheme, control, tuple((outputs or {}).items()))
+    system, rhs, project, observe = _kernels(m, scheme, control, tuple((outputs or {}).items()))
     x0, p = initial_state(m, q, v, parameters, control.z if control else (), True, times[0], "auto")
-    held = runs(u, control.w_names if control else m.u_names, np.zeros(len(traced.u_names)), "u")
+    held = runs(u, control.w_names if control else m.u_names, np.zeros(len(system.w_names)), "u")
     if max(len(x0), len(p), len(held)) > 1:
         raise ModelError("run_accurately makes one run; use run for a batch")
     x, p, w = x0[0], p[0], held[0]
-    records = np.full((len(times), 1, sum(n for _, n in traced.signals.values())), np.nan)
+    records = np.full((len(times), 1, sum(n for _, n in system.signals.values())), np.nan)
     records[0, 0], status, stopped = observe(x, w, p, times[:1])[0], 0, np.nan
     solver = DOP853(lambda t, y: rhs(y, w, p, np.array([t]))[0], times[0], x, times[-1], max_step, tolerance, tolerance)
     at = 1
@@ -82,4 +83,4 @@ def run_accurately(
         solver.y = project(solver.y, p, np.array([solver.t]))[0]
         solver.f = solver.fun(solver.t, solver.y)
     provenance = machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
-    return dataset(traced, times, records, np.array([status]), np.array([stopped]), provenance).squeeze("run")
+    return dataset(system, times, records, np.array([status]), np.array([stopped]), provenance).squeeze("run")

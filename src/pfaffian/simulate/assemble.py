@@ -8,11 +8,11 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.kernel.kernel import Backend
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import RunError
+from pfaffian.kernel.kernel import Backend
 from pfaffian.maths.linear import solve_WT
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, digest
 from pfaffian.simulate.step import CORRECTION_TOLERANCE, normalise
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
@@ -23,16 +23,20 @@ ACCEPTED = 1e-9
 
 
 @lru_cache(maxsize=64)
-def _iteration(m: Mechanism, backend: Backend) -> tuple[kernel.Kernel, tuple[str, ...]]:
+def _iteration(m: Mechanism, backend: Backend) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, p, t) -> (q, v, phi, eta)."""
+    of_model = digest(m)
+    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, key=None if of_model is None else f"newton {of_model}")
+
+
+def _newton(m: Mechanism) -> ca.Function:
     T = symbols(m)
     move = solve_WT(T.factor, shortest_change(T, lambda Lam: T.rows.phi, CORRECTION_TOLERANCE).X)
     q = normalise(m, T.q - T.kinematics.kinematic_matrix @ move)
     there = Terms(m, q, T.v, T.u, T.t)
     v = T.v - solve_WT(there.factor, shortest_change(there, lambda Lam: there.rows.eta, CORRECTION_TOLERANCE).X)
     left = Terms(m, q, v, T.u, T.t).rows
-    f = ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
-    return kernel.compile(f, backend=backend, lanes=1), row_names(T.kinematics)
+    return ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
 
 
 def assemble(
@@ -44,7 +48,7 @@ def assemble(
     """
     if not m.ideal:
         return q, v
-    newton, names = _iteration(m, backend)
+    newton = _iteration(m, backend)
     count = max(len(q), len(p))
     q, v, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (q, v, p))
     for _ in range(ITERATIONS):
@@ -54,6 +58,7 @@ def assemble(
             break
     if not left.max() <= ACCEPTED:
         run, row = np.unravel_index(int(np.argmax(np.where(np.isfinite(left), left, np.inf))), left.shape)
+        names = row_names(symbols(m).kinematics)
         raise RunError(
             f"the initial state cannot be put onto the constraints: row {names[row]!r} is left with phi = {phi[run, row]:.3g}, "
             f"A v - c = {eta[run, row]:.3g}{f' in run {run}' if count > 1 else ''}; start nearer to a configuration that "

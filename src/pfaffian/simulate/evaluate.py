@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.kernel.kernel import Backend
 from pfaffian.dynamics import formulation
-from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.kernel.kernel import Backend
+from pfaffian.model.mechanism import Mechanism, check_configuration, digest
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.terms.terms import Terms, symbols
 
@@ -59,8 +59,13 @@ def compile_terms(m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX
     """
     T = symbols(m)
     values = {name: ca.densify(ca.SX(f(T))) for name, f in quantities.items()}
-    f = ca.Function("quantities", [T.q, T.v, T.u, T.t, m.p_symbols], [ca.vec(x) for x in values.values()], {"cse": True})
-    return Compiled(m, kernel.compile(f, backend=backend, lanes=lanes), {name: x.shape for name, x in values.items()})
+    shapes = {name: x.shape for name, x in values.items()}
+    return Compiled(m, kernel.compile(_function(T, values), backend=backend, lanes=lanes), shapes)
+
+
+def _function(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
+    inputs = [T.q, T.v, T.u, T.t, T.mechanism.p_symbols]
+    return ca.Function("quantities", inputs, [ca.vec(ca.densify(x)) for x in values.values()], {"cse": True})
 
 
 class Dynamics(NamedTuple):
@@ -73,10 +78,13 @@ class Dynamics(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _forward(m: Mechanism, name: str) -> Compiled:
-    def part(i: int) -> Callable[[Terms], ca.SX]:
-        return lambda T: formulation(name, T)(T)[i]
+    def build() -> ca.Function:
+        T = symbols(m)
+        return _function(T, formulation(name, T)(T)._asdict())
 
-    return compile_terms(m, {"v_dot": part(0), "reaction": part(1), "rank": part(2)})
+    of_model = digest(m)
+    key = None if of_model is None else f"forward dynamics {name} {of_model}"
+    return Compiled(m, kernel.compile(build, key=key), {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
 
 
 def forward_dynamics(m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto") -> Dynamics:

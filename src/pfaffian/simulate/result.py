@@ -14,7 +14,8 @@ import xarray as xr
 
 from pfaffian.errors import RunError
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.step import FAULTS, System
+from pfaffian.simulate.step import FAULTS
+from pfaffian.simulate.system import System
 
 FINISHED = "finished"
 CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
@@ -35,7 +36,7 @@ def dataset(s: System, time: np.ndarray, records: np.ndarray, status: np.ndarray
             continue
         dim = signal.dim or f"{name}_component"
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
-        if signal.names is not None:
+        if signal.names:
             coords.setdefault(dim, list(signal.names))
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(s_causes(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})

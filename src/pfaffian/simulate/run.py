@@ -13,15 +13,16 @@ import xarray as xr
 from tqdm import tqdm
 
 from pfaffian import kernel
-from pfaffian.kernel.kernel import Backend
-from pfaffian.kernel.rollout import Hold
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
+from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.result import dataset, machine
-from pfaffian.simulate.step import Scheme, System, system
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.system import System
 
 CHUNK_SECONDS_OF_WORK = 2_000_000
 """Lane-steps between two looks at the progress bar and at Ctrl-C."""
@@ -31,8 +32,9 @@ CHUNK_SECONDS_OF_WORK = 2_000_000
 def _compiled(
     m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, backend: Backend, lanes: int, strict: bool
 ) -> tuple[System, kernel.Rollout]:
-    traced = system(m, scheme, control, dict(outputs))
-    return traced, kernel.compile_rollout(traced.step, traced.observe, backend=backend, lanes=lanes, strict=strict)
+    system = System(m, scheme, control, outputs)
+    build = lambda: (system.traced.step, system.traced.observe)  # noqa: E731
+    return system, kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=system.key)
 
 
 def run(
@@ -81,7 +83,7 @@ def run(
     series = _series(u, control.w_names if control else m.u_names, u_step is not None)
     count = common_runs({"q, v": len(x0), "parameters": len(p), "u": series.shape[1] if series.ndim == 3 else 1})
     x0, p = (np.broadcast_to(a, (count, a.shape[1])) if len(a) != count else a for a in (x0, p))
-    traced, rollout = _compiled(m, scheme, control, tuple((outputs or {}).items()), backend, 8 if count > 1 else 1, strict)
+    system, rollout = _compiled(m, scheme, control, tuple((outputs or {}).items()), backend, 8 if count > 1 else 1, strict)
     threads = threads or (min(os.cpu_count() or 1, 1 + count // 64))
     status, stopped, records = np.zeros(count, np.int32), np.full(count, -1, np.int64), []
     x, done = np.asfortranarray(x0), 0
@@ -101,7 +103,7 @@ def run(
     time = start + step * every * np.arange(len(recorded))
     provenance = machine() | {f"kernel_{k}": v for k, v in rollout.provenance.items()} | asdict(scheme)
     provenance |= {"step": step, "duration": duration, "hold": hold}
-    result = dataset(traced, time, recorded, status, np.where(stopped >= 0, start + step * stopped, np.nan), provenance)
+    result = dataset(system, time, recorded, status, np.where(stopped >= 0, start + step * stopped, np.nan), provenance)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 

@@ -1,0 +1,50 @@
+"""A smooth basis of the null space along a recorded motion, for papers whose equations are written in one. [aghili08]"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.simulate.arrays import as_floats
+
+PROJECTOR = 1e-6
+"""How far P P may be from P."""
+
+TURN = 0.5
+"""Cosine of the largest turn of the null space between two samples: 60 degrees."""
+
+
+def transport_basis(P: Any, start: Any = None) -> np.ndarray:
+    """V2 (times, n, k) with V2 V2^T = P at each sample, turning no more than P does. [aghili08 (10)]
+
+    Parallel transport, V2_dot = P_dot V2 and so V2^T V2_dot = 0: the rate equation V_dot = -Omega V with an Omega that leaves the
+    null space's own turning out; then Gamma_r = V2^T Gamma V2. A basis by SVD at each sample is as orthonormal, but jumps.
+    The nearest orthonormal matrix to P(t + h) V2(t) carries it from sample to sample, without drift, to second order in h.
+
+    Args:
+        P: (times, n, n) orthogonal projectors, such as `reduce(T, ...).P` along a run.
+        start: (n, k) orthonormal basis at the first sample; its eigenvectors if None.
+    Raises ModelError: no projectors; between two samples the null space turns by 60 degrees or loses a dimension.
+    """
+    P = as_floats(P, "P")
+    if P.ndim != 3 or P.shape[1] != P.shape[2] or not len(P):
+        raise ModelError(f"P has shape {P.shape}: projectors (times, n, n) are needed")
+    if max(np.abs(P - np.swapaxes(P, 1, 2)).max(), np.abs(P @ P - P).max()) > PROJECTOR:
+        raise ModelError("P is no orthogonal projector at every sample: P = P^T and P P = P are needed")
+    V = np.empty((len(P), P.shape[1], round(np.trace(P[0]))))
+    V[0] = np.linalg.eigh(P[0])[1][:, P.shape[1] - V.shape[2] :] if start is None else _basis(start, P[0])
+    for i in range(1, len(P)):
+        U, s, Wt = np.linalg.svd(P[i] @ V[i - 1], full_matrices=False)
+        if s.size and s[-1] < TURN:
+            raise ModelError(f"the null space turns too far, or loses a dimension, before sample {i}: record more often")
+        V[i] = U @ Wt
+    return V
+
+
+def _basis(start: Any, P: np.ndarray) -> np.ndarray:
+    V = as_floats(start, "start")
+    if V.ndim != 2 or V.shape != (len(P), round(np.trace(P))) or np.abs(V @ V.T - P).max() > PROJECTOR:
+        raise ModelError(f"start of shape {V.shape} is no orthonormal basis of the first null space: V V^T = P is needed")
+    return V

@@ -1,0 +1,127 @@
+"""A mechanism in time, under a control law: the functions that the kernel compiles, traced when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.control.law import Command, Control
+from pfaffian.dynamics import formulation
+from pfaffian.dynamics.controlforce import FAULT as SERVO_FAULT
+from pfaffian.dynamics.controlforce import control_force
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.model.mechanism import Mechanism, digest
+from pfaffian.simulate.signals import Signal, columns, standard
+from pfaffian.simulate.step import Scheme, correct, time_step
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms, symbols
+
+
+class Traced(NamedTuple):
+    """rhs: (x, w, p, t) -> (x_dot, faults).   project: (x, p, t) -> (x, violation).   step, observe: as the kernel's rollout
+    takes them.   sizes: entries of each signal."""
+
+    rhs: ca.Function
+    project: ca.Function
+    step: ca.Function
+    observe: ca.Function
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """State x = [q; v; z], inputs w, recorded signals. control: None drives the mechanism's inputs directly by w."""
+
+    mechanism: Mechanism
+    scheme: Scheme
+    control: Control | None = None
+    outputs: tuple[tuple[str, Callable[[Kinematics], Any]], ...] = ()
+
+    @property
+    def z(self) -> tuple[float, ...]:
+        """Start values of what the control law integrates."""
+        return self.control.z if self.control else ()
+
+    @property
+    def w_names(self) -> tuple[str, ...]:
+        return self.control.w_names if self.control else self.mechanism.u_names
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Meaning of each fault after the step's own."""
+        return (self.control.faults if self.control else ()) + ((SERVO_FAULT,) if self.mechanism.servos else ())
+
+    @cached_property
+    def key(self) -> str | None:
+        """Digest of all that shapes the functions; None where a user's function is among it."""
+        of_model = digest(self.mechanism)
+        if of_model is None or self.control is not None or self.outputs:
+            return None
+        return sha256(repr((of_model, sorted(asdict(self.scheme).items()))).encode()).hexdigest()
+
+    @cached_property
+    def signals(self) -> dict[str, tuple[Signal, int]]:
+        """Recorded signals in order, with the entries of each."""
+        known = standard(self.mechanism)
+        if self.control is None and not self.outputs:
+            return {name: (s, s.size) for name, s in known.items()}
+        return {name: (known.get(name, Signal("per component")), size) for name, size in self.traced.sizes.items()}
+
+    @cached_property
+    def traced(self) -> Traced:
+        m, T = self.mechanism, symbols(self.mechanism)
+        z, w = ca.SX.sym("z", len(self.z)), ca.SX.sym("w", len(self.w_names))
+        command = Command(w) if self.control is None else _command(T, self.control, self.scheme, z, w)
+        closed = Terms(m, T.q, T.v, command.u, T.t)
+        motion = formulation(self.scheme.formulation, closed)(closed)
+        faults = command.faults
+        if m.servos:
+            faults = ca.vertcat(faults, 1 - control_force(closed).realisable)
+        x, options = ca.vertcat(T.q, T.v, z), {"never_inline": True, "cse": True}
+        inputs = [x, w, m.p_symbols, T.t]
+        rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
+        rhs = ca.Function("rhs", inputs, [rate, ca.densify(faults)], options)
+        project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, self.scheme)), options)
+        recorded = columns(closed, motion, command, dict(self.outputs))
+        observe = ca.Function("observe", inputs, [ca.vertcat(*recorded.values())], {"cse": True})
+        sizes = {name: column.numel() for name, column in recorded.items()}
+        return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)
+
+
+def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
+    """The law's answer, with the loop through a measured reaction closed: u = u0 + K F(u), F(u) = F0 + F1 u."""
+    m = T.mechanism
+    measured = ca.SX.sym("F", m.nv)
+    command = control.law(Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t), z, w, measured)
+    _check_command(command, control, m)
+    parts = [command.u, command.z_dot, command.faults, *command.signals.values()]
+    if not ca.depends_on(ca.veccat(*parts), measured):
+        return command
+    u = ca.SX.sym("u", m.nu)
+    plant = Terms(m, T.q, T.v, u, T.t)
+    reaction = formulation(scheme.formulation, plant)(plant).reaction
+    K, F1 = ca.jacobian(command.u, measured), ca.jacobian(reaction, u)
+    if ca.depends_on(K, measured):
+        raise ModelError("a control law must be affine in the measured reaction")
+    u0, F0 = ca.substitute(command.u, measured, ca.SX.zeros(m.nv, 1)), ca.substitute(reaction, u, ca.SX.zeros(m.nu, 1))
+    loop = orthogonalise(ca.SX.eye(m.nu) - K @ F1, u0 + K @ F0, RANK_TOLERANCE)
+    solved = loop.Q.T @ loop.D
+    z_dot, faults, *signals = ca.substitute(parts[1:], [measured], [F0 + F1 @ solved])
+    return Command(ca.densify(solved), z_dot, faults, dict(zip(command.signals, signals, strict=True)))
+
+
+def _check_command(command: Command, control: Control, m: Mechanism) -> None:
+    for what, got, wanted in (
+        ("inputs", command.u, m.nu),
+        ("integrated states", command.z_dot, len(control.z)),
+        ("faults", command.faults, len(control.faults)),
+    ):
+        if got.numel() != wanted:
+            raise ModelError(f"the control law gives {got.numel()} {what} where {wanted} are declared")
