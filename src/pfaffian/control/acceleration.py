@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -10,7 +11,7 @@ from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, TaskTerms, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import multiply_WT, orthogonalise, solve_W, solve_WT
+from pfaffian.maths.linear import factor_tree, orthogonalise, solve_W, solve_WT
 from pfaffian.model.number import vector
 from pfaffian.terms.terms import Terms
 
@@ -18,6 +19,12 @@ INFEASIBLE = (
     "infeasible: the task asks for a motion that the constraints forbid, or its coordinates do not determine the motion here; "
     "choose other task coordinates"
 )
+
+INFEASIBLE_PART, INCONSISTENT_PART = 1e-6, 1e-3
+"""Of the wanted acceleration that the task, that the constraints may miss."""
+
+WORTH_TAKING_OUT = 8
+"""Joints under a task of their own from which on it pays to take them out; below, the plant's factor and rows are shared."""
 
 
 class TaskAcceleration(NamedTuple):
@@ -42,7 +49,8 @@ def task_acceleration(
     """v_dot with A v_dot = b and theta_ddot = theta_ddot_d + G_D e_dot + G_P e, e = theta_d - theta. [aghili05 (43) (44)]
 
     The task's rows follow the constraints' in one orthonormalisation, so q itself is never parametrised and singular
-    parametrisations do not matter. Motion that neither determines is damped by rest_damping [1/s] (smallest in the metric of M).
+    parametrisations do not matter. Motion that neither determines is damped by rest_damping [1/s] (smallest in the metric
+    of M).
     """
     x: TaskTerms = task_terms(terms, task)
     k = x.theta.numel()
@@ -51,15 +59,61 @@ def task_acceleration(
     wanted = reference.at(terms.t, w)
     error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
     push = gain(damping, k, "damping") * error_rate + gain(stiffness, k, "stiffness") * error
-    F = terms.factor
-    A = ca.vertcat(terms.A, x.J)
-    size = ca.vertcat(terms.row_size, ca.SX.ones(k, 1))
     rhs = ca.vertcat(terms.b, wanted.acceleration + push - x.drift)
-    rows = orthogonalise(solve_W(F, A.T).T, rhs, RANK_TOLERANCE, size)
-    y_dot = rows.Q.T @ rows.D
-    y = multiply_WT(F, terms.v)
-    y_dot -= ca.SX(rest_damping) * (y - rows.Q.T @ (rows.Q @ y))
-    v_dot = ca.densify(solve_WT(F, y_dot))
-    missed = x.J @ v_dot - rhs[terms.A.shape[0] :]
-    infeasible = ca.sumsqr(missed) > 1e-12 * (ca.sumsqr(rhs) + ca.sumsqr(x.drift))
+    v_dot, rest = _determined(terms, x.J, rhs, -ca.SX(rest_damping) * terms.v)
+    m = terms.A.shape[0]
+    missed = x.J @ v_dot - rhs[m:]
+    size = ca.sumsqr(rhs) + ca.sumsqr(x.drift)
+    infeasible = ca.logic_or(ca.sumsqr(missed) > INFEASIBLE_PART**2 * size, ca.sumsqr(rest) > INCONSISTENT_PART**2 * size)
     return TaskAcceleration(v_dot, error, error_rate, infeasible)
+
+
+def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; and what A misses where J leaves it no choice.
+
+    Joints whose own acceleration the task gives, if they are many, are taken out first: the others then are a smaller
+    mechanism with a factor of its own, M_FF = W_F W_F^T.
+    """
+    n, m, k = J.shape[1], terms.A.shape[0], terms.kinematics
+    given = _given(J)
+    given = given if len(given) >= WORTH_TAKING_OUT else {}
+    F = [i for i in range(n) if i not in given]
+    S, own = list(given), list(given.values())
+    others = [m + i for i in range(J.shape[0]) if i not in own]
+    v_S = ca.vertcat(ca.SX(0, 1), *[rhs[m + i] / J[i, j] for j, i in given.items()])
+    rows = ca.vertcat(terms.A, J)[list(range(m)) + others, :]
+    W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.tree.parents, F))
+    beta = rhs[list(range(m)) + others] - rows[:, S] @ v_S - rows[:, F] @ v_t[F]
+    start = solve_W(W, -terms.M[F, S] @ (v_S - v_t[S]))
+    size = ca.vertcat(terms.row_size, ca.SX.ones(len(others), 1))
+    if S:
+        size *= ca.sum2(rows[:, F] ** 2) / ca.sum2(rows**2)
+    Q = orthogonalise(solve_W(W, rows[:, F].T).T, beta, RANK_TOLERANCE, ca.densify(size))
+    move = solve_WT(W, start + Q.Q.T @ (Q.D - Q.Q @ start))
+    v_dot = ca.SX.zeros(n, 1)
+    v_dot[F] = v_t[F] + move
+    v_dot[S] = v_S
+    # A row that is itself short, at a singular configuration, is set aside for a moment: no contradiction.
+    there = terms.row_size > RANK_TOLERANCE**2
+    return v_dot, there * (terms.A @ v_dot - rhs[:m]) if S else ca.SX(0, 1)
+
+
+def _given(J: ca.SX) -> dict[int, int]:
+    """Velocity -> the row of J that holds it alone, with a constant."""
+    found: dict[int, int] = {}
+    for i in range(J.shape[0]):
+        row = ca.sparsify(J[i, :])
+        if row.nnz() == 1 and row.nz[0].is_constant():
+            found.setdefault(row.sparsity().get_col()[0], i)
+    return found
+
+
+def _contracted(parents: Sequence[int], F: Sequence[int]) -> list[int]:
+    """The tree of the coordinates F, the others rigid: for each its nearest forerunner in F."""
+    out = []
+    for i in F:
+        before = parents[i]
+        while before >= 0 and before not in F:
+            before = parents[before]
+        out.append(F.index(before) if before >= 0 else -1)
+    return out

@@ -1,7 +1,8 @@
 """Inputs of smallest weighted norm that give a wanted motion, with whatever joints are actuated.
 
-A generalised force tau and inputs u give the same motion if P_y W^-1 (B u - tau) = 0, P_y the projector onto the null space of
-the constraints in mass-weighted coordinates; what is left free goes to the smallest u^T R u. [aghili05 (45) (46) (53)-(62)]
+A generalised force tau and inputs u give the same motion if B u = tau + W Q^T nu for some nu, Q the orthonormal constraint
+rows in mass-weighted coordinates: only the reaction changes, by -nu. What is left free goes to the smallest u^T R u.
+[aghili05 (45) (46) (53)-(62)]
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import Orthogonal, orthogonalise, solve_W
+from pfaffian.maths.linear import Orthogonal, multiply_W, orthogonalise, solve_W
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
 from pfaffian.terms.pfaffian import row_names
@@ -61,29 +62,72 @@ def allocate(
 ) -> Allocation:
     """Smallest u^T R u whose motion is that of the generalised force tau (nv, 1).
 
-    With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1), as far as it goes: motion first.
+    With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1), as far as it goes: motion
+    first.
     Raises ModelError: there are no inputs at all.
     """
     m = terms.mechanism
     if m.nu == 0:
         raise ModelError(f"mechanism {m.name!r} has no actuators; add some, or use actuate_all")
-    F, scale = terms.factor, 1 / ca.sqrt(weight)
     rows = weighted_rows(terms, ca.SX(terms.A.shape[0], 0))
+    if reaction_rows is None:
+        reaction_rows, reaction = ca.SX(0, m.nv), ca.SX(0, 1)
+    direct = _direct(terms.B)
+    if direct is None:
+        return _by_motion(terms, rows, tau, weight, reaction_rows, reaction)
+    return _by_reaction(terms, rows, direct, tau, weight, reaction_rows, reaction)
+
+
+def _direct(B: ca.SX) -> list[int] | None:
+    """The velocity that each input drives, if each drives one of its own."""
+    driven, inputs = B.sparsity().get_triplet()
+    alone = list(inputs) == list(range(B.shape[1])) and len(set(driven)) == len(driven)
+    return list(driven) if alone else None
+
+
+def _by_reaction(
+    terms: Terms, rows: Orthogonal, driven: list[int], tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX
+) -> Allocation:
+    """By nu, of which there are as many as constraint rows: it has to free the passive coordinates of force, then to give the
+    wanted reaction, and may then spare the inputs."""
+    n, F = terms.M.shape[0], terms.factor
+    passive = [i for i in range(n) if i not in driven]
+    E = ca.horzcat(ca.SX(n, 0), *[multiply_W(F, rows.Q[i, :].T) for i in range(rows.Q.shape[0])])
+    G = ca.densify(ca.vertcat(E[passive, :], reaction_rows @ rows.Q.T))
+    rhs = ca.densify(ca.vertcat(-tau[passive], reaction))
+    # Of a passive coordinate's inertia at least some part must be held by the constraints.
+    size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive], ca.SX.ones(reaction_rows.shape[0], 1))
+    solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
+    nu = solved.Q.T @ solved.D
+    scale = ca.sqrt(weight) / ca.vertcat(*[terms.B[i, j] for j, i in enumerate(driven)])
+    spent, free = scale * (tau + E @ nu)[driven], ca.diag(scale) @ E[driven, :]
+    spared = ca.densify((free - (free @ solved.Q.T) @ solved.Q).T)
+    k = spared.shape[0]
+    rest = orthogonalise(spared, ca.SX(k, 0), RANK_TOLERANCE, ca.sum2(spared**2) * k / ca.sumsqr(free))
+    u = (spent - rest.Q.T @ (rest.Q @ spent)) / ca.sqrt(weight)
+    lost = len(passive) - ca.sum1(solved.kept[: len(passive)])
+    missed = (G @ nu - rhs)[len(passive) :]
+    size = ca.sumsqr(reaction_rows @ solve_W(F, tau)) + ca.sumsqr(reaction)
+    return Allocation(ca.densify(u), _uncontrollable(rows, lost), ca.sumsqr(missed) > 1e-12 * size)
+
+
+def _by_motion(terms: Terms, rows: Orthogonal, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX) -> Allocation:
+    """By P_y W^-1 (B u - tau) = 0, P_y = I - Q^T Q, for any B; costs more."""
+    F, scale = terms.factor, 1 / ca.sqrt(weight)
     B, wanted = solve_W(F, terms.B) @ ca.diag(scale), solve_W(F, tau)
-    G, rhs = ca.densify(_free(rows, B)), ca.densify(_free(rows, wanted))
-    n_motion = G.shape[0]
-    if reaction_rows is not None:
-        G, rhs = ca.vertcat(G, reaction_rows @ B), ca.vertcat(rhs, reaction_rows @ wanted + reaction)
-    reach = ca.sumsqr(B) / B.shape[0]
-    solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / reach)
-    u = scale * (solved.Q.T @ solved.D)
+    G = ca.densify(ca.vertcat(_free(rows, B), reaction_rows @ B))
+    rhs = ca.densify(ca.vertcat(_free(rows, wanted), reaction_rows @ wanted + reaction))
+    n = B.shape[0]
+    solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
+    x = solved.Q.T @ solved.D
+    lost = n - rows.rank - ca.sum1(solved.kept[:n])
+    return Allocation(scale * x, _uncontrollable(rows, lost), ca.sumsqr((G @ x - rhs)[n:]) > 1e-12 * ca.sumsqr(rhs[n:]))
+
+
+def _uncontrollable(rows: Orthogonal, lost: ca.SX) -> ca.SX:
+    """Whether motions are lost beside those that rows set aside for a moment would hold."""
     structural = ca.sum1(rows.left > STRUCTURAL**2) if rows.left.numel() else ca.SX(0)
-    missing = terms.M.shape[0] - structural - ca.sum1(solved.kept[:n_motion])
-    unreachable = ca.SX(0)
-    if reaction_rows is not None:
-        miss = (G @ (solved.Q.T @ solved.D) - rhs)[n_motion:]
-        unreachable = ca.sumsqr(miss) > 1e-12 * ca.sumsqr(rhs)
-    return Allocation(u, missing > 0.5, unreachable)
+    return lost - (structural - rows.rank) > 0.5
 
 
 def _free(rows: Orthogonal, X: ca.SX) -> ca.SX:
