@@ -28,6 +28,7 @@ _HOME = {
     "pfaffian.simulate.evaluate": ["compile_terms", "forward_dynamics"],
     "pfaffian.viewer.figures": ["overview"],
     "pfaffian.viewer.study": ["Claim", "run_study", "studies"],
+    "pfaffian.simulate.events": ["Passage", "singular_passages"],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.result": ["causes", "read_netcdf", "write_netcdf"],
 }

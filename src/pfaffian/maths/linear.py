@@ -68,10 +68,11 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
 
 
 class MinimumNorm(NamedTuple):
-    """X: (n, k) smallest with A X = B.   rank: (1, 1) of A."""
+    """X: (n, k) smallest with A X = B.   rank: (1, 1) of A.   left: (m, 1) as in Orthogonal, rows in the order of A or not."""
 
     X: ca.SX
     rank: ca.SX
+    left: ca.SX
 
 
 def minimum_norm(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
@@ -83,7 +84,7 @@ def minimum_norm(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNo
     order, entries = elimination_order(A)
     if entries <= FILL_ACCEPTED * A.nnz():
         rows = orthogonalise(A[order, :], B[order, :], tolerance, size[order])
-        return MinimumNorm(rows.Q.T @ rows.D, rows.rank)
+        return MinimumNorm(rows.Q.T @ rows.D, rows.rank, rows.left)
     return minimum_norm_by_gram(A, B, tolerance, size)
 
 
@@ -91,7 +92,7 @@ def minimum_norm_by_gram(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> M
     """`minimum_norm` by A A^T and one step of refinement, whatever the fill."""
     gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
     X = A.T @ _solve_gram(gram, B)
-    return MinimumNorm(X + A.T @ _solve_gram(gram, B - A @ X), sum(gram.kept, ca.SX(0)))
+    return MinimumNorm(X + A.T @ _solve_gram(gram, B - A @ X), sum(gram.kept, ca.SX(0)), ca.vertcat(*gram.left))
 
 
 GRAM_TOLERANCE = 3e-5
@@ -122,12 +123,13 @@ def elimination_order(A: ca.SX) -> tuple[list[int], int]:
 
 
 class _Gram(NamedTuple):
-    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, and what was kept."""
+    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, what was kept and left."""
 
     order: list[int]
     columns: list[dict[int, ca.SX]]
     inverse: list[ca.SX]
     kept: list[ca.SX]
+    left: list[ca.SX]
 
 
 def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> _Gram:
@@ -137,12 +139,13 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> _Gram:
     S: list[dict[int, ca.SX]] = [{} for _ in range(m)]
     for i, j in zip(*G.sparsity().get_triplet(), strict=True):
         S[i][j] = G[i, j]
-    waiting, order, columns, inverse, kept = set(range(m)), [], [], [], []
+    waiting, order, columns, inverse, kept, left = set(range(m)), [], [], [], [], []
     while waiting:
         i = min(waiting, key=lambda i: (len(S[i]), i))
         waiting.remove(i)
         pivot = S[i].pop(i, ca.SX(0))
-        keep = pivot * ca.fmin(1, size[i]) > tolerance**2 * G[i, i]
+        weighted = pivot * ca.fmin(1, size[i])
+        keep = weighted > tolerance**2 * G[i, i]
         r = ca.if_else(keep, 1 / pivot, 0)
         column = {j: entry * r for j, entry in S[i].items()}
         for j, l in column.items():
@@ -153,7 +156,8 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> _Gram:
         columns.append(column)
         inverse.append(r)
         kept.append(keep)
-    return _Gram(order, columns, inverse, kept)
+        left.append(weighted / G[i, i])
+    return _Gram(order, columns, inverse, kept, left)
 
 
 def _solve_gram(gram: _Gram, B: ca.SX) -> ca.SX:

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.control.law import Command
 from pfaffian.dynamics.controlforce import control_force
-from pfaffian.dynamics.motion import Motion
+from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
@@ -49,6 +49,7 @@ def standard(m: Mechanism) -> dict[str, Signal]:
             "violation": Signal("unit of phi"),
             "velocity_violation": Signal("unit of phi / s"),
             "rank": Signal("1"),
+            "regularity": Signal("1"),
             "reaction": Signal("per velocity", "velocity", m.v_names),
             "multiplier": Signal("per row", "row", rows),
         }
@@ -60,6 +61,16 @@ def standard(m: Mechanism) -> dict[str, Signal]:
             "servo_rate": Signal("per row / s", "servo_row", rows),
         }
     return signals
+
+
+STRUCTURAL = 1e-6
+"""A row with less than this left of it is redundant everywhere, not close to a singular configuration."""
+
+
+def regularity(T: Terms) -> ca.SX:
+    """How much is left of the weakest independent constraint row, 1 at best, near 0 close to a singular configuration."""
+    left = shortest_change(T, lambda Lam: T.rows.phi).left
+    return ca.sqrt(ca.mmin(ca.fmin(1, ca.if_else(left > STRUCTURAL**2, left, 1))))
 
 
 def columns(
@@ -76,6 +87,7 @@ def columns(
             "violation": largest(T.rows.phi),
             "velocity_violation": largest(T.rows.eta),
             "rank": motion.rank,
+            "regularity": regularity(T),
             "reaction": motion.reaction,
             "multiplier": minimum_norm_multipliers(T, motion.reaction),
         }

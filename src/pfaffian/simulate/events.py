@@ -1,0 +1,40 @@
+"""What happened in a run: passages of singular configurations, changes of rank."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import ModelError
+
+NEAR = 0.02
+"""Regularity below which a minimum counts as a singular passage."""
+
+
+class Passage(NamedTuple):
+    """time: [s] of the smallest regularity.   regularity: there.   ranks: recorded before, at and after."""
+
+    time: float
+    regularity: float
+    ranks: tuple[int, int, int]
+
+
+def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
+    """Times at which one run came closest to losing rank, and recorded changes of rank, in order.
+
+    Args:
+        result: of one run with constraints, recorded often enough to see the passage (`every` = 1 is best).
+        near: regularity below which a minimum counts.
+    Raises ModelError: a batch, or a result without constraints.
+    """
+    if "regularity" not in result or "run" in result["regularity"].dims:
+        raise ModelError("singular_passages takes the result of one run of a mechanism with constraints; pick one with .isel(run=...)")
+    r, rank, t = (result[n].values for n in ("regularity", "rank", "time"))
+    rank = np.nan_to_num(rank).astype(int)
+    inner = np.arange(1, len(t) - 1)
+    dips = inner[(r[inner] < near) & (r[inner] <= r[inner - 1]) & (r[inner] < r[inner + 1])]
+    changes = inner[rank[inner] != rank[inner - 1]]
+    found = sorted(set(dips) | set(changes))
+    return [Passage(float(t[i]), float(r[i]), (int(rank[i - 1]), int(rank[i]), int(rank[i + 1]))) for i in found]
