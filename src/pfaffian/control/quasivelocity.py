@@ -21,8 +21,8 @@ from pfaffian.control.allocation import (
     weights,
 )
 from pfaffian.control.law import Command, Control
-from pfaffian.control.reference import Reference
-from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, quasi_velocity, reduce
+from pfaffian.control.reference import Reference, Wanted
+from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
 from pfaffian.errors import ModelError
 from pfaffian.terms.terms import Terms
 
@@ -33,7 +33,8 @@ def tracking(
 ) -> Control:  # fmt: skip
     """u_r = s_dot + Gamma_r s - K_d eps, eps = v_r - s, s = P W^T (v_d - K_p e), e = q - q_d. [aghili08 (40)-(43)]
 
-    eps_dot = -(Gamma_r + K_d) eps and Gamma_r is skew: |eps(t)| <= |eps(0)| exp(-min K_d t).
+    eps_dot = -(Gamma_r + K_d) eps and Gamma_r is skew: |eps(t)| <= |eps(0)| exp(-min K_d t). With driven constraints eps =
+    P (y - W^T (v_d - K_p e)), to the same end.
 
     Args:
         reference: q_d(t) of the whole configuration (nq,), meeting the constraints.   velocity_gain K_d [1/s].
@@ -44,15 +45,19 @@ def tracking(
     """
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
-        k, x = terms.kinematics, quasi_velocity(terms, factor)
+        n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
         r = reduce(terms, x)
         split = len(reference.w_names)
-        e, v_d = _error(terms, reference, w[:split])
-        s = r.P @ (x.W.T @ (v_d - gain(position_gain, terms.mechanism.nv, "position_gain") * e))
-        s_dot = ca.jtimes(s, terms.q, k.q_dot) + ca.jacobian(s, terms.t)
-        eps = r.P @ x.y - s
+        wanted = _wanted(terms, reference, w[:split])
+        K_p, e, e_dot = gain(position_gain, n, "position_gain"), terms.q - wanted.value, terms.v - wanted.rate
+        pull = wanted.rate - K_p * e
+        off = x.y - x.W.T @ pull
+        eps = r.P @ off
+        # P d(off)/dt = P (W^T pull)_dot taken from P y_dot; P P_dot off is what the turning of the null space adds.
+        pull_dot = x.W_dot.T @ pull + x.W.T @ (wanted.acceleration - K_p * e_dot)
+        turning = projector_rate(terms, x) @ off
         # P (y_dot + Gamma y) = u_r: what the applied force must give beside the velocity-free part of c.
-        u_r = r.P @ (s_dot + x.Gamma @ s - gain(velocity_gain, terms.mechanism.nv, "velocity_gain") * eps)
+        u_r = r.P @ (pull_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
         return _apply(terms, x, r, u_r, force, rows, w[split:], weight, {"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())
@@ -73,7 +78,7 @@ def regulation(
         x = quasi_velocity(terms, factor)
         r = reduce(terms, x)
         split = len(q_d.w_names)
-        e, _ = _error(terms, q_d, w[:split])
+        e = terms.q - _wanted(terms, q_d, w[:split]).value
         n = terms.mechanism.nv
         u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
         return _apply(terms, x, r, u_r, force, rows, w[split:], weight, {"error": e}, static=True)
@@ -81,15 +86,14 @@ def regulation(
     return Control(law, (), q_d.w_names + (force.w_names if force else ()), (UNCONTROLLABLE, FORCE_UNREACHABLE))
 
 
-def _error(terms: Terms, reference: Reference, w: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """e = q - q_d and q_d_dot."""
+def _wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
+    """The reference of the whole configuration."""
     m = terms.mechanism
     if m.nq != m.nv or any(j.kind.name == "planar" for j in m.joints):
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; quasi-velocity control needs one-dof joints")
     if reference.size != m.nq:
         raise ModelError(f"the reference has {reference.size} coordinates, the configuration {m.nq}")
-    wanted = reference.at(terms.t, w)
-    return terms.q - wanted.value, wanted.rate
+    return reference.at(terms.t, w)
 
 
 def _apply(

@@ -91,6 +91,17 @@ def reduce(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) ->
     return Reduced(ca.SX.eye(x.W.shape[0]) - rows.Q.T @ rows.Q, rows.Q, rows.D, rows.rank)
 
 
+def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> ca.SX:
+    """P_dot (nv, nv) along the motion, from P_dot P = -Lam^+ Lam_dot P: no derivative passes through a rank decision."""
+    if terms.A.shape[0] == 0:
+        return ca.SX(*x.W.shape)
+    Lam = terms.A @ x.inverse.T
+    A_dot = _along(terms, terms.A) + ca.reshape(ca.jacobian(ca.vec(terms.A), terms.t), *terms.A.shape)
+    rows = orthogonalise(Lam, (A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size)
+    turn = rows.Q.T @ (rows.D - (rows.D @ rows.Q.T) @ rows.Q)
+    return -(turn + turn.T)
+
+
 def motion(terms: Terms, *, factor: str = "cholesky", tolerance: float = RANK_TOLERANCE) -> Motion:
     """Motion and force apart: P y_dot = P (u - Gamma y), (I - P) y_dot = Q^T D, reaction = W (y_dot + Gamma y - u).
     [aghili08 (31a) (31b)]"""
