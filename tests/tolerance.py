@@ -37,6 +37,18 @@ DERIVATIVE = 1e-12
 INTEGRATED = 1e-8
 """RK4 at steps of 1e-3 s or below over a second of gentle motion against order 8 at 1e-10 to 1e-12."""
 
+PAST_SINGULAR = 1e-5
+"""Tip of the N-four-bar after 20 s and eleven singular passages at 1 ms, relative to its length."""
+
+ANDREWS = 1e-8
+"""Andrews' mechanism at t = 0.03 s, after five turns of the crank at up to 1400 rad/s."""
+
+ADAMS = 1e-4
+"""ADAMS' own integration error over 5 s of swinging; its tables print 7 digits."""
+
+ADAMS_LOOSE = 1e-3
+"""Where its tables err more: for one and the same motion those of the revolute and the spherical joint differ by 8e-4."""
+
 SLOPE = 0.2
 """Observed order over five halvings; higher powers of the step still show in the first ones."""
 
