@@ -47,7 +47,7 @@ ADAMS = 1e-4
 """ADAMS' own integration error over 5 s of swinging; its tables print 7 digits."""
 
 ADAMS_LOOSE = 1e-3
-"""Where its tables err more: for one and the same motion those of the revolute and the spherical joint differ by 8e-4."""
+"""Where its tables err more: for one and the same motion those of two joints differ by 8e-4."""
 
 SLOPE = 0.2
 """Observed order over five halvings; higher powers of the step still show in the first ones."""
