@@ -13,7 +13,7 @@ from pfaffian.errors import RunError
 from pfaffian.kernel.kernel import Backend
 from pfaffian.maths.linear import solve_WT
 from pfaffian.model.mechanism import Mechanism, digest
-from pfaffian.simulate.step import CORRECTION_TOLERANCE, normalise
+from pfaffian.simulate.step import normalise
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
@@ -31,10 +31,10 @@ def _iteration(m: Mechanism, backend: Backend) -> kernel.Kernel:
 
 def _newton(m: Mechanism) -> ca.Function:
     T = symbols(m)
-    move = solve_WT(T.factor, shortest_change(T, lambda Lam: T.rows.phi, CORRECTION_TOLERANCE).X)
+    move = solve_WT(T.factor, shortest_change(T, lambda Lam: T.rows.phi).X)
     q = normalise(m, T.q - T.kinematics.kinematic_matrix @ move)
     there = Terms(m, q, T.v, T.u, T.t)
-    v = T.v - solve_WT(there.factor, shortest_change(there, lambda Lam: there.rows.eta, CORRECTION_TOLERANCE).X)
+    v = T.v - solve_WT(there.factor, shortest_change(there, lambda Lam: there.rows.eta).X)
     left = Terms(m, q, v, T.u, T.t).rows
     return ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
 

@@ -19,9 +19,9 @@ TURN = 0.5
 def transport_basis(P: Any, start: Any = None) -> np.ndarray:
     """V2 (times, n, k) with V2 V2^T = P at each sample, turning no more than P does. [aghili08 (10)]
 
-    Parallel transport, V2_dot = P_dot V2 and so V2^T V2_dot = 0: the rate equation V_dot = -Omega V with an Omega that leaves the
-    null space's own turning out; then Gamma_r = V2^T Gamma V2. A basis by SVD at each sample is as orthonormal, but jumps.
-    The nearest orthonormal matrix to P(t + h) V2(t) carries it from sample to sample, without drift, to second order in h.
+    Parallel transport, V2_dot = P_dot V2 and so V2^T V2_dot = 0: the rate equation V_dot = -Omega V for which Gamma_r = V2^T
+    Gamma V2. A basis by SVD at each sample is as orthonormal, but jumps. The orthonormal matrix nearest to P(t + h) V2(t)
+    carries it from sample to sample, without drift, to second order in h.
 
     Args:
         P: (times, n, n) orthogonal projectors, such as `reduce(T, ...).P` along a run.

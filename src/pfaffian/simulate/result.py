@@ -6,7 +6,7 @@ import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -106,3 +106,36 @@ def read_netcdf(path: str | Path) -> xr.Dataset:
             return stored.load()
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read {path} as a result: {error}") from error
+
+
+class SignChanges(NamedTuple):
+    """When a number passes zero.   times: (k,) [s], between samples by straight lines.   rising: (k,) from below to above."""
+
+    times: np.ndarray
+    rising: np.ndarray
+
+
+def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> SignChanges:
+    """Where one recorded number of one run changes its sign: a contact force that would have to pull, say.
+
+    Args:
+        variable: of the result, e.g. "multiplier" or "reaction".   name: of its entry, e.g. the row; None where it has but one.
+    Raises RunError: no such variable or entry, or several runs at once.
+    """
+    if variable not in result:
+        raise RunError(f"the result has no {variable!r}; it has {', '.join(str(v) for v in result.data_vars)}")
+    x = result[variable]
+    if name is not None:
+        entries = [d for d in x.dims if d not in ("run", "time") and d in x.coords]
+        if not entries or name not in x[entries[0]].values:
+            known = ", ".join(str(n) for n in x[entries[0]].values) if entries else "none by name"
+            raise RunError(f"{variable!r} has no entry {name!r}; there are {known}")
+        x = x.sel({entries[0]: name})
+    if x.dims != ("time",):
+        raise RunError(f"sign_changes takes one number of one run; {variable!r} still has {x.dims}: choose a run and an entry")
+    t, values = result["time"].values, x.values
+    known = np.flatnonzero(np.isfinite(values) & (values != 0))
+    t, values = t[known], values[known]
+    at = np.flatnonzero(values[:-1] * values[1:] < 0)
+    part = values[at] / (values[at] - values[at + 1])
+    return SignChanges(t[at] + part * (t[at + 1] - t[at]), values[at] < 0)

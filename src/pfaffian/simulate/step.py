@@ -18,10 +18,6 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
 INTEGRATORS = ("rk4", "euler")
-CORRECTION_TOLERANCE = 1e-6
-"""Rank tolerance of the correction, smaller than that of the dynamics: right after a singular passage the velocity must be
-projected although the rows are still short (measured: rate errors at the passage fall from 5e-4 to below 1e-5 rad/s)."""
-
 FAULTS = ("constraint violation above the limit after correction: take a shorter step, or look for rows that contradict",)
 """What each fault of the step means, in order; status 2 is the first."""
 
@@ -107,7 +103,7 @@ def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
     for _ in range(scheme.corrections):
         here = Terms(m, q, v, T.u, T.t)
         off = ca.horzcat(here.rows.phi, here.rows.eta)
-        move = solve_WT(here.factor, shortest_change(here, partial(_given, off), CORRECTION_TOLERANCE).X)
+        move = solve_WT(here.factor, shortest_change(here, partial(_given, off)).X)
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
     return ca.vertcat(q, v, z), largest(Terms(m, q, v, T.u, T.t).rows.phi)

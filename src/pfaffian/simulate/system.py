@@ -12,8 +12,8 @@ import casadi as ca
 
 from pfaffian.control.law import Command, Control
 from pfaffian.dynamics import formulation
-from pfaffian.dynamics.controlforce import FAULT as SERVO_FAULT
 from pfaffian.dynamics.controlforce import control_force
+from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
@@ -56,7 +56,8 @@ class System:
     @property
     def faults(self) -> tuple[str, ...]:
         """Meaning of each fault after the step's own."""
-        return (self.control.faults if self.control else ()) + ((SERVO_FAULT,) if self.mechanism.servos else ())
+        servos = self.mechanism.servos
+        return (self.control.faults if self.control else ()) + ((servo_fault(servos),) if servos else ())
 
     @cached_property
     def key(self) -> str | None:

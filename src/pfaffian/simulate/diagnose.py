@@ -1,0 +1,107 @@
+"""Can chosen control forces hold chosen motions? The decoupling matrix at a state, with names. [ider]"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.dynamics.controlforce import control_force, direction_names
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import solve_W
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.evaluate import Compiled, compile_terms
+from pfaffian.terms.pfaffian import row_names, servo_rows
+from pfaffian.terms.terms import Terms, symbols
+
+SHARE = 0.1
+"""Rows and directions with this part of the largest share are named."""
+
+
+class Realisability(NamedTuple):
+    """What the control directions can do to the servo rows at a state.
+
+    realisable: what a run decides by.   rank: of the decoupling matrix, of `size` needed.
+    smallest: its smallest singular value, rows and directions being of unit length in the metric of M: 0 where some motion is
+        out of reach, 1 for a single row with its ideal direction.
+    rows: servo rows -> share in the motion that is hardest to produce.   directions: -> share in the force that does least.
+    G: (size, size) the matrix itself, rows and directions in their own units.
+    """
+
+    realisable: bool
+    rank: int
+    size: int
+    smallest: float
+    rows: dict[str, float]
+    directions: dict[str, float]
+    G: np.ndarray
+
+    def __str__(self) -> str:
+        rows, directions = _main(self.rows), _main(self.directions)
+        rank = f"rank {self.rank} of {self.size}, smallest singular value {self.smallest:.3g}"
+        if self.realisable:
+            return f"realisable: {rank}; the weakest hold is that of {directions} on {rows}"
+        return f"not realisable: {rank}; the directions leave {rows} without a force, and {directions} have nothing to move"
+
+
+def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: Any = None) -> Realisability:
+    """Rank and smallest singular value of the decoupling matrix of the servo constraints at q, and who is to blame. [ider (17)]
+
+    Args:
+        q: (nq,) or {name: number}; on the geometrical constraints.
+    Raises ModelError: the mechanism has no servo constraints.
+    """
+    if not m.servos:
+        raise ModelError(f"mechanism {m.name!r} has no servo constraints")
+    x = {name: np.array(value) for name, value in _decoupling(m)(q, t=t, parameters=parameters).items()}
+    if x["realisable"].ndim:
+        raise ModelError("realisability takes one configuration at a time")
+    size = len(_rows(m))
+    G = x["G"].reshape(size, size)
+    lengths = np.outer(x["rows"].ravel(), x["directions"].ravel())
+    U, s, Vt = np.linalg.svd(np.divide(G, lengths, out=np.zeros_like(G), where=lengths > 0))
+    rank = int((s > RANK_TOLERANCE).sum())
+    rows, directions = _shares(_rows(m), U[:, -1]), _shares(_directions(m), Vt[-1])
+    return Realisability(bool(x["realisable"]), rank, size, float(s[-1]), rows, directions, G)
+
+
+@lru_cache(maxsize=16)
+def _decoupling(m: Mechanism) -> Compiled:
+    """G, whether it is regular, and the lengths of rows and directions in the metric of M."""
+
+    def lengths(X):
+        return lambda T: ca.sqrt(ca.sum1(solve_W(T.factor, X(T).T) ** 2)).T
+
+    parts = {
+        "G": lambda T: control_force(T).G,
+        "realisable": lambda T: control_force(T).realisable,
+        "rows": lengths(lambda T: T.servo.A),
+        "directions": lengths(lambda T: T.servo.Z),
+    }
+    return compile_terms(m, parts, backend="numpy", lanes=1)
+
+
+def _rows(m: Mechanism) -> tuple[str, ...]:
+    return row_names(symbols(m).kinematics, tuple(s.target for s in m.servos))
+
+
+def _directions(m: Mechanism) -> tuple[str, ...]:
+    T: Terms = symbols(m)
+    counts = [servo_rows(symbols(m.with_(constraints=[s])).kinematics, T.B).Z.shape[0] for s in m.servos]
+    return tuple(n for s, count in zip(m.servos, counts, strict=True) for n in direction_names(s, count))
+
+
+def _shares(names: tuple[str, ...], w: np.ndarray) -> dict[str, float]:
+    """A direction used twice counts once, by all its share."""
+    shares = dict.fromkeys(names, 0.0)
+    for name, part in zip(names, w, strict=True):
+        shares[name] = float(np.hypot(shares[name], part))
+    return shares
+
+
+def _main(shares: dict[str, float]) -> str:
+    most = max(shares.values())
+    return ", ".join(repr(n) for n, w in sorted(shares.items(), key=lambda item: -item[1]) if w >= SHARE * most)
