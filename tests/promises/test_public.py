@@ -1,0 +1,63 @@
+"""What a stranger relies on: names, their documentation, the README, quick import."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pfaffian as pf
+
+ROOT = Path(__file__).resolve().parents[2]
+IMPORT_SECONDS = 0.5
+KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
+
+
+@pytest.mark.parametrize("name", pf.__all__)
+def test_every_public_name_is_documented(name):
+    value = getattr(pf, name)
+    if callable(value):
+        text = inspect.getdoc(value) or ""
+        assert len(text) > 20, f"{name} has no docstring"
+        if inspect.isfunction(value):
+            missing = [p for p in inspect.signature(value).parameters if p not in text and p not in ("name", "m", "self", "options")]
+            assert not missing, f"{name}: the docstring does not mention {missing}"
+
+
+def test_import_is_quick_and_starts_nothing():
+    code = (
+        "import sys, time; t = time.perf_counter(); import pfaffian; dt = time.perf_counter() - t; "
+        "print(dt, any(m in sys.modules for m in ('xarray', 'matplotlib', 'viser', 'scipy', 'subprocess')))"
+    )
+    times = []
+    for _ in range(3):
+        seconds, loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        assert loaded == "False"
+        times.append(float(seconds))
+    assert min(times) < IMPORT_SECONDS
+
+
+def test_the_readme_runs(capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S).group(1)
+    exec(compile(code, "README.md", "exec"), {})
+    assert "finished" in capsys.readouterr().out
+
+
+def test_source_tags_have_known_keys():
+    tags = [
+        (path.name, key)
+        for path in (ROOT / "src").rglob("*.py")
+        for key in re.findall(r"\[([a-z]+\d\d|ider)[ \]]", path.read_text(encoding="utf-8"))
+    ]
+    assert len(tags) > 20
+    assert {key for _, key in tags} <= KEYS
+
+
+def test_no_file_names_a_machine_path_or_a_registry():
+    forbidden = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "pypi" + r"\.org", "python" + "hosted", "registry" + r"\.npmjs"]))
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    texts = [ROOT / f for f in tracked if f.endswith((".py", ".md", ".toml", ".yaml", ".h", "run", ".c"))]
+    assert texts
+    assert not [str(f) for f in texts if f.is_file() and forbidden.search(f.read_text(encoding="utf-8"))]
