@@ -96,7 +96,7 @@ def _by_reaction(
     G = ca.densify(ca.vertcat(E[passive, :], reaction_rows @ rows.Q.T))
     rhs = ca.densify(ca.vertcat(-tau[passive], reaction))
     # Of a passive coordinate's inertia at least some part must be held by the constraints.
-    size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive], ca.SX.ones(reaction_rows.shape[0], 1))
+    size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(reaction_rows.shape[0], 1))
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
     nu = solved.Q.T @ solved.D
     scale = ca.sqrt(weight) / ca.vertcat(*[terms.B[i, j] for j, i in enumerate(driven)])

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
+NOTHING = 1e-300
+"""Below any length that counts; makes 0 of 0 / 0."""
+
 
 class Orthogonal(NamedTuple):
     """Rows A X = B in orthonormal form: Q X = D.
@@ -58,7 +61,7 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
         Q.append(q)
         D.append(q[n:])
         kept.append(keep)
-        lefts.append(weighted / own)
+        lefts.append(weighted / ca.fmax(own, NOTHING))
         rest.append(ca.if_else(keep, 0, 1) * r[n:])
     if not Q:
         return Orthogonal(ca.SX(0, n), ca.SX(0, B.shape[1]), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, B.shape[1]))
