@@ -29,7 +29,7 @@ ROOT_JOINT = "root_joint"
 
 
 def read_urdf(path: str | Path, **options: Any) -> Mechanism:
-    """The robot of a URDF file; the options are those of `parse_urdf`. No other file is opened, meshes are skipped."""
+    """The robot of the URDF file at `path`; the options are those of `parse_urdf`. No other file is opened, meshes are skipped."""
     place = Path(path)
     options.setdefault("source", place.name)
     return parse_urdf(read_text(place), **options)

@@ -35,7 +35,7 @@ _PARTS: dict[str, tuple[str, Callable]] = {
 
 
 def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of a YAML file. A URDF file that it names lies under its folder or one of `allow`."""
+    """The mechanism and the run of the YAML file at `path`. A URDF file that it names lies under its folder or one of `allow`."""
     place = Path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
 

@@ -93,6 +93,7 @@ def closure(
     """Close a loop by a joint between two bodies that are in the tree already.
 
     Args:
+        body_a, body_b: names, "world" for the fixed frame; the rows are the locked motions of b seen from a.
         kind: weld (fixed), revolute, prismatic, cylindrical, spherical, planar, point-on-line, point-on-plane.
         placement_a, placement_b: the joint's frame in each body; the two coincide up to the joint's motion.
         axis: (3,) of the joint, line or plane normal, in the joint frame.
@@ -105,7 +106,7 @@ def closure(
 
 
 def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) -> Closure:
-    """Hold a point of one body (3,) [m] on a point of another: a spherical closure."""
+    """Hold point_a (3,) [m] of body_a on point_b (3,) [m] of body_b: a spherical closure."""
     a, b = (Pose(IDENTITY.R, vector(x, 3, f"constraint {name!r}: point")) for x in (point_a, point_b))
     return Closure(name, "spherical", body_a, body_b, a, b)
 
@@ -129,6 +130,8 @@ def servo(
     what = f"servo constraint {target.name!r}"
     if isinstance(target, Servo):
         raise ModelError(f"{what} is a servo constraint already")
+    if target.active is not None:
+        raise ModelError(f"{what}: forces hold it throughout; it cannot be active for a while only")
     if not callable(directions):
         if isinstance(directions, str) or not all(isinstance(n, str) for n in directions):
             raise ModelError(f"{what}: directions must be input names or a function of the kinematics, got {directions!r}")

@@ -44,7 +44,7 @@ def assemble(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest state, in the metric of M, that meets the constraints: q (runs, nq), v (runs, nv).
 
-    Newton iterations with the rank-revealing inverse. Raises RunError naming the row that cannot be met.
+    Newton iterations with the rank-revealing inverse, at parameters p (runs, np) and time t [s]; backend as in `run`. Raises RunError naming the row that cannot be met.
     """
     if not m.ideal:
         return q, v

@@ -55,6 +55,7 @@ def compile_terms(m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX
     """Compile quantities of a mechanism.
 
     Args:
+        backend: auto, c or numpy.   lanes: runs at once, 8 for batches, 1 for single states.
         quantities: {name: function of Terms giving a matrix}, e.g. {"M": lambda T: T.M, "tip": lambda T: T.kinematics.position("tool")}.
     """
     T = symbols(m)
@@ -90,7 +91,8 @@ def _forward(m: Mechanism, name: str) -> Compiled:
 def forward_dynamics(m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto") -> Dynamics:
     """Acceleration and reaction of a mechanism at states q, v under inputs u; arrays (n,) or (runs, n), or by name.
 
-    M v_dot + c = f + B u + reaction,  A v_dot = b. The state is taken as it is: put it onto the constraints first.
+    M v_dot + c = f + B u + reaction,  A v_dot = b, at time t [s], with parameters {name: value} and a formulation of FORMULATIONS.
+    The state is taken as it is: put it onto the constraints first.
     """
     r = _forward(m, formulation)(q, v, u, t=t, parameters=parameters)
     return Dynamics(r["v_dot"], r["reaction"], r["rank"])

@@ -87,7 +87,7 @@ def causes(result: xr.Dataset) -> list[str]:
 
 
 def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
-    """Write a result as NetCDF 4: the file is whole or absent."""
+    """Write a result as NetCDF 4 to a path: the file is whole or absent. Raises RunError: it cannot be written."""
     path = Path(path)
     aside = path.with_name(f".{uuid4().hex}.tmp")
     try:
@@ -100,7 +100,7 @@ def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
 
 
 def read_netcdf(path: str | Path) -> xr.Dataset:
-    """Read a result back into memory."""
+    """Read a result back into memory from a path. Raises RunError: it cannot be read as one."""
     try:
         with xr.open_dataset(path, engine="h5netcdf") as stored:
             return stored.load()

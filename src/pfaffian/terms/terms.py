@@ -123,7 +123,7 @@ def typical_lengths(m: Mechanism) -> ca.DM:
 
 
 def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
-    """(nq,) somewhere: angles all round, translations within a metre, uniform orientations."""
+    """(nq,) somewhere, drawn from `random`: angles all round, translations within a metre, uniform orientations."""
     q = []
     for unit in m.q_units:
         q.append(random.normal() if unit == "1" else random.uniform(-np.pi, np.pi) if unit == "rad" else random.uniform(-1, 1))

@@ -84,7 +84,7 @@ def save(figure: Any, path: Path) -> Path:
 
 
 def overview(result: xr.Dataset, title: str | None = None) -> Any:
-    """A matplotlib Figure of a run, or of a batch: medians, with bands from the 5 % to the 95 % quantile.
+    """A matplotlib Figure of a run, or of a batch: medians, with bands from the 5 % to the 95 % quantile. title: above it.
 
     Panels: coordinates and velocities by unit, energy, its change, constraint violation, rank, reactions, inputs that
     vary. Raises ModelError: the Dataset is no result of a run.

@@ -82,7 +82,7 @@ def folder() -> Path:
 
 
 def studies(place: Path | None = None) -> dict[str, str]:
-    """Name, with dashes -> first line of the docstring of each study. Nothing is imported."""
+    """Name, with dashes -> first line of the docstring of each study in the folder `place`. Nothing is imported."""
     place = place or folder()
     files = sorted(f for f in place.glob("*.py") if _STEM.fullmatch(f.stem) and f.is_file())
     return {f.stem.replace("_", "-"): _first_line(f) for f in files}
@@ -97,7 +97,7 @@ def _first_line(path: Path) -> str:
 
 
 def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Outcome:
-    """Run a study by its name in `studies()`.
+    """Run a study by its name in `studies()`, from the folder `place`; draw=False leaves its figures out.
 
     Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim that says
     nothing.
