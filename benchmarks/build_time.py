@@ -1,8 +1,8 @@
 """How long one waits: `import pfaffian`, and the first kernel of forward dynamics of a robot.
 
 Each sample is a fresh process (`benchmarks.fresh`), told an empty cache folder for "trace and compile" and the same
-folder again for "from the cache". The time of a kernel is that of `pf.compile_terms`: equations, Program, C, compiler,
-trial run; reading the URDF file is stated beside it. Importing is timed inside the process as well, the interpreter's own
+folder again for "from the cache". The time is that of the first call of `pf.forward_dynamics` at one state: equations,
+Program, C, compiler, trial run, evaluation; a second call and reading the URDF file are stated beside it. Importing is timed inside the process as well, the interpreter's own
 start not counted: `import pfaffian` alone, which loads names when they are first used, and with all of them loaded. All
 are wall times, what one waits; processor time, the compiler's included, is stated beside them, since a busy machine moves
 wall times.
@@ -47,7 +47,7 @@ def run(o: Options) -> Iterator[Comparison]:
 def comparison(what: str, found: list[dict[str, float]], goal: Goal) -> Comparison:
     middle = sorted(found, key=lambda s: s["build"])[len(found) // 2]
     notes = {"minimum": shown(min(s["build"] for s in found)), "processor time": shown(middle["build, processor"])}
-    notes |= {name: shown(middle[name]) for name in ("read the file", "first call")} | {"operations": middle["operations"]}
+    notes |= {name: shown(middle[name]) for name in ("read the file", "second call")}
     return Comparison(what, "a fresh process", Timing("", tuple(s["build"] for s in found)), None, goal, notes)
 
 

@@ -83,7 +83,8 @@ def both(o: Options) -> Iterator[Comparison]:
         rows = list(series(what, one, lengths, o))
         slope = fitted([c.notes["bodies"] for c in rows], [c.ours.median for c in rows])
         theirs = fitted([c.notes["bodies"] for c in rows], [c.peer.median for c in rows if c.peer])
-        last = rows[-1].notes | {"slope": slope, f"slope of {peer}": theirs}
+        operations = fitted([c.notes["bodies"] for c in rows], [c.notes["operations"] for c in rows])
+        last = rows[-1].notes | {"slope": slope, "slope of operations": operations, f"slope of {peer}": theirs}
         found[what, peer] = rows
         yield from rows[:-1]
         yield replace(rows[-1], goal=goal, notes=last)
@@ -146,7 +147,7 @@ def regularised(m: pf.Mechanism, states: tuple[np.ndarray, ...]) -> tuple[np.nda
     model = pinocchio_model(w)
     data, (models, datas) = model.createData(), pinocchio_closures(w, model)
     pin.initConstraintDynamics(model, data, models, datas)
-    settings = pin.ProximalSettings(1e-12, 1e-12, 1e-10, 2)
+    settings = pin.ProximalSettings(1e-12, 1e-12, 1e-10, 1)
     orders = (w.q_order, w.v_order, w.v_order)
     rows = list(zip(*(np.ascontiguousarray(x[:, i]) for x, i in zip(states, orders, strict=True)), strict=True))
 

@@ -25,7 +25,7 @@ from benchmarks.result import Comparison, Goal
 from benchmarks.robots import closed_states, panda_arm, random_states, ready, welded
 from benchmarks.timing import Options, interleaved
 from pfaffian.kernel import compile_rollout
-from pfaffian.simulate.step import System, system
+from pfaffian.simulate.system import System
 
 GOAL = Goal("ratio", ">=", 20)
 STEP, STEPS = 1e-3, 100
@@ -103,9 +103,9 @@ def mujoco_call(
 
 def loop(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> Callable[[], np.ndarray]:
     """The compiled loop alone: the last [q, v]."""
-    made: System = system(m, pf.Scheme())
+    step = System(m, pf.Scheme()).traced.step
     x, u, p, t = (ca.SX.sym(n, s) for n, s in (("x", m.nq + m.nv), ("u", 0), ("p", 0), ("t", 1)))
-    rollout = compile_rollout(made.step, ca.Function("state", [x, u, p, t], [x]), backend="c")
+    rollout = compile_rollout(step, ca.Function("state", [x, u, p, t], [x]), backend="c")
     x0, none = np.asfortranarray(np.hstack([q, v])), np.zeros(0)
     return lambda: rollout(x0, none[None], none, t0=0.0, h=STEP, steps=STEPS, every=STEPS).x
 
