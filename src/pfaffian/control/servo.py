@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.control.law import Command, Control
-from pfaffian.dynamics.controlforce import FAULT, control_force
+from pfaffian.dynamics.controlforce import control_force, fault
 from pfaffian.errors import ModelError
 from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms
@@ -31,8 +31,9 @@ def servo_control(*servos: Servo) -> Control:
         under = Terms(held, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
         x = control_force(under)
         u = ca.SX.zeros(m.nu, 1)
-        for i, name in enumerate(used):
+        # The mechanism's own servo constraints, if any, come first and are held by their own forces.
+        for i, name in enumerate(used, start=x.mu.numel() - len(used)):
             u[m.u_names.index(name)] = x.mu[i]
         return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta})
 
-    return Control(law, (), (), (FAULT,))
+    return Control(law, (), (), (fault(servos),))

@@ -6,25 +6,44 @@ rows within them is the decoupling matrix G, and the motion exists if G has full
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
 from pfaffian.maths.linear import multiply_W, orthogonalise, solve_W, solve_WT
+from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms
 
-FAULT = "servo constraint not realisable: the chosen control directions cannot produce the wanted acceleration here"
+SHORTEST = 1e-150
+"""Length below which a direction, or a row, counts as none."""
 
 
 class ControlForce(NamedTuple):
     """motion: of the whole.   mu: (ms, 1) forces along the chosen directions.   G: (ms, ms) decoupling matrix.
-    realisable: (1, 1) whether G, relative to its typical size, has full rank."""
+    realisable: (1, 1) whether G has full rank, rows and directions being of unit length in the metric of M."""
 
     motion: Motion
     mu: ca.SX
     G: ca.SX
     realisable: ca.SX
+
+
+def fault(servos: Sequence[Servo]) -> str:
+    """What it means that G has lost rank, with the names of all concerned."""
+    directions = [n for s in servos for n in direction_names(s)]
+    return (
+        f"servo constraint not realisable: forces along {', '.join(directions)} cannot produce the wanted acceleration of "
+        f"{', '.join(s.name for s in servos)} here; choose other directions (see pfaffian.realisability)"
+    )
+
+
+def direction_names(servo: Servo, count: int = 0) -> tuple[str, ...]:
+    """Names of a servo constraint's directions; those of a function have a number if `count` of them is told."""
+    if not callable(servo.directions):
+        return servo.directions
+    return tuple(f"direction {i} of {servo.name}" for i in range(count)) or (f"the directions of {servo.name}",)
 
 
 def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> ControlForce:
@@ -36,15 +55,17 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     rows = weighted_rows(terms, terms.b, tolerance)
     free = solve_W(F, terms.force)
     held = free + rows.Q.T @ (rows.D - rows.Q @ free)
-    wanted, pushed = solve_W(F, servo.A.T).T, solve_W(F, servo.Z.T)
-    pushed = ca.densify(pushed - rows.Q.T @ (rows.Q @ pushed))
+    wanted, directions = solve_W(F, servo.A.T).T, solve_W(F, servo.Z.T)
+    pushed = ca.densify(directions - rows.Q.T @ (rows.Q @ directions))
     G = wanted @ pushed
-    # Columns of G compare with what directions and rows could do at best, so units cancel.
-    reach = ca.sqrt(ca.sum2(wanted * wanted) @ ca.sum1(solve_W(F, servo.Z.T) ** 2))
     ms = G.shape[0]
-    size = ca.sum2((G / reach) ** 2) if ms else ca.SX(0, 1)
-    solved = orthogonalise(G, servo.b - wanted @ held, tolerance, size)
-    mu = solved.Q.T @ solved.D
+    # With directions of unit length, N and N m or motors of different gears compare; rows compare with what they were
+    # before the geometrical constraints took their part.
+    unit = 1 / ca.fmax(ca.sqrt(ca.sum1(directions * directions)), SHORTEST)
+    scaled = G * ca.repmat(unit, ms, 1)
+    size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(wanted * wanted), SHORTEST**2)
+    solved = orthogonalise(scaled, servo.b - wanted @ held, tolerance, size)
+    mu = unit.T * (solved.Q.T @ solved.D)
     y_dot = held + pushed @ mu
     reaction = multiply_W(F, y_dot - free)
     motion = Motion(ca.densify(solve_WT(F, y_dot)), reaction, rows.rank + solved.rank)
