@@ -12,7 +12,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.quasivelocity import FACTORS, projector_rate, quasi_velocity, reduce
 from pfaffian.simulate.basis import transport_basis
-from tests.random_mechanisms import Case, loops, matrices, on_velocity, random_forces, random_tree, trees
+from tests.random_mechanisms import Case, loops, matrices, on_velocity, random_tree, trees
 from tests.tolerance import ALGEBRA, CENTRAL, DERIVATIVE, close
 
 ROLLOUT = 1e-8
@@ -51,13 +51,18 @@ def somewhere(random: np.random.Generator, m: pf.Mechanism) -> Case:
     return Case(m, q, on_velocity(m, q, random.normal(size=m.nv), 0.0), random.normal(size=m.nu), 0.0)
 
 
+TIP = (0.3, 0.2, 0.1)
+"""A point of the last body [m]."""
+
+
 def tip_on_plane(m: pf.Mechanism, *, twice: bool = False, driven: bool = False) -> pf.Mechanism:
     """The tip of the last body keeps the height it has at q = 0.3, or moves up and down."""
-    tip, here = m.bodies[-1].name, np.full(m.nq, 0.3)
-    z = pf.compile_terms(m, {"z": lambda T: T.kinematics.position(tip, (0.3, 0.2, 0.1))[2]}, backend="numpy", lanes=1)(here)["z"]
+    tip = m.bodies[-1].name
+    height = pf.compile_terms(m, {"z": lambda T: T.kinematics.position(tip, TIP)[2]}, backend="numpy", lanes=1)
+    z = float(height(np.full(m.nq, 0.3))["z"])
 
     def phi(k):
-        return k.position(tip, (0.3, 0.2, 0.1))[2] - float(z) - (0.05 * ca.sin(2 * k.t) if driven else 0)
+        return k.position(tip, TIP)[2] - z - (0.05 * ca.sin(2 * k.t) if driven else 0)
 
     rows = [pf.holonomic("plane", phi)] + ([pf.holonomic("again", lambda k: 2 * phi(k))] if twice else [])
     return m.with_(constraints=rows)
@@ -104,7 +109,8 @@ def test_gamma_of_the_symmetric_factor(arm):
 def test_innovations_factor_is_the_tree_factor(tree):
     random, kinds, parents = tree
     m = random_tree(random, kinds, parents)
-    r = matrices(somewhere(random, m), {"W": lambda T: T.factor.W} | {"I": parts("innovations", ("W",))["W"], "M": lambda T: T.M})
+    terms = {"W": lambda T: T.factor.W, "I": parts("innovations", ("W",))["W"], "M": lambda T: T.M}
+    r = matrices(somewhere(random, m), terms)
     cond = np.linalg.cond(r["M"])
     assume(cond < 1e6)
     close(r["I"], r["W"], ALGEBRA * cond, "(I + H Phi G) D^1/2 = W")
@@ -197,9 +203,10 @@ def test_motion_and_force_are_decoupled(case):
     wrenches = [f for f in m.forces if getattr(f, "value", 0) is None]
     pad = np.zeros(6 * len(wrenches))
 
+    motion = pf.FORMULATIONS["quasi-velocity"]
+    x = pf.compile_terms(m, {"v_dot": lambda T: motion(T).v_dot, "F": lambda T: motion(T).reaction}, backend="numpy", lanes=1)
+
     def answer(f):
-        x = pf.compile_terms(m, {"v_dot": lambda T: pf.FORMULATIONS["quasi-velocity"](T).v_dot,
-                                 "F": lambda T: pf.FORMULATIONS["quasi-velocity"](T).reaction}, backend="numpy", lanes=1)  # fmt: skip
         got = x(case.q, case.v, np.append(f, pad), t=case.t)
         return np.atleast_1d(got["v_dot"]), np.atleast_1d(got["F"])
 
@@ -220,7 +227,8 @@ def test_projector_rate(arm, driven):
     def P(T):
         return reduce(T, made.setdefault("x", quasi_velocity(T))).P
 
-    f = pf.compile_terms(m, {"P": P, "P_dot": lambda T: projector_rate(T, made["x"]), "A": lambda T: T.A}, backend="numpy", lanes=1)
+    terms = {"P": P, "P_dot": lambda T: projector_rate(T, made["x"]), "A": lambda T: T.A}
+    f = pf.compile_terms(m, terms, backend="numpy", lanes=1)
     q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
     here = f(q, v, t=0.4)
     assume(np.linalg.norm(here["A"]) > 0.1)
@@ -306,7 +314,8 @@ def test_force_law_holds_the_multiplier(factor):
 def test_force_of_redundant_rows():
     """Two rows that say the same share the force; the sum of their pulls is what was asked for."""
     m = tip_on_plane(arm(), twice=True)
-    law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, force=control.set_point([4.0, 8.0]), rows=("plane", "again"))
+    force = control.set_point([4.0, 8.0])
+    law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, force=force, rows=("plane", "again"))
     r = pf.run(m, **START, duration=0.3, step=1e-3, every=10, control=law)
     assert r.status == 0, pf.causes(r)
     close(r.multiplier.values, np.tile([4.0, 8.0], (len(r.time), 1)), 1e-9, "lambda of the smallest norm is the one wanted")
@@ -347,7 +356,10 @@ def slider_crank() -> pf.Mechanism:
     return pf.mechanism(
         "slider-crank",
         [pf.body("crank", **rod), pf.body("rod", **rod)],
-        [pf.joint("crank", "revolute", "world", "crank"), pf.joint("rod", "revolute", "crank", "rod", placement=pf.pose((1, 0, 0)))],
+        [
+            pf.joint("crank", "revolute", "world", "crank"),
+            pf.joint("rod", "revolute", "crank", "rod", placement=pf.pose((1, 0, 0))),
+        ],
         constraints=[pf.holonomic("slide", lambda k: k.position("rod", (1, 0, 0))[1])],
         actuators=[pf.actuator("motor", "crank"), pf.actuator("elbow", "rod")],
         gravity=(0, -9.81, 0),

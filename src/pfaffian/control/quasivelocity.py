@@ -90,7 +90,7 @@ def _wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
     """The reference of the whole configuration."""
     m = terms.mechanism
     if m.nq != m.nv or any(j.kind.name == "planar" for j in m.joints):
-        raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; quasi-velocity control needs one-dof joints")
+        raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
     if reference.size != m.nq:
         raise ModelError(f"the reference has {reference.size} coordinates, the configuration {m.nq}")
     return reference.at(terms.t, w)
@@ -102,8 +102,8 @@ def _apply(
 ) -> Command:  # fmt: skip
     """Inputs with P W^-1 (B u + f - g) = u_r, and the force part when asked for.
 
-    (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), the reaction A^T lambda doing the constraint's bidding:
-    hence the sign of lambda against (47).
+    (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), the reaction A^T lambda doing the constraint's
+    bidding: hence the sign of lambda against (47).
     """
     R = weights(terms.mechanism, weight)
     if force is None:
