@@ -8,7 +8,7 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
 from pfaffian.terms.articulated import ArticulatedJoint, articulated_joints
-from pfaffian.terms.inertia import Wrench, carry, inertial_wrench
+from pfaffian.terms.inertia import Wrench, carry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 from pfaffian.terms.tree import split_motion
@@ -27,14 +27,18 @@ def motion(terms: Terms) -> Motion:
 
 
 def _inward(k: Kinematics, joints: list[ArticulatedJoint], drift: list[ca.SX], tau: ca.SX) -> list[ca.SX]:
-    """D^-1 (tau - S^T p_A) of each joint, p_A the wrench that its articulated body needs without moving its joints."""
+    """D^-1 (tau - S^T p_A) of each joint, p_A the wrench that its articulated body needs without moving its joints.
+
+    Of a joint on the world only tau - S^T p_A: one division is left for the way out.
+    """
     links = k.tree.links
-    bias = [ca.vertcat(*inertial_wrench(link, ca.SX(3, 1), spin)) for link, spin in zip(links, k.spin, strict=True)]
+    bias = [ca.vertcat(k.spin[i] @ link.h, ca.cross(k.omega[i], link.I @ k.omega[i])) for i, link in enumerate(links)]
     own = [ca.SX(0)] * len(links)
     for i in reversed(range(len(links))):
         link, joint = links[i], joints[i]
-        own[i] = solve_definite(joint.D, tau[link.v] - bias[i][list(link.joint.kind.motion)])
+        own[i] = tau[link.v] - bias[i][list(link.joint.kind.motion)]
         if link.parent >= 0:
+            own[i] = solve_definite(joint.D, own[i])
             p = bias[i] + joint.rest @ drift[i] + joint.U @ own[i]
             bias[link.parent] += ca.vertcat(*carry(k.steps[i], Wrench(p[:3], p[3:])))
     return own
@@ -48,6 +52,9 @@ def _outward(k: Kinematics, joints: list[ArticulatedJoint], drift: list[ca.SX], 
         before = a[link.parent] if link.parent >= 0 else base
         linear, angular = before[:3], before[3:]
         arriving = ca.vertcat(X.R.T @ (linear + ca.cross(angular, X.p)), X.R.T @ angular) + drift[i]
-        v_dot.append(own[i] - joint.K @ arriving)
+        if link.parent >= 0:
+            v_dot.append(own[i] - joint.K @ arriving)
+        else:
+            v_dot.append(solve_definite(joint.D, own[i] - joint.U.T @ arriving))
         a.append(arriving + ca.vertcat(*split_motion(link, v_dot[-1])))
     return ca.densify(ca.vertcat(*v_dot))

@@ -21,7 +21,7 @@ _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6),
 
 class ArticulatedJoint(NamedTuple):
     """U: (6, nv) I_A S.   D: (nv, nv) S^T U with armature.   K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, what the link
-    before it feels, zero for a joint on the world, which feels nothing."""
+    before it feels. The world feels nothing: a joint on it has neither K nor rest."""
 
     U: ca.SX
     D: ca.SX
@@ -39,9 +39,9 @@ def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
         free = list(link.joint.kind.motion)
         U = inertia[i][:, free]
         D = U[free, :] + link.joint.armature * ca.SX.eye(len(free))
-        K = solve_definite(D, U.T)
-        rest = ca.SX(6, 6)
+        K, rest = ca.SX(len(free), 6), ca.SX(6, 6)
         if link.parent >= 0:
+            K = solve_definite(D, U.T)
             rest = _reduce(link, inertia[i], U, K)
             inertia[link.parent] += _carry_inertia(k, i, rest)
         joints.insert(0, ArticulatedJoint(U, D, K, rest))
@@ -80,7 +80,7 @@ def innovations_factor(k: Kinematics) -> ca.SX:
     for i, (link, joint) in enumerate(zip(k.tree.links, articulated_joints(k), strict=True)):
         root = factor_tree(joint.D, range(-1, link.joint.nv - 1)).W
         W[link.v, link.v] = root
-        G = joint.K.T @ root
+        G = joint.U @ solve_definite(joint.D, root)
         for column in range(link.joint.nv):
             F = Wrench(G[:3, column], G[3:, column])
             path = k.tree.path(i)
