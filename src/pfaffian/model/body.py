@@ -44,7 +44,7 @@ def body(name: str, mass: Scalar = 0.0, com: Any = (0, 0, 0), inertia: Any = 0.0
 
 def _inertia(value: Any, what: str) -> ca.SX:
     what = f"{what}: inertia"
-    if isinstance(value, (np.ndarray, list, tuple)) and len(value) == 3 and np.ndim(value[0]) == 1:
+    if isinstance(value, (np.ndarray, list, tuple)) and len(value) == 3 and isinstance(value[0], (np.ndarray, list, tuple)):
         I = ca.vertcat(*[vector(row, 3, what).T for row in value])
         if not ca.is_equal(I, I.T, 2) and not (I.is_constant() and np.allclose(ca.DM(I), ca.DM(I).T, rtol=1e-12, atol=0)):
             raise ModelError(f"{what}: the matrix is not symmetric")
