@@ -6,20 +6,22 @@ space of A, and one system of full size gives the acceleration whatever the rank
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import orthogonalise, solve_definite
+from pfaffian.maths.linear import TreeFactor, factor_tree, orthogonalise, solve_definite, solve_W, solve_WT
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms
 
 VARIANTS = ("nonsymmetric", "symmetric", "tuned")
 
 
 class Projector(NamedTuple):
-    """P: (nv, nv) onto the null space of A. [aghili05 (4) (15)]
+    """P: (nv, nv) onto the null space of A, for velocities; P^T is for forces. [aghili05 (4) (15)]
     particular: (nv, 1) A^+ b, which is C v for constraints at rest. [aghili05 (16)]   rank: (1, 1)."""
 
     P: ca.SX
@@ -27,10 +29,47 @@ class Projector(NamedTuple):
     rank: ca.SX
 
 
-def projector(terms: Terms, tolerance: float = RANK_TOLERANCE) -> Projector:
-    """P = I - A^+ A and A^+ b for rows of any rank."""
-    rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size)
-    return Projector(ca.SX.eye(terms.A.shape[1]) - rows.Q.T @ rows.Q, rows.Q.T @ rows.D, rows.rank)
+def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = None) -> Projector:
+    """P = I - A^+ A and A^+ b for rows of any rank.
+
+    Args:
+        metric: W of |v|^2 = v^T W v, as (nv,) positive weights or a positive definite (nv, nv); ones if None. Then A^+ is the
+            inverse of smallest W-norm and P = S^-T P_W S^T, W = S S^T. Where translations and rotations mix, only a metric
+            makes P mean something: `length_metric`, actuator limits or M. [aghili05 (8)-(10) (47) (48)]
+    """
+    n = terms.A.shape[1]
+    if metric is None:
+        rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size)
+        return Projector(ca.SX.eye(n) - rows.Q.T @ rows.Q, rows.Q.T @ rows.D, rows.rank)
+    S = _factor(terms.mechanism, metric)
+    rows = orthogonalise(solve_W(S, terms.A.T).T, terms.b, tolerance, terms.row_size)
+    back = solve_WT(S, rows.Q.T)
+    return Projector(ca.SX.eye(n) - back @ (rows.Q @ S.W.T), back @ rows.D, rows.rank)
+
+
+def length_metric(m: Mechanism, length: float) -> np.ndarray:
+    """(nv,) weights W that divide translations [m] by a characteristic length [m]. [aghili05 (48)]
+
+    Force norm: f^T W^-1 f = length^2 |forces|^2 + |moments|^2, which `control.length_weights` measures inputs by.
+    """
+    if not length > 0:
+        raise ModelError(f"the characteristic length must be positive, got {length!r}")
+    return np.array([length**-2 if unit == "m/s" else 1.0 for unit in m.v_units])
+
+
+def _factor(m: Mechanism, metric: Any) -> TreeFactor:
+    """W = S S^T. Raises ModelError: a wrong shape, or numbers that are no metric."""
+    n = m.nv
+    W = metric if isinstance(metric, ca.SX) else np.asarray(metric, dtype=float)
+    if W.shape not in ((n,), (n, 1), (n, n)):
+        raise ModelError(f"metric has shape {W.shape}: ({n},) weights or a ({n}, {n}) matrix are needed")
+    if W.shape != (n, n) or n == 1:
+        if not isinstance(W, ca.SX) and not ((W > 0) & np.isfinite(W)).all():
+            raise ModelError("metric: every velocity needs a finite weight above zero")
+        return factor_tree(ca.diag(ca.vec(ca.SX(W))), [-1] * n)
+    if not isinstance(W, ca.SX) and not (np.allclose(W, W.T) and np.linalg.eigvalsh(W).min() > 0):
+        raise ModelError("metric: the matrix must be symmetric and positive definite")
+    return factor_tree(ca.SX(W), range(-1, n - 1))
 
 
 def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> tuple[ca.SX, ca.SX]:
@@ -62,3 +101,35 @@ def motion(terms: Terms, *, variant: str = "nonsymmetric", tolerance: float = RA
     v_dot = solve_definite(Mc, P @ force + curvature)
     residual = M @ v_dot - force
     return Motion(v_dot, residual - P @ residual, rank)
+
+
+class Coupling(NamedTuple):
+    """How force and motion depend on each other; reaction = direct + coupled. [aghili05 (32)]
+
+    mu: (nv, nv) (I - P) M Mc^-1.   measure: (1, 1) |mu P|, Frobenius, 0 exactly where no force that moves the mechanism
+    reaches the constraints. direct: (nv, 1) reaction to the part of the applied force that moves nothing [N, N m].
+    coupled: (nv, 1) reaction to the part that does, and to the curvature.
+    """
+
+    mu: ca.SX
+    measure: ca.SX
+    direct: ca.SX
+    coupled: ca.SX
+
+
+def coupling(terms: Terms, *, metric: Any = None, tolerance: float = RANK_TOLERANCE) -> Coupling:
+    """mu and the two parts of the reaction. [aghili05 (32) (80)]
+
+    direct = -(I - P)(f + B u - c),  coupled = mu (P (f + B u - c) + M A^+ b): the print with our sign of the reaction.
+    |mu P| = 0 if N(A) is invariant under M; mu itself then is I - P, not zero. The sum does not depend on the metric W of
+    `projector`, the parts do: everything is taken in the coordinates S^T v, W = S S^T.
+    """
+    n, I = terms.A.shape[1], ca.SX.eye(terms.A.shape[1])
+    S = _factor(terms.mechanism, np.ones(n) if metric is None else metric)
+    M, force = solve_W(S, solve_W(S, ca.densify(terms.M)).T), solve_W(S, ca.densify(terms.force))
+    rows = orthogonalise(solve_W(S, terms.A.T).T, terms.b, tolerance, terms.row_size)
+    P, particular = I - rows.Q.T @ rows.Q, rows.Q.T @ rows.D
+    Mc, curvature = constraint_inertia(M, P, particular, "nonsymmetric")
+    mu = solve_definite(Mc.T, M @ (I - P)).T
+    direct, coupled = P @ force - force, mu @ (P @ force + curvature)
+    return Coupling(S.W @ mu @ solve_W(S, I), ca.norm_fro(ca.densify(mu @ P)), S.W @ direct, S.W @ coupled)
