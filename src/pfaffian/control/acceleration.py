@@ -23,6 +23,9 @@ INFEASIBLE = (
 INFEASIBLE_PART, INCONSISTENT_PART = 1e-6, 1e-3
 """Of the wanted acceleration that the task, that the constraints may miss."""
 
+NEGLIGIBLE = 1e-6
+"""Of a coordinate or rate: where the wanted acceleration passes zero, errors are measured by this part of these."""
+
 WORTH_TAKING_OUT = 8
 """Joints under a task of their own from which on it pays to take them out; below, the plant's factor and rows are shared."""
 
@@ -58,18 +61,23 @@ def task_acceleration(
         raise ModelError(f"the reference has {reference.size} coordinates, the task {k}")
     wanted = reference.at(terms.t, w)
     error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
-    push = gain(damping, k, "damping") * error_rate + gain(stiffness, k, "stiffness") * error
+    G_D, G_P = gain(damping, k, "damping"), gain(stiffness, k, "stiffness")
+    push = G_D * error_rate + G_P * error
     rhs = ca.vertcat(terms.b, wanted.acceleration + push - x.drift)
-    v_dot, rest = _determined(terms, x.J, rhs, -ca.SX(rest_damping) * terms.v)
+    v_dot, rest, shortest = _determined(terms, x.J, rhs, -ca.SX(rest_damping) * terms.v)
     m = terms.A.shape[0]
     missed = x.J @ v_dot - rhs[m:]
-    size = ca.sumsqr(rhs) + ca.sumsqr(x.drift)
-    infeasible = ca.logic_or(ca.sumsqr(missed) > INFEASIBLE_PART**2 * size, ca.sumsqr(rest) > INCONSISTENT_PART**2 * size)
+    size = ca.sumsqr(rhs) + ca.sumsqr(x.drift) + NEGLIGIBLE**2 * (ca.sumsqr(G_D * x.rate) + ca.sumsqr(G_P * x.theta))
+    # Short rows, near a singular configuration, magnify what the state is off by: that is no contradiction.
+    infeasible = ca.logic_or(
+        ca.sumsqr(missed) * shortest > INFEASIBLE_PART**2 * size, ca.sumsqr(rest) > INCONSISTENT_PART**2 * size
+    )
     return TaskAcceleration(v_dot, error, error_rate, infeasible)
 
 
-def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; and what A misses where J leaves it no choice.
+def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; what A misses where J leaves it no choice; and
+    the squared length left of the shortest constraint row in use, at most 1.
 
     Joints whose own acceleration the task gives, if they are many, are taken out first: the others then are a smaller
     mechanism with a factor of its own, M_FF = W_F W_F^T.
@@ -95,7 +103,8 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     v_dot[S] = v_S
     # A row that is itself short, at a singular configuration, is set aside for a moment: no contradiction.
     there = terms.row_size > RANK_TOLERANCE**2
-    return v_dot, there * (terms.A @ v_dot - rhs[:m]) if S else ca.SX(0, 1)
+    shortest = ca.mmin(ca.if_else(Q.kept[:m], ca.fmin(Q.left[:m], 1), 1)) if m else ca.SX(1)
+    return v_dot, there * (terms.A @ v_dot - rhs[:m]) if S else ca.SX(0, 1), shortest
 
 
 def _given(J: ca.SX) -> dict[int, int]:
