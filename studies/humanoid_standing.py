@@ -1,0 +1,226 @@
+"""Talos stands on both feet, moves its mass centre and its arms by least torque. [aghili05 (43)-(46), (53)-(62)]
+
+The robot is talos_reduced of example-robot-data in the stance "half_sitting" of its SRDF file: 38 velocities, of which the six
+of the floating base have no motor; the soles are welded to the ground, 12 rows. The law is `projected` with stacked tasks that
+leave nothing open: mass centre (3), rotation of the trunk (3), every joint above the legs (20). No paper has this run; what is
+claimed is what the paper's equations say of it.
+
+Ours: G_P = 100, G_D = 20, so that every error is e(0) (1 + 10 t) exp(-10 t); the mass centre goes 6 cm to the left and 5 cm
+down within half a second while the trunk stays upright and both elbows and shoulders turn; the start is off by up to 0.05 rad
+in the arms and by what that moves. A second run, "swaying", sends the mass centre 18 cm to the left in the same time: a welded
+sole can pull, a real one cannot, and the result says when one would have to.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.formats import ModelWarning
+from pfaffian.formats.place import installed
+from pfaffian.maths import so3
+from pfaffian.simulate.result import sign_changes
+from pfaffian.terms.inertia import mass_centre
+
+SOLES = ("left_sole_link", "right_sole_link")
+LEGS = {3: -0.411354, 4: 0.859395, 5: -0.448041, 6: -0.001708}
+ARMS = {1: 0.25847, 2: 0.173046, 3: -0.0002}
+"""Half sitting [rad]; the right arm has the opposite signs."""
+STANCE = (
+    {f"leg_{side}_{i}_joint": angle for side in ("left", "right") for i, angle in LEGS.items()}
+    | {f"arm_{side}_{i}_joint": sign * angle for side, sign in (("left", 1), ("right", -1)) for i, angle in ARMS.items()}
+    | {f"arm_{side}_{i}_joint": angle for side in ("left", "right") for i, angle in ((4, -0.525366), (7, 0.1))}
+    | {"torso_2_joint": 0.006761}
+)
+TURNS = {"arm_left_1_joint": -0.4, "arm_right_1_joint": 0.4, "arm_left_4_joint": -0.6, "arm_right_4_joint": -0.6}
+"""What the arms do [rad]."""
+HEIGHT = 1.01927
+DURATION = 0.5
+STIFFNESS, DAMPING = 100.0, 20.0
+G = 9.81
+MOTIONS = {"standing": (0.06, 0.05), "swaying": (0.18, 0.05)}
+"""Mass centre to the left and down [m]."""
+SAMPLES = 12
+
+
+def robot() -> pf.Mechanism:
+    """Talos with its soles welded where they are in the stance."""
+    path = installed("example-robot-data", "talos_data/robots/talos_reduced.urdf", "humanoid-standing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        m = pf.read_urdf(path, base="free")
+    where = pf.compile_terms(m, {sole: lambda T, sole=sole: _frame(T.kinematics, sole) for sole in SOLES}, lanes=1)(stance(m))
+    welds = [pf.closure(s, "weld", "world", s, placement_a=pf.pose(x[:, 3], rotation=x[:, :3])) for s, x in where.items()]
+    return m.with_(constraints=welds, parameters=[pf.Parameter("left", 0.06, "m"), pf.Parameter("down", 0.05, "m")])
+
+
+def mechanism() -> pf.Mechanism:
+    return robot()
+
+
+def _frame(k: pf.Kinematics, body: str) -> ca.SX:
+    return ca.horzcat(k.rotation(body), k.position(body))
+
+
+def stance(m: pf.Mechanism) -> np.ndarray:
+    q = m.neutral()
+    q[2] = HEIGHT
+    for name, angle in STANCE.items():
+        q[m.q_slices[name]] = angle
+    return q
+
+
+def law(m: pf.Mechanism) -> control.Control:
+    """Mass centre, trunk and all joints above the legs, by polynomials."""
+    upper = [j.name for j in m.joints if j.nv == 1 and not j.name.startswith("leg")]
+    task = control.stack(control.centre_of_mass(), lambda k: so3.log(k.rotation("torso_2_link")), control.joints(*upper))
+    start = pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, lanes=1)(stance(m))["theta"]
+    start[3:6] = 0
+    left, down = (p.symbol for p in m.parameters)
+    end = list(start + np.concatenate([np.zeros(6), [TURNS.get(name, 0.0) for name in upper]]))
+    end[1], end[2] = start[1] + left, start[2] - down
+    return control.projected(task, control.polynomial(list(start), end, DURATION), stiffness=STIFFNESS, damping=DAMPING)
+
+
+def run() -> dict[str, xr.Dataset]:
+    m = mechanism()
+    q = stance(m)
+    random = np.random.default_rng(5)
+    for j in m.joints:
+        if j.name.startswith("arm"):
+            q[m.q_slices[j.name]] += random.uniform(-0.05, 0.05)
+    left, down = (np.array(x) for x in zip(*MOTIONS.values(), strict=True))
+    both = pf.run(
+        m, np.tile(q, (2, 1)), control=law(m), duration=1.5, step=1e-3, every=10, parameters={"left": left, "down": down},
+        outputs={"mass_centre": mass_centre},
+    )  # fmt: skip
+    results = {name: both.isel(run=i) for i, name in enumerate(MOTIONS)}
+    results["oracle"] = oracle(m, results["standing"])
+    return results
+
+
+def oracle(m: pf.Mechanism, r: xr.Dataset, others: int = 200) -> xr.Dataset:
+    """At some instants, by NumPy from M, c, A, B alone: the least inputs of that motion, and how much more others take."""
+    r = r.isel(time=np.linspace(0, r.sizes["time"] - 1, SAMPLES).astype(int))
+    q, v, u = (r[x].values for x in ("q", "v", "u"))
+    parts = {
+        "M": lambda T: T.M,
+        "c": lambda T: T.c,
+        "f": lambda T: T.f,
+        "A": lambda T: T.A,
+        "b": lambda T: T.b,
+        "B": lambda T: T.B,
+    }
+    T = pf.compile_terms(m, parts)(q, v)
+    random = np.random.default_rng(6)
+    found: dict[str, list] = {name: [] for name in ("least", "excess", "apart", "base", "v_dot")}
+    for i in range(SAMPLES):
+        M, c, f, A, b, B = (T[name][i] for name in parts)
+        N = np.linalg.svd(A)[2][12:].T
+        motion = N.T @ B
+        # The acceleration under u: of all with A v_dot = b the one that the force in N(A) asks for.
+        a0 = np.linalg.lstsq(A, b, rcond=None)[0]
+        v_dot = a0 + N @ np.linalg.solve(N.T @ M @ N, N.T @ (f + B @ u[i] - c - M @ a0))
+        tau = M @ v_dot + c - f
+        least = np.linalg.lstsq(motion, N.T @ tau, rcond=None)[0]
+        Z = np.linalg.svd(motion)[2][N.shape[1] :]
+        more = u[i] + random.normal(size=(others, len(Z))) * 10 @ Z
+        found["least"].append(least)
+        found["excess"].append((np.linalg.norm(more, axis=1) - np.linalg.norm(u[i])).min())
+        found["apart"].append(np.abs((more - least) @ motion.T).max())
+        found["base"].append(np.abs((B @ u[i])[:6]).max())
+        found["v_dot"].append(v_dot)
+    inverse = pf.inverse_dynamics(m, q, v, np.array(found["v_dot"]))
+    data = {name: (("time", "input") if name == "least" else "time", x) for name, x in found.items() if name != "v_dot"}
+    return xr.Dataset(
+        data | {"u": (("time", "input"), u), "inverse": (("time", "input"), inverse.u)}, {"time": r["time"].values}
+    )
+
+
+def normal(r: xr.Dataset, sole: str) -> np.ndarray:
+    """Force of the ground on a sole, along the sole's normal [N]."""
+    return r["multiplier"].sel(row=f"{sole}.vz").values
+
+
+def designed(r: xr.Dataset) -> np.ndarray:
+    t = r["time"].values[:, None]
+    return r["error"].values[0] * (1 + 10 * t) * np.exp(-10 * t)
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+    (centre, error), (torque, force) = figure.subplots(2, 2)
+    for name, dashes in (("standing", "-"), ("swaying", "--")):
+        r = result[name]
+        t = r["time"]
+        for axis, i, colour in (("left (y)", 1, "C0"), ("up (z)", 2, "C1")):
+            moved = r["mass_centre"].values[:, i] - r["mass_centre"].values[0, i]
+            centre.plot(t, 100 * moved, dashes, color=colour, label=f"{axis}, {name}")
+        torque.plot(t, np.linalg.norm(r["u"], axis=1), dashes, color="C0", label=name)
+        for sole, colour in zip(SOLES, ("C2", "C3"), strict=True):
+            force.plot(t, normal(r, sole), dashes, color=colour, label=f"{sole.split('_')[0]} sole, {name}")
+    r = result["standing"]
+    size = np.linalg.norm(r["error"], axis=1)
+    error.semilogy(r["time"], size, color="C0", label="simulated")
+    error.semilogy(r["time"], np.linalg.norm(designed(r), axis=1), ":", color="black", label="designed")
+    o = result["oracle"]
+    torque.plot(o["time"], np.linalg.norm(o["least"], axis=1), "o", color="black", markersize=4, label="least squares, NumPy")
+    force.axhline(0, color="black", linewidth=0.8)
+    centre.set_ylabel("mass centre moved [cm]")
+    error.set_ylabel("norm of the task error [m, rad]")
+    torque.set_ylabel("norm of the motor torques [N m]")
+    force.set_ylabel("normal force on a sole [N]")
+    for axes in (centre, error, torque, force):
+        axes.set_xlabel("time [s]")
+        axes.legend()
+    return {"standing": figure}
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    r, lean, o = result["standing"], result["swaying"], result["oracle"]
+    yield pf.Claim("runs that ended early", sum(int(x["status"]) != 0 for x in (r, lean)), 0)
+    off = np.abs(r["error"].values - designed(r)).max()
+    yield pf.Claim("task errors off e(0) (1 + 10 t) exp(-10 t) [m, rad]", off, 0, 1e-7, "[aghili05 (44)]")
+    yield pf.Claim(
+        "largest task error at the start [m, rad]", np.abs(r["error"].values[0]).max(), 0.04, 0, "setting", "at least"
+    )
+    yield pf.Claim("feet off their places [m, rad]", np.abs(r["phi"].values).max(), 0, 1e-10)
+    scale = np.abs(o["u"].values).max()
+    apart = np.abs(o["u"].values - o["least"].values).max() / scale
+    yield pf.Claim("torques off NumPy's least, of the largest", apart, 0, 1e-8, "[aghili05 (46) (60)]")
+    yield pf.Claim(
+        "least excess of 200 other torques with the same motion [N m]",
+        float(o["excess"].min()),
+        0,
+        0,
+        "[aghili05 (46)]",
+        "at least",
+    )
+    yield pf.Claim("force of those on the free motion, off [N, N m]", float(o["apart"].max()), 0, 1e-9, "check")
+    apart = np.abs(o["u"].values - o["inverse"].values).max() / scale
+    yield pf.Claim("torques off pf.inverse_dynamics, of the largest", apart, 0, 1e-8, "[aghili05 (45)]")
+    yield pf.Claim("generalised force on the floating base [N, N m]", float(o["base"].max()), 0, 0, "[aghili05 (53)]")
+    mass = sum(float(b.mass) for b in mechanism().bodies)
+    ground = sum(normal(r, sole)[-1] for sole in SOLES)
+    yield pf.Claim("normal forces at the end, of the weight", ground / (mass * G), 1, 1e-4, "Newton")
+    least = min(normal(r, sole).min() for sole in SOLES)
+    yield pf.Claim("least normal force, standing [N]", least, 0, 0, "unilateral contact", "at least")
+    changes = sum(len(sign_changes(r, "multiplier", f"{sole}.vz").times) for sole in SOLES)
+    yield pf.Claim("changes of sign of the normal forces, standing", changes, 0, 0, "unilateral contact")
+    for sole in SOLES:
+        pulls = sign_changes(lean, "multiplier", f"{sole}.vz")
+        side = sole.split("_")[0]
+        yield pf.Claim(f"times the {side} sole begins to pull, swaying", int((~pulls.rising).sum()), 1, 0, "sign_changes")
+        forces = lean["multiplier"].sel(row=f"{sole}.vz").interp(time=pulls.times).values
+        yield pf.Claim(
+            f"force on the {side} sole at its changes of sign [N]", np.abs(forces).max(initial=0), 0, 1e-9, "sign_changes"
+        )
+    least = min(normal(lean, sole).min() for sole in SOLES)
+    yield pf.Claim("least normal force, swaying [N]", least, -10, 0, "a weld can pull", "at most")
