@@ -1,11 +1,11 @@
-"""How long one waits: `import pfaffian`, and the first kernel of forward dynamics of a robot.
+"""How long one waits: `import pfaffian`, and the first forward dynamics of a robot.
 
 Each sample is a fresh process (`benchmarks.fresh`), told an empty cache folder for "trace and compile" and the same
 folder again for "from the cache". The time is that of the first call of `pf.forward_dynamics` at one state: equations,
-Program, C, compiler, trial run, evaluation; a second call and reading the URDF file are stated beside it. Importing is timed inside the process as well, the interpreter's own
-start not counted: `import pfaffian` alone, which loads names when they are first used, and with all of them loaded. All
-are wall times, what one waits; processor time, the compiler's included, is stated beside them, since a busy machine moves
-wall times.
+Program, C, compiler, trial run, evaluation; a second call and reading the URDF file are stated beside it. Importing is
+timed inside the process as well, the interpreter's own start not counted: `import pfaffian` alone, which loads names when
+they are first used, and with all of them loaded. All are wall times, what one waits; processor time, the compiler's
+included, is stated beside them, since a busy machine moves wall times.
 """
 
 from __future__ import annotations
