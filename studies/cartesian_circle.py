@@ -1,0 +1,298 @@
+"""A two-dof Cartesian robot on a circle: reduced quasi-velocities in closed form, and control by them. [aghili08 section IV-E]
+
+M = diag(m1, m2), Phi = q1^2 + q2^2 - R^2 = 0. W = diag(sqrt m1, sqrt m2), g = (m2 q1^2 + m1 q2^2)^(1/2), V = [V1 V2] =
+[[sqrt(m2) q1, -sqrt(m1) q2], [sqrt(m1) q2, sqrt(m2) q1]] / g. Then |v_r| = g |q1_dot / q2|, Lam_r = 2 g / sqrt(m1 m2), and V
+turns at omega = -sqrt(m1 m2) R^2 v_r / g^3: the print has g^2 (studies/errata.md). W is constant, so Gamma = 0, and one reduced
+dof leaves Gamma_r = 0 too: vd_r = u_r, while Gamma_o = omega couples the motion into the force.
+
+The paper gives no numbers and its only figure is the sketch; the responses drawn here are ours, with m1 = 2 kg, m2 = 1 kg,
+R = 0.5 m; start at 20 degrees with v_r = 0.6; K_d = 4 1/s; regulation to 110 degrees with K_p = 30 N/m and 40 N against the
+constraint; tracking of 40 + 60 sin(1.5 t) degrees with K_p = 6 1/s and of 40 + 20 sin(3 t) N. lambda is counted as everywhere
+here: the reaction is A^T lambda.
+
+Beside the paper: a planar arm of three links with its tip on a line has two reduced dofs, a Gamma_r that is not zero, and three
+different factors W. In a basis carried along its motion vd_r + Gamma_r v_r = u_r; a basis by SVD at each sample jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduce
+from pfaffian.simulate.basis import transport_basis
+from pfaffian.viewer.figures import COLOURS
+
+M1, M2, R = 2.0, 1.0, 0.5  # [kg] [kg] [m]
+START = np.radians(20.0)
+V_R = 0.6  # [sqrt(kg) m/s]
+K_D = 4.0  # [1/s]
+FORCE = 40.0  # [N], along the constraint: |A^T lambda| = 2 R |lambda|
+DURATION, STEP = 4.0, 1e-3
+FINE = 2.5e-4  # [s] between samples of the carried basis: its error is of second order
+
+
+def mechanism() -> pf.Mechanism:
+    """A carriage of mass m1 - m2 along y, the hand of mass m2 along z on it; the hand on the circle about the origin."""
+    return pf.mechanism(
+        "Cartesian robot",
+        [pf.body("carriage", M1 - M2), pf.body("hand", M2)],
+        [
+            pf.joint("q1", "prismatic", "world", "carriage", axis=(0, 1, 0)),
+            pf.joint("q2", "prismatic", "carriage", "hand", axis=(0, 0, 1)),
+        ],
+        constraints=[pf.holonomic("circle", lambda k: ca.sumsqr(k.q) - R**2)],
+        actuators=[pf.actuator("f1", "q1"), pf.actuator("f2", "q2")],
+        gravity=(0, 0, 0),
+    )
+
+
+def arm() -> pf.Mechanism:
+    """Three links of 1 m and 1 kg in a plane without weight, the tip on the line y = 1 m."""
+    rods = [pf.body(f"link{i}", 1.0, (0.5, 0, 0), (0, 1 / 12, 1 / 12)) for i in range(3)]
+    joints = [
+        pf.joint(f"theta{i}", "revolute", "world" if i == 0 else f"link{i - 1}", f"link{i}",
+                 placement=pf.pose((1.0 if i else 0, 0, 0)))
+        for i in range(3)
+    ]  # fmt: skip
+    on_line = pf.holonomic("line", lambda k: k.position("link2", (1, 0, 0))[1] - 1.0)
+    return pf.actuate_all(pf.mechanism("arm on a line", rods, joints, constraints=[on_line], gravity=(0, 0, 0)))
+
+
+def g_of(q: np.ndarray) -> np.ndarray:
+    return np.sqrt(M2 * q[..., 0] ** 2 + M1 * q[..., 1] ** 2)
+
+
+def V_of(q: np.ndarray) -> np.ndarray:
+    """(..., 2, 2) columns V1, V2."""
+    c, s = np.sqrt(M2) * q[..., 0] / g_of(q), np.sqrt(M1) * q[..., 1] / g_of(q)
+    return np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
+
+
+def initial() -> tuple[np.ndarray, np.ndarray]:
+    q = R * np.array([np.cos(START), np.sin(START)])
+    return q, V_of(q)[:, 1] * V_R / np.sqrt([M1, M2])
+
+
+def goal(t: ca.SX) -> list[ca.SX]:
+    angle = np.radians(40) + np.radians(60) * ca.sin(1.5 * t)
+    return [R * ca.cos(angle), R * ca.sin(angle)]
+
+
+def multiplier(t: ca.SX) -> ca.SX:
+    """Of a reaction of 40 + 20 sin(3 t) N towards the centre, A^T lambda = 2 lambda q."""
+    return -(FORCE + 20 * ca.sin(3 * t)) / (2 * R)
+
+
+def regulator(factor: str) -> control.Control:
+    aim = R * np.array([np.cos(np.radians(110)), np.sin(np.radians(110))])
+    force = control.set_point([-FORCE / (2 * R)])
+    return control.regulation(
+        control.set_point(aim), velocity_gain=K_D, position_gain=30.0, force=force, rows=("circle",), factor=factor
+    )
+
+
+def tracker(factor: str) -> control.Control:
+    force = control.function_of_time(multiplier, 1)
+    path = control.function_of_time(goal, 2)
+    return control.tracking(path, velocity_gain=K_D, position_gain=6.0, force=force, rows=("circle",), factor=factor)
+
+
+def run() -> dict[str, xr.Dataset]:
+    q, v = initial()
+    result = {}
+    for name, law in (("regulation", regulator), ("tracking", tracker)):
+        for factor in FACTORS:
+            r = pf.run(mechanism(), q, v, duration=DURATION, step=STEP, every=2, control=law(factor))
+            result[name if factor == FACTORS[0] else f"{name}, {factor}"] = r
+    for factor in FACTORS:
+        result["arm tracks" if factor == FACTORS[0] else f"arm tracks, {factor}"] = arm_tracks(factor)
+    driven = pf.run(mechanism(), q, v, u=[3.0, 1.0], duration=1.0, step=STEP)
+    return result | {"along": along(driven), "arm": arm_swings()}
+
+
+def arm_tracks(factor: str) -> xr.Dataset:
+    """The arm under the tracking law, 10 N held against its line."""
+    path = control.function_of_time(lambda t: [1.2 + 0.2 * ca.sin(2 * t), -0.9 - 0.3 * t, -0.9 + 0.1 * t], 3)
+    force = control.set_point([10.0])
+    law = control.tracking(path, velocity_gain=K_D, position_gain=6.0, force=force, rows=("line",), factor=factor)
+    return pf.run(arm(), [1.2, -0.9, -0.9], duration=1.0, step=STEP, every=2, control=law)
+
+
+def along(r: xr.Dataset) -> xr.Dataset:
+    """A driven run with what the library finds along it: W, Lam, P, y and the force W^-1 f."""
+    made: dict = {}
+    wanted = {
+        "W": lambda T: made.setdefault("x", quasi_velocity(T)).W,
+        "Lam": lambda T: T.A @ made["x"].inverse.T,
+        "y": lambda T: made["x"].y,
+        "P": lambda T: reduce(T, made["x"]).P,
+        "Gamma": lambda T: made["x"].Gamma,
+        "push": lambda T: made["x"].inverse @ (T.generalised_input - made["x"].g),
+    }
+    m = arm() if r.attrs["mechanism"] == "arm on a line" else mechanism()
+    found = pf.compile_terms(m, wanted)(r["q"].values, r["v"].values, r["u"].values)
+    dims = {"y": ("i",), "push": ("i",), "Lam": ("row", "i")}
+    return r.assign({n: (("time", *dims.get(n, ("i", "j"))), x) for n, x in found.items()})
+
+
+def arm_swings() -> xr.Dataset:
+    """The arm swings along its line under constant moments; both bases along it."""
+    r = along(pf.run(arm(), [1.2, -0.9, -0.9], [0.8, 0.3, -0.5], u=[1.0, -0.5, 0.3], duration=2.0, step=FINE))
+    svd = np.linalg.svd(r["Lam"].values)[2][:, 1:, :].transpose(0, 2, 1)
+    dims = ("time", "i", "k")
+    return r.assign(carried=(dims, transport_basis(r["P"].values)), by_svd=(dims, svd))
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    drawn = {name: _response(result[name], name) for name in ("regulation", "tracking")}
+    return drawn | {"bases": _bases(result["arm"])}
+
+
+def _response(r: xr.Dataset, name: str) -> Figure:
+    figure = Figure(figsize=(8.5, 8.0), layout="constrained")
+    axes = figure.subplots(4, 1, sharex=True)
+    t = r["time"].values
+    wanted = r["q"].values - r["error"].values
+    for i in range(2):
+        axes[0].plot(t, r["q"].values[:, i], color=COLOURS[i], label=f"q{i + 1}")
+        axes[0].plot(t, wanted[:, i], "--", color=COLOURS[i], label=f"q{i + 1}, wanted")
+        axes[3].plot(t, r["u"].values[:, i], color=COLOURS[i], label=f"f{i + 1}")
+    axes[0].set_ylabel("position [m]")
+    y = np.sqrt([M1, M2]) * r["v"].values
+    v_r = np.einsum("ti,ti->t", V_of(r["q"].values)[:, :, 1], y)
+    axes[1].plot(t, v_r, color=COLOURS[0], label="v_r")
+    if "eps" in r:
+        axes[1].plot(t, np.linalg.norm(r["eps"].values, axis=1), color=COLOURS[1], label="|eps|")
+    axes[1].set_ylabel("quasi-velocity [√kg m/s]")
+    lam = force_of(r)
+    axes[2].plot(t, lam, color=COLOURS[0], label="reaction towards the centre")
+    axes[2].plot(t, asked(r, name), "--", color=COLOURS[1], label="wanted")
+    axes[2].set_ylabel("force [N]")
+    axes[3].set(ylabel="actuators [N]", xlabel="time [s]")
+    for ax in axes:
+        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        ax.grid(color="#E6E6E6")
+    axes[0].set_title(f"{name} on the circle")
+    return figure
+
+
+def _bases(r: xr.Dataset) -> Figure:
+    figure = Figure(figsize=(7.0, 4.8), layout="constrained")
+    axes = figure.subplots(2, 1, sharex=True)
+    for ax, name, title in zip(axes, ("by_svd", "carried"), ("SVD at each sample", "carried along"), strict=True):
+        v_r = np.einsum("tij,ti->tj", r[name].values, r["y"].values)
+        for i in range(2):
+            ax.plot(r["time"], v_r[:, i], color=COLOURS[i], label=f"v_r, component {i + 1}")
+        ax.set(ylabel="v_r [√kg m/s]", title=f"arm on a line, basis V2: {title}")
+        ax.grid(color="#E6E6E6")
+    axes[0].legend()
+    axes[1].set_xlabel("time [s]")
+    return figure
+
+
+def force_of(r: xr.Dataset) -> np.ndarray:
+    """Reaction towards the centre [N]."""
+    return -2 * R * r["multiplier"].values[:, 0]
+
+
+def asked(r: xr.Dataset, name: str) -> np.ndarray:
+    return FORCE + (20 * np.sin(3 * r["time"].values) if name == "tracking" else 0 * r["time"].values)
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    yield from _closed_forms(result["along"])
+    yield from _regulation(result["regulation"])
+    yield from _tracking(result["tracking"])
+    for name in ("regulation", "tracking", "arm tracks"):
+        for factor in FACTORS[1:]:
+            off = max(_largest(result[name][x].values - result[f"{name}, {factor}"][x].values) for x in ("q", "u"))
+            yield pf.Claim(f"{name}: {FACTORS[0]} less {factor}, q and f", off, 0, 1e-9, "[aghili08 section V]")
+    yield from _basis(result["arm"])
+
+
+def _closed_forms(s: xr.Dataset) -> Iterator[pf.Claim]:
+    q, v, y = (s[n].values for n in ("q", "v", "y"))
+    g, V = g_of(q), V_of(q)
+    V1, V2 = V[:, :, 0], V[:, :, 1]
+    W = np.diag(np.sqrt([M1, M2]))
+    yield pf.Claim("|W - diag(sqrt m)|", _largest(s["W"].values - W), 0, 1e-15, "[aghili08 section IV-E]")
+    P = V2[:, :, None] * V2[:, None, :]
+    yield pf.Claim("|V2 V2^T - P|", _largest(s["P"].values - P), 0, 1e-12, "[aghili08 section IV-E]")
+    v_r = np.einsum("ti,ti->t", V2, y)
+    off = _largest(np.abs(v_r) - g * np.abs(v[:, 0] / q[:, 1]))
+    yield pf.Claim("|v_r| less g |q1_dot / q2| [sqrt(kg) m/s]", off, 0, 1e-12, "[aghili08 (52), errata]")
+    yield pf.Claim("|v_r|^2 less 2 T [J]", _largest(v_r**2 - 2 * s["kinetic_energy"].values), 0, 1e-14, "[aghili08 (27)]")
+    Lam_r = np.einsum("tri,ti->t", s["Lam"].values, V1)
+    yield pf.Claim("Lam_r less 2 g / sqrt(m1 m2)", _largest(Lam_r - 2 * g / np.sqrt(M1 * M2)), 0, 1e-12, "[aghili08 (53)]")
+    # Omega = -V_dot V^T = [[0, -omega], [omega, 0]].
+    h = STEP
+    V_dot = (8 * (V[3:-1] - V[1:-3]) - (V[4:] - V[:-4])) / (12 * h)
+    omega = -np.einsum("ti,ti->t", V_dot[:, :, 0], V2[2:-2])
+    derived = -np.sqrt(M1 * M2) * R**2 * v_r / g**3
+    scale = _largest(derived)
+    off = _largest(omega - derived[2:-2]) / scale
+    yield pf.Claim("omega less -sqrt(m1 m2) R^2 v_r / g^3, relative", off, 0, 1e-8, "[aghili08 (10), section IV-E, errata]")
+    off = _largest(np.abs(omega) - (np.abs(derived) * g)[2:-2]) / scale
+    yield pf.Claim("|omega| less the printed one (g^2), relative", off, 0.1, 0, "[aghili08 section IV-E, errata]", "at least")
+    rate = (8 * (v_r[3:-1] - v_r[1:-3]) - (v_r[4:] - v_r[:-4])) / (12 * h)
+    u_r = np.einsum("ti,ti->t", V2, s["push"].values)
+    yield pf.Claim("vd_r less u_r, Gamma_r = 0 [sqrt(kg) m/s^2]", _largest(rate - u_r[2:-2]), 0, 1e-7, "[aghili08 (31a)]")
+    # The paper's lambda is minus ours.
+    u_o = np.einsum("ti,ti->t", V1, s["push"].values)
+    off = _largest(-s["multiplier"].values[:, 0] - (u_o - derived * v_r) / Lam_r)
+    yield pf.Claim("lambda less (u_o - omega v_r) / Lam_r [N/m]", off, 0, 1e-9, "[aghili08 (31b) (33)]")
+
+
+def _regulation(r: xr.Dataset) -> Iterator[pf.Claim]:
+    e, T = r["error"].values, r["kinetic_energy"].values
+    yield pf.Claim("regulation: |e| after 4 s [m]", np.linalg.norm(e[-1]), 1e-3, 0, "[aghili08 (48)]", "at most")
+    V = T + 30.0 * (e**2).sum(axis=1) / 2
+    lost = K_D * 2 * T
+    h = 2 * STEP
+    simpson = np.append(0, np.cumsum((lost[:-2:2] + 4 * lost[1:-1:2] + lost[2::2]) * h / 3))
+    off = _largest(V[::2] - V[0] + simpson)
+    yield pf.Claim("regulation: V(t) less V(0) - the integral of v_r^T K_d v_r [J]", off, 0, 1e-8, "[aghili08 (50)]")
+    q, v_r = r["q"].values, np.sqrt(2 * T)
+    error = -r["multiplier"].values[:, 0] - FORCE / (2 * R)
+    off = _largest(error - M1 * M2 * R**2 * v_r**2 / (2 * g_of(q) ** 4))
+    yield pf.Claim("regulation: lambda - lambda_d less m1 m2 R^2 v_r^2 / (2 g^4) [N/m]", off, 0, 1e-9, "[aghili08 (51)]")
+    yield pf.Claim("regulation: largest force error [N]", _largest(2 * R * error), 0.1, 0, "[aghili08 (51)]", "at least")
+    yield pf.Claim("regulation: force error after 4 s [N]", abs(2 * R * error[-1]), 1e-3, 0, "[aghili08 (51)]", "at most")
+
+
+def _tracking(r: xr.Dataset) -> Iterator[pf.Claim]:
+    eps = np.linalg.norm(r["eps"].values, axis=1)
+    off = _largest(eps - eps[0] * np.exp(-K_D * r["time"].values)) / eps[0]
+    yield pf.Claim("tracking: |eps| less |eps(0)| exp(-K_d t), relative", off, 0, 1e-8, "[aghili08 (42) (43)]")
+    yield pf.Claim("tracking: |e| after 4 s [m]", np.linalg.norm(r["error"].values[-1]), 1e-6, 0, "[aghili08 (45)]", "at most")
+    off = _largest(force_of(r) - asked(r, "tracking"))
+    yield pf.Claim("tracking: force off the wanted one while moving [N]", off, 0, 1e-10, "[aghili08 (47)]")
+    yield pf.Claim("tracking: |phi| [m^2]", _largest(r["violation"]), 0, 1e-10, "[aghili08 (16)]")
+
+
+def _basis(s: xr.Dataset) -> Iterator[pf.Claim]:
+    V2, y = s["carried"].values, s["y"].values
+    yield pf.Claim("|V2 V2^T - P|", _largest(V2 @ V2.transpose(0, 2, 1) - s["P"].values), 0, 1e-12, "[aghili08 (26)]")
+    steps = {n: np.abs(np.diff(s[n].values, axis=0)).max() for n in ("carried", "by_svd")}
+    yield pf.Claim("largest step of the carried basis", steps["carried"], 0.02, 0, "[aghili08 (10)]", "at most")
+    yield pf.Claim("largest step of the basis by SVD", steps["by_svd"], 1, 0, "[aghili08 (21)]", "at least")
+    v_r, u_r = (np.einsum("tij,ti->tj", V2, s[n].values) for n in ("y", "push"))
+    Gamma_r = V2.transpose(0, 2, 1) @ s["Gamma"].values @ V2
+    off = _largest(Gamma_r + Gamma_r.transpose(0, 2, 1))
+    yield pf.Claim("Gamma_r + Gamma_r^T [1/s]", off, 0, 1e-12, "[aghili08 Remark 2]")
+    own = np.einsum("tij,tj->ti", Gamma_r, v_r)
+    yield pf.Claim("largest |Gamma_r v_r| [sqrt(kg) m/s^2]", _largest(own), 0.1, 0, "[aghili08 (31a)]", "at least")
+    rate = (8 * (v_r[3:-1] - v_r[1:-3]) - (v_r[4:] - v_r[:-4])) / (12 * FINE)
+    yield pf.Claim("vd_r + Gamma_r v_r less u_r", _largest(rate + own[2:-2] - u_r[2:-2]), 0, 1e-4, "[aghili08 (31a)]")
+    yield pf.Claim("|v_r|^2 less |y|^2 [J]", _largest((v_r**2).sum(1) - (y**2).sum(1)), 0, 1e-12, "[aghili08 (27)]")
+
+
+def _largest(x: object) -> float:
+    return float(np.abs(np.asarray(x)).max())

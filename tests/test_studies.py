@@ -1,0 +1,19 @@
+"""Every study runs, draws its figures, and what it claims holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pfaffian.viewer.study import report, run_study, studies
+
+PLACE = Path(__file__).parents[1] / "studies"
+
+
+@pytest.mark.parametrize("name", studies(PLACE))
+def test_study(name):
+    outcome = run_study(name, PLACE)
+    assert outcome.claims, "a study without claims proves nothing"
+    assert outcome.holds, report(c for c in outcome.claims if not c.holds)
+    assert outcome.figures, "a study shows what it found"
