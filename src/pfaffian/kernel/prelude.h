@@ -6,6 +6,14 @@
 #endif
 
 #define NOINLINE __attribute__((noinline))
+/* A long text is compiled in UNITS pieces at once: each sees all of it, keeps its own stages, and UNIT 0 the loops too. */
+#ifdef UNIT
+#define STAGE NOINLINE __attribute__((visibility("hidden")))
+#define MINE(unit) (UNIT == (unit))
+#else
+#define STAGE static NOINLINE
+#define MINE(unit) 1
+#endif
 #define INLINE inline __attribute__((always_inline))
 
 #if W == 1

@@ -13,6 +13,7 @@ from pfaffian.kernel.ops import OPS
 from pfaffian.kernel.parts import Stage, Stages, cut
 from pfaffian.kernel.program import Program
 
+UNIT_STEPS, MOST_UNITS = 5000, 8  # steps from which on the text is compiled in one more piece, as many at once as cores
 PART_SIZE = 1500  # operations of a C function
 TILE = 8  # blocks at most; half as many where the text stays in the instruction cache anyway
 TEXT = 4000  # operations that do
@@ -68,17 +69,19 @@ def _source(programs: Sequence[Program], names: Sequence[str], driver: str, lane
     functions = [_elementary(name, name in CIRCULAR and uses[name] <= FEW) for name in sorted(uses)]
     slots: dict[str, int] = {}
     bodies = []
+    units = min(MOST_UNITS, 1 + sum(len(program.steps) for program in order) // UNIT_STEPS)
     for i, program in enumerate(order):
         pieces = cut(program, part_size)
-        bodies.append(_function(program, i, index, pieces))
+        bodies.append(_function(program, i, index, pieces, units))
         slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
     ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
     frame = sum(p.n_in + p.n_out for p in programs) + max(slots[p.digest()] for p in programs)
     tile = TILE if sum(len(program.steps) for program in order) > TEXT else TILE // 2
     tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
-    sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
-    chunks = [sizes, _file("prelude.h"), _reduction(), *functions, *bodies, *ports]
-    return Source("\n".join([*chunks, _file("transpose.h"), _file("ports.h"), _file(driver)]), lanes, max(1, frame), tile)
+    sizes = f"#define UNITS {units}\n#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
+    loops = ["#if MINE(0)", *ports, _file("transpose.h"), _file("ports.h"), _file(driver), "#endif\n"]
+    text = "\n".join([sizes, _file("prelude.h"), _reduction(), *functions, *bodies, *loops])
+    return Source(text, lanes, max(1, frame), tile)
 
 
 def _callees_first(programs: Sequence[Program]) -> list[Program]:
@@ -105,20 +108,23 @@ def _ports(name: str, program: Program, index: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _function(program: Program, index: int, order: dict[str, int], pieces: Stages) -> str:
-    """C of one Program without its callees: each stage over all frames of a tile, then its call."""
+def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int) -> str:
+    """C of one Program without its callees: each stage over all frames of a tile, then its call.
+
+    Stage j of Program i belongs to unit (i + j) modulo units, the loop over the stages to unit 0.
+    """
     text, body = [], []
     for j, stage in enumerate(pieces.stages):
         lines = _stage_lines(program, stage)
         if lines:
-            signature = f"static NOINLINE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w) {{"
-            text += [signature, *lines, "}"]
+            signature = f"STAGE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w)"
+            text += [f"{signature};", f"#if MINE({(index + j) % units})", f"{signature} {{", *lines, "}", "#endif"]
             body.append(f"  for (int64_t i = 0; i < n; i += FRAME) p{index}_{j}(in + i, out + i, w + i);")
         if stage.call:
             callee = order[program.callees[stage.call.callee].digest()]
             body.append(f"  p{callee}(w + {stage.call.inputs}, w + {stage.call.outputs}, w + {pieces.slots}, n);")
     signature = f"static void p{index}(const V *in, V *out, V *w, int64_t n) {{"
-    return "\n".join([*text, signature, *body, "}\n"])
+    return "\n".join([*text, "#if MINE(0)", signature, *body, "}", "#endif\n"])
 
 
 def _stage_lines(program: Program, stage: Stage) -> list[str]:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -107,10 +108,18 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
     return Compiler(argv, kind, version, identity)
 
 
-def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool) -> None:
-    """Compile one file to a shared object. BuildError with the end of what the compiler said."""
-    argv = [*compiler.argv, *compiler.flags(strict), "-o", str(target), str(source), "-lm"]
-    run(argv, TIMEOUT, source)
+def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool, units: int = 1) -> None:
+    """Compile one file to a shared object, its units at once. BuildError with the end of what the compiler said."""
+    flags = compiler.flags(strict)
+    if units == 1:
+        run([*compiler.argv, *flags, "-o", str(target), str(source), "-lm"], TIMEOUT, source)
+    else:
+        objects = [str(source.with_name(f"unit{k}.o")) for k in range(units)]
+        alone = [f for f in flags if f != "-shared"]
+        pieces = [[*compiler.argv, *alone, "-c", f"-DUNIT={k}", "-o", o, str(source)] for k, o in enumerate(objects)]
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            list(pool.map(lambda argv: run(argv, TIMEOUT, source), pieces))
+        run([*compiler.argv, *flags, "-o", str(target), *objects, "-lm"], TIMEOUT, source)
     if not target.is_file() or target.stat().st_size == 0:
         raise BuildError(f"{compiler.argv[0]} ended well but wrote no object; source kept at {source}")
 
