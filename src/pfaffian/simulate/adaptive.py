@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.integrate import DOP853
 
 from pfaffian import kernel
 from pfaffian.control.law import Control
@@ -53,6 +52,8 @@ def run_accurately(
     Returns:
         Dataset over time, as `run` gives it. A run that fails keeps what it had, with its status and time.
     """
+    from scipy.integrate import DOP853  # a second to import, and only this function needs it
+
     times = np.asarray(times, dtype=float)
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("times must be at least two increasing numbers")
