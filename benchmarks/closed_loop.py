@@ -1,0 +1,174 @@
+"""Runs under control: two Pandas that carry one box, beside the same arms without control and beside the law in Python.
+
+14 velocities, 6 rows, hybrid motion and force control (studies/two_pandas.py), RK4 with steps of 1 ms, 4096 runs from other
+starts, the first and the last state recorded. "Open loop" is the same mechanism and step with constant inputs. The law in
+Python does for one run what the compiled step does, drift correction left out, four times a step: terms and Jacobians by
+Pinocchio, and three dense systems by NumPy - the wanted acceleration, the smallest torques, the plant. The squeeze loop is
+closed there by hand, lambda = lambda_u, as it is where model and plant are one. States are compared after 50 steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import pinocchio as pin
+
+import pfaffian as pf
+from benchmarks.check import agree
+from benchmarks.peers import Twin, _se3, pinocchio_model, twin
+from benchmarks.result import Comparison, Goal
+from benchmarks.timing import Options, interleaved
+from pfaffian.control import Control
+from pfaffian.kernel import compile_rollout
+from pfaffian.simulate.system import System
+from studies import two_pandas
+
+STEP, STEPS = 1e-3, 50
+SPREAD = 0.02
+SAME_END = 1e-7
+SQUEEZE = 30.0
+
+
+def run(o: Options) -> Iterator[Comparison]:
+    m = two_pandas.mechanism()
+    law = two_pandas.law(m, m.parameters[0].symbol)
+    random = np.random.default_rng(7)
+    q = np.array(two_pandas.READY * 2) + SPREAD * random.uniform(-1, 1, (o.runs, m.nq))
+    q, v = pf.assemble(m, q, np.zeros((1, m.nv)), m.p_defaults[None])
+    closed, operations = loop(m, law, q, v)
+    opened, without = loop(m, None, q, v)
+    python = Python.of(m)
+    few = min(o.runs, 2)
+    ends = np.array([python.run(q[i], v[i]) for i in range(few)])
+    off = agree("two Pandas, the law in Python", closed()[:few], ends, SAME_END)
+    one, _ = loop(m, law, q[:1], v[:1])
+    calls = {"": closed, "open loop": opened}
+    times = interleaved(calls, o.runs * STEPS, o)
+    what = f"two Pandas, hybrid force, {o.runs} runs"
+    notes = {"operations of a right-hand side": operations, "in the open loop": without}
+    yield Comparison(f"{what}, beside no control", "a step", times[""], times["open loop"], None, notes)
+    single = interleaved({"one run": one, "law in Python": lambda: python.run(q[0], v[0])}, STEPS, o)
+    peer = single["law in Python"]
+    yield Comparison(f"{what}, beside one in Python", "a step", times[""], peer, Goal("ratio", ">=", 25), {"difference": off})
+    yield Comparison("two Pandas, hybrid force, one run", "a step", single["one run"], peer)
+
+
+def loop(m: pf.Mechanism, law: Control | None, q: np.ndarray, v: np.ndarray) -> tuple[Callable[[], np.ndarray], int]:
+    """The compiled loop alone: the last [q, v]; and the operations of its right-hand side."""
+    s = System(m, pf.Scheme(), law)
+    x, u, p, t = (ca.SX.sym(n, k) for n, k in (("x", m.nq + m.nv + len(s.z)), ("u", len(s.w_names)), ("p", 2), ("t", 1)))
+    rollout = compile_rollout(s.traced.step, ca.Function("state", [x, u, p, t], [x]), backend="c", lanes=8 if len(q) > 1 else 1)
+    x0 = np.asfortranarray(np.hstack([q, v, np.tile(np.array(s.z), (len(q), 1))]))
+    held = np.zeros((1, len(s.w_names)))
+    n = m.nq + m.nv
+    call = lambda: rollout(x0, held, m.p_defaults, t0=0.0, h=STEP, steps=STEPS, every=STEPS).x[:, :n]  # noqa: E731
+    return call, s.traced.rhs.n_instructions()
+
+
+@dataclass
+class Python:
+    """The law and the plant in Python.   a, b: frames of the weld.   box: frame of the box.   X: its start."""
+
+    w: Twin
+    model: pin.Model
+    a: int
+    b: int
+    box: int
+    X: pin.SE3
+
+    @classmethod
+    def of(cls, m: pf.Mechanism) -> Python:
+        w = twin(m)
+        model = pinocchio_model(w)
+        (a, b), (link, place) = w.ends(m.constraints[0]), w.tree.place["box"]
+        frames = []
+        for name, (i, X) in (("a", a), ("b", b), ("box", (link, place))):
+            joint = w.number(i)
+            frames.append(model.addFrame(pin.Frame(name, joint, 0, _se3(m, X), pin.FrameType.OP_FRAME)))
+        data = model.createData()
+        pin.framesForwardKinematics(model, data, np.array(two_pandas.READY * 2)[w.q_order])
+        return cls(w, model, *frames, data.oMf[frames[2]].copy())
+
+    def run(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The last [q, v] in our order."""
+        w, data = self.w, self.model.createData()
+        x, n, h = np.concatenate([q[w.q_order], v[w.v_order], two_pandas.INTEGRAL]), self.model.nv, STEP
+        for i in range(STEPS):
+            t = i * h
+            k1 = self.rate(data, x, t)
+            k2 = self.rate(data, x + h / 2 * k1, t + h / 2)
+            k3 = self.rate(data, x + h / 2 * k2, t + h / 2)
+            k4 = self.rate(data, x + h * k3, t + h)
+            x = x + h / 6 * (k1 + 2 * (k2 + k3) + k4)
+        out = np.empty(2 * n)
+        out[w.q_order], out[n + w.v_order] = x[:n], x[n : 2 * n]
+        return out
+
+    def rate(self, data: pin.Data, x: np.ndarray, t: float) -> np.ndarray:
+        model, n = self.model, self.model.nv
+        q, v, z = x[:n], x[n : 2 * n], x[2 * n :]
+        M, c = pin.crba(model, data, q), pin.nonLinearEffects(model, data, q, v)
+        M = np.triu(M) + np.triu(M, 1).T
+        pin.computeJointJacobians(model, data, q)
+        pin.forwardKinematics(model, data, q, v, np.zeros(n))
+        pin.updateFramePlacements(model, data)
+        A, b = self.weld(data)
+        J, wanted = self.task(data, t)
+        # The wanted acceleration: A v_dot = b, J v_dot = wanted, what is left damped in the metric of M.
+        rest = two_pandas.MOTION["rest_damping"]
+        rows, k = np.vstack([A, J]), len(A) + len(J)
+        system = np.block([[M, rows.T], [rows, np.zeros((k, k))]])
+        v_dot = np.linalg.solve(system, np.concatenate([-rest * M @ v, b, wanted]))[:n]
+        tau = M @ v_dot + c
+        s = smooth(t)[0]
+        weight = -two_pandas.MASS * two_pandas.G / 2
+        lam_d = np.array([s * weight, 0.0, -10.0 + s * (10.0 - SQUEEZE)])
+        gain, integral = two_pandas.FORCE["force_gain"], two_pandas.FORCE["integral_gain"]
+        error = -integral * z / (1 + gain)
+        u = tau - A[:3].T @ (lam_d - error)
+        u -= A[3:].T @ np.linalg.lstsq(A[3:].T, u, rcond=None)[0]
+        system = np.block([[M, -A.T], [A, np.zeros((6, 6))]])
+        return np.concatenate([v, np.linalg.solve(system, np.concatenate([u - c, b]))[:n], error])
+
+    def weld(self, data: pin.Data) -> tuple[np.ndarray, np.ndarray]:
+        """A, b of frame b in frame a, which coincide."""
+        local = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        R = data.oMf[self.a].rotation.T
+        J, drift = [], []
+        for f in (self.a, self.b):
+            J.append(pin.getFrameJacobian(self.model, data, f, local))
+            a = pin.getFrameClassicalAcceleration(self.model, data, f, local)
+            drift.append(np.concatenate([a.linear, a.angular]))
+        turn = np.kron(np.eye(2), R)
+        return turn @ (J[1] - J[0]), -turn @ (drift[1] - drift[0])
+
+    def task(self, data: pin.Data, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """J and the acceleration wanted of the box, less its drift."""
+        local = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        X, model = data.oMf[self.box], self.model
+        J = pin.getFrameJacobian(model, data, self.box, local)
+        a = pin.getFrameClassicalAcceleration(model, data, self.box, local)
+        V = pin.getFrameVelocity(model, data, self.box, local)
+        E = self.X.rotation.T @ X.rotation
+        omega, alpha = X.rotation.T @ V.angular, X.rotation.T @ a.angular
+        L = pin.Jlog3(E)
+        # The rate of L along the motion, by a central difference.
+        h = 1e-5
+        L_dot = (pin.Jlog3(E @ pin.exp3(h * omega)) - pin.Jlog3(E @ pin.exp3(-h * omega))) / (2 * h)
+        drift = np.concatenate([a.linear, L @ alpha + L_dot @ omega])
+        rate = np.concatenate([V.linear, L @ omega])
+        J = np.vstack([J[:3], L @ X.rotation.T @ J[3:]])
+        s, slope, bend = smooth(t)
+        move = np.array(two_pandas.MOVE)
+        place = np.concatenate([X.translation - self.X.translation, pin.log3(E)])
+        G_P, G_D = two_pandas.MOTION["stiffness"], two_pandas.MOTION["damping"]
+        return J, bend * move + G_D * (slope * move - rate) + G_P * (s * move - place) - drift
+
+
+def smooth(t: float) -> tuple[float, float, float]:
+    """The polynomial of degree five over 1 s, its rate and acceleration."""
+    s = min(max(t, 0.0), 1.0)
+    return s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2, 60 * s * (1 - s) * (1 - 2 * s)
