@@ -22,12 +22,14 @@ SHORTEST = 1e-150
 
 class ControlForce(NamedTuple):
     """motion: of the whole.   mu: (ms, 1) forces along the chosen directions.   G: (ms, ms) decoupling matrix.
-    realisable: (1, 1) whether G has full rank, rows and directions being of unit length in the metric of M."""
+    realisable: (1, 1) whether G has full rank, rows and directions being of unit length in the metric of M.
+    hold: (1, 1) how much is left of its weakest row, 1 at best, 0 where a motion is out of reach."""
 
     motion: Motion
     mu: ca.SX
     G: ca.SX
     realisable: ca.SX
+    hold: ca.SX
 
 
 def fault(servos: Sequence[Servo]) -> str:
@@ -69,7 +71,8 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     y_dot = held + pushed @ mu
     reaction = multiply_W(F, y_dot - free)
     motion = Motion(ca.densify(solve_WT(F, y_dot)), reaction, rows.rank + solved.rank)
-    return ControlForce(motion, ca.densify(mu), G, solved.rank >= ms)
+    hold = ca.sqrt(ca.mmin(ca.fmin(1, solved.left))) if ms else ca.SX(1)
+    return ControlForce(motion, ca.densify(mu), G, solved.rank >= ms, hold)
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:

@@ -71,7 +71,8 @@ def run_accurately(
     solver = DOP853(lambda t, y: rhs(y, w, p, np.array([t]))[0], times[0], x, times[-1], max_step, tolerance, tolerance)
     at = 1
     while solver.status == "running" and at < len(times):
-        solver.step()
+        with np.errstate(all="ignore"):
+            solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             status, stopped = STATUS_DIVERGED, solver.t
             break

@@ -51,7 +51,7 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
     """Rank and smallest singular value of the decoupling matrix of the servo constraints at q, and who is to blame. [ider (17)]
 
     Args:
-        q: (nq,) or {name: number}; on the geometrical constraints.
+        q: (nq,) or {name: number}; on the geometrical constraints.   t: [s].   parameters: {name: value}, defaults if None.
     Raises ModelError: the mechanism has no servo constraints.
     """
     if not m.servos:

@@ -20,6 +20,7 @@ from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
+from pfaffian.simulate.diagnose import realisability
 from pfaffian.simulate.result import dataset, machine
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import System
@@ -35,6 +36,10 @@ def _compiled(
     system = System(m, scheme, control, outputs)
     build = lambda: (system.traced.step, system.traced.observe)  # noqa: E731
     return system, kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=system.key)
+
+
+FIRST_FAULT = 2
+"""Status of the first fault; those before are finished and diverged. The servo constraints' own fault comes last."""
 
 
 def run(
@@ -103,6 +108,11 @@ def run(
     time = start + step * every * np.arange(len(recorded))
     provenance = machine() | {f"kernel_{k}": v for k, v in rollout.provenance.items()} | asdict(scheme)
     provenance |= {"step": step, "duration": duration, "hold": hold}
+    lost = np.flatnonzero(status == FIRST_FAULT + len(system.faults)) if m.servos else []
+    if len(lost):
+        i = lost[0]
+        state = realisability(m, x[i, : m.nq], t=start + step * stopped[i], parameters=p[i])
+        provenance |= {"realisability": f"run {i} at t = {start + step * stopped[i]:.6g} s: {state}"}
     result = dataset(system, time, recorded, status, np.where(stopped >= 0, start + step * stopped, np.nan), provenance)
     return result.squeeze("run") if squeeze and count == 1 else result
 

@@ -57,6 +57,7 @@ def standard(m: Mechanism) -> dict[str, Signal]:
         rows = row_names(k, tuple(s.target for s in m.servos))
         signals |= {
             "servo_force": Signal("unit of the direction", "servo_row", rows),
+            "servo_hold": Signal("1"),
             "servo_error": Signal("per row", "servo_row", rows),
             "servo_rate": Signal("per row / s", "servo_row", rows),
         }
@@ -92,7 +93,8 @@ def columns(
             "multiplier": minimum_norm_multipliers(T, motion.reaction),
         }
     if m.servos:
-        values |= {"servo_force": control_force(T).mu, "servo_error": T.servo.phi, "servo_rate": T.servo.eta}
+        x = control_force(T)
+        values |= {"servo_force": x.mu, "servo_hold": x.hold, "servo_error": T.servo.phi, "servo_rate": T.servo.eta}
     extra = dict(command.signals) | {name: output(T.kinematics) for name, output in outputs.items()}
     for name in extra:
         if name in values or (name in command.signals and name in outputs):

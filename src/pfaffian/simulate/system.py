@@ -97,25 +97,23 @@ class System:
 
 
 def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
-    """The law's answer, with the loop through a measured reaction closed: u = u0 + K F(u), F(u) = F0 + F1 u."""
+    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give."""
     m = T.mechanism
-    measured = ca.SX.sym("F", m.nv)
-    command = control.law(Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t), z, w, measured)
+    idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
+    y = ca.SX.sym("y", control.measured(idle, ca.SX.sym("F", m.nv)).numel())
+    command = control.law(idle, z, w, y)
     _check_command(command, control, m)
     parts = [command.u, command.z_dot, command.faults, *command.signals.values()]
-    if not ca.depends_on(ca.veccat(*parts), measured):
+    if not ca.depends_on(ca.veccat(*parts), y):
         return command
-    u = ca.SX.sym("u", m.nu)
-    plant = Terms(m, T.q, T.v, u, T.t)
-    reaction = formulation(scheme.formulation, plant)(plant).reaction
-    K, F1 = ca.jacobian(command.u, measured), ca.jacobian(reaction, u)
-    if ca.depends_on(K, measured):
+    if ca.depends_on(ca.jacobian(command.u, y), y):
         raise ModelError("a control law must be affine in the measured reaction")
-    u0, F0 = ca.substitute(command.u, measured, ca.SX.zeros(m.nv, 1)), ca.substitute(reaction, u, ca.SX.zeros(m.nu, 1))
-    loop = orthogonalise(ca.SX.eye(m.nu) - K @ F1, u0 + K @ F0, RANK_TOLERANCE)
-    solved = loop.Q.T @ loop.D
-    z_dot, faults, *signals = ca.substitute(parts[1:], [measured], [F0 + F1 @ solved])
-    return Command(ca.densify(solved), z_dot, faults, dict(zip(command.signals, signals, strict=True)))
+    plant = Terms(m, T.q, T.v, command.u, T.t)
+    seen = ca.densify(control.measured(plant, formulation(scheme.formulation, plant)(plant).reaction))
+    Y, y0 = ca.jacobian(seen, y), ca.substitute(seen, y, ca.SX.zeros(*y.shape))
+    loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
+    u, z_dot, faults, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
+    return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)))
 
 
 def _check_command(command: Command, control: Control, m: Mechanism) -> None:
