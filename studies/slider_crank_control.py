@@ -17,6 +17,7 @@ f1 = 5 f_par1 with f_par2 = -2 f_par1 makes it sqrt(5) = 2.236 over any horizon;
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -67,10 +68,10 @@ def hybrid(reference: control.Reference, start: float = 0.0) -> control.Control:
 def believing(model: pf.Mechanism, law: control.Control) -> control.Control:
     """The law computed with another model than the machine it drives."""
 
-    def answer(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> control.Command:
-        return law.law(Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, reaction)
+    def answer(terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
+        return law.law(Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, y)
 
-    return control.Control(answer, law.z, law.w_names, law.faults)
+    return replace(law, law=answer)
 
 
 def run() -> dict[str, xr.Dataset]:

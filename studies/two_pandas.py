@@ -94,10 +94,10 @@ def law(m: pf.Mechanism, squeeze: ca.SX) -> control.Control:
 def believing(model: pf.Mechanism, given: control.Control) -> control.Control:
     """The law computed with another model than the machine it drives."""
 
-    def answer(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> control.Command:
-        return given.law(Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, reaction)
+    def answer(terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
+        return given.law(Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, y)
 
-    return control.Control(answer, given.z, given.w_names, given.faults)
+    return replace(given, law=answer)
 
 
 def off_start(m: pf.Mechanism) -> np.ndarray:

@@ -41,7 +41,7 @@ def hybrid_force(
 ) -> Control:
     """Steer a task, and the multipliers of some constraint rows, at once. [aghili05 (49)-(52)]
 
-    The reaction along the chosen rows is made A^T (lambda_d + G_F e + G_I int e), e = lambda_d - lambda measured, and the motion
+    The reaction along the chosen rows is made A^T (lambda_d + G_F e + G_I int e), e = lambda_d - lambda measured; the motion
     is that of `projected`. Where the model is right e obeys (1 + G_F) e_dot + G_I e = 0. (The print has C q_dot where M C q_dot
     belongs.)
 
@@ -55,12 +55,11 @@ def hybrid_force(
         raise ModelError(f"the force reference has {force.size} components for {len(rows)} rows")
     start = tuple(np.zeros(len(rows)) if integral_start is None else np.asarray(integral_start, dtype=float))
 
-    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+    def law(terms: Terms, z: ca.SX, w: ca.SX, lam: ca.SX) -> Command:
         chosen = chosen_rows(terms, rows)
         split = len(reference.w_names)
         a = task_acceleration(terms, task, reference, w[:split], stiffness, damping, rest_damping)
         lam_d = force.at(terms.t, w[split:]).value
-        lam = minimum_norm_multipliers(terms, reaction)[chosen]
         error = lam_d - lam
         lam_u = lam_d + gain(force_gain, len(rows), "force_gain") * error + gain(integral_gain, len(rows), "integral_gain") * z
         Q, Lam = controlled_directions(terms, chosen)
@@ -69,4 +68,8 @@ def hybrid_force(
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
         return Command(answer.u, error, faults, {"error": a.error, "error_rate": a.error_rate, "force_error": error})
 
-    return Control(law, start, reference.w_names + force.w_names, (UNCONTROLLABLE, INFEASIBLE, FORCE_UNREACHABLE))
+    def measured(terms: Terms, reaction: ca.SX) -> ca.SX:
+        return minimum_norm_multipliers(terms, reaction)[chosen_rows(terms, rows)]
+
+    faults = (UNCONTROLLABLE, INFEASIBLE, FORCE_UNREACHABLE)
+    return Control(law, start, reference.w_names + force.w_names, faults, measured)

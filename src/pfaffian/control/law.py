@@ -24,17 +24,23 @@ class Command(NamedTuple):
     signals: Mapping[str, ca.SX] = {}
 
 
+def _whole(terms: Terms, reaction: ca.SX) -> ca.SX:
+    return reaction
+
+
 @dataclass(frozen=True, eq=False)
 class Control:
     """A control law in the loop.
 
-    law(terms, z, w, reaction) -> Command: terms at the measured state with zero inputs, z (nz, 1) what it integrates, w (nw, 1)
-    the run's inputs under this law (references, say), reaction (nv, 1) the measured generalised reaction. A law that uses the
-    measured reaction closes an algebraic loop, which the step solves exactly: both are affine in u.
+    law(terms, z, w, y) -> Command: terms at the measured state with zero inputs, z (nz, 1) what it integrates, w (nw, 1) the
+    run's inputs under this law (references, say), y (ny, 1) what it measures of the reaction. A law that uses y closes an
+    algebraic loop, which the step solves exactly, ny equations: both sides are affine.
     z: start values.   w_names: of the run's inputs.   faults: what each fault means and what to do.
+    measured(terms, reaction) -> y, linear in the generalised reaction (nv, 1); all of it if not given.
     """
 
     law: Callable[[Terms, ca.SX, ca.SX, ca.SX], Command]
     z: tuple[float, ...] = ()
     w_names: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    measured: Callable[[Terms, ca.SX], ca.SX] = _whole
