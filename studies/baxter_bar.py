@@ -9,7 +9,7 @@ ahead and 0.25 m up, as in examples/baxter_bar.yaml. The gripper fingers are loc
 limits are not enforced. Steps of 0.25 ms.
 
 A third machine has six other rows of the same row space before the first ones, read from the hand instead of the bar. There
-rounding differs, and the motion is chaotic: differences grow tenfold every fifth of a second, so the same motion is claimed over
+rounding differs, and the motion is chaotic: differences grow tenfold in a fifth of a second, so the same motion is claimed over
 the first 0.75 s only. With the rows written twice the rank decision drops the copies and the numbers are the same to the bit.
 """
 
