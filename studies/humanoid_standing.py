@@ -26,7 +26,6 @@ from pfaffian import control
 from pfaffian.formats import ModelWarning
 from pfaffian.formats.place import installed
 from pfaffian.maths import so3
-from pfaffian.simulate.result import sign_changes
 from pfaffian.terms.inertia import mass_centre
 
 SOLES = ("left_sole_link", "right_sole_link")
@@ -180,6 +179,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     for axes in (centre, error, torque, force):
         axes.set_xlabel("time [s]")
         axes.legend()
+    centre.legend(loc="center right")
     return {"standing": figure}
 
 
@@ -212,10 +212,10 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     yield pf.Claim("normal forces at the end, of the weight", ground / (mass * G), 1, 1e-4, "Newton")
     least = min(normal(r, sole).min() for sole in SOLES)
     yield pf.Claim("least normal force, standing [N]", least, 0, 0, "unilateral contact", "at least")
-    changes = sum(len(sign_changes(r, "multiplier", f"{sole}.vz").times) for sole in SOLES)
+    changes = sum(len(pf.sign_changes(r, "multiplier", f"{sole}.vz").times) for sole in SOLES)
     yield pf.Claim("changes of sign of the normal forces, standing", changes, 0, 0, "unilateral contact")
     for sole in SOLES:
-        pulls = sign_changes(lean, "multiplier", f"{sole}.vz")
+        pulls = pf.sign_changes(lean, "multiplier", f"{sole}.vz")
         side = sole.split("_")[0]
         yield pf.Claim(f"times the {side} sole begins to pull, swaying", int((~pulls.rising).sum()), 1, 0, "sign_changes")
         forces = lean["multiplier"].sel(row=f"{sole}.vz").interp(time=pulls.times).values

@@ -177,6 +177,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     for axes in (force, force_error, error, torque):
         axes.set_xlabel("time [s]")
         axes.legend()
+    force.legend(loc="center right")
     for axes in (force_error, error):
         axes.set_ylim(1e-11, 1e2)
     return {"two pandas": figure}

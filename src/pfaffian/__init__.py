@@ -32,7 +32,7 @@ _HOME = {
     "pfaffian.simulate.diagnose": ["realisability"],
     "pfaffian.simulate.events": ["Passage", "singular_passages"],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
-    "pfaffian.simulate.result": ["causes", "read_netcdf", "write_netcdf"],
+    "pfaffian.simulate.result": ["causes", "read_netcdf", "sign_changes", "write_netcdf"],
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 

@@ -1,0 +1,82 @@
+"""Allocation by the reaction and by the motion agree; what joints take out of the task changes nothing."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control import acceleration, allocation
+from pfaffian.dynamics.motion import weighted_rows
+from pfaffian.terms.terms import Terms, symbols
+
+
+def chain(links: int = 9) -> pf.Mechanism:
+    """A chain in space with its end on a line, links of a metre about axes in turn."""
+    axes = [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
+    bodies = [pf.body(f"b{i}", 1.0 + 0.1 * i, (0.5, 0.05, 0), (0.02, 0.09, 0.09)) for i in range(links)]
+    joints = []
+    for i in range(links):
+        parent, place = ("world", pf.pose()) if i == 0 else (f"b{i - 1}", pf.pose((1, 0, 0)))
+        joints.append(pf.joint(f"j{i}", "revolute", parent, f"b{i}", axis=axes[i % 3], placement=place))
+    line = pf.closure("line", "point-on-line", "world", f"b{links - 1}", placement_b=pf.pose((1, 0, 0)))
+    return pf.actuate_all(pf.mechanism("chain", bodies, joints, constraints=[line]))
+
+
+def states(m: pf.Mechanism, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    random = np.random.default_rng(2)
+    return [(pf.random_configuration(m, random), random.normal(size=m.nv)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["motion", "motion and force"])
+def test_both_ways_give_the_same_inputs(force):
+    m = chain()
+    m = m.with_(actuators=[a for a in m.actuators if a.name not in ("j2", "j5")])
+    T, tau = symbols(m), ca.SX.sym("tau", m.nv)
+    rows = weighted_rows(T, ca.SX(T.A.shape[0], 0))
+    weight = ca.SX(ca.DM(np.linspace(0.5, 2, m.nu)))
+    wanted = (ca.SX(0, m.nv), ca.SX(0, 1))
+    if force:
+        # With two passive joints under two rows all reactions are spoken for: fewer passive ones leave one free.
+        m = m.with_(actuators=[a for a in pf.actuate_all(m).actuators if a.name != "j2"])
+        T = Terms(m, T.q, T.v, ca.SX.sym("u", m.nu), T.t)
+        weight = ca.SX(ca.DM(np.linspace(0.5, 2, m.nu)))
+        Q, Lam = allocation.controlled_directions(T, [1])
+        wanted = (Q, -(Q @ Lam.T @ ca.SX(3.0)))
+    driven = allocation._direct(T.B)
+    a = allocation._by_reaction(T, rows, driven, tau, weight, *wanted)
+    b = allocation._by_motion(T, rows, tau, weight, *wanted)
+    f = ca.Function("f", [T.q, T.v, T.t, tau], [a.u, b.u, ca.vertcat(*a[1:], *b[1:])])
+    random = np.random.default_rng(4)
+    for q, v in states(m, 10):
+        x, y, faults = (np.array(r) for r in f(q, v, 0, random.normal(size=m.nv)))
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-9 * np.abs(y).max())
+        assert not faults.any()
+
+
+def test_joints_taken_out_of_the_task_change_nothing(monkeypatch):
+    m = chain(12)
+    names = [f"j{i}" for i in (0, 2, 3, 5, 6, 8, 9, 11)]
+    task = control.stack(control.point("b6", axes=(2,)), control.joints(*names))
+    T = symbols(m)
+
+    def accelerations(least: int) -> np.ndarray:
+        monkeypatch.setattr(acceleration, "WORTH_TAKING_OUT", least)
+        a = acceleration.task_acceleration(T, task, control.set_point([0.1] * 9), ca.SX(0, 1), 20.0, 5.0, 2.0)
+        f = ca.Function("f", [T.q, T.v, T.t], [ca.vertcat(a.v_dot, a.infeasible)])
+        return np.array([np.array(f(q, v, 0)).ravel() for q, v in states(m, 10)])
+
+    out, within = accelerations(8), accelerations(99)
+    np.testing.assert_allclose(out, within, rtol=0, atol=1e-8 * np.abs(within).max())
+
+
+def test_sign_changes():
+    m = pf.mechanism("mass", [pf.body("b", 1.0)], [pf.joint("z", "prismatic", "world", "b")])
+    r = pf.run(m, {"z": 0.0}, {"z": 9.81}, duration=3.0, step=0.01)
+    up = pf.sign_changes(r, "v", "z")
+    np.testing.assert_allclose(up.times, [1.0], atol=1e-9)
+    assert up.rising.tolist() == [False]
+    with pytest.raises(pf.RunError, match="no entry"):
+        pf.sign_changes(r, "v", "y")
+    with pytest.raises(pf.RunError, match="no 'force'"):
+        pf.sign_changes(r, "force")
