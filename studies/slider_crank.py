@@ -201,9 +201,7 @@ def _motion_claims(name: str, r: xr.Dataset) -> Iterator[pf.Claim]:
     q, v = exact(r["time"].values)
     yield pf.Claim(f"{name}: finished", float(r["status"]), 0, 0, source)
     yield pf.Claim(f"{name}: |q1 - exact| over 20 s [rad]", _largest(r["q"].values[:, 0] - q), 0, 1e-5, source)
-    # At 1 ms the fourth-order error of the fast last turns alone is 1.1e-5.
-    bound = 1e-5 if name == "0.5 ms" else 2e-5
-    yield pf.Claim(f"{name}: |rate - exact| over 20 s [rad/s]", _largest(r["v"].values[:, 0] - v), 0, bound, source)
+    yield pf.Claim(f"{name}: |rate - exact| over 20 s [rad/s]", _largest(r["v"].values[:, 0] - v), 0, 1e-5, source)
     off = r["q"].values @ [2, 1] - 2 * np.pi
     yield pf.Claim(f"{name}: |2 q1 + q2 - 2 pi| [rad]", _largest(off), 0, 1e-8, "[aghili05 (70)]")
     yield pf.Claim(f"{name}: |phi| [m]", _largest(r["violation"]), 1e-10, relation="at most", source=source)
@@ -220,14 +218,15 @@ def _matrix_claims(name: str, r: xr.Dataset, fine: xr.Dataset, default: xr.Datas
     at = [round(t / 1e-3) for t in REFERENCE]
     found = np.column_stack([r["q"].values[at, 0], r["v"].values[at, 0]])
     yield pf.Claim(f"{name}: off the reference values", _largest(found - list(REFERENCE.values())), 0, 1e-6, source)
-    q, v = exact(fine["time"].values)
-    yield pf.Claim(f"{name}, 0.5 ms: |q1 - exact| [rad]", _largest(fine["q"].values[:, 0] - q), 0, 1e-5, source)
-    yield pf.Claim(f"{name}, 0.5 ms: |rate - exact| [rad/s]", _largest(fine["v"].values[:, 0] - v), 0, 1e-5, source)
+    for step, run in (("1 ms", r), ("0.5 ms", fine)):
+        q, v = exact(run["time"].values)
+        yield pf.Claim(f"{name}, {step}: |q1 - exact| [rad]", _largest(run["q"].values[:, 0] - q), 0, 1e-5, source)
+        yield pf.Claim(f"{name}, {step}: |rate - exact| [rad/s]", _largest(run["v"].values[:, 0] - v), 0, 1e-5, source)
     worst = max(_largest(x["violation"]) for x in (r, fine))
     yield pf.Claim(f"{name}: |phi| [m]", worst, 1e-10, relation="at most", source=source)
     # Rank is decided in another metric, so at a passage another stage of a step may go without the row.
     apart = max(_largest(r[x] - default[x]) for x in ("q", "v"))
-    yield pf.Claim(f"{name}: q and v off the default's", apart, 0, 1e-6, source)
+    yield pf.Claim(f"{name}: q and v off the default's", apart, 0, 1e-7, source)
 
 
 def _multiplier(r: xr.Dataset) -> Iterator[pf.Claim]:
@@ -257,7 +256,7 @@ def _batch(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         "random starts: least cos(2 q1 + q2)", float(r["on_branch"].min()), 0.999, relation="at least", source=source
     )
     yield pf.Claim("random starts: median of passages", float(r["passages"].median()), 1, relation="at least", source=source)
-    for part, bound in ((0.5, 1e-5), (0.99, 1e-4), (1.0, 1e-2)):
+    for part, bound in ((0.5, 1e-6), (0.99, 1e-4), (1.0, 1e-2)):
         error = float(r["energy_error"].quantile(part))
         yield pf.Claim(
             f"random starts: energy error of {part:.0%} of runs [J]", error, bound, relation="at most", source=source
@@ -265,7 +264,7 @@ def _batch(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     close = result["starts close to singular"]
     yield pf.Claim("starts within 1 mrad of singular: unfinished", float((close["status"] != 0).sum()), 0, 0, source)
     left = float((close["on_branch"] < 0.999).mean())
-    yield pf.Claim("starts within 1 mrad of singular: share on the other branch", left, 0.5, relation="at most", source=source)
+    yield pf.Claim("starts within 1 mrad of singular: share on the other branch", left, 0.1, relation="at most", source=source)
 
 
 def _largest(x: xr.DataArray | np.ndarray) -> float:
