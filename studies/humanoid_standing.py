@@ -179,7 +179,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     for axes in (centre, error, torque, force):
         axes.set_xlabel("time [s]")
         axes.legend()
-    centre.legend(loc="center right")
+    centre.legend(loc=(0.55, 0.56))
     return {"standing": figure}
 
 
