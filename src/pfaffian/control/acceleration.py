@@ -91,16 +91,16 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     v_S = ca.vertcat(ca.SX(0, 1), *[rhs[m + i] / J[i, j] for j, i in given.items()])
     rows = ca.vertcat(terms.A, J)[list(range(m)) + others, :]
     W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.tree.parents, F))
-    beta = rhs[list(range(m)) + others] - rows[:, S] @ v_S - rows[:, F] @ v_t[F]
-    start = solve_W(W, -terms.M[F, S] @ (v_S - v_t[S]))
+    beta = rhs[list(range(m)) + others, 0] - rows[:, S] @ v_S - rows[:, F] @ v_t[F, 0]
+    start = solve_W(W, -terms.M[F, S] @ (v_S - v_t[S, 0]))
     size = ca.vertcat(terms.row_size, ca.SX.ones(len(others), 1))
     if S:
         size *= ca.sum2(rows[:, F] ** 2) / ca.sum2(rows**2)
     Q = orthogonalise(solve_W(W, rows[:, F].T).T, beta, RANK_TOLERANCE, ca.densify(size))
     move = solve_WT(W, start + Q.Q.T @ (Q.D - Q.Q @ start))
     v_dot = ca.SX.zeros(n, 1)
-    v_dot[F] = v_t[F] + move
-    v_dot[S] = v_S
+    v_dot[F, 0] = v_t[F, 0] + move
+    v_dot[S, 0] = v_S
     # A row that is itself short, at a singular configuration, is set aside for a moment: no contradiction.
     there = terms.row_size > RANK_TOLERANCE**2
     shortest = ca.mmin(ca.if_else(Q.kept[:m], ca.fmin(Q.left[:m], 1), 1)) if m else ca.SX(1)

@@ -64,18 +64,22 @@ def allocate(
 
     With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1), as far as it goes: motion
     first.
-    Raises ModelError: there are no inputs at all.
+    Inputs of external wrenches are not for a controller to use and stay zero. Raises ModelError: there are no actuators.
     """
     m = terms.mechanism
-    if m.nu == 0:
+    motors = len(m.actuators)
+    if motors == 0:
         raise ModelError(f"mechanism {m.name!r} has no actuators; add some, or use actuate_all")
     rows = weighted_rows(terms, ca.SX(terms.A.shape[0], 0))
     if reaction_rows is None:
         reaction_rows, reaction = ca.SX(0, m.nv), ca.SX(0, 1)
-    direct = _direct(terms.B)
+    B = terms.B[:, :motors]
+    direct = _direct(B)
     if direct is None:
-        return _by_motion(terms, rows, tau, weight, reaction_rows, reaction)
-    return _by_reaction(terms, rows, direct, tau, weight, reaction_rows, reaction)
+        answer = _by_motion(terms, rows, B, tau, weight[:motors], reaction_rows, reaction)
+    else:
+        answer = _by_reaction(terms, rows, B, direct, tau, weight[:motors], reaction_rows, reaction)
+    return answer._replace(u=ca.vertcat(answer.u, ca.SX.zeros(m.nu - motors, 1)))
 
 
 def _direct(B: ca.SX) -> list[int] | None:
@@ -86,7 +90,7 @@ def _direct(B: ca.SX) -> list[int] | None:
 
 
 def _by_reaction(
-    terms: Terms, rows: Orthogonal, driven: list[int], tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX
+    terms: Terms, rows: Orthogonal, B: ca.SX, driven: list[int], tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX
 ) -> Allocation:
     """By nu, of which there are as many as constraint rows: it has to free the passive coordinates of force, then to give the
     wanted reaction, and may then spare the inputs."""
@@ -94,12 +98,12 @@ def _by_reaction(
     passive = [i for i in range(n) if i not in driven]
     E = ca.horzcat(ca.SX(n, 0), *[multiply_W(F, rows.Q[i, :].T) for i in range(rows.Q.shape[0])])
     G = ca.densify(ca.vertcat(E[passive, :], reaction_rows @ rows.Q.T))
-    rhs = ca.densify(ca.vertcat(-tau[passive], reaction))
+    rhs = ca.densify(ca.vertcat(-tau[passive, 0], reaction))
     # Of a passive coordinate's inertia at least some part must be held by the constraints.
     size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(reaction_rows.shape[0], 1))
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
     nu = solved.Q.T @ solved.D
-    scale = ca.sqrt(weight) / ca.vertcat(*[terms.B[i, j] for j, i in enumerate(driven)])
+    scale = ca.sqrt(weight) / ca.vertcat(*[B[i, j] for j, i in enumerate(driven)])
     spent, free = scale * (tau + E @ nu)[driven], ca.diag(scale) @ E[driven, :]
     spared = ca.densify((free - (free @ solved.Q.T) @ solved.Q).T)
     k = spared.shape[0]
@@ -111,10 +115,12 @@ def _by_reaction(
     return Allocation(ca.densify(u), _uncontrollable(rows, lost), ca.sumsqr(missed) > 1e-12 * size)
 
 
-def _by_motion(terms: Terms, rows: Orthogonal, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX) -> Allocation:
+def _by_motion(
+    terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX
+) -> Allocation:
     """By P_y W^-1 (B u - tau) = 0, P_y = I - Q^T Q, for any B; costs more."""
     F, scale = terms.factor, 1 / ca.sqrt(weight)
-    B, wanted = solve_W(F, terms.B) @ ca.diag(scale), solve_W(F, tau)
+    B, wanted = solve_W(F, B) @ ca.diag(scale), solve_W(F, tau)
     G = ca.densify(ca.vertcat(_free(rows, B), reaction_rows @ B))
     rhs = ca.densify(ca.vertcat(_free(rows, wanted), reaction_rows @ wanted + reaction))
     n = B.shape[0]

@@ -95,4 +95,5 @@ def forward_dynamics(m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: f
     The state is taken as it is: put it onto the constraints first.
     """
     r = _forward(m, formulation)(q, v, u, t=t, parameters=parameters)
-    return Dynamics(r["v_dot"], r["reaction"], r["rank"])
+    v_dot, reaction = (x.reshape(*r["rank"].shape, m.nv) for x in (r["v_dot"], r["reaction"]))
+    return Dynamics(v_dot, reaction, r["rank"])
