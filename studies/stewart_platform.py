@@ -15,7 +15,7 @@ direction becomes the fifth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import casadi as ca
 import numpy as np
@@ -50,7 +50,9 @@ FEET = circle(BASE, 0.0, 0.0)
 CORNERS = np.roll(circle(TOP, np.pi / 3, 0.0), 1, axis=0)
 
 
-def mechanism(servo: pf.Servo | None = None, parameters: Sequence[pf.Parameter] = (), mass: float = 1.0) -> pf.Mechanism:
+def mechanism(
+    servo: pf.Servo | None = None, parameters: Sequence[pf.Parameter] = (), mass: ca.SX | float = 1.0
+) -> pf.Mechanism:
     """mass: of the legs, relative to their own."""
     platform = pf.joint("platform", "free", "world", "platform", placement=pf.pose((0, 0, HEIGHT)))
     bodies, joints, balls, motors = [pf.body("platform", MASS, inertia=INERTIA)], [platform], [], []
@@ -100,6 +102,13 @@ def pose_error(wanted) -> Holonomic:
     return pf.holonomic("pose", phi)
 
 
+def steered() -> pf.Mechanism:
+    """The platform on its path, or with turn = 1 on its way to 90 degrees; parameter "mass" scales the legs' masses."""
+    turn, mass = pf.Parameter("turn", 0.0), pf.Parameter("mass", 1.0)
+    wanted = lambda t: (1 - turn) * path(t) + turn * turning(t)  # noqa: E731
+    return mechanism(held(wanted), [turn, mass], mass.symbol)
+
+
 def held(wanted, directions=LEGS) -> pf.Servo:
     return pf.servo(pose_error(wanted), directions, stiffness=STIFFNESS, damping=DAMPING)
 
@@ -117,16 +126,15 @@ def blended(m: pf.Mechanism, blend: ca.SX):
 
 
 def run() -> dict[str, xr.Dataset]:
-    m = mechanism(held(path))
-    start = np.zeros(m.nq)
+    m = steered()
+    start, moving = np.zeros(m.nq), np.zeros(m.nv)
     start[:7] = 0.01, -0.01, 0.01, 0.02, 0.01, -0.02, 1.0
-    moving = np.zeros(m.nv)
     moving[:6] = 0.1, 0.05, -0.1, 0.1, 0.2, -0.1
     long = pf.run(m, start, moving, duration=LONG, step=STEP, every=10)
-    results = {"long": long, "oracle": oracle(m, long)}
-    results["light"] = light(long)
-    results["turning"] = pf.run(mechanism(held(turning)), duration=4.0, step=STEP, every=5)
-    results["measure"] = measure()
+    parts = {"G": lambda x: x.G, "realisable": lambda x: x.realisable, "mu": lambda x: x.mu, "v_dot": lambda x: x.motion.v_dot}
+    at = pf.compile_terms(m, {name: lambda T, f=f: f(control_force(T)) for name, f in parts.items()}, lanes=1)
+    results = {"long": long, "oracle": oracle(at, long), "light": light(at, long), "measure": measure(at)}
+    results["turning"] = pf.run(m, duration=4.0, step=STEP, every=5, parameters={"turn": 1.0})
     p = pf.Parameter("blend", 0.0)
     mixed = mechanism(held(path, blended(m, p.symbol)), [p])
     results["batch"] = pf.run(mixed, duration=0.5, step=STEP, parameters={"blend": [0.0, 0.5, 1.0, 0.9]})
@@ -140,32 +148,23 @@ def sampled(r: xr.Dataset) -> xr.Dataset:
     return r.isel(time=np.linspace(0, r.sizes["time"] - 1, SAMPLES).astype(int))
 
 
-def oracle(m: pf.Mechanism, r: xr.Dataset) -> xr.Dataset:
+def oracle(at: Callable, r: xr.Dataset) -> xr.Dataset:
     """Leg forces by pf.inverse_dynamics of the platform without servo constraints, slides actuated."""
     r = sampled(r)
-    v_dot = np.array([_acceleration(m, r.isel(time=i)) for i in range(SAMPLES)])
-    inverse = pf.inverse_dynamics(mechanism(), r["q"].values, r["v"].values, v_dot)
-    data = {"mu": (("time", "leg"), r["servo_force"].values), "inverse": (("time", "leg"), inverse.u)}
-    return xr.Dataset(data, {"time": r["time"].values})
+    q, v, t = (r[name].values for name in ("q", "v", "time"))
+    v_dot = np.array([at(q[i], v[i], t=t[i])["v_dot"] for i in range(SAMPLES)])
+    inverse = pf.inverse_dynamics(mechanism(), q, v, v_dot)
+    return xr.Dataset({"mu": (("time", "leg"), r["servo_force"].values), "inverse": (("time", "leg"), inverse.u)}, {"time": t})
 
 
-def _acceleration(m: pf.Mechanism, r: xr.Dataset) -> np.ndarray:
-    return pf.forward_dynamics(m, r["q"].values, r["v"].values, t=float(r["time"])).v_dot
-
-
-def light(r: xr.Dataset) -> xr.Dataset:
+def light(at: Callable, r: xr.Dataset) -> xr.Dataset:
     """Legs of a millionth of their mass: forces of the library, and by Newton and Euler of the platform alone."""
     r = sampled(r)
-    m = mechanism(held(path), mass=1e-6)
-    forces, newton = [], []
-    f = pf.compile_terms(m, {"mu": lambda T: control_force(T).mu, "v_dot": lambda T: control_force(T).motion.v_dot}, lanes=1)
-    for i in range(SAMPLES):
-        q, v, t = r["q"].values[i], r["v"].values[i], float(r["time"][i])
-        x = f(q, v, t=t)
-        forces.append(x["mu"])
-        newton.append(leg_forces(q[:7], v[:6], x["v_dot"][:6]))
-    data = {"mu": (("time", "leg"), np.array(forces)), "newton": (("time", "leg"), np.array(newton))}
-    return xr.Dataset(data, {"time": r["time"].values})
+    q, v, t = (r[name].values for name in ("q", "v", "time"))
+    found = [at(q[i], v[i], t=t[i], parameters={"mass": 1e-6}) for i in range(SAMPLES)]
+    newton = [leg_forces(q[i, :7], v[i, :6], x["v_dot"][:6]) for i, x in enumerate(found)]
+    forces = {"mu": [x["mu"] for x in found], "newton": newton}
+    return xr.Dataset({name: (("time", "leg"), np.array(x)) for name, x in forces.items()}, {"time": t})
 
 
 def leg_forces(q: np.ndarray, v: np.ndarray, v_dot: np.ndarray) -> np.ndarray:
@@ -187,42 +186,23 @@ def leg_forces(q: np.ndarray, v: np.ndarray, v_dot: np.ndarray) -> np.ndarray:
     return np.linalg.solve(transposed, np.concatenate([force, moment]))
 
 
-def measure() -> xr.Dataset:
-    """Smallest over largest singular value of G on the way to 90 degrees."""
-    m = mechanism(held(turning))
+def measure(at: Callable) -> xr.Dataset:
+    """Smallest over largest singular value of G on the way to 90 degrees and beyond."""
     angles = np.linspace(0, np.radians(100), 101)
-    q = np.zeros((len(angles), m.nq))
-    q[:, 5], q[:, 6] = np.sin(angles / 2), np.cos(angles / 2)
-    # Legs by inverse kinematics: small steps, each from the one before.
-    for i in range(1, len(angles)):
-        start = q[i].copy()
-        start[7:] = q[i - 1, 7:]
-        q[i] = _legs(m, start)
-    parts = {"G": lambda T: control_force(T).G, "realisable": lambda T: control_force(T).realisable}
-    x = pf.compile_terms(m, parts)(q, np.zeros_like(q[:, : m.nv]))
-    s = np.linalg.svd(x["G"], compute_uv=False)
-    return xr.Dataset(
-        {"measure": ("angle", s[:, -1] / s[:, 0]), "realisable": ("angle", x["realisable"])}, {"angle": np.degrees(angles)}
-    )
-
-
-def _legs(m: pf.Mechanism, q: np.ndarray) -> np.ndarray:
-    """The legs put onto their balls with the platform where it is: Newton steps."""
-    f = _residual()
-    for _ in range(6):
-        x = f(q)
-        q = q.copy()
-        q[7:] -= np.linalg.solve(x["A"][:, 6:], x["phi"])
-    return q
-
-
-_KEPT: list = []
-
-
-def _residual():
-    if not _KEPT:
-        _KEPT.append(pf.compile_terms(mechanism(), {"phi": lambda T: T.rows.phi, "A": lambda T: T.A}, lanes=1))
-    return _KEPT[0]
+    rows = pf.compile_terms(mechanism(), {"phi": lambda T: T.rows.phi, "A": lambda T: T.A}, lanes=1)
+    q = np.zeros(7 + 3 * len(LEGS))
+    ratio, realisable = [], []
+    for angle in angles:
+        q[5], q[6] = np.sin(angle / 2), np.cos(angle / 2)
+        # The legs put onto their balls with the platform where it is, by Newton steps from the angle before.
+        for _ in range(6):
+            x = rows(q)
+            q[7:] -= np.linalg.solve(x["A"][:, 6:], x["phi"])
+        x = at(q)
+        s = np.linalg.svd(x["G"], compute_uv=False)
+        ratio.append(s[-1] / s[0])
+        realisable.append(float(x["realisable"]))
+    return xr.Dataset({"measure": ("angle", ratio), "realisable": ("angle", realisable)}, {"angle": np.degrees(angles)})
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
