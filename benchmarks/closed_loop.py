@@ -18,7 +18,7 @@ import pinocchio as pin
 
 import pfaffian as pf
 from benchmarks.check import agree
-from benchmarks.peers import Twin, _se3, pinocchio_model, twin
+from benchmarks.peers import Twin, pinocchio_model, se3, twin
 from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
 from pfaffian.control import Control
@@ -87,7 +87,7 @@ class Python:
         frames = []
         for name, (i, X) in (("a", a), ("b", b), ("box", (link, place))):
             joint = w.number(i)
-            frames.append(model.addFrame(pin.Frame(name, joint, 0, _se3(m, X), pin.FrameType.OP_FRAME)))
+            frames.append(model.addFrame(pin.Frame(name, joint, 0, se3(m, X), pin.FrameType.OP_FRAME)))
         data = model.createData()
         pin.framesForwardKinematics(model, data, np.array(two_pandas.READY * 2)[w.q_order])
         return cls(w, model, *frames, data.oMf[frames[2]].copy())

@@ -87,7 +87,7 @@ def pinocchio_model(w: Twin) -> pin.Model:
     model.gravity.linear = m.value(m.gravity).ravel()
     for i in w.links:
         link = w.tree.links[i]
-        joint = model.addJoint(w.number(link.parent), JOINTS[link.joint.kind.name](), _se3(m, link.placement), f"j{i}")
+        joint = model.addJoint(w.number(link.parent), JOINTS[link.joint.kind.name](), se3(m, link.placement), f"j{i}")
         mass, c, I = _inertia(m, link)
         model.appendBodyToJoint(joint, pin.Inertia(mass, c, I), pin.SE3.Identity())
     return model
@@ -99,14 +99,14 @@ def pinocchio_closures(w: Twin, model: pin.Model) -> tuple[Any, Any]:
     for c in w.mechanism.constraints:
         kind = {"weld": pin.ContactType.CONTACT_6D, "spherical": pin.ContactType.CONTACT_3D}[c.kind]
         # The world second, as in its own examples: pin.lcaba ends the process where it comes first.
-        first, second = ((w.number(i), _se3(w.mechanism, X)) for i, X in sorted(w.ends(c), key=lambda end: end[0] < 0))
+        first, second = ((w.number(i), se3(w.mechanism, X)) for i, X in sorted(w.ends(c), key=lambda end: end[0] < 0))
         models.append(pin.RigidConstraintModel(kind, model, *first, *second, pin.ReferenceFrame.LOCAL))
     for one in models:
         data.append(one.createData())
     return models, data
 
 
-def _se3(m: pf.Mechanism, X: Pose) -> pin.SE3:
+def se3(m: pf.Mechanism, X: Pose) -> pin.SE3:
     return pin.SE3(m.value(X.R), m.value(X.p).ravel())
 
 
