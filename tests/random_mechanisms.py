@@ -81,19 +81,13 @@ def random_forces(random: np.random.Generator, m: pf.Mechanism) -> pf.Mechanism:
         pf.external_wrench("push", names[0], point=random.normal(size=3), axes="LOCAL", value=random.normal(size=6)),
         pf.external_wrench("hand", names[-1], point=random.normal(size=3), axes="WORLD"),
     ]  # fmt: skip
-    motors = [
-        pf.actuator(f"motor {j.name}", j.name, component=j.nv - 1, gear=random.uniform(0.5, 3))
-        for j in m.joints
-        if j.nv
-    ]
+    motors = [pf.actuator(f"motor {j.name}", j.name, component=j.nv - 1, gear=random.uniform(0.5, 3)) for j in m.joints if j.nv]
     return m.with_(forces=forces, actuators=motors)
 
 
 def placements(m: pf.Mechanism, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Rotation and position of every body, the world included."""
-    parts = {
-        b.name: lambda T, n=b.name: ca.horzcat(T.kinematics.rotation(n), T.kinematics.position(n)) for b in m.bodies
-    }
+    parts = {b.name: lambda T, n=b.name: ca.horzcat(T.kinematics.rotation(n), T.kinematics.position(n)) for b in m.bodies}
     found = pf.compile_terms(m, parts, backend="numpy", lanes=1)(q)
     return {n: (G[:, :3], G[:, 3]) for n, G in found.items()} | {"world": (np.eye(3), np.zeros(3))}
 
@@ -125,9 +119,7 @@ def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, a
     if kind == "driven":
         return [pf.holonomic(name, lambda k: k.position(body, x)[i] - here - 0.1 * (ca.sin(3 * k.t) - np.sin(3 * t)))]
     if kind == "rolling":
-        return [
-            pf.nonholonomic(name, lambda k: ca.dot(k.rotation(body)[:, i], k.velocity(body, x)) - 0.2 * ca.cos(k.t))
-        ]
+        return [pf.nonholonomic(name, lambda k: ca.dot(k.rotation(body)[:, i], k.velocity(body, x)) - 0.2 * ca.cos(k.t))]
     if kind == "squared":  # beside the plain row, one whose gradient vanishes wherever the plain one is met
         return [
             pf.holonomic(name, lambda k: k.position(body, x)[i] - here),

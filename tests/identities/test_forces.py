@@ -99,9 +99,7 @@ def test_lumped_bodies_equal_one_body():
     random = np.random.default_rng(7)
     m = random_tree(random, ["revolute", "spherical"], [-1, 0])
     plate, place = random_body(random, "plate"), random_pose(random)
-    bolted = m.with_(
-        bodies=[*m.bodies, plate], joints=[*m.joints, pf.joint("bolt", "fixed", "b0", "plate", placement=place)]
-    )
+    bolted = m.with_(bodies=[*m.bodies, plate], joints=[*m.joints, pf.joint("bolt", "fixed", "b0", "plate", placement=place)])
     R, p = m.value(place.R), m.value(place.p).ravel()
     b0 = m.body("b0")
     masses = [m.value(x.mass).item() for x in (b0, plate)]

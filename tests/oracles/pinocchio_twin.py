@@ -16,9 +16,7 @@ from pfaffian.formats import ModelWarning
 
 ROBOTS = {
     f"{p.parts[-3]}/{p.stem}": p
-    for p in sorted(
-        Path(str(f.locate())) for f in distribution("example-robot-data").files or [] if f.suffix == ".urdf"
-    )
+    for p in sorted(Path(str(f.locate())) for f in distribution("example-robot-data").files or [] if f.suffix == ".urdf")
 }
 NO_LINK = {"ur_description/ur3"}  # xacro source that Pinocchio refuses as well
 ONE_BODY = {"hector_description/quadrotor_base", "iris_description/iris_simple"}  # moves only on a free base

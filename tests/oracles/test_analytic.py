@@ -76,8 +76,7 @@ def test_rolling_disc_runs_in_a_circle():
     no_slip = pf.nonholonomic(
         "no slip",
         lambda k: (
-            k.rotation("frame").T
-            @ (k.velocity("disc") + ca.cross(k.twist("disc", "WORLD")[3:], ca.vertcat(0, 0, -radius)))
+            k.rotation("frame").T @ (k.velocity("disc") + ca.cross(k.twist("disc", "WORLD")[3:], ca.vertcat(0, 0, -radius)))
         )[:2],
     )
     m = pf.mechanism("disc", bodies, joints, constraints=[no_slip])

@@ -39,9 +39,7 @@ def test_formulations_agree_at_rest_in_singular_configurations(name):
     m, q, rank, _ = FOLDED[name]
     case = Case(m, np.pi / 2 * q, np.zeros(m.nv), np.zeros(m.nu), 0.0)
     made: dict = {}
-    parts = {
-        (n, i): lambda T, n=n, i=i: made.setdefault(n, pf.FORMULATIONS[n](T))[i] for n in CONSTRAINED for i in range(3)
-    }
+    parts = {(n, i): lambda T, n=n, i=i: made.setdefault(n, pf.FORMULATIONS[n](T))[i] for n in CONSTRAINED for i in range(3)}
     r = matrices(case, parts | {"M": lambda T: T.M, "A": lambda T: T.A})
     assert np.linalg.matrix_rank(r["A"], tol=1e-9) == rank
     allowed = ALGEBRA * np.linalg.cond(r["M"]) * (1 + np.linalg.norm(r["A"], 2)) ** 2
@@ -66,7 +64,5 @@ def test_slider_crank_runs_through_its_dead_centre():
 
 def test_spatial_loop_equals_planar_loop():
     """A revolute closure writes five rows of rank two; a ball closure three: the motion is one."""
-    runs = [
-        pf.run(four_bar(kind), FOUR_BAR_START, {"a": 3.0}, duration=1.0, every=50) for kind in ("revolute", "spherical")
-    ]
+    runs = [pf.run(four_bar(kind), FOUR_BAR_START, {"a": 3.0}, duration=1.0, every=50) for kind in ("revolute", "spherical")]
     close(runs[1].q, runs[0].q.values, INTEGRATED, "redundant and plain rows")
