@@ -1,6 +1,6 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
-    describe (Mechanism) -> equations -> step -> Program -> kernel -> run -> Dataset -> look
+describe (Mechanism) -> equations -> step -> Program -> kernel -> run -> Dataset -> look
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _HOME = {
     "pfaffian.model.joint": ["Joint", "joint"],
     "pfaffian.model.constraint": ["active_while", "closure", "coincide", "holonomic", "nonholonomic", "servo"],
     "pfaffian.model.force": ["actuator", "external_wrench", "spring"],
-    "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "unphysical"],
+    "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism"],
+    "pfaffian.model.check": ["unphysical"],
     "pfaffian.formats": ["ModelWarning", "RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
     "pfaffian.terms.terms": ["Terms", "random_configuration", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],

@@ -25,9 +25,7 @@ URDF = b"""<?xml version="1.0"?>
   <mimic joint="shoulder" multiplier="2"/></joint>
 </robot>"""
 YAMLS = [
-    p.read_bytes()
-    for p in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
-    if b"urdf:" not in p.read_bytes()
+    p.read_bytes() for p in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml")) if b"urdf:" not in p.read_bytes()
 ]
 SMALL = YAMLS[-1].split(b"run:")[0]
 FUZZ = settings(derandomize=True, deadline=None, max_examples=400, database=None)

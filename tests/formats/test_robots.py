@@ -72,9 +72,7 @@ def test_massless_joints_are_named():
 
 def test_unphysical_bodies_are_named():
     path = next(p for p in ROBOTS if p.name == "tiago.urdf")
-    with pytest.warns(
-        ModelWarning, match="inertias that no body can have are used as they are: 'base_antenna_left_link'"
-    ):
+    with pytest.warns(ModelWarning, match="inertias that no body can have are used as they are: 'base_antenna_left_link'"):
         assert read_urdf(path).lenient
     with pytest.raises(ModelError, match=r"line \d+: <link> 'base_antenna_left_link': a principal moment"):
         read_urdf(path, strict=True)

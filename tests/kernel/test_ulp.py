@@ -22,9 +22,7 @@ def powers(low, high, n=N):
 
 WIDE = np.concatenate([RANDOM.uniform(-4, 4, N), signs(N) * powers(-320, 308), RANDOM.uniform(-750, 710, N)])
 # The last number is the double nearest to a multiple of pi/2.
-ANGLES = np.concatenate(
-    [WIDE, np.pi / 2 * np.arange(1, N), [2.0**20 - 0.5, 2.0**20 + 0.5, math.ldexp(6381956970095103, 797)]]
-)
+ANGLES = np.concatenate([WIDE, np.pi / 2 * np.arange(1, N), [2.0**20 - 0.5, 2.0**20 + 0.5, math.ldexp(6381956970095103, 797)]])
 UNIT = np.concatenate([RANDOM.uniform(-1, 1, 3 * N), signs(N) * powers(-320, 0), signs(N) * (1 - powers(-15, -1))])
 ABOVE = np.concatenate([1 + powers(-15, 5), powers(0, 308)])
 BASES = np.concatenate([powers(-5, 5), 1 + RANDOM.normal(size=N) * 1e-3, powers(-320, 308)])

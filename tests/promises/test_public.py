@@ -22,7 +22,9 @@ def test_every_public_name_is_documented(name):
         text = inspect.getdoc(value) or ""
         assert len(text) > 20, f"{name} has no docstring"
         if inspect.isfunction(value):
-            missing = [p for p in inspect.signature(value).parameters if p not in text and p not in ("name", "m", "self", "options")]
+            missing = [
+                p for p in inspect.signature(value).parameters if p not in text and p not in ("name", "m", "self", "options")
+            ]
             assert not missing, f"{name}: the docstring does not mention {missing}"
 
 
@@ -33,7 +35,9 @@ def test_import_is_quick_and_starts_nothing():
     )
     times = []
     for _ in range(3):
-        seconds, loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        seconds, loaded = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
         assert loaded == "False"
         times.append(float(seconds))
     assert min(times) < IMPORT_SECONDS
@@ -56,7 +60,9 @@ def test_source_tags_have_known_keys():
 
 
 def test_no_file_names_a_machine_path_or_a_registry():
-    forbidden = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "pypi" + r"\.org", "python" + "hosted", "registry" + r"\.npmjs"]))
+    forbidden = re.compile(
+        "|".join(["/wo" + "rk/", "/ro" + "ot/", "pypi" + r"\.org", "python" + "hosted", "registry" + r"\.npmjs"])
+    )
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
     texts = [ROOT / f for f in tracked if f.endswith((".py", ".md", ".toml", ".yaml", ".h", "run", ".c"))]
     assert texts

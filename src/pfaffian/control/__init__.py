@@ -12,7 +12,7 @@ from pfaffian.control.servo import servo_control
 from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
 
 __all__ = [
-    "Command", "Control", "Reference", "Task", "centre_of_mass", "computed_torque", "function_of_time", "hybrid_force", "joints",
-    "length_weights", "operational_space", "point", "polynomial", "pose", "projected", "regulation", "sampled", "series",
-    "servo_control", "set_point", "stack", "tracking", "whole",
+    "Command", "Control", "Reference", "Task", "centre_of_mass", "computed_torque", "function_of_time", "hybrid_force",
+    "joints", "length_weights", "operational_space", "point", "polynomial", "pose", "projected", "regulation", "sampled",
+    "series", "servo_control", "set_point", "stack", "tracking", "whole",
 ]  # fmt: skip

@@ -11,7 +11,8 @@ from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, TaskTerms, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import factor_tree, orthogonalise, solve_W, solve_WT
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.number import vector
 from pfaffian.terms.terms import Terms
 

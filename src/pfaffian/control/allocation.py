@@ -15,7 +15,8 @@ import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import Orthogonal, multiply_W, orthogonalise, solve_W
+from pfaffian.maths.linear import Orthogonal, orthogonalise
+from pfaffian.maths.tree_factor import multiply_W, solve_W
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
 from pfaffian.terms.pfaffian import row_names
@@ -30,6 +31,9 @@ UNCONTROLLABLE = (
     "actuate another joint or keep away from this configuration"
 )
 FORCE_UNREACHABLE = "the wanted constraint force is out of reach of these actuators: actuate more joints or control fewer rows"
+
+
+_NOTHING = ca.SX(0, 1)
 
 
 class Allocation(NamedTuple):
@@ -58,7 +62,7 @@ def length_weights(m: Mechanism, length: float) -> np.ndarray:
 
 
 def allocate(
-    terms: Terms, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX | None = None, reaction: ca.SX | float = 0.0
+    terms: Terms, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX | None = None, reaction: ca.SX = _NOTHING
 ) -> Allocation:
     """Smallest u^T R u whose motion is that of the generalised force tau (nv, 1).
 
@@ -72,7 +76,7 @@ def allocate(
         raise ModelError(f"mechanism {m.name!r} has no actuators; add some, or use actuate_all")
     rows = weighted_rows(terms, ca.SX(terms.A.shape[0], 0))
     if reaction_rows is None:
-        reaction_rows, reaction = ca.SX(0, m.nv), ca.SX(0, 1)
+        reaction_rows = ca.SX(0, m.nv)
     B = terms.B[:, :motors]
     direct = _direct(B)
     if direct is None:
@@ -90,7 +94,14 @@ def _direct(B: ca.SX) -> list[int] | None:
 
 
 def _by_reaction(
-    terms: Terms, rows: Orthogonal, B: ca.SX, driven: list[int], tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX
+    terms: Terms,
+    rows: Orthogonal,
+    B: ca.SX,
+    driven: list[int],
+    tau: ca.SX,
+    weight: ca.SX,
+    reaction_rows: ca.SX,
+    reaction: ca.SX,
 ) -> Allocation:
     """By nu, of which there are as many as constraint rows: it has to free the passive coordinates of force, then to give the
     wanted reaction, and may then spare the inputs."""

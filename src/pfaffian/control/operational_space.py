@@ -12,7 +12,8 @@ from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import solve_M, solve_semidefinite
+from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.terms import Terms
 
 

@@ -1,4 +1,4 @@
-"""Projected inverse-dynamics control: the wanted motion by the smallest weighted actuation, passive joints allowed. [aghili05]"""
+"""Projected inverse dynamics: the wanted motion by the smallest weighted actuation, passive joints allowed. [aghili05]"""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def projected(
 ) -> Control:
     """Steer a task to a reference with the smallest u^T R u. [aghili05 (43)-(46), (53)-(60)]
 
-    P B u = P (c - f + M v_dot_d): of all inputs with this motion the smallest. With every joint actuated and R = 1 this is f_par;
-    with passive joints it lies in the range of B and still does not disturb the motion.
+    P B u = P (c - f + M v_dot_d): of all inputs with this motion the smallest. With every joint actuated and R = 1 this is
+    f_par; with passive joints it lies in the range of B and still does not disturb the motion.
     Closed loop: e_ddot + G_D e_dot + G_P e = 0.
 
     Args:
@@ -34,6 +34,11 @@ def projected(
         a = task_acceleration(terms, task, reference, w, stiffness, damping, rest_damping)
         tau = terms.M @ a.v_dot + terms.c - terms.f
         answer = allocate(terms, tau, weights(terms.mechanism, weight))
-        return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, a.infeasible), {"error": a.error, "error_rate": a.error_rate})
+        return Command(
+            answer.u,
+            ca.SX(0, 1),
+            ca.vertcat(answer.uncontrollable, a.infeasible),
+            {"error": a.error, "error_rate": a.error_rate},
+        )
 
     return Control(law, (), reference.w_names, (UNCONTROLLABLE, INFEASIBLE))

@@ -20,7 +20,7 @@ Task = Callable[[Kinematics], ca.SX]
 
 
 class TaskTerms(NamedTuple):
-    """theta: (k, 1).   rate: (k, 1) its derivative.   J: (k, nv) d rate / d v.   drift: (k, 1) its second derivative at v_dot = 0."""
+    """theta: (k, 1).   rate: (k, 1) its derivative.   J: (k, nv) d rate / d v.   drift: (k, 1) theta_ddot at v_dot = 0."""
 
     theta: ca.SX
     rate: ca.SX
@@ -73,5 +73,7 @@ def whole(m: Mechanism) -> Task:
     """Every joint coordinate, for mechanisms whose coordinates are free of quaternions."""
     for j in m.joints:
         if j.nq != j.nv:
-            raise ModelError(f"joint {j.name!r} turns by a quaternion; name the task's coordinates instead of the whole configuration")
+            raise ModelError(
+                f"joint {j.name!r} turns by a quaternion; name the task's coordinates instead of the whole configuration"
+            )
     return lambda k: k.q

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
-from pfaffian.maths.linear import multiply_W, orthogonalise, solve_W, solve_WT
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms
 

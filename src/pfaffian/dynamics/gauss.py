@@ -9,7 +9,7 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, shortest_change
-from pfaffian.maths.linear import multiply_W, solve_W, solve_WT
+from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.terms.terms import Terms
 
 

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import MinimumNorm, Orthogonal, minimum_norm, orthogonalise, solve_W
+from pfaffian.maths.linear import Orthogonal, orthogonalise
+from pfaffian.maths.minimum_norm import MinimumNorm, minimum_norm
+from pfaffian.maths.tree_factor import solve_W
 from pfaffian.terms.terms import Terms
 
 RANK_TOLERANCE = 1e-5

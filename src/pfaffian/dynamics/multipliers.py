@@ -8,7 +8,9 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
-from pfaffian.maths.linear import minimum_norm_by_gram, solve_M, solve_semidefinite
+from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.minimum_norm import minimum_norm_by_gram
+from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.terms import Terms
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import TreeFactor, factor_tree, orthogonalise, solve_definite, solve_W, solve_WT
+from pfaffian.maths.linear import orthogonalise, solve_definite
+from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms
 

@@ -13,8 +13,9 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import orthogonalise, solve_definite, solve_W
+from pfaffian.maths.linear import orthogonalise, solve_definite
 from pfaffian.maths.roots import square_root
+from pfaffian.maths.tree_factor import solve_W
 from pfaffian.terms.articulated import innovations_factor
 from pfaffian.terms.inertia import coriolis_matrix
 from pfaffian.terms.terms import Terms

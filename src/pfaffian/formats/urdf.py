@@ -18,10 +18,11 @@ from pfaffian.formats.urdf_part import Mimic, UrdfJoint, UrdfLink, read_joint, r
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
 from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
+from pfaffian.model.check import unphysical
 from pfaffian.model.constraint import Holonomic, holonomic
 from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import Joint, joint
-from pfaffian.model.mechanism import Mechanism, mechanism, unphysical
+from pfaffian.model.mechanism import Mechanism, mechanism
 
 MAX_LINKS = 10_000
 ROOT_JOINT = "root_joint"
@@ -29,7 +30,7 @@ ROOT_JOINT = "root_joint"
 
 
 def read_urdf(path: str | Path, **options: Any) -> Mechanism:
-    """The robot of the URDF file at `path`; the options are those of `parse_urdf`. No other file is opened, meshes are skipped."""
+    """The robot of the URDF file at `path`; the options are those of `parse_urdf`. No other file is opened."""
     place = Path(path)
     options.setdefault("source", place.name)
     return parse_urdf(read_text(place), **options)

@@ -19,9 +19,7 @@ def root_link(links: Mapping[str, UrdfLink], joints: Sequence[UrdfJoint]) -> str
                 raise j.element.error(f"there is no link {shown(end)}; add it, or correct the name")
         if j.child in parent_of:
             other = parent_of[j.child].element.where
-            raise j.element.error(
-                f"link {shown(j.child)} has a parent already ({other}); close loops with a constraint"
-            )
+            raise j.element.error(f"link {shown(j.child)} has a parent already ({other}); close loops with a constraint")
         parent_of[j.child] = j
     roots = [name for name in links if name not in parent_of]
     if not roots:

@@ -22,7 +22,8 @@ from pfaffian.formats.yaml_part import (
     read_parameter,
 )
 from pfaffian.formats.yaml_tree import Node, parse_tree
-from pfaffian.model.mechanism import Mechanism, mechanism, unphysical
+from pfaffian.model.check import unphysical
+from pfaffian.model.mechanism import Mechanism, mechanism
 
 _PARTS: dict[str, tuple[str, Callable]] = {
     "bodies": ("body", read_body),
@@ -35,7 +36,7 @@ _PARTS: dict[str, tuple[str, Callable]] = {
 
 
 def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of the YAML file at `path`. A URDF file that it names lies under its folder or one of `allow`."""
+    """The mechanism and the run of the YAML file at `path`. A URDF file it names lies under its folder or one of `allow`."""
     place = Path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
 

@@ -75,9 +75,7 @@ class Kernel:
     def source(self) -> str:
         return self.recipe.source.text
 
-    def __call__(
-        self, *arrays: Any, threads: int = 1, out: Sequence[np.ndarray] | None = None
-    ) -> tuple[np.ndarray, ...]:
+    def __call__(self, *arrays: Any, threads: int = 1, out: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, ...]:
         """Evaluate all runs of a batch.
 
         Args:

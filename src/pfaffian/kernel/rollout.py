@@ -178,9 +178,7 @@ class Rollout:
             self._run(x0, u, p, span, result, threads)
         return result
 
-    def _run(
-        self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
-    ) -> None:
+    def _run(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int) -> None:
         def port(array: np.ndarray, axis: int | None = 0) -> _Port:
             return _Port(*memory.port(array, axis))
 
@@ -201,9 +199,7 @@ class Rollout:
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
     array = memory.addressable(memory.as_float(value, name))
     if array.ndim not in ndims or array.shape[-1] != width:
-        raise ModelError(
-            f"{name} has shape {array.shape}: needs {ndims[0]} or {ndims[1]} axes, the last of length {width}"
-        )
+        raise ModelError(f"{name} has shape {array.shape}: needs {ndims[0]} or {ndims[1]} axes, the last of length {width}")
     return array
 
 

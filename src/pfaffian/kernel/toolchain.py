@@ -24,9 +24,7 @@ ANSWER = 60.0  # seconds for it to say what it is
 MEMORY = 16 << 30  # bytes of address space for the compiler
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
-NO_COMPILER = (
-    "no C compiler found: install gcc or clang, or `pip install pfaffian[zig]`, or set PFAFFIAN_CC to the path of one"
-)
+NO_COMPILER = "no C compiler found: install gcc or clang, or `pip install pfaffian[zig]`, or set PFAFFIAN_CC to the path of one"
 
 
 @dataclass(frozen=True)

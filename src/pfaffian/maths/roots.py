@@ -47,6 +47,4 @@ def square_root(M: ca.SX, M_dot: ca.SX) -> SquareRoot:
     squares, V = eigen(M)
     roots = ca.sqrt(squares)
     sums = ca.repmat(roots, 1, M.shape[0]) + ca.repmat(roots.T, M.shape[0], 1)
-    return SquareRoot(
-        V @ ca.diag(roots) @ V.T, V @ ca.diag(1 / roots) @ V.T, V @ ((V.T @ M_dot @ V) / sums) @ V.T
-    )
+    return SquareRoot(V @ ca.diag(roots) @ V.T, V @ ca.diag(1 / roots) @ V.T, V @ ((V.T @ M_dot @ V) / sums) @ V.T)

@@ -146,7 +146,9 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
     When it comes back, velocities are projected onto it (an inelastic stop); its phi should be near zero then.
     """
     if isinstance(constraint, Servo) or not callable(condition):
-        raise ModelError(f"constraint {constraint.name!r}: active_while takes a geometrical constraint and a function of the kinematics")
+        raise ModelError(
+            f"constraint {constraint.name!r}: active_while takes a geometrical constraint and a function of the kinematics"
+        )
     return replace(constraint, active=condition)
 
 

@@ -61,9 +61,7 @@ def actuator(
     return Actuator(name, joint, component, scalar(gear, f"actuator {name!r}: gear"), (float(limits[0]), float(limits[1])))
 
 
-def external_wrench(
-    name: str, body: str, *, point: Any = (0, 0, 0), axes: str = "WORLD", value: Any = None
-) -> ExternalWrench:
+def external_wrench(name: str, body: str, *, point: Any = (0, 0, 0), axes: str = "WORLD", value: Any = None) -> ExternalWrench:
     """A wrench on a body.   point: (3,) in the body [m].   value: (6,) force [N], moment [N m]; None: an input.
 
     axes: WORLD, or LOCAL to turn with the body.
@@ -86,7 +84,9 @@ def spring(
     rest: Scalar = 0.0,
     damping: Scalar = 0.0,
 ) -> Spring:
-    """A spring-damper between point_a (3,) [m] of body_a and point_b of body_b.   stiffness: [N/m].   rest: length [m].   damping: [N s/m].
+    """A spring-damper between point_a (3,) [m] of body_a and point_b of body_b.
+
+    stiffness: [N/m].   rest: length [m].   damping: [N s/m].
 
     The points must not meet while rest or damping is not zero: the line has no direction there.
     """

@@ -23,9 +23,13 @@ STATUS_DIVERGED = 1
 
 
 @lru_cache(maxsize=64)
-def _kernels(m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple) -> tuple[System, kernel.Kernel, kernel.Kernel, kernel.Kernel]:
+def _kernels(
+    m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple
+) -> tuple[System, kernel.Kernel, kernel.Kernel, kernel.Kernel]:
     system = System(m, scheme, control, outputs)
-    rhs, project, observe = (kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.traced.project, system.traced.observe))
+    rhs, project, observe = (
+        kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.traced.project, system.traced.observe)
+    )
     return system, rhs, project, observe
 
 
@@ -84,5 +88,7 @@ def run_accurately(
         # Back onto the constraints, with the slope that belongs there.
         solver.y = project(solver.y, p, np.array([solver.t]))[0]
         solver.f = solver.fun(solver.t, solver.y)
-    provenance = machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
+    provenance = (
+        machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
+    )
     return dataset(system, times, records, np.array([status]), np.array([stopped]), provenance).squeeze("run")

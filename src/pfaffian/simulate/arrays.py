@@ -22,7 +22,9 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
         return _by_name(value, names, default, what)
     array = as_floats(value, what)
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
-        raise ModelError(f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {_listed(names)}")
+        raise ModelError(
+            f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {_listed(names)}"
+        )
     return array[None, :] if array.ndim == 1 else array
 
 
@@ -43,7 +45,9 @@ def _by_name(value: Mapping, names: Sequence[str], default: np.ndarray, what: st
     for name, entry in value.items():
         if name not in names:
             near = get_close_matches(str(name), names, 1)
-            raise ModelError(f"{what}: there is no {name!r}{f'; did you mean {near[0]!r}?' if near else ''}; there are {_listed(names)}")
+            raise ModelError(
+                f"{what}: there is no {name!r}{f'; did you mean {near[0]!r}?' if near else ''}; there are {_listed(names)}"
+            )
         columns[name] = as_floats(entry, f"{what}[{name!r}]")
         if columns[name].ndim > 1:
             raise ModelError(f"{what}[{name!r}] has shape {columns[name].shape}: one number, or one for each run, is needed")

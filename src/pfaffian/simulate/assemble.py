@@ -11,8 +11,9 @@ from pfaffian import kernel
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import RunError
 from pfaffian.kernel.kernel import Backend
-from pfaffian.maths.linear import solve_WT
-from pfaffian.model.mechanism import Mechanism, digest
+from pfaffian.maths.tree_factor import solve_WT
+from pfaffian.model.digest import digest
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import normalise
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
@@ -44,7 +45,8 @@ def assemble(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest state, in the metric of M, that meets the constraints: q (runs, nq), v (runs, nv).
 
-    Newton iterations with the rank-revealing inverse, at parameters p (runs, np) and time t [s]; backend as in `run`. Raises RunError naming the row that cannot be met.
+    Newton iterations with the rank-revealing inverse, at parameters p (runs, np) and time t [s]; backend as in `run`.
+    Raises RunError naming the row that cannot be met.
     """
     if not m.ideal:
         return q, v

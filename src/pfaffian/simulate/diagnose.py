@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.dynamics.controlforce import control_force, direction_names
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import solve_W
+from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names, servo_rows

@@ -13,7 +13,8 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.kernel.kernel import Backend
-from pfaffian.model.mechanism import Mechanism, check_configuration, digest
+from pfaffian.model.digest import digest
+from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.terms.terms import Terms, symbols
 
@@ -26,7 +27,9 @@ class Compiled:
     kernel: kernel.Kernel
     shapes: Mapping[str, tuple[int, int]]
 
-    def __call__(self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None) -> dict[str, np.ndarray]:
+    def __call__(
+        self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
+    ) -> dict[str, np.ndarray]:
         """Evaluate at (n,) or (runs, n) arrays or {name: number}. Each result is (rows, columns) or (runs, rows, columns);
         columns are dropped where there is one, rows too where there is one number."""
         m = self.mechanism
@@ -51,12 +54,15 @@ class Compiled:
         return array if many else array[0]
 
 
-def compile_terms(m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX]], *, backend: Backend = "auto", lanes: int = 8) -> Compiled:
+def compile_terms(
+    m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX]], *, backend: Backend = "auto", lanes: int = 8
+) -> Compiled:
     """Compile quantities of a mechanism.
 
     Args:
         backend: auto, c or numpy.   lanes: runs at once, 8 for batches, 1 for single states.
-        quantities: {name: function of Terms giving a matrix}, e.g. {"M": lambda T: T.M, "tip": lambda T: T.kinematics.position("tool")}.
+        quantities: {name: function of Terms giving a matrix}, e.g. {"M": lambda T: T.M,
+            "tip": lambda T: T.kinematics.position("tool")}.
     """
     T = symbols(m)
     values = {name: ca.densify(ca.SX(f(T))) for name, f in quantities.items()}
@@ -88,11 +94,13 @@ def _forward(m: Mechanism, name: str) -> Compiled:
     return Compiled(m, kernel.compile(build, key=key), {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
 
 
-def forward_dynamics(m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto") -> Dynamics:
+def forward_dynamics(
+    m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto"
+) -> Dynamics:
     """Acceleration and reaction of a mechanism at states q, v under inputs u; arrays (n,) or (runs, n), or by name.
 
-    M v_dot + c = f + B u + reaction,  A v_dot = b, at time t [s], with parameters {name: value} and a formulation of FORMULATIONS.
-    The state is taken as it is: put it onto the constraints first.
+    M v_dot + c = f + B u + reaction,  A v_dot = b, at time t [s], with parameters {name: value} and a formulation
+    of FORMULATIONS. The state is taken as it is: put it onto the constraints first.
     """
     r = _forward(m, formulation)(q, v, u, t=t, parameters=parameters)
     v_dot, reaction = (x.reshape(*r["rank"].shape, m.nv) for x in (r["v_dot"], r["reaction"]))

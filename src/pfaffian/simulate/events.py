@@ -30,7 +30,9 @@ def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
     Raises ModelError: a batch, or a result without constraints.
     """
     if "regularity" not in result or "run" in result["regularity"].dims:
-        raise ModelError("singular_passages takes the result of one run of a mechanism with constraints; pick one with .isel(run=...)")
+        raise ModelError(
+            "singular_passages takes the result of one run of a mechanism with constraints; pick one with .isel(run=...)"
+        )
     r, rank, t = (result[n].values for n in ("regularity", "rank", "time"))
     rank = np.nan_to_num(rank).astype(int)
     inner = np.arange(1, len(t) - 1)

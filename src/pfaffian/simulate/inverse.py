@@ -47,11 +47,11 @@ def inverse_dynamics(
 
     Args:
         q, v, a: (n,) or (runs, n) or {name: number}; q and v on the constraints, a allowed by them, A a = b.
-        actuated: names of the velocity coordinates (joints) with actuators; None for the mechanism's own, or all if it has none.
+        actuated: names of the velocity coordinates (joints) with actuators; None for the mechanism's own, or all if none.
         t: [s].   parameters: {name: value} or an array, defaults if None.
         weight: (nu,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
-    Raises ModelError: unknown names, wrong shapes. RunError: a breaks a constraint (which row), or a motion that the constraints
-    leave free cannot be driven by these actuators (which one).
+    Raises ModelError: unknown names, wrong shapes. RunError: a breaks a constraint (which row), or a motion that the
+    constraints leave free cannot be driven by these actuators (which one).
     """
     names = None if actuated is None else tuple(actuated)
     R = None if weight is None else tuple(np.asarray(weight, dtype=float).ravel().tolist())

@@ -22,7 +22,9 @@ CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number;
 """Meaning of each value of `status`."""
 
 
-def dataset(s: System, time: np.ndarray, records: np.ndarray, status: np.ndarray, stopped: np.ndarray, provenance: dict[str, Any]) -> xr.Dataset:
+def dataset(
+    s: System, time: np.ndarray, records: np.ndarray, status: np.ndarray, stopped: np.ndarray, provenance: dict[str, Any]
+) -> xr.Dataset:
     """Label a rollout.   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none."""
     m = s.mechanism
     data: dict[str, Any] = {}
@@ -134,8 +136,8 @@ def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> 
     if x.dims != ("time",):
         raise RunError(f"sign_changes takes one number of one run; {variable!r} still has {x.dims}: choose a run and an entry")
     t, values = result["time"].values, x.values
-    known = np.flatnonzero(np.isfinite(values) & (values != 0))
-    t, values = t[known], values[known]
+    signed = np.flatnonzero(np.isfinite(values) & (values != 0))
+    t, values = t[signed], values[signed]
     at = np.flatnonzero(values[:-1] * values[1:] < 0)
     part = values[at] / (values[at] - values[at + 1])
     return SignChanges(t[at] + part * (t[at + 1] - t[at]), values[at] < 0)

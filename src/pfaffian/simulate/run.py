@@ -108,8 +108,8 @@ def run(
     time = start + step * every * np.arange(len(recorded))
     provenance = machine() | {f"kernel_{k}": v for k, v in rollout.provenance.items()} | asdict(scheme)
     provenance |= {"step": step, "duration": duration, "hold": hold}
-    lost = np.flatnonzero(status == FIRST_FAULT + len(system.faults)) if m.servos else []
-    if len(lost):
+    lost = np.flatnonzero(status == FIRST_FAULT + len(system.faults))
+    if m.servos and len(lost):
         i = lost[0]
         state = realisability(m, x[i, : m.nq], t=start + step * stopped[i], parameters=p[i])
         provenance |= {"realisability": f"run {i} at t = {start + step * stopped[i]:.6g} s: {state}"}

@@ -74,9 +74,7 @@ def regularity(T: Terms) -> ca.SX:
     return ca.sqrt(ca.mmin(ca.fmin(1, ca.if_else(left > STRUCTURAL**2, left, 1))))
 
 
-def columns(
-    T: Terms, motion: Motion, command: Command, outputs: Mapping[str, Callable[[Kinematics], Any]]
-) -> dict[str, ca.SX]:
+def columns(T: Terms, motion: Motion, command: Command, outputs: Mapping[str, Callable[[Kinematics], Any]]) -> dict[str, ca.SX]:
     """Every recorded signal as a dense column. Raises ModelError: two of one name."""
     values = {"q": T.q, "v": T.v, "energy": T.T + T.V, "kinetic_energy": T.T}
     m = T.mechanism

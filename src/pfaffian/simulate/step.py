@@ -12,7 +12,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import solve_WT
+from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -68,9 +68,7 @@ def _rk4(f: ca.Function, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: 
     return x + h / 6 * (k1 + 2 * (k2 + k3) + k4), faults
 
 
-def _semi_implicit(
-    f: ca.Function, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
-) -> tuple[ca.SX, ca.SX]:
+def _semi_implicit(f: ca.Function, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
     """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at the start."""
     rate, faults = f(x, u, p, t)
     faster = x + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :])

@@ -17,7 +17,8 @@ from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
-from pfaffian.model.mechanism import Mechanism, digest
+from pfaffian.model.digest import digest
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.signals import Signal, columns, standard
 from pfaffian.simulate.step import Scheme, correct, time_step
 from pfaffian.terms.kinematics import Kinematics

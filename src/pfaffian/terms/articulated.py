@@ -6,12 +6,14 @@ vanish exactly after the joint has taken its share; they are set to zero rather 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import factor_tree, solve_definite
+from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.so3 import hat
+from pfaffian.maths.tree_factor import factor_tree
 from pfaffian.terms.inertia import Wrench, carry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.tree import Link, conjugate, project_force, symmetric
@@ -84,7 +86,7 @@ def innovations_factor(k: Kinematics) -> ca.SX:
         for column in range(link.joint.nv):
             F = Wrench(G[:3, column], G[3:, column])
             path = k.tree.path(i)
-            for child, parent in zip(path, path[1:], strict=False):
+            for child, parent in pairwise(path):
                 F = carry(k.steps[child], F)
                 above = k.tree.links[parent]
                 W[above.v, link.v.start + column] = project_force(above, *F)

@@ -54,7 +54,7 @@ def servo_rows(k: Kinematics, B: ca.SX) -> ServoRows:
         rows, Z = target_rows(k, s.target), _directions(k, s, B)
         if Z.shape[0] != rows.A.shape[0]:
             raise ModelError(
-                f"servo constraint {s.name!r} has {rows.A.shape[0]} rows but {Z.shape[0]} directions; give as many forces as rows"
+                f"servo constraint {s.name!r} has {rows.A.shape[0]} rows but {Z.shape[0]} directions; give one force a row"
             )
         parts.append(ServoRows(rows.A, rows.b - s.damping * rows.eta - s.stiffness * rows.phi, rows.phi, rows.eta, Z))
     if not parts:

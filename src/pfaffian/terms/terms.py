@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import TreeFactor, factor_tree
+from pfaffian.maths.tree_factor import TreeFactor, factor_tree
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy

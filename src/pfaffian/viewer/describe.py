@@ -11,9 +11,10 @@ from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError
 from pfaffian.formats import RunSettings
 from pfaffian.model.body import WORLD
+from pfaffian.model.check import unphysical
 from pfaffian.model.constraint import Closure, Holonomic
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, unphysical
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names

@@ -1,0 +1,113 @@
+"""Smallest solutions of A X = B for any rank, at a cost that follows the sparsity of A."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.maths.linear import orthogonalise
+
+
+class MinimumNorm(NamedTuple):
+    """X: (n, k) smallest with A X = B.   rank: (1, 1) of A.   left: (m, 1) as in Orthogonal, rows in the order of A or not."""
+
+    X: ca.SX
+    rank: ca.SX
+    left: ca.SX
+
+
+def minimum_norm(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
+    """The smallest solution of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
+
+    Orthonormal rows, unless they would fill in, as along chains of loops: then A A^T, which stays banded, with one step of
+    refinement for the digits that squaring costs. Its pivots are far above rounding where rows are kept at all.
+    """
+    order, entries = elimination_order(A)
+    if entries <= FILL_ACCEPTED * A.nnz():
+        rows = orthogonalise(A[order, :], B[order, :], tolerance, size[order])
+        return MinimumNorm(rows.Q.T @ rows.D, rows.rank, rows.left)
+    return minimum_norm_by_gram(A, B, tolerance, size)
+
+
+def minimum_norm_by_gram(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
+    """`minimum_norm` by A A^T and one step of refinement, whatever the fill."""
+    gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
+    X = A.T @ _solve_gram(gram, B)
+    return MinimumNorm(X + A.T @ _solve_gram(gram, B - A @ X), sum(gram.kept, ca.SX(0)), ca.vertcat(*gram.left))
+
+
+GRAM_TOLERANCE = 3e-5
+"""Smallest length ratio that pivots of A A^T, its square, can tell from rounding."""
+
+FILL_ACCEPTED = 2
+"""Times its own entries that a matrix may grow to while its rows are made orthonormal."""
+
+
+def elimination_order(A: ca.SX) -> tuple[list[int], int]:
+    """Order of the rows of a sparse A (m, n) in which orthonormalising them fills in little, and the entries they end with.
+
+    Next comes the row that would end with the fewest, given the blocks that the rows before it have grown into.
+    """
+    supports = [set(A[i, :].sparsity().get_col()) for i in range(A.shape[0])]
+    waiting, order, entries = dict(enumerate(supports)), [], 0
+    blocks: list[set[int]] = []
+    while waiting:
+        i = min(waiting, key=lambda i: (len(waiting[i]), i))
+        grown = waiting.pop(i)
+        order.append(i)
+        entries += len(grown)
+        blocks = [b for b in blocks if not b & grown] + [grown]
+        for j, support in waiting.items():
+            if supports[j] & grown:
+                waiting[j] = support | grown
+    return order, entries
+
+
+class _Gram(NamedTuple):
+    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, what was kept, left."""
+
+    order: list[int]
+    columns: list[dict[int, ca.SX]]
+    inverse: list[ca.SX]
+    kept: list[ca.SX]
+    left: list[ca.SX]
+
+
+def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> _Gram:
+    """Pivots with the fewest neighbours first; one that is below tolerance^2 of its diagonal entry is skipped."""
+    m = A.shape[0]
+    G = ca.sparsify(A @ A.T)
+    S: list[dict[int, ca.SX]] = [{} for _ in range(m)]
+    for i, j in zip(*G.sparsity().get_triplet(), strict=True):
+        S[i][j] = G[i, j]
+    waiting, order, columns, inverse, kept, left = set(range(m)), [], [], [], [], []
+    while waiting:
+        i = min(waiting, key=lambda i: (len(S[i]), i))
+        waiting.remove(i)
+        pivot = S[i].pop(i, ca.SX(0))
+        weighted = pivot * ca.fmin(1, size[i])
+        keep = weighted > tolerance**2 * G[i, i]
+        r = ca.if_else(keep, 1 / pivot, 0)
+        column = {j: entry * r for j, entry in S[i].items()}
+        for j, l in column.items():
+            del S[j][i]
+            for k, entry in S[i].items():
+                S[j][k] = S[j].get(k, ca.SX(0)) - l * entry
+        order.append(i)
+        columns.append(column)
+        inverse.append(r)
+        kept.append(keep)
+        left.append(weighted / G[i, i])
+    return _Gram(order, columns, inverse, kept, left)
+
+
+def _solve_gram(gram: _Gram, B: ca.SX) -> ca.SX:
+    x = {i: B[i, :] for i in gram.order}
+    for i, column in zip(gram.order, gram.columns, strict=True):
+        for j, l in column.items():
+            x[j] = x[j] - l * x[i]
+    for i, r, column, keep in zip(*(reversed(v) for v in (gram.order, gram.inverse, gram.columns, gram.kept)), strict=True):
+        below = sum((l * x[j] for j, l in column.items()), ca.SX.zeros(1, B.shape[1]))
+        x[i] = ca.if_else(keep, x[i] * r - below, 0)
+    return ca.vertcat(*[x[i] for i in range(len(x))])

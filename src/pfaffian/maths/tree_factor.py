@@ -1,0 +1,124 @@
+"""M = W W^T along a tree, and solves with the factor: no fill-in, no pivots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+
+class TreeFactor(NamedTuple):
+    """M = W W^T, W = L^T, with L lower triangular and zero wherever the tree leaves no path: no fill-in.
+
+    L: rows as {column: entry} below the diagonal.   diagonal, inverse: of L.
+    """
+
+    L: tuple[dict[int, ca.SX], ...]
+    diagonal: tuple[ca.SX, ...]
+    inverse: tuple[ca.SX, ...]
+
+    @property
+    def W(self) -> ca.SX:
+        """(n, n) upper triangular factor."""
+        n = len(self.L)
+        W = ca.SX(n, n)
+        for k in range(n):
+            W[k, k] = self.diagonal[k]
+            for j, entry in self.L[k].items():
+                W[j, k] = entry
+        return W
+
+
+def factor_tree(M: ca.SX, parents: Sequence[int]) -> TreeFactor:
+    """Factor a positive definite M = L^T L from the leaves to the root.
+
+    Args:
+        M: (n, n) symmetric.   parents: for each coordinate the one before it on the path to the root, -1 at the root;
+            range(-1, n - 1) for a matrix without a tree. M[i, j] may differ from zero on such paths only.
+    A matrix that is not positive definite gives NaN.
+    """
+    n = M.shape[0]
+    rows = [{j: M[k, j] for j in _path(parents, k)} for k in range(n)]
+    diagonal, inverse = [ca.SX(0)] * n, [ca.SX(0)] * n
+    for k in reversed(range(n)):
+        diagonal[k] = ca.sqrt(rows[k].pop(k))
+        inverse[k] = 1 / diagonal[k]
+        rows[k] = {j: entry * inverse[k] for j, entry in rows[k].items() if not entry.is_zero()}
+        for i, a in rows[k].items():
+            for j, b in rows[k].items():
+                if j <= i:
+                    rows[i][j] = rows[i].get(j, ca.SX(0)) - a * b
+    return TreeFactor(tuple(rows), tuple(diagonal), tuple(inverse))
+
+
+def _path(parents: Sequence[int], k: int) -> list[int]:
+    path = [k]
+    while parents[path[-1]] >= 0:
+        path.append(parents[path[-1]])
+    return path
+
+
+def solve_W(F: TreeFactor, B: ca.SX) -> ca.SX:
+    """W^-1 B, (n, k): u = W^-1 f, and Lam^T = W^-1 A^T."""
+    return _columns(B, lambda b: _solve_upper(F, b))
+
+
+def solve_WT(F: TreeFactor, B: ca.SX) -> ca.SX:
+    """W^-T B, (n, k): from quasi-velocities back to velocities."""
+    return _columns(B, lambda b: _solve_lower(F, b))
+
+
+def multiply_W(F: TreeFactor, b: ca.SX) -> ca.SX:
+    """W b, (n, 1): f = W u."""
+    out = [F.diagonal[k] * b[k] for k in range(len(F.L))]
+    for k, row in enumerate(F.L):
+        for j, entry in row.items():
+            out[j] = out[j] + entry * b[k]
+    return ca.vertcat(*out)
+
+
+def multiply_WT(F: TreeFactor, b: ca.SX) -> ca.SX:
+    """W^T b, (n, 1): quasi-velocities of velocities b."""
+    out = [F.diagonal[k] * b[k] for k in range(len(F.L))]
+    for k, row in enumerate(F.L):
+        for j, entry in row.items():
+            out[k] = out[k] + entry * b[j]
+    return ca.vertcat(*out)
+
+
+def solve_M(F: TreeFactor, B: ca.SX) -> ca.SX:
+    """M^-1 B, (n, k)."""
+    return solve_WT(F, solve_W(F, B))
+
+
+def _columns(B: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
+    if B.shape[1] == 0:
+        return ca.SX(*B.shape)
+    return ca.horzcat(*[solve(B[:, i]) for i in range(B.shape[1])])
+
+
+def _solve_upper(F: TreeFactor, b: ca.SX) -> ca.SX:
+    x = {k: b[k] for k in range(len(F.L)) if not b[k].is_zero()}
+    for k in reversed(range(len(F.L))):
+        if k in x:
+            x[k] = x[k] * F.inverse[k]
+            for j, entry in F.L[k].items():
+                x[j] = x[j] - x[k] * entry if j in x else -(x[k] * entry)
+    return _column(x, len(F.L))
+
+
+def _solve_lower(F: TreeFactor, b: ca.SX) -> ca.SX:
+    x: dict[int, ca.SX] = {}
+    for k, row in enumerate(F.L):
+        terms = [entry * x[j] for j, entry in row.items() if j in x]
+        if terms or not b[k].is_zero():
+            x[k] = (b[k] - sum(terms, ca.SX(0))) * F.inverse[k]
+    return _column(x, len(F.L))
+
+
+def _column(x: dict[int, ca.SX], n: int) -> ca.SX:
+    out = ca.SX(n, 1)
+    for k in sorted(x):
+        out[k] = x[k]
+    return out

@@ -1,0 +1,152 @@
+"""What makes a mechanism sound: names, tree, references, parameters, masses. Each failure names the element and the way out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.maths.inertia import is_physical, moments, pseudo
+from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure, Servo
+from pfaffian.model.force import Spring
+from pfaffian.model.pose import Pose
+
+if TYPE_CHECKING:
+    from pfaffian.model.mechanism import Mechanism
+
+
+def check(m: Mechanism) -> None:
+    """Raise ModelError for the first thing that is wrong."""
+    _check_names(m)
+    _check_tree(m)
+    _check_references(m)
+    _check_parameters(m)
+    _check_physics(m)
+
+
+def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
+    """Every number of the model with the name of its owner."""
+    yield "gravity", m.gravity
+    targets = tuple(s.target for s in m.servos)
+    owners = (
+        ("body", m.bodies),
+        ("joint", m.joints),
+        ("constraint", m.constraints + targets),
+        ("force", m.forces),
+        ("actuator", m.actuators),
+    )
+    for what, items in owners:
+        for item in items:
+            for field in fields(item):
+                value = getattr(item, field.name)
+                for x in (value.R, value.p) if isinstance(value, Pose) else (value,):
+                    if isinstance(x, ca.SX):
+                        yield f"{what} {item.name!r}: {field.name}", x
+
+
+def unphysical(m: Mechanism) -> dict[str, str]:
+    """Body name -> why no body can have its mass and inertia; empty for a sound mechanism."""
+    found = {}
+    for b in m.bodies:
+        reason = is_physical(pseudo(*moments(m.value(b.mass).item(), m.value(b.com), m.value(b.inertia))))
+        if reason:
+            found[b.name] = reason
+    return found
+
+
+def _check_name(name: Any, what: str) -> None:
+    if not isinstance(name, str) or not name or len(name) > 128 or not name.isprintable():
+        raise ModelError(f"{what}: {name!r} is no name; use 1 to 128 printable characters")
+
+
+def _check_names(m: Mechanism) -> None:
+    _check_name(m.name, "mechanism")
+    for what in ("bodies", "joints", "constraints", "forces", "actuators", "parameters"):
+        names = [item.name for item in getattr(m, what)]
+        for n in names:
+            _check_name(n, what)
+        for n, count in Counter(names).items():
+            if count > 1:
+                raise ModelError(f"{what}: the name {n!r} is used {count} times; names must be unique")
+    if m.nv == 0:
+        raise ModelError(f"mechanism {m.name!r} has no joint that moves")
+
+
+def _check_tree(m: Mechanism) -> None:
+    known, placed = {b.name for b in m.bodies}, {WORLD}
+    for j in m.joints:
+        for body in (j.parent, j.child):
+            if body != WORLD and body not in known:
+                raise ModelError(f"joint {j.name!r}: there is no body {body!r}")
+        if j.child == WORLD:
+            raise ModelError(f"joint {j.name!r}: the world cannot be a child; swap parent and child")
+        if j.child in placed:
+            raise ModelError(f"joint {j.name!r}: body {j.child!r} has a joint already; close the loop with a constraint")
+        if j.parent not in placed:
+            raise ModelError(f"joint {j.name!r}: its parent {j.parent!r} comes later or hangs in a cycle; write parents first")
+        placed.add(j.child)
+    for lost in known - placed:
+        raise ModelError(f"body {lost!r} has no joint; use kind 'free' if it floats")
+
+
+def _check_references(m: Mechanism) -> None:
+    bodies, joints = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.joints}
+    for c in m.constraints:
+        if isinstance(c, Servo) and not callable(c.directions):
+            for n in c.directions:
+                if n not in m.u_names:
+                    raise ModelError(
+                        f"servo constraint {c.name!r}: there is no input {n!r}; there are {', '.join(m.u_names) or 'none'}"
+                    )
+        c = c.target if isinstance(c, Servo) else c
+        if isinstance(c, Closure):
+            _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
+            if c.body_a == c.body_b:
+                raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}")
+    for f in m.forces:
+        _check_bodies(f"force {f.name!r}", (f.body_a, f.body_b) if isinstance(f, Spring) else (f.body,), bodies)
+    for a in m.actuators:
+        if a.joint not in joints:
+            raise ModelError(f"actuator {a.name!r}: there is no joint {a.joint!r}")
+        if not 0 <= a.component < joints[a.joint].nv:
+            raise ModelError(
+                f"actuator {a.name!r}: joint {a.joint!r} has {joints[a.joint].nv} velocities, none numbered {a.component}"
+            )
+        if not a.limits[0] <= a.limits[1]:
+            raise ModelError(f"actuator {a.name!r}: limits {a.limits} are the wrong way round")
+
+
+def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:
+    for n in names:
+        if n not in bodies:
+            raise ModelError(f"{what}: there is no body {n!r}")
+
+
+def _check_parameters(m: Mechanism) -> None:
+    known = {p.symbol.element_hash() for p in m.parameters}
+    for what, x in numbers(m):
+        if x.is_constant():
+            finite = x.is_regular()
+        else:
+            if any(s.element_hash() not in known for s in ca.symvar(x)):
+                raise ModelError(f"{what} uses a Parameter that is not among the mechanism's parameters=(...)")
+            finite = bool(np.isfinite(m.value(x)).all())
+        if not finite:
+            raise ModelError(f"{what} is not finite at the parameters' default values")
+
+
+def _check_physics(m: Mechanism) -> None:
+    if not m.lenient:
+        for name, reason in unphysical(m).items():
+            raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
+    moved = Counter({b.name: int(bool(m.value(b.mass).any() or m.value(b.inertia).any())) for b in m.bodies})
+    for j in reversed(m.joints):
+        moved[j.parent] += moved[j.child]
+        if j.nv and not moved[j.child] and not m.value(j.armature).item() > 0:
+            raise ModelError(f"joint {j.name!r} moves no mass at all; give {j.child!r} a mass, or make the joint fixed")
