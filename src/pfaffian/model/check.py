@@ -12,9 +12,11 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.maths.inertia import is_physical, moments, pseudo
-from pfaffian.model.body import WORLD
-from pfaffian.model.constraint import Closure, Servo
-from pfaffian.model.force import Spring
+from pfaffian.model.body import WORLD, Body
+from pfaffian.model.constraint import Closure, Constraint, Servo
+from pfaffian.model.force import Actuator, Force, Spring
+from pfaffian.model.joint import Joint
+from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 def check(m: Mechanism) -> None:
     """Raise ModelError for the first thing that is wrong."""
+    _check_kinds(m)
     _check_names(m)
     _check_tree(m)
     _check_references(m)
@@ -50,6 +53,23 @@ def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
                         yield f"{what} {item.name!r}: {field.name}", x
 
 
+def check_parameters(m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError if some body is impossible at parameter values p (runs, np); a lenient mechanism is not asked."""
+    varied = [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
+    if m.lenient or not len(p):
+        return
+    for b in varied:
+        f = ca.Function("body", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia))])
+        P = np.array(f.map(len(p))(p.T)).reshape(4, len(p), 4).transpose(1, 0, 2)
+        lowest = np.linalg.eigvalsh(np.where(np.isfinite(P), P, -1.0))[:, 0]
+        for run in np.flatnonzero(lowest < 0):  # a rounding below zero is for is_physical to judge
+            reason = is_physical(P[run])
+            if reason:
+                values = p[run]
+                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, values, strict=True))
+                raise ModelError(f"body {b.name!r} in run {run} ({at}): {reason}; correct it, or make the mechanism lenient")
+
+
 def unphysical(m: Mechanism) -> dict[str, str]:
     """Body name -> why no body can have its mass and inertia; empty for a sound mechanism."""
     found = {}
@@ -58,6 +78,21 @@ def unphysical(m: Mechanism) -> dict[str, str]:
         if reason:
             found[b.name] = reason
     return found
+
+
+def _check_kinds(m: Mechanism) -> None:
+    kinds = (
+        ("bodies", Body, "body(...)"),
+        ("joints", Joint, "joint(...)"),
+        ("constraints", Constraint, "closure(...), coincide(...), holonomic(...), nonholonomic(...) or servo(...)"),
+        ("forces", Force, "spring(...) or external_wrench(...)"),
+        ("actuators", Actuator, "actuator(...)"),
+        ("parameters", Parameter, "Parameter(...)"),
+    )
+    for what, kind, maker in kinds:
+        for item in getattr(m, what):
+            if not isinstance(item, kind):
+                raise ModelError(f"{what}: {item!r} is none; make it by {maker}")
 
 
 def _check_name(name: Any, what: str) -> None:

@@ -11,7 +11,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.model.joint import KINDS, axis_frame
 from pfaffian.model.number import Scalar, scalar, vector
-from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 _ALL = (0, 1, 2, 3, 4, 5)
 
@@ -86,8 +86,8 @@ def closure(
     body_a: str,
     body_b: str,
     *,
-    placement_a: Pose = IDENTITY,
-    placement_b: Pose = IDENTITY,
+    placement_a: Any = IDENTITY,
+    placement_b: Any = IDENTITY,
     axis: Any = (0, 0, 1),
 ) -> Closure:
     """Close a loop by a joint between two bodies that are in the tree already.
@@ -95,14 +95,16 @@ def closure(
     Args:
         body_a, body_b: names, "world" for the fixed frame; the rows are the locked motions of b seen from a.
         kind: weld (fixed), revolute, prismatic, cylindrical, spherical, planar, point-on-line, point-on-plane.
-        placement_a, placement_b: the joint's frame in each body; the two coincide up to the joint's motion.
+        placement_a, placement_b: the joint's frame in each body, poses or positions; the two coincide up to the joint's motion.
         axis: (3,) of the joint, line or plane normal, in the joint frame.
     Raises ModelError: an unknown kind, a zero axis.
     """
     if kind not in LOCKED:
         raise ModelError(f"constraint {name!r}: kind {kind!r} is unknown; one of {', '.join(LOCKED)}")
-    G = axis_frame(axis, f"constraint {name!r}")
-    return Closure(name, kind, body_a, body_b, placement_a @ G, placement_b @ G)
+    what = f"constraint {name!r}"
+    G = axis_frame(axis, what)
+    a, b = (as_pose(x, f"{what}: placement") @ G for x in (placement_a, placement_b))
+    return Closure(name, kind, body_a, body_b, a, b)
 
 
 def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) -> Closure:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.model.number import Scalar, scalar, vector
-from pfaffian.model.pose import IDENTITY, Pose, align_z, clean
+from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def joint(
     child: str,
     *,
     axis: Any = (0, 0, 1),
-    placement: Pose = IDENTITY,
-    child_placement: Pose = IDENTITY,
+    placement: Any = IDENTITY,
+    child_placement: Any = IDENTITY,
     stiffness: Scalar = 0.0,
     rest: Scalar = 0.0,
     damping: Scalar = 0.0,
@@ -115,9 +115,9 @@ def joint(
         name: unique among the joints.   kind: fixed, revolute, prismatic, spherical, planar or free.
         parent, child: body names, "world" for the fixed frame.
         axis: (3,) of the rotation, the translation or the plane's normal, in the joint frame; normalised here.
-        placement: joint frame in the parent body.   child_placement: joint frame in the child body.
+        placement: joint frame in the parent body, a pose or a position.   child_placement: that in the child body.
         stiffness, rest, damping, armature: of the joint, SI units; the first two for one-dof joints only.
-        limits: (low, high) of q, shown and checked at the start of a run, not enforced.   effort: largest |u|, shown.
+        limits: (low, high) of q, shown, not enforced.   effort: largest |u|, shown.
     Raises ModelError: an unknown kind, a zero axis, limits the wrong way round, a spring where there is no one dof.
     """
     what = f"joint {name!r}"
@@ -134,8 +134,8 @@ def joint(
     chosen = KINDS[kind]
     if chosen.nv != 1 and not (numbers["stiffness"].is_zero() and numbers["rest"].is_zero()):
         raise ModelError(f"{what}: a {kind} joint takes no spring; use a force between bodies")
-    return Joint(name, chosen, parent, child, placement @ G, child_placement @ G, limits=(low, high),
-                 effort=float(effort), **numbers)  # fmt: skip
+    at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
+    return Joint(name, chosen, parent, child, at, child_at, limits=(low, high), effort=float(effort), **numbers)
 
 
 def axis_frame(axis: Any, what: str) -> Pose:
@@ -143,7 +143,7 @@ def axis_frame(axis: Any, what: str) -> Pose:
     n = np.array(ca.DM(_constant(vector(axis, 3, f"{what}: axis"), what))).ravel()
     length = np.linalg.norm(n)
     if not length > 1e-9:
-        raise ModelError(f"{what}: the axis {tuple(n)} has no direction")
+        raise ModelError(f"{what}: the axis {tuple(n.tolist())} has no direction")
     return Pose(clean(ca.DM(align_z(n / length))), ca.SX.zeros(3, 1))
 
 

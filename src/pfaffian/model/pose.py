@@ -61,6 +61,13 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
     return Pose(IDENTITY.R, p)
 
 
+def as_pose(value: Any, what: str) -> Pose:
+    """A Pose as it is, or three numbers as a position. Raises ModelError: anything else; `what` names it."""
+    if isinstance(value, Pose):
+        return value
+    return Pose(IDENTITY.R, vector(value, 3, f"{what}, a pose(...) or a position"))
+
+
 def align_z(axis: np.ndarray) -> np.ndarray:
     """The smallest rotation that carries the z axis to `axis` (unit, (3,)); about x for -z."""
     x, y, z = axis

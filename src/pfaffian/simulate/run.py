@@ -17,6 +17,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.kernel.kernel import Backend
 from pfaffian.kernel.rollout import Hold
+from pfaffian.model.check import check_parameters
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
@@ -124,6 +125,8 @@ def initial_state(
     qs = check_configuration(m, runs(q, m.q_names, m.neutral(), "q"))
     vs = runs(v, m.v_names, np.zeros(m.nv), "v")
     p = runs(parameters, tuple(x.name for x in m.parameters), m.p_defaults, "parameters")
+    if parameters is not None:
+        check_parameters(m, p)
     count = common_runs({"q": len(qs), "v": len(vs), "parameters": len(p) if correct and m.ideal else 1})
     qs, vs = np.broadcast_to(qs, (count, m.nq)), np.broadcast_to(vs, (count, m.nv))
     if correct and m.ideal:

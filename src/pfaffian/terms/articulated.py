@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.so3 import hat
 from pfaffian.maths.tree_factor import factor_tree
@@ -41,6 +42,7 @@ def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
         free = list(link.joint.kind.motion)
         U = inertia[i][:, free]
         D = U[free, :] + link.joint.armature * ca.SX.eye(len(free))
+        check_inertia(ca.diag(D), link.joint.name)
         K, rest = ca.SX(len(free), 6), ca.SX(6, 6)
         if link.parent >= 0:
             K = solve_definite(D, U.T)
@@ -48,6 +50,14 @@ def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
             inertia[link.parent] += _carry_inertia(k, i, rest)
         joints.insert(0, ArticulatedJoint(U, D, K, rest))
     return joints
+
+
+def check_inertia(diagonal: ca.SX, joint: str) -> None:
+    """Raise ModelError if a joint moves without any inertia, whatever the configuration."""
+    if any(diagonal[i].is_zero() for i in range(diagonal.numel())):
+        raise ModelError(
+            f"joint {joint!r} moves no inertia, all it carries lies on its axis; give a body inertia, or the joint armature"
+        )
 
 
 def _rigid(link: Link) -> ca.SX:

@@ -14,6 +14,7 @@ import numpy as np
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.terms.articulated import check_inertia
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
@@ -44,7 +45,9 @@ class Terms:
 
     @cached_property
     def factor(self) -> TreeFactor:
-        """M = W W^T, sparse along the tree."""
+        """M = W W^T, sparse along the tree. Raises ModelError: a joint that moves no inertia."""
+        for link in self.kinematics.tree.links:
+            check_inertia(ca.diag(self.M)[link.v], link.joint.name)
         return factor_tree(self.M, self.kinematics.tree.parents)
 
     @cached_property
