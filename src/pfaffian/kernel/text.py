@@ -19,6 +19,7 @@ TILE = 8  # blocks at most; half as many where the text stays in the instruction
 TEXT = 4000  # operations that do
 CIRCULAR, FEW = ("sin", "cos", "sincos"), 128  # written in place (3 % faster) where that does not swell the text
 TILE_BYTES = 512 << 10  # of their frames, at most: well inside the second-level cache
+LONG_TEXT = 25_000  # operations that fill that cache alone: then each fetch of the text shall serve a whole tile (15 % faster)
 
 
 @cache
@@ -76,8 +77,10 @@ def _source(programs: Sequence[Program], names: Sequence[str], driver: str, lane
         slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
     ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
     frame = sum(p.n_in + p.n_out for p in programs) + max(slots[p.digest()] for p in programs)
-    tile = TILE if sum(len(program.steps) for program in order) > TEXT else TILE // 2
-    tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
+    steps = sum(len(program.steps) for program in order)
+    tile = TILE if steps > TEXT else TILE // 2
+    if steps < LONG_TEXT:
+        tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
     sizes = f"#define UNITS {units}\n#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
     loops = ["#if MINE(0)", *ports, _file("transpose.h"), _file("ports.h"), _file(driver), "#endif\n"]
     text = "\n".join([sizes, _file("prelude.h"), _reduction(), *functions, *bodies, *loops])
