@@ -269,3 +269,13 @@ def test_bombs_end_soon(text):
     with pytest.raises(ModelError):
         parse_urdf(text)
     assert time.perf_counter() - start < 1
+
+
+def test_a_fixed_joint_follows_nobody(recwarn):
+    text = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="c"/>
+    <joint name="turn" type="continuous"><parent link="a"/><child link="b"/></joint>
+    <joint name="frozen" type="fixed"><parent link="b"/><child link="c"/><mimic joint="turn"/></joint></robot>"""
+    for mimic in ("free", "constrain"):
+        assert not parse_urdf(text, mimic=mimic).constraints
+    assert not [w for w in recwarn if "mimic" in str(w.message)]

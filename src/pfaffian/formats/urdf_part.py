@@ -100,8 +100,9 @@ def read_joint(element: Element) -> UrdfJoint:
     limits, effort = _limit(element, kind)
     dynamics = element.first("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
+    mimic = None if KINDS[kind] == "fixed" else _mimic(element)  # robots in one piece keep the tag on joints they froze
     return UrdfJoint(name, element, KINDS[kind], parent, child, placement, _axis(element, kind), limits, effort,
-                     damping, friction, _mimic(element))  # fmt: skip
+                     damping, friction, mimic)  # fmt: skip
 
 
 def part_name(element: Element) -> str:
