@@ -22,6 +22,8 @@ _HOME = {
     "pfaffian.terms.terms": ["Terms", "random_configuration", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],
+    "pfaffian.dynamics.multipliers": ["minimum_norm_multipliers", "unique_multipliers"],
+    "pfaffian.dynamics.projection": ["coupling", "length_metric", "projector"],
     "pfaffian.simulate.step": ["Scheme"],
     "pfaffian.simulate.run": ["run"],
     "pfaffian.simulate.adaptive": ["run_accurately"],

@@ -8,10 +8,16 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
-from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.linear import orthogonalise, solve_semidefinite
 from pfaffian.maths.minimum_norm import minimum_norm_by_gram
 from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.terms import Terms
+
+SHARED = 1e-6
+"""Part in a vanishing combination above which a row counts as sharing."""
+
+TINY = 1e-300
+"""Where every row vanishes, so do their multipliers."""
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
@@ -24,11 +30,24 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
 
 
 def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """lambda (m, 1) of smallest norm with A^T lambda = reaction (nv, 1), (A^+)^T reaction. [aghili05 (19)]
+    """lambda (m, 1) of smallest norm with A^T lambda = reaction (nv, 1), (A^+)^T reaction, at terms. [aghili05 (19)]
 
+    tolerance: of rank, relative to a row's length.
     It is the only one exactly if the rank is m; with redundant rows how they share the load is not determined.
     """
     # Solutions of A^T lambda = reaction: the smallest is in the range of A, so dependent rows share the load.
     columns = terms.A.T
     lengths = ca.sum2(columns * columns)
-    return minimum_norm_by_gram(columns, reaction, tolerance, lengths * columns.shape[0] / ca.sum1(lengths)).X
+    return minimum_norm_by_gram(columns, reaction, tolerance, lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)).X
+
+
+def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
+    """(m, 1) at terms: 1 where the motion determines a multiplier, 0 where redundant rows share its load. [aghili05 (19)]
+
+    tolerance: of rank, relative to a row's length.
+    The reaction A^T lambda is always unique; lambda_i is where row i takes part in no combination of rows that vanishes.
+    """
+    m = terms.A.shape[0]
+    # A dropped row leaves, of the identity carried with the rows, the combination of rows that vanishes.
+    rest = orthogonalise(terms.A, ca.SX.eye(m), tolerance, terms.row_size).rest
+    return ca.sum1(rest * rest).T < SHARED**2

@@ -34,6 +34,7 @@ def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = 
     """P = I - A^+ A and A^+ b for rows of any rank.
 
     Args:
+        terms: at a state.   tolerance: of rank, relative to a row's length.
         metric: W of |v|^2 = v^T W v, as (nv,) positive weights or a positive definite (nv, nv); ones if None. Then A^+ is the
             inverse of smallest W-norm and P = S^-T P_W S^T, W = S S^T. Where translations and rotations mix, only a metric
             makes P mean something: `length_metric`, actuator limits or M. [aghili05 (8)-(10) (47) (48)]
@@ -124,6 +125,9 @@ def coupling(terms: Terms, *, metric: Any = None, tolerance: float = RANK_TOLERA
     direct = -(I - P)(f + B u - c),  coupled = mu (P (f + B u - c) + M A^+ b): the print with our sign of the reaction.
     |mu P| = 0 if N(A) is invariant under M; mu itself then is I - P, not zero. The sum does not depend on the metric W of
     `projector`, the parts do: everything is taken in the coordinates S^T v, W = S S^T.
+
+    Args:
+        terms: at a state.   metric, tolerance: as in `projector`.
     """
     n, I = terms.A.shape[1], ca.SX.eye(terms.A.shape[1])
     S = _factor(terms.mechanism, np.ones(n) if metric is None else metric)
