@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task, TaskTerms, task_terms
+from pfaffian.control.task import Task, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
-from pfaffian.model.number import vector
 from pfaffian.terms.terms import Terms
 
 INFEASIBLE = (
@@ -40,13 +38,6 @@ class TaskAcceleration(NamedTuple):
     infeasible: ca.SX
 
 
-def gain(value: Any, size: int, what: str) -> ca.SX:
-    """(size, 1) gains from one number or one for each coordinate."""
-    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
-        return vector(value, size, what)
-    return ca.SX.ones(size, 1) * vector([value], 1, what)
-
-
 def task_acceleration(
     terms: Terms, task: Task, reference: Reference, w: ca.SX, stiffness: Any, damping: Any, rest_damping: Any = 0.0
 ) -> TaskAcceleration:
@@ -56,24 +47,19 @@ def task_acceleration(
     parametrisations do not matter. Motion that neither determines is damped by rest_damping [1/s] (smallest in the metric
     of M).
     """
-    x: TaskTerms = task_terms(terms, task)
-    k = x.theta.numel()
-    if reference.size != k:
-        raise ModelError(f"the reference has {reference.size} coordinates, the task {k}")
-    wanted = reference.at(terms.t, w)
-    error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
-    G_D, G_P = gain(damping, k, "damping"), gain(stiffness, k, "stiffness")
-    push = G_D * error_rate + G_P * error
-    rhs = ca.vertcat(terms.b, wanted.acceleration + push - x.drift)
+    goal = pursue(terms, task, reference, w, stiffness, damping)
+    x = goal.x
+    rhs = ca.vertcat(terms.b, goal.acceleration + goal.feedback - x.drift)
     v_dot, rest, shortest = _determined(terms, x.J, rhs, -ca.SX(rest_damping) * terms.v)
     m = terms.A.shape[0]
     missed = x.J @ v_dot - rhs[m:]
-    size = ca.sumsqr(rhs) + ca.sumsqr(x.drift) + NEGLIGIBLE**2 * (ca.sumsqr(G_D * x.rate) + ca.sumsqr(G_P * x.theta))
+    slight = ca.sumsqr(goal.G_D * x.rate) + ca.sumsqr(goal.G_P * x.theta)
+    size = ca.sumsqr(rhs) + ca.sumsqr(x.drift) + NEGLIGIBLE**2 * slight
     # Short rows, near a singular configuration, magnify what the state is off by: that is no contradiction.
     infeasible = ca.logic_or(
         ca.sumsqr(missed) * shortest > INFEASIBLE_PART**2 * size, ca.sumsqr(rest) > INCONSISTENT_PART**2 * size
     )
-    return TaskAcceleration(v_dot, error, error_rate, infeasible)
+    return TaskAcceleration(v_dot, goal.error, goal.error_rate, infeasible)
 
 
 def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -6,10 +6,9 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.control.acceleration import gain
 from pfaffian.control.law import Command, Control
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task, task_terms
+from pfaffian.control.task import Task, pursue
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
 from pfaffian.terms.terms import Terms
@@ -25,17 +24,15 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
     """
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
-        m, x = terms.mechanism, task_terms(terms, task)
-        k = x.theta.numel()
+        m, goal = terms.mechanism, pursue(terms, task, reference, w, stiffness, damping)
+        x, k = goal.x, goal.error.numel()
         if k != m.nv or m.nu != m.nv:
             raise ModelError(f"plain inverse dynamics needs {m.nv} task coordinates and inputs, got {k} and {m.nu}")
-        wanted = reference.at(terms.t, w)
-        error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
-        push = gain(damping, k, "damping") * error_rate + gain(stiffness, k, "stiffness") * error
-        v_dot = _solve(x.J, wanted.acceleration + push - x.drift)
+        wanted = goal.acceleration + goal.feedback - x.drift
+        v_dot = _solve(x.J, wanted)
         u = _solve(terms.B, terms.M @ v_dot + terms.c - terms.f)
-        lost = ca.sumsqr(x.J @ v_dot - (wanted.acceleration + push - x.drift)) > 1e-12 * (1 + ca.sumsqr(push))
-        return Command(u, ca.SX(0, 1), lost, {"error": error, "error_rate": error_rate})
+        lost = ca.sumsqr(x.J @ v_dot - wanted) > 1e-12 * (1 + ca.sumsqr(goal.feedback))
+        return Command(u, ca.SX(0, 1), lost, {"error": goal.error, "error_rate": goal.error_rate})
 
     return Control(law, (), reference.w_names, (SINGULAR,))
 

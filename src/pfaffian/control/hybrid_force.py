@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.acceleration import INFEASIBLE, gain, task_acceleration
+from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
 from pfaffian.control.allocation import (
     FORCE_UNREACHABLE,
     UNCONTROLLABLE,
@@ -19,7 +19,7 @@ from pfaffian.control.allocation import (
 )
 from pfaffian.control.law import Command, Control
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task
+from pfaffian.control.task import Task, gain
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
 from pfaffian.terms.terms import Terms

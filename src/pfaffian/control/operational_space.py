@@ -6,10 +6,10 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.control.acceleration import INFEASIBLE, gain
+from pfaffian.control.acceleration import INFEASIBLE
 from pfaffian.control.law import Command, Control
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task, task_terms
+from pfaffian.control.task import Task, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_semidefinite
@@ -24,18 +24,15 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
     """
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
-        m, x = terms.mechanism, task_terms(terms, task)
-        k = x.theta.numel()
+        m, goal = terms.mechanism, pursue(terms, task, reference, w, stiffness, damping)
+        x, k = goal.x, goal.error.numel()
         if m.nu != m.nv:
             raise ModelError(f"operational-space control needs every velocity actuated: {m.nv} velocities, {m.nu} inputs")
-        wanted = reference.at(terms.t, w)
-        error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
-        push = wanted.acceleration + gain(damping, k, "damping") * error_rate + gain(stiffness, k, "stiffness") * error
         J, inverse_J = x.J, solve_M(terms.factor, x.J.T)
         calm = -joint_damping * terms.v
-        solved = solve_semidefinite(J @ inverse_J, push - x.drift - J @ calm, RANK_TOLERANCE)
+        solved = solve_semidefinite(J @ inverse_J, goal.acceleration + goal.feedback - x.drift - J @ calm, RANK_TOLERANCE)
         tau = terms.M @ calm + J.T @ solved.x + terms.c - terms.f
         u = solve_semidefinite(terms.B.T @ terms.B, terms.B.T @ tau, RANK_TOLERANCE).x
-        return Command(u, ca.SX(0, 1), ca.sum1(solved.kept) < k, {"error": error, "error_rate": error_rate})
+        return Command(u, ca.SX(0, 1), ca.sum1(solved.kept) < k, {"error": goal.error, "error_rate": goal.error_rate})
 
     return Control(law, (), reference.w_names, (INFEASIBLE,))

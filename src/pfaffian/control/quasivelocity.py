@@ -11,7 +11,6 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.control.acceleration import gain
 from pfaffian.control.allocation import (
     FORCE_UNREACHABLE,
     UNCONTROLLABLE,
@@ -22,6 +21,7 @@ from pfaffian.control.allocation import (
 )
 from pfaffian.control.law import Command, Control
 from pfaffian.control.reference import Reference, Wanted
+from pfaffian.control.task import gain
 from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
 from pfaffian.errors import ModelError
 from pfaffian.terms.terms import Terms

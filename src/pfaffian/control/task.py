@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.reference import Reference
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import vector
 from pfaffian.terms.inertia import mass_centre
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -39,6 +41,39 @@ def task_terms(terms: Terms, task: Task) -> TaskTerms:
     J = ca.jacobian(theta, k.q) @ k.kinematic_matrix
     rate = J @ k.v + ca.jacobian(theta, k.t)
     return TaskTerms(theta, rate, J, ca.jtimes(rate, k.q, k.q_dot) + ca.jacobian(rate, k.t))
+
+
+class Pursuit(NamedTuple):
+    """A task on its way to a reference.   x: the task's terms.   acceleration: (k, 1) of the reference.
+    error, error_rate: (k, 1) reference less task.   G_P, G_D: (k, 1) gains.
+    feedback: (k, 1) G_D e_dot + G_P e. [aghili05 (43)]"""
+
+    x: TaskTerms
+    acceleration: ca.SX
+    error: ca.SX
+    error_rate: ca.SX
+    G_P: ca.SX
+    G_D: ca.SX
+    feedback: ca.SX
+
+
+def pursue(terms: Terms, task: Task, reference: Reference, w: ca.SX, stiffness: Any, damping: Any) -> Pursuit:
+    """Error and feedback of a task. Raises ModelError: task and reference do not have the same number of coordinates."""
+    x = task_terms(terms, task)
+    k = x.theta.numel()
+    if reference.size != k:
+        raise ModelError(f"the reference has {reference.size} coordinates, the task {k}")
+    wanted = reference.at(terms.t, w)
+    error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
+    G_P, G_D = gain(stiffness, k, "stiffness"), gain(damping, k, "damping")
+    return Pursuit(x, wanted.acceleration, error, error_rate, G_P, G_D, G_D * error_rate + G_P * error)
+
+
+def gain(value: Any, size: int, what: str) -> ca.SX:
+    """(size, 1) gains from one number or one for each coordinate."""
+    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
+        return vector(value, size, what)
+    return ca.SX.ones(size, 1) * vector([value], 1, what)
 
 
 def joints(*names: str) -> Task:

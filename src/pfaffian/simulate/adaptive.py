@@ -14,12 +14,10 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import runs
-from pfaffian.simulate.result import dataset, machine
+from pfaffian.simulate.result import DIVERGED, dataset, machine
 from pfaffian.simulate.run import initial_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import System
-
-STATUS_DIVERGED = 1
 
 
 @lru_cache(maxsize=64)
@@ -78,7 +76,7 @@ def run_accurately(
         with np.errstate(all="ignore"):
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            status, stopped = STATUS_DIVERGED, solver.t
+            status, stopped = DIVERGED, solver.t
             break
         dense = solver.dense_output()
         while at < len(times) and times[at] <= solver.t:

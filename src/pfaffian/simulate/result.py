@@ -21,6 +21,8 @@ FINISHED = "finished"
 CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
 """Meaning of each value of `status`."""
 
+DIVERGED, FIRST_FAULT = 1, 2
+
 
 def dataset(
     s: System, time: np.ndarray, records: np.ndarray, status: np.ndarray, stopped: np.ndarray, provenance: dict[str, Any]
@@ -40,12 +42,12 @@ def dataset(
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
         if signal.names:
             coords.setdefault(dim, list(signal.names))
-    data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(s_causes(s)))})
+    data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
     return xr.Dataset(data, coords, attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
 
 
-def s_causes(s: System) -> tuple[str, ...]:
+def causes_of(s: System) -> tuple[str, ...]:
     """Meaning of each status value of a system."""
     return (*CAUSES, *s.faults)
 

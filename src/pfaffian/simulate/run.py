@@ -22,11 +22,11 @@ from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.diagnose import realisability
-from pfaffian.simulate.result import dataset, machine
+from pfaffian.simulate.result import FIRST_FAULT, dataset, machine
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import System
 
-CHUNK_SECONDS_OF_WORK = 2_000_000
+CHUNK_LANE_STEPS = 2_000_000
 """Lane-steps between two looks at the progress bar and at Ctrl-C."""
 
 
@@ -37,10 +37,6 @@ def _compiled(
     system = System(m, scheme, control, outputs)
     build = lambda: (system.traced.step, system.traced.observe)  # noqa: E731
     return system, kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=system.key)
-
-
-FIRST_FAULT = 2
-"""Status of the first fault; those before are finished and diverged. The servo constraints' own fault comes last."""
 
 
 def run(
@@ -92,24 +88,21 @@ def run(
     system, rollout = _compiled(m, scheme, control, tuple((outputs or {}).items()), backend, 8 if count > 1 else 1, strict)
     threads = threads or (min(os.cpu_count() or 1, 1 + count // 64))
     status, stopped, records = np.zeros(count, np.int32), np.full(count, -1, np.int64), []
-    x, done = np.asfortranarray(x0), 0
-    chunk = max(every, CHUNK_SECONDS_OF_WORK // max(count, 1) // every * every)
+    x = np.asfortranarray(x0)
+    chunk = max(every, CHUNK_LANE_STEPS // max(count, 1) // every * every)
     with tqdm(total=steps, unit="step", disable=not progress, desc=m.name) as bar:
-        while True:
+        for done in range(0, max(steps, 1), chunk):
             n = min(chunk, steps - done)
             r = rollout(x, series, p, t0=start, h=step, steps=n, every=every, first=done, hold=hold, stride=stride,
-                        threads=threads, status=status, last=done + n == steps)  # fmt: skip
-            stopped = np.where((status == 0) & (r.status != 0), r.stopped, stopped)
-            x, status, done = r.x, r.status, done + n
+                        threads=threads, status=status, stopped=stopped, last=done + n == steps)  # fmt: skip
+            x, status, stopped = r.x, r.status, r.stopped
             records.append(r.records)
             bar.update(n)
-            if done == steps:
-                break
     recorded = np.concatenate(records)
     time = start + step * every * np.arange(len(recorded))
     provenance = machine() | {f"kernel_{k}": v for k, v in rollout.provenance.items()} | asdict(scheme)
     provenance |= {"step": step, "duration": duration, "hold": hold}
-    lost = np.flatnonzero(status == FIRST_FAULT + len(system.faults))
+    lost = np.flatnonzero(status == FIRST_FAULT + len(system.faults))  # the servo constraints' own fault comes last
     if m.servos and len(lost):
         i = lost[0]
         state = realisability(m, x[i, : m.nq], t=start + step * stopped[i], parameters=p[i])

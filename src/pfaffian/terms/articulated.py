@@ -13,11 +13,11 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
-from pfaffian.maths.so3 import hat
+from pfaffian.maths.so3 import hat, symmetric
 from pfaffian.maths.tree_factor import factor_tree
 from pfaffian.terms.inertia import Wrench, carry
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.tree import Link, conjugate, project_force, symmetric
+from pfaffian.terms.tree import Link, conjugate, project_force
 
 _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6), slice(3, 6)))
 
@@ -66,7 +66,7 @@ def _rigid(link: Link) -> ca.SX:
 
 
 def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
-    rest = symmetric(IA - U @ K)
+    rest = ca.SX(symmetric(IA - U @ K))
     if link.joint.armature.is_zero():
         for free in link.joint.kind.motion:
             rest[free, :] = 0

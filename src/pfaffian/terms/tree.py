@@ -77,7 +77,7 @@ def tree(m: Mechanism) -> Tree:
 
 def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
     c = X.R @ b.com + X.p
-    return b.mass, b.mass * c, symmetric(X.R @ b.inertia @ X.R.T) + b.mass * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)
+    return b.mass, b.mass * c, so3.symmetric(X.R @ b.inertia @ X.R.T) + b.mass * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)
 
 
 def _dof_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
@@ -86,11 +86,6 @@ def _dof_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
         before = links[link.parent].v.stop - 1 if link.parent >= 0 else -1
         parents += [before, *range(link.v.start, link.v.stop - 1)]
     return tuple(parents)
-
-
-def symmetric(X: ca.SX) -> ca.SX:
-    """The upper triangle mirrored: the lower one is then never computed."""
-    return ca.triu2symm(ca.triu(ca.densify(X)))
 
 
 def motion(link: Link, q: ca.SX) -> Pose:
