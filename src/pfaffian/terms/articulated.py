@@ -66,7 +66,7 @@ def _rigid(link: Link) -> ca.SX:
 
 
 def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
-    rest = ca.SX(symmetric(IA - U @ K))
+    rest = symmetric(IA - U @ K)
     if link.joint.armature.is_zero():
         for free in link.joint.kind.motion:
             rest[free, :] = 0
@@ -79,7 +79,7 @@ def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
     link, p = k.tree.links[i], hat(k.steps[i].p)
     A, H, J = (conjugate(link, k.q[link.q], IA[rows, columns]) for rows, columns in _BLOCKS)
     shifted = H - A @ p
-    return ca.blockcat([[symmetric(A), shifted], [shifted.T, symmetric(J - H.T @ p + p @ shifted)]])
+    return ca.SX(ca.blockcat([[symmetric(A), shifted], [shifted.T, symmetric(J - H.T @ p + p @ shifted)]]))
 
 
 def innovations_factor(k: Kinematics) -> ca.SX:
