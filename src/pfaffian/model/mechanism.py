@@ -76,18 +76,26 @@ class Mechanism:
         return tuple(u for j in self.joints for u in j.kind.v_units)
 
     @cached_property
-    def u_names(self) -> tuple[str, ...]:
+    def motor_names(self) -> tuple[str, ...]:
+        """The inputs that a control law may use."""
+        return tuple(a.name for a in self.actuators)
+
+    @cached_property
+    def wrench_names(self) -> tuple[str, ...]:
+        """The inputs that push from outside: six components of each external wrench without a value."""
         wrenches = (f.name for f in self.forces if isinstance(f, ExternalWrench) and f.value is None)
-        return tuple(a.name for a in self.actuators) + tuple(
-            f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz")
-        )
+        return tuple(f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
+
+    @cached_property
+    def u_names(self) -> tuple[str, ...]:
+        return self.motor_names + self.wrench_names
 
     @cached_property
     def u_units(self) -> tuple[str, ...]:
         """Of each input: N on translations, N m on rotations."""
         kinds = {j.name: j.kind for j in self.joints}
-        units = ["N" if kinds[a.joint].v_units[a.component] == "m/s" else "N m" for a in self.actuators]
-        return tuple(units + (["N"] * 3 + ["N m"] * 3) * ((self.nu - len(units)) // 6))
+        motors = ["N" if kinds[a.joint].v_units[a.component] == "m/s" else "N m" for a in self.actuators]
+        return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property
     def p_defaults(self) -> np.ndarray:
