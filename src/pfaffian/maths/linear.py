@@ -1,6 +1,7 @@
 """Linear algebra that traces: no pivoting, no branches, structural zeros kept.
 
-A rank decision is a select: where the remainder of a row is below its tolerance, zero is taken instead of a division.
+A rank decision is a factor of 1 or 0: where the remainder of a row is below its tolerance, it becomes zero. A select would be
+pushed by CasADi into every product it takes part in.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 
 NOTHING = 1e-300
-"""Below any length that counts; makes 0 of 0 / 0."""
+"""Below any squared length that counts: what is not kept is divided by this at least, and stays finite."""
 
 
 class Orthogonal(NamedTuple):
@@ -56,12 +57,12 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
         left = ca.dot(r[:n], r[:n])
         weighted = left if size is None else left * ca.fmin(1, size[i])
         keep = weighted > tolerance**2 * own
-        q = r * ca.if_else(keep, 1 / ca.sqrt(left), 0)
+        q = r * (keep / ca.sqrt(ca.fmax(left, NOTHING)))
         Q.append(q)
         D.append(q[n:])
         kept.append(keep)
         lefts.append(weighted / ca.fmax(own, NOTHING))
-        rest.append(ca.if_else(keep, 0, 1) * r[n:])
+        rest.append((1 - keep) * r[n:])
     if not Q:
         return Orthogonal(ca.SX(0, n), ca.SX(0, B.shape[1]), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, B.shape[1]))
     parts = [q[:n] for q in Q], D, kept, lefts, rest
@@ -123,7 +124,7 @@ def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None 
     for k in range(m):
         weighted = S[k, k] if size is None else S[k, k] * ca.fmin(1, size[k])
         keep = weighted > tolerance**2 * own[k]
-        inverse = ca.if_else(keep, 1 / S[k, k], 0)
+        inverse = keep / ca.fmax(S[k, k], NOTHING)
         l = S[k + 1 :, k] * inverse
         S[k + 1 :, k + 1 :] = S[k + 1 :, k + 1 :] - l @ S[k + 1 :, k].T
         x[k + 1 :, :] = x[k + 1 :, :] - l * x[k]
@@ -131,5 +132,5 @@ def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None 
         rows.append(l)
         kept.append(keep)
     for k in reversed(range(m)):
-        x[k] = ca.if_else(kept[k], x[k] - ca.dot(rows[k], x[k + 1 :, :]), 0)
+        x[k] = kept[k] * (x[k] - ca.dot(rows[k], x[k + 1 :, :]))
     return Semidefinite(x, ca.vertcat(*kept))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.linear import NOTHING, orthogonalise
 
 
 class MinimumNorm(NamedTuple):
@@ -88,7 +88,7 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> _Gram:
         pivot = S[i].pop(i, ca.SX(0))
         weighted = pivot * ca.fmin(1, size[i])
         keep = weighted > tolerance**2 * G[i, i]
-        r = ca.if_else(keep, 1 / pivot, 0)
+        r = keep / ca.fmax(pivot, NOTHING)
         column = {j: entry * r for j, entry in S[i].items()}
         for j, l in column.items():
             del S[j][i]
@@ -109,5 +109,5 @@ def _solve_gram(gram: _Gram, B: ca.SX) -> ca.SX:
             x[j] = x[j] - l * x[i]
     for i, r, column, keep in zip(*(reversed(v) for v in (gram.order, gram.inverse, gram.columns, gram.kept)), strict=True):
         below = sum((l * x[j] for j, l in column.items()), ca.SX.zeros(1, B.shape[1]))
-        x[i] = ca.if_else(keep, x[i] * r - below, 0)
+        x[i] = keep * (x[i] * r - below)
     return ca.vertcat(*[x[i] for i in range(len(x))])
