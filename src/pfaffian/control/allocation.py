@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.law import motor_matrix, with_no_wrench
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import Orthogonal, orthogonalise
@@ -45,20 +46,21 @@ class Allocation(NamedTuple):
 
 
 def weights(m: Mechanism, weight: Any = None) -> ca.SX:
-    """(nu, 1) positive weights R of the inputs, u^T R u; ones if None."""
+    """(motors, 1) positive weights R of the actuators, u^T R u; ones if None. Raises ModelError: another number of weights."""
     if weight is None:
-        return ca.SX.ones(m.nu, 1)
-    R = vector(weight, m.nu, "weight")
+        return ca.SX.ones(len(m.actuators), 1)
+    R = vector(weight, len(m.actuators), "weight, one for each actuator")
     if not (m.value(R) > 0).all():
-        raise ModelError("weight: every input needs a weight above zero")
+        raise ModelError("weight: every actuator needs a weight above zero")
     return R
 
 
 def length_weights(m: Mechanism, length: float) -> np.ndarray:
-    """(nu,) weights that make forces [N] and moments [N m] comparable by a characteristic length [m]. [aghili05 (47) (48)]"""
+    """(motors,) weights that make forces [N] and moments [N m] of the actuators comparable by a characteristic length [m].
+    [aghili05 (47) (48)]"""
     if not length > 0:
         raise ModelError(f"the characteristic length must be positive, got {length!r}")
-    return np.array([1.0 if unit == "N" else length**-2 for unit in m.u_units])
+    return np.array([1.0 if unit == "N" else length**-2 for unit in m.u_units[: len(m.actuators)]])
 
 
 def allocate(
@@ -68,22 +70,21 @@ def allocate(
 
     With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1), as far as it goes: motion
     first.
-    Inputs of external wrenches are not for a controller to use and stay zero. Raises ModelError: there are no actuators.
+    weight: (motors, 1) diagonal of R. Wrenches from outside stay zero. Raises ModelError: there are no actuators.
     """
     m = terms.mechanism
-    motors = len(m.actuators)
-    if motors == 0:
+    if not m.actuators:
         raise ModelError(f"mechanism {m.name!r} has no actuators; add some, or use actuate_all")
     rows = weighted_rows(terms, ca.SX(terms.A.shape[0], 0))
     if reaction_rows is None:
         reaction_rows = ca.SX(0, m.nv)
-    B = terms.B[:, :motors]
+    B = motor_matrix(terms)
     direct = _direct(B)
     if direct is None:
-        answer = _by_motion(terms, rows, B, tau, weight[:motors], reaction_rows, reaction)
+        answer = _by_motion(terms, rows, B, tau, weight, reaction_rows, reaction)
     else:
-        answer = _by_reaction(terms, rows, B, direct, tau, weight[:motors], reaction_rows, reaction)
-    return answer._replace(u=ca.vertcat(answer.u, ca.SX.zeros(m.nu - motors, 1)))
+        answer = _by_reaction(terms, rows, B, direct, tau, weight, reaction_rows, reaction)
+    return answer._replace(u=with_no_wrench(terms, answer.u))
 
 
 def _direct(B: ca.SX) -> list[int] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, pursue
 from pfaffian.errors import ModelError
@@ -17,22 +17,25 @@ SINGULAR = "the task's Jacobian is singular here: plain inverse dynamics cannot 
 
 
 def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping: Any) -> Control:
-    """u = B^-1 (M v_dot_d + c - f), J v_dot_d = theta_ddot_d + G_D e_dot + G_P e - drift; as many tasks and inputs as v.
+    """u = B^-1 (M v_dot_d + c - f), J v_dot_d = theta_ddot_d + G_D e_dot + G_P e - drift; as many tasks and actuators as v.
 
     Ignores the constraints: a reference that is off by a millimetre pushes against them. Raises ModelError: not as many task
-    coordinates or inputs as velocities.
+    coordinates or actuators as velocities.
     """
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m, goal = terms.mechanism, pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
-        if k != m.nv or m.nu != m.nv:
-            raise ModelError(f"plain inverse dynamics needs {m.nv} task coordinates and inputs, got {k} and {m.nu}")
+        if not k == len(m.actuators) == m.nv:
+            raise ModelError(
+                f"plain inverse dynamics needs {m.nv} task coordinates and actuators, got {k} and {len(m.actuators)}; "
+                "see actuate_all, or use control.projected"
+            )
         wanted = goal.acceleration + goal.feedback - x.drift
         v_dot = _solve(x.J, wanted)
-        u = _solve(terms.B, terms.M @ v_dot + terms.c - terms.f)
+        u = _solve(motor_matrix(terms), terms.M @ v_dot + terms.c - terms.f)
         lost = ca.sumsqr(x.J @ v_dot - wanted) > 1e-12 * (1 + ca.sumsqr(goal.feedback))
-        return Command(u, ca.SX(0, 1), lost, {"error": goal.error, "error_rate": goal.error_rate})
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), lost, {"error": goal.error, "error_rate": goal.error_rate})
 
     return Control(law, (), reference.w_names, (SINGULAR,))
 

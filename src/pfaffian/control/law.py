@@ -28,13 +28,24 @@ def _whole(terms: Terms, reaction: ca.SX) -> ca.SX:
     return reaction
 
 
+def motor_matrix(terms: Terms) -> ca.SX:
+    """B (nv, motors) of the inputs that a law may use."""
+    return terms.B[:, : len(terms.mechanism.actuators)]
+
+
+def with_no_wrench(terms: Terms, u: ca.SX) -> ca.SX:
+    """(nu, 1) inputs from those of the motors (motors, 1): wrenches from outside are not a law's to use."""
+    return ca.vertcat(u, ca.SX.zeros(len(terms.mechanism.wrench_names), 1))
+
+
 @dataclass(frozen=True, eq=False)
 class Control:
     """A control law in the loop.
 
-    law(terms, z, w, y) -> Command: terms at the measured state with zero inputs, z (nz, 1) what it integrates, w (nw, 1) the
-    run's inputs under this law (references, say), y (ny, 1) what it measures of the reaction. A law that uses y closes an
-    algebraic loop, which the step solves exactly, ny equations: both sides are affine.
+    law(terms, z, w, y) -> Command: terms at the measured state with zero inputs (a push from outside is not foreseen),
+    z (nz, 1) what it integrates, w (nw, 1) the run's inputs under this law (references, say), y (ny, 1) what it measures of
+    the reaction. A law that uses y closes an algebraic loop, which the step solves exactly, ny equations: both sides are
+    affine.
     z: start values.   w_names: of the run's inputs.   faults: what each fault means and what to do.
     measured(terms, reaction) -> y, linear in the generalised reaction (nv, 1); all of it if not given.
     """

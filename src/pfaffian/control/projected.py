@@ -26,7 +26,7 @@ def projected(
     Args:
         task: theta(q).   reference: of as many coordinates.
         stiffness G_P [1/s^2], damping G_D [1/s]: one number or one for each coordinate.
-        weight: (nu,) diagonal of R, ones if None.   rest_damping: [1/s] of motion that the task leaves open.
+        weight: (motors,) diagonal of R, ones if None.   rest_damping: [1/s] of motion that the task leaves open.
     Stops a run: uncontrollable with the actuators, infeasible task.
     """
 

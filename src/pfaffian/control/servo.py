@@ -15,7 +15,7 @@ def servo_control(*servos: Servo) -> Control:
     """Inputs that hold servo constraints on a mechanism that does not have them. [ider (14)-(19)]
 
     Args:
-        servos: made by `servo`, their directions being names of inputs.
+        servos: made by `servo`, their directions being names of inputs; a wrench's component may be one of them.
     Stops a run: the chosen directions cannot produce the wanted acceleration.
     Raises ModelError: directions that are not inputs.
     """

@@ -11,6 +11,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError
 from pfaffian.model.mechanism import Mechanism, actuate_all, check_configuration
@@ -23,8 +24,9 @@ FEASIBLE = 1e-6
 
 
 class Inverse(NamedTuple):
-    """u: (..., nu) inputs [N, N m], in the order of `names`.   tau: (..., nv) generalised force B u.
-    reaction: (..., nv) of the constraints under these inputs.   names: of the inputs."""
+    """u: (..., nu) inputs [N, N m], in the order of `names`, zero on wrenches from outside.
+    tau: (..., nv) generalised force B u.   reaction: (..., nv) of the constraints under these inputs.
+    names: of the inputs."""
 
     u: np.ndarray
     tau: np.ndarray
@@ -49,7 +51,7 @@ def inverse_dynamics(
         q, v, a: (n,) or (runs, n) or {name: number}; q and v on the constraints, a allowed by them, A a = b.
         actuated: names of the velocity coordinates (joints) with actuators; None for the mechanism's own, or all if none.
         t: [s].   parameters: {name: value} or an array, defaults if None.
-        weight: (nu,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
+        weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
     Raises ModelError: unknown names, wrong shapes. RunError: a breaks a constraint (which row), or a motion that the
     constraints leave free cannot be driven by these actuators (which one).
     """
@@ -89,7 +91,7 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
 
 def _actuated(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
     if names is None:
-        return m if m.nu else actuate_all(m)
+        return m if m.actuators else actuate_all(m)
     known = {x.name: x for x in actuate_all(m).actuators}
     for n in names:
         if n not in known:
@@ -112,11 +114,12 @@ def _check_feasible(m: Mechanism, broken: np.ndarray, size: np.ndarray) -> None:
 def _undriven(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> str:
     """Names the free motion that no actuator drives: the direction of N(A) that is orthogonal to the range of B."""
     T = symbols(m)
-    A, B = (np.array(x) for x in ca.Function("rows", [T.q, T.v, m.p_symbols, T.t], [T.A, T.B])(q, v, p, t))
+    A, B = (np.array(x) for x in ca.Function("rows", [T.q, T.v, m.p_symbols, T.t], [T.A, motor_matrix(T)])(q, v, p, t))
     N = np.eye(m.nv) if not len(A) else _null(A)
     lost = N @ _null(B.T @ N)[:, -1]
     main = [m.v_names[i] for i in np.argsort(-np.abs(lost)) if abs(lost[i]) > 0.1 * np.abs(lost).max()][:6]
-    return f"{UNCONTROLLABLE}. The motion without an actuator moves {', '.join(main)}; the actuators are {', '.join(m.u_names)}"
+    free, actuators = ", ".join(main), ", ".join(m.motor_names)
+    return f"{UNCONTROLLABLE}. The motion without an actuator moves {free}; the actuators are {actuators}"
 
 
 def _null(A: np.ndarray) -> np.ndarray:
