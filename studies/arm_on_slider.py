@@ -88,7 +88,7 @@ def run() -> dict[str, xr.Dataset]:
     every = control.stack(along, control.point("link3", TIP, (1,)))
     stiff = control.computed_torque(every, control.Reference(*_with_height(path, believed)), **MOTION)
     plain = m.with_(parameters=[believed])
-    batch = pf.run(plain, control=stiff, parameters={"y0": Y0 - np.array(OFFSETS)}, **task)
+    batch = pf.run(plain, control=stiff, parameters={"y0": Y0 - np.array(OFFSETS)}, record="all", **task)
     results |= {f"plain, {1e3 * d:g} mm": batch.isel(run=i) for i, d in enumerate(OFFSETS)}
     return results
 

@@ -108,7 +108,7 @@ def run() -> dict[str, xr.Dataset]:
     m = mechanism()
     random = np.random.default_rng(8)
     times = {"off": random.uniform(0.2, LIFT, ARMS), "on": random.uniform(LAND, 3.5, ARMS)}
-    rest = {"q": np.tile(arm_start(), (ARMS, 1)), "duration": DURATION, "every": 5}
+    rest = {"q": np.tile(arm_start(), (ARMS, 1)), "duration": DURATION, "every": 5, "record": "all"}
     results = {"arms": pf.run(m, control=arm_law(), parameters=times, outputs={"tip": tip}, **rest)}
     results["arms"] = results["arms"].assign({name: ("run", x) for name, x in times.items()})
     results["crank"] = pf.run(crank(GONE), [0.3, -0.6], control=crank_law(), duration=SLIDE_TIME, every=2)

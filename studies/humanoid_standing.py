@@ -98,7 +98,7 @@ def run() -> dict[str, xr.Dataset]:
     left, down = (np.array(x) for x in zip(*MOTIONS.values(), strict=True))
     both = pf.run(
         m, np.tile(q, (2, 1)), control=law(m), duration=1.5, step=1e-3, every=10, parameters={"left": left, "down": down},
-        outputs={"mass_centre": mass_centre},
+        outputs={"mass_centre": mass_centre}, record="all",
     )  # fmt: skip
     results = {name: both.isel(run=i) for i, name in enumerate(MOTIONS)}
     results["oracle"] = oracle(m, results["standing"])

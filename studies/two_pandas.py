@@ -112,7 +112,7 @@ def run() -> dict[str, xr.Dataset]:
     given = believing(mechanism(MASS), law(m, squeeze))
     parameters = {"squeeze": np.array([30.0, 0.0, 30.0]), "mass": np.array([MASS, MASS, 3.0])}
     q = np.tile(off_start(m), (3, 1))
-    all_runs = pf.run(m, q, control=given, duration=3.0, step=1e-3, every=10, parameters=parameters)
+    all_runs = pf.run(m, q, control=given, duration=3.0, step=1e-3, every=10, parameters=parameters, record="all")
     results = {name: all_runs.isel(run=i) for i, name in enumerate(("squeezed", "not squeezed", "3 kg taken for 2 kg"))}
     results["oracle"] = oracle(m, results["squeezed"])
     results["weight"] = missing_weight(m, results["3 kg taken for 2 kg"])

@@ -327,7 +327,7 @@ def test_force_regulation_error_is_quadratic_in_the_velocity():
     law = control.regulation(control.set_point([0.3] * 4), velocity_gain=3.0, position_gain=20.0,
                              force=control.set_point([15.0]), rows=("plane",))  # fmt: skip
     speeds, base = np.array([0.0, 0.5, 1.0, 2.0]), np.array(START["v"])
-    r = pf.run(m, np.tile(START["q"], (4, 1)), speeds[:, None] * base, duration=0.0, control=law)
+    r = pf.run(m, np.tile(START["q"], (4, 1)), speeds[:, None] * base, duration=0.0, control=law, record="all")
     off = r.multiplier.values[:, 0, 0] - 15.0
     assert abs(off[2]) > 1e-3
     close(off, off[2] * speeds**2, 1e-9, "error against speed squared", scale=abs(off[2]))

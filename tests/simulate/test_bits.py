@@ -50,6 +50,7 @@ def test_rollout(machine):
     m, settings = machine
     duration = 0.02 if m.nv < 10 else 0.003  # the interpreter takes a second for a step of a large robot
     x, keep = states(m, settings, 17), dict(duration=duration, step=1e-3, u=np.linspace(-1, 1, m.nu), correct_start=False)
+    keep["record"] = ["q", "v", "energy", "reaction", "rank"]
     q, v = x[:, : m.nq], x[:, m.nq :]
     reference = pf.run(m, q, v, backend="numpy", **keep)
     batch, threaded, alone = pf.run(m, q, v, **keep), pf.run(m, q, v, threads=2, **keep), pf.run(m, q[3], v[3], **keep)

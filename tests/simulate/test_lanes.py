@@ -57,7 +57,7 @@ def test_broken_loop_stops_with_its_cause():
 @pytest.mark.parametrize("backend", ["auto", "numpy"])
 def test_batch_and_single_run_have_the_same_bits(backend):
     m, v = four_bar(), np.random.default_rng(1).normal(size=(9, 3))
-    settings = SETTINGS | {"duration": 0.1, "backend": backend}
+    settings = SETTINGS | {"duration": 0.1, "backend": backend, "record": "all"}
     batch = pf.run(m, FOUR_BAR_START, v, **settings)
     for i in (0, 7, 8):
         one = pf.run(m, FOUR_BAR_START, v[i], **settings)

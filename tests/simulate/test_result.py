@@ -14,7 +14,7 @@ from tests.tolerance import INTEGRATED, close
 def test_result_has_names_units_and_provenance():
     m = four_bar()
     tip = {"tip": lambda k: k.position("coupler", (0.8, 0, 0))}
-    r = pf.run(m, FOUR_BAR_START, np.zeros((2, 3)), duration=0.05, outputs=tip)
+    r = pf.run(m, FOUR_BAR_START, np.zeros((2, 3)), duration=0.05, outputs=tip, record="all")
     assert r.q.dims == ("run", "time", "coordinate")
     assert list(r.coordinate.values) == ["a", "b", "d"]
     assert list(r.q_unit.values) == ["rad"] * 3
@@ -41,7 +41,7 @@ def test_single_run_loses_the_run_axis():
 
 
 def test_netcdf_round_trip(tmp_path):
-    r = pf.run(four_bar(), FOUR_BAR_START, np.zeros((2, 3)), duration=0.05)
+    r = pf.run(four_bar(), FOUR_BAR_START, np.zeros((2, 3)), duration=0.05, record="all")
     path = tmp_path / "run.nc"
     pf.write_netcdf(r, path)
     xr.testing.assert_identical(pf.read_netcdf(path), r)

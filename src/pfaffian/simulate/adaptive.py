@@ -16,15 +16,16 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.result import DIVERGED, dataset, machine
 from pfaffian.simulate.run import initial_state
+from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import System
 
 
 @lru_cache(maxsize=64)
 def _kernels(
-    m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple
+    m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, record: Record
 ) -> tuple[System, kernel.Kernel, kernel.Kernel, kernel.Kernel]:
-    system = System(m, scheme, control, outputs)
+    system = System(m, scheme, control, outputs, record)
     rhs, project, observe = (
         kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.traced.project, system.traced.observe)
     )
@@ -41,6 +42,7 @@ def run_accurately(
     parameters: Any = None,
     control: Control | None = None,
     outputs: Any = None,
+    record: Any = None,
     scheme: Scheme | None = None,
     tolerance: float = 1e-10,
     max_step: float = np.inf,
@@ -48,7 +50,7 @@ def run_accurately(
     """One run by an adaptive method of order 8.
 
     Args:
-        q, v, u, parameters, control, outputs, scheme: as in `run`; u is constant.
+        q, v, u, parameters, control, outputs, record, scheme: as in `run`; u is constant.
         times: (n,) increasing [s]; the run starts at the first.
         tolerance: local error allowed, relative and absolute.   max_step: [s], so that no singular passage is stepped over.
     Returns:
@@ -62,7 +64,7 @@ def run_accurately(
     if not 0 < tolerance < 1:
         raise ModelError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
     scheme = scheme or Scheme()
-    system, rhs, project, observe = _kernels(m, scheme, control, tuple((outputs or {}).items()))
+    system, rhs, project, observe = _kernels(m, scheme, control, tuple((outputs or {}).items()), as_record(record, 1))
     x0, p = initial_state(m, q, v, parameters, control.z if control else (), True, times[0], "auto")
     held = runs(u, control.w_names if control else m.u_names, np.zeros(len(system.w_names)), "u")
     if max(len(x0), len(p), len(held)) > 1:

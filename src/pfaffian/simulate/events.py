@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError
+from pfaffian.simulate.result import recorded
 
 NEAR = 0.02
 """Regularity below which a minimum counts as a singular passage."""
@@ -29,10 +30,11 @@ def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
         near: regularity below which a minimum counts.
     Raises ModelError: a batch, or a result without constraints.
     """
-    if "regularity" not in result or "run" in result["regularity"].dims:
+    if not result.sizes.get("row") or "run" in result.dims:
         raise ModelError(
             "singular_passages takes the result of one run of a mechanism with constraints; pick one with .isel(run=...)"
         )
+    recorded(result, "regularity", "rank")
     r, rank, t = (result[n].values for n in ("regularity", "rank", "time"))
     rank = np.nan_to_num(rank).astype(int)
     inner = np.arange(1, len(t) - 1)

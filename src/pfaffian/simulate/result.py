@@ -12,8 +12,9 @@ from uuid import uuid4
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import RunError
+from pfaffian.errors import ModelError, RunError
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.signals import standard
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
 
@@ -31,6 +32,7 @@ def dataset(
     m = s.mechanism
     data: dict[str, Any] = {}
     coords: dict[str, Any] = _coordinates(m) | {"time": ("time", time, {"units": "s"}), "run": np.arange(records.shape[1])}
+    coords |= {signal.dim: list(signal.names) for signal in standard(m).values() if signal.dim}
     at = 0
     for name, (signal, size) in s.signals.items():
         values = records[:, :, at : at + size].transpose(1, 0, 2)
@@ -40,8 +42,6 @@ def dataset(
             continue
         dim = signal.dim or f"{name}_component"
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
-        if signal.names:
-            coords.setdefault(dim, list(signal.names))
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
     return xr.Dataset(data, coords, attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
@@ -112,6 +112,14 @@ def read_netcdf(path: str | Path) -> xr.Dataset:
         raise RunError(f"cannot read {path} as a result: {error}") from error
 
 
+def recorded(result: xr.Dataset, *names: str) -> xr.Dataset:
+    """The result, if it has these variables. Raises ModelError: what to ask `run` to record."""
+    missing = [n for n in names if n not in result.variables]
+    if missing:
+        raise ModelError(f"the result has no {', '.join(map(repr, missing))}: run with record={list(names)} or record='all'")
+    return result
+
+
 class SignChanges(NamedTuple):
     """When a number passes zero.   times: (k,) [s], between samples by straight lines.   rising: (k,) from below to above."""
 
@@ -127,7 +135,8 @@ def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> 
     Raises RunError: no such variable or entry, or several runs at once.
     """
     if variable not in result:
-        raise RunError(f"the result has no {variable!r}; it has {', '.join(str(v) for v in result.data_vars)}")
+        known = ", ".join(str(v) for v in result.data_vars)
+        raise RunError(f"the result has no {variable!r}: run with record=[{variable!r}], or take one of {known}")
     x = result[variable]
     if name is not None:
         entries = [d for d in x.dims if d not in ("run", "time") and d in x.coords]

@@ -23,6 +23,7 @@ from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.diagnose import realisability
 from pfaffian.simulate.result import FIRST_FAULT, dataset, machine
+from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import System
 
@@ -32,9 +33,16 @@ CHUNK_LANE_STEPS = 2_000_000
 
 @lru_cache(maxsize=64)
 def _compiled(
-    m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, backend: Backend, lanes: int, strict: bool
+    m: Mechanism,
+    scheme: Scheme,
+    control: Control | None,
+    outputs: tuple,
+    record: Record,
+    backend: Backend,
+    lanes: int,
+    strict: bool,
 ) -> tuple[System, kernel.Rollout]:
-    system = System(m, scheme, control, outputs)
+    system = System(m, scheme, control, outputs, record)
     build = lambda: (system.traced.step, system.traced.observe)  # noqa: E731
     return system, kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=system.key)
 
@@ -54,6 +62,7 @@ def run(
     parameters: Any = None,
     control: Control | None = None,
     outputs: Mapping[str, Callable] | None = None,
+    record: Any = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,
     backend: Backend = "auto",
@@ -72,6 +81,8 @@ def run(
         parameters: {name: number or (runs,)}, or an array in the mechanism's order.
         control: a law that drives the mechanism's inputs; `u` then are the law's own inputs.
         outputs: {name: function of Kinematics}, recorded beside the standard signals.
+        record: names of the signals to record, "all" or "lean". None: all of one run; of a batch the lean record, which
+            leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
         scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
         threads: None for one a core when the batch is large.   progress: show a bar.   squeeze: drop the run axis of one run.
@@ -85,7 +96,8 @@ def run(
     series = _series(u, control.w_names if control else m.u_names, u_step is not None)
     count = common_runs({"q, v": len(x0), "parameters": len(p), "u": series.shape[1] if series.ndim == 3 else 1})
     x0, p = (np.broadcast_to(a, (count, a.shape[1])) if len(a) != count else a for a in (x0, p))
-    system, rollout = _compiled(m, scheme, control, tuple((outputs or {}).items()), backend, 8 if count > 1 else 1, strict)
+    made = m, scheme, control, tuple((outputs or {}).items()), as_record(record, count)
+    system, rollout = _compiled(*made, backend, 8 if count > 1 else 1, strict)
     threads = threads or (min(os.cpu_count() or 1, 1 + count // 64))
     status, stopped, records = np.zeros(count, np.int32), np.full(count, -1, np.int64), []
     x = np.asfortranarray(x0)

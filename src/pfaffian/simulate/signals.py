@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
 
 import casadi as ca
 
@@ -32,7 +34,7 @@ class Signal(NamedTuple):
 
 
 def standard(m: Mechanism) -> dict[str, Signal]:
-    """The signals that every run of a mechanism records."""
+    """The signals that a run of a mechanism can record, whatever its law."""
     signals = {
         "q": Signal("per coordinate", "coordinate", m.q_names),
         "v": Signal("per velocity", "velocity", m.v_names),
@@ -74,27 +76,92 @@ def regularity(T: Terms) -> ca.SX:
     return ca.sqrt(ca.mmin(ca.fmin(1, ca.if_else(left > STRUCTURAL**2, left, 1))))
 
 
-def columns(T: Terms, motion: Motion, command: Command, outputs: Mapping[str, Callable[[Kinematics], Any]]) -> dict[str, ca.SX]:
-    """Every recorded signal as a dense column. Raises ModelError: two of one name."""
-    values = {"q": T.q, "v": T.v, "energy": T.T + T.V, "kinetic_energy": T.T}
+BULKY = ("phi", "reaction", "multiplier")
+"""Signals with an entry for each row or velocity, which a lean record leaves out."""
+
+Record = Literal["all", "lean"] | tuple[str, ...]
+"""What to record: every signal, all but the bulky ones, or those named."""
+
+
+def columns(
+    T: Terms,
+    motion: Motion,
+    command: Command,
+    outputs: Mapping[str, Callable[[Kinematics], Any]],
+    record: Record = "all",
+) -> dict[str, ca.SX]:
+    """The chosen signals as dense columns; one that is not recorded costs nothing.
+
+    Raises ModelError: two of one name; a name in `record` that there is not.
+    """
+    known = _standard_columns(T, motion)
+    extra = {name: partial(_as_is, x) for name, x in command.signals.items()}
+    extra |= {name: partial(output, T.kinematics) for name, output in outputs.items()}
+    for name in extra:
+        if name in known or (name in command.signals and name in outputs):
+            raise ModelError(f"output {name!r}: the result has a signal of that name already")
+    built = known | extra
+    return {name: ca.densify(ca.vec(ca.SX(built[name]()))) for name in chosen(tuple(built), record)}
+
+
+def as_record(record: Any, count: int) -> Record:
+    """What a caller's `record` of `count` runs means: None is all signals of one run, lean of a batch."""
+    if record is None:
+        return "all" if count == 1 else "lean"
+    if isinstance(record, str):
+        if record in ("all", "lean"):
+            return record  # type: ignore[return-value]
+        raise ModelError(f"record must be a list of names, 'all' or 'lean', got {record!r}; write record=[{record!r}]")
+    if not isinstance(record, Iterable) or not (names := tuple(record)):
+        raise ModelError(f"record must be a list of at least one name, 'all' or 'lean', got {record!r}")
+    return names
+
+
+def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
+    """Those of the names that `record` asks for, in their own order. Raises ModelError: it asks for another one."""
+    if record == "all":
+        return names
+    if record == "lean":
+        return tuple(n for n in names if n not in BULKY)
+    for name in record:
+        if name not in names:
+            near = get_close_matches(str(name), names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ModelError(f"record: there is no signal {name!r}{hint}; there are {', '.join(names)}")
+    return tuple(n for n in names if n in record)
+
+
+def _as_is(x: ca.SX) -> ca.SX:
+    return x
+
+
+def _standard_columns(T: Terms, motion: Motion) -> dict[str, Callable[[], ca.SX]]:
+    """What builds each of the `standard` signals."""
+    values: dict[str, Callable[[], ca.SX]] = {
+        "q": lambda: T.q,
+        "v": lambda: T.v,
+        "energy": lambda: T.T + T.V,
+        "kinetic_energy": lambda: T.T,
+    }
     m = T.mechanism
     if m.nu:
-        values["u"] = T.u
+        values["u"] = lambda: T.u
     if m.ideal:
         values |= {
-            "phi": T.rows.phi,
-            "violation": largest(T.rows.phi),
-            "velocity_violation": largest(T.rows.eta),
-            "rank": motion.rank,
-            "regularity": regularity(T),
-            "reaction": motion.reaction,
-            "multiplier": minimum_norm_multipliers(T, motion.reaction),
+            "phi": lambda: T.rows.phi,
+            "violation": lambda: largest(T.rows.phi),
+            "velocity_violation": lambda: largest(T.rows.eta),
+            "rank": lambda: motion.rank,
+            "regularity": lambda: regularity(T),
+            "reaction": lambda: motion.reaction,
+            "multiplier": lambda: minimum_norm_multipliers(T, motion.reaction),
         }
     if m.servos:
-        x = control_force(T)
-        values |= {"servo_force": x.mu, "servo_hold": x.hold, "servo_error": T.servo.phi, "servo_rate": T.servo.eta}
-    extra = dict(command.signals) | {name: output(T.kinematics) for name, output in outputs.items()}
-    for name in extra:
-        if name in values or (name in command.signals and name in outputs):
-            raise ModelError(f"output {name!r}: the result has a signal of that name already")
-    return {name: ca.densify(ca.vec(ca.SX(x))) for name, x in (values | extra).items()}
+        held = cache(lambda: control_force(T))
+        values |= {
+            "servo_force": lambda: held().mu,
+            "servo_hold": lambda: held().hold,
+            "servo_error": lambda: T.servo.phi,
+            "servo_rate": lambda: T.servo.eta,
+        }
+    return values

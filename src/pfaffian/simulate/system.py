@@ -19,7 +19,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.signals import Signal, columns, standard
+from pfaffian.simulate.signals import Record, Signal, chosen, columns, standard
 from pfaffian.simulate.step import Scheme, correct, time_step
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms, symbols
@@ -44,6 +44,7 @@ class System:
     scheme: Scheme
     control: Control | None = None
     outputs: tuple[tuple[str, Callable[[Kinematics], Any]], ...] = ()
+    record: Record = "all"
 
     @property
     def z(self) -> tuple[float, ...]:
@@ -66,14 +67,15 @@ class System:
         of_model = digest(self.mechanism)
         if of_model is None or self.control is not None or self.outputs:
             return None
-        return sha256(repr((of_model, sorted(asdict(self.scheme).items()))).encode()).hexdigest()
+        said = of_model, sorted(asdict(self.scheme).items()), tuple(self.signals)
+        return sha256(repr(said).encode()).hexdigest()
 
     @cached_property
     def signals(self) -> dict[str, tuple[Signal, int]]:
         """Recorded signals in order, with the entries of each."""
         known = standard(self.mechanism)
         if self.control is None and not self.outputs:
-            return {name: (s, s.size) for name, s in known.items()}
+            return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         return {name: (known.get(name, Signal("per component")), size) for name, size in self.traced.sizes.items()}
 
     @cached_property
@@ -91,7 +93,7 @@ class System:
         rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
         rhs = ca.Function("rhs", inputs, [rate, ca.densify(faults)], options)
         project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, self.scheme)), options)
-        recorded = columns(closed, motion, command, dict(self.outputs))
+        recorded = columns(closed, motion, command, dict(self.outputs), self.record)
         observe = ca.Function("observe", inputs, [ca.vertcat(*recorded.values())], {"cse": True})
         sizes = {name: column.numel() for name, column in recorded.items()}
         return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError
-from pfaffian.simulate.result import causes
+from pfaffian.simulate.result import causes, recorded
 from pfaffian.viewer.folder import place
 from pfaffian.viewer.plain import label, plural
 
@@ -87,11 +87,13 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
     """A matplotlib Figure of a run, or of a batch: medians, with bands from the 5 % to the 95 % quantile. title: above it.
 
     Panels: coordinates and velocities by unit, energy, its change, constraint violation, rank, reactions, inputs that
-    vary. Raises ModelError: the Dataset is no result of a run.
+    vary; of those, what was recorded. Raises ModelError: the Dataset is no result of a run, or records nothing to draw.
     """
-    for name in ("q", "v", "energy", "time", "status"):
+    for name in ("time", "status"):
         if name not in result.variables:
             raise ModelError(f"this is no result of a run: there is no {name!r}")
+    if not {"q", "v", "energy"} & set(result.variables):
+        recorded(result, "q", "v", "energy")
     from matplotlib.figure import Figure
 
     batch = result if "run" in result.dims else result.expand_dims("run")
@@ -126,15 +128,11 @@ def _title(result: xr.Dataset) -> str:
 
 
 def _panels(batch: xr.Dataset) -> Iterator[Panel]:
-    yield from _vector(batch, "q")
-    yield from _vector(batch, "v")
-    time, energy = batch["time"].values, _values(batch, "energy")
-    parts = {"total": energy}
-    if "kinetic_energy" in batch:
-        kinetic = _values(batch, "kinetic_energy")
-        parts |= {"kinetic": kinetic, "potential": energy - kinetic}
-    yield Panel("energy", "J", lambda ax: _lines(ax, time, np.stack(list(parts.values()), -1), list(parts)))
-    yield Panel("energy gained", "J", lambda ax: _lines(ax, time, (energy - energy[:, :1])[..., None], ["total"]))
+    for name in ("q", "v"):
+        if name in batch:
+            yield from _vector(batch, name)
+    if "energy" in batch:
+        yield from _energy(batch)
     if "violation" in batch:
         yield Panel("violation of constraints", "m, rad; m/s, rad/s", lambda ax: _violation(ax, batch))
     if "rank" in batch:
@@ -143,6 +141,16 @@ def _panels(batch: xr.Dataset) -> Iterator[Panel]:
         yield from _vector(batch, "reaction")
     if "u" in batch and np.nanmax(np.ptp(_values(batch, "u"), axis=1), initial=0.0) > 0:
         yield from _vector(batch, "u")
+
+
+def _energy(batch: xr.Dataset) -> Iterator[Panel]:
+    time, energy = batch["time"].values, _values(batch, "energy")
+    parts = {"total": energy}
+    if "kinetic_energy" in batch:
+        kinetic = _values(batch, "kinetic_energy")
+        parts |= {"kinetic": kinetic, "potential": energy - kinetic}
+    yield Panel("energy", "J", lambda ax: _lines(ax, time, np.stack(list(parts.values()), -1), list(parts)))
+    yield Panel("energy gained", "J", lambda ax: _lines(ax, time, (energy - energy[:, :1])[..., None], ["total"]))
 
 
 def _values(batch: xr.Dataset, name: str) -> np.ndarray:

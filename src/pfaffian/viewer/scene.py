@@ -15,6 +15,7 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.evaluate import compile_terms
+from pfaffian.simulate.result import recorded
 from pfaffian.terms.kinematics import Kinematics
 
 FRAMES_PER_SECOND = 30
@@ -34,7 +35,7 @@ class Motion(NamedTuple):
 
 def motion(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> Motion:
     """Where all is at each record of one run, up to where it stopped."""
-    q = result["q"].values
+    q = recorded(result, "q")["q"].values
     good = np.isfinite(q).all(axis=1)
     if not good.any():
         raise RunError("the run has no state to show")

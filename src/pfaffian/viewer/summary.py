@@ -26,7 +26,7 @@ def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[s
     yield "constraints", _constraints(m, result)
     yield from _course(result, seconds)
     yield "energy", _energy(result)
-    if "violation" in result:
+    if "violation" in result and "velocity_violation" in result:
         worst, rate = (float(np.nanmax(result[k].values)) for k in ("violation", "velocity_violation"))
         yield "violation", f"at most {worst:.2g} of position, {rate:.2g} of velocity"
     for cause in causes(result):
@@ -37,9 +37,9 @@ def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[s
 
 
 def _constraints(m: Mechanism, result: xr.Dataset) -> str:
-    if "rank" not in result:
+    if not result.sizes.get("row"):
         return f"none; {plural(m.nv, 'degree')} of freedom"
-    rank = result["rank"].values
+    rank = result["rank"].values if "rank" in result else np.empty(0)
     rank = rank[np.isfinite(rank)].astype(int)
     if not rank.size:
         return plural(result.sizes["row"], "row")
@@ -59,6 +59,8 @@ def _course(result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
 
 
 def _energy(result: xr.Dataset) -> str:
+    if "energy" not in result:
+        return "not recorded; record=['energy'] does"
     energy = result["energy"].values
     energy = energy[np.isfinite(energy)]
     if not energy.size:
