@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -150,13 +149,11 @@ def test_info_finds_a_singular_start(cli) -> None:
     assert "the start is singular" in said.out
 
 
-def test_help_is_quick_and_imports_little() -> None:
+def test_help_imports_little() -> None:
     heavy = "bool({'numpy', 'casadi', 'matplotlib', 'xarray'} & set(sys.modules))"
     code = f"import sys; from pfaffian.cli import main; main(['--help']); sys.exit({heavy})"
-    begun = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
     assert done.returncode == 0 and b"doctor" in done.stdout
-    assert time.perf_counter() - begun < 2
 
 
 def test_version(cli) -> None:

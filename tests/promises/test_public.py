@@ -11,7 +11,6 @@ import pytest
 import pfaffian as pf
 
 ROOT = Path(__file__).resolve().parents[2]
-IMPORT_SECONDS = 0.5
 KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
 
 
@@ -28,19 +27,14 @@ def test_every_public_name_is_documented(name):
             assert not missing, f"{name}: the docstring does not mention {missing}"
 
 
-def test_import_is_quick_and_starts_nothing():
+def test_import_loads_nothing_but_itself():
+    """So it is quick: numpy, casadi and the rest come when a name is first used."""
     code = (
-        "import sys, time; t = time.perf_counter(); import pfaffian; dt = time.perf_counter() - t; "
-        "print(dt, any(m in sys.modules for m in ('xarray', 'matplotlib', 'viser', 'scipy', 'subprocess')))"
+        "import sys; before = set(sys.modules); import pfaffian; new = {m.split('.')[0] for m in set(sys.modules) - before}; "
+        "print(*sorted(new - set(sys.stdlib_module_names))); print(sum(m.startswith('pfaffian') for m in sys.modules))"
     )
-    times = []
-    for _ in range(3):
-        seconds, loaded = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.split()
-        assert loaded == "False"
-        times.append(float(seconds))
-    assert min(times) < IMPORT_SECONDS
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == ["pfaffian", "1"]
 
 
 def test_the_readme_runs(capsys):
