@@ -14,7 +14,7 @@ from pfaffian.kernel.kernel import Backend
 from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.step import normalise
+from pfaffian.simulate.variables import normalise
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 

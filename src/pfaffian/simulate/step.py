@@ -14,6 +14,7 @@ from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import ModelError
 from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.variables import Rate, normalise, shown, stepped, stepped_rate
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
@@ -50,42 +51,33 @@ def time_step(rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Sche
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
+    f = partial(stepped_rate, m, rhs)
     if scheme.integrator == "rk4":
-        moved, faults = _rk4(rhs, x, u0, u1, p, t, h)
+        moved, faults = _rk4(f, m, x, u0, u1, p, t, h)
     else:
-        moved, faults = _semi_implicit(rhs, m, x, u0, p, t, h)
+        moved, faults = _semi_implicit(f, m, x, u0, p, t, h)
     corrected, violation = project(moved, p, t + h)
-    return ca.Function("step", [x, u0, u1, p, t, h], [corrected, ca.vertcat(violation > scheme.violation_limit, faults)])
+    faults = ca.vertcat(violation > scheme.violation_limit, faults)
+    return ca.Function("step", [x, u0, u1, p, t, h], [corrected, faults], {"cse": True})
 
 
-def _rk4(f: ca.Function, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _rk4(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
     """x after the step, and the faults at its start."""
-    u = (u0 + u1) / 2
+    X, u = stepped(m, x), (u0 + u1) / 2
     k1, faults = f(x, u0, p, t)
-    k2, _ = f(x + h / 2 * k1, u, p, t + h / 2)
-    k3, _ = f(x + h / 2 * k2, u, p, t + h / 2)
-    k4, _ = f(x + h * k3, u1, p, t + h)
-    return x + h / 6 * (k1 + 2 * (k2 + k3) + k4), faults
+    k2, _ = f(shown(m, X + h / 2 * k1), u, p, t + h / 2)
+    k3, _ = f(shown(m, X + h / 2 * k2), u, p, t + h / 2)
+    k4, _ = f(shown(m, X + h * k3), u1, p, t + h)
+    return shown(m, X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults
 
 
-def _semi_implicit(f: ca.Function, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _semi_implicit(f: Rate, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
     """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at the start."""
     rate, faults = f(x, u, p, t)
-    faster = x + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :])
-    K = Kinematics(m, faster[: m.nq], faster[m.nq : m.nq + m.nv], t)
-    return ca.vertcat(x[: m.nq] + h * K.q_dot, faster[m.nq :]), faults
-
-
-def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
-    """q with its quaternions of unit length."""
-    parts = []
-    for j in m.joints:
-        own = q[m.q_slices[j.name]]
-        turn = [i for i, n in enumerate(j.kind.q_names) if n.startswith("q")]
-        if turn:
-            own = ca.vertcat(own[: turn[0]], own[turn] / ca.norm_2(own[turn]))
-        parts.append(own)
-    return ca.vertcat(*parts)
+    faster = stepped(m, x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :])
+    v = shown(m, faster)[m.nq : m.nq + m.nv]
+    K = Kinematics(m, x[: m.nq], v, t)
+    return shown(m, ca.vertcat(x[: m.nq] + h * K.q_dot, faster[m.nq :])), faults
 
 
 def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
