@@ -38,12 +38,15 @@ _HOME = {
     "pfaffian.simulate.result": ["causes", "read_netcdf", "sign_changes", "write_netcdf"],
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
+_ROOMS = ("control",)
 
-__all__ = sorted(_FROM)
+__all__ = sorted([*_FROM, *_ROOMS])
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import pfaffian` stays quick."""
+    if name in _ROOMS:
+        return import_module(f"pfaffian.{name}")
     if name not in _FROM:
         raise AttributeError(f"module 'pfaffian' has no attribute {name!r}")
     value = getattr(import_module(_FROM[name]), name)

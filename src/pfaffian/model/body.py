@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, scalar, vector
 
 WORLD = "world"
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Body:
     """A rigid body.   mass: [kg].   com: (3, 1) mass centre in the body frame [m].
     inertia: (3, 3) about the mass centre, along the body axes [kg m^2]."""

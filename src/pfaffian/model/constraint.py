@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.model.data import data
 from pfaffian.model.joint import KINDS, axis_frame
 from pfaffian.model.number import Scalar, scalar, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
@@ -24,7 +25,7 @@ LOCKED = {name: tuple(i for i in _ALL if i not in kind.motion) for name, kind in
 """Kind of closure -> the components of the relative twist [vx vy vz wx wy wz] that it holds at zero."""
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Closure:
     """A joint that closes a loop: the relative twist of frame B in frame A has zero `locked` components."""
 
@@ -41,7 +42,7 @@ class Closure:
         return LOCKED[self.kind]
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Holonomic:
     """phi(k) = 0, phi a function of Kinematics (q, t, poses, parameters) giving a column."""
 
@@ -50,7 +51,7 @@ class Holonomic:
     active: Callable[[Any], ca.SX] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Nonholonomic:
     """eta(k) = 0, eta a function of Kinematics, affine in v: the Pfaffian rows A(q, t) v = c(q, t)."""
 
@@ -62,7 +63,7 @@ class Nonholonomic:
 Target = Closure | Holonomic | Nonholonomic
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Servo:
     """A desired motion `target`, held not by an ideal reaction but by forces along chosen directions. [ider]
 

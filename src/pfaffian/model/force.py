@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, scalar, vector
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Actuator:
     """One input u [N or N m] on one velocity coordinate of a joint: generalised force gear * u."""
 
@@ -23,7 +23,7 @@ class Actuator:
     limits: tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class ExternalWrench:
     """A wrench [force; moment] on a body, about `point` of the body.
 
@@ -37,7 +37,7 @@ class ExternalWrench:
     value: ca.SX | None
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Spring:
     """A massless spring and damper between two points: pull k (l - rest) + d l_dot along the line."""
 

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, scalar, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 
@@ -63,7 +64,7 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Joint:
     """A joint of the tree: child frame = placement . motion(q) . child_placement^-1, seen from the parent body.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +14,13 @@ from pfaffian.errors import ModelError
 from pfaffian.model.body import Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
+from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, ExternalWrench, Force
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter, vector
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Mechanism:
     """A tree of bodies, and what constrains and drives it. Made by `mechanism`.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import casadi as ca
 import numpy as np
@@ -30,12 +32,23 @@ class Parameter:
     default: float
     unit: str = ""
     symbol: ca.SX = field(init=False, repr=False, compare=False)
+    identity: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.default, (int, float, np.number)) or not np.isfinite(self.default):
             raise ModelError(f"parameter {self.name!r}: default {self.default!r} is not a finite number")
         # The symbol's own name is never used: names are for people.
         object.__setattr__(self, "symbol", ca.SX.sym("p"))
+        _BY_SYMBOL[self.symbol.element_hash()] = _BY_IDENTITY[self.identity] = self
+
+    def __reduce__(self) -> tuple:
+        return _same_parameter, (self.name, self.default, self.unit, self.identity)
+
+    def __copy__(self) -> Parameter:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Parameter:
+        return self
 
     def __SX__(self) -> ca.SX:
         return self.symbol
@@ -69,6 +82,26 @@ class Parameter:
 
     def __rtruediv__(self, other: Any) -> ca.SX:
         return sx(other) / self.symbol
+
+
+_BY_SYMBOL: WeakValueDictionary[int, Parameter] = WeakValueDictionary()
+_BY_IDENTITY: WeakValueDictionary[str, Parameter] = WeakValueDictionary()
+
+
+def parameter_of(symbol: ca.SX) -> Parameter | None:
+    """The living Parameter whose symbol it is."""
+    return _BY_SYMBOL.get(symbol.element_hash())
+
+
+def _same_parameter(name: str, default: float, unit: str, identity: str) -> Parameter:
+    """The Parameter of that identity: the one that lives in this process, else a new one that takes it on."""
+    known = _BY_IDENTITY.get(identity)
+    if known is not None:
+        return known
+    made = Parameter(name, default, unit)
+    object.__setattr__(made, "identity", identity)
+    _BY_IDENTITY[identity] = made
+    return made
 
 
 Scalar = float | int | Parameter | ca.SX

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -10,10 +9,11 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
+from pfaffian.model.data import data
 from pfaffian.model.number import vector
 
 
-@dataclass(frozen=True, eq=False)
+@data
 class Pose:
     """Frame B in frame A: x_A = R x_B + p.   R: (3, 3) rotation.   p: (3, 1) origin of B in A [m]."""
 

@@ -53,9 +53,14 @@ class Tree(NamedTuple):
         return path
 
 
-@lru_cache(maxsize=256)
 def tree(m: Mechanism) -> Tree:
     """Lump bodies on fixed joints and lay out the links of a mechanism."""
+    # Equal mechanisms may have parameters of their own, and the links hold their symbols.
+    return _tree(m, tuple(p.symbol.element_hash() for p in m.parameters))
+
+
+@lru_cache(maxsize=256)
+def _tree(m: Mechanism, symbols: tuple[int, ...]) -> Tree:
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
     frames: list[tuple[int, Joint, Pose]] = []
     for j in m.joints:

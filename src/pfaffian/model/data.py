@@ -1,0 +1,101 @@
+"""Frozen data that hold numbers as SX: equal by content, copied and pickled with their parameters.
+
+Two items are equal if all their fields are: numbers as expressions of parameters of the same name, default and unit, functions
+of the caller's as the same object. A Parameter stays one and the same wherever what was pickled is read, so that bodies,
+joints and a mechanism read apart from each other still share it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.model.number import Parameter, parameter_of
+
+_Class = TypeVar("_Class", bound=type)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def data(cls: _Class) -> _Class:
+    """A frozen dataclass with ==, hash, copy and pickle by content."""
+    made: Any = dataclass(frozen=True, eq=False)(cls)
+    made.__eq__, made.__hash__, made.__reduce__ = _equal, _hash, _reduce
+    made.__copy__ = made.__deepcopy__ = _itself
+    return made
+
+
+class _Number(NamedTuple):
+    """An SX as text, all its digits in it, and whose symbols it uses: a Parameter, or a number for a symbol that is none."""
+
+    text: str
+    owners: tuple[Parameter | int, ...]
+
+
+def _number(x: ca.SX) -> _Number:
+    if x.is_constant():
+        return _Number(x.serialize(), ())
+    used = ca.symvar(x)
+    return _Number(ca.Function("number", used, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in used))
+
+
+def _sx(x: _Number) -> ca.SX:
+    if not x.owners:
+        return ca.SX.deserialize(x.text)
+    return ca.Function.deserialize(x.text)(*[p.symbol for p in x.owners if isinstance(p, Parameter)])
+
+
+def content(item: Any) -> tuple:
+    """All that an item is, as a tuple to compare; made once."""
+    kept = vars(item)
+    if "_content" not in kept:
+        values = (getattr(item, f.name) for f in fields(item))
+        kept["_content"] = tuple(_number(x) if isinstance(x, ca.SX) else x for x in values)
+    return kept["_content"]
+
+
+def _equal(self: Any, other: Any) -> bool:
+    if self is other:
+        return True
+    return content(self) == content(other) if type(self) is type(other) else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    kept = vars(self)
+    if "_hash" not in kept:
+        # A function object of the caller's need not have a hash.
+        kept["_hash"] = hash(tuple(callable(x) or x for x in content(self)))
+    return kept["_hash"]
+
+
+def _itself(self: Any, memo: Any = None) -> Any:
+    """Nothing in it changes, so a copy is no other."""
+    return self
+
+
+def _reduce(self: Any) -> tuple:
+    what = f"{type(self).__name__.lower()} {getattr(self, 'name', '')!r}"
+    for f, value in zip(fields(self), content(self), strict=True):
+        if isinstance(value, _Number) and not all(isinstance(p, Parameter) for p in value.owners):
+            raise ModelError(f"{what} cannot be pickled: its {f.name} uses a symbol that is no Parameter")
+        if callable(value):
+            _check_pickles(value, f"{what}: its function {f.name}")
+    return _restore, (type(self), content(self))
+
+
+def _restore(cls: type, values: tuple) -> Any:
+    made = cls(*[_sx(x) if isinstance(x, _Number) else x for x in values])
+    vars(made)["_content"] = values  # and with it the parameters, for what is read later
+    return made
+
+
+def _check_pickles(function: Any, what: str) -> None:
+    try:
+        pickle.dumps(function)
+    except Exception as error:  # what a caller's object raises may be anything
+        raise ModelError(
+            f"{what} cannot be pickled ({error}); define it at the top of a module, or as an object whose class is there"
+        ) from error
