@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pfaffian as pf
 
-JOINTS = ("revolute", "prismatic", "spherical", "planar", "free")
+JOINTS = ("revolute", "prismatic", "spherical", "planar", "free", "fixed")
 CLOSURES = (
     "weld", "revolute", "prismatic", "cylindrical", "spherical", "planar", "point-on-line", "point-on-plane",
 )  # fmt: skip
@@ -85,6 +85,15 @@ def random_forces(random: np.random.Generator, m: pf.Mechanism) -> pf.Mechanism:
     return m.with_(forces=forces, actuators=motors)
 
 
+def moving(m: pf.Mechanism) -> list[str]:
+    """Bodies that some joint before them moves."""
+    found: list[str] = []
+    for j in m.joints:
+        if j.nv or j.parent in found:
+            found.append(j.child)
+    return [b.name for b in m.bodies if b.name in found]
+
+
 def placements(m: pf.Mechanism, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Rotation and position of every body, the world included."""
     parts = {b.name: lambda T, n=b.name: ca.horzcat(T.kinematics.rotation(n), T.kinematics.position(n)) for b in m.bodies}
@@ -108,7 +117,7 @@ def reverse(c: Any) -> Any:
 
 def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, at: dict, t: float) -> list:
     """Constraints that make life hard, all met at the present placement."""
-    name, body = f"{kind} {len(made)}", str(random.choice([b.name for b in m.bodies if "plate" not in b.name]))
+    name, body = f"{kind} {len(made)}", str(random.choice([n for n in moving(m) if "plate" not in n]))
     x, i = random.normal(size=3) * 0.3, int(random.integers(3))
     R, p = at[body]
     here = float((R @ x + p)[i])
@@ -142,10 +151,10 @@ def constrained(
         m = m.with_(bodies=[*m.bodies, *plates], joints=[*m.joints, *bolts])
     q, t = pf.random_configuration(m, random), float(random.uniform(0, 2))
     at = placements(m, q)
-    moving, made = [f"b{i}" for i in range(len(kinds))], []
+    ends, made = [n for n in moving(m) if "plate" not in n], []
     for i, kind in enumerate(closures):
-        b = moving[-1 - i % len(moving)]
-        a = str(random.choice([n for n in ("world", *moving) if n != b]))
+        b = ends[-1 - i % len(ends)]
+        a = str(random.choice([n for n in ("world", *ends) if n != b]))
         made.append(closing(f"{kind} {i}", kind, a, b, random, at))
     for kind in dict.fromkeys(extras):
         made += extra(kind, m, made, random, at, t)
@@ -165,7 +174,7 @@ def on_velocity(m: pf.Mechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.n
 @st.composite
 def trees(draw: st.DrawFn, most: int = 6) -> tuple[np.random.Generator, list[str], list[int]]:
     """A generator with the joints and the parents of up to `most` bodies."""
-    kinds = draw(st.lists(st.sampled_from(JOINTS), min_size=1, max_size=most))
+    kinds = draw(st.lists(st.sampled_from(JOINTS), min_size=1, max_size=most).filter(lambda kinds: set(kinds) != {"fixed"}))
     parents = [draw(st.integers(-1, i - 1)) for i in range(len(kinds))]
     return np.random.default_rng(draw(st.integers(0, 2**32 - 1))), kinds, parents
 
@@ -181,6 +190,30 @@ def loops(draw: st.DrawFn, most: int = 5) -> Case:
     if not closures and not set(extras) & {"driven", "rolling", "squared", "within"}:
         extras = [*extras, "driven"]
     return constrained(random, kinds, parents, closures, extras)
+
+
+@st.composite
+def small(draw: st.DrawFn) -> Case:
+    """Sizes 0, 1, 2 of everything: one or two joints that move, mounts, rows, inputs, parameters."""
+    count = st.integers(0, 2)
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kinds = draw(st.lists(st.sampled_from(("revolute", "prismatic", "fixed", "fixed", "planar", "spherical")), min_size=1,
+                          max_size=3).filter(lambda kinds: set(kinds) != {"fixed"}))  # fmt: skip
+    parents = [draw(st.integers(-1, i - 1)) for i in range(len(kinds))]
+    m = random_tree(random, kinds, parents)
+    p = [pf.Parameter(f"p{i}", 1.0 + i, "kg") for i in range(draw(count))]
+    bodies = [
+        pf.body(b.name, b.mass * (x / x.default), b.com, b.inertia * (x / x.default)) for b, x in zip(m.bodies, p, strict=False)
+    ]
+    m = m.with_(bodies=[*bodies, *m.bodies[len(bodies) :]], parameters=p[: len(bodies)])
+    motors = pf.actuate_all(m).actuators[: draw(count)]
+    m = m.with_(actuators=motors, forces=[pf.external_wrench("hand", "b0")] if draw(st.booleans()) and not motors else [])
+    q, t = pf.random_configuration(m, random), 0.0
+    at, held, made = placements(m, q), moving(m)[-1], []
+    for i in range(draw(count)):
+        made.append(closing(f"c{i}", "point-on-plane", "world", held, random, at))
+    m = m.with_(constraints=made)
+    return Case(m, q, on_velocity(m, q, random.normal(size=m.nv), t), random.normal(size=m.nu), t)
 
 
 def matrices(case: Case, parts: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -52,7 +52,7 @@ def task_acceleration(
     rhs = ca.vertcat(terms.b, goal.acceleration + goal.feedback - x.drift)
     v_dot, rest, shortest = _determined(terms, x.J, rhs, -ca.SX(rest_damping) * terms.v)
     m = terms.A.shape[0]
-    missed = x.J @ v_dot - rhs[m:]
+    missed = x.J @ v_dot - rhs[m:, 0]
     slight = ca.sumsqr(goal.G_D * x.rate) + ca.sumsqr(goal.G_P * x.theta)
     size = ca.sumsqr(rhs) + ca.sumsqr(x.drift) + NEGLIGIBLE**2 * slight
     # Short rows, near a singular configuration, magnify what the state is off by: that is no contradiction.
@@ -90,8 +90,8 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     v_dot[S, 0] = v_S
     # A row that is itself short, at a singular configuration, is set aside for a moment: no contradiction.
     there = terms.row_size > RANK_TOLERANCE**2
-    shortest = ca.mmin(ca.if_else(Q.kept[:m], ca.fmin(Q.left[:m], 1), 1)) if m else ca.SX(1)
-    return v_dot, there * (terms.A @ v_dot - rhs[:m]) if S else ca.SX(0, 1), shortest
+    shortest = ca.mmin(ca.if_else(Q.kept[:m, 0], ca.fmin(Q.left[:m, 0], 1), 1)) if m else ca.SX(1)
+    return v_dot, there * (terms.A @ v_dot - rhs[:m, 0]) if S else ca.SX(0, 1), shortest
 
 
 def _given(J: ca.SX) -> dict[int, int]:

@@ -116,13 +116,13 @@ def _by_reaction(
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
     nu = solved.Q.T @ solved.D
     scale = ca.sqrt(weight) / ca.vertcat(*[B[i, j] for j, i in enumerate(driven)])
-    spent, free = scale * (tau + E @ nu)[driven], ca.diag(scale) @ E[driven, :]
+    spent, free = scale * (tau + E @ nu)[driven, 0], ca.diag(scale) @ E[driven, :]
     spared = ca.densify((free - (free @ solved.Q.T) @ solved.Q).T)
     k = spared.shape[0]
     rest = orthogonalise(spared, ca.SX(k, 0), RANK_TOLERANCE, ca.sum2(spared**2) * k / ca.sumsqr(free))
     u = (spent - rest.Q.T @ (rest.Q @ spent)) / ca.sqrt(weight)
-    lost = len(passive) - ca.sum1(solved.kept[: len(passive)])
-    missed = (G @ nu - rhs)[len(passive) :]
+    lost = len(passive) - ca.sum1(solved.kept[: len(passive), 0])
+    missed = (G @ nu - rhs)[len(passive) :, 0]
     size = ca.sumsqr(reaction_rows @ solve_W(F, tau)) + ca.sumsqr(reaction)
     return Allocation(ca.densify(u), _uncontrollable(rows, lost), ca.sumsqr(missed) > 1e-12 * size)
 
@@ -138,8 +138,8 @@ def _by_motion(
     n = B.shape[0]
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D
-    lost = n - rows.rank - ca.sum1(solved.kept[:n])
-    return Allocation(scale * x, _uncontrollable(rows, lost), ca.sumsqr((G @ x - rhs)[n:]) > 1e-12 * ca.sumsqr(rhs[n:]))
+    lost = n - rows.rank - ca.sum1(solved.kept[:n, 0])
+    return Allocation(scale * x, _uncontrollable(rows, lost), ca.sumsqr((G @ x - rhs)[n:, 0]) > 1e-12 * ca.sumsqr(rhs[n:, 0]))
 
 
 def _uncontrollable(rows: Orthogonal, lost: ca.SX) -> ca.SX:
@@ -166,5 +166,5 @@ def controlled_directions(terms: Terms, chosen: list[int]) -> tuple[ca.SX, ca.SX
     others = [i for i in range(terms.A.shape[0]) if i not in chosen]
     Lam = solve_W(terms.factor, terms.A.T).T
     order = others + chosen
-    all_rows = orthogonalise(Lam[order, :], ca.SX(len(order), 0), RANK_TOLERANCE, terms.row_size[order])
+    all_rows = orthogonalise(Lam[order, :], ca.SX(len(order), 0), RANK_TOLERANCE, terms.row_size[order, 0])
     return all_rows.Q[len(others) :, :], Lam[chosen, :]

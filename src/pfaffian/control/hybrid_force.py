@@ -58,8 +58,8 @@ def hybrid_force(
     def law(terms: Terms, z: ca.SX, w: ca.SX, lam: ca.SX) -> Command:
         chosen = chosen_rows(terms, rows)
         split = len(reference.w_names)
-        a = task_acceleration(terms, task, reference, w[:split], stiffness, damping, rest_damping)
-        lam_d = force.at(terms.t, w[split:]).value
+        a = task_acceleration(terms, task, reference, w[:split, 0], stiffness, damping, rest_damping)
+        lam_d = force.at(terms.t, w[split:, 0]).value
         error = lam_d - lam
         lam_u = lam_d + gain(force_gain, len(rows), "force_gain") * error + gain(integral_gain, len(rows), "integral_gain") * z
         Q, Lam = controlled_directions(terms, chosen)
@@ -69,7 +69,7 @@ def hybrid_force(
         return Command(answer.u, error, faults, {"error": a.error, "error_rate": a.error_rate, "force_error": error})
 
     def measured(terms: Terms, reaction: ca.SX) -> ca.SX:
-        return minimum_norm_multipliers(terms, reaction)[chosen_rows(terms, rows)]
+        return minimum_norm_multipliers(terms, reaction)[chosen_rows(terms, rows), 0]
 
     faults = (UNCONTROLLABLE, INFEASIBLE, FORCE_UNREACHABLE)
     return Control(law, start, reference.w_names + force.w_names, faults, measured)

@@ -48,7 +48,7 @@ def tracking(
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
         r = reduce(terms, x)
         split = len(reference.w_names)
-        wanted = _wanted(terms, reference, w[:split])
+        wanted = _wanted(terms, reference, w[:split, 0])
         K_p, e, e_dot = gain(position_gain, n, "position_gain"), terms.q - wanted.value, terms.v - wanted.rate
         pull = wanted.rate - K_p * e
         off = x.y - x.W.T @ pull
@@ -58,7 +58,7 @@ def tracking(
         turning = projector_rate(terms, x) @ off
         # P (y_dot + Gamma y) = u_r: what the applied force must give beside the velocity-free part of c.
         u_r = r.P @ (pull_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
-        return _apply(terms, x, r, u_r, force, rows, w[split:], weight, {"eps": eps, "error": e})
+        return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())
     return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE))
@@ -78,10 +78,10 @@ def regulation(
         x = quasi_velocity(terms, factor)
         r = reduce(terms, x)
         split = len(q_d.w_names)
-        e = terms.q - _wanted(terms, q_d, w[:split]).value
+        e = terms.q - _wanted(terms, q_d, w[:split, 0]).value
         n = terms.mechanism.nv
         u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
-        return _apply(terms, x, r, u_r, force, rows, w[split:], weight, {"error": e}, static=True)
+        return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"error": e}, static=True)
 
     return Control(law, (), q_d.w_names + (force.w_names if force else ()), (UNCONTROLLABLE, FORCE_UNREACHABLE))
 

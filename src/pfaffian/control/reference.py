@@ -74,7 +74,7 @@ def sampled(names: Sequence[str]) -> Reference:
     """
     n = len(names)
     inputs = tuple(f"{name}{mark}" for mark in ("", "'", "''") for name in names)
-    return Reference(lambda t, w: Wanted(w[:n], w[n : 2 * n], w[2 * n :]), n, inputs)
+    return Reference(lambda t, w: Wanted(w[:n, 0], w[n : 2 * n, 0], w[2 * n :, 0]), n, inputs)
 
 
 def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:

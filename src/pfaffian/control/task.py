@@ -83,7 +83,7 @@ def joints(*names: str) -> Task:
 
 def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Task:
     """World position of a point (3,) of a body [m], or some of its axes."""
-    return lambda k: k.position(body, at)[list(axes)]
+    return lambda k: k.position(body, at)[list(axes), 0]
 
 
 def pose(body: str, about: Any = None) -> Task:
@@ -96,7 +96,7 @@ def pose(body: str, about: Any = None) -> Task:
 
 def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
     """World position of the mass centre of all that moves [m]."""
-    return lambda k: mass_centre(k)[list(axes)]
+    return lambda k: mass_centre(k)[list(axes), 0]
 
 
 def stack(*tasks: Task) -> Task:

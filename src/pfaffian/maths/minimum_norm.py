@@ -25,7 +25,7 @@ def minimum_norm(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNo
     """
     order, entries = elimination_order(A)
     if entries <= FILL_ACCEPTED * A.nnz():
-        rows = orthogonalise(A[order, :], B[order, :], tolerance, size[order])
+        rows = orthogonalise(A[order, :], B[order, :], tolerance, size[order, 0])
         return MinimumNorm(rows.Q.T @ rows.D, rows.rank, rows.left)
     return minimum_norm_by_gram(A, B, tolerance, size)
 

@@ -74,10 +74,10 @@ def _rk4(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.
 def _semi_implicit(f: Rate, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
     """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at the start."""
     rate, faults = f(x, u, p, t)
-    faster = stepped(m, x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :])
-    v = shown(m, faster)[m.nq : m.nq + m.nv]
-    K = Kinematics(m, x[: m.nq], v, t)
-    return shown(m, ca.vertcat(x[: m.nq] + h * K.q_dot, faster[m.nq :])), faults
+    faster = stepped(m, x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :, 0])
+    v = shown(m, faster)[m.nq : m.nq + m.nv, 0]
+    K = Kinematics(m, x[: m.nq, 0], v, t)
+    return shown(m, ca.vertcat(x[: m.nq, 0] + h * K.q_dot, faster[m.nq :, 0])), faults
 
 
 def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:

@@ -56,7 +56,7 @@ def shown(m: Mechanism, X: ca.SX) -> ca.SX:
     """The state [q; v; z] of [q; y; z], its quaternions made of unit length where T takes one."""
     if not _choices(m, X):
         return X
-    x = ca.vertcat(normalise(m, X[: m.nq]), X[m.nq :])
+    x = ca.vertcat(normalise(m, X[: m.nq, 0]), X[m.nq :, 0])
     for at, of in _choices(m, x):
         x[at] = of.T.T @ X[at]
     return x
@@ -80,11 +80,9 @@ def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
 
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
     """q with its quaternions of unit length."""
-    parts = []
+    q = ca.densify(q)
     for j in m.joints:
-        own = q[m.q_slices[j.name]]
-        turn = [i for i, n in enumerate(j.kind.q_names) if n.startswith("q")]
+        turn = [m.q_slices[j.name].start + i for i, n in enumerate(j.kind.q_names) if n.startswith("q")]
         if turn:
-            own = ca.vertcat(own[: turn[0]], own[turn] / ca.norm_2(own[turn]))
-        parts.append(own)
-    return ca.vertcat(*parts)
+            q[turn, 0] = q[turn, 0] / ca.norm_2(q[turn, 0])
+    return q

@@ -54,12 +54,13 @@ class Kinematics:
     def joint(self, name: str) -> ca.SX:
         """The joint's entries of q."""
         self.mechanism.joint(name)
-        return self.q[self.mechanism.q_slices[name]]
+        # Both axes are named: CasADi takes an empty slice of a 1 x 1 column for a row.
+        return self.q[self.mechanism.q_slices[name], 0]
 
     def joint_rate(self, name: str) -> ca.SX:
         """The joint's entries of v."""
         self.mechanism.joint(name)
-        return self.v[self.mechanism.v_slices[name]]
+        return self.v[self.mechanism.v_slices[name], 0]
 
     def pose(self, body: str) -> Pose:
         """Pose of the body in the world."""
