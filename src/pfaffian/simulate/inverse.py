@@ -16,6 +16,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError
 from pfaffian.model.mechanism import Mechanism, actuate_all, check_configuration
 from pfaffian.simulate.arrays import common_runs, runs
+from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
@@ -48,15 +49,19 @@ def inverse_dynamics(
     """Inputs of smallest u^T R u under which the mechanism at q, v accelerates by a. [aghili05 (45) (46) (53)-(62)]
 
     Args:
-        q, v, a: (n,) or (runs, n) or {name: number}; q and v on the constraints, a allowed by them, A a = b.
+        q, v, a: (n,) or (runs, n) or {name: number}, zero for names left out (q: neutral); q and v on the constraints, a
+            allowed by them, A a = b.
         actuated: names of the velocity coordinates (joints) with actuators; None for the mechanism's own, or all if none.
         t: [s].   parameters: {name: value} or an array, defaults if None.
         weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
-    Raises ModelError: unknown names, wrong shapes. RunError: a breaks a constraint (which row), or a motion that the
-    constraints leave free cannot be driven by these actuators (which one).
+    Raises ModelError: unknown names, wrong shapes, no v or a, a state off the constraints (which row, by how much).
+    RunError: a breaks a constraint (which row), or a motion that the constraints leave free cannot be driven by these
+    actuators (which one).
     """
     names = None if actuated is None else tuple(actuated)
     R = None if weight is None else tuple(np.asarray(weight, dtype=float).ravel().tolist())
+    check_said(v, m.v_names, "v")
+    check_said(a, m.v_names, "a")
     driven, f = _compiled(m, names, R)
     given = {
         "q": check_configuration(m, runs(q, m.q_names, m.neutral(), "q")),
@@ -66,7 +71,8 @@ def inverse_dynamics(
     }
     count = common_runs({name: len(x) for name, x in given.items()})
     qs, vs, accelerations, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())
-    u, tau, reaction, broken, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
+    u, tau, reaction, off, broken, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
+    check_on_constraints(driven, off.reshape(count, 3, -1).transpose(0, 2, 1))
     _check_feasible(driven, broken, size)
     if uncontrollable.any():
         run = int(np.argmax(uncontrollable[:, 0]))
@@ -78,14 +84,16 @@ def inverse_dynamics(
 
 @lru_cache(maxsize=64)
 def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None) -> tuple[Mechanism, kernel.Kernel]:
-    """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, A a - b, its scale, uncontrollable)."""
+    """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, how far the state is off the constraints,
+    A a - b, its scale, uncontrollable)."""
     driven = _actuated(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
     answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(T.M @ a + T.c - T.f - tau)
     size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + 1e-6 if T.A.shape[0] else ca.SX(0, 1)
-    outputs = [answer.u, tau, reaction, ca.densify(T.A @ a - T.b), ca.densify(size), answer.uncontrollable]
+    broken = ca.densify(T.A @ a - T.b)
+    outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), broken, ca.densify(size), answer.uncontrollable]
     return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs, {"cse": True}))
 
 

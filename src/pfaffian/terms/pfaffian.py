@@ -125,10 +125,20 @@ def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
 def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
     """eta(q, v, t) = 0 affine in v: A = deta/dv. k is at symbols."""
     eta = _column(c.eta(k), c.name)
-    A = ca.jacobian(eta, k.v)
+    A = ca.sparsify(ca.jacobian(eta, k.v))
+    for i in range(eta.numel()):
+        # A component that vanishes in this machine, as the slip of a wheel in a plane may, is redundant and no error.
+        if A[i, :].nnz() == 0 and not eta[i].is_zero():
+            raise ModelError(
+                f"constraint {c.name!r}: eta{_numbered(i, eta)} has no velocity in it; use holonomic(...) for phi(q, t) = 0"
+            )
     if ca.depends_on(A, k.v):
         raise ModelError(f"constraint {c.name!r}: eta must be affine in the velocities, A(q, t) v - c(q, t)")
     return Rows(A, -_drift(k, eta), ca.SX.zeros(eta.numel(), 1), eta, (False,) * eta.numel())
+
+
+def _numbered(i: int, x: ca.SX) -> str:
+    return f"[{i}]" if x.numel() > 1 else ""
 
 
 def _column(x: ca.SX, name: str) -> ca.SX:

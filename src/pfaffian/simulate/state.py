@@ -1,0 +1,48 @@
+"""The state that a caller gives for one instant: said, and on the constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import Terms, symbols
+
+MET = 1e-6
+"""Largest |phi| [its unit], and |A v - c| beside 1 and what its terms amount to, of a state on its constraints: as much as a
+run may leave by default."""
+
+
+def check_said(value: Any, names: Sequence[str], what: str) -> None:
+    """Raise ModelError where nothing is given: zero is for the caller to say."""
+    if value is None:
+        raise ModelError(
+            f"{what} is missing: give ({len(names)},) or (runs, {len(names)}) numbers, or {{name: number}} with zero for all "
+            f"that it leaves out; np.zeros({len(names)}) or {{}} if all are zero"
+        )
+
+
+def off_constraints(T: Terms) -> ca.SX:
+    """(m, 3) of each row: phi, A v - c, and the latter beside what its terms amount to."""
+    eta = T.rows.eta
+    return ca.densify(ca.horzcat(T.rows.phi, eta, eta / (1 + ca.sqrt((T.A**2) @ T.v**2))))
+
+
+def check_on_constraints(m: Mechanism, off: np.ndarray) -> None:
+    """Raise ModelError naming the row that is missed most.   off: (runs, m, 3), as by `off_constraints`."""
+    if not off.size:
+        return
+    missed = np.nan_to_num(np.maximum(np.abs(off[:, :, 0]), np.abs(off[:, :, 2])), nan=np.inf)
+    run, row = np.unravel_index(int(np.argmax(missed)), missed.shape)
+    if missed[run, row] > MET:
+        phi, eta = off[run, row, :2]
+        raise ModelError(
+            f"the state is off the constraints{f' in run {run}' if len(off) > 1 else ''}: row "
+            f"{row_names(symbols(m).kinematics)[row]!r} has phi = {phi:.3g}, A v - c = {eta:.3g}; put it onto them with "
+            "pfaffian.assemble, or take it from a run"
+        )
