@@ -16,12 +16,14 @@ class Command(NamedTuple):
 
     u: (nu, 1) inputs of the mechanism [N, N m].   z_dot: (nz, 1) rates of what it integrates.
     faults: (nf, 1) nonzero where it cannot go on; Control.faults says what each means.   signals: recorded columns.
+    sides: (nf, 1), or empty: fault i also is where side i changes its sign within a step, as it passes what cannot be.
     """
 
     u: ca.SX
     z_dot: ca.SX = ca.SX(0, 1)
     faults: ca.SX = ca.SX(0, 1)
     signals: Mapping[str, ca.SX] = {}
+    sides: ca.SX = ca.SX(0, 1)
 
 
 def _whole(terms: Terms, reaction: ca.SX) -> ca.SX:

@@ -34,6 +34,6 @@ def servo_control(*servos: Servo) -> Control:
         # The mechanism's own servo constraints, if any, come first and are held by their own forces.
         for i, name in enumerate(used, start=x.mu.numel() - len(used)):
             u[m.u_names.index(name)] = x.mu[i]
-        return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta})
+        return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta}, x.side)
 
     return Control(law, (), (), (fault(servos),))

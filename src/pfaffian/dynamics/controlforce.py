@@ -12,7 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
-from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.linear import handedness, orthogonalise
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms
@@ -24,13 +24,15 @@ SHORTEST = 1e-150
 class ControlForce(NamedTuple):
     """motion: of the whole.   mu: (ms, 1) forces along the chosen directions.   G: (ms, ms) decoupling matrix.
     realisable: (1, 1) whether G has full rank, rows and directions being of unit length in the metric of M.
-    hold: (1, 1) how much is left of its weakest row, 1 at best, 0 where a motion is out of reach."""
+    hold: (1, 1) how much is left of its weakest row, 1 at best, 0 where a motion is out of reach.
+    side: (1, 1) sign of det G: on a way along which it changes G was singular once."""
 
     motion: Motion
     mu: ca.SX
     G: ca.SX
     realisable: ca.SX
     hold: ca.SX
+    side: ca.SX
 
 
 def fault(servos: Sequence[Servo]) -> str:
@@ -73,7 +75,7 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     reaction = multiply_W(F, y_dot - free)
     motion = Motion(ca.densify(solve_WT(F, y_dot)), reaction, rows.rank + solved.rank)
     hold = ca.sqrt(ca.mmin(ca.fmin(1, solved.left))) if ms else ca.SX(1)
-    return ControlForce(motion, ca.densify(mu), G, solved.rank >= ms, hold)
+    return ControlForce(motion, ca.densify(mu), G, solved.rank >= ms, hold, handedness(solved.Q))
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:

@@ -74,6 +74,17 @@ def _overlap(a: ca.SX, b: ca.SX) -> bool:
     return bool(set(a.sparsity().get_col()) & set(b.sparsity().get_col()))
 
 
+def handedness(Q: ca.SX) -> ca.SX:
+    """The determinant of an orthogonal Q (n, n), 1 or -1, by reflections of its columns; 1 of nothing."""
+    sign = ca.SX(1)
+    while Q.shape[0]:
+        side = ca.if_else(Q[0, 0] < 0, -1, 1)
+        w = Q[:, 0] + side * ca.SX.eye(Q.shape[0])[:, 0]
+        Q = (Q - w @ (w.T @ Q) / (1 + ca.fabs(Q[0, 0])))[1:, 1:]
+        sign *= side
+    return sign
+
+
 def null_space(Q: ca.SX, tolerance: float) -> tuple[ca.SX, ca.SX]:
     """Orthonormal rows (n, n) that span the null space of orthonormal rows Q (m, n), and which of them are not zero.
 

@@ -14,7 +14,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import runs
-from pfaffian.simulate.result import DIVERGED, dataset, machine
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, dataset, machine
 from pfaffian.simulate.run import initial_state
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
@@ -72,13 +72,20 @@ def run_accurately(
     x, p, w = x0[0], p[0], held[0]
     records = np.full((len(times), 1, sum(n for _, n in system.signals.values())), np.nan)
     records[0, 0], status, stopped = observe(x, w, p, times[:1])[0], 0, np.nan
-    solver = DOP853(lambda t, y: rhs(y, w, p, np.array([t]))[0], times[0], x, times[-1], max_step, tolerance, tolerance)
-    at = 1
+    side, at, tried = rhs(x, w, p, times[:1])[2], 1, list[tuple[np.ndarray, ...]]()
+
+    def rate(t: float, y: np.ndarray) -> np.ndarray:
+        tried.append(rhs(y, w, p, np.array([t])))
+        return tried[-1][0]
+
+    solver = DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
     while solver.status == "running" and at < len(times):
         with np.errstate(all="ignore"):
+            tried.clear()
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            status, stopped = DIVERGED, solver.t
+            # No step was short enough: what stood in the way is a fault of a stage, if there was one.
+            status, stopped = max(_fault(answer, side) for answer in tried) or DIVERGED, solver.t
             break
         dense = solver.dense_output()
         while at < len(times) and times[at] <= solver.t:
@@ -88,7 +95,18 @@ def run_accurately(
         # Back onto the constraints, with the slope that belongs there.
         solver.y = project(solver.y, p, np.array([solver.t]))[0]
         solver.f = solver.fun(solver.t, solver.y)
+        status, stopped, side = _fault(tried[-1], side), solver.t, tried[-1][2]
+        if status:
+            break
+    stopped = stopped if status else np.nan
     provenance = (
         machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
     )
     return dataset(system, times, records, np.array([status]), np.array([stopped]), provenance).squeeze("run")
+
+
+def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
+    """The status that a right-hand side's faults mean, 0 for none, be it that a side is not the one before."""
+    _, faults, side = answer
+    found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
+    return FIRST_FAULT + 1 + int(found[0]) if found.size else 0

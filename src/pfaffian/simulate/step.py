@@ -5,6 +5,7 @@ State x = [q; v; z]: configuration, velocity, and whatever a controller integrat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +22,9 @@ from pfaffian.terms.terms import Terms
 INTEGRATORS = ("rk4", "euler")
 FAULTS = ("constraint violation above the limit after correction: take a shorter step, or look for rows that contradict",)
 """What each fault of the step means, in order; status 2 is the first."""
+
+FAR = 1e12
+"""A stage whose state is longer than this has diverged: its faults are no cause."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +59,43 @@ def time_step(rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Sche
     if scheme.integrator == "rk4":
         moved, faults = _rk4(f, m, x, u0, u1, p, t, h)
     else:
-        moved, faults = _semi_implicit(f, m, x, u0, p, t, h)
+        moved, faults = _semi_implicit(f, m, x, u0, u1, p, t, h)
     corrected, violation = project(moved, p, t + h)
     faults = ca.vertcat(violation > scheme.violation_limit, faults)
     return ca.Function("step", [x, u0, u1, p, t, h], [corrected, faults], {"cse": True})
 
 
 def _rk4(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """x after the step, and the faults at its start."""
+    """x after the step, and the faults of all its stages."""
     X, u = stepped(m, x), (u0 + u1) / 2
-    k1, faults = f(x, u0, p, t)
-    k2, _ = f(shown(m, X + h / 2 * k1), u, p, t + h / 2)
-    k3, _ = f(shown(m, X + h / 2 * k2), u, p, t + h / 2)
-    k4, _ = f(shown(m, X + h * k3), u1, p, t + h)
+    k1, *first = f(x, u0, p, t)
+    slopes, faults = [k1], first[0]
+    for part, w in ((h / 2, u), (h / 2, u), (h, u1)):
+        there = shown(m, X + part * slopes[-1])
+        slope, *seen = f(there, w, p, t + part)
+        faults = _further(faults, first, there, seen)
+        slopes.append(slope)
+    k1, k2, k3, k4 = slopes
     return shown(m, X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults
 
 
-def _semi_implicit(f: Rate, m: Mechanism, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at the start."""
-    rate, faults = f(x, u, p, t)
+def _semi_implicit(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at both ends."""
+    rate, *first = f(x, u0, p, t)
     faster = stepped(m, x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :, 0])
     v = shown(m, faster)[m.nq : m.nq + m.nv, 0]
     K = Kinematics(m, x[: m.nq, 0], v, t)
-    return shown(m, ca.vertcat(x[: m.nq, 0] + h * K.q_dot, faster[m.nq :, 0])), faults
+    moved, faults = shown(m, ca.vertcat(x[: m.nq, 0] + h * K.q_dot, faster[m.nq :, 0])), first[0]
+    if faults.numel():
+        faults = _further(faults, first, moved, f(moved, u1, p, t + h)[1:])
+    return moved, faults
+
+
+def _further(faults: ca.SX, first: Sequence[ca.SX], x: ca.SX, seen: Sequence[ca.SX]) -> ca.SX:
+    """The faults so far with those seen at x, be it that a side is not the one of the step's start."""
+    (_, start), (here, side) = first, seen
+    found = ca.logic_or(here != 0, start * side < 0)
+    return ca.if_else(faults != 0, faults, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
 
 
 def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:

@@ -26,8 +26,8 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 class Traced(NamedTuple):
-    """rhs: (x, w, p, t) -> (x_dot, faults).   project: (x, p, t) -> (x, violation).   step, observe: as the kernel's rollout
-    takes them.   sizes: entries of each signal."""
+    """rhs: (x, w, p, t) -> (x_dot, faults, sides).   project: (x, p, t) -> (x, violation).   step, observe: as the kernel's
+    rollout takes them.   sizes: entries of each signal."""
 
     rhs: ca.Function
     project: ca.Function
@@ -85,13 +85,14 @@ class System:
         command = Command(w) if self.control is None else _command(T, self.control, self.scheme, z, w)
         closed = Terms(m, T.q, T.v, command.u, T.t)
         motion = formulation(self.scheme.formulation, closed)(closed)
-        faults = command.faults
+        faults, sides = command.faults, command.sides
         if m.servos:
-            faults = ca.vertcat(faults, 1 - control_force(closed).realisable)
+            held = control_force(closed)
+            faults, sides = ca.vertcat(faults, 1 - held.realisable), ca.vertcat(sides, held.side)
         x, options = ca.vertcat(T.q, T.v, z), {"never_inline": True, "cse": True}
         inputs = [x, w, m.p_symbols, T.t]
         rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
-        rhs = ca.Function("rhs", inputs, [rate, ca.densify(faults)], options)
+        rhs = ca.Function("rhs", inputs, [rate, ca.densify(faults), ca.densify(sides)], options)
         project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, self.scheme)), options)
         recorded = columns(closed, motion, command, dict(self.outputs), self.record)
         observe = ca.Function("observe", inputs, [ca.vertcat(*recorded.values())], {"cse": True})
@@ -106,7 +107,8 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     y = ca.SX.sym("y", control.measured(idle, ca.SX.sym("F", m.nv)).numel())
     command = control.law(idle, z, w, y)
     _check_command(command, control, m)
-    parts = [command.u, command.z_dot, command.faults, *command.signals.values()]
+    command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.ones(len(control.faults), 1))
+    parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
     if not ca.depends_on(ca.veccat(*parts), y):
         return command
     if ca.depends_on(ca.jacobian(command.u, y), y):
@@ -115,8 +117,8 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     seen = ca.densify(control.measured(plant, formulation(scheme.formulation, plant)(plant).reaction))
     Y, y0 = ca.jacobian(seen, y), ca.substitute(seen, y, ca.SX.zeros(*y.shape))
     loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
-    u, z_dot, faults, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
-    return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)))
+    u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
+    return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
 
 
 def _check_command(command: Command, control: Control, m: Mechanism) -> None:
