@@ -33,6 +33,7 @@ _HOME = {
     "pfaffian.viewer.study": ["Claim", "run_study", "studies"],
     "pfaffian.simulate.basis": ["transport_basis"],
     "pfaffian.simulate.diagnose": ["realisability"],
+    "pfaffian.simulate.gain": ["GainBound", "position_gain_bound"],
     "pfaffian.simulate.events": ["Passage", "singular_passages"],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.result": ["causes", "read_netcdf", "sign_changes", "write_netcdf"],

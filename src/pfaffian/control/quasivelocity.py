@@ -24,6 +24,7 @@ from pfaffian.control.reference import Reference, Wanted
 from pfaffian.control.task import gain
 from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
 from pfaffian.errors import ModelError
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms
 
 
@@ -38,7 +39,8 @@ def tracking(
 
     Args:
         reference: q_d(t) of the whole configuration (nq,), meeting the constraints.   velocity_gain K_d [1/s].
-        position_gain K_p [1/s]: of (nq,) errors. (The print's (44) has K_d where K_p acts on e.)
+        position_gain K_p [1/s]: of (nq,) errors; `pfaffian.position_gain_bound` says how large. (The print's (44) has K_d where
+            K_p acts on e.)
         force, rows: multipliers of the named rows, held by u_o. [aghili08 (47)]   weight: as in `projected`.
         factor: cholesky, symmetric or innovations.
     Raises ModelError: joints with quaternions, whose errors are no differences.
@@ -86,11 +88,16 @@ def regulation(
     return Control(law, (), q_d.w_names + (force.w_names if force else ()), (UNCONTROLLABLE, FORCE_UNREACHABLE))
 
 
+def check_rates(m: Mechanism) -> None:
+    """Raise ModelError unless v = q_dot throughout: errors of the configuration then are differences."""
+    if m.nq != m.nv or any(j.kind.name == "planar" for j in m.joints):
+        raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
+
+
 def _wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
     """The reference of the whole configuration."""
     m = terms.mechanism
-    if m.nq != m.nv or any(j.kind.name == "planar" for j in m.joints):
-        raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
+    check_rates(m)
     if reference.size != m.nq:
         raise ModelError(f"the reference has {reference.size} coordinates, the configuration {m.nq}")
     return reference.at(terms.t, w)

@@ -1,0 +1,99 @@
+"""How large a position gain tracking in quasi-velocities needs. [aghili08 (37)-(46)]"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.quasivelocity import check_rates
+from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduce
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.arrays import common_runs, runs
+from pfaffian.simulate.evaluate import Compiled, compile_terms
+from pfaffian.terms.terms import Terms
+
+
+class GainBound(NamedTuple):
+    """Above which position gain the error of `control.tracking` vanishes. [aghili08 (46)]
+
+    bound: [1/s] c2 c4 / sqrt(c1) over all the states; one number K_p above it is enough.
+    c1: smallest eigenvalue of M [kg, kg m^2].   c2: of (39), |W_r^T(q) - W_r^T(q*)| <= c2 |q - q*|, an upper bound.
+    c4: largest |v_d| [m/s, rad/s].
+    local: (...) [1/s] what each state needs by itself, whatever the factor; never above `bound`, and below zero where the
+        motion alone lets errors shrink.
+    """
+
+    bound: float
+    c1: float
+    c2: float
+    c4: float
+    local: np.ndarray
+
+
+def position_gain_bound(
+    m: Mechanism, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None, factor: str = "cholesky"
+) -> GainBound:
+    """The gain condition K_p > c of tracking, along a reference or over a region. [aghili08 (46)]
+
+    While eps = 0, x = W_r^T e obeys x_dot = W_r_dot^T e - W_r^T K_p e, to first order in e = q - q_d and for the basis carried
+    along the motion: |x| falls at least as exp(-(K_p - c) t). Units and the norms (37), (39) give c = c2 c4 / sqrt(c1), where
+    the paper prints c2 c4 / c1; `local` takes the largest eigenvalue instead of three norms.
+
+    Args:
+        q, v: (n,) or (runs, n) or {name: number}, the reference at one state or many; on the constraints.
+        t: [s].   parameters: {name: value} or an array, defaults if None.   factor: as in `control.tracking`.
+    Raises ModelError: joints with quaternions, wrong names or shapes.
+    """
+    check_rates(m)
+    n = m.nv
+    given = {
+        "q": runs(q, m.q_names, m.neutral(), "q"),
+        "v": runs(v, m.v_names, np.zeros(n), "v"),
+        "parameters": runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
+    }
+    count = common_runs({name: len(x) for name, x in given.items()})
+    qs, vs, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())
+    # At v = 0 and along each coordinate: rates are affine in v.
+    along = np.tile(np.vstack([np.zeros(n), np.eye(n)]), (count, 1))
+    found = _rates(m, factor)(np.repeat(qs, n + 1, axis=0), along, t=t, parameters=np.repeat(p, n + 1, axis=0))
+    W, P, W_rate, P_rate = (x.reshape(count, n + 1, n, n) for x in found.values())
+    W, P, W_rate, P_rate = W[:, 0], P[:, 0], W_rate[:, 1:], P_rate[:, 1:] - P_rate[:, :1]
+    c1 = float(np.linalg.svd(W, compute_uv=False).min() ** 2)
+    c2 = max(_lipschitz(*x) for x in zip(P, W, W_rate, P_rate, strict=True))
+    c4 = float(np.linalg.norm(vs, axis=1).max())
+    local = np.array([_growth(P[i], W[i], np.einsum("k,kij->ij", vs[i], W_rate[i])) for i in range(count)])
+    many = any(np.ndim(x) == 2 for x in (q, v)) or count > 1
+    return GainBound(c2 * c4 / np.sqrt(c1), c1, c2, c4, local if many else local[0])
+
+
+@lru_cache(maxsize=16)
+def _rates(m: Mechanism, factor: str) -> Compiled:
+    """W and P with their rates along v, all of one trace."""
+    made: dict[str, Any] = {}
+
+    def form(T: Terms) -> Any:
+        return made.setdefault("x", quasi_velocity(T, factor))
+
+    parts = {
+        "W": lambda T: ca.densify(form(T).W),
+        "P": lambda T: reduce(T, form(T)).P,
+        "W_rate": lambda T: ca.densify(form(T).W_dot),
+        "P_rate": lambda T: projector_rate(T, form(T)),
+    }
+    return compile_terms(m, parts, backend="numpy", lanes=1)
+
+
+def _lipschitz(P: np.ndarray, W: np.ndarray, W_rate: np.ndarray, P_rate: np.ndarray) -> float:
+    """|d W_r^T| / |dq|, in a basis carried along: P (P' W^T + W'^T) for each coordinate, and at most this for all together."""
+    D = P @ (P_rate @ W.T + W_rate.transpose(0, 2, 1))
+    return float(min(np.linalg.norm(np.vstack(D), 2), np.linalg.norm(np.hstack(D), 2)))
+
+
+def _growth(P: np.ndarray, W: np.ndarray, W_rate: np.ndarray) -> float:
+    """Largest eigenvalue of the symmetric part of W_rate^T W^-T within the range of P."""
+    V2 = np.linalg.eigh(P)[1][:, len(P) - round(np.trace(P)) :]
+    S = V2.T @ np.linalg.solve(W, W_rate) @ V2
+    return float(np.linalg.eigvalsh((S + S.T) / 2)[-1]) if S.size else 0.0

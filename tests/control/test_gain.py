@@ -1,0 +1,133 @@
+"""How large a position gain tracking needs: (46) in closed form on the circle, a rate on random mechanisms. [aghili08]"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduce
+from tests.control.test_quasivelocity import arms, tip_on_plane
+from tests.tolerance import ALGEBRA, DERIVATIVE, close
+
+M1, M2, R = 3.0, 2.0, 0.5
+SMALL = 1e-4
+"""Of errors: on a constraint the bound holds to first order in them."""
+
+STEP = 1e-4
+RATE = 1e-3
+"""What the second order of errors of that size, and of a straight reference off the plane, leave of a rate [1/s]."""
+
+
+def circle() -> pf.Mechanism:
+    """Two masses on slides at right angles, the second on a circle about the origin."""
+    return pf.mechanism(
+        "circle",
+        [pf.body("carriage", M1 - M2), pf.body("hand", M2)],
+        [
+            pf.joint("x", "prismatic", "world", "carriage", axis=(1, 0, 0)),
+            pf.joint("y", "prismatic", "carriage", "hand", axis=(0, 1, 0)),
+        ],
+        constraints=[pf.holonomic("circle", lambda k: ca.sumsqr(k.q) - R**2)],
+        gravity=(0, 0, 0),
+    )
+
+
+def test_constants_on_the_circle():
+    """W_r^T = (-m1 q2, m2 q1) / g is known in closed form: c1 = m2, c2 its slope along the circle, c4 the speed. (37) (39)"""
+    angle = np.linspace(0, 2 * np.pi, 13)[:-1]
+    q = R * np.column_stack([np.cos(angle), np.sin(angle)])
+    speed = np.linspace(0.2, 1.0, 12)
+    v = speed[:, None] * np.column_stack([-np.sin(angle), np.cos(angle)])
+    found = pf.position_gain_bound(circle(), q, v)
+    g = np.sqrt(M2 * np.cos(angle) ** 2 + M1 * np.sin(angle) ** 2)
+    g_slope = (M1 - M2) * np.sin(angle) * np.cos(angle) / g
+    slope = [
+        -M1 * (np.cos(angle) / g - np.sin(angle) * g_slope / g**2),
+        M2 * (-np.sin(angle) / g - np.cos(angle) * g_slope / g**2),
+    ]
+    close(found.c1, M2, ALGEBRA, "c1")
+    close(found.c2, np.linalg.norm(slope, axis=0).max() / R, 1e-12, "c2")
+    close(found.c4, 1.0, ALGEBRA, "c4")
+    close(found.bound, found.c2 / np.sqrt(M2), ALGEBRA, "c2 c4 / sqrt(c1)")
+    close(found.local, np.zeros(12), DERIVATIVE, "a constant M lets every gain do", scale=found.bound)
+    twice = pf.position_gain_bound(circle(), q, 2 * v)
+    close(twice.bound, 2 * found.bound, ALGEBRA, "twice as fast")
+    one = pf.position_gain_bound(circle(), q[3], v[3])
+    assert np.ndim(one.local) == 0 and one.bound <= found.bound
+
+
+def telescope() -> pf.Mechanism:
+    """A turning rod on which a mass slides out as a driven row says: M = 1 + r^2 for the turn."""
+    return pf.mechanism(
+        "telescope",
+        [pf.body("rod", 1.0, inertia=1.0), pf.body("mass", 1.0)],
+        [pf.joint("turn", "revolute", "world", "rod"), pf.joint("r", "prismatic", "rod", "mass", axis=(1, 0, 0))],
+        gravity=(0, 0, 0),
+    )
+
+
+def test_growing_inertia_needs_gain_and_shrinking_gives_some():
+    """Held on a sphere of kinetic energy the error of the turn grows as r r_dot / (1 + r^2): half the rate of M over M."""
+    for rate in (0.7, -0.7):
+        found = pf.position_gain_bound(telescope(), {"r": 0.8}, {"r": rate})
+        close(found.local, max(0.8 * rate / 1.64, 0.0), DERIVATIVE, "half of M_dot over M", scale=1)
+        assert found.bound > abs(found.local)
+
+
+def weighted() -> dict:
+    """P and W, of one trace."""
+    made: dict = {}
+    return {"P": lambda T: reduce(T, made.setdefault("x", quasi_velocity(T))).P, "W": lambda T: made["x"].W}
+
+
+def drawn(random: np.random.Generator, m: pf.Mechanism, parts: dict) -> dict:
+    q, v = pf.assemble(m, random.normal(size=(1, m.nq)), random.normal(size=(1, m.nv)), np.zeros((1, 0)))
+    return pf.compile_terms(m, parts, backend="numpy", lanes=1)(q[0], v[0]) | {"q": q[0], "v": v[0]}
+
+
+@given(arm=arms(least=2, most=3))
+@settings(max_examples=10)
+def test_local_bound_is_half_the_rate_of_inertia(arm):
+    """Largest eigenvalue of M_dot / 2 against M within the null space of A: the factor is no matter."""
+    random, m = arm
+    m = tip_on_plane(m)
+    x = drawn(random, m, weighted() | {
+        "M": lambda T: T.M,
+        "M_dot": lambda T: ca.reshape(ca.jtimes(ca.vec(ca.densify(T.M)), T.q, T.v), m.nv, m.nv),
+    })  # fmt: skip
+    N = np.linalg.solve(x["W"].T, np.linalg.eigh(x["P"])[1][:, -round(np.trace(x["P"])) :])  # N^T M N = 1
+    wanted = np.linalg.eigvalsh(N.T @ x["M_dot"] @ N / 2)[-1]
+    for factor in FACTORS:
+        found = pf.position_gain_bound(m, x["q"], x["v"], factor=factor)
+        size = found.bound + np.linalg.cond(x["M"])
+        close(found.local, wanted, DERIVATIVE * np.linalg.cond(x["M"]), f"local, {factor}", scale=size)
+        assert found.local <= found.bound * (1 + 1e-9)
+
+
+@given(arm=arms(least=2, most=3))
+@settings(max_examples=6)
+@pytest.mark.parametrize("held", [False, True], ids=["free", "on a plane"])
+def test_error_falls_as_the_gain_less_the_bound(held, arm):
+    """On the way with eps = 0: d ln |W_r^T e| / dt lies within -K_p +- c, whatever the mechanism. (45) (46)"""
+    random, m = arm
+    m = tip_on_plane(m) if held else m
+    x = drawn(random, m, weighted())
+    gain, N = 3.0, np.linalg.solve(x["W"].T, x["P"])
+    e = N @ random.normal(size=m.nv)
+    e *= SMALL / np.linalg.norm(e)
+    # A reference through q - e, which starts with v and has no acceleration; v is what eps = 0 asks for.
+    path = control.function_of_time(lambda t: [float(a) + float(b) * t for a, b in zip(x["q"] - e, x["v"], strict=True)], m.nq)
+    law = control.tracking(path, velocity_gain=5.0, position_gain=gain)
+    v = N @ x["W"].T @ (x["v"] - gain * e)
+    r = pf.run(m, x["q"], v, duration=4 * STEP, step=STEP, control=law, backend="numpy", correct_start=False)
+    assert r.status == 0 and np.abs(r.eps).max() < 1e-9
+    at = pf.compile_terms(m, weighted(), backend="numpy", lanes=1)(r.q.values, r.v.values)
+    size = np.linalg.norm(np.einsum("tij,tkj,tk->ti", at["P"], at["W"], r.error.values), axis=1)
+    fall = -np.log(size[3] / size[1]) / (2 * STEP)
+    c = pf.position_gain_bound(m, r.q.values[2], r.v.values[2])
+    allowed = RATE * (1 + c.bound) ** 2
+    assert gain - c.local - allowed <= fall <= gain + c.bound + allowed
