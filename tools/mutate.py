@@ -1,0 +1,175 @@
+"""Do the tests notice what is wrong? Changes the source, one small fault at a time, in a copy of the tree.
+
+    python -m tools.mutate                                   100 of all mutants of src/, drawn by a seed
+    python -m tools.mutate --only control --count 40         of some folders or files
+    python -m tools.mutate --only model/check.py --list      what would be tried
+    python -m tools.mutate --keep                            writes the score into tools/mutation_score.md
+
+Each mutant meets the tests most likely to notice it, quickest first, and counts as killed by the first that fails. Survivors
+are printed as differences. Some are equal programs, or change only how soon something ends: the score is not to reach 1, it is
+not to fall. A mutant that runs out of time counts as neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import date
+from difflib import unified_diff
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.mutants import Mutant, mutants
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = "src/pfaffian"
+SCORES = ROOT / "tools" / "mutation_score.md"
+COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs", "README.md", "pyproject.toml")
+NOTICED_BY = {
+    "__init__.py": ["promises"],
+    "cli.py": ["cli"],
+    "control": ["control"],
+    "control/servo.py": ["control/test_servo.py", "control"],
+    "dynamics": ["identities", "oracles/test_formulations.py", "oracles/test_singular.py", "control"],
+    "dynamics/controlforce.py": ["control/test_servo.py", "identities"],
+    "dynamics/projection.py": ["control/test_projection.py", "oracles/test_formulations.py"],
+    "dynamics/quasivelocity.py": ["control/test_quasivelocity.py", "oracles/test_formulations.py"],
+    "errors.py": ["promises"],
+    "formats": ["formats"],
+    "kernel": ["kernel"],
+    "maths": ["maths", "identities", "oracles/test_formulations.py"],
+    "model": ["model", "simulate/test_wrong_models.py", "simulate/test_inputs.py", "formats", "identities"],
+    "simulate": ["simulate", "control"],
+    "simulate/inverse.py": ["control"],
+    "terms": ["identities", "oracles/test_formulations.py", "oracles/test_pinocchio_joints.py", "simulate"],
+    "viewer": ["viewer", "cli"],
+}
+"""File or folder of the source -> tests that know it, quickest first; the longest match counts."""
+
+
+class Change(NamedTuple):
+    """path: below src/pfaffian.   source: of that file without the mutant."""
+
+    path: str
+    mutant: Mutant
+    source: bytes
+
+    def __str__(self) -> str:
+        return f"{SOURCE}/{self.path}:{self.mutant.line} {self.mutant.kind}"
+
+    def diff(self) -> str:
+        old, new = (x.decode().splitlines() for x in (self.source, self.mutant.apply(self.source)))
+        return "\n".join(list(unified_diff(old, new, n=0, lineterm=""))[3:])
+
+
+def tests_of(path: str) -> list[str]:
+    """The tests for a source file, as they exist."""
+    key = max((k for k in NOTICED_BY if path == k or path.startswith(f"{k}/")), key=len, default="")
+    chosen = [f"tests/{t}" for t in NOTICED_BY.get(key, [])]
+    return [t for t in chosen if (ROOT / t).exists()] or ["tests"]
+
+
+def changes(only: list[str]) -> list[Change]:
+    """All mutants of the chosen files; all files if none are."""
+    files = sorted(p.relative_to(ROOT / SOURCE).as_posix() for p in (ROOT / SOURCE).rglob("*.py"))
+    wanted = [p.removeprefix(f"{SOURCE}/").rstrip("/") for p in only]
+    chosen = [f for f in files if not wanted or any(f == w or f.startswith(f"{w}/") for w in wanted)]
+    texts = {f: (ROOT / SOURCE / f).read_bytes() for f in chosen}
+    return [Change(f, m, text) for f, text in texts.items() for m in mutants(text)]
+
+
+def noticed(tree: Path, tests: list[str], limit: float) -> str:
+    """What the tests make of a tree: killed, survived, or out of time."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    settings = {"PYTHONPATH": str(tree / "src"), "PFAFFIAN_CACHE": str(tree / "out" / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen(
+        command,
+        cwd=tree,
+        env=os.environ | settings,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        try:
+            code = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 9)
+            return "out of time"
+        except BaseException:
+            os.killpg(child.pid, 9)
+            raise
+    return "killed" if code else "survived"
+
+
+def tried(chosen: list[Change], limit: float) -> Counter[str]:
+    """Run every mutant; prints what comes of it."""
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        tree = Path(folder)
+        for part in COPIED:
+            where = ROOT / part
+            (shutil.copytree if where.is_dir() else shutil.copy)(where, tree / part)
+        for tests in sorted({tuple(tests_of(c.path)) for c in chosen}):
+            if noticed(tree, list(tests), 20 * limit) != "survived":
+                sys.exit(f"{' '.join(tests)}: fails without a mutant; nothing can be said")
+        for i, change in enumerate(chosen):
+            target, begun = tree / SOURCE / change.path, time.monotonic()
+            target.write_bytes(change.mutant.apply(change.source))
+            end = noticed(tree, tests_of(change.path), limit)
+            target.write_bytes(change.source)
+            counts[end] += 1
+            print(f"{i + 1:4d}/{len(chosen)} {time.monotonic() - begun:5.0f} s  {end:11s} {change}", flush=True)
+            if end != "killed":
+                print(change.diff(), flush=True)
+    return counts
+
+
+def last_score() -> str:
+    rows = re.findall(r"^\|.*\|$", SCORES.read_text(encoding="utf-8"), re.M) if SCORES.exists() else []
+    return rows[-1] if len(rows) > 2 else "none"
+
+
+def keep(row: str) -> None:
+    head = "| score | killed | survived | out of time | of | seed | date | revision |\n|---|---|---|---|---|---|---|---|\n"
+    text = SCORES.read_text(encoding="utf-8") if SCORES.exists() else f"# Mutation score\n\n`python -m tools.mutate`\n\n{head}"
+    SCORES.write_text(f"{text}{row}\n", encoding="utf-8")
+
+
+def main(given: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="*", default=[], metavar="PATH", help="files or folders below src/pfaffian")
+    parser.add_argument("--count", type=int, default=100, help="how many mutants to draw (100)")
+    parser.add_argument("--seed", type=int, default=1, help="of the draw (1)")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for the tests of one mutant (300)")
+    parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
+    parser.add_argument("--keep", action="store_true", help="add the score to tools/mutation_score.md")
+    args = parser.parse_args(given)
+    every = changes(args.only)
+    chosen = sorted(random.Random(args.seed).sample(every, min(args.count, len(every))))
+    if args.list:
+        print("\n".join(f"{c}\n{c.diff()}" for c in chosen))
+        return 0
+    counts = tried(chosen, args.limit)
+    known = counts["killed"] + counts["survived"]
+    score = f"{counts['killed'] / known:.3f}" if known else "none"
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    revision = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+    numbers = [counts[x] for x in ("killed", "survived", "out of time")]
+    what = ", ".join(args.only) or "all"
+    row = " | ".join(map(str, [score, *numbers, f"{what} ({len(every)})", args.seed, date.today(), revision]))
+    print(f"last kept: {last_score()}\nnow:       | {row} |")
+    if args.keep:
+        keep(f"| {row} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
