@@ -32,6 +32,13 @@ class Compiled:
     ) -> dict[str, np.ndarray]:
         """Evaluate at (n,) or (runs, n) arrays or {name: number}. Each result is (rows, columns) or (runs, rows, columns);
         columns are dropped where there is one, rows too where there is one number."""
+        found = self.matrices(q, v, u, t=t, parameters=parameters)
+        return {name: _without_ones(x, *self.shapes[name]) for name, x in found.items()}
+
+    def matrices(
+        self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
+    ) -> dict[str, np.ndarray]:
+        """The same with every axis kept: (..., rows, columns)."""
         m = self.mechanism
         given = [
             check_configuration(m, runs(q, m.q_names, m.neutral(), "q")),
@@ -43,15 +50,18 @@ class Compiled:
         count = common_runs(dict(zip(("q", "v", "u", "t", "parameters"), map(len, given), strict=True)))
         many = any(np.ndim(x) == 2 for x in (q, v, u)) or count > 1
         results = self.kernel(*[a if len(a) == count else a[0] for a in given])
-        return {name: self._shape(np.atleast_2d(r), name, many) for name, r in zip(self.shapes, results, strict=True)}
-
-    def _shape(self, flat: np.ndarray, name: str, many: bool) -> np.ndarray:
-        rows, columns = self.shapes[name]
         # CasADi stores columns one after another.
-        array = flat.reshape(len(flat), columns, rows).transpose(0, 2, 1)
-        if columns == 1:
-            array = array[:, 0, 0] if rows == 1 else array[:, :, 0]
-        return array if many else array[0]
+        arrays = (
+            np.atleast_2d(r).reshape(count, columns, rows).transpose(0, 2, 1)
+            for r, (rows, columns) in zip(results, self.shapes.values(), strict=True)
+        )
+        return {name: x if many else x[0] for name, x in zip(self.shapes, arrays, strict=True)}
+
+
+def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    if columns > 1:
+        return x
+    return x[..., 0, 0] if rows == 1 else x[..., 0]
 
 
 def compile_terms(
@@ -67,10 +77,11 @@ def compile_terms(
     T = symbols(m)
     values = {name: ca.densify(ca.SX(f(T))) for name, f in quantities.items()}
     shapes = {name: x.shape for name, x in values.items()}
-    return Compiled(m, kernel.compile(_function(T, values), backend=backend, lanes=lanes), shapes)
+    return Compiled(m, kernel.compile(function_of(T, values), backend=backend, lanes=lanes), shapes)
 
 
-def _function(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
+def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
+    """(q, v, u, t, p) -> each value as a column."""
     inputs = [T.q, T.v, T.u, T.t, T.mechanism.p_symbols]
     return ca.Function("quantities", inputs, [ca.vec(ca.densify(x)) for x in values.values()], {"cse": True})
 
@@ -87,7 +98,7 @@ class Dynamics(NamedTuple):
 def _forward(m: Mechanism, name: str) -> Compiled:
     def build() -> ca.Function:
         T = symbols(m)
-        return _function(T, formulation(name, T)(T)._asdict())
+        return function_of(T, formulation(name, T)(T)._asdict())
 
     of_model = digest(m)
     key = None if of_model is None else f"forward dynamics {name} {of_model}"
@@ -102,6 +113,5 @@ def forward_dynamics(
     M v_dot + c = f + B u + reaction,  A v_dot = b, at time t [s], with parameters {name: value} and a formulation
     of FORMULATIONS. The state is taken as it is: put it onto the constraints first.
     """
-    r = _forward(m, formulation)(q, v, u, t=t, parameters=parameters)
-    v_dot, reaction = (x.reshape(*r["rank"].shape, m.nv) for x in (r["v_dot"], r["reaction"]))
-    return Dynamics(v_dot, reaction, r["rank"])
+    r = _forward(m, formulation).matrices(q, v, u, t=t, parameters=parameters)
+    return Dynamics(r["v_dot"][..., 0], r["reaction"][..., 0], r["rank"][..., 0, 0])

@@ -1,0 +1,135 @@
+"""One call for one quantity, against Pinocchio: single states, batches, names, parameters."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import pfaffian as pf
+from pfaffian.simulate import quantities
+from tests.oracles.pinocchio_twin import Twin, twin_of
+from tests.random_mechanisms import random_tree
+from tests.tolerance import PEER, close
+
+FRAMES = {
+    "LOCAL": pin.ReferenceFrame.LOCAL,
+    "WORLD": pin.ReferenceFrame.WORLD,
+    "LOCAL_WORLD_ALIGNED": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+}
+
+
+@pytest.fixture(autouse=True)
+def interpreted(request, monkeypatch):
+    """The same numbers without a compiler, but once."""
+    if request.function is not test_poses:
+        monkeypatch.setattr(quantities.kernel, "compile", partial(quantities.kernel.compile, backend="numpy"))
+
+
+@cache
+def twin() -> tuple[Twin, np.ndarray, np.ndarray]:
+    """A branched tree with quaternions and a fixed joint, at three states; a constraint that is not to matter."""
+    random = np.random.default_rng(5)
+    m = random_tree(random, ["free", "revolute", "fixed", "spherical", "prismatic"], [-1, 0, 1, 2, 0])
+    w = twin_of(m)
+    held = m.with_(constraints=[pf.holonomic("some", lambda k: k.q[0])])
+    q = np.array([pf.random_configuration(m, random) for _ in range(3)])
+    return Twin(held, w.model, w.data), q, random.normal(size=(3, m.nv))
+
+
+def test_poses():
+    w, q, _ = twin()
+    found = pf.forward_kinematics(w.ours, q)
+    assert list(found) == [b.name for b in w.ours.bodies]
+    for i in range(3):
+        pin.framesForwardKinematics(w.model, w.data, w.q(q[i]))
+        for name, X in found.items():
+            theirs = w.data.oMf[w.frame(name)]
+            close(X.rotation[i], theirs.rotation, PEER, f"rotation of {name}")
+            close(X.position[i], theirs.translation, PEER, f"position of {name}", 1.0)
+            quaternion = pin.Quaternion(theirs.rotation).coeffs()
+            close(X.quaternion[i], quaternion * np.sign(quaternion[3]), PEER, f"quaternion of {name}")
+    one = pf.forward_kinematics(w.ours, q[1], bodies=["b3", "world"])
+    assert list(one) == ["b3", "world"]
+    np.testing.assert_allclose(one["b3"].position, found["b3"].position[1], rtol=1e-14)
+    assert one["world"].rotation.tolist() == np.eye(3).tolist() and one["world"].quaternion.tolist() == [0, 0, 0, 1]
+    assert pf.forward_kinematics(w.ours, q[1], bodies=[]) == {}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_jacobian(frame):
+    w, q, _ = twin()
+    at = np.array([0.1, -0.2, 0.3])
+    J = pf.jacobian(w.ours, "b3", q, frame=frame, point=at)
+    assert J.shape == (3, 6, w.ours.nv)
+    i = w.frame("b3")
+    for ours, state in zip(J, q, strict=True):
+        theirs = pin.computeFrameJacobian(w.model, w.data, w.q(state), i, FRAMES[frame]).copy()
+        if frame != "WORLD":  # to the point
+            arm = at if frame == "LOCAL" else w.data.oMf[i].rotation @ at
+            theirs[:3] -= np.cross(arm, theirs[3:], axis=0)
+        close(ours, theirs[:, w.order], PEER, f"Jacobian {frame}")
+
+
+def test_dynamic_quantities():
+    w, q, v = twin()
+    M, c = pf.mass_matrix(w.ours, q), pf.bias_force(w.ours, q, v)
+    h, centre, E = pf.momentum(w.ours, q, v), pf.mass_centre(w.ours, q), pf.energy(w.ours, q, v)
+    weight = []
+    for i in range(3):
+        qi, vi = w.q(q[i]), w.v(v[i])
+        upper = np.triu(pin.crba(w.model, w.data, qi))
+        theirs = upper + np.triu(upper, 1).T
+        close(M[i], theirs[np.ix_(w.order, w.order)], PEER, "mass matrix")
+        close(c[i], pin.nonLinearEffects(w.model, w.data, qi, vi)[w.order], PEER, "bias force")
+        com = pin.centerOfMass(w.model, w.data, qi, vi)
+        close(centre[i], com, PEER, "mass centre", 1.0)
+        ours = pin.computeCentroidalMomentum(w.model, w.data)
+        close(h[i], np.concatenate([ours.linear, ours.angular + np.cross(com, ours.linear)]), PEER, "momentum")
+        close(E.kinetic[i], pin.computeKineticEnergy(w.model, w.data, qi, vi), PEER, "kinetic energy")
+        weight.append(pin.computePotentialEnergy(w.model, w.data, qi))
+    springs = sum(
+        w.ours.value(j.stiffness).item() * (q[:, w.ours.q_slices[j.name]].ravel() - w.ours.value(j.rest).item()) ** 2 / 2
+        for j in w.ours.joints
+        if j.nv == 1
+    )
+    close(E.potential, np.array(weight) + springs, PEER, "potential energy", np.abs(weight).max())
+
+
+def test_names_and_shapes():
+    """By name, one state, one velocity: no axis is lost or won."""
+    l = pf.Parameter("l", 2.0, "m")
+    bob = pf.body("bob", 3.0, com=(l, 0, 0))
+    m = pf.mechanism("one", [bob], [pf.joint("j", "revolute", "world", "bob", axis=(0, -1, 0))], parameters=[l])
+    assert pf.mass_matrix(m).tolist() == [[12.0]]
+    assert pf.mass_matrix(m, [[0.0]], parameters={"l": 1.0}).tolist() == [[[3.0]]]
+    np.testing.assert_allclose(pf.energy(m, {"j": np.pi / 2}, {"j": 2.0}), [24.0, 3 * 9.81 * 2], rtol=1e-14)
+    assert pf.energy(m, {"j": [0.0, 1.0]}).kinetic.tolist() == [0.0, 0.0]
+    assert pf.jacobian(m, "bob", point=(1, 0, 0)).tolist() == [[0], [0], [1], [0], [-1], [0]]
+    assert pf.jacobian(m, "world").tolist() == [[0]] * 6
+    assert pf.mass_centre(m, parameters={"l": [1.0, 2.0]}).tolist() == [[1, 0, 0], [2, 0, 0]]
+    assert pf.momentum(m, v=[2.0]).shape == (6,) and pf.bias_force(m).shape == (1,)
+
+
+def test_a_second_call_compiles_nothing():
+    w, q, _ = twin()
+    pf.mass_centre(w.ours, q)
+    before = quantities._compiled.cache_info().misses
+    pf.mass_centre(w.ours.with_(), q[0])
+    assert quantities._compiled.cache_info().misses == before
+
+
+def test_wrong_arguments():
+    m = twin()[0].ours
+    for ask, said in (
+        (lambda: pf.jacobian(m, "b9"), "no body 'b9'; it has b0"),
+        (lambda: pf.forward_kinematics(m, bodies=["b9"]), "no body 'b9'"),
+        (lambda: pf.jacobian(m, "b0", frame="local"), "frame 'local' is unknown; one of LOCAL"),
+        (lambda: pf.jacobian(m, "b0", point=(1, 2)), "point has shape"),
+        (lambda: pf.mass_centre(m, [1.0]), "q has shape"),
+        (lambda: pf.energy(m, v={"j9": 1.0}), "v: there is no 'j9'"),
+    ):
+        with pytest.raises(pf.ModelError, match=said):
+            ask()
