@@ -35,7 +35,9 @@ REAL = 'case " $* " in *" --version "*|*" -E "*) exec gcc "$@";; esac\nout=; pre
 )
 FAKES = {
     "fails": REAL + "echo boom >&2; exit 1",
-    "hangs": REAL + "sleep 60",
+    "hangs": REAL + "sleep 60 & wait",
+    "prints without end": REAL + "yes",
+    "complains without end": REAL + "yes >&2",
     "writes nothing": REAL + "exit 0",
     "writes garbage": REAL + "head -c 5000 /dev/urandom > $out",
     "writes half": REAL + 'gcc "$@" && head -c 3000 $out > $out.x && mv $out.x $out',
@@ -45,9 +47,9 @@ FAKES = {
     "does not answer": "exit 1",
 }
 MESSAGES = {
-    "fails": "boom", "hangs": "longer than", "writes nothing": "wrote no object", "writes garbage": "invalid ELF",
-    "miscompiles": "miscompiles", "drops functions": "undefined symbol", "crashes when run": "status -11",
-    "does not answer": "no C compiler",
+    "fails": "boom", "hangs": "longer than", "prints without end": "wrote more than", "complains without end": "longer than",
+    "writes nothing": "wrote no object", "writes garbage": "invalid ELF", "miscompiles": "miscompiles",
+    "drops functions": "undefined symbol", "crashes when run": "status -11", "does not answer": "no C compiler",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 DAY = 86400.0
+PATIENCE = 60.0  # seconds to wait for another process that builds the same
 
 
 def directory() -> Path:
@@ -133,7 +134,10 @@ def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:
 
 @contextlib.contextmanager
 def lock(store: Path, key: str) -> Iterator[None]:
-    """Hold the key, so that others wait instead of building the same. Only to save work: nothing depends on it."""
+    """Hold the key, so that others wait instead of building the same, though not for good: a builder may be suspended.
+
+    Only to save work: nothing depends on it.
+    """
     try:
         import fcntl
 
@@ -142,8 +146,15 @@ def lock(store: Path, key: str) -> Iterator[None]:
         yield
         return
     with file:
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.02)
+            except OSError:
+                break
         yield
 
 

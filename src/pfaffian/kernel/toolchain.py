@@ -1,4 +1,4 @@
-"""Find a C compiler, say exactly which one it is, and run it on a leash."""
+"""Find a C compiler, say exactly which one it is, and run it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ import importlib.util
 import os
 import platform
 import shutil
-import signal
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel import store
+from pfaffian.kernel import children, store
 
 TIMEOUT = 300.0  # seconds for one compilation
 ANSWER = 60.0  # seconds for it to say what it is
-MEMORY = 16 << 30  # bytes of address space for the compiler
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
 NO_COMPILER = "no C compiler found: install gcc or clang, or `pip install pfaffian[zig]`, or set PFAFFIAN_CC to the path of one"
@@ -92,10 +88,10 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
         kind, version, identity = note.read_text(encoding="utf-8").split("\n")
         return Compiler(argv, kind, version, identity)
     try:
-        said = run([*argv, "--version"], timeout=ANSWER).decode(errors="replace")
+        said = _ask(*argv, "--version")
         kind = "zig" if "ziglang" in argv else "clang" if "clang" in said else "gcc"
         native = "-mcpu=native" if kind == "zig" else NATIVE
-        macros = run([*argv, native, "-dM", "-E", "-x", "c", os.devnull], timeout=ANSWER).decode(errors="replace")
+        macros = _ask(*argv, native, "-dM", "-E", "-x", "c", os.devnull)
     except BuildError:
         return None
     lines = "\n".join(sorted(macros.splitlines()))
@@ -109,63 +105,25 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
 def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool, units: int = 1) -> None:
     """Compile one file to a shared object, its units at once. BuildError with the end of what the compiler said."""
     flags = compiler.flags(strict)
+    link = [*compiler.argv, *flags, "-o", str(target)]
     if units == 1:
-        run([*compiler.argv, *flags, "-o", str(target), str(source), "-lm"], TIMEOUT, source)
+        _compile([[*link, str(source), "-lm"]], source)
     else:
         objects = [str(source.with_name(f"unit{k}.o")) for k in range(units)]
         alone = [f for f in flags if f != "-shared"]
-        pieces = [[*compiler.argv, *alone, "-c", f"-DUNIT={k}", "-o", o, str(source)] for k, o in enumerate(objects)]
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            list(pool.map(lambda argv: run(argv, TIMEOUT, source), pieces))
-        run([*compiler.argv, *flags, "-o", str(target), *objects, "-lm"], TIMEOUT, source)
+        _compile([[*compiler.argv, *alone, "-c", f"-DUNIT={k}", "-o", o, str(source)] for k, o in enumerate(objects)], source)
+        _compile([[*link, *objects, "-lm"]], source)
     if not target.is_file() or target.stat().st_size == 0:
         raise BuildError(f"{compiler.argv[0]} ended well but wrote no object; source kept at {source}")
 
 
-def run(argv: list[str], timeout: float, source: Path | None = None, feed: bytes = b"") -> bytes:
-    """Standard output of a child in its own process group, killed whole at the timeout or on any exception.
-
-    feed: its standard input. source: the file it compiles, beside which its own temporary files go.
-    """
-    environment = os.environ | {"LC_ALL": "C"}
-    if source is not None:
-        environment |= {"ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
-    kept = f"; source kept at {source}" if source else ""
-    try:
-        pipe = subprocess.PIPE
-        child = subprocess.Popen(  # noqa: S603  argv is a list of ours, no shell
-            argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=environment
-        )
-    except OSError as error:
-        raise BuildError(f"cannot start {argv[0]}: {error}") from error
-    try:
-        _limit_memory(child.pid)
-        out, err = child.communicate(feed, timeout=timeout)
-    except subprocess.TimeoutExpired as error:
-        raise BuildError(f"{argv[0]} took longer than {timeout:.0f} s{kept}") from error
-    finally:
-        _end(child)
-    if child.returncode != 0:
-        tail = err.decode(errors="replace")[-2048:]
-        raise BuildError(f"{argv[0]} ended with status {child.returncode}{kept}\n{tail}")
-    return out
+def _compile(commands: list[list[str]], source: Path) -> None:
+    """Run compilers at once; their own temporary files go beside the source."""
+    own = {"LC_ALL": "C", "ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
+    children.run(commands, TIMEOUT, environment=os.environ | own, kept=f"; source kept at {source}")
 
 
-def _limit_memory(pid: int) -> None:
-    """Best effort: only Linux can limit a child from outside, which unlike preexec_fn is safe with threads."""
-    try:
-        import resource
-
-        resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
-    except (ImportError, AttributeError, OSError, ValueError):
-        return
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the child's group and collect it."""
-    if child.poll() is None:
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            child.kill()
-        child.communicate()
+def _ask(*argv: str) -> str:
+    """What a compiler says of itself."""
+    (said,) = children.run([argv], ANSWER, environment=os.environ | {"LC_ALL": "C"})
+    return said.decode(errors="replace")
