@@ -1,6 +1,7 @@
 """Kernels by key: traced only when the store does not have them, and never stale."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -38,7 +39,7 @@ class BuildRollout(Build):
 @pytest.fixture
 def place(monkeypatch, tmp_path):
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
-    return tmp_path / "store"
+    return tmp_path / "store" / f"pfaffian-{os.getuid()}"
 
 
 def get(build, key="model", **options):
@@ -244,7 +245,7 @@ def test_a_full_store_forgets(place, monkeypatch):
         raise OSError("disk full")
 
     get(Build(), key="other")
-    monkeypatch.setattr("pfaffian.kernel.store.write", full)
+    monkeypatch.setattr("pfaffian.kernel.own.write", full)
     for _ in range(2):
         build = Build()
         assert get(build).provenance["backend"] == "c" and build.calls == 1

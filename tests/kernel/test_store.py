@@ -28,7 +28,7 @@ assert abs(k(np.ones(3))[0] - 7 * np.sin(1)).max() < 1e-12
 @pytest.fixture
 def place(monkeypatch, tmp_path):
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
-    return tmp_path / "store"
+    return tmp_path / "store" / f"pfaffian-{os.getuid()}"
 
 
 def start(**options):
@@ -125,22 +125,67 @@ def test_damage_is_seen_and_mended(place):
         target.write_bytes(damage)
         assert np.array_equal(kernel.compile(f, backend="c")(np.ones(3))[0], first)
     (sidecar,) = place.glob("*.json")
-    for text in ("", "[]", "{}", json.dumps({"sha256": 3}), json.dumps({"sha256": "../../x"})):
+    for text in ("", "[]", "{}", json.dumps({"sha256": 3}), json.dumps({"sha256": "../../x"}), "[" * 10**6, '{"a":' * 10**6):
         sidecar.write_text(text)
         assert np.array_equal(kernel.compile(f, backend="c")(np.ones(3))[0], first)
 
 
-def test_the_store_is_private(place):
-    place.mkdir(mode=0o777)
-    place.chmod(0o777)
+def test_a_shared_folder_stays_as_it_is(place):
+    place.parent.mkdir()
+    place.parent.chmod(0o1777)
     assert store.directory() == place
-    assert place.stat().st_mode & 0o777 == 0o700
+    assert place.stat().st_mode & 0o777 == 0o700 and place.parent.stat().st_mode & 0o7777 == 0o1777
 
 
-def test_a_store_of_someone_else_is_not_used(place, monkeypatch):
-    place.mkdir()
-    monkeypatch.setattr(os, "getuid", lambda: place.stat().st_uid + 1)
-    assert store.directory() != place
+@pytest.fixture
+def refused(place):
+    """The store is not used, which is said once; nothing in it changes."""
+    place.mkdir(parents=True)
+    store._warn_once.cache_clear()
+    yield place
+    before = place.lstat()
+    with pytest.warns(RuntimeWarning, match="compiled programs are not kept") as caught:
+        assert place not in (store.directory(), store.directory().parent)
+        assert store.directory().stat().st_mode & 0o777 == 0o700
+    assert len(caught) == 1 and place.lstat() == before
+
+
+def test_a_store_that_others_can_write_is_not_used(refused):
+    refused.chmod(0o770)
+
+
+def test_a_store_of_someone_else_is_not_used(refused, monkeypatch):
+    number = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: number + 1)
+    monkeypatch.setattr(store, "_wanted", lambda: refused)
+
+
+def test_a_store_behind_the_link_of_another_is_not_used(refused, monkeypatch):
+    refused.rmdir()
+    refused.symlink_to(refused.parent)
+    real = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda path: os.stat_result([*real(path)[:4], 12345, *real(path)[5:]]))
+
+
+@pytest.mark.parametrize("what", ["*.so", "*.json"])
+def test_objects_of_others_are_not_loaded(place, what):
+    """What was put there while others could write is built anew, whatever it says."""
+    f = small(13)
+    kernel.compile(f, backend="c")
+    (path,) = place.glob(what)
+    assert path.stat().st_mode & 0o777 == 0o600
+    found = next(place.glob("*.json")).stem
+    assert store.get(place, found)
+    for mode in (0o620, 0o602, 0o666):
+        path.chmod(mode)
+        assert store.get(place, found) is None
+    other = place / "elsewhere"
+    path.rename(other)
+    other.chmod(0o600)
+    path.symlink_to(other)
+    assert store.get(place, found) is None
+    assert kernel.compile(f, backend="c").provenance["backend"] == "c"
+    assert store.get(place, found) and not path.is_symlink()
 
 
 def test_second_time_comes_from_the_store(place, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError
-from pfaffian.kernel import build, toolchain
+from pfaffian.kernel import build, store, toolchain
 
 X = np.array([[0.5, 2.0], [1.0, 3.0]])
 
@@ -66,7 +66,7 @@ def test_fake_compilers(name, fresh, monkeypatch):
     with pytest.raises(BuildError) as info:
         kernel.compile(function(), backend="c")
     assert MESSAGES.get(name, "") in str(info.value)
-    assert not list((fresh / "store").glob("*.so"))
+    assert not list(store.directory().glob("*.so"))
 
 
 def test_no_compiler(fresh, monkeypatch):
@@ -84,7 +84,10 @@ def test_read_only_or_absent_home(fresh, monkeypatch):
     blocked = fresh / "file"
     blocked.write_text("")
     monkeypatch.setenv("PFAFFIAN_CACHE", str(blocked / "store"))
-    assert kernel.compile(function(), backend="c")(X)[0].shape == (2, 1)
+    store._warn_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="not kept.*Not a directory.*PFAFFIAN_CACHE") as caught:
+        assert kernel.compile(function(), backend="c")(X)[0].shape == (2, 1)
+    assert len(caught) == 1
 
 
 def test_unknown_choices():

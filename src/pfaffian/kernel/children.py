@@ -49,11 +49,12 @@ def run(
     Whatever ends this call ends every process that they started: a failure, the time-out, an exception such as Ctrl-C.
 
     Args:
-        timeout: [s] for each.   feed: standard input, of one that reads it.   most: bytes of standard output that one may write.
+        timeout: [s] for each.   feed: standard input, of one that reads it.   most: bytes that one may write.
         kept: words added to every error, where the source is, say.
     Raises BuildError: one cannot start, takes too long, says too much, or fails; with the end of what it said.
     """
-    waiting, running, said = list(enumerate(commands)), [], [b""] * len(commands)
+    waiting, said = list(enumerate(commands)), [b""] * len(commands)
+    running: list[_Child] = []
     with selectors.DefaultSelector() as selector, tempfile.TemporaryFile() as given:
         given.write(feed)
         given.seek(0)

@@ -19,7 +19,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import BuildError, ModelError
-from pfaffian.kernel import build, store, toolchain
+from pfaffian.kernel import build, own, store, toolchain
 from pfaffian.kernel.recipe import Recipe, Shape
 
 
@@ -57,7 +57,7 @@ def recall(key: str, recipe: Recipe) -> Found | None:
         if name is None:
             return None
         note = store.directory() / f"{name}.alias"
-        said = json.loads(note.read_text(encoding="utf-8"))
+        said = own.read_note(note)
         if said.pop("check") != _check(said) or said["name"] != name:
             return None
         shapes = tuple(Shape(tuple(inputs), tuple(outputs)) for inputs, outputs in said["shapes"])
@@ -75,7 +75,7 @@ def remember(key: str, recipe: Recipe, meta: dict[str, Any], shapes: tuple[Shape
         said = {"name": name, "object": meta["key"], "digest": recipe.digest, "shapes": shapes}
         said |= {"doubles": recipe.source.doubles}
         if name is not None:
-            store.write(store.directory() / f"{name}.alias", json.dumps(said | {"check": _check(said)}, indent=1))
+            own.write(store.directory() / f"{name}.alias", json.dumps(said | {"check": _check(said)}, indent=1))
 
 
 def _name(key: str, recipe: Recipe) -> str | None:

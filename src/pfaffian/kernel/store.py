@@ -1,7 +1,8 @@
 """The store of compiled objects: a directory named by content, immutable entries, correct without any lock.
 
-KEY.json is the sidecar of a build; it holds the sha256 of the object KEY.SHA.so, checked before every load. Builds
-happen in tmp directories beside them and are published by renaming, the sidecar last. KEY.alias: see `keyed`.
+KEY.json is the sidecar of a build; it holds the sha256 of the object KEY.SHA.so, checked before every load, as is that both
+are ours alone. Builds happen in tmp directories beside them and are published by renaming, the sidecar last. KEY.alias: see
+`keyed`.
 """
 
 from __future__ import annotations
@@ -11,50 +12,46 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pfaffian.kernel import own
 
 DAY = 86400.0
 PATIENCE = 60.0  # seconds to wait for another process that builds the same
 
 
 def directory() -> Path:
-    """$PFAFFIAN_CACHE, $XDG_CACHE_HOME/pfaffian or ~/.cache/pfaffian; a private temporary one if that is not safe."""
-    for path in _candidates():
-        if _is_private(path):
-            _sweep(path)
-            return path
+    """Ours in $PFAFFIAN_CACHE, $XDG_CACHE_HOME or ~/.cache; a private temporary one, said once, if that is not safe."""
+    path = _wanted()
+    reason = own.make_folder(path) if path else "there is no home folder"
+    if path and reason is None:
+        _sweep(path)
+        return path
+    _warn_once(f"compiled programs are not kept: {path or '~/.cache'}: {reason}. Or set PFAFFIAN_CACHE to another folder")
     return _temporary()
 
 
-def _candidates() -> Iterator[Path]:
+def _wanted() -> Path | None:
+    """Many users may share $PFAFFIAN_CACHE: each has a folder in it."""
     if os.environ.get("PFAFFIAN_CACHE"):
-        yield Path(os.environ["PFAFFIAN_CACHE"]).absolute()
-        return
+        return Path(os.environ["PFAFFIAN_CACHE"]).absolute() / f"pfaffian-{os.getuid()}"
     if os.environ.get("XDG_CACHE_HOME"):
-        yield Path(os.environ["XDG_CACHE_HOME"]).absolute() / "pfaffian"
-        return
-    with contextlib.suppress(RuntimeError):
-        yield Path.home() / ".cache" / "pfaffian"
-
-
-def _is_private(path: Path) -> bool:
-    """Make the directory with mode 0700. False if it is another user's: loading code from it would be unsafe."""
+        return Path(os.environ["XDG_CACHE_HOME"]).absolute() / "pfaffian"
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.stat()
-        if status.st_uid != os.getuid():
-            return False
-        if stat.S_IMODE(status.st_mode) != 0o700:
-            path.chmod(0o700)
-        return os.access(path, os.W_OK | os.X_OK)
-    except OSError:
-        return False
+        return Path.home() / ".cache" / "pfaffian"
+    except RuntimeError:
+        return None
+
+
+@cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 @cache
@@ -80,9 +77,9 @@ def get(store: Path, key: str) -> tuple[Path, dict[str, Any]] | None:
     """The object of the key and its sidecar, or None if it is absent or not whole."""
     sidecar = store / f"{key}.json"
     try:
-        meta = json.loads(sidecar.read_text(encoding="utf-8"))
+        meta = own.read_note(sidecar)
         target = _object(store, key, str(meta["sha256"]))
-        if hashlib.sha256(target.read_bytes()).hexdigest() != meta["sha256"]:
+        if hashlib.sha256(own.read(target)).hexdigest() != meta["sha256"]:
             return None
         os.utime(sidecar)  # prune looks at it
     except (OSError, ValueError, KeyError, TypeError):
@@ -109,14 +106,6 @@ def building(store: Path) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def write(path: Path, text: str) -> None:
-    """Write a small file whole or not at all."""
-    handle, name = tempfile.mkstemp(prefix="tmp", dir=path.parent)
-    with open(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(name, path)
-
-
 def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:
     """Move a tested object to its name. Sidecar last: an object without one does not exist."""
     sha256 = hashlib.sha256(built.read_bytes()).hexdigest()
@@ -124,6 +113,7 @@ def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:
     sidecar = built.with_suffix(".json")
     sidecar.write_text(json.dumps(meta, indent=1), encoding="utf-8")
     for path in (built, sidecar):
+        path.chmod(0o600)
         with path.open("rb") as file:
             os.fsync(file.fileno())
     target = _object(store, key, sha256)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel import children, store
+from pfaffian.kernel import children, own, store
 
 TIMEOUT = 300.0  # seconds for one compilation
 ANSWER = 60.0  # seconds for it to say what it is
@@ -85,7 +85,7 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
     """What the compiler is, from the note of an earlier process or from itself; None if it does not answer."""
     note = store.directory() / f"compiler-{stamp}.txt"
     with contextlib.suppress(OSError, ValueError):
-        kind, version, identity = note.read_text(encoding="utf-8").split("\n")
+        kind, version, identity = own.read(note).decode().split("\n")
         return Compiler(argv, kind, version, identity)
     try:
         said = _ask(*argv, "--version")
@@ -98,7 +98,7 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
     identity = hashlib.sha256(f"{said}\n{lines}".encode()).hexdigest()
     version = said.strip().split("\n")[0][:120]
     with contextlib.suppress(OSError):
-        store.write(note, f"{kind}\n{version}\n{identity}")
+        own.write(note, f"{kind}\n{version}\n{identity}")
     return Compiler(argv, kind, version, identity)
 
 

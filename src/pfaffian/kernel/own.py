@@ -1,0 +1,58 @@
+"""Folders and files that are ours alone: code is loaded from nothing that another user could have written."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def make_folder(path: Path) -> str | None:
+    """Make the folder with mode 0700 if it is not there. Why it cannot be ours, or None.
+
+    Nobody's mode is changed: a folder that others can write, or could replace by a link of theirs, is refused.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        link, status = path.lstat(), path.stat()
+    except OSError as error:
+        return error.strerror or str(error)
+    if {link.st_uid, status.st_uid} != {os.getuid()}:
+        return "it belongs to another user"
+    if status.st_mode & OTHERS_WRITE:
+        return f"its mode {stat.S_IMODE(status.st_mode):04o} lets other users write into it; `chmod go-w` it, or remove it"
+    return None if os.access(path, os.W_OK | os.X_OK) else "it cannot be written to"
+
+
+def read(path: Path) -> bytes:
+    """Contents of a file of ours. PermissionError if another user owns it or can write it, or if it is no plain file."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & OTHERS_WRITE:
+            raise PermissionError(f"{path} is not ours alone")
+        return file.read()
+
+
+def read_note(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of ours. ValueError if it is none."""
+    try:
+        said = json.loads(read(path))
+    except RecursionError:
+        said = None  # nested without end
+    if not isinstance(said, dict):
+        raise ValueError(f"{path} holds no JSON object")
+    return said
+
+
+def write(path: Path, text: str) -> None:
+    """Write a small file, whole or not at all, that only we can read and write."""
+    handle, name = tempfile.mkstemp(prefix="tmp", dir=path.parent)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(name, path)
