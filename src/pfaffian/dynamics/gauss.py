@@ -23,5 +23,6 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     y_free = solve_W(F, terms.force)
     if terms.A.shape[0] == 0:
         return Motion(ca.densify(solve_WT(F, y_free)), ca.SX.zeros(terms.M.shape[0], 1), ca.SX(0))
-    change = shortest_change(terms, lambda Lam: terms.b - Lam @ y_free, tolerance)
-    return Motion(ca.densify(solve_WT(F, y_free + change.X)), multiply_W(F, change.X), change.rank)
+    change = shortest_change(terms, tolerance)
+    held = change.solve(terms.b - terms.Lam @ y_free)
+    return Motion(ca.densify(solve_WT(F, y_free + held)), multiply_W(F, held), change.rank)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
 
 from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.minimum_norm import MinimumNorm, minimum_norm
-from pfaffian.maths.tree_factor import solve_W
 from pfaffian.terms.terms import Terms
 
 RANK_TOLERANCE = 1e-5
@@ -33,13 +31,12 @@ class Motion(NamedTuple):
 
 def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
     """Orthonormal rows Q of Lam = A W^-T, M = W W^T, and the right-hand sides (m, k) carried with them. [aghili08 (19)]"""
-    return orthogonalise(solve_W(terms.factor, terms.A.T).T, rhs, tolerance, terms.row_size)
+    return orthogonalise(terms.Lam, rhs, tolerance, terms.row_size)
 
 
-def shortest_change(terms: Terms, rhs: Callable[[ca.SX], ca.SX], tolerance: float = RANK_TOLERANCE) -> MinimumNorm:
-    """The y (nv, k) shortest in the metric of M with Lam y = rhs(Lam), Lam = A W^-T: what constraints do to a motion.
+def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE) -> MinimumNorm:
+    """solve(rhs): the y (nv, k) shortest in the metric of M with Lam y = rhs (m, k): what constraints do to a motion.
 
     Of an acceleration (Gauss), of a position or a velocity that has drifted off. A may be redundant or lose rank.
     """
-    Lam = solve_W(terms.factor, terms.A.T).T
-    return minimum_norm(Lam, rhs(Lam), tolerance, terms.row_size)
+    return minimum_norm(terms.Lam, tolerance, terms.row_size)

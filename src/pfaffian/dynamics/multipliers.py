@@ -38,7 +38,8 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
     # Solutions of A^T lambda = reaction: the smallest is in the range of A, so dependent rows share the load.
     columns = terms.A.T
     lengths = ca.sum2(columns * columns)
-    return minimum_norm_by_gram(columns, reaction, tolerance, lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)).X
+    size = lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)
+    return minimum_norm_by_gram(columns, tolerance, size).solve(reaction)
 
 
 def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:

@@ -6,6 +6,7 @@ pushed by CasADi into every product it takes part in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
@@ -20,6 +21,7 @@ class Orthogonal(NamedTuple):
     Q: (m, n) orthonormal rows, zero where the row depended on those before it.   D: (m, k).   kept: (m, 1) of 1 and 0.
     left: (m, 1) squared length that remained of each row, relative to what it typically is.
     rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
+    carry(B): D and rest of other right-hand sides (m, k).
     """
 
     Q: ca.SX
@@ -27,6 +29,7 @@ class Orthogonal(NamedTuple):
     kept: ca.SX
     left: ca.SX
     rest: ca.SX
+    carry: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
 
     @property
     def rank(self) -> ca.SX:
@@ -46,28 +49,41 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
     """
     m, n = A.shape
     Q: list[ca.SX] = []
-    D, kept, lefts, rest = [], [], [], []
+    taken: list[list[tuple[int, ca.SX]]] = []
+    scale, kept, lefts = [], [], []
     for i in range(m):
-        r = ca.sparsify(ca.horzcat(A[i, :], B[i, :]))
-        own = ca.dot(r[:n], r[:n])
+        r = ca.sparsify(A[i, :])
+        own = ca.dot(r, r)
+        taken.append([])
         for _ in range(2):
-            for q in Q:
-                if _overlap(q[:n], r[:n]):
-                    r = r - ca.dot(q[:n], r[:n]) * q
-        left = ca.dot(r[:n], r[:n])
+            for j, q in enumerate(Q):
+                if _overlap(q, r):
+                    part = ca.dot(q, r)
+                    taken[i].append((j, part))
+                    r = r - part * q
+        left = ca.dot(r, r)
         weighted = left if size is None else left * ca.fmin(1, size[i])
         keep = weighted > tolerance**2 * own
-        q = r * (keep / ca.sqrt(ca.fmax(left, NOTHING)))
-        Q.append(q)
-        D.append(q[n:])
+        scale.append(keep / ca.sqrt(ca.fmax(left, NOTHING)))
+        Q.append(r * scale[i])
         kept.append(keep)
         lefts.append(weighted / ca.fmax(own, NOTHING))
-        rest.append((1 - keep) * r[n:])
-    if not Q:
-        return Orthogonal(ca.SX(0, n), ca.SX(0, B.shape[1]), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, B.shape[1]))
-    parts = [q[:n] for q in Q], D, kept, lefts, rest
-    Q_, D_, kept_, left_, rest_ = (ca.vertcat(*x) for x in parts)
-    return Orthogonal(Q_, ca.densify(D_), kept_, left_, rest_)
+
+    def carry(B: ca.SX) -> tuple[ca.SX, ca.SX]:
+        D: list[ca.SX] = []
+        rest: list[ca.SX] = []
+        for i in range(m):
+            r = B[i, :]
+            for j, part in taken[i]:
+                r = r - part * D[j]
+            D.append(r * scale[i])
+            rest.append((1 - kept[i]) * r)
+        nothing = ca.SX(0, B.shape[1])
+        return ca.densify(ca.vertcat(nothing, *D)), ca.vertcat(nothing, *rest)
+
+    D, rest = carry(B)
+    none = ca.SX(0, 1)
+    return Orthogonal(ca.vertcat(ca.SX(0, n), *Q), D, ca.vertcat(none, *kept), ca.vertcat(none, *lefts), rest, carry)
 
 
 def _overlap(a: ca.SX, b: ca.SX) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
@@ -10,31 +11,36 @@ from pfaffian.maths.linear import NOTHING, orthogonalise
 
 
 class MinimumNorm(NamedTuple):
-    """X: (n, k) smallest with A X = B.   rank: (1, 1) of A.   left: (m, 1) as in Orthogonal, rows in the order of A or not."""
+    """solve(B): X (n, k) smallest with A X = B (m, k), by one factorisation however many B.   rank: (1, 1) of A.
+    left: (m, 1) as in Orthogonal, rows in the order of A or not."""
 
-    X: ca.SX
+    solve: Callable[[ca.SX], ca.SX]
     rank: ca.SX
     left: ca.SX
 
 
-def minimum_norm(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
-    """The smallest solution of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
+def minimum_norm(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
+    """Smallest solutions of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
 
     Orthonormal rows, unless they would fill in, as along chains of loops: then A A^T, which stays banded, with one step of
     refinement for the digits that squaring costs. Its pivots are far above rounding where rows are kept at all.
     """
     order, entries = elimination_order(A)
     if entries <= FILL_ACCEPTED * A.nnz():
-        rows = orthogonalise(A[order, :], B[order, :], tolerance, size[order, 0])
-        return MinimumNorm(rows.Q.T @ rows.D, rows.rank, rows.left)
-    return minimum_norm_by_gram(A, B, tolerance, size)
+        rows = orthogonalise(A[order, :], ca.SX(A.shape[0], 0), tolerance, size[order, 0])
+        return MinimumNorm(lambda B: rows.Q.T @ rows.carry(B[order, :])[0], rows.rank, rows.left)
+    return minimum_norm_by_gram(A, tolerance, size)
 
 
-def minimum_norm_by_gram(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
+def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
     """`minimum_norm` by A A^T and one step of refinement, whatever the fill."""
     gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
-    X = A.T @ _solve_gram(gram, B)
-    return MinimumNorm(X + A.T @ _solve_gram(gram, B - A @ X), sum(gram.kept, ca.SX(0)), ca.vertcat(*gram.left))
+
+    def solve(B: ca.SX) -> ca.SX:
+        X = A.T @ _solve_gram(gram, B)
+        return X + A.T @ _solve_gram(gram, B - A @ X)
+
+    return MinimumNorm(solve, sum(gram.kept, ca.SX(0)), ca.vertcat(*gram.left))
 
 
 GRAM_TOLERANCE = 3e-5

@@ -32,10 +32,10 @@ def _iteration(m: Mechanism, backend: Backend) -> kernel.Kernel:
 
 def _newton(m: Mechanism) -> ca.Function:
     T = symbols(m)
-    move = solve_WT(T.factor, shortest_change(T, lambda Lam: T.rows.phi).X)
+    move = solve_WT(T.factor, shortest_change(T).solve(T.rows.phi))
     q = normalise(m, T.q - T.kinematics.kinematic_matrix @ move)
     there = Terms(m, q, T.v, T.u, T.t)
-    v = T.v - solve_WT(there.factor, shortest_change(there, lambda Lam: there.rows.eta).X)
+    v = T.v - solve_WT(there.factor, shortest_change(there).solve(there.rows.eta))
     left = Terms(m, q, v, T.u, T.t).rows
     return ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
 

@@ -72,7 +72,7 @@ STRUCTURAL = 1e-6
 
 def regularity(T: Terms) -> ca.SX:
     """How much is left of the weakest independent constraint row, 1 at best, near 0 close to a singular configuration."""
-    left = shortest_change(T, lambda Lam: T.rows.phi).left
+    left = shortest_change(T).left
     return ca.sqrt(ca.mmin(ca.fmin(1, ca.if_else(left > STRUCTURAL**2, left, 1))))
 
 

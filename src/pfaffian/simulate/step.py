@@ -101,24 +101,22 @@ def _further(faults: ca.SX, first: Sequence[ca.SX], x: ca.SX, seen: Sequence[ca.
 def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
     """The state moved onto phi = 0 and A v = c along M^-1 A^T, and the largest |phi| left.
 
-    The shortest move in the metric of M. Position and velocity share one factorisation, since a correction is small;
-    `corrections` further ones follow when asked for. [aghili05 section VI, with the metric of M]
+    The shortest moves in the metric of M. All corrections share one factorisation, that of the state they start from: they are
+    small, and each leaves an error that is smaller by as much. [aghili05 section VI, with the metric of M]
     """
     m = T.mechanism
     q, v = normalise(m, T.q), T.v
     if not m.ideal:
         return ca.vertcat(q, v, z), ca.SX(0)
+    start = Terms(m, q, v, T.u, T.t)
+    shortest, here = shortest_change(start), start
     for _ in range(scheme.corrections):
-        here = Terms(m, q, v, T.u, T.t)
         off = ca.horzcat(here.rows.phi, here.rows.eta)
-        move = solve_WT(here.factor, shortest_change(here, partial(_given, off)).X)
+        move = solve_WT(start.factor, shortest.solve(off))
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
-    return ca.vertcat(q, v, z), largest(Terms(m, q, v, T.u, T.t).rows.phi)
-
-
-def _given(rhs: ca.SX, Lam: ca.SX) -> ca.SX:
-    return rhs
+        here = Terms(m, q, v, T.u, T.t)
+    return ca.vertcat(q, v, z), largest(here.rows.phi)
 
 
 def largest(x: ca.SX) -> ca.SX:

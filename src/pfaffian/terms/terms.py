@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.tree_factor import TreeFactor, factor_tree
+from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.terms.articulated import check_inertia
@@ -93,6 +93,11 @@ class Terms:
     def b(self) -> ca.SX:
         """(m, 1) A v_dot = b."""
         return self.rows.b
+
+    @cached_property
+    def Lam(self) -> ca.SX:
+        """(m, nv) A W^-T: the rows in mass-weighted coordinates. [aghili08 (19)]"""
+        return solve_W(self.factor, self.A.T).T
 
     @cached_property
     def row_size(self) -> ca.SX:
