@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.formats import ModelWarning
+from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
 from pfaffian.maths import so3
 from pfaffian.terms.inertia import mass_centre

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.formats import ModelWarning
+from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
 from pfaffian.model.joint import KINDS
 from pfaffian.terms.terms import Terms

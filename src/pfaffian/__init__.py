@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "pfaffian.errors": ["BuildError", "ModelError", "PfaffianError", "RunError"],
+    "pfaffian.errors": ["BuildError", "ModelError", "ModelWarning", "PfaffianError", "RunError", "RunWarning"],
     "pfaffian.model.number": ["Parameter"],
     "pfaffian.model.pose": ["Pose", "pose"],
     "pfaffian.model.body": ["Body", "body"],
@@ -18,7 +18,7 @@ _HOME = {
     "pfaffian.model.force": ["actuator", "external_wrench", "spring"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism"],
     "pfaffian.model.check": ["unphysical"],
-    "pfaffian.formats": ["ModelWarning", "RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
+    "pfaffian.formats": ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
     "pfaffian.terms.terms": ["Terms", "random_configuration", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],

@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Warnings of ours as one line; others with what they are."""
-    from pfaffian.formats import ModelWarning
+    from pfaffian.errors import ModelWarning
 
     kind = "note" if issubclass(category, ModelWarning) else "warning"
     print(f"pfaffian: {kind}: {text(message)}", file=sys.stderr)

@@ -70,6 +70,7 @@ def test_stopped_run_is_written_and_gives_1(cli, here: Path) -> None:
     (here / "d.yaml").write_text(DIVERGING)
     said = cli("run", "d.yaml")
     assert said.status == 1 and "diverged" in said.out
+    assert said.err.startswith("pfaffian: warning: the run stopped: diverged") and said.err.count("\n") == 1
     assert (here / "out" / "d.nc").exists() and (here / "out" / "d.png").exists()
 
 

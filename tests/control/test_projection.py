@@ -409,9 +409,11 @@ def test_only_the_affected_run_stops_uncontrollable() -> None:
     q1 = np.linspace(0.2, 1.4, 9)
     q1[4] = np.pi / 2
     q = np.column_stack([q1, 2 * np.pi - 2 * q1])
-    r = pf.run(m, q, duration=0.5, control=law)
+    with pytest.warns(pf.RunWarning, match=r"1 of 9 runs stopped: 1 uncontrollable.*run 4 first, at t = 0 s"):
+        r = pf.run(m, q, duration=0.5, control=law)
     assert (r["status"].values != 0).tolist() == [i == 4 for i in range(9)]
     assert pf.causes(r)[4].startswith("uncontrollable") and float(r["stopped"][4]) == 0
+    assert pf.causes(r)[4].endswith("the motion without an actuator moves q1, q2; the actuators are q1")
     for i in (0, 3, 8):
         alone = pf.run(m, q[i], duration=0.5, control=law)
         np.testing.assert_array_equal(alone["q"].values, r["q"].values[i])
@@ -425,6 +427,8 @@ def test_only_the_affected_run_stops_infeasible() -> None:
     law = control.projected(task, control.set_point([1.2, height]), stiffness=25.0, damping=10.0)
     r = pf.run(m, [1.0, 2 * np.pi - 2], duration=0.2, control=law, parameters={"height": np.array([0.0, 0.1, 0.0])})
     assert [c.split(":")[0] for c in pf.causes(r)] == ["finished", "infeasible", "finished"]
+    assert pf.causes(r)[1].endswith("the constraints leave task coordinate 1 the least motion, 0 where 1 is free")
+    assert pf.causes(r.isel(run=slice(1, 3)))[0] == pf.causes(r)[1]
     assert float(r["stopped"][1]) == 0 and np.abs(r["error"].values[0, :, 1]).max() < 1e-10
 
 

@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.errors import ModelError
-from pfaffian.formats import ModelWarning, RunSettings, read, read_urdf
+from pfaffian.errors import ModelError, ModelWarning
+from pfaffian.formats import RunSettings, read, read_urdf
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import symbols
 

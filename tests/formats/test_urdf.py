@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.errors import ModelError
-from pfaffian.formats import ModelWarning, parse_urdf, read_urdf
+from pfaffian.errors import ModelError, ModelWarning
+from pfaffian.formats import parse_urdf, read_urdf
 from pfaffian.terms.terms import symbols
 from tests.work import CALLS_A_CHARACTER, calls_to_refuse
 

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 import pfaffian as pf
-from pfaffian.formats import ModelWarning
+from pfaffian.errors import ModelWarning
 
 ROBOTS = {
     f"{p.parts[-3]}/{p.stem}": p

@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
+from pfaffian.control.reason import out_of_reach
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, pursue
 from pfaffian.errors import ModelError
@@ -37,7 +38,7 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
         lost = ca.sumsqr(x.J @ v_dot - wanted) > 1e-12 * (1 + ca.sumsqr(goal.feedback))
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), lost, {"error": goal.error, "error_rate": goal.error_rate})
 
-    return Control(law, (), reference.w_names, (SINGULAR,))
+    return Control(law, (), reference.w_names, (SINGULAR,), reasons={SINGULAR: out_of_reach(task, constrained=False)})
 
 
 def _solve(A: ca.SX, b: ca.SX) -> ca.SX:

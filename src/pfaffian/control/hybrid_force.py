@@ -18,6 +18,7 @@ from pfaffian.control.allocation import (
     weights,
 )
 from pfaffian.control.law import Command, Control
+from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, gain
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
@@ -72,4 +73,5 @@ def hybrid_force(
         return minimum_norm_multipliers(terms, reaction)[chosen_rows(terms, rows), 0]
 
     faults = (UNCONTROLLABLE, INFEASIBLE, FORCE_UNREACHABLE)
-    return Control(law, start, reference.w_names + force.w_names, faults, measured)
+    reasons = {UNCONTROLLABLE: undriven(), INFEASIBLE: out_of_reach(task)}
+    return Control(law, start, reference.w_names + force.w_names, faults, measured, reasons)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms
+
+
+class Reason(NamedTuple):
+    """Who is to blame for a fault.   matrices: name -> function of Terms.   words: what their numbers say, with names."""
+
+    matrices: Mapping[str, Callable[[Terms], ca.SX]]
+    words: Callable[[Mechanism, Mapping[str, np.ndarray]], str]
 
 
 class Command(NamedTuple):
@@ -16,7 +25,8 @@ class Command(NamedTuple):
 
     u: (nu, 1) inputs of the mechanism [N, N m].   z_dot: (nz, 1) rates of what it integrates.
     faults: (nf, 1) nonzero where it cannot go on; Control.faults says what each means.   signals: recorded columns.
-    sides: (nf, 1), or empty: fault i also is where side i changes its sign within a step, as it passes what cannot be.
+    sides: (nf, 1), or empty for none: where fault i has a side that is not zero, it is looked for at every stage of a step,
+    and also is where the side changes its sign; the others are judged at the start of a step, on the constraints.
     """
 
     u: ca.SX
@@ -50,6 +60,7 @@ class Control:
     affine.
     z: start values.   w_names: of the run's inputs.   faults: what each fault means and what to do.
     measured(terms, reaction) -> y, linear in the generalised reaction (nv, 1); all of it if not given.
+    reasons: fault -> how to find at the stopping state who is to blame.
     """
 
     law: Callable[[Terms, ca.SX, ca.SX, ca.SX], Command]
@@ -57,3 +68,4 @@ class Control:
     w_names: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
+    reasons: Mapping[str, Reason] = field(default_factory=dict)

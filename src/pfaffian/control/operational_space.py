@@ -8,6 +8,7 @@ import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE
 from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
+from pfaffian.control.reason import out_of_reach
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -40,4 +41,4 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.sum1(solved.kept) < k, signals)
 
-    return Control(law, (), reference.w_names, (INFEASIBLE,))
+    return Control(law, (), reference.w_names, (INFEASIBLE,), reasons={INFEASIBLE: out_of_reach(task, constrained=False)})

@@ -9,6 +9,7 @@ import casadi as ca
 from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.law import Command, Control
+from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task
 from pfaffian.terms.terms import Terms
@@ -41,4 +42,5 @@ def projected(
             {"error": a.error, "error_rate": a.error_rate},
         )
 
-    return Control(law, (), reference.w_names, (UNCONTROLLABLE, INFEASIBLE))
+    reasons = {UNCONTROLLABLE: undriven(), INFEASIBLE: out_of_reach(task)}
+    return Control(law, (), reference.w_names, tuple(reasons), reasons=reasons)

@@ -20,6 +20,7 @@ from pfaffian.control.allocation import (
     weights,
 )
 from pfaffian.control.law import Command, Control
+from pfaffian.control.reason import undriven
 from pfaffian.control.reference import Reference, Wanted
 from pfaffian.control.task import gain
 from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
@@ -63,7 +64,7 @@ def tracking(
         return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())
-    return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE))
+    return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE), reasons={UNCONTROLLABLE: undriven()})
 
 
 def regulation(
@@ -85,7 +86,8 @@ def regulation(
         u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
         return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"error": e}, static=True)
 
-    return Control(law, (), q_d.w_names + (force.w_names if force else ()), (UNCONTROLLABLE, FORCE_UNREACHABLE))
+    names = q_d.w_names + (force.w_names if force else ())
+    return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE), reasons={UNCONTROLLABLE: undriven()})
 
 
 def check_rates(m: Mechanism) -> None:

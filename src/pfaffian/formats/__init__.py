@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.notice import ModelWarning
 from pfaffian.formats.number import shown
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.urdf import parse_urdf, read_urdf
 from pfaffian.formats.yaml import parse_yaml, read_yaml
 from pfaffian.model.mechanism import Mechanism
 
-__all__ = ["ModelWarning", "RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"]
+__all__ = ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"]
 
 
 def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:

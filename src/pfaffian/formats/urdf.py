@@ -10,9 +10,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import read_text
-from pfaffian.formats.notice import notice
 from pfaffian.formats.number import shown
 from pfaffian.formats.urdf_part import Mimic, UrdfJoint, UrdfLink, read_joint, read_link, unique
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
@@ -108,7 +107,7 @@ def _lock_massless(links: Mapping[str, UrdfLink], order: list[UrdfJoint], strict
     if strict:
         first = next(j for j in order if j.name in lost)
         raise first.element.error(f"it moves no mass at all; give link {shown(first.child)} a mass, or make it fixed")
-    notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost)}; give their links a mass")
+    _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost)}; give their links a mass")
     return [replace(j, kind="fixed", mimic=None) if j.name in lost else j for j in order]
 
 
@@ -192,17 +191,21 @@ def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool
     if wrong:
         reasons = "; ".join(f"{shown(n)}: {reason}" for n, reason in list(wrong.items())[:10])
         more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
-        notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
+        _notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
     return bool(wrong)
 
 
 def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
-        notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='constrain' couples them")
+        _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='constrain' couples them")
     rubbing = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
     if rubbing:
-        notice(f"{source}: joint friction is ignored: {_listed(rubbing)}; use damping, or a force of your own")
+        _notice(f"{source}: joint friction is ignored: {_listed(rubbing)}; use damping, or a force of your own")
+
+
+def _notice(message: str) -> None:
+    notice(message, ModelWarning)
 
 
 def _listed(names: Iterable[str]) -> str:

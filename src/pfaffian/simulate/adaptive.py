@@ -18,6 +18,7 @@ from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, dataset, machine
 from pfaffian.simulate.run import initial_state
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System
 
 
@@ -102,11 +103,13 @@ def run_accurately(
     provenance = (
         machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
     )
-    return dataset(system, times, records, np.array([status]), np.array([stopped]), provenance).squeeze("run")
+    result = dataset(system, times, records, np.array([status]), np.array([stopped]), provenance)
+    tell_stops(result, system, solver.y[None], p[None])
+    return result.squeeze("run")
 
 
 def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
-    """The status that a right-hand side's faults mean, 0 for none, be it that a side is not the one before."""
+    """The status that a right-hand side's faults mean, 0 for none; see `Command.sides`."""
     _, faults, side = answer
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.law import Reason
 from pfaffian.dynamics.controlforce import control_force, direction_names
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -66,6 +68,14 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
     rank = int((s > RANK_TOLERANCE).sum())
     rows, directions = _shares(_rows(m), U[:, -1]), _shares(_directions(m), Vt[-1])
     return Realisability(bool(x["realisable"]), rank, size, float(s[-1]), rows, directions, G)
+
+
+def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np.ndarray, float], str]:
+    """(q, v, p, t) -> who is to blame for a fault at that state, in words."""
+    T = symbols(m)
+    inputs, answers = [T.q, T.v, m.p_symbols, T.t], [ca.densify(f(T)) for f in reason.matrices.values()]
+    of = ca.Function("blamed", inputs, answers)
+    return lambda *state: reason.words(m, dict(zip(reason.matrices, map(np.array, of.call(state)), strict=True)))
 
 
 @lru_cache(maxsize=16)

@@ -11,11 +11,11 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
-from pfaffian.control.law import motor_matrix
-from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.control.reason import undriven
 from pfaffian.errors import ModelError, RunError
 from pfaffian.model.mechanism import Mechanism, actuate_all, check_configuration
 from pfaffian.simulate.arrays import common_runs, runs
+from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
@@ -76,7 +76,8 @@ def inverse_dynamics(
     _check_feasible(driven, broken, size)
     if uncontrollable.any():
         run = int(np.argmax(uncontrollable[:, 0]))
-        raise RunError(_undriven(driven, qs[run], vs[run], p[run], t) + (f" (run {run})" if count > 1 else ""))
+        why = blamed(driven, undriven())(qs[run], vs[run], p[run], t)
+        raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
     many = any(np.ndim(x) == 2 for x in (q, v, a)) or count > 1
     u, tau, reaction = (x if many else x[0] for x in (u, tau, reaction))
     return Inverse(u, tau, reaction, driven.u_names)
@@ -117,21 +118,3 @@ def _check_feasible(m: Mechanism, broken: np.ndarray, size: np.ndarray) -> None:
             f"infeasible: the acceleration breaks constraint row {name!r} by {broken[run, row]:.3g}"
             f"{f' in run {run}' if len(broken) > 1 else ''}; take one with A a = b"
         )
-
-
-def _undriven(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> str:
-    """Names the free motion that no actuator drives: the direction of N(A) that is orthogonal to the range of B."""
-    T = symbols(m)
-    A, B = (np.array(x) for x in ca.Function("rows", [T.q, T.v, m.p_symbols, T.t], [T.A, motor_matrix(T)])(q, v, p, t))
-    N = np.eye(m.nv) if not len(A) else _null(A)
-    lost = N @ _null(B.T @ N)[:, -1]
-    main = [m.v_names[i] for i in np.argsort(-np.abs(lost)) if abs(lost[i]) > 0.1 * np.abs(lost).max()][:6]
-    free, actuators = ", ".join(main), ", ".join(m.motor_names)
-    return f"{UNCONTROLLABLE}. The motion without an actuator moves {free}; the actuators are {actuators}"
-
-
-def _null(A: np.ndarray) -> np.ndarray:
-    """Orthonormal columns of the null space, the most nearly lost direction last."""
-    _, s, Vt = np.linalg.svd(A)
-    rank = int((s > RANK_TOLERANCE * max(s.max(), 1e-300)).sum())
-    return Vt[min(rank, A.shape[1] - 1) :].T

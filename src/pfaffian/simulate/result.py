@@ -84,10 +84,14 @@ def machine() -> dict[str, str]:
 
 
 def causes(result: xr.Dataset) -> list[str]:
-    """For each run of a result, what ended it, with the time."""
+    """For each run of a result, what ended it, with the time, and who is to blame where that could be told."""
     meaning = json.loads(result["status"].attrs["meaning"])
     status, stopped = np.atleast_1d(result["status"].values), np.atleast_1d(result["stopped"].values)
-    return [meaning[int(k)] + ("" if k == 0 else f" (at t = {t:.6g} s)") for k, t in zip(status, stopped, strict=True)]
+    reasons = np.atleast_1d(result["reason"].values) if "reason" in result else [""] * len(status)
+    return [
+        FINISHED if k == 0 else f"{meaning[int(k)]} (at t = {t:.6g} s)" + (f"; {reason}" if reason else "")
+        for k, t, reason in zip(status, stopped, reasons, strict=True)
+    ]
 
 
 def write_netcdf(result: xr.Dataset, path: str | Path) -> None:

@@ -21,10 +21,10 @@ from pfaffian.model.check import check_parameters
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
-from pfaffian.simulate.diagnose import realisability
-from pfaffian.simulate.result import FIRST_FAULT, dataset, machine
+from pfaffian.simulate.result import dataset, machine
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System
 
 CHUNK_LANE_STEPS = 2_000_000
@@ -88,7 +88,8 @@ def run(
         threads: None for one a core when the batch is large.   progress: show a bar.   squeeze: drop the run axis of one run.
     Returns:
         Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance.
-    Raises ModelError: wrong shapes, names or numbers; RunError: the initial state cannot meet the constraints.
+    Raises ModelError: wrong shapes, names or numbers; RunError: the initial state cannot meet the constraints. Warns
+    RunWarning: runs stopped; see `causes`.
     """
     scheme = scheme or Scheme()
     steps, stride = _step_counts(duration, step, every, u_step)
@@ -114,12 +115,8 @@ def run(
     time = start + step * every * np.arange(len(recorded))
     provenance = machine() | {f"kernel_{k}": v for k, v in rollout.provenance.items()} | asdict(scheme)
     provenance |= {"step": step, "duration": duration, "hold": hold}
-    lost = np.flatnonzero(status == FIRST_FAULT + len(system.faults))  # the servo constraints' own fault comes last
-    if m.servos and len(lost):
-        i = lost[0]
-        state = realisability(m, x[i, : m.nq], t=start + step * stopped[i], parameters=p[i])
-        provenance |= {"realisability": f"run {i} at t = {start + step * stopped[i]:.6g} s: {state}"}
     result = dataset(system, time, recorded, status, np.where(stopped >= 0, start + step * stopped, np.nan), provenance)
+    tell_stops(result, system, x, p)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 

@@ -101,9 +101,9 @@ def _semi_implicit(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.
 
 
 def _further(faults: ca.SX, first: Sequence[ca.SX], x: ca.SX, seen: Sequence[ca.SX]) -> ca.SX:
-    """The faults so far with those seen at x, be it that a side is not the one of the step's start."""
+    """The faults so far with those seen at x: of those with a side that it is lost, or not the one of the step's start."""
     (_, start), (here, side) = first, seen
-    found = ca.logic_or(here != 0, start * side < 0)
+    found = ca.logic_or(here * start != 0, start * side < 0)
     return ca.if_else(faults != 0, faults, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
 
 

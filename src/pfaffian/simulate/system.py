@@ -107,7 +107,7 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     y = ca.SX.sym("y", control.measured(idle, ca.SX.sym("F", m.nv)).numel())
     command = control.law(idle, z, w, y)
     _check_command(command, control, m)
-    command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.ones(len(control.faults), 1))
+    command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
     parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
     if not ca.depends_on(ca.veccat(*parts), y):
         return command

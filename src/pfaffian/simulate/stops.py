@@ -1,0 +1,65 @@
+"""Runs that stopped: why, with names, and said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import RunWarning, notice
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.diagnose import blamed, realisability
+from pfaffian.simulate.result import causes, causes_of
+from pfaffian.simulate.system import System
+
+BLAMED = 64
+"""Stopped runs of a batch whose state is looked at, the first ones; the others have their cause alone."""
+
+
+def tell_stops(result: xr.Dataset, s: System, x: np.ndarray, p: np.ndarray) -> None:
+    """Add to a result what stopped its runs, and warn once, with the number of each cause.
+
+    Args:
+        x: (runs, nx) last good states.   p: (runs, np) parameters.
+    Adds `reason` (run): who is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
+    """
+    status, stopped = result["status"].values, result["stopped"].values
+    lost = np.flatnonzero(status)
+    if not lost.size:
+        return
+    find = _finders(s)
+    words = np.full(len(status), "", dtype=object)
+    for i in lost[np.argsort(stopped[lost], kind="stable")][:BLAMED]:
+        if int(status[i]) in find:
+            words[i] = find[int(status[i])](x[i], p[i], float(stopped[i]))
+    result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
+    notice(_summary(result, lost), RunWarning)
+
+
+def _finders(s: System) -> dict[int, Callable[[np.ndarray, np.ndarray, float], str]]:
+    """status -> (x, p, t) -> who is to blame."""
+    m, meanings = s.mechanism, causes_of(s)
+    found: dict[int, Callable[[np.ndarray, np.ndarray, float], str]] = {}
+    for fault, reason in (s.control.reasons if s.control else {}).items():
+        found[meanings.index(fault)] = partial(_by_law, m, blamed(m, reason))
+    if m.servos:  # their own fault comes last
+        found[len(meanings) - 1] = lambda x, p, t: str(realisability(m, x[: m.nq], t=t, parameters=p))
+    return found
+
+
+def _by_law(m: Mechanism, look: Callable[..., str], x: np.ndarray, p: np.ndarray, t: float) -> str:
+    return look(x[: m.nq], x[m.nq : m.nq + m.nv], p, t)
+
+
+def _summary(result: xr.Dataset, lost: np.ndarray) -> str:
+    every, status = causes(result), result["status"].values
+    if len(every) == 1:
+        return f"the run stopped: {every[0]}"
+    told = []
+    for code, count in Counter(status[lost].tolist()).most_common():
+        first = min((i for i in lost if status[i] == code), key=lambda i: result["stopped"].values[i])
+        told.append(f"{count} {every[first].replace('(at t', f'(run {first} first, at t', 1)}")
+    return f"{len(lost)} of {len(every)} runs stopped: {'; '.join(told)}"

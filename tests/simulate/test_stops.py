@@ -1,0 +1,72 @@
+"""Runs that stop: said once, with counts by cause and who is to blame."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from tests.simulate.machines import pendulum
+
+GAIN = pf.Parameter("gain", 0.0)
+
+
+OUT = pf.servo(pf.holonomic("out", lambda k: k.position("held", (1, 0, 0))[0]), ["motor"])
+"""The motor of the second rod holds its tip where it is along x; along x the rod itself gives it no way to."""
+
+
+def rods(*servos: pf.Constraint) -> pf.Mechanism:
+    """A rod that its hinge drives away, as a gain says; and a motor on a second one."""
+    bodies = [pf.body(n, 1.0, com=(0.5, 0, 0), inertia=0.1) for n in ("wild", "held")]
+    joints = [pf.joint(n, "revolute", "world", n, damping=-GAIN if n == "wild" else 0.0) for n in ("wild", "held")]
+    return pf.mechanism("rods", bodies, joints, constraints=servos, actuators=[pf.actuator("motor", "held")], parameters=[GAIN])
+
+
+def said(**arguments) -> tuple[list[str], object]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        r = pf.run(**{"m": rods(), "duration": 0.3, "step": 1e-2, "backend": "numpy"} | arguments)
+    assert all(w.category is pf.RunWarning and w.filename == __file__ for w in caught)
+    return [str(w.message) for w in caught], r
+
+
+def test_what_finishes_says_nothing() -> None:
+    found, r = said(v={"wild": 1.0})
+    assert found == [] and pf.causes(r) == ["finished"] and "reason" not in r
+
+
+def test_a_batch_says_once_how_many_stopped_and_of_what() -> None:
+    q = np.array([[0, 1.0], [0, 1.0], [0, 0.0], [0, 1.0], [0, 0.0], [0, 1.0]])
+    found, r = said(m=rods(OUT), q=q, v={"wild": 1.0}, parameters={"gain": [0, 50, 0, 6e4, 0, 7e4]}, every=3)
+    (words,) = found
+    assert float(r["stopped"][3]) < float(r["stopped"][1])
+    assert words.startswith("5 of 6 runs stopped: 3 diverged: the state grew"), words
+    assert f"(run 3 first, at t = {float(r['stopped'][3]):.6g} s); 2 servo constraint not realisable: " in words
+    assert "(run 2 first, at t = 0 s); not realisable: rank 0 of 1" in words
+    assert pf.causes(r)[0] == "finished" and pf.causes(r.isel(run=4)) == [pf.causes(r)[2]]
+
+
+def test_one_run_says_its_cause() -> None:
+    found, r = said(v={"wild": 1.0}, parameters={"gain": 1e5})
+    assert found == [f"the run stopped: {pf.causes(r)[0]}"] and "diverged" in found[0]
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in dot:RuntimeWarning")
+def test_an_accurate_run_says_so_too() -> None:
+    with pytest.warns(pf.RunWarning, match="the run stopped: diverged"):
+        pf.run_accurately(pendulum(damping=-50.0), [0.1], [1.0], times=np.linspace(0, 100, 11))
+
+
+def test_each_run_without_a_hold_says_whose_it_is(tmp_path) -> None:
+    """Also after a round trip through a file."""
+    found, r = said(m=rods(OUT), q=np.zeros((2, 2)))
+    assert found[0].startswith("2 of 2 runs stopped: 2 servo constraint not realisable")
+    assert [str(w) for w in r["reason"].values] == [
+        "not realisable: rank 0 of 1, smallest singular value 0; the directions leave 'out' without a force, and 'motor' have "
+        "nothing to move"
+    ] * 2
+    assert all("'out' without a force" in cause for cause in pf.causes(r))
+    pf.write_netcdf(r, tmp_path / "r.nc")
+    assert pf.causes(pf.read_netcdf(tmp_path / "r.nc")) == pf.causes(r)
