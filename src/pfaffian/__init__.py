@@ -46,7 +46,8 @@ _HOME = {
     "pfaffian.simulate.gain": ["GainBound", "position_gain_bound"],
     "pfaffian.simulate.events": ["Passage", "singular_passages"],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
-    "pfaffian.simulate.result": ["causes", "read_netcdf", "sign_changes", "write_netcdf"],
+    "pfaffian.simulate.netcdf": ["read_netcdf", "write_netcdf"],
+    "pfaffian.simulate.result": ["causes", "sign_changes"],
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = ("control",)

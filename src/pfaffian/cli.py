@@ -254,7 +254,7 @@ def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, sch
 
 
 def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
-    from pfaffian.simulate.result import write_netcdf
+    from pfaffian.simulate.netcdf import write_netcdf
 
     name = stem(chosen.file.stem)
     files = [out / f"{name}.nc"]
@@ -308,12 +308,12 @@ def _study(chosen: argparse.Namespace) -> int:
         from pfaffian.simulate.result import machine
 
         words = as_json(outcome, machine())
-        print(f"wrote {text(place(chosen.json, lambda aside: aside.write_text(words, encoding='utf-8')))}")
+        print(f"wrote {text(place(chosen.json, words.encode()))}")
     return DONE if outcome.holds else STOPPED
 
 
 def _write_study(outcome: Any, out: Path) -> list[Path]:
-    from pfaffian.simulate.result import write_netcdf
+    from pfaffian.simulate.netcdf import write_netcdf
     from pfaffian.viewer.figures import save
     from pfaffian.viewer.folder import unused
     from pfaffian.viewer.study import datasets

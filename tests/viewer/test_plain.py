@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -56,13 +57,13 @@ def test_a_line_end_in_a_cell_makes_no_line() -> None:
     assert len(table([("a\nb", "c\rd")]).splitlines()) == 1
 
 
-def test_failed_write_leaves_nothing(tmp_path: Path) -> None:
-    def fail(aside: Path) -> None:
-        aside.write_text("half")
+def test_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError, match="No space left"):
-        place(tmp_path / "x.png", fail)
+        place(tmp_path / "x.png", b"half")
     assert not list(tmp_path.iterdir())
 
 
@@ -70,7 +71,7 @@ def test_write_replaces_a_link_and_does_not_follow_it(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("kept")
     (tmp_path / "x.png").symlink_to(other)
-    place(tmp_path / "x.png", lambda aside: aside.write_text("new"))
+    place(tmp_path / "x.png", b"new")
     assert other.read_text() == "kept" and (tmp_path / "x.png").read_text() == "new"
 
 

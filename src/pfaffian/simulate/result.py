@@ -1,13 +1,11 @@
-"""Results: an xarray.Dataset with names, units and provenance, to and from NetCDF."""
+"""Results: an xarray.Dataset with names, units and provenance."""
 
 from __future__ import annotations
 
 import json
 import platform
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 import xarray as xr
@@ -92,28 +90,6 @@ def causes(result: xr.Dataset) -> list[str]:
         FINISHED if k == 0 else f"{meaning[int(k)]} (at t = {t:.6g} s)" + (f"; {reason}" if reason else "")
         for k, t, reason in zip(status, stopped, reasons, strict=True)
     ]
-
-
-def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
-    """Write a result as NetCDF 4 to a path: the file is whole or absent. Raises RunError: it cannot be written."""
-    path = Path(path)
-    aside = path.with_name(f".{uuid4().hex}.tmp")
-    try:
-        result.to_netcdf(aside, engine="h5netcdf")
-        aside.replace(path)
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot write {path}: {error}") from error
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def read_netcdf(path: str | Path) -> xr.Dataset:
-    """Read a result back into memory from a path. Raises RunError: it cannot be read as one."""
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as stored:
-            return stored.load()
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot read {path} as a result: {error}") from error
 
 
 def recorded(result: xr.Dataset, *names: str) -> xr.Dataset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,8 +80,10 @@ def style() -> Iterator[None]:
 
 def save(figure: Any, path: Path) -> Path:
     """Write a figure as PNG: whole or absent."""
+    drawn = BytesIO()
     with style():
-        return place(path, lambda aside: figure.savefig(aside, format="png", dpi=130))
+        figure.savefig(drawn, format="png", dpi=130)
+    return place(path, drawn.getvalue())
 
 
 def overview(result: xr.Dataset, title: str | None = None) -> Any:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pfaffian.errors import ModelError, RunError
+from pfaffian.simulate.whole_file import write_whole
 from pfaffian.viewer.plain import text
 
 
@@ -25,29 +22,13 @@ def prepare(folder: Path) -> Path:
     return folder
 
 
-def place(path: Path, write: Callable[[Path], Any]) -> Path:
-    """Let `write` fill a file aside, then give it its name. Raises RunError: the disk is full, or closed to us."""
+def place(path: Path, data: bytes) -> Path:
+    """Write a file, whole or not at all. Raises RunError: the disk is full, or closed to us."""
     try:
-        handle, name = tempfile.mkstemp(prefix="tmp", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        try:
-            write(Path(name))
-            # mkstemp keeps the file to its owner; a result is as open as any other new file.
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, path)
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
+        write_whole(path, data)
     except OSError as error:
         raise RunError(f"cannot write {text(path)!r}: {error.strerror or error}") from error
     return path
-
-
-def _umask() -> int:
-    """The process's mask, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def unused(name: str, taken: set[str]) -> str:

@@ -1,0 +1,62 @@
+"""Results to and from NetCDF 4 files, with a digest at the end that tells whether one is still what was written."""
+
+from __future__ import annotations
+
+import hashlib
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from pfaffian.errors import RunError
+from pfaffian.simulate.whole_file import write_whole
+
+SEAL = b"\npfaffian sha256 "
+"""Stands after the HDF5 data, where its readers do not look, followed by the sha256 of all before it in hexadecimals."""
+
+CHUNK = 4 << 20
+"""Bytes under one HDF5 checksum, about."""
+
+
+def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
+    """Write a result as NetCDF 4 to a path: the file is whole or absent. Raises RunError: it cannot be written.
+
+    The file is made in memory first: HDF5 does not survive a disk that fills up while it writes. Every array has a checksum of
+    HDF5's for readers of any kind, and the whole a sha256 for `read_netcdf`.
+    """
+    encoding = {name: _encoding(x) for name, x in result.variables.items()}
+    try:
+        stored = result.to_netcdf(engine="h5netcdf", encoding=encoding)
+        write_whole(Path(path), stored, SEAL + hashlib.sha256(stored).hexdigest().encode())
+    except (OSError, ValueError, TypeError, MemoryError) as error:
+        raise RunError(f"cannot write {path}: {error or 'it does not fit into memory'}") from error
+
+
+def _encoding(x: xr.Variable) -> dict[str, Any]:
+    """Checksums for arrays of numbers, in chunks along the first axes."""
+    if x.dtype.kind not in "fiub" or not x.size:
+        return {}
+    chunk: list[int] = []
+    left = max(1, CHUNK // x.dtype.itemsize)
+    for length in reversed(x.shape):
+        chunk.insert(0, min(length, max(1, left)))
+        left //= chunk[0]
+    return {"fletcher32": True, "chunksizes": tuple(chunk)} if chunk else {}
+
+
+def read_netcdf(path: str | Path) -> xr.Dataset:
+    """Read a result back into memory from a path. Raises RunError: it cannot be read, or is not what `write_netcdf` wrote."""
+    try:
+        data = Path(path).read_bytes()
+        at = len(data) - len(SEAL) - 64
+        stored, seal = data[: max(at, 0)], data[max(at, 0) :]
+        if seal != SEAL + hashlib.sha256(stored).hexdigest().encode():
+            raise RunError(
+                f"cannot read {path} as a result: it is damaged, or was not written by write_netcdf; "
+                "xarray.open_dataset reads other NetCDF files, unchecked"
+            )
+        with xr.open_dataset(BytesIO(stored), engine="h5netcdf") as kept:
+            return kept.load()
+    except (OSError, ValueError, MemoryError) as error:
+        raise RunError(f"cannot read {path} as a result: {error}") from error

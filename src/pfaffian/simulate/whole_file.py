@@ -1,0 +1,52 @@
+"""Files that are whole or absent, whatever happens while they are written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from pathlib import Path
+from uuid import uuid4
+
+ORPHAN, OLD = re.compile(r"\.pfaffian-[0-9a-f]{32}\.tmp"), 3600.0
+"""Names of files aside, and the seconds after which nobody can be writing one any more."""
+
+
+def write_whole(path: Path, *parts: bytes | memoryview) -> None:
+    """Write the parts of a file aside, and give it its name once all is on the disk. Raises OSError: it cannot be written.
+
+    Clears away what killed writers of the same user left in that folder.
+    """
+    _sweep(path.parent)
+    aside = path.with_name(f".pfaffian-{uuid4().hex}.tmp")
+    try:
+        with aside.open("xb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        _sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name to the disk as well, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _sweep(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if ORPHAN.fullmatch(entry.name):
+                status = entry.stat(follow_symlinks=False)
+                if status.st_uid == os.getuid() and time.time() - status.st_mtime > OLD:
+                    os.unlink(entry.path)

@@ -1,0 +1,138 @@
+"""Result files: whole or absent on a full disk, and never read as something else once damaged."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+from pfaffian.simulate.netcdf import SEAL
+from pfaffian.simulate.whole_file import OLD, write_whole
+
+
+@pytest.fixture(scope="module")
+def result():
+    """A result with numbers, texts, a nan, an empty and a scalar variable."""
+    random = np.random.default_rng(2)
+    data = {
+        "q": (("time", "coordinate"), random.normal(size=(40, 3)), {"units": "rad"}),
+        "stopped": ("run", np.array([np.nan, 0.25])),
+        "status": ("run", np.array([0, 1], np.int32), {"meaning": '["finished", "ä"]'}),
+        "nothing": (("time", "none"), np.empty((40, 0))),
+        "regularity": ((), 0.5),
+    }
+    coords = {"coordinate": ["crank", "Kurbel ü", ""], "time": ("time", np.arange(40) * 1e-3, {"units": "s"})}
+    return xr.Dataset(data, coords, attrs={"mechanism": "m", "step": 1e-3, "strict": 1, "said": ""})
+
+
+@pytest.fixture
+def written(result, tmp_path):
+    path = tmp_path / "run.nc"
+    pf.write_netcdf(result, path)
+    return path
+
+
+def test_round_trip(result, written):
+    back = pf.read_netcdf(written)
+    xr.testing.assert_identical(back, result)
+    with xr.open_dataset(written, engine="h5netcdf") as other:
+        xr.testing.assert_identical(other.load(), result)
+
+
+def test_every_damage_is_found(written):
+    """Flipped bits, truncated and zeroed tails, pieces of another file, nothing: RunError, whatever byte it is."""
+    whole = written.read_bytes()
+    random = np.random.default_rng(4)
+    damaged = [whole[: int(k)] for k in [0, 1, 8, 79, len(whole) - 1, *random.integers(len(whole), size=40)]]
+    damaged += [whole[: -int(k)] + bytes(int(k)) for k in (1, 64, 100, 4096, len(whole) - 8)]
+    damaged += [whole + b"\0", whole[512:] + whole[:512], whole[: len(SEAL) + 64]]
+    for at in [*random.integers(len(whole), size=200), *range(len(whole) - 80, len(whole))]:
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << int(random.integers(8))
+        damaged.append(bytes(flipped))
+    for data in damaged:
+        written.write_bytes(data)
+        with pytest.raises(pf.RunError, match=r"run\.nc as a result: it is damaged"):
+            pf.read_netcdf(written)
+
+
+def test_rubbish_under_a_right_seal(written):
+    for stored in (b"", b"\x89HDF\r\n\x1a\n" + bytes(500), b"CDF\x01" + bytes(90), os.urandom(3000)):
+        written.write_bytes(stored + SEAL + hashlib.sha256(stored).hexdigest().encode())
+        with pytest.raises(pf.RunError, match=r"run\.nc"):
+            pf.read_netcdf(written)
+
+
+def test_other_readers_find_flipped_numbers(result, written):
+    """HDF5's own checksum of each array."""
+    whole = bytearray(written.read_bytes())
+    at = whole.index(result["q"].values.tobytes())
+    whole[at + 100] ^= 4
+    written.write_bytes(whole)
+    with pytest.raises(OSError, match="filter returned failure"), xr.open_dataset(written, engine="h5netcdf") as other:
+        other.load()
+
+
+FULL = """
+import resource, sys
+import numpy as np, xarray as xr
+import pfaffian as pf
+from pathlib import Path
+from pfaffian.simulate.netcdf import write_netcdf
+from pfaffian.viewer.figures import save
+from matplotlib.figure import Figure
+folder = Path(sys.argv[1])
+r = xr.Dataset({"q": (("time", "coordinate"), np.random.default_rng(0).normal(size=(5000, 8)))})
+pf.write_netcdf(r.isel(time=slice(10)), folder / "run.nc")
+resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+for write in (lambda: write_netcdf(r, folder / "run.nc"), lambda: save(Figure(), folder / "figure.png")):
+    try:
+        write()
+    except pf.RunError as error:
+        print(error)
+assert r["q"].shape == (5000, 8)
+assert pf.read_netcdf(folder / "run.nc")["q"].shape == (10, 8)
+"""
+
+
+def test_a_full_disk_leaves_the_process_and_the_old_file(tmp_path):
+    """A limit on file sizes fails as a full disk does, in the middle of a write: an error, not a signal."""
+    child = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert child.returncode == 0, child.stderr
+    assert "cannot write" in child.stdout and "run.nc" in child.stdout
+    assert [p.name for p in tmp_path.iterdir() if p.name != "figure.png"] == ["run.nc"]
+
+
+def test_orphans_are_swept(result, tmp_path):
+    """What a killed writer left, once it is old; nothing else, and nothing of someone who may still be writing."""
+    old, young, others = (tmp_path / f".pfaffian-{c * 32}.tmp" for c in "abc")
+    named = tmp_path / ".pfaffian-notes.tmp"
+    for path in (old, young, others, named):
+        path.write_bytes(b"half")
+    for path in (old, others, named):
+        os.utime(path, (time.time() - OLD - 1,) * 2)
+    if os.getuid() == 0:
+        os.chown(others, 12345, -1)
+    else:
+        others.unlink()
+    pf.write_netcdf(result, tmp_path / "run.nc")
+    assert {p for p in (old, young, named) if p.exists()} == {young, named}
+    assert others.exists() == (os.getuid() == 0)
+
+
+def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    write_whole(path, b"old")
+
+    def fails(handle):
+        raise OSError("no")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match="no"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
