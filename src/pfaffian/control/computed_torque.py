@@ -10,8 +10,9 @@ from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
 from pfaffian.control.reason import out_of_reach
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, pursue
+from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.linear import Semidefinite, solve_semidefinite
 from pfaffian.terms.terms import Terms
 
 SINGULAR = "the task's Jacobian is singular here: plain inverse dynamics cannot go on"
@@ -34,13 +35,13 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
             )
         wanted = goal.acceleration + goal.feedback - x.drift
         v_dot = _solve(x.J, wanted)
-        u = _solve(motor_matrix(terms), terms.M @ v_dot + terms.c - terms.f)
-        lost = ca.sumsqr(x.J @ v_dot - wanted) > 1e-12 * (1 + ca.sumsqr(goal.feedback))
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), lost, {"error": goal.error, "error_rate": goal.error_rate})
+        u = _solve(motor_matrix(terms), terms.M @ v_dot.x + terms.c - terms.f).x
+        signals = {"error": goal.error, "error_rate": goal.error_rate}
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.sum1(v_dot.kept) < k, signals)
 
     return Control(law, (), reference.w_names, (SINGULAR,), reasons={SINGULAR: out_of_reach(task, constrained=False)})
 
 
-def _solve(A: ca.SX, b: ca.SX) -> ca.SX:
-    """A^-1 b through A^T A, which needs no pivoting."""
-    return solve_definite(ca.densify(A.T @ A), ca.densify(A.T @ b))
+def _solve(A: ca.SX, b: ca.SX) -> Semidefinite:
+    """A^-1 b through A^T A, which needs no pivoting; a singular A leaves pivots out."""
+    return solve_semidefinite(ca.densify(A.T @ A), ca.densify(A.T @ b), RANK_TOLERANCE)
