@@ -11,7 +11,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.projection import coupling, length_metric, projector
 from tests.random_mechanisms import Case, loops, matrices, trees
-from tests.tolerance import ALGEBRA, CLEAR_OF_THRESHOLD, close
+from tests.tolerance import ALGEBRA, CLEAR_OF_THRESHOLD, PEER, close
 
 ROLLOUT = 1e-8
 """RK4 at 1 ms against the designed error, relative to the error at the start (the issue's bound)."""
@@ -214,6 +214,25 @@ def test_least_weighted_norm(case: Case) -> None:
         # Stationary: the gradient R u has no part along inputs that move nothing.
         slope = idle.T @ (R * x.u)
         close(slope, 0 * slope, bound, "gradient along idle inputs", scale=1 + np.abs(R * x.u).max())
+
+
+def test_reaction_of_inverse_dynamics_is_that_of_the_motion() -> None:
+    """Under the inputs found, forward dynamics gives a back, and the same reaction; and tau + reaction is what a takes."""
+    for m, q in ((gantry(1.0), [0.1, 0.9, 0.4, -0.7]), (five_bar(), [FIVE_BAR[n] for n in five_bar().q_names])):
+        q, v = assembled(m, q, np.linspace(-0.5, 0.6, m.nv))
+        a = pf.forward_dynamics(m, q, v, np.linspace(3, -2, m.nu)).v_dot
+        x = pf.inverse_dynamics(m, q, v, a)
+        there = pf.forward_dynamics(m, q, v, x.u)
+        scale = np.abs(there.reaction).max()
+        assert scale > 0.5
+        close(there.v_dot, a, PEER, "acceleration under u")
+        close(x.reaction, there.reaction, PEER, "reaction", scale)
+        T = matrices(Case(m, q, v, x.u, 0.0), {"M": lambda T: T.M, "c": lambda T: T.c, "f": lambda T: T.f, "A": lambda T: T.A})
+        close(x.tau + x.reaction, T["M"] @ a + (T["c"] - T["f"]).ravel(), PEER, "M a + c - f", scale)
+        close(null(T["A"]).T @ x.reaction, np.zeros(null(T["A"]).shape[1]), PEER, "virtual work of the reaction", scale)
+        many = pf.inverse_dynamics(m, np.stack([q, q]), np.stack([v, v]), np.stack([a, a]))
+        assert many.reaction.shape == (2, m.nv)
+        close(many.reaction[1], x.reaction, PEER, "reaction of a batch", scale)
 
 
 def gantry(s: float, g: float = 9.81) -> pf.Mechanism:

@@ -237,6 +237,31 @@ def test_projector_rate(arm, driven):
     close(here["P_dot"], (after - before) / (2 * h), CENTRAL * scale, "P_dot", scale=scale)
 
 
+def test_projector_rate_of_rows_that_turn_with_time():
+    """Rolling along a direction that turns at 2 rad/s, beside a row at rest: dA/dt is part of P_dot."""
+    random = np.random.default_rng(4)
+    m = random_tree(random, ["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2])
+
+    def blade(k):
+        p = k.velocity("b3", TIP)
+        return ca.cos(2 * k.t) * p[0] + ca.sin(2 * k.t) * p[1] - 0.3 * k.t
+
+    h, made = 1e-5, {}
+    flat = pf.holonomic("flat", lambda k: k.position("b3", TIP)[2])
+    m = m.with_(constraints=[flat, pf.nonholonomic("blade", blade)])
+    terms = {
+        "P": lambda T: reduce(T, made.setdefault("x", quasi_velocity(T))).P,
+        "P_dot": lambda T: projector_rate(T, made["x"]),
+    }
+    f = pf.compile_terms(m, terms, backend="numpy", lanes=1)
+    q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+    for rates in (v, 0 * v):  # at rest only the direction turns
+        before, after = (f(q + s * h * rates, rates, t=0.4 + s * h)["P"] for s in (-1, 1))
+        found = f(q, rates, t=0.4)["P_dot"]
+        assert np.abs(found).max() > 0.1
+        close(found, (after - before) / (2 * h), CENTRAL * (1 + np.abs(found).max()), "P_dot", scale=1)
+
+
 # Control, in rollouts.
 
 WAVES = control.function_of_time(lambda t: [0.3 + 0.2 * ca.sin(2 * t), 0.1 * ca.cos(3 * t), 0.2 * t, -0.1 * t], 4)

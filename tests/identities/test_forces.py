@@ -49,6 +49,35 @@ def test_springs_by_central_differences():
     close(r["c"] - r["f"], np.array(expected), CENTRAL, "weight and springs are minus the slope of V")
 
 
+def test_spring_without_rest_length():
+    """Pull -k (p_b - p_a) on b and its opposite on a, k l^2 / 2 of energy; nothing, not no number, where the points meet."""
+    random = np.random.default_rng(11)
+    m = random_tree(random, ["free", "spherical"], [-1, 0])
+    ends = {"point_a": (0.1, 0.2, 0.3), "point_b": (-0.3, 0.1, 0.0)}
+
+    def between(x):
+        return x("b1", ends["point_b"]) - x("b0", ends["point_a"])
+
+    s = pf.spring("s", "b0", "b1", **ends, stiffness=7.0)
+    plain, sprung = undamped(m), undamped(m.with_(forces=[s]))
+    q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+    parts = {"f": lambda T: T.f, "V": lambda T: T.V}
+    one, two = (matrices(Case(x, q, v, np.zeros(0), 0.0), parts) for x in (plain, sprung))
+    known = matrices(Case(plain, q, v, np.zeros(0), 0.0), {
+        "line": lambda T: between(T.kinematics.position),
+        "J": lambda T: ca.jacobian(between(T.kinematics.velocity), T.v),
+    })  # fmt: skip
+    line = known["line"].ravel()
+    close(two["f"] - one["f"], -7.0 * known["J"].T @ known["line"], ALGEBRA, "pull of the spring", 1 + 7.0 * np.abs(line).max())
+    close(two["V"] - one["V"], [[3.5 * line @ line]], ALGEBRA, "energy of the spring", 1 + np.abs(two["V"]).max())
+    end = {"p": lambda T: T.kinematics.position("b1", ends["point_b"])}
+    there = matrices(Case(plain, q, v, np.zeros(0), 0.0), end)["p"].ravel()
+    met = pf.spring("met", "world", "b1", point_a=there, point_b=ends["point_b"], stiffness=7.0)
+    slack = matrices(Case(undamped(m.with_(forces=[met])), q, v, np.zeros(0), 0.0), parts)
+    close(slack["f"], one["f"], ALGEBRA, "no pull where the points meet", 1.0)
+    close(slack["V"], one["V"], ALGEBRA, "nor energy", 1.0)
+
+
 @pytest.mark.parametrize("axes", ["LOCAL", "WORLD"])
 @pytest.mark.parametrize("fixed", [True, False])
 def test_wrench_is_the_transposed_motion_of_its_point(axes, fixed):

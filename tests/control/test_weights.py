@@ -1,0 +1,100 @@
+"""What a law does with the freedom that its task leaves: least weighted inputs, damping of the motion left open."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from tests.control.test_projection import null
+from tests.control.test_wrenches import DESIGNED, at, close_loop, wave
+from tests.random_mechanisms import Case, closing, on_velocity, placements, random_tree
+from tests.tolerance import close
+
+R = [0.3, 2.0, 1.0, 4.0]
+TASK, GAINS = control.joints("j0", "j1"), {"stiffness": 50.0, "damping": 9.0}
+QUASI = {"velocity_gain": 4.0, "position_gain": 30.0}
+ROW = "line.vx"
+PULL = control.set_point([2.0])
+
+
+@cache
+def chain() -> Case:
+    """Four driven joints, the tip on a line: two rows, two free motions, two inputs to spare."""
+    random = np.random.default_rng(8)
+    m = pf.actuate_all(random_tree(random, ["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2]))
+    q = pf.random_configuration(m, random)
+    m = m.with_(constraints=[closing("line", "point-on-line", "world", "b3", random, placements(m, q))])
+    return Case(m, q, on_velocity(m, q, random.normal(size=4), 0.3), np.zeros(4), 0.3)
+
+
+LAWS = {
+    "projected": lambda R: control.projected(TASK, wave(2), **GAINS, weight=R),
+    "hybrid": lambda R: control.hybrid_force(TASK, wave(2), PULL, [ROW], **GAINS, weight=R),
+    "tracking": lambda R: control.tracking(wave(4), **QUASI, weight=R),
+    "regulation": lambda R: control.regulation(control.set_point([0.1, 0.2, 0.3, 0.4]), **QUASI, weight=R),
+    "tracking with force": lambda R: control.tracking(wave(4), **QUASI, force=PULL, rows=[ROW], weight=R),
+    "regulation with force": lambda R: control.regulation(
+        control.set_point([0.1, 0.2, 0.3, 0.4]), **QUASI, force=PULL, rows=[ROW], weight=R
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_inputs_are_the_least_by_weight(name):
+    """R u is orthogonal to every change of u that moves nothing, nor the multiplier that the law holds. (46) (60)"""
+    case, found = chain(), {}
+    for given in (R, None):
+        loop = close_loop(case.m, LAWS[name](given))
+        u, A, B, v_dot, faults = at(
+            case, loop, loop.command.u, ca.vec(loop.T.A), ca.vec(loop.T.B), loop.v_dot, loop.command.faults
+        )
+        assert not faults.any()
+        A, B = A.reshape(2, 4, order="F"), B.reshape(4, 4, order="F")
+        left = A[1:] if name == "hybrid" or "force" in name else A
+        idle = np.linalg.solve(B, left.T)
+        slope = idle.T @ (np.array(given or np.ones(4)) * u)
+        close(slope, 0 * slope, DESIGNED, f"gradient along idle inputs, {name}", np.abs(idle).max() * np.abs(u).max())
+        found[given is None] = u, v_dot
+    close(found[True][1], found[False][1], DESIGNED, "the weight moves nothing")
+    assert np.abs(found[True][0] - found[False][0]).max() > 0.01 * np.abs(found[True][0]).max()
+
+
+def test_motion_left_open_is_damped_in_the_metric_of_inertia():
+    """Where neither constraints nor task say, N^T M (v_dot + d v) = 0: projected, hybrid and operational space."""
+    case, d, task = chain(), 3.0, control.joints("j1")
+    rest = Case(case.m.with_(constraints=[]), case.q, case.v, case.u, case.t)
+    gains = {"stiffness": 50.0, "damping": 9.0}
+    for c, law in (
+        (case, control.projected(task, wave(1), **gains, rest_damping=d)),
+        (case, control.hybrid_force(task, wave(1), PULL, [ROW], **gains, rest_damping=d)),
+        (rest, control.operational_space(task, wave(1), **gains, joint_damping=d)),
+    ):
+        loop = close_loop(c.m, law)
+        A, M, v_dot = at(c, loop, ca.vec(loop.T.A), ca.vec(loop.T.M), loop.v_dot)
+        J = np.eye(4)[1:2]
+        N = null(np.vstack([A.reshape(-1, 4, order="F"), J]))
+        slope = N.T @ M.reshape(4, 4) @ (v_dot + d * c.v)
+        assert N.shape[1] == 4 - 1 - len(A) // 4
+        close(slope, 0 * slope, DESIGNED, "M (v_dot + d v) along the motion left open", np.abs(M).max() * np.abs(v_dot).max())
+        e_ddot, e_dot, e = at(
+            c, loop, loop.rate(loop.command.signals["error_rate"]), *[loop.command.signals[n] for n in ("error_rate", "error")]
+        )
+        close(e_ddot, -50.0 * e - 9.0 * e_dot, DESIGNED, "the task beside it", 1 + np.abs(e_ddot).max())
+
+
+def test_integral_and_gain_of_the_force_loop():
+    """The force asked for is lambda_d + G_F e + G_I z, e = lambda_d - lambda: (G_F + 1) e_dot + G_I e = 0. (51)"""
+    case, z, G_F, G_I = chain(), 0.7, 2.0, 20.0
+    law = control.hybrid_force(TASK, wave(2), PULL, [ROW], **GAINS, force_gain=G_F, integral_gain=G_I, integral_start=[z])
+    r = pf.run(case.m, case.q, case.v, duration=0.03, step=1e-3, start=case.t, control=law, backend="numpy")
+    assert int(r.status) == 0, pf.causes(r)
+    e = r.force_error.values.ravel()
+    # e = (lambda_d - lambda) and lambda = lambda_d + G_F e + G_I z: e = -G_I z / (1 + G_F).
+    close(e[0], -G_I * z / (1 + G_F), DESIGNED, "force error at the start")
+    close(e, e[0] * np.exp(-G_I / (1 + G_F) * (r.time.values - case.t)), 1e-8, "force error", abs(e[0]))
+    close(r.multiplier.sel(row=ROW).values, 2.0 - e, DESIGNED, "multiplier")

@@ -1,0 +1,116 @@
+"""A wrong model is refused with the name of what is wrong and the way out."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+
+BODIES = [pf.body("arm", 1.0, (0.5, 0, 0), 0.1), pf.body("hand", 0.5, inertia=0.05)]
+JOINTS = [
+    pf.joint("turn", "revolute", "world", "arm"),
+    pf.joint("ball", "spherical", "arm", "hand", placement=pf.pose((1, 0, 0))),
+]
+
+
+def made(**parts) -> pf.Mechanism:
+    return pf.mechanism("m", **({"bodies": BODIES, "joints": JOINTS} | parts))
+
+
+def rows(constraint) -> None:
+    """Rows are looked at when they are traced."""
+    pf.compile_terms(made(constraints=[constraint]), {"A": lambda T: T.A}, backend="numpy", lanes=1)
+
+
+STRANGER = ca.SX.sym("x")
+LOOSE = pf.Parameter("length", 1.0)
+WRONG = {
+    "phi of velocities": (
+        lambda: rows(pf.holonomic("c", lambda k: k.v[0])), r"'c': phi depends on velocities; use nonholonomic"),
+    "eta not affine": (lambda: rows(pf.nonholonomic("c", lambda k: k.v[0] ** 2)), r"'c': eta must be affine in the velocities"),
+    "no rows": (lambda: rows(pf.holonomic("c", lambda k: ca.SX(0, 1))), r"'c' gives no rows"),
+    "unlisted symbol of phi": (
+        lambda: rows(pf.holonomic("c", lambda k: k.joint("turn") - STRANGER)), r"'c' uses symbols.*list them as parameters"),
+    "unlisted parameter of phi": (
+        lambda: rows(pf.holonomic("c", lambda k: k.joint("turn") - LOOSE)), r"'c' uses symbols.*list them as parameters"),
+    "unlisted symbol of eta": (
+        lambda: rows(pf.nonholonomic("c", lambda k: k.v[0] - STRANGER)), r"'c' uses symbols.*list them as parameters"),
+    "unlisted parameter of a body": (
+        lambda: made(bodies=[pf.body("arm", LOOSE), BODIES[1]]), r"body 'arm': mass uses a Parameter that is not among"),
+    "unlisted parameter of gravity": (lambda: made(gravity=(0, 0, -9.81 * LOOSE)), r"gravity uses a Parameter"),
+    "unlisted parameter of a servo": (
+        lambda: made(constraints=[pf.servo(pf.holonomic("c", lambda k: k.q[0]), ["m"], stiffness=LOOSE)],
+                     actuators=[pf.actuator("m", "turn")]), r"constraint 'c': stiffness uses a Parameter"),
+    "both ends on one body": (
+        lambda: made(constraints=[pf.closure("c", "weld", "arm", "arm")]), r"'c': both ends are on 'arm'"),
+    "closure without a body": (
+        lambda: made(constraints=[pf.closure("c", "weld", "arm", "leg")]), r"'c': there is no body 'leg'"),
+    "spring without a body": (lambda: made(forces=[pf.spring("s", "leg", "arm")]), r"force 's': there is no body 'leg'"),
+    "wrench without a body": (lambda: made(forces=[pf.external_wrench("w", "leg")]), r"force 'w': there is no body 'leg'"),
+    "component too high": (
+        lambda: made(actuators=[pf.actuator("a", "ball", component=3)]),
+        r"'a': joint 'ball' has 3 velocities, none numbered 3"),
+    "component below zero": (
+        lambda: made(actuators=[pf.actuator("a", "turn", component=-1)]),
+        r"'a': joint 'turn' has 1 velocities, none numbered -1"),
+    "actuator without a joint": (lambda: made(actuators=[pf.actuator("a", "wrist")]), r"'a': there is no joint 'wrist'"),
+    "reversed limits": (
+        lambda: made(actuators=[pf.actuator("a", "turn", limits=(1, -1))]),
+        r"'a': limits \(1.0, -1.0\) are the wrong way round"),
+    "limit that is no number": (
+        lambda: made(actuators=[pf.actuator("a", "turn", limits=(0, np.nan))]), r"'a': limits .* are the wrong way round"),
+    "servo without input": (
+        lambda: made(constraints=[pf.servo(pf.holonomic("c", lambda k: k.q[0]), ["motor"])]),
+        r"'c': there is no input 'motor'"),
+    "too few directions": (
+        lambda: pf.compile_terms(made(constraints=[pf.servo(pf.holonomic("c", lambda k: k.q[:2]), ["m"])],
+                                      actuators=[pf.actuator("m", "turn")]), {"Z": lambda T: T.servo.Z}),
+        r"'c' has 2 rows but 1 directions; give one force a row"),
+    "two of one name": (lambda: made(bodies=[BODIES[0], BODIES[0]]), r"bodies: the name 'arm' is used 2 times"),
+    "no name": (lambda: made(actuators=[pf.actuator("", "turn")]), r"actuators: '' is no name"),
+    "too long a name": (lambda: made(actuators=[pf.actuator("x" * 129, "turn")]), r"is no name; use 1 to 128"),
+    "nothing moves": (
+        lambda: pf.mechanism("m", BODIES[:1], [pf.joint("j", "fixed", "world", "arm")]), r"'m' has no joint that moves"),
+    "no such body": (lambda: made(joints=[JOINTS[0], pf.joint("j", "revolute", "arm", "leg")]), r"'j': there is no body 'leg'"),
+    "the world as child": (
+        lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "arm", "world")]), r"'j': the world cannot be a child"),
+    "two joints to a body": (
+        lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "world", "hand")]), r"'j': body 'hand' has a joint already"),
+    "parents after children": (lambda: made(joints=JOINTS[::-1]), r"'ball': its parent 'arm' comes later or hangs in a cycle"),
+    "body without joint": (lambda: made(joints=JOINTS[:1]), r"body 'hand' has no joint; use kind 'free'"),
+    "no mass": (
+        lambda: made(bodies=[BODIES[0], pf.body("hand")]), r"joint 'ball' moves no mass at all; give 'hand' a mass"),
+    "mass below zero": (lambda: made(bodies=[pf.body("arm", -1.0), BODIES[1]]), r"body 'arm': the mass is negative"),
+    "infinite at the defaults": (
+        lambda: made(bodies=[pf.body("arm", 1.0, (1 / ZERO, 0, 0)), BODIES[1]], parameters=[ZERO]),
+        r"body 'arm': com is not finite at the parameters' default values"),
+}  # fmt: skip
+ZERO = pf.Parameter("zero", 0.0)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_model_is_named(case):
+    call, message = WRONG[case]
+    with pytest.raises(pf.ModelError, match=message):
+        call()
+
+
+def test_what_is_right_is_taken():
+    """The bounds themselves: the last component, limits of one value, ends on a body and its own part, a listed symbol."""
+    x = pf.Parameter("x", 0.2)
+    m = made(
+        actuators=[pf.actuator("a", "ball", component=2), pf.actuator("b", "turn", limits=(1, 1))],
+        constraints=[pf.holonomic("c", lambda k: k.joint("turn") - x.symbol), pf.closure("w", "spherical", "world", "hand")],
+        parameters=[x],
+    )
+    assert m.u_names == ("a", "b")
+    assert pf.unphysical(m) == {}
+
+
+def test_lenient_takes_what_no_body_can_have():
+    heavy = pf.body("arm", 1.0, inertia=(1.0, 1.0, 3.0))
+    with pytest.raises(pf.ModelError, match="body 'arm'"):
+        made(bodies=[heavy, BODIES[1]])
+    assert set(pf.unphysical(made(bodies=[heavy, BODIES[1]], lenient=True))) == {"arm"}
