@@ -121,6 +121,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--every", metavar="K", help="record every K-th step")
     add("--formulation", metavar="F", help="gauss, projection, nullspace, multipliers, ... (default: auto)")
     add("--integrator", metavar="I", help="rk4 or euler")
+    add("--saturate", action=argparse.BooleanOptionalAction, help="cut inputs at their limits (default: as the file says)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
     add("--no-figure", action="store_true", help="write no figure")
     add("--progress", action=argparse.BooleanOptionalAction, help="show a bar (default: on a terminal)")
@@ -187,7 +188,7 @@ def _time(word: str | None, what: str, otherwise: float) -> float:
 
 
 def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
-    """Times, formulation and integrator from the command line where it gives them."""
+    """Times, formulation, integrator and saturation from the command line where it gives them."""
     from pfaffian.formats.run_settings import MAX_STEPS
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
@@ -196,7 +197,7 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
         raise ModelError(f"--every: a whole number of steps from 1 on is needed, got {text(every, 40)!r}")
     if not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
-    words = {k: getattr(chosen, k) for k in ("formulation", "integrator") if getattr(chosen, k) is not None}
+    words = {k: getattr(chosen, k) for k in ("formulation", "integrator", "saturate") if getattr(chosen, k) is not None}
     return replace(settings, duration=duration, step=step, record_every=int(every), **words)
 
 
@@ -233,7 +234,7 @@ def _scheme(settings: RunSettings) -> Scheme:
     known = ("auto", *pf.FORMULATIONS)
     if given.get("formulation", "auto") not in known:
         raise ModelError(f"formulation {text(given['formulation'], 40)!r} is unknown; one of {', '.join(known)}")
-    return pf.Scheme(**given)
+    return pf.Scheme(**given, saturate=settings.saturate)
 
 
 def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, scheme: Scheme) -> Any:

@@ -74,6 +74,18 @@ def test_stopped_run_is_written_and_gives_1(cli, here: Path) -> None:
     assert (here / "out" / "d.nc").exists() and (here / "out" / "d.png").exists()
 
 
+def test_inputs_are_cut_where_the_file_or_the_command_says(cli, here: Path) -> None:
+    pendulum = (here / "pendulum.yaml").read_text()
+    (here / "m.yaml").write_text(pendulum.replace("{joint: hinge}", "{joint: hinge, limits: [-2, 3]}"))
+    strong = ("run", "m.yaml", "--no-figure", "--set", "u:motor=5")
+    assert "input 'motor' is outside at the start, by up to 2 N m" in cli(*strong).err
+    assert cli(*strong, "--saturate").err == ""
+    assert float(pf.read_netcdf(here / "out" / "m.nc")["u"][-1, 0]) == 3
+    (here / "m.yaml").write_text((here / "m.yaml").read_text().replace("run: {", "run: {saturate: true, "))
+    assert cli(*strong).err == ""
+    assert "by up to 2 N m" in cli(*strong, "--no-saturate").err
+
+
 def test_start_that_does_not_close(cli, here: Path) -> None:
     (here / "l.yaml").write_text(TWO_LOOPS)
     said = cli("run", "l.yaml")

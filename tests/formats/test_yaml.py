@@ -66,6 +66,7 @@ run:
   record_every: 5
   formulation: projection
   integrator: rk4
+  saturate: true
   parameters: {l: 3}
   q: {pivot: l*pi/4}
   v: {pivot: -1}
@@ -76,6 +77,7 @@ run:
 def test_a_run():
     m, s = parse_yaml(PENDULUM + RUN)
     assert (s.duration, s.step, s.record_every, s.formulation, s.integrator) == (2.5, 0.01, 5, "projection", "rk4")
+    assert s.saturate and not parse_yaml(PENDULUM)[1].saturate
     q, v, u, p = s.arrays(m)
     assert (q.tolist(), v.tolist(), u.tolist(), p.tolist()) == ([0.75 * math.pi], [-1], [2], [3, 2])
     with pytest.raises(ModelError, match="run: q: 'x' is unknown"):

@@ -23,6 +23,7 @@ class RunSettings:
     duration, step: [s].   record_every: steps between two records.   q, v: coordinate name -> start value; other
     coordinates start at the mechanism's neutral configuration, at rest.   u: input name -> constant value, others 0.
     parameters: name -> value instead of the default.   formulation, integrator: None leaves the choice to the library.
+    saturate: cut inputs at their limits.
     """
 
     duration: float = 1.0
@@ -30,6 +31,7 @@ class RunSettings:
     record_every: int = 1
     formulation: str | None = None
     integrator: str | None = None
+    saturate: bool = False
     q: Mapping[str, float] = field(default_factory=dict)
     v: Mapping[str, float] = field(default_factory=dict)
     u: Mapping[str, float] = field(default_factory=dict)
@@ -56,7 +58,7 @@ def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what
 
 def read_run(node: Node, m: Mechanism) -> RunSettings:
     """The `run:` section; start values and inputs may be expressions of the parameters of the run."""
-    keys = ("duration", "step", "record_every", "formulation", "integrator", "q", "v", "u", "parameters")
+    keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "q", "v", "u", "parameters")
     f = node.fields(keys)
     known = {p.name: ca.SX(p.default) for p in m.parameters}
     parameters = _values(f.get("parameters"), list(known), {})
@@ -66,7 +68,8 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
     every = _whole(f["record_every"]) if "record_every" in f else 1
     q, v, u = (_values(f.get(k), names, known) for k, names in (("q", m.q_names), ("v", m.v_names), ("u", m.u_names)))
     made = RunSettings(**times, record_every=every, formulation=words.get("formulation"),
-                       integrator=words.get("integrator"), q=q, v=v, u=u, parameters=parameters)  # fmt: skip
+                       integrator=words.get("integrator"), saturate="saturate" in f and f["saturate"].truth(),
+                       q=q, v=v, u=u, parameters=parameters)  # fmt: skip
     if not made.step <= made.duration <= MAX_STEPS * made.step:
         raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps")
     return made

@@ -48,7 +48,8 @@ def parse_urdf(
     """The robot of a URDF text.
 
     Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping
-    acts; joint friction does not. Limits are shown and checked at the start of a run, not enforced.
+    acts; joint friction does not. Limits of joints and motors are not enforced, unless `Scheme(saturate=True)` cuts the
+    motors; a run warns of a start outside, and its result says when and by how far they were left.
 
     Args:
         base: "fixed" welds the root link to the world (a root link called "world" is the world itself);

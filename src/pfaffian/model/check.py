@@ -155,6 +155,9 @@ def _check_references(m: Mechanism) -> None:
             )
         if not a.limits[0] <= a.limits[1]:
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} are the wrong way round")
+        effort = joints[a.joint].effort
+        if not (a.limits[0] <= effort and -effort <= a.limits[1]):
+            raise ModelError(f"actuator {a.name!r}: limits {a.limits} leave nothing of its joint's effort {effort:g}")
 
 
 def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:

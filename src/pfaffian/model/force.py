@@ -57,7 +57,11 @@ Force = ExternalWrench | Spring
 def actuator(
     name: str, joint: str, *, component: int = 0, gear: Scalar = 1.0, limits: tuple[float, float] = (-np.inf, np.inf)
 ) -> Actuator:
-    """A motor on velocity coordinate `component` of a joint.   gear: [1].   limits: of u, [N or N m]."""
+    """A motor on velocity coordinate `component` of a joint.   gear: [1].
+
+    limits: (low, high) of u [N or N m], within the joint's effort. A result says when and by how far they were left;
+    `Scheme(saturate=True)` cuts u at them.
+    """
     return Actuator(name, joint, component, scalar(gear, f"actuator {name!r}: gear"), (float(limits[0]), float(limits[1])))
 
 

@@ -118,8 +118,10 @@ def joint(
         axis: (3,) of the rotation, the translation or the plane's normal, in the joint frame; normalised here.
         placement: joint frame in the parent body, a pose or a position.   child_placement: that in the child body.
         stiffness, rest, damping, armature: of the joint, SI units; the first two for one-dof joints only.
-        limits: (low, high) of q, shown, not enforced.   effort: largest |u|, shown.
-    Raises ModelError: an unknown kind, a zero axis, limits the wrong way round, a spring where there is no one dof.
+        limits: (low, high) of q of a one-dof joint; a result says when and by how far they were left, nothing holds them.
+        effort: largest |u| of an actuator on it, see `actuator`.
+    Raises ModelError: an unknown kind, a zero axis, limits the wrong way round, a negative effort, a spring or limits where
+    there is no one dof.
     """
     what = f"joint {name!r}"
     if kind not in KINDS:
@@ -130,11 +132,15 @@ def joint(
     low, high = (float(x) for x in limits)
     if not low <= high:
         raise ModelError(f"{what}: limits ({low}, {high}) are the wrong way round")
+    if not float(effort) >= 0:
+        raise ModelError(f"{what}: effort {effort!r} must be zero or positive")
     numbers = {k: scalar(v, f"{what}: {k}") for k, v in
                dict(stiffness=stiffness, rest=rest, damping=damping, armature=armature).items()}  # fmt: skip
     chosen = KINDS[kind]
     if chosen.nv != 1 and not (numbers["stiffness"].is_zero() and numbers["rest"].is_zero()):
         raise ModelError(f"{what}: a {kind} joint takes no spring; use a force between bodies")
+    if chosen.nv != 1 and (low, high) != (-np.inf, np.inf):
+        raise ModelError(f"{what}: a {kind} joint takes no limits; they are for one-dof joints")
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
     return Joint(name, chosen, parent, child, at, child_at, limits=(low, high), effort=float(effort), **numbers)
 

@@ -99,6 +99,18 @@ class Mechanism:
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property
+    def q_limits(self) -> np.ndarray:
+        """(nq, 2) lowest and highest value of each coordinate, infinite where there is none."""
+        return np.array([j.limits for j in self.joints for _ in j.kind.q_names], dtype=float).reshape(-1, 2)
+
+    @cached_property
+    def u_limits(self) -> np.ndarray:
+        """(nu, 2) lowest and highest value of each input: the actuator's own, within its joint's effort."""
+        effort = {j.name: j.effort for j in self.joints}
+        motors = [(max(a.limits[0], -effort[a.joint]), min(a.limits[1], effort[a.joint])) for a in self.actuators]
+        return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
+
+    @cached_property
     def p_defaults(self) -> np.ndarray:
         return np.array([p.default for p in self.parameters], dtype=float)
 

@@ -14,6 +14,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import runs
+from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, dataset, machine
 from pfaffian.simulate.run import initial_state
 from pfaffian.simulate.signals import Record, as_record
@@ -105,6 +106,7 @@ def run_accurately(
     )
     result = dataset(system, times, records, np.array([status]), np.array([stopped]), provenance)
     tell_stops(result, system, solver.y[None], p[None])
+    tell_limits(result, m, scheme.saturate)
     return result.squeeze("run")
 
 

@@ -21,6 +21,7 @@ from pfaffian.model.check import check_parameters
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
+from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.result import dataset, machine
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
@@ -89,7 +90,8 @@ def run(
     Returns:
         Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance.
     Raises ModelError: wrong shapes, names or numbers; RunError: the initial state cannot meet the constraints. Warns
-    RunWarning: runs stopped; see `causes`.
+    RunWarning: runs stopped, see `causes`; joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in
+    the result.
     """
     scheme = scheme or Scheme()
     steps, stride = _step_counts(duration, step, every, u_step)
@@ -117,6 +119,7 @@ def run(
     provenance |= {"step": step, "duration": duration, "hold": hold}
     result = dataset(system, time, recorded, status, np.where(stopped >= 0, start + step * stopped, np.nan), provenance)
     tell_stops(result, system, x, p)
+    tell_limits(result, m, scheme.saturate)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 

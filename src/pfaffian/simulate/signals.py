@@ -33,8 +33,8 @@ class Signal(NamedTuple):
         return len(self.names) if self.dim else 1
 
 
-def standard(m: Mechanism) -> dict[str, Signal]:
-    """The signals that a run of a mechanism can record, whatever its law."""
+def standard(m: Mechanism, saturate: bool = False) -> dict[str, Signal]:
+    """The signals that a run of a mechanism can record, whatever its law; `saturate`: inputs are cut at their limits."""
     signals = {
         "q": Signal("per coordinate", "coordinate", m.q_names),
         "v": Signal("per velocity", "velocity", m.v_names),
@@ -43,6 +43,8 @@ def standard(m: Mechanism) -> dict[str, Signal]:
     }
     if m.nu:
         signals["u"] = Signal("per input", "input", m.u_names)
+        if saturate:
+            signals["u_cut"] = Signal("per input", "input", m.u_names)
     k = symbols(m).kinematics
     if m.ideal:
         rows = row_names(k)
@@ -89,12 +91,13 @@ def columns(
     command: Command,
     outputs: Mapping[str, Callable[[Kinematics], Any]],
     record: Record = "all",
+    cut: ca.SX | None = None,
 ) -> dict[str, ca.SX]:
-    """The chosen signals as dense columns; one that is not recorded costs nothing.
+    """The chosen signals as dense columns; one that is not recorded costs nothing.   cut: what saturation takes off the inputs.
 
     Raises ModelError: two of one name; a name in `record` that there is not.
     """
-    known = _standard_columns(T, motion)
+    known = _standard_columns(T, motion, cut)
     extra = {name: partial(_as_is, x) for name, x in command.signals.items()}
     extra |= {name: partial(output, T.kinematics) for name, output in outputs.items()}
     for name in extra:
@@ -135,7 +138,7 @@ def _as_is(x: ca.SX) -> ca.SX:
     return x
 
 
-def _standard_columns(T: Terms, motion: Motion) -> dict[str, Callable[[], ca.SX]]:
+def _standard_columns(T: Terms, motion: Motion, cut: ca.SX | None) -> dict[str, Callable[[], ca.SX]]:
     """What builds each of the `standard` signals."""
     values: dict[str, Callable[[], ca.SX]] = {
         "q": lambda: T.q,
@@ -146,6 +149,8 @@ def _standard_columns(T: Terms, motion: Motion) -> dict[str, Callable[[], ca.SX]
     m = T.mechanism
     if m.nu:
         values["u"] = lambda: T.u
+        if cut is not None:
+            values["u_cut"] = partial(_as_is, cut)
     if m.ideal:
         values |= {
             "phi": lambda: T.rows.phi,

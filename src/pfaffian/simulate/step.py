@@ -34,18 +34,24 @@ class Scheme:
     formulation: a name of dynamics.FORMULATIONS, or auto.   integrator: rk4, or euler (semi-implicit).
     corrections: Newton iterations onto phi = 0 after each step, with one projection of the velocity; 0 for none.
     violation_limit: a run stops when |phi| stays above it [the unit of phi].
+    saturate: cut the inputs at their limits (`actuator`, a joint's effort) within the step; the result's u is what was
+    applied, its u_cut what was cut off. Refused where forces are not a function of the inputs alone: with servo constraints
+    in the mechanism, and under a law that measures reactions.
     """
 
     formulation: str = "auto"
     integrator: str = "rk4"
     corrections: int = 2
     violation_limit: float = 1e-6
+    saturate: bool = False
 
     def __post_init__(self) -> None:
         if self.integrator not in INTEGRATORS:
             raise ModelError(f"integrator {self.integrator!r} is unknown; one of {', '.join(INTEGRATORS)}")
         if not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
+        if not isinstance(self.saturate, bool):
+            raise ModelError(f"saturate must be True or False, got {self.saturate!r}")
         if not self.violation_limit > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
 

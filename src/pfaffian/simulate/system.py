@@ -19,6 +19,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.signals import Record, Signal, chosen, columns, standard
 from pfaffian.simulate.step import Scheme, correct, time_step
 from pfaffian.terms.kinematics import Kinematics
@@ -67,13 +68,14 @@ class System:
         of_model = digest(self.mechanism)
         if of_model is None or self.control is not None or self.outputs:
             return None
-        said = of_model, sorted(asdict(self.scheme).items()), tuple(self.signals)
+        limits = self.mechanism.u_limits.tolist() if self.scheme.saturate else []
+        said = of_model, sorted(asdict(self.scheme).items()), tuple(self.signals), limits
         return sha256(repr(said).encode()).hexdigest()
 
     @cached_property
     def signals(self) -> dict[str, tuple[Signal, int]]:
         """Recorded signals in order, with the entries of each."""
-        known = standard(self.mechanism)
+        known = standard(self.mechanism, self.scheme.saturate)
         if self.control is None and not self.outputs:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         return {name: (known.get(name, Signal("per component")), size) for name, size in self.traced.sizes.items()}
@@ -83,6 +85,9 @@ class System:
         m, T = self.mechanism, symbols(self.mechanism)
         z, w = ca.SX.sym("z", len(self.z)), ca.SX.sym("w", len(self.w_names))
         command = Command(w) if self.control is None else _command(T, self.control, self.scheme, z, w)
+        asked = command.u
+        if self.scheme.saturate:
+            command = command._replace(u=self._cut(asked))
         closed = Terms(m, T.q, T.v, command.u, T.t)
         motion = formulation(self.scheme.formulation, closed)(closed)
         faults, sides = command.faults, command.sides
@@ -94,10 +99,18 @@ class System:
         rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
         rhs = ca.Function("rhs", inputs, [rate, ca.densify(faults), ca.densify(sides)], options)
         project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, self.scheme)), options)
-        recorded = columns(closed, motion, command, dict(self.outputs), self.record)
+        cut = asked - command.u if self.scheme.saturate else None
+        recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut)
         observe = ca.Function("observe", inputs, [ca.vertcat(*recorded.values())], {"cse": True})
         sizes = {name: column.numel() for name, column in recorded.items()}
         return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)
+
+    def _cut(self, u: ca.SX) -> ca.SX:
+        m = self.mechanism
+        if m.servos:
+            held = ", ".join(s.name for s in m.servos)
+            raise ModelError(f"saturate: the forces of {held} hold a motion and cannot be cut; use control.servo_control")
+        return saturated(m, u)
 
 
 def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
@@ -111,6 +124,8 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
     if not ca.depends_on(ca.veccat(*parts), y):
         return command
+    if scheme.saturate:
+        raise ModelError("saturate: a control law that measures reactions cannot be cut; use it without")
     if ca.depends_on(ca.jacobian(command.u, y), y):
         raise ModelError("a control law must be affine in the measured reaction")
     plant = Terms(m, T.q, T.v, command.u, T.t)

@@ -93,8 +93,7 @@ def _mass(m: Mechanism, name: str) -> str:
 def _inputs(m: Mechanism) -> str:
     if not m.nu:
         return "inputs: none"
-    limits = [(f"{a.limits[0]:.4g}", f"{a.limits[1]:.4g}") for a in m.actuators]
-    limits += [("-inf", "inf")] * (m.nu - len(limits))
+    limits = [(f"{low:.4g}", f"{high:.4g}") for low, high in m.u_limits]
     rows = [(n, u, *limit) for n, u, limit in zip(m.u_names, m.u_units, limits, strict=True)]
     return "inputs\n" + table(rows, ("name", "unit", "from", "to"))
 

@@ -1,0 +1,116 @@
+"""Limits of joints and inputs: what a run did beyond them, said once; inputs cut on request.
+
+Nothing holds a joint within its limits, since no force of the mechanism does. Inputs are cut by `Scheme(saturate=True)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import RunWarning, notice
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import symbols
+
+SLIGHT = 1e-9
+"""[rad, m, N, N m] beyond a limit that are rounding."""
+
+MOST_NAMED = 5
+
+
+def saturated(m: Mechanism, u: ca.SX) -> ca.SX:
+    """u (nu, 1) cut at the inputs' limits; one that is no number stays none."""
+    cut = ca.SX(u)
+    for i, (low, high) in enumerate(m.u_limits):
+        if np.isfinite(low):
+            cut[i] = ca.if_else(cut[i] < low, low, cut[i])
+        if np.isfinite(high):
+            cut[i] = ca.if_else(cut[i] > high, high, cut[i])
+    return cut
+
+
+def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool) -> None:
+    """Add to a result how far its recorded instants were beyond the limits of joints and inputs, and warn once if they were.
+
+    Adds `limit_excess` (run, coordinate) [unit of the coordinate], the largest, and `limit_time` [s] of the first, NaN if
+    none, where a joint has limits and q is recorded; `input_excess` and `input_time` (run, input) likewise of what the inputs
+    were asked for. Warns RunWarning, but not of inputs that were cut as asked for.
+    """
+    told = []
+    if "q" in result and np.isfinite(m.q_limits).any():
+        _add(result, "limit", "coordinate", m.q_limits, partial(_entry, result, "q"))
+        told += _said(result, "limit", "coordinate", "q_unit", "joint")
+    if "u" in result and np.isfinite(m.u_limits).any():
+        _add(result, "input", "input", m.u_limits, partial(_asked, result, m))
+        if not saturate:
+            told += _said(result, "input", "input", "u_unit", "input")
+    if told:
+        notice("limits are not enforced: " + "; ".join(told), RunWarning)
+
+
+def _asked(result: xr.Dataset, m: Mechanism, i: int) -> np.ndarray:
+    """(runs, time) what input i was asked for: applied, cut off, and the servo constraints' forces along it."""
+    x = _entry(result, "u", i)
+    if "u_cut" in result:
+        x = x + _entry(result, "u_cut", i)
+    if "servo_force" in result:
+        for force in _along(m, m.u_names[i]):
+            x = x + _entry(result, "servo_force", force)
+    return x
+
+
+def _along(m: Mechanism, name: str) -> list[int]:
+    """Which servo forces act along an input."""
+    at, found = 0, list[int]()
+    for s in m.servos:
+        size = len(row_names(symbols(m).kinematics, (s.target,)))
+        found += [at + k for k in range(size) if not callable(s.directions) and s.directions[k] == name]
+        at += size
+    return found
+
+
+def _entry(result: xr.Dataset, name: str, i: int) -> np.ndarray:
+    return result[name].transpose("run", "time", ...).values[:, :, i]
+
+
+def _add(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Callable[[int], np.ndarray]) -> None:
+    """The largest excess and the time of the first, entry by entry: a batch's record may fill the memory as it is."""
+    time = result["time"].values
+    excess = np.zeros((result.sizes["run"], len(limits)))
+    first = np.full(excess.shape, np.nan)
+    for i, (low, high) in enumerate(limits):
+        if not np.isfinite((low, high)).any():
+            continue
+        x = of(i)
+        beyond = np.nan_to_num(np.maximum(x - high, low - x), nan=0.0)
+        outside = beyond > SLIGHT
+        excess[:, i] = np.where(outside, beyond, 0).max(axis=1)
+        some = outside.any(axis=1)
+        first[some, i] = time[outside[some].argmax(axis=1)]
+    what = "a joint" if name == "limit" else "an input"
+    meaning = f"largest beyond {what}'s limit at the recorded instants, 0 if none"
+    result[f"{name}_excess"] = (("run", dim), excess, {"units": f"per {dim}", "meaning": meaning})
+    result[f"{name}_time"] = (("run", dim), first, {"units": "s", "meaning": f"first recorded instant beyond {what}'s limit"})
+
+
+def _said(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:
+    """One phrase for each of the first few entries that were beyond a limit, those outside at the start first."""
+    excess, first = result[f"{name}_excess"].values, result[f"{name}_time"].values
+    start, runs = float(result["time"][0]), len(excess)
+    words = []
+    for i in np.flatnonzero((excess > 0).any(axis=0)):
+        out = np.flatnonzero(excess[:, i] > 0)
+        began = np.nanmin(first[:, i])
+        when = "at the start" if began <= start else f"from t = {began:.6g} s"
+        of = f" in {len(out)} of {runs} runs" if runs > 1 else ""
+        entry, by = result[dim].values[i], f"by up to {excess[:, i].max():.3g} {result[unit].values[i]}"
+        words.append((began, f"{what} {str(entry)!r} is outside {when}, {by}{of}"))
+    words.sort(key=lambda word: word[0])
+    rest = [f"{len(words) - MOST_NAMED} more {what}s"] if len(words) > MOST_NAMED else []
+    hint = ["Scheme(saturate=True) cuts inputs"] if words and what == "input" else []
+    return [w for _, w in words[:MOST_NAMED]] + rest + hint
