@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+LONGEST = 80
+"""Characters of a caller's value that a message repeats."""
+SHOWN = 12
+"""Names that a message lists."""
 
 
 class PfaffianError(Exception):
@@ -36,3 +43,24 @@ def notice(message: str, category: type[Warning]) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("pfaffian."):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def brief(value: object) -> str:
+    """A caller's value as a message may repeat it: on one line, and short."""
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the {type(value).__name__} {value.__name__}"
+    words = " ".join(repr(value).split())
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}... ({type(value).__name__})"
+
+
+def nearest(name: object, known: Sequence[str]) -> str:
+    """What a caller may have meant by a name that is not known."""
+    near = get_close_matches(str(name)[:LONGEST], known, 1)
+    more = f", ... ({len(known)} in all)" if len(known) > SHOWN else ""
+    listed = f"there are {', '.join(known[:SHOWN])}{more}" if known else "there are none"
+    return f"did you mean {near[0]!r}? {listed}" if near else listed
+
+
+def install(extra: str) -> str:
+    """The words that install an extra, as any shell takes them; the package comes from its source."""
+    return f"`pip install -e '.[{extra}]'` in a checkout of the source"

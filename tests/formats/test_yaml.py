@@ -244,7 +244,7 @@ def test_read_goes_by_the_suffix(house):
     assert read(house / "robots" / "r.urdf", base="free")[0].nv == 7
     assert read(model(house, "robots/r.urdf"))[1] == RunSettings()
     with pytest.raises(ModelError, match="the suffix must be"):
-        read(house / "r.sdf")
+        read(house / "r.obj")
 
 
 OUTSIDE = [

@@ -12,6 +12,7 @@ from pfaffian.control.task import Task, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
+from pfaffian.model.number import scalar
 from pfaffian.terms.terms import Terms
 
 INFEASIBLE = (
@@ -50,7 +51,7 @@ def task_acceleration(
     goal = pursue(terms, task, reference, w, stiffness, damping)
     x = goal.x
     rhs = ca.vertcat(terms.b, goal.acceleration + goal.feedback - x.drift)
-    v_dot, rest, shortest = _determined(terms, x.J, rhs, -ca.SX(rest_damping) * terms.v)
+    v_dot, rest, shortest = _determined(terms, x.J, rhs, -scalar(rest_damping, "rest_damping") * terms.v)
     m = terms.A.shape[0]
     missed = x.J @ v_dot - rhs[m:, 0]
     slight = ca.sumsqr(goal.G_D * x.rate) + ca.sumsqr(goal.G_P * x.theta)

@@ -9,7 +9,7 @@ import casadi as ca
 from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
 from pfaffian.control.reason import out_of_reach
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task, pursue
+from pfaffian.control.task import Task, check_aim, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import Semidefinite, solve_semidefinite
@@ -24,6 +24,8 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
     Ignores the constraints: a reference that is off by a millimetre pushes against them. Raises ModelError: not as many task
     coordinates or actuators as velocities.
     """
+
+    check_aim(task, reference)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m, goal = terms.mechanism, pursue(terms, task, reference, w, stiffness, damping)

@@ -13,16 +13,18 @@ from pfaffian.control.allocation import (
     FORCE_UNREACHABLE,
     UNCONTROLLABLE,
     allocate,
+    as_names,
     chosen_rows,
     controlled_directions,
     weights,
 )
 from pfaffian.control.law import Command, Control
 from pfaffian.control.reason import out_of_reach, undriven
-from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task, gain
+from pfaffian.control.reference import Reference, as_reference
+from pfaffian.control.task import Task, check_aim, gain
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
+from pfaffian.model.number import floats
 from pfaffian.terms.terms import Terms
 
 
@@ -52,9 +54,13 @@ def hybrid_force(
         force_gain G_F [1], integral_gain G_I [1/s]: one number or one for each row.   integral_start: (k,) of the integral.
     Stops a run: uncontrollable, infeasible, or the force out of the actuators' reach.
     """
-    if force.size != len(rows):
+    check_aim(task, reference)
+    rows = as_names(rows, "rows")
+    if as_reference(force, "force").size != len(rows):
         raise ModelError(f"the force reference has {force.size} components for {len(rows)} rows")
-    start = tuple(np.zeros(len(rows)) if integral_start is None else np.asarray(integral_start, dtype=float))
+    start = tuple(np.zeros(len(rows)) if integral_start is None else np.atleast_1d(floats(integral_start, "integral_start")))
+    if len(start) != len(rows):
+        raise ModelError(f"integral_start has {len(start)} numbers for {len(rows)} rows")
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, lam: ca.SX) -> Command:
         chosen = chosen_rows(terms, rows)

@@ -9,7 +9,10 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.caller import answer
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import column, floats
 from pfaffian.terms.terms import Terms
 
 
@@ -69,3 +72,32 @@ class Control:
     faults: tuple[str, ...] = ()
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
     reasons: Mapping[str, Reason] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("law", "measured"):
+            if not callable(getattr(self, name)):
+                raise ModelError(f"Control: {name} must be a function, got {brief(getattr(self, name))}")
+        for name in ("w_names", "faults"):
+            texts = getattr(self, name)
+            if isinstance(texts, str) or not all(isinstance(x, str) for x in texts):
+                raise ModelError(f"Control: {name} must be a tuple of texts, got {brief(texts)}")
+        object.__setattr__(self, "z", tuple(floats(self.z, "Control: z").tolist()))
+
+
+def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
+    """What the law answers, its parts as columns. Raises ModelError: it fails, or gives no Command."""
+    what = "the control law"
+    given = answer(control.law, what, terms, z, w, y)
+    if not isinstance(given, Command):
+        raise ModelError(f"{what} must give a control.Command(u, ...), got {brief(given)}")
+    if not isinstance(given.signals, Mapping):
+        raise ModelError(f"{what}: signals must be {{name: column}}, got {brief(given.signals)}")
+    u, z_dot, faults = (column(x, f"{what}: {name}") for name, x in zip(Command._fields, given[:3], strict=False))
+    signals = {name: column(x, f"{what}: signal {name!r}") for name, x in given.signals.items()}
+    return Command(u, z_dot, faults, signals)
+
+
+def measured(control: Control, terms: Terms, reaction: ca.SX) -> ca.SX:
+    """(ny, 1) what the law measures of a reaction."""
+    what = "what the control law measures"
+    return column(answer(control.measured, what, terms, reaction), what)

@@ -10,11 +10,12 @@ from pfaffian.control.acceleration import INFEASIBLE
 from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
 from pfaffian.control.reason import out_of_reach
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task, pursue
+from pfaffian.control.task import Task, check_aim, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.maths.tree_factor import solve_M
+from pfaffian.model.number import scalar
 from pfaffian.terms.terms import Terms
 
 
@@ -23,6 +24,8 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
 
     Every joint must be actuated. Raises ModelError: not as many actuators as velocities.
     """
+
+    check_aim(task, reference)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m, goal = terms.mechanism, pursue(terms, task, reference, w, stiffness, damping)
@@ -33,7 +36,7 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
                 "see actuate_all, or use control.projected"
             )
         J, inverse_J = x.J, solve_M(terms.factor, x.J.T)
-        calm = -joint_damping * terms.v
+        calm = -scalar(joint_damping, "joint_damping") * terms.v
         solved = solve_semidefinite(J @ inverse_J, goal.acceleration + goal.feedback - x.drift - J @ calm, RANK_TOLERANCE)
         tau = terms.M @ calm + J.T @ solved.x + terms.c - terms.f
         B = motor_matrix(terms)

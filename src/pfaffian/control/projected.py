@@ -11,7 +11,7 @@ from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.law import Command, Control
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
-from pfaffian.control.task import Task
+from pfaffian.control.task import Task, check_aim
 from pfaffian.terms.terms import Terms
 
 
@@ -30,6 +30,8 @@ def projected(
         weight: (motors,) diagonal of R, ones if None.   rest_damping: [1/s] of motion that the task leaves open.
     Stops a run: uncontrollable with the actuators, infeasible task.
     """
+
+    check_aim(task, reference)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         a = task_acceleration(terms, task, reference, w, stiffness, damping, rest_damping)

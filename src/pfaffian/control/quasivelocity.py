@@ -15,13 +15,14 @@ from pfaffian.control.allocation import (
     FORCE_UNREACHABLE,
     UNCONTROLLABLE,
     allocate,
+    as_names,
     chosen_rows,
     controlled_directions,
     weights,
 )
 from pfaffian.control.law import Command, Control
 from pfaffian.control.reason import undriven
-from pfaffian.control.reference import Reference, Wanted
+from pfaffian.control.reference import Reference, Wanted, as_reference
 from pfaffian.control.task import gain
 from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
 from pfaffian.errors import ModelError
@@ -46,6 +47,8 @@ def tracking(
         factor: cholesky, symmetric or innovations.
     Raises ModelError: joints with quaternions, whose errors are no differences.
     """
+
+    _check(reference, force, rows)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
@@ -77,6 +80,8 @@ def regulation(
     force law is u_o = Lam^T lambda_d alone: off by gamma |v_r|^2 while moving, exact at rest.
     """
 
+    _check(q_d, force, rows)
+
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         x = quasi_velocity(terms, factor)
         r = reduce(terms, x)
@@ -94,6 +99,14 @@ def check_rates(m: Mechanism) -> None:
     """Raise ModelError unless v = q_dot throughout: errors of the configuration then are differences."""
     if m.nq != m.nv or any(j.kind.name == "planar" for j in m.joints):
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
+
+
+def _check(reference: Any, force: Any, rows: Any) -> None:
+    """Raise ModelError: what the two laws share is something else."""
+    as_reference(reference)
+    count = len(as_names(rows, "rows"))
+    if (as_reference(force, "force").size if force is not None else 0) != count:
+        raise ModelError(f"the force reference has {force.size if force else 'no'} components for {count} rows")
 
 
 def _wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:

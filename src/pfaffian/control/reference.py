@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
-from pfaffian.model.number import vector
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.caller import answer
+from pfaffian.model.number import column, floats, named_float, several
 
 
 class Wanted(NamedTuple):
@@ -30,19 +31,38 @@ class Reference:
     w_names: tuple[str, ...] = ()
 
 
+def as_reference(value: Any, what: str = "reference") -> Reference:
+    """The value as it is. Raises ModelError: it is no Reference."""
+    if not isinstance(value, Reference):
+        raise ModelError(f"{what}: a Reference is needed, made by set_point([...]), polynomial, ..., got {brief(value)}")
+    return value
+
+
 def set_point(values: Any) -> Reference:
     """Stay at (k,) numbers or parameters."""
-    x = vector(values, len(values), "set point")
+    x = _column(values, "set_point")
     rest = ca.SX.zeros(x.numel(), 1)
     return Reference(lambda t, w: Wanted(x, rest, rest), x.numel())
 
 
+def _column(values: Any, what: str) -> ca.SX:
+    """(k, 1) of numbers or parameters, one for each coordinate."""
+    if not several(values) and not (isinstance(values, (ca.SX, ca.DM)) and values.numel() > 1):
+        raise ModelError(f"{what}: a list of numbers, one for each coordinate, is needed, such as [0.3], got {brief(values)}")
+    x = ca.densify(column(values, what))
+    if not x.numel():
+        raise ModelError(f"{what}: at least one number is needed")
+    return x
+
+
 def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
-    """Any expression of t [s], differentiated twice."""
+    """Any expression of t [s], differentiated twice, as a column or list of `size` numbers."""
+    if not callable(f) or isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+        raise ModelError(f"function_of_time(f, size): a function of t and a whole number, got {brief(f)} and {brief(size)}")
 
     def at(t: ca.SX, w: ca.SX) -> Wanted:
         s = ca.SX.sym("s")
-        x = ca.densify(ca.vec(ca.vertcat(*f(s)) if isinstance(f(s), (list, tuple)) else ca.SX(f(s))))
+        x = ca.densify(column(answer(f, "the reference", s), "the reference"))
         if x.numel() != size:
             raise ModelError(f"the reference gives {x.numel()} numbers where the task has {size}")
         rate = ca.jacobian(x, s)
@@ -53,7 +73,8 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
 
 def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Reference:
     """From rest at `start` (k,) to rest at `end` in `duration` [s] by a polynomial of degree five, still before and after."""
-    a, b = vector(start, len(start), "start"), vector(end, len(end), "end")
+    a, b = _column(start, "polynomial: start"), _column(end, "polynomial: end")
+    duration, begin = named_float(duration, "polynomial: duration"), named_float(begin, "polynomial: begin")
     if a.numel() != b.numel() or not duration > 0:
         raise ModelError("a polynomial reference needs a start and an end of one length and a duration above zero")
 
@@ -72,6 +93,10 @@ def sampled(names: Sequence[str]) -> Reference:
 
     Make the inputs from samples with `series`, and run with hold="linear".
     """
+    given = tuple(names) if several(names) else ()
+    if not given or len(set(given)) < len(given) or not all(isinstance(n, str) for n in given):
+        raise ModelError(f"sampled: different names, one for each coordinate of the task, such as ['x'], got {brief(names)}")
+    names = given
     n = len(names)
     inputs = tuple(f"{name}{mark}" for mark in ("", "'", "''") for name in names)
     return Reference(lambda t, w: Wanted(w[:n, 0], w[n : 2 * n, 0], w[2 * n :, 0]), n, inputs)
@@ -79,9 +104,13 @@ def sampled(names: Sequence[str]) -> Reference:
 
 def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
     """Inputs (samples, 3 k) of a sampled reference: values (n, k) at times (n,), by a cubic spline every `step` [s]."""
-    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-    if times.ndim != 1 or values.ndim != 2 or len(times) != len(values) or not (np.diff(times) > 0).all():
-        raise ModelError("a series needs increasing times (n,) and values (n, k)")
+    times, values, step = floats(times, "times"), floats(values, "values"), named_float(step, "series: step")
+    if not step > 0:
+        raise ModelError(f"series: step must be a time above zero, got {step:g}")
+    if times.ndim != 1 or values.ndim != 2 or len(times) != len(values) or len(times) < 2 or not (np.diff(times) > 0).all():
+        raise ModelError(
+            f"a series needs increasing times (n,), two or more, and values (n, k); got {times.shape} and {values.shape}"
+        )
     t = np.arange(times[0], times[-1] + step / 2, step)
     return np.hstack([_spline(times, values, t, order) for order in range(3)])
 

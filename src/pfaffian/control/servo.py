@@ -6,7 +6,7 @@ import casadi as ca
 
 from pfaffian.control.law import Command, Control
 from pfaffian.dynamics.controlforce import control_force, fault
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms
 
@@ -19,8 +19,12 @@ def servo_control(*servos: Servo) -> Control:
     Stops a run: the chosen directions cannot produce the wanted acceleration.
     Raises ModelError: directions that are not inputs.
     """
+    if not servos:
+        raise ModelError("servo_control needs at least one servo constraint")
     used: list[str] = []
     for s in servos:
+        if not isinstance(s, Servo):
+            raise ModelError(f"servo_control takes servo constraints, one after another, made by servo(...), got {brief(s)}")
         if callable(s.directions):
             raise ModelError(f"servo constraint {s.name!r}: as a control law its directions must be names of inputs")
         used += s.directions

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.reference import Reference
-from pfaffian.errors import ModelError
+from pfaffian.control.reference import Reference, as_reference
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import vector
+from pfaffian.model.caller import ask_column
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.number import floats, scalar, several, vector
 from pfaffian.terms.inertia import mass_centre
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -33,11 +34,14 @@ class TaskTerms(NamedTuple):
 def task_terms(terms: Terms, task: Task) -> TaskTerms:
     """Differentiate a task along the motion."""
     k = terms.kinematics
-    theta = ca.densify(ca.vec(ca.SX(task(k))))
+    theta = ask_column(task, "the task", k)
     if theta.numel() == 0:
         raise ModelError("a task needs at least one coordinate")
     if ca.depends_on(theta, k.v):
         raise ModelError("a task is a function of the configuration and time; this one depends on velocities")
+    still = [i for i in range(theta.numel()) if not ca.depends_on(theta[i], k.q)]
+    if still:
+        raise ModelError(f"the task's coordinate {still[0]} does not depend on the configuration: no motion can change it")
     J = ca.jacobian(theta, k.q) @ k.kinematic_matrix
     rate = J @ k.v + ca.jacobian(theta, k.t)
     return TaskTerms(theta, rate, J, ca.jtimes(rate, k.q, k.q_dot) + ca.jacobian(rate, k.t))
@@ -69,26 +73,49 @@ def pursue(terms: Terms, task: Task, reference: Reference, w: ca.SX, stiffness: 
     return Pursuit(x, wanted.acceleration, error, error_rate, G_P, G_D, G_D * error_rate + G_P * error)
 
 
+def check_aim(task: Any, reference: Any) -> None:
+    """Raise ModelError unless the two are a task and a reference."""
+    if not callable(task):
+        raise ModelError(
+            f"task: a function of the kinematics is needed, such as joints(name) or point(body), got {brief(task)}"
+        )
+    as_reference(reference)
+
+
 def gain(value: Any, size: int, what: str) -> ca.SX:
     """(size, 1) gains from one number or one for each coordinate."""
-    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
-        return vector(value, size, what)
-    return ca.SX.ones(size, 1) * vector([value], 1, what)
+    if several(value) or (isinstance(value, (ca.SX, ca.DM)) and value.numel() != 1):
+        gains = vector(value, size, what)
+    else:
+        gains = ca.SX.ones(size, 1) * scalar(value, what)
+    if gains.is_constant() and (np.array(ca.DM(gains)) < 0).any():
+        raise ModelError(f"{what}: {brief(value)} is below zero and would drive errors away from zero")
+    return gains
 
 
 def joints(*names: str) -> Task:
     """The coordinates of the named joints."""
+    if not names or not all(isinstance(n, str) for n in names):
+        raise ModelError(f"joints takes names, one after another, such as joints('hip', 'knee'), got {brief(names)}")
     return lambda k: ca.vertcat(*[k.joint(n) for n in names])
 
 
 def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Task:
     """World position of a point (3,) of a body [m], or some of its axes."""
-    return lambda k: k.position(body, at)[list(axes), 0]
+    x, rows = vector(at, 3, f"point of {brief(body)}"), _axes(axes)
+    return lambda k: k.position(body, x)[rows, 0]
+
+
+def _axes(axes: Any) -> list[int]:
+    chosen = list(axes) if several(axes) else [axes]
+    if not chosen or any(isinstance(i, bool) or i not in (0, 1, 2) for i in chosen):
+        raise ModelError(f"axes: some of 0, 1, 2 (x, y, z) are needed, got {brief(axes)}")
+    return [int(i) for i in chosen]
 
 
 def pose(body: str, about: Any = None) -> Task:
     """Position [m] and rotation vector [rad] of a body: (6, 1), regular within half a turn of the rotation `about` (3, 3)."""
-    reference = np.eye(3) if about is None else np.asarray(about, dtype=float)
+    reference = np.eye(3) if about is None else floats(about, f"pose task of {body!r}: about")
     if reference.shape != (3, 3):
         raise ModelError(f"pose task of {body!r}: about must be a (3, 3) rotation, got shape {reference.shape}")
     return lambda k: ca.vertcat(k.position(body), so3.log(ca.SX(ca.DM(reference.T)) @ k.rotation(body)))
@@ -96,17 +123,21 @@ def pose(body: str, about: Any = None) -> Task:
 
 def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
     """World position of the mass centre of all that moves [m]."""
-    return lambda k: mass_centre(k)[list(axes), 0]
+    rows = _axes(axes)
+    return lambda k: mass_centre(k)[rows, 0]
 
 
 def stack(*tasks: Task) -> Task:
     """Several tasks as one, in order."""
-    return lambda k: ca.vertcat(*[ca.vec(ca.SX(t(k))) for t in tasks])
+    for t in tasks:
+        if not callable(t):
+            raise ModelError(f"stack takes tasks, functions of the kinematics, got {brief(t)}")
+    return lambda k: ca.vertcat(*[ask_column(t, f"part {i} of the stack", k) for i, t in enumerate(tasks, 1)])
 
 
 def whole(m: Mechanism) -> Task:
     """Every joint coordinate, for mechanisms whose coordinates are free of quaternions."""
-    for j in m.joints:
+    for j in as_mechanism(m).joints:
         if j.nq != j.nv:
             raise ModelError(
                 f"joint {j.name!r} turns by a quaternion; name the task's coordinates instead of the whole configuration"

@@ -11,7 +11,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.maths.linear import orthogonalise, solve_semidefinite
 from pfaffian.maths.minimum_norm import minimum_norm_by_gram
 from pfaffian.maths.tree_factor import solve_M
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.terms import Terms, as_terms
 
 SHARED = 1e-6
 """Part in a vanishing combination above which a row counts as sharing."""
@@ -36,7 +36,7 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
     It is the only one exactly if the rank is m; with redundant rows how they share the load is not determined.
     """
     # Solutions of A^T lambda = reaction: the smallest is in the range of A, so dependent rows share the load.
-    columns = terms.A.T
+    columns = as_terms(terms).A.T
     lengths = ca.sum2(columns * columns)
     size = lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)
     return minimum_norm_by_gram(columns, tolerance, size).solve(reaction)
@@ -48,7 +48,7 @@ def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX
     tolerance: of rank, relative to a row's length.
     The reaction A^T lambda is always unique; lambda_i is where row i takes part in no combination of rows that vanishes.
     """
-    m = terms.A.shape[0]
+    m = as_terms(terms).A.shape[0]
     # A dropped row leaves, of the identity carried with the rows, the combination of rows that vanishes.
     rest = orthogonalise(terms.A, ca.SX.eye(m), tolerance, terms.row_size).rest
     return ca.sum1(rest * rest).T < SHARED**2

@@ -15,8 +15,9 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise, solve_definite
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W, solve_WT
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.terms import Terms
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.number import floats, named_float
+from pfaffian.terms.terms import Terms, as_terms
 
 VARIANTS = ("nonsymmetric", "symmetric", "tuned")
 
@@ -39,7 +40,7 @@ def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = 
             inverse of smallest W-norm and P = S^-T P_W S^T, W = S S^T. Where translations and rotations mix, only a metric
             makes P mean something: `length_metric`, actuator limits or M. [aghili05 (8)-(10) (47) (48)]
     """
-    n = terms.A.shape[1]
+    n = as_terms(terms).A.shape[1]
     if metric is None:
         rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size)
         return Projector(ca.SX.eye(n) - rows.Q.T @ rows.Q, rows.Q.T @ rows.D, rows.rank)
@@ -54,7 +55,8 @@ def length_metric(m: Mechanism, length: float) -> np.ndarray:
 
     Force norm: f^T W^-1 f = length^2 |forces|^2 + |moments|^2, which `control.length_weights` measures inputs by.
     """
-    if not length > 0:
+    as_mechanism(m)
+    if not named_float(length, "the characteristic length") > 0:
         raise ModelError(f"the characteristic length must be positive, got {length!r}")
     return np.array([length**-2 if unit == "m/s" else 1.0 for unit in m.v_units])
 
@@ -62,7 +64,7 @@ def length_metric(m: Mechanism, length: float) -> np.ndarray:
 def _factor(m: Mechanism, metric: Any) -> TreeFactor:
     """W = S S^T. Raises ModelError: a wrong shape, or numbers that are no metric."""
     n = m.nv
-    W = metric if isinstance(metric, ca.SX) else np.asarray(metric, dtype=float)
+    W = metric if isinstance(metric, ca.SX) else floats(metric, "metric")
     if W.shape not in ((n,), (n, 1), (n, n)):
         raise ModelError(f"metric has shape {W.shape}: ({n},) weights or a ({n}, {n}) matrix are needed")
     if W.shape != (n, n) or n == 1:
@@ -129,7 +131,7 @@ def coupling(terms: Terms, *, metric: Any = None, tolerance: float = RANK_TOLERA
     Args:
         terms: at a state.   metric, tolerance: as in `projector`.
     """
-    n, I = terms.A.shape[1], ca.SX.eye(terms.A.shape[1])
+    n, I = as_terms(terms).A.shape[1], ca.SX.eye(terms.A.shape[1])
     S = _factor(terms.mechanism, np.ones(n) if metric is None else metric)
     M, force = solve_W(S, solve_W(S, ca.densify(terms.M)).T), solve_W(S, ca.densify(terms.force))
     rows = orthogonalise(solve_W(S, terms.A.T).T, terms.b, tolerance, terms.row_size)

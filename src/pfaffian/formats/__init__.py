@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pfaffian.errors import ModelError
+from pfaffian.formats.file import as_path
 from pfaffian.formats.number import shown
 from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.urdf import parse_urdf, read_urdf
+from pfaffian.formats.urdf import WAYS_OUT, parse_urdf, read_urdf
 from pfaffian.formats.yaml import parse_yaml, read_yaml
 from pfaffian.model.mechanism import Mechanism
 
@@ -25,9 +26,10 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         path: .urdf or .xml: options of `read_urdf`, default RunSettings; .yaml or .yml: options of `read_yaml`.
     Raises ModelError: another suffix, or what the reader finds.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = as_path(path).suffix.lower()
     if suffix in (".urdf", ".xml"):
         return read_urdf(path, **options), RunSettings()
     if suffix in (".yaml", ".yml"):
         return read_yaml(path, **options)
-    raise ModelError(f"{shown(str(path))}: the suffix must be .urdf, .xml, .yaml or .yml")
+    way = WAYS_OUT.get(suffix.removeprefix(".").replace("mjcf", "mujoco"), "the suffix must be .urdf, .xml, .yaml or .yml")
+    raise ModelError(f"{shown(str(path))}: {way}")

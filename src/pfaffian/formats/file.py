@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import stat
+from os import PathLike
 from pathlib import Path
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.formats.number import shown
 
 MAX_BYTES = 64 * 1024 * 1024
+
+
+def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
+    """The value as a Path. Raises ModelError: it is no text and no path, or empty."""
+    if not isinstance(value, (str, PathLike)) or not str(value):
+        raise ModelError(f"{what} must be given by a path, got {brief(value)}")
+    return Path(value)
 
 
 def read_text(path: Path) -> str:

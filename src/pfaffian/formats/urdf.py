@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
-from pfaffian.formats.file import read_text
+from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.number import shown
 from pfaffian.formats.urdf_part import Mimic, UrdfJoint, UrdfLink, read_joint, read_link, unique
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
@@ -24,13 +24,24 @@ from pfaffian.model.joint import Joint, joint
 from pfaffian.model.mechanism import Mechanism, mechanism
 
 MAX_LINKS = 10_000
+_NOT_READ = (
+    "{} is not read yet: most robots come as URDF too (the package example-robot-data has many); else convert it to URDF, or "
+    "describe it in Python or YAML"
+)
+WAYS_OUT = {
+    "mujoco": _NOT_READ.format("MJCF"),
+    "sdf": _NOT_READ.format("SDF"),
+    "xacro": "xacro is source of URDF; expand it first: xacro robot.xacro > robot.urdf",
+}
+"""Root element or suffix of other formats -> what to do."""
+
 ROOT_JOINT = "root_joint"
 """The joint that the reader puts between the world and the root link, as Pinocchio calls it."""
 
 
 def read_urdf(path: str | Path, **options: Any) -> Mechanism:
     """The robot of the URDF file at `path`; the options are those of `parse_urdf`. No other file is opened."""
-    place = Path(path)
+    place = as_path(path)
     options.setdefault("source", place.name)
     return parse_urdf(read_text(place), **options)
 
@@ -91,7 +102,7 @@ def parse_urdf(
 
 def _parts(robot: Element) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint]]:
     if robot.tag != "robot":
-        raise robot.error("the root element of a URDF file is <robot>")
+        raise robot.error(WAYS_OUT.get(robot.tag, "the root element of a URDF file is <robot>"))
     count = len(robot.all("link"))
     if not count:
         raise robot.error("there is no <link>; if this is xacro source, expand it to URDF first")

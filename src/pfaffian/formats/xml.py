@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.number import number, numbers, shown
 
@@ -103,6 +103,8 @@ def parse_xml(text: str, source: str) -> Element:
     Raises ModelError: no well-formed XML, a document type or entity, more than 64 MB, 200,000 elements or 256 levels.
     """
     source = shown(source)[1:-1]
+    if not isinstance(text, str):
+        raise ModelError(f"{source}: the text of a file is needed, got {brief(text)}; read_urdf(path) reads a file")
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:

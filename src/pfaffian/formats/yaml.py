@@ -8,8 +8,9 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.errors import ModelError
-from pfaffian.formats.file import read_text
+from pfaffian.errors import ModelError, brief
+from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.number import shown
 from pfaffian.formats.place import beside, installed
 from pfaffian.formats.run_settings import RunSettings, read_run
 from pfaffian.formats.urdf import read_urdf
@@ -37,7 +38,7 @@ _PARTS: dict[str, tuple[str, Callable]] = {
 
 def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
     """The mechanism and the run of the YAML file at `path`. A URDF file it names lies under its folder or one of `allow`."""
-    place = Path(path)
+    place = as_path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
 
 
@@ -56,6 +57,8 @@ def parse_yaml(
         source: what errors call the text.
     Raises ModelError: what is wrong with which element, on which line.
     """
+    if not isinstance(text, str):
+        raise ModelError(f"{shown(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
     root = parse_tree(text, source)
     f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run"))
     parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]

@@ -7,9 +7,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, scalar, vector
+from pfaffian.model.number import Scalar, matrix, scalar, vector
 
 WORLD = "world"
 
@@ -35,7 +35,7 @@ def body(name: str, mass: Scalar = 0.0, com: Any = (0, 0, 0), inertia: Any = 0.0
     Raises ModelError: a name that is no text, numbers of the wrong count. Physical sense is checked by `mechanism`.
     """
     if not isinstance(name, str) or not name:
-        raise ModelError(f"a body needs a name, got {name!r}")
+        raise ModelError(f"body(name, mass, com, inertia): the name must be text, got {brief(name)}")
     if name == WORLD:
         raise ModelError("'world' is the fixed frame; call the body something else")
     what = f"body {name!r}"
@@ -44,18 +44,27 @@ def body(name: str, mass: Scalar = 0.0, com: Any = (0, 0, 0), inertia: Any = 0.0
 
 def _inertia(value: Any, what: str) -> ca.SX:
     what = f"{what}: inertia"
-    if isinstance(value, (np.ndarray, list, tuple)) and len(value) == 3 and isinstance(value[0], (np.ndarray, list, tuple)):
-        I = ca.vertcat(*[vector(row, 3, what).T for row in value])
-        if not ca.is_equal(I, I.T, 2) and not (I.is_constant() and np.allclose(ca.DM(I), ca.DM(I).T, rtol=1e-12, atol=0)):
-            raise ModelError(f"{what}: the matrix is not symmetric")
-        return I
-    if isinstance(value, (np.ndarray, list, tuple)) and len(value) == 6:
-        xx, yy, zz, xy, xz, yz = ca.vertsplit(vector(value, 6, what))
+    I = matrix(value, what)
+    if I.shape == (1, 3) or I.shape == (1, 6):
+        I = I.T
+    if I.shape == (1, 1):
+        return ca.densify(I * ca.SX.eye(3))
+    if I.shape == (3, 1):
+        return ca.densify(ca.diag(I))
+    if I.shape == (6, 1):
+        xx, yy, zz, xy, xz, yz = ca.vertsplit(I)
         return ca.blockcat([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if isinstance(value, (np.ndarray, list, tuple)):
-        if len(value) != 3:
-            raise ModelError(f"{what}: one number, 3, 6 (xx yy zz xy xz yz) or a (3, 3) matrix is needed, got {len(value)}")
-        return ca.densify(ca.diag(vector(value, 3, what)))
-    if isinstance(value, ca.SX) and value.shape == (3, 3):
-        return ca.densify(value)
-    return ca.densify(scalar(value, what) * ca.SX.eye(3))
+    if I.shape != (3, 3):
+        got = " x ".join(str(n) for n in I.shape if n > 1)
+        raise ModelError(f"{what}: one number, 3, 6 (xx yy zz xy xz yz) or a (3, 3) matrix is needed, got {got}")
+    if not _symmetric(I):
+        raise ModelError(f"{what}: the matrix is not symmetric")
+    return ca.densify(I)
+
+
+def _symmetric(I: ca.SX) -> bool:
+    """To rounding; where it has parameters, at some values of theirs."""
+    symbols = ca.symvar(I)
+    at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
+    values = np.array(ca.Function("I", symbols, [ca.densify(I)]).call(at)[0])
+    return np.allclose(values, values.T, rtol=0, atol=1e-12 * np.abs(values).max(), equal_nan=True)

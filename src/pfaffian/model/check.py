@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Constraint, Servo
@@ -72,8 +72,10 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
 
 def unphysical(m: Mechanism) -> dict[str, str]:
     """Body name -> why no body can have its mass and inertia; empty for a sound mechanism."""
+    from pfaffian.model.mechanism import as_mechanism  # which imports this module
+
     found = {}
-    for b in m.bodies:
+    for b in as_mechanism(m).bodies:
         reason = is_physical(pseudo(*moments(m.value(b.mass).item(), m.value(b.com), m.value(b.inertia))))
         if reason:
             found[b.name] = reason
@@ -92,7 +94,7 @@ def _check_kinds(m: Mechanism) -> None:
     for what, kind, maker in kinds:
         for item in getattr(m, what):
             if not isinstance(item, kind):
-                raise ModelError(f"{what}: {item!r} is none; make it by {maker}")
+                raise ModelError(f"{what}: {brief(item)} is none; make it by {maker}")
 
 
 def _check_name(name: Any, what: str) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.model.data import data
 from pfaffian.model.joint import KINDS, axis_frame
-from pfaffian.model.number import Scalar, scalar, vector
+from pfaffian.model.number import Scalar, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 _ALL = (0, 1, 2, 3, 4, 5)
@@ -100,8 +100,8 @@ def closure(
         axis: (3,) of the joint, line or plane normal, in the joint frame.
     Raises ModelError: an unknown kind, a zero axis.
     """
-    if kind not in LOCKED:
-        raise ModelError(f"constraint {name!r}: kind {kind!r} is unknown; one of {', '.join(LOCKED)}")
+    if not isinstance(kind, str) or kind not in LOCKED:
+        raise ModelError(f"constraint {name!r}: kind {brief(kind)} is unknown; one of {', '.join(LOCKED)}")
     what = f"constraint {name!r}"
     G = axis_frame(axis, what)
     a, b = (as_pose(x, f"{what}: placement") @ G for x in (placement_a, placement_b))
@@ -117,7 +117,7 @@ def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) ->
 def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
     """phi(k) = 0. `phi` receives the mechanism's Kinematics: k.q, k.t, k.joint(name), k.position(body, point), ..."""
     if not callable(phi):
-        raise ModelError(f"constraint {name!r}: phi must be a function of the kinematics, got {phi!r}")
+        raise ModelError(f"constraint {name!r}: phi must be a function of the kinematics, got {brief(phi)}")
     return Holonomic(name, phi)
 
 
@@ -130,16 +130,22 @@ def servo(
         directions: input names, e.g. actuators, or a function of Kinematics giving rows (count, nv).
         stiffness, damping: [1/s^2], [1/s] of the error dynamics, phi_ddot + damping phi_dot + stiffness phi = 0.
     """
+    if not isinstance(target, Constraint):
+        raise ModelError(f"servo(target, directions): the target must be a constraint, got {brief(target)}")
     what = f"servo constraint {target.name!r}"
     if isinstance(target, Servo):
         raise ModelError(f"{what} is a servo constraint already")
     if target.active is not None:
         raise ModelError(f"{what}: forces hold it throughout; it cannot be active for a while only")
     if not callable(directions):
-        if isinstance(directions, str) or not all(isinstance(n, str) for n in directions):
-            raise ModelError(f"{what}: directions must be input names or a function of the kinematics, got {directions!r}")
-        directions = tuple(directions)
+        names = tuple(directions) if several(directions) else ()
+        if not names or not all(isinstance(n, str) for n in names):
+            raise ModelError(f"{what}: directions must be a list of input names or a function, got {brief(directions)}")
+        directions = names
     numbers = scalar(stiffness, f"{what}: stiffness"), scalar(damping, f"{what}: damping")
+    for word, number in zip(("stiffness", "damping"), numbers, strict=True):
+        if number.is_constant() and float(number) < 0:
+            raise ModelError(f"{what}: {word} {float(number):g} is below zero and would drive errors away from zero")
     return Servo(target.name, target, directions, *numbers)
 
 
@@ -148,15 +154,15 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
 
     When it comes back, velocities are projected onto it (an inelastic stop); its phi should be near zero then.
     """
-    if isinstance(constraint, Servo) or not callable(condition):
-        raise ModelError(
-            f"constraint {constraint.name!r}: active_while takes a geometrical constraint and a function of the kinematics"
-        )
+    if not isinstance(constraint, Target) or not callable(condition):
+        name = f"constraint {constraint.name!r}: " if isinstance(constraint, Constraint) else ""
+        got = f"got {brief(constraint)} and {brief(condition)}"
+        raise ModelError(f"{name}active_while takes a geometrical constraint and a function of the kinematics, {got}")
     return replace(constraint, active=condition)
 
 
 def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:
     """eta(k) = 0 with eta affine in the velocities, such as a point's velocity along a direction."""
     if not callable(eta):
-        raise ModelError(f"constraint {name!r}: eta must be a function of the kinematics, got {eta!r}")
+        raise ModelError(f"constraint {name!r}: eta must be a function of the kinematics, got {brief(eta)}")
     return Nonholonomic(name, eta)

@@ -7,9 +7,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, scalar, vector
+from pfaffian.model.number import Scalar, interval, scalar, vector
 
 
 @data
@@ -62,7 +62,10 @@ def actuator(
     limits: (low, high) of u [N or N m], within the joint's effort. A result says when and by how far they were left;
     `Scheme(saturate=True)` cuts u at them.
     """
-    return Actuator(name, joint, component, scalar(gear, f"actuator {name!r}: gear"), (float(limits[0]), float(limits[1])))
+    what = f"actuator {name!r}"
+    if isinstance(component, bool) or not isinstance(component, (int, np.integer)):
+        raise ModelError(f"{what}: component must be a whole number, got {brief(component)}")
+    return Actuator(name, joint, int(component), scalar(gear, f"{what}: gear"), interval(limits, f"{what}: limits"))
 
 
 def external_wrench(name: str, body: str, *, point: Any = (0, 0, 0), axes: str = "WORLD", value: Any = None) -> ExternalWrench:

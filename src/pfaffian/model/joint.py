@@ -12,9 +12,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, scalar, vector
+from pfaffian.model.number import Scalar, interval, named_float, scalar, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 
 
@@ -124,16 +124,17 @@ def joint(
     there is no one dof.
     """
     what = f"joint {name!r}"
-    if kind not in KINDS:
-        raise ModelError(f"{what}: kind {kind!r} is unknown; one of {', '.join(KINDS)}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ModelError(f"{what}: kind {brief(kind)} is unknown; one of {', '.join(KINDS)}")
+    for word, body in (("parent", parent), ("child", child)):
+        if not isinstance(body, str):
+            raise ModelError(f"{what}: {word} must be the name of a body, got {brief(body)}")
     if parent == child:
         raise ModelError(f"{what}: parent and child are both {parent!r}")
     G = axis_frame(axis, what)
-    low, high = (float(x) for x in limits)
-    if not low <= high:
-        raise ModelError(f"{what}: limits ({low}, {high}) are the wrong way round")
-    if not float(effort) >= 0:
-        raise ModelError(f"{what}: effort {effort!r} must be zero or positive")
+    low, high = interval(limits, f"{what}: limits")
+    if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
+        raise ModelError(f"{what}: effort {effort!r} is the largest |u|: zero or above, left out where there is none")
     numbers = {k: scalar(v, f"{what}: {k}") for k, v in
                dict(stiffness=stiffness, rest=rest, damping=damping, armature=armature).items()}  # fmt: skip
     chosen = KINDS[kind]

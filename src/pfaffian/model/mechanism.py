@@ -10,14 +10,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model.body import Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, ExternalWrench, Force
 from pfaffian.model.joint import Joint
-from pfaffian.model.number import Parameter, vector
+from pfaffian.model.number import Parameter, several, vector
 
 
 @data
@@ -143,7 +143,11 @@ class Mechanism:
 
     def with_(self, **changes: Any) -> Mechanism:
         """A copy with some fields replaced and everything checked again, e.g. `with_(constraints=(...))`."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)} | changes
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name in changes:
+            if name not in given:
+                raise ModelError(f"with_: a mechanism has no field {name!r}; {nearest(name, list(given))}")
+        given |= changes
         return mechanism(given.pop("name"), **given)
 
     def value(self, x: ca.SX) -> np.ndarray:
@@ -174,10 +178,35 @@ def mechanism(
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
     Raises ModelError: duplicate or unknown names, no tree, masses that no body can have, unlisted parameters.
     """
-    made = Mechanism(name, tuple(bodies), tuple(joints), tuple(constraints), tuple(forces), tuple(actuators),
-                     vector(gravity, 3, "gravity"), tuple(parameters), lenient)  # fmt: skip
+    if not isinstance(lenient, (bool, np.bool_)):
+        raise ModelError(f"lenient must be True or False, got {brief(lenient)}")
+    given = {"bodies": bodies, "joints": joints, "constraints": constraints, "forces": forces, "actuators": actuators}
+    parts: dict[str, Any] = {what: _items(items, what) for what, items in given.items()}
+    used = _items(parameters, "parameters")
+    made = Mechanism(name, **parts, gravity=vector(gravity, 3, "gravity"), parameters=used, lenient=bool(lenient))
     check(made)
     return made
+
+
+def _items(items: Any, what: str) -> tuple:
+    """The items of a list, a tuple, a generator. Raises ModelError: one alone, a dict, none."""
+    if not several(items):
+        raise ModelError(f"{what}: a list is needed, got {brief(items)}; write {what}=[...]")
+    return tuple(items)
+
+
+def as_mechanism(m: Any) -> Mechanism:
+    """m as it is. Raises ModelError: it is none; for the pair that a reader gives, how to take it apart."""
+    if isinstance(m, Mechanism):
+        return m
+    if isinstance(m, tuple) and m and isinstance(m[0], Mechanism):
+        raise ModelError(
+            "a Mechanism is needed, got the pair (mechanism, settings) that read gives: write "
+            "m, settings = pf.read(file) and go on with m; q, v, u, p = settings.arrays(m) are its start values"
+        )
+    if isinstance(m, str) or hasattr(m, "__fspath__"):
+        raise ModelError(f"a Mechanism is needed, got {brief(m)}; write m, settings = pf.read(file) and go on with m")
+    raise ModelError(f"a Mechanism is needed, made by mechanism(...) or a reader, got {brief(m)}")
 
 
 def check_configuration(m: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -196,6 +225,7 @@ def check_configuration(m: Mechanism, q: np.ndarray) -> np.ndarray:
 
 def actuate_all(m: Mechanism) -> Mechanism:
     """The mechanism with one actuator on every velocity coordinate of every joint, named as the coordinate."""
+    as_mechanism(m)
     acts = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-j.effort, j.effort))
             for j in m.joints for i, n in enumerate(j.kind.v_names)]  # fmt: skip
     return replace(m, actuators=tuple(acts))
@@ -214,4 +244,5 @@ def _find(items: tuple, name: str, what: str, owner: str) -> Any:
     for item in items:
         if item.name == name:
             return item
-    raise ModelError(f"mechanism {owner!r} has no {what} {name!r}; it has {', '.join(i.name for i in items)}")
+    names = [i.name for i in items]
+    raise ModelError(f"mechanism {owner!r} has no {what} {brief(name)}; {nearest(name, names)}")

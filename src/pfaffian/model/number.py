@@ -6,26 +6,41 @@ the kernel. Nothing here evaluates text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import casadi as ca
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
+
+COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
+
+
+class Condition(ca.SX):
+    """What a comparison of parameters gives: an expression for ca.if_else, neither true nor false."""
+
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            "a comparison of Parameters is neither true nor false while the equations are made, since every run may have other "
+            "values: choose by ca.if_else(condition, a, b), ca.fmax or ca.fmin"
+        )
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Parameter(NDArrayOperatorsMixin):
     """A named number that a run may change without compiling again.
 
     Args:
         name: how people call it.   default: its value unless a run says otherwise.   unit: shown, never computed with.
 
-    It takes part in arithmetic: `Parameter("l", 1.0) / 2` is an expression that a Body or a Joint accepts.
+    Arithmetic and the elementwise functions of NumPy and CasADi make expressions of it that a Body or a Joint accepts:
+    `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run: float(p) and `if p > 1:` are refused.
     """
 
     name: str
@@ -35,8 +50,12 @@ class Parameter:
     identity: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.default, (int, float, np.number)) or not np.isfinite(self.default):
-            raise ModelError(f"parameter {self.name!r}: default {self.default!r} is not a finite number")
+        if not isinstance(self.name, str) or not isinstance(self.unit, str):
+            raise ModelError(f"Parameter: name {brief(self.name)} and unit {brief(self.unit)} must be text")
+        try:
+            object.__setattr__(self, "default", as_float(self.default))
+        except ModelError as error:
+            raise ModelError(f"parameter {self.name!r}: default: {error}") from None
         # The symbol's own name is never used: names are for people.
         object.__setattr__(self, "symbol", ca.SX.sym("p"))
         _BY_SYMBOL[self.symbol.element_hash()] = _BY_IDENTITY[self.identity] = self
@@ -53,35 +72,26 @@ class Parameter:
     def __SX__(self) -> ca.SX:
         return self.symbol
 
-    def __neg__(self) -> ca.SX:
-        return -self.symbol
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> ca.SX:
+        if method != "__call__" or options:
+            raise ModelError(f"parameter {self.name!r}: np.{ufunc.__name__}.{method} does not take Parameters")
+        try:
+            with warnings.catch_warnings():
+                # CasADi announces another shape for arrays; elementwise functions have the same in both.
+                warnings.simplefilter("ignore", FutureWarning)
+                value = ufunc(*[x if isinstance(x, ca.SX) else matrix(x, ufunc.__name__) for x in inputs])
+        except (TypeError, NotImplementedError, RuntimeError) as error:
+            raise ModelError(f"parameter {self.name!r}: np.{ufunc.__name__} does not work on expressions: {error}") from None
+        return Condition(value) if ufunc in COMPARISONS else value
 
-    def __add__(self, other: Any) -> ca.SX:
-        return self.symbol + sx(other)
+    def _no_number(self, *_: Any) -> NoReturn:
+        raise ModelError(
+            f"parameter {self.name!r} has no value while the equations are made, since every run may have another: use "
+            "NumPy's or CasADi's functions on it (np.sin, ca.sqrt), not math's; ca.if_else for a choice; or its .default"
+        )
 
-    def __sub__(self, other: Any) -> ca.SX:
-        return self.symbol - sx(other)
-
-    def __mul__(self, other: Any) -> ca.SX:
-        return self.symbol * sx(other)
-
-    def __truediv__(self, other: Any) -> ca.SX:
-        return self.symbol / sx(other)
-
-    def __pow__(self, other: Any) -> ca.SX:
-        return self.symbol ** sx(other)
-
-    def __radd__(self, other: Any) -> ca.SX:
-        return sx(other) + self.symbol
-
-    def __rsub__(self, other: Any) -> ca.SX:
-        return sx(other) - self.symbol
-
-    def __rmul__(self, other: Any) -> ca.SX:
-        return sx(other) * self.symbol
-
-    def __rtruediv__(self, other: Any) -> ca.SX:
-        return sx(other) / self.symbol
+    __float__ = __int__ = __round__ = _no_number
+    __ne__ = object.__ne__  # the opposite of ==, by content, as everywhere in a model
 
 
 _BY_SYMBOL: WeakValueDictionary[int, Parameter] = WeakValueDictionary()
@@ -107,44 +117,136 @@ def _same_parameter(name: str, default: float, unit: str, identity: str) -> Para
 Scalar = float | int | Parameter | ca.SX
 
 
+def as_float(value: Any) -> float:
+    """One finite number as a float: an int, a NumPy scalar or array of one, a DM. Raises ModelError: all else, text too."""
+    try:
+        if isinstance(value, (str, bytes, bool, np.bool_, Parameter, ca.SX)):
+            raise TypeError
+        number = float(value.item() if isinstance(value, np.ndarray) and value.size == 1 else value)
+    except (TypeError, ValueError, NotImplementedError, RuntimeError, OverflowError):
+        raise ModelError(f"{brief(value)} is not a number") from None
+    if not np.isfinite(number):
+        raise ModelError(f"{brief(value)} is not a finite number{f'; {NAN}' if np.isnan(number) else ''}")
+    return number
+
+
+NAN = "math's functions and float() make nan of expressions: use NumPy's or CasADi's, np.sin or ca.sqrt"
+
+
 def sx(value: Any) -> ca.SX:
     """One number as SX. Raises ModelError for what is no finite number."""
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
     if isinstance(value, Parameter):
         return value.symbol
     if isinstance(value, ca.SX):
-        return value
+        return without_nan(value)
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{value!r} is not a number, a Parameter or an expression of Parameters") from None
-    if not np.isfinite(number):
-        raise ModelError(f"{value!r} is not a finite number")
-    return ca.SX(number)
+        return ca.SX(as_float(value))
+    except ModelError as error:
+        words = str(error).replace("is not a number", "is not a number, a Parameter or an expression of Parameters")
+        raise ModelError(words) from None
+
+
+def without_nan(x: ca.SX) -> ca.SX:
+    """x. Raises ModelError: a constant of it is nan or infinite, which no kernel takes."""
+    f = ca.Function("f", ca.symvar(x), [x])
+    constants = (f.instruction_constant(i) for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_CONST)
+    if not all(map(np.isfinite, constants)):
+        raise ModelError(f"the expression holds nan or inf; {NAN}")
+    return x
+
+
+def matrix(value: Any, what: str) -> ca.SX:
+    """SX of one number, a column of several, or rows from a sequence of sequences; `what` names it in the error."""
+    if isinstance(value, ca.SX):
+        return value
+    if not several(value):
+        return sx_named(value, what)
+    items = list(value)
+    parts = [matrix(x, what) for x in items]
+    if items and all(map(several, items)):
+        parts = [x.T if x.shape[1] == 1 else x for x in parts]
+    if len({x.shape[1] for x in parts}) > 1:
+        raise ModelError(f"{what}: the parts of {brief(value)} do not have one width")
+    return ca.vertcat(*parts) if parts else ca.SX(0, 1)
+
+
+def column(value: Any, what: str) -> ca.SX:
+    """(n, 1) SX of a number, a matrix (its columns one after another) or a sequence of such; `what` names it in the error."""
+    if isinstance(value, ca.SX):
+        return ca.vec(value)
+    if not several(value):
+        return ca.vec(sx_named(value, what))
+    return ca.vertcat(ca.SX(0, 1), *[column(x, what) for x in value])
+
+
+def several(value: Any) -> bool:
+    """Whether it is an ordered collection: a list, an array, a Series, a generator; no text, dict or set."""
+    if isinstance(value, (str, bytes, Mapping, Set, ca.SX, ca.DM)) or getattr(value, "ndim", 1) == 0:
+        return False
+    return hasattr(value, "__iter__")
 
 
 def vector(values: Any, length: int, what: str) -> ca.SX:
     """(length, 1) SX from a sequence of numbers; `what` names it in the error."""
-    if isinstance(values, ca.SX):
-        if values.numel() != length:
-            raise ModelError(f"{what}: {length} numbers are needed, got {values.numel()}")
-        return ca.densify(ca.reshape(values, length, 1))
-    if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray)):
-        raise ModelError(f"{what}: a sequence of {length} numbers is needed, got {values!r}")
-    if len(values) != length:
-        raise ModelError(f"{what}: {length} numbers are needed, got {len(values)}")
-    return ca.densify(ca.vertcat(*[_named(v, what) for v in values]))
+    if not isinstance(values, (ca.SX, ca.DM)) and not several(values):
+        raise ModelError(f"{what}: a sequence of {length} numbers is needed, got {brief(values)}")
+    x = matrix(values, what)
+    if x.numel() != length or 1 not in x.shape:
+        got = x.numel() if 1 in x.shape else f"{x.shape[0]} x {x.shape[1]}"
+        raise ModelError(f"{what}: {length} numbers are needed, got {got}")
+    return ca.densify(sx_named(ca.vec(x), what))
 
 
 def scalar(value: Any, what: str) -> ca.SX:
     """(1, 1) SX; `what` names it in the error."""
-    number = _named(value, what)
+    number = sx_named(value, what)
     if number.numel() != 1:
         raise ModelError(f"{what}: one number is needed, got {number.numel()}")
     return ca.densify(number)
 
 
-def _named(value: Any, what: str) -> ca.SX:
+def sx_named(value: Any, what: str) -> ca.SX:
+    """As `sx`, or a DM matrix; `what` names it in the error."""
     try:
-        return sx(value)
+        return ca.SX(value) if isinstance(value, ca.DM) and value.is_regular() else sx(value)
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
+
+
+def named_float(value: Any, what: str) -> float:
+    """As `as_float`; `what` names it in the error."""
+    try:
+        return as_float(value)
+    except ModelError as error:
+        raise ModelError(f"{what}: {error}") from None
+
+
+def interval(value: Any, what: str) -> tuple[float, float]:
+    """(low, high), either of them infinite if it is open. Raises ModelError: no two numbers in this order."""
+    pair = list(value) if several(value) else []
+    if len(pair) != 2 or any(isinstance(x, (str, bytes, bool, Parameter, ca.SX)) for x in pair):
+        raise ModelError(f"{what}: (low, high) is needed, -inf or inf where there is none, got {brief(value)}")
+    try:
+        low, high = (float(x) for x in pair)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what}: (low, high) is needed, -inf or inf where there is none, got {brief(value)}") from None
+    if not low <= high:
+        raise ModelError(f"{what} ({low}, {high}) are the wrong way round")
+    return low, high
+
+
+def floats(value: Any, what: str) -> np.ndarray:
+    """The value as a float64 array. Raises ModelError: it holds anything but finite numbers; `what` names it."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iufO":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError, NotImplementedError, RuntimeError):
+        raise ModelError(f"{what}: {brief(value)} is no array of numbers") from None
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ModelError(f"{what} is not finite at index {where}")
+    return array

@@ -7,10 +7,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
 from pfaffian.model.data import data
-from pfaffian.model.number import vector
+from pfaffian.model.number import floats, vector
 
 
 @data
@@ -21,6 +21,8 @@ class Pose:
     p: ca.SX
 
     def __matmul__(self, other: Pose) -> Pose:
+        if not isinstance(other, Pose):
+            raise ModelError(f"a pose goes on by another pose(...), got {brief(other)}; X.R @ x + X.p carries a point x (3, 1)")
         return Pose(self.R @ other.R, self.R @ other.p + self.p)
 
     def inverse(self) -> Pose:
@@ -49,12 +51,12 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
         # Numbers go in as numbers: right angles then give exact zeros and ones.
         return Pose(ca.densify(ca.SX(so3.rpy_to_matrix(ca.DM(angles) if angles.is_constant() else angles))), p)
     if quaternion is not None:
-        x = np.asarray(quaternion, dtype=float)
+        x = floats(quaternion, "quaternion")
         if x.shape != (4,) or not np.isfinite(x).all() or not np.linalg.norm(x) > 0:
-            raise ModelError(f"quaternion: four numbers (x, y, z, w), not all zero, are needed, got {quaternion!r}")
+            raise ModelError(f"quaternion: four numbers (x, y, z, w), not all zero, are needed, got {brief(quaternion)}")
         return Pose(clean(so3.quat_to_matrix(ca.DM(x / np.linalg.norm(x)))), p)
     if rotation is not None:
-        R = np.asarray(rotation, dtype=float)
+        R = floats(rotation, "rotation")
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
             raise ModelError("rotation: a proper rotation matrix (3, 3) is needed, R R^T = I and det R = 1")
         return Pose(clean(ca.DM(R)), p)

@@ -13,6 +13,7 @@ from pfaffian import kernel
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, dataset, machine
@@ -20,7 +21,7 @@ from pfaffian.simulate.run import initial_state
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
-from pfaffian.simulate.system import System
+from pfaffian.simulate.system import System, arguments
 
 
 @lru_cache(maxsize=64)
@@ -60,13 +61,15 @@ def run_accurately(
     """
     from scipy.integrate import DOP853  # a second to import, and only this function needs it
 
-    times = np.asarray(times, dtype=float)
+    scheme, extra = arguments(m, scheme, control, outputs)
+    times = floats(times, "times")
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("times must be at least two increasing numbers")
-    if not 0 < tolerance < 1:
+    if not 0 < named_float(tolerance, "tolerance") < 1:
         raise ModelError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
-    scheme = scheme or Scheme()
-    system, rhs, project, observe = _kernels(m, scheme, control, tuple((outputs or {}).items()), as_record(record, 1))
+    if max_step != np.inf and not named_float(max_step, "max_step") > 0:
+        raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
+    system, rhs, project, observe = _kernels(m, scheme, control, extra, as_record(record, 1))
     x0, p = initial_state(m, q, v, parameters, control.z if control else (), True, times[0], "auto")
     held = runs(u, control.w_names if control else m.u_names, np.zeros(len(system.w_names)), "u")
     if max(len(x0), len(p), len(held)) > 1:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.formats.run_settings import RunSettings
 
 
 def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
@@ -18,6 +19,7 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
     """
     if value is None:
         return default[None, :].copy()
+    value = by_label(value, what)
     if isinstance(value, Mapping):
         return _by_name(value, names, default, what)
     array = as_floats(value, what)
@@ -26,6 +28,27 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
             f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {_listed(names)}"
         )
     return array[None, :] if array.ndim == 1 else array
+
+
+def by_label(value: Any, what: str) -> Any:
+    """A pandas Series or DataFrame, or an xarray DataArray, as {name: values}, whatever their order; all else as it is.
+
+    Raises ModelError: a whole Dataset, or one with times still in it.
+    """
+    if hasattr(value, "iloc"):
+        labels = value.index if value.ndim == 1 else value.columns
+        named = len(labels) and all(isinstance(n, str) for n in labels)
+        return {n: np.asarray(value[n]) for n in labels} if named else value
+    if isinstance(value, RunSettings):
+        raise ModelError(f"{what}: the settings of a file are no array: q, v, u, p = settings.arrays(m) takes them apart")
+    if hasattr(value, "data_vars"):
+        raise ModelError(f"{what}: one variable of the Dataset is needed, such as result['q'].isel(time=-1)")
+    if not (hasattr(value, "dims") and hasattr(value, "coords")):
+        return value
+    if "time" in value.dims:
+        raise ModelError(f"{what} still has its times; choose one, such as .isel(time=-1)")
+    labelled = [d for d in value.dims if d in value.coords and value[d].dtype.kind in "UOT"]
+    return {str(n): value.sel({labelled[-1]: n}).values for n in value[labelled[-1]].values} if labelled else value.values
 
 
 def as_floats(value: Any, what: str) -> np.ndarray:

@@ -14,7 +14,7 @@ from pfaffian.dynamics.controlforce import control_force, direction_names
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.tree_factor import solve_W
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names, servo_rows
 from pfaffian.terms.terms import Terms, symbols
@@ -56,6 +56,7 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
         q: (nq,) or {name: number}; on the geometrical constraints.   t: [s].   parameters: {name: value}, defaults if None.
     Raises ModelError: the mechanism has no servo constraints.
     """
+    as_mechanism(m)
     if not m.servos:
         raise ModelError(f"mechanism {m.name!r} has no servo constraints")
     x = {name: np.array(value) for name, value in _decoupling(m)(q, t=t, parameters=parameters).items()}

@@ -12,9 +12,12 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.dynamics import formulation
+from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.kernel import Backend
+from pfaffian.model.caller import answer, checked
 from pfaffian.model.digest import digest
-from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
+from pfaffian.model.number import matrix
 from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.terms.terms import Terms, symbols
 
@@ -74,10 +77,18 @@ def compile_terms(
         quantities: {name: function of Terms giving a matrix}, e.g. {"M": lambda T: T.M,
             "tip": lambda T: T.kinematics.position("tool")}.
     """
+    as_mechanism(m)
+    if not isinstance(quantities, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in quantities.items()):
+        raise ModelError(f"compile_terms(m, quantities): {{name: function of Terms}} is needed, got {brief(quantities)}")
     T = symbols(m)
-    values = {name: ca.densify(ca.SX(f(T))) for name, f in quantities.items()}
+    values = {name: _quantity(f, name, T) for name, f in quantities.items()}
     shapes = {name: x.shape for name, x in values.items()}
     return Compiled(m, kernel.compile(function_of(T, values), backend=backend, lanes=lanes), shapes)
+
+
+def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:
+    what = f"quantity {name!r}"
+    return checked(matrix(answer(f, what, T), what), what, (T.q, T.v, T.u, T.t, T.mechanism.p_symbols))
 
 
 def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
@@ -113,5 +124,6 @@ def forward_dynamics(
     M v_dot + c = f + B u + reaction,  A v_dot = b, at time t [s], with parameters {name: value} and a formulation
     of FORMULATIONS. The state is taken as it is: put it onto the constraints first.
     """
+    as_mechanism(m)
     r = _forward(m, formulation).matrices(q, v, u, t=t, parameters=parameters)
     return Dynamics(r["v_dot"][..., 0], r["reaction"][..., 0], r["rank"][..., 0, 0])

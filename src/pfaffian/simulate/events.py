@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError
-from pfaffian.simulate.result import recorded
+from pfaffian.model.number import named_float
+from pfaffian.simulate.result import as_result, recorded
 
 NEAR = 0.02
 """Regularity below which a minimum counts as a singular passage."""
@@ -30,7 +31,8 @@ def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
         near: regularity below which a minimum counts.
     Raises ModelError: a batch, or a result without constraints.
     """
-    if not result.sizes.get("row") or "run" in result.dims:
+    near = named_float(near, "near")
+    if not as_result(result).sizes.get("row") or "run" in result.dims:
         raise ModelError(
             "singular_passages takes the result of one run of a mechanism with constraints; pick one with .isel(run=...)"
         )

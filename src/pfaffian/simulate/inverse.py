@@ -10,10 +10,11 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.allocation import UNCONTROLLABLE, allocate, as_names, weights
 from pfaffian.control.reason import undriven
 from pfaffian.errors import ModelError, RunError
-from pfaffian.model.mechanism import Mechanism, actuate_all, check_configuration
+from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, check_configuration
+from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import common_runs, runs
 from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
@@ -58,8 +59,9 @@ def inverse_dynamics(
     RunError: a breaks a constraint (which row), or a motion that the constraints leave free cannot be driven by these
     actuators (which one).
     """
-    names = None if actuated is None else tuple(actuated)
-    R = None if weight is None else tuple(np.asarray(weight, dtype=float).ravel().tolist())
+    as_mechanism(m)
+    names = None if actuated is None else as_names(actuated, "actuated")
+    R = None if weight is None else tuple(floats(weight, "weight").ravel().tolist())
     check_said(v, m.v_names, "v")
     check_said(a, m.v_names, "a")
     driven, f = _compiled(m, names, R)

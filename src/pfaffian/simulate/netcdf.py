@@ -9,7 +9,8 @@ from typing import Any
 
 import xarray as xr
 
-from pfaffian.errors import RunError
+from pfaffian.errors import ModelError, RunError, brief
+from pfaffian.formats.file import as_path
 from pfaffian.simulate.whole_file import write_whole
 
 SEAL = b"\npfaffian sha256 "
@@ -25,10 +26,13 @@ def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
     The file is made in memory first: HDF5 does not survive a disk that fills up while it writes. Every array has a checksum of
     HDF5's for readers of any kind, and the whole a sha256 for `read_netcdf`.
     """
+    if not isinstance(result, xr.Dataset):
+        raise ModelError(f"write_netcdf(result, path): a Dataset is needed, got {brief(result)}")
+    place = as_path(path)
     encoding = {name: _encoding(x) for name, x in result.variables.items()}
     try:
         stored = result.to_netcdf(engine="h5netcdf", encoding=encoding)
-        write_whole(Path(path), stored, SEAL + hashlib.sha256(stored).hexdigest().encode())
+        write_whole(place, stored, SEAL + hashlib.sha256(stored).hexdigest().encode())
     except (OSError, ValueError, TypeError, MemoryError) as error:
         raise RunError(f"cannot write {path}: {error or 'it does not fit into memory'}") from error
 
@@ -47,8 +51,9 @@ def _encoding(x: xr.Variable) -> dict[str, Any]:
 
 def read_netcdf(path: str | Path) -> xr.Dataset:
     """Read a result back into memory from a path. Raises RunError: it cannot be read, or is not what `write_netcdf` wrote."""
+    place = as_path(path)
     try:
-        data = Path(path).read_bytes()
+        data = place.read_bytes()
         at = len(data) - len(SEAL) - 64
         stored, seal = data[: max(at, 0)], data[max(at, 0) :]
         if seal != SEAL + hashlib.sha256(stored).hexdigest().encode():

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError
+from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.signals import standard
 from pfaffian.simulate.step import FAULTS
@@ -81,9 +81,16 @@ def machine() -> dict[str, str]:
     }
 
 
+def as_result(result: Any) -> xr.Dataset:
+    """The value as it is. Raises ModelError: it is no result of a run."""
+    if not isinstance(result, xr.Dataset) or not {"time", "status"} <= set(result.variables):
+        raise ModelError(f"this is no result of a run, a Dataset as run(...) gives it: {brief(result)}")
+    return result
+
+
 def causes(result: xr.Dataset) -> list[str]:
     """For each run of a result, what ended it, with the time, and who is to blame where that could be told."""
-    meaning = json.loads(result["status"].attrs["meaning"])
+    meaning = json.loads(as_result(result)["status"].attrs["meaning"])
     status, stopped = np.atleast_1d(result["status"].values), np.atleast_1d(result["stopped"].values)
     reasons = np.atleast_1d(result["reason"].values) if "reason" in result else [""] * len(status)
     return [
@@ -114,7 +121,7 @@ def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> 
         variable: of the result, e.g. "multiplier" or "reaction".   name: of its entry, e.g. the row; None where it has but one.
     Raises RunError: no such variable or entry, or several runs at once.
     """
-    if variable not in result:
+    if variable not in as_result(result):
         known = ", ".join(str(v) for v in result.data_vars)
         raise RunError(f"the result has no {variable!r}: run with record=[{variable!r}], or take one of {known}")
     x = result[variable]

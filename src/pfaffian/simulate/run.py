@@ -26,7 +26,7 @@ from pfaffian.simulate.result import dataset, machine
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
-from pfaffian.simulate.system import System
+from pfaffian.simulate.system import System, arguments
 
 CHUNK_LANE_STEPS = 2_000_000
 """Lane-steps between two looks at the progress bar and at Ctrl-C."""
@@ -93,13 +93,13 @@ def run(
     RunWarning: runs stopped, see `causes`; joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in
     the result.
     """
-    scheme = scheme or Scheme()
+    scheme, extra = arguments(m, scheme, control, outputs)
     steps, stride = _step_counts(duration, step, every, u_step)
     x0, p = initial_state(m, q, v, parameters, control.z if control else (), correct_start, start, backend)
     series = _series(u, control.w_names if control else m.u_names, u_step is not None)
     count = common_runs({"q, v": len(x0), "parameters": len(p), "u": series.shape[1] if series.ndim == 3 else 1})
     x0, p = (np.broadcast_to(a, (count, a.shape[1])) if len(a) != count else a for a in (x0, p))
-    made = m, scheme, control, tuple((outputs or {}).items()), as_record(record, count)
+    made = m, scheme, control, extra, as_record(record, count)
     system, rollout = _compiled(*made, backend, 8 if count > 1 else 1, strict)
     threads = threads or (min(os.cpu_count() or 1, 1 + count // 64))
     status, stopped, records = np.zeros(count, np.int32), np.full(count, -1, np.int64), []

@@ -14,6 +14,7 @@ from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
+from pfaffian.model.caller import ask_column
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import largest
 from pfaffian.terms.kinematics import Kinematics
@@ -99,7 +100,7 @@ def columns(
     """
     known = _standard_columns(T, motion, cut)
     extra = {name: partial(_as_is, x) for name, x in command.signals.items()}
-    extra |= {name: partial(output, T.kinematics) for name, output in outputs.items()}
+    extra |= {name: partial(ask_column, f, f"output {name!r}", T.kinematics) for name, f in outputs.items()}
     for name in extra:
         if name in known or (name in command.signals and name in outputs):
             raise ModelError(f"output {name!r}: the result has a signal of that name already")

@@ -12,9 +12,10 @@ from functools import partial
 import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import named_float
 from pfaffian.simulate.variables import Rate, normalise, shown, stepped, stepped_rate, straight
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -46,13 +47,15 @@ class Scheme:
     saturate: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.formulation, str):
+            raise ModelError(f"formulation must be a name of FORMULATIONS or 'auto', got {brief(self.formulation)}")
         if self.integrator not in INTEGRATORS:
             raise ModelError(f"integrator {self.integrator!r} is unknown; one of {', '.join(INTEGRATORS)}")
-        if not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
+        if isinstance(self.corrections, bool) or not (isinstance(self.corrections, int) and 0 <= self.corrections <= 20):
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):
             raise ModelError(f"saturate must be True or False, got {self.saturate!r}")
-        if not self.violation_limit > 0:
+        if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
 
 

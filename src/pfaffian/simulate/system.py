@@ -10,20 +10,42 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from pfaffian.control import law
 from pfaffian.control.law import Command, Control
-from pfaffian.dynamics import formulation
+from pfaffian.dynamics import FORMULATIONS, formulation
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.digest import digest
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.signals import Record, Signal, chosen, columns, standard
-from pfaffian.simulate.step import Scheme, correct, time_step
+from pfaffian.simulate.step import INTEGRATORS, Scheme, correct, time_step
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms, symbols
+
+
+def arguments(m: Any, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Callable], ...]]:
+    """Scheme and outputs of a run as a System takes them. Raises ModelError: one of the four is something else."""
+    as_mechanism(m)
+    if scheme is not None and not isinstance(scheme, Scheme):
+        known = {"integrator": INTEGRATORS, "formulation": ("auto", *FORMULATIONS)}
+        which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
+        way = f"{which}={scheme!r}" if which else "integrator=..., formulation=..."
+        raise ModelError(f"scheme: a Scheme is needed, got {brief(scheme)}; write scheme=pf.Scheme({way})")
+    if control is not None and not isinstance(control, law.Control):
+        raise ModelError(
+            f"control: a control law is needed, got {brief(control)}; make one by pf.control.projected(...) or another "
+            "law, or of your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"
+        )
+    if outputs is not None and not isinstance(outputs, Mapping):
+        raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(outputs)}")
+    for name, f in (outputs or {}).items():
+        if not isinstance(name, str) or not name or not callable(f):
+            raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
+    return scheme or Scheme(), tuple((outputs or {}).items())
 
 
 class Traced(NamedTuple):
@@ -117,8 +139,8 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give."""
     m = T.mechanism
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
-    y = ca.SX.sym("y", control.measured(idle, ca.SX.sym("F", m.nv)).numel())
-    command = control.law(idle, z, w, y)
+    y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
+    command = law.command(control, idle, z, w, y)
     _check_command(command, control, m)
     command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
     parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
@@ -129,7 +151,7 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     if ca.depends_on(ca.jacobian(command.u, y), y):
         raise ModelError("a control law must be affine in the measured reaction")
     plant = Terms(m, T.q, T.v, command.u, T.t)
-    seen = ca.densify(control.measured(plant, formulation(scheme.formulation, plant)(plant).reaction))
+    seen = ca.densify(law.measured(control, plant, formulation(scheme.formulation, plant)(plant).reaction))
     Y, y0 = ca.jacobian(seen, y), ca.substitute(seen, y, ca.SX.zeros(*y.shape))
     loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
     u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
@@ -209,7 +209,8 @@ class Kinematics:
         try:
             return self.tree.place[body]
         except KeyError:
-            raise ModelError(f"mechanism {self.mechanism.name!r} has no body {body!r}") from None
+            known = nearest(body, list(self.tree.place))
+            raise ModelError(f"mechanism {self.mechanism.name!r} has no body {brief(body)}; {known}") from None
 
 
 def _checked(frame: str) -> str:

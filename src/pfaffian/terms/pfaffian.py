@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Servo, Target
+from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Kinematics
 
@@ -65,7 +68,11 @@ def servo_rows(k: Kinematics, B: ca.SX) -> ServoRows:
 
 def _directions(k: Kinematics, s: Servo, B: ca.SX) -> ca.SX:
     if callable(s.directions):
-        return ca.SX(s.directions(k))
+        what = f"servo constraint {s.name!r}: directions"
+        Z = checked(matrix(answer(s.directions, what, k), what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
+        if Z.shape[1] != k.mechanism.nv:
+            raise ModelError(f"{what}: rows (count, {k.mechanism.nv}) are needed, got {Z.shape[0]} x {Z.shape[1]}")
+        return Z
     return B[:, [k.mechanism.u_names.index(n) for n in s.directions]].T
 
 
@@ -95,7 +102,12 @@ def target_rows(k: Kinematics, c: Target) -> Rows:
     rows = closure_rows(k, c) if isinstance(c, Closure) else _differentiate(k, c)
     if c.active is None:
         return rows
-    on = ca.if_else(ca.SX(c.active(k)), 1, 0)
+    condition = ask_column(c.active, f"constraint {c.name!r}: active_while", k)
+    if condition.numel() != 1:
+        raise ModelError(
+            f"constraint {c.name!r}: active_while: one condition is needed, got {condition.numel()}; use ca.logic_and"
+        )
+    on = ca.if_else(condition, 1, 0)
     return Rows(rows.A * on, rows.b * on, rows.phi * on, rows.eta * on, rows.integrable)
 
 
@@ -105,16 +117,13 @@ def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic) -> Rows:
     s = Kinematics(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
     rows = holonomic_rows(s, c) if isinstance(c, Holonomic) else nonholonomic_rows(s, c)
     free = [s.q, s.v, s.t, m.p_symbols]
-    unknown = [x for x in ca.symvar(ca.veccat(*rows[:4])) if not ca.depends_on(ca.vertcat(*free), x)]
-    if unknown:
-        raise ModelError(f"constraint {c.name!r} uses symbols that are not of the mechanism; list them as parameters")
     A, b, phi, eta = ca.Function("rows", free, list(rows[:4]))(k.q, k.v, k.t, m.p_symbols)
     return Rows(A, b, phi, eta, rows.integrable)
 
 
 def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
     """phi(q, t) = 0: A = dphi/dq K, and the derivative of A v + dphi/dt at v_dot = 0 gives b. k is at symbols."""
-    phi = _column(c.phi(k), c.name)
+    phi = _column(c.phi, c.name, k)
     if ca.depends_on(phi, k.v):
         raise ModelError(f"constraint {c.name!r}: phi depends on velocities; use nonholonomic(...)")
     A = ca.jacobian(phi, k.q) @ k.kinematic_matrix
@@ -124,7 +133,7 @@ def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
 
 def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
     """eta(q, v, t) = 0 affine in v: A = deta/dv. k is at symbols."""
-    eta = _column(c.eta(k), c.name)
+    eta = _column(c.eta, c.name, k)
     A = ca.sparsify(ca.jacobian(eta, k.v))
     for i in range(eta.numel()):
         # A component that vanishes in this machine, as the slip of a wheel in a plane may, is redundant and no error.
@@ -141,10 +150,14 @@ def _numbered(i: int, x: ca.SX) -> str:
     return f"[{i}]" if x.numel() > 1 else ""
 
 
-def _column(x: ca.SX, name: str) -> ca.SX:
-    x = ca.densify(ca.vec(ca.SX(x)))
+def _column(function: Callable[[Kinematics], ca.SX], name: str, k: Kinematics) -> ca.SX:
+    x = ask_column(function, f"constraint {name!r}", k)
     if x.numel() == 0:
         raise ModelError(f"constraint {name!r} gives no rows")
+    if any(x[i].is_op(kind) for i in range(x.numel()) for kind in (ca.OP_EQ, ca.OP_NE, ca.OP_LT, ca.OP_LE)):
+        raise ModelError(
+            f"constraint {name!r} gives a comparison, 0 or 1; give the difference of its sides, which shall vanish"
+        )
     return x
 
 

@@ -11,9 +11,10 @@ from functools import cached_property, lru_cache
 import casadi as ca
 import numpy as np
 
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.model.constraint import Servo
-from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
 from pfaffian.terms.articulated import check_inertia
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
@@ -115,6 +116,13 @@ class Terms:
         return kinetic_energy(self.kinematics)
 
 
+def as_terms(T: Terms) -> Terms:
+    """T as it is. Raises ModelError: it is none."""
+    if not isinstance(T, Terms):
+        raise ModelError(f"Terms are needed, as symbols(mechanism) gives them or compile_terms hands on, got {brief(T)}")
+    return T
+
+
 @lru_cache(maxsize=256)
 def typical_lengths(m: Mechanism) -> ca.DM:
     """(m, 1) root mean square length of each constraint row over 32 configurations, parameters at their defaults.
@@ -132,12 +140,15 @@ def typical_lengths(m: Mechanism) -> ca.DM:
 
 def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
     """(nq,) somewhere, drawn from `random`: angles all round, translations within a metre, uniform orientations."""
+    if not isinstance(random, np.random.Generator):
+        raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
     q = []
-    for unit in m.q_units:
+    for unit in as_mechanism(m).q_units:
         q.append(random.normal() if unit == "1" else random.uniform(-np.pi, np.pi) if unit == "rad" else random.uniform(-1, 1))
     return check_configuration(m, np.array([q]))[0]
 
 
 def symbols(m: Mechanism) -> Terms:
     """Terms of a mechanism at fresh symbols."""
+    as_mechanism(m)
     return Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("u", m.nu), ca.SX.sym("t"))

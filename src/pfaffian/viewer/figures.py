@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError
-from pfaffian.simulate.result import causes, recorded
+from pfaffian.simulate.result import as_result, causes, recorded
 from pfaffian.viewer.folder import place
 from pfaffian.viewer.plain import label, plural
 
@@ -92,9 +91,7 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
     Panels: coordinates and velocities by unit, energy, its change, constraint violation, rank, reactions, inputs that
     vary; of those, what was recorded. Raises ModelError: the Dataset is no result of a run, or records nothing to draw.
     """
-    for name in ("time", "status"):
-        if name not in result.variables:
-            raise ModelError(f"this is no result of a run: there is no {name!r}")
+    as_result(result)
     if not {"q", "v", "energy"} & set(result.variables):
         recorded(result, "q", "v", "energy")
     from matplotlib.figure import Figure

@@ -18,7 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
+from pfaffian.formats.file import as_path
 from pfaffian.viewer.plain import plural, stem, table, text
 
 RELATIONS = ("within", "at most", "at least")
@@ -46,7 +47,7 @@ class Claim(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether the claim is met; a value that is not finite never is."""
-        value, expected, tolerance = float(self.value), float(self.expected), float(self.tolerance)
+        value, expected, tolerance = _numbers(self)
         if not all(map(math.isfinite, (value, expected, tolerance))):
             return False
         return {
@@ -54,6 +55,18 @@ class Claim(NamedTuple):
             "at most": value <= expected + tolerance,
             "at least": value >= expected - tolerance,
         }[self.relation]
+
+
+def _numbers(claim: Claim) -> list[float]:
+    """Value, expected and tolerance. Raises ModelError: they are no numbers; the relation is unknown."""
+    if claim.relation not in RELATIONS:
+        raise ModelError(
+            f"claim {brief(claim.name)}: relation {brief(claim.relation)} is unknown; one of {', '.join(RELATIONS)}"
+        )
+    try:
+        return [float(x) for x in claim[1:4]]
+    except (TypeError, ValueError):
+        raise ModelError(f"a claim is (name, value, expected, tolerance, source), got {brief(tuple(claim))}") from None
 
 
 class Outcome(NamedTuple):
@@ -83,9 +96,16 @@ def folder() -> Path:
 
 def studies(place: Path | None = None) -> dict[str, str]:
     """Name, with dashes -> first line of the docstring of each study in the folder `place`. Nothing is imported."""
-    place = place or folder()
+    place = folder() if place is None else _existing(place)
     files = sorted(f for f in place.glob("*.py") if _STEM.fullmatch(f.stem) and f.is_file())
     return {f.stem.replace("_", "-"): _first_line(f) for f in files}
+
+
+def _existing(place: Any) -> Path:
+    folder = as_path(place, "the folder of studies")
+    if not folder.is_dir():
+        raise ModelError(f"there is no folder {text(folder)!r}")
+    return folder
 
 
 def _first_line(path: Path) -> str:
@@ -102,7 +122,7 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
     Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim that says
     nothing.
     """
-    place = place or folder()
+    place = folder() if place is None else _existing(place)
     study = _load(name, place)
     result = study.run()
     claims = tuple(_claim(c) for c in study.claims(result))
@@ -111,8 +131,8 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
 
 def _load(name: str, place: Path) -> ModuleType:
     known = studies(place)
-    if not _NAME.fullmatch(name) or name not in known:
-        near = get_close_matches(name[:64], known, 1)
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in known:
+        near = get_close_matches(str(name)[:64], known, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
         raise ModelError(f"there is no study {text(name, 60)!r}; {hint}")
     path = place / f"{name.replace('-', '_')}.py"
@@ -142,12 +162,9 @@ def _claim(given: Any) -> Claim:
     """A claim from a Claim or a tuple in its order."""
     try:
         claim = Claim(*given)
-        numbers = [float(x) for x in claim[1:4]]
-    except (TypeError, ValueError):
-        said = text(repr(given), 200)
-        raise ModelError(f"a claim is (name, value, expected, tolerance, source), got {said}") from None
-    if claim.relation not in RELATIONS:
-        raise ModelError(f"claim {claim.name!r}: relation {claim.relation!r} is unknown; one of {', '.join(RELATIONS)}")
+    except TypeError:
+        raise ModelError(f"a claim is (name, value, expected, tolerance, source), got {text(brief(given))}") from None
+    numbers = _numbers(claim)
     if not (math.isfinite(numbers[1]) and math.isfinite(numbers[2]) and numbers[2] >= 0):
         raise ModelError(f"claim {claim.name!r}: expected and tolerance must be finite, tolerance not below zero")
     return claim._replace(value=numbers[0], expected=numbers[1], tolerance=numbers[2])

@@ -1,0 +1,86 @@
+"""Functions of the caller's: each is called here, so that what goes wrong in one is said with the name of its owner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from traceback import extract_tb
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, PfaffianError, brief
+from pfaffian.model.number import column, sx_named
+
+HINTS = {
+    "truth value": "an expression is neither true nor false while the equations are made: choose by "
+    "ca.if_else(condition, a, b), ca.fmax, ca.logic_and",
+    "out of bounds": "an index is beyond the end of the expression; q and v have as many entries as m.q_names and m.v_names",
+    "not iterable": "expressions are not iterable: take entries by index, x[0], or ca.vertsplit(x)",
+    "Implicit conversion": "NumPy cannot work on this expression: use CasADi's functions, ca.vertcat for np.array",
+    "has no callable": "NumPy cannot work on this expression: use CasADi's functions, ca.vertcat for np.array",
+    "overloaded function": "CasADi's functions take expressions and numbers: ca.vertcat(a, b) makes a column",
+}
+"""What an error says -> the way out."""
+
+
+_FOREIGN = re.compile(r"^[^ ]*\.[ch]pp:[0-9]+: ")
+"""Where in its own source CasADi noticed."""
+_THEIRS = re.compile(r"[/\\](casadi|numpy)[/\\]")
+"""Files that a caller does not know."""
+
+
+def ask(function: Callable, what: str, *arguments: Any) -> Any:
+    """function(*arguments). Raises ModelError: whatever goes wrong in it, with its owner `what`, its line and the way out."""
+    try:
+        return function(*arguments)
+    except PfaffianError as error:
+        raise ModelError(f"{what}: {error}") from error
+    except Exception as error:
+        frames = [
+            f for f in extract_tb(error.__traceback__)[1:] if "/casadi/" not in f.filename and "/numpy/" not in f.filename
+        ]
+        if not frames and isinstance(error, TypeError):
+            raise ModelError(f"{what}: a function of {len(arguments)} argument(s) is needed: {error}") from error
+        where = f" in {_file(frames[-1].filename)} line {frames[-1].lineno}" if frames else ""
+        words = _FOREIGN.sub("", " ".join(str(error).split()))[:200]
+        way = next(
+            (way for sign, way in HINTS.items() if sign in str(error)), f"its function raised {type(error).__name__}: {words}"
+        )
+        raise ModelError(f"{what}{where}: {way}") from error
+
+
+def _file(path: str) -> str:
+    """Its last part: a message tells no folders."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def ask_column(function: Callable, what: str, k: Any) -> ca.SX:
+    """function(k) as a dense column (n, 1), k a Kinematics or Terms; lists and numbers count as columns.
+
+    Raises ModelError: as `ask`, and what is no column of numbers, or uses symbols that are not of the mechanism.
+    """
+    value = answer(function, what, k)
+    value = float(value) if isinstance(value, (bool, np.bool_)) else value
+    return checked(column(value, what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
+
+
+def answer(function: Callable, what: str, *arguments: Any) -> Any:
+    """As `ask`, for functions that must give something."""
+    value = ask(function, what, *arguments)
+    if value is None:
+        raise ModelError(f"{what}: its function gives nothing; is a return missing?")
+    if isinstance(value, ca.MX):
+        raise ModelError(f"{what}: its function gives an MX; expressions here are SX, of the symbols that it receives")
+    if callable(value) and not isinstance(value, ca.SX):
+        raise ModelError(f"{what}: its function gives {brief(value)}; call it, or return its value")
+    return value
+
+
+def checked(x: ca.SX, what: str, known: Iterable[ca.SX]) -> ca.SX:
+    """x, dense. Raises ModelError: it holds nan, or symbols that are not among those of `known`."""
+    free = {s.element_hash() for part in known for s in ca.symvar(part)}
+    if any(s.element_hash() not in free for s in ca.symvar(x)):
+        raise ModelError(f"{what} uses symbols that are not of the mechanism; list them as parameters")
+    return ca.densify(sx_named(x, what))

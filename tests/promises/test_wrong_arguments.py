@@ -1,0 +1,305 @@
+"""What a newcomer gets wrong ends in an error of ours that says what to do, never in a foreign one or a wrong result."""
+
+import math
+
+import casadi as ca
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+from pfaffian import control
+from tests.tolerance import MET
+
+QUICK = {"duration": 0.002, "backend": "numpy"}
+LENGTH = pf.Parameter("length", 1.0, "m")
+
+
+def arm(constraints=(), **changes):
+    links = [pf.body(n, 1.0, com=(0.5, 0, 0), inertia=0.1) for n in ("rod", "tip")]
+    hinges = [
+        pf.joint("A", "revolute", "world", "rod", axis=(0, 1, 0)),
+        pf.joint("B", "revolute", "rod", "tip", axis=(0, 1, 0), placement=(LENGTH, 0, 0)),
+    ]
+    motors = [pf.actuator("mA", "A"), pf.actuator("mB", "B")]
+    given = {"actuators": motors, "parameters": [LENGTH], "constraints": constraints} | changes
+    return pf.mechanism("arm", links, hinges, **given)
+
+
+ARM = arm()
+RESULT = pf.run(ARM, {"A": 0.1}, **QUICK)
+SWING = pf.holonomic("swing", lambda k: k.q[0] - ca.sin(k.t))
+AB = control.joints("A", "B")
+HERE = control.set_point([0, 0])
+
+
+def run(**given):
+    return pf.run(ARM, **QUICK | given)
+
+
+def output(f):
+    return run(outputs={"out": f})
+
+
+def held(phi):
+    return pf.run(arm([pf.holonomic("c", phi)]), **QUICK)
+
+
+def steered(task=AB, reference=HERE, **given):
+    return run(control=control.projected(task, reference, **{"stiffness": 100, "damping": 20} | given))
+
+
+def lawful(law):
+    return run(control=control.Control(law))
+
+
+WRONG = {
+    "the pair that read gives": (lambda: pf.run((ARM, pf.RunSettings()), **QUICK), "m, settings = pf.read"),
+    "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
+    "settings for a state": (lambda: pf.run(ARM, pf.RunSettings(), **QUICK), "settings.arrays"),
+    "nothing for a mechanism": (lambda: pf.forward_dynamics(None, [0]), "a Mechanism is needed"),
+    "swapped: compile_terms": (lambda: pf.compile_terms({"M": lambda T: T.M}, ARM), "a Mechanism is needed"),
+    "scheme by the integrator": (lambda: run(scheme="euler"), r"pf.Scheme\(integrator='euler'\)"),
+    "scheme by the formulation": (lambda: run(scheme="gauss"), r"pf.Scheme\(formulation='gauss'\)"),
+    "integrator as formulation": (lambda: run(scheme=pf.Scheme("euler")), "formulation 'euler' is unknown"),
+    "formulation as a list": (lambda: pf.Scheme(formulation=["gauss"]), "formulation must be a name"),
+    "control by a function": (lambda: run(control=lambda t, q, v: [0, 0]), r"control.Control\(law\)"),
+    "control by a task": (lambda: run(control=AB), "a control law is needed, got the function"),
+    "outputs as a list": (lambda: run(outputs=[lambda k: k.q]), "{name: function"),
+    "outputs by values": (lambda: run(outputs={"x": 1.0}), "'x': 1.0"),
+    "output: if": (lambda: output(lambda k: 1 if k.q[0] > 0 else 0), r"'out' in test_wrong_arguments.py line \d+.*if_else"),
+    "output: nothing": (lambda: output(lambda k: None), "output 'out'.*return"),
+    "output: math": (lambda: output(lambda k: math.sin(k.q[0])), "output 'out'.*nan.*np.sin"),
+    "output: nan in a choice": (lambda: output(lambda k: ca.if_else(k.t > 1, k.t, np.nan)), "output 'out'.*nan or inf"),
+    "output: a foreign symbol": (lambda: output(lambda k: ca.SX.sym("z")), "output 'out' uses symbols.*parameters"),
+    "output: MX": (lambda: output(lambda k: ca.MX.sym("z")), "output 'out'.*MX"),
+    "output: no argument": (lambda: output(lambda: 1), "output 'out'.*1 argument"),
+    "output: a method": (lambda: output(lambda k: k.position), "output 'out'.*call it"),
+    "output: a dict": (lambda: output(lambda k: {"a": 1}), "output 'out'.*is not a number"),
+    "output: no such body": (lambda: output(lambda k: k.position("tipp")), "no body 'tipp'; did you mean 'tip'"),
+    "output: its own mistake": (lambda: output(lambda k: {}["x"]), "output 'out' in test_wrong.*raised KeyError: 'x'"),
+    "output: NumPy": (lambda: output(lambda k: np.asarray(k.q)), "output 'out'.*ca.vertcat"),
+    "output: iterated": (lambda: output(lambda k: sum(x for x in k.q)), "output 'out'.*index"),
+    "output: index": (lambda: output(lambda k: k.q[7]), "output 'out'.*beyond the end"),
+    "quantity: if": (lambda: pf.compile_terms(ARM, {"M": lambda T: 1 if T.q[0] > 0 else 2}), "quantity 'M'.*if_else"),
+    "quantity: by name": (lambda: pf.compile_terms(ARM, {"M": "M"}), "{name: function of Terms}"),
+    "phi: if": (lambda: held(lambda k: k.q[0] if k.q[0] > 0 else -k.q[0]), "constraint 'c'.*if_else"),
+    "phi: max": (lambda: held(lambda k: max(k.q[0], 0)), "constraint 'c'.*ca.fmax"),
+    "phi: math within": (lambda: held(lambda k: k.q[0] * math.sin(k.q[1])), "constraint 'c'.*np.sin"),
+    "phi: comparison": (lambda: held(lambda k: k.q[0] == 1), "constraint 'c' gives a comparison"),
+    "phi: nothing": (lambda: held(lambda k: None), "constraint 'c'.*return"),
+    "phi: an unlisted Parameter": (lambda: held(lambda k: k.q[0] - pf.Parameter("a", 1.0)), "'c' uses symbols.*parameters"),
+    "phi: a pose": (lambda: held(lambda k: k.pose("tip")), "constraint 'c'.*is not a number"),
+    "eta: if": (
+        lambda: pf.run(arm([pf.nonholonomic("c", lambda k: k.v[0] if k.v[0] > 0 else 0)]), **QUICK),
+        "constraint 'c'.*if_else",
+    ),
+    "active_while: and": (
+        lambda: pf.run(arm([pf.active_while(SWING, lambda k: k.t < 1 and k.t > 0)]), **QUICK),
+        "'swing': active_while.*logic_and",
+    ),
+    "active_while: two": (lambda: pf.run(arm([pf.active_while(SWING, lambda k: [k.t, k.t])]), **QUICK), "one condition"),
+    "active_while: swapped": (lambda: pf.active_while(lambda k: k.t, SWING), "active_while takes a geometrical constraint"),
+    "holonomic: swapped": (lambda: pf.holonomic(lambda k: k.q[0], "c"), "phi must be a function"),
+    "servo: swapped": (lambda: pf.servo(["mA"], SWING), "the target must be a constraint"),
+    "servo: one name": (lambda: pf.servo(SWING, "mA"), "list of input names"),
+    "servo: unstable": (lambda: pf.servo(SWING, ["mA"], stiffness=-4), "stiffness -4 is below zero"),
+    "directions: if": (
+        lambda: pf.run(arm([pf.servo(SWING, lambda k: [[1, 0]] if k.q[0] > 0 else [[0, 1]])]), **QUICK),
+        "servo constraint 'swing': directions.*if_else",
+    ),
+    "directions: flat": (lambda: pf.run(arm([pf.servo(SWING, lambda k: [1, 0])]), **QUICK), r"rows \(count, 2\) .* 2 x 1"),
+    "closure: kind for body": (lambda: arm([pf.closure("c", "rod", "tip", "weld")]), "kind 'rod' is unknown; one of"),
+    "body: name and mass swapped": (lambda: pf.body(1.0, "rod"), "the name must be text, got 1.0"),
+    "body: mass with its unit": (lambda: pf.body("a", "1 kg"), "body 'a': mass: '1 kg' is not a number"),
+    "body: mass as text": (lambda: pf.body("a", "1"), "body 'a': mass: '1' is not a number"),
+    "body: truth for mass": (lambda: pf.body("a", True), "mass: True is not a number"),
+    "body: math of a Parameter": (lambda: pf.body("a", math.sin(LENGTH / 2)), "nan.*np.sin"),
+    "body: com as a dict": (lambda: pf.body("a", 1, com={"x": 1, "y": 2, "z": 3}), "com: a sequence of 3 numbers"),
+    "body: inertia of expressions not symmetric": (
+        lambda: pf.body("a", 1, inertia=[[1, 0, 0], [0, 1, 0], [LENGTH, 0, 1]]), "not symmetric"),
+    "joint: kind for parent": (lambda: pf.joint("j", "world", "a", "revolute"), "kind 'world' is unknown"),
+    "joint: a Body for its name": (lambda: pf.joint("j", "free", "world", ARM.bodies[0]), "child must be the name of a body"),
+    "joint: one limit": (lambda: pf.joint("j", "revolute", "world", "a", limits=1.0), r"\(low, high\)"),
+    "joint: no lower limit": (lambda: pf.joint("j", "revolute", "world", "a", limits=(None, 1)), "-inf"),
+    "joint: limit nan": (lambda: pf.joint("j", "revolute", "world", "a", limits=(math.nan, 1)), "wrong way round"),
+    "joint: effort below zero": (lambda: pf.joint("j", "revolute", "world", "a", effort=-1), "effort -1 is the largest"),
+    "joint: axis by letter": (lambda: pf.joint("j", "revolute", "world", "a", axis="z"), "axis: a sequence of 3 numbers"),
+    "joint: placement as a matrix": (lambda: pf.joint("j", "free", "world", "a", placement=np.eye(4)), "3 numbers.*4 x 4"),
+    "pose: text": (lambda: pf.pose(quaternion="abcd"), "quaternion"),
+    "pose times a point": (lambda: pf.pose() @ (1, 2, 3), "X.R @ x"),
+    "actuator: limit": (lambda: pf.actuator("a", "A", limits=3.0), r"actuator 'a': limits: \(low, high\)"),
+    "actuator: component": (lambda: pf.actuator("a", "A", component="x"), "component must be a whole number"),
+    "wrench: a function": (lambda: pf.external_wrench("w", "tip", value=lambda t: 1), "value: a sequence of 6"),
+    "mechanism: lists swapped": (lambda: pf.mechanism("m", ARM.joints, ARM.bodies), r"bodies: .* make it by body\(...\)"),
+    "mechanism: a dict": (lambda: pf.mechanism("m", {b.name: b for b in ARM.bodies}, ARM.joints), "bodies: a list"),
+    "mechanism: one constraint": (lambda: arm(SWING), r"constraints=\[...\]"),
+    "mechanism: gravity": (lambda: arm(gravity=9.81), "gravity: a sequence of 3"),
+    "mechanism: lenient by word": (lambda: arm(lenient="no"), "lenient must be True or False"),
+    "with_: no such field": (lambda: ARM.with_(constraint=[]), "did you mean 'constraints'"),
+    "another body": (lambda: ARM.body("Rod"), "did you mean 'rod'"),
+    "Parameter: swapped": (lambda: pf.Parameter(1.0, "l"), "must be text"),
+    "Parameter: text": (lambda: pf.Parameter("l", "1"), "parameter 'l': default: '1' is not a number"),
+    "Parameter: float": (lambda: float(LENGTH), "parameter 'length' has no value.*np.sin"),
+    "Parameter: math": (lambda: math.sqrt(LENGTH), "parameter 'length' has no value"),
+    "Parameter: if": (lambda: 1 if LENGTH > 1 else 2, "if_else"),
+    "Parameter: max": (lambda: max(LENGTH, 1), "ca.fmax"),
+    "Parameter and text": (lambda: LENGTH + "a", "'a' is not a number"),
+    "Parameter: reduced": (lambda: np.add.reduce(LENGTH), "add.reduce does not take Parameters"),
+    "read: nothing": (lambda: pf.read(None), "given by a path, got None"),
+    "read: SDF": (lambda: pf.read("robot.sdf"), "SDF is not read yet.*URDF"),
+    "read: MJCF": (lambda: pf.read("robot.mjcf"), "MJCF is not read yet.*URDF"),
+    "read: xacro": (lambda: pf.read("robot.urdf.xacro"), "xacro robot.xacro > robot.urdf"),
+    "read: MJCF in XML": (lambda: pf.parse_urdf("<mujoco><worldbody/></mujoco>"), "MJCF is not read yet"),
+    "read: bytes": (lambda: pf.parse_urdf(b"<robot/>"), r"the text of a file.*read_urdf\(path\)"),
+    "read: a dict": (lambda: pf.parse_yaml({"name": "a"}), r"the text of a file.*read_yaml\(path\)"),
+    "a whole result for q": (lambda: pf.run(ARM, RESULT, **QUICK), r"result\['q'\].isel\(time=-1\)"),
+    "every time of q": (lambda: pf.run(ARM, RESULT["q"], **QUICK), "q still has its times"),
+    "a Series of other names": (lambda: pf.run(ARM, pd.Series({"A": 1.0, "C": 2.0}), **QUICK), "there is no 'C'"),
+    "causes of a mechanism": (lambda: pf.causes(ARM), "no result of a run"),
+    "figure of a mechanism": (lambda: pf.overview(ARM), "no result of a run"),
+    "passages of a mechanism": (lambda: pf.singular_passages(ARM), "no result of a run"),
+    "write: swapped": (lambda: pf.write_netcdf("x.nc", RESULT), "a Dataset is needed"),
+    "write: nowhere": (lambda: pf.write_netcdf(RESULT, None), "given by a path, got None"),
+    "projector of a mechanism": (lambda: pf.projector(ARM), "Terms are needed"),
+    "multipliers of a mechanism": (lambda: pf.unique_multipliers(ARM), "Terms are needed"),
+    "random: a seed": (lambda: pf.random_configuration(ARM, 1), "default_rng"),
+    "study: a number": (lambda: pf.run_study(3), "there is no study '3'"),
+    "studies: no folder": (lambda: pf.studies("no/such/folder"), "there is no folder"),
+    "claim: no numbers": (lambda: pf.Claim("a", "b", 1).holds, "a claim is"),
+    "claim: relation": (lambda: pf.Claim("a", 1, 1, relation="about").holds, "relation 'about' is unknown"),
+    "accurate: one time": (lambda: pf.run_accurately(ARM, times=1.0), "increasing"),
+    "accurate: tolerance": (lambda: pf.run_accurately(ARM, times=[0, 1], tolerance="a"), "tolerance: 'a'"),
+    "accurate: steps": (lambda: pf.run_accurately(ARM, times=[0, 1], max_step=-1), "max_step must be"),
+    "set_point: one number": (lambda: control.set_point(0.3), r"\[0.3\]"),
+    "set_point: none": (lambda: control.set_point([]), "at least one number"),
+    "polynomial: text": (lambda: control.polynomial([0], [1], "2"), "duration: '2'"),
+    "polynomial: a Parameter": (lambda: control.polynomial([0], [1], LENGTH), "duration: .* is not a number"),
+    "function_of_time: swapped": (lambda: control.function_of_time(2, lambda t: [t]), "a function of t and a whole number"),
+    "function_of_time: if": (
+        lambda: steered(reference=control.function_of_time(lambda t: [1 if t > 1 else 0, 0], 2)), "the reference in .*if_else"),
+    "function_of_time: math": (
+        lambda: steered(reference=control.function_of_time(lambda t: [math.sin(t), 0], 2)), "the reference: nan.*np.sin"),
+    "sampled: text": (lambda: control.sampled("ab"), "different names"),
+    "sampled: twice": (lambda: control.sampled(["a", "a"]), "different names"),
+    "series: step": (lambda: control.series([0, 1], [[0], [1]], 0), "step must be a time above zero"),
+    "series: nan": (lambda: control.series([0, 1], [[0], [math.nan]], 0.1), "values is not finite"),
+    "task by name": (lambda: steered(task="A"), "task: a function of the kinematics"),
+    "task: if": (lambda: steered(task=lambda k: [k.q[0] if k.q[0] > 0 else 0, k.q[1]]), "the task in .*if_else"),
+    "task: constant": (lambda: steered(task=lambda k: [k.q[0], 1.0]), "coordinate 1 does not depend"),
+    "task in a stack": (lambda: steered(task=control.stack(lambda k: k.q[9], AB)), "part 1 of the stack"),
+    "task and reference swapped": (lambda: steered(task=HERE, reference=AB), "task: a function"),
+    "reference: numbers": (lambda: steered(reference=[0, 0]), r"reference: a Reference .*set_point"),
+    "joints: a list": (lambda: control.joints(["A", "B"]), "one after another"),
+    "point: axes by letter": (lambda: control.point("tip", axes="xz"), "some of 0, 1, 2"),
+    "gain below zero": (lambda: steered(stiffness=-100), "stiffness: -100 is below zero"),
+    "gain: text": (lambda: steered(damping="a"), "damping: 'a' is not a number"),
+    "rest damping: text": (lambda: steered(rest_damping="a"), "rest_damping: 'a' is not a number"),
+    "rows: one text": (
+        lambda: control.hybrid_force(AB, HERE, control.set_point([0]), "c", stiffness=1, damping=1), "rows: a list of names"),
+    "force: numbers": (
+        lambda: control.hybrid_force(AB, HERE, [0], ["c"], stiffness=1, damping=1), "force: a Reference is needed"),
+    "regulation: numbers": (lambda: control.regulation([0], velocity_gain=1, position_gain=1), "a Reference is needed"),
+    "servo_control: a list": (lambda: control.servo_control([pf.servo(SWING, ["mA"])]), "one after another"),
+    "law: if": (lambda: lawful(lambda T, z, w, y: control.Command([1 if T.q[0] > 0 else 0, 0])), "control law in .*if_else"),
+    "law: inputs alone": (lambda: lawful(lambda T, z, w, y: ca.SX.zeros(2)), "control.Command"),
+    "law: nothing": (lambda: lawful(lambda T, z, w, y: None), "the control law.*return"),
+    "law: its arguments": (lambda: lawful(lambda T: None), "a function of 4 argument"),
+    "law: names as text": (lambda: control.Control(lambda T, z, w, y: None, w_names="a"), "w_names must be a tuple"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_argument_says_what_to_do(what):
+    call, words = WRONG[what]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
+
+
+def test_the_foreign_error_stays_the_cause():
+    with pytest.raises(pf.ModelError) as caught:
+        output(lambda k: 1 if k.q[0] > 0 else 0)
+    assert isinstance(caught.value.__cause__, RuntimeError) and "truth value" in str(caught.value.__cause__)
+
+
+NATURAL = {
+    "a list": lambda k: [k.q[0], 2 * k.q[1]],
+    "a tuple": lambda k: (k.q[0], 2 * k.q[1]),
+    "an array": lambda k: np.array([k.q[0], 2 * k.q[1]]),
+    "a generator": lambda k: (x for x in (k.q[0], 2 * k.q[1])),
+    "columns": lambda k: [k.q[0], ca.vertcat(2 * k.q[1])],
+    "a Parameter in it": lambda k: [k.q[0] * LENGTH, 2 * k.q[1]],
+}
+
+
+@pytest.mark.parametrize("how", NATURAL)
+def test_what_a_function_gives_may_be_a_list(how):
+    given, expected = run(q={"A": 0.4, "B": 0.2}, outputs={"x": NATURAL[how]}), [0.4, 0.4]
+    assert given["x"].isel(time=0).values.tolist() == expected
+    steered(task=NATURAL[how])
+    assert pf.run(arm([pf.holonomic("c", NATURAL[how])]), **QUICK)["phi"].sizes["row"] == 2
+
+
+def test_a_condition_and_directions_may_be_plain():
+    always = pf.active_while(pf.holonomic("c", lambda k: k.q[0]), lambda k: True)
+    assert abs(float(pf.run(arm([always]), **QUICK)["q"].isel(time=-1, coordinate=0))) < MET
+    by_name = pf.run(arm([pf.servo(SWING, ["mA"])]), v={"A": 1.0}, **QUICK)
+    by_rows = pf.run(arm([pf.servo(SWING, lambda k: [[1, 0]])]), v={"A": 1.0}, **QUICK)
+    assert np.array_equal(by_name["q"], by_rows["q"])
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        pd.Series({"B": 0.2, "A": 0.4}),
+        pd.DataFrame({"B": [0.2], "A": [0.4]}),
+        xr.DataArray([0.2, 0.4], dims="coordinate", coords={"coordinate": ["B", "A"]}),
+        pd.Series([0.4, 0.2]),
+        xr.DataArray([0.4, 0.2], dims="x"),
+    ],
+    ids=["Series", "DataFrame", "DataArray", "Series without names", "DataArray without names"],
+)
+def test_names_count_and_not_the_order(q):
+    assert run(q=q)["q"].isel(time=0).values.ravel().tolist() == [0.4, 0.2]
+
+
+def test_a_result_starts_the_next_run():
+    assert np.array_equal(run(q=RESULT["q"].isel(time=-1))["q"].isel(time=0), RESULT["q"].isel(time=-1))
+    batch = run(q={"A": [0.1, 0.2]})["q"].isel(time=-1)
+    assert np.array_equal(run(q=batch)["q"].isel(time=0), batch)
+
+
+ARITHMETIC = {
+    "np.sqrt": (lambda p: np.sqrt(p), np.sqrt(2.0)),
+    "np.arctan2": (lambda p: np.arctan2(1.0, p), np.arctan2(1.0, 2.0)),
+    "np.hypot of an expression": (lambda p: np.hypot(p / 2, p), np.hypot(1.0, 2.0)),
+    "abs": (lambda p: abs(-p), 2.0),
+    "sum": (lambda p: sum([p, p]), 4.0),
+    "power": (lambda p: 3**p - p**3, 1.0),
+    "remainder": (lambda p: 5 % p + 5 // p, 3.0),
+    "plus": (lambda p: +p - (1 - p), 3.0),
+    "float64": (lambda p: np.float64(3) * p, 6.0),
+    "array": (lambda p: (np.array([p, 1]) * 2)[0], 4.0),
+    "array times": (lambda p: (np.array([1.0, 2.0]) * p)[1], 4.0),
+    "times array": (lambda p: (p * [1.0, 2.0])[1], 4.0),
+    "comparison": (lambda p: ca.if_else(p > 1, 3 * p, p), 6.0),
+}
+
+
+@pytest.mark.parametrize("what", ARITHMETIC)
+def test_a_parameter_is_a_number_for_numpy(what, recwarn):
+    f, expected = ARITHMETIC[what]
+    p = pf.Parameter("p", 2.0, "kg")
+    m = pf.mechanism("m", [pf.body("b", f(p), inertia=1.0)], [pf.joint("j", "free", "world", "b")], parameters=[p])
+    assert m.value(m.bodies[0].mass).item() == pytest.approx(expected, rel=1e-15)
+    assert what == "np.hypot of an expression" or not recwarn.list  # CasADi's own word on its own expressions
+
+
+@pytest.mark.parametrize(
+    "com",
+    [np.array([[1], [2], [3]]), [[1, 2, 3]], pd.Series([1, 2, 3]), range(1, 4), (x for x in (1, 2, 3)), ca.DM([1, 2, 3])],
+    ids=["column", "row", "Series", "range", "generator", "DM"],
+)
+def test_three_numbers_in_any_clothes(com):
+    assert np.array(ca.DM(pf.body("b", np.array(1.0), com=com).com)).ravel().tolist() == [1, 2, 3]
