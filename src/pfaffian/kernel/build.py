@@ -53,7 +53,7 @@ def _build(
         source.write_text(text, encoding="utf-8")
         units = re.match(r"#define UNITS (\d+)\n", text)
         toolchain.compile_source(compiler, source, built, strict, int(units[1]) if units else 1)
-        check(trial, built, source)
+        meta["trial"] = check(trial, built, source)
         target = store.publish(place, key, built, meta)
     try:
         return ctypes.CDLL(str(target)), meta

@@ -2,7 +2,7 @@
 typedef struct { double *data; int64_t run, element; } Port;
 
 /* Runs of the trial of a new object; its arrays lie one after another, the runs contiguous. */
-#define TRIAL_RUNS 8
+#define TRIAL_RUNS 32
 static inline Port trial_port(double **data, int64_t n) {
   const Port p = {*data, 1, TRIAL_RUNS};
   *data += n * TRIAL_RUNS;
@@ -70,6 +70,37 @@ static inline void write_port(const Port *p, int64_t n, int64_t b, int64_t block
       __builtin_memcpy(p->data + b + k * W + i * p->element, from + k * FRAME + i, sizeof(V));
   for (int64_t k = full; k < blocks; k++) write_block(p, n, b + k * W, batch, from + k * FRAME);
 }
+
+/* A Program over the runs [begin, end) of a batch, a tile of blocks at a time; begin is a multiple of W. One port for each of
+   its inputs and outputs, of these sizes. w: TILE frames of inputs, outputs, slots. */
+typedef void Program(const V *in, V *out, V *w, int64_t n);
+static INLINE void evaluate(Program *program, const int *in_sizes, int n_in, const int *out_sizes, int n_out, const Port *in,
+                            const Port *out, int64_t batch, int64_t begin, int64_t end, V *w) {
+  V *results = w;
+  for (int i = 0; i < n_in; i++) results += in_sizes[i];
+  V *slots = results;
+  for (int i = 0; i < n_out; i++) slots += out_sizes[i];
+  const int64_t blocks = (end - begin + W - 1) / W, tile = tile_size(blocks);
+  for (int64_t done = 0; done < blocks; done += tile) {
+    const int64_t b = begin + done * W, n = blocks - done < tile ? blocks - done : tile;
+    V *to = w;
+    for (int i = 0; i < n_in; to += in_sizes[i++])
+      if (done == 0 || in[i].run != 0) read_port(in + i, in_sizes[i], b, n, batch, to);
+    program(w, results, slots, n * FRAME);
+    const V *from = results;
+    for (int i = 0; i < n_out; from += out_sizes[i++]) write_port(out + i, out_sizes[i], b, n, batch, from);
+  }
+}
+
+/* A Program as a plain function of its arrays, which lie one after another: what a trial compares. */
+static void try_program(Program *program, const int *in_sizes, int n_in, const int *out_sizes, int n_out, double **in,
+                        double **out, V *w) {
+  Port from[n_in + 1], to[n_out + 1];
+  for (int i = 0; i < n_in; i++) from[i] = trial_port(in, in_sizes[i]);
+  for (int i = 0; i < n_out; i++) to[i] = trial_port(out, out_sizes[i]);
+  evaluate(program, in_sizes, n_in, out_sizes, n_out, from, to, TRIAL_RUNS, 0, TRIAL_RUNS, w);
+}
+#define TRY(name, in, out, w) try_program(name, name##_IN, name##_N_IN, name##_OUT, name##_N_OUT, in, out, w)
 
 /* Same bits whatever another library did to the rounding mode or to denormals. */
 #ifdef __SSE2__

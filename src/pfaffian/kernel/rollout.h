@@ -152,15 +152,19 @@ void pfaffian_rollout(const Rollout *r, int64_t begin, int64_t end, V *w) {
   FP_LEAVE;
 }
 
-/* Two steps, three records. */
+/* The step, the observation, and one step of the loop with two records. */
 void pfaffian_trial(double *in, double *out, V *w) {
+  FP_ENTER;
+  TRY(STEP, &in, &out, w);
+  TRY(OBSERVE, &in, &out, w);
+  FP_LEAVE;
   int32_t status[TRIAL_RUNS] = {0};
   int64_t stopped[TRIAL_RUNS] = {0};
-  Rollout r = {.batch = TRIAL_RUNS, .count = 3, .samples = 3, .steps = 2, .every = 1, .last = 1, .stride = 1, .linear = 1,
+  Rollout r = {.batch = TRIAL_RUNS, .count = 2, .samples = 2, .steps = 1, .every = 1, .last = 1, .stride = 1, .linear = 1,
                .status = status, .stopped = stopped, .t0 = 0.125, .h = 0.0078125, .limit = 1e12};
   r.u_sample = NU * TRIAL_RUNS, r.record = NY * TRIAL_RUNS;
-  r.x0 = trial_port(&in, NX), r.u = trial_port(&in, 3 * NU), r.p = trial_port(&in, NP);
-  r.x = trial_port(&out, NX), r.records = trial_port(&out, 3 * NY);
+  r.x0 = trial_port(&in, NX), r.u = trial_port(&in, 2 * NU), r.p = trial_port(&in, NP);
+  r.x = trial_port(&out, NX), r.records = trial_port(&out, 2 * NY);
   pfaffian_rollout(&r, 0, TRIAL_RUNS, w);
   for (int i = 0; i < TRIAL_RUNS; i++) out[i] = status[i];
 }

@@ -12,12 +12,13 @@ import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel import memory
+from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.loop import Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.obtain import obtain
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.recipe import Backend, Recipe, Shape, check_options, recipe, shape
 from pfaffian.kernel.text import Source, rollout_source
-from pfaffian.kernel.trial import RUNS, Trial, random_inputs
+from pfaffian.kernel.trial import RUNS, Answers, Trial, answers, flat, random_inputs, split
 
 
 def compile_rollout(
@@ -213,16 +214,41 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
     return array
 
 
+SETTLING = 2
+"""Steps of no length that bring random states closer to where a step finds no fault, on their constraints say."""
+
+TRIAL_START, TRIAL_STEP = 0.125, 0.0078125  # s, as in rollout.h
+
+
 def _trial(plan: Recipe) -> Trial:
-    """The call that pfaffian_trial of rollout.h makes."""
-    shapes = tuple(map(shape, plan.programs))
-    plain = Rollout(plan, shapes, {})
-    nx, nu, _, n_p, _, _ = shapes[0].inputs
-    flat = random_inputs(nx + 3 * nu + n_p)
+    """The calls that pfaffian_trial of rollout.h makes: the step, the observation, then the loop."""
 
-    def wanted() -> np.ndarray:
-        x0, u, p = flat[:nx].T, flat[nx : nx + 3 * nu].reshape(3, nu, RUNS).swapaxes(1, 2), flat[nx + 3 * nu :].T
-        r = plain(x0, u, p, t0=0.125, h=0.0078125, steps=2, every=1, hold="linear", last=True)
-        return np.concatenate([r.x.T.ravel(), r.records.swapaxes(1, 2).ravel(), r.status.astype(np.float64)])
+    def wanted() -> Answers:
+        parts = [*map(answers, plan.programs), _loop_answers(plan)]
+        return Answers(*[np.concatenate(x) for x in zip(*parts, strict=True)])
 
-    return Trial(flat, wanted, plan.source.doubles, plan.strict)
+    return Trial(wanted, plan.source.doubles, plan.strict)
+
+
+def _loop_answers(plan: Recipe) -> Answers:
+    x0, u, p = _loop_inputs(plan)
+    plain = Rollout(plan, tuple(map(shape, plan.programs)), {})
+    r = plain(x0, u, p, t0=TRIAL_START, h=TRIAL_STEP, steps=1, every=1, hold="linear", last=True)
+    inputs = [x0.T.ravel(), u.swapaxes(1, 2).ravel(), p.T.ravel()]
+    return Answers(np.concatenate(inputs), np.concatenate([flat([r.x]), flat([*r.records]), r.status.astype(np.float64)]))
+
+
+def _loop_inputs(plan: Recipe) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x0 (RUNS, nx), u (2, RUNS, nu), p (RUNS, np)."""
+    step = plan.programs[0]
+    nx, nu, _, n_p, _, _ = step.inputs
+    sizes = nx, 2 * nu, n_p
+    x0, u, p = split(random_inputs(sizes), sizes)
+    u = u.reshape(RUNS, 2, nu).swapaxes(0, 1)
+    for _ in range(SETTLING):
+        x, fault = evaluate(step, [x0, u[0], u[0], p, np.array([TRIAL_START]), np.zeros(1)])
+        faulty = (np.nan_to_num(fault) != 0).any(axis=1) & np.isfinite(x).all(axis=1)
+        if not faulty.any():
+            break
+        x0 = np.where(faulty[:, None], x, x0)
+    return x0, u, p
