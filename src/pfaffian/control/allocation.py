@@ -174,5 +174,5 @@ def controlled_directions(terms: Terms, chosen: list[int]) -> tuple[ca.SX, ca.SX
     others = [i for i in range(terms.A.shape[0]) if i not in chosen]
     Lam = solve_W(terms.factor, terms.A.T).T
     order = others + chosen
-    all_rows = orthogonalise(Lam[order, :], ca.SX(len(order), 0), RANK_TOLERANCE, terms.row_size[order, 0])
+    all_rows = orthogonalise(Lam[order, :], ca.SX(len(order), 0), RANK_TOLERANCE, terms.row_size[order, 0], terms.counted)
     return all_rows.Q[len(others) :, :], Lam[chosen, :]

@@ -25,11 +25,16 @@ FORMULATIONS: dict[str, Callable[[Terms], Motion]] = {
 }
 
 
+MIXING = ("multipliers", "projection", "projection-symmetric", "quasi-velocity-symmetric")
+"""Formulations that add up inertias of all directions: with one 1e-12 of the others they lose its digits, or the rank."""
+
+
 def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
     """The formulation of that name; "auto" takes articulated bodies for a tree, control-force for servo constraints and
     gauss for all else.
 
-    Raises ModelError: the name is unknown, or one that knows no servo constraints is asked to hold some.
+    Raises ModelError: the name is unknown; one that knows no servo constraints is asked to hold some, or one that mixes
+    directions to serve a mechanism whose inertias lie too far apart.
     """
     m = terms.mechanism
     if name == "auto":
@@ -38,4 +43,9 @@ def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
         raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' holds them")
     if name not in FORMULATIONS:
         raise ModelError(f"formulation {name!r} is unknown; one of auto, {', '.join(FORMULATIONS)}")
+    if name in MIXING and terms.counted is not None:
+        raise ModelError(
+            f"mechanism {m.name!r} has directions that move next to no inertia, and formulation {name!r} loses the digits of "
+            "what they do; take 'gauss', 'nullspace' or 'projection-tuned', or give thin bodies some inertia"
+        )
     return FORMULATIONS[name]

@@ -31,7 +31,7 @@ class Motion(NamedTuple):
 
 def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
     """Orthonormal rows Q of Lam = A W^-T, M = W W^T, and the right-hand sides (m, k) carried with them. [aghili08 (19)]"""
-    return orthogonalise(terms.Lam, rhs, tolerance, terms.row_size)
+    return orthogonalise(terms.Lam, rhs, tolerance, terms.row_size, terms.counted)
 
 
 def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE) -> MinimumNorm:
@@ -39,4 +39,4 @@ def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE) -> MinimumN
 
     Of an acceleration (Gauss), of a position or a velocity that has drifted off. A may be redundant or lose rank.
     """
-    return minimum_norm(terms.Lam, tolerance, terms.row_size)
+    return minimum_norm(terms.Lam, tolerance, terms.row_size, terms.counted)

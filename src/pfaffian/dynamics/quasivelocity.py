@@ -28,6 +28,7 @@ class QuasiVelocity(NamedTuple):
 
     W: (nv, nv), M = W W^T.   inverse: W^-1.   W_dot: along the motion.   y: (nv, 1) W^T v [sqrt(kg) m/s].
     Gamma: (nv, nv) skew, y_dot + Gamma y = W^-1 (f + B u - g + reaction).   g: (nv, 1) the part of c without velocities.
+    counted: as in Terms, where the factor is triangular.
     """
 
     W: ca.SX
@@ -36,6 +37,7 @@ class QuasiVelocity(NamedTuple):
     y: ca.SX
     Gamma: ca.SX
     g: ca.SX
+    counted: ca.DM | None
 
 
 class Reduced(NamedTuple):
@@ -62,7 +64,8 @@ def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
     W, inverse, W_dot = _factor(terms, factor)
     C = coriolis_matrix(k)
     Gamma = (inverse @ C - W_dot.T) @ inverse.T
-    return QuasiVelocity(W, inverse, W_dot, W.T @ terms.v, Gamma, terms.c - C @ terms.v)
+    counted = None if factor == "symmetric" else terms.counted
+    return QuasiVelocity(W, inverse, W_dot, W.T @ terms.v, Gamma, terms.c - C @ terms.v, counted)
 
 
 def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -88,7 +91,7 @@ def _along(terms: Terms, X: ca.SX) -> ca.SX:
 def reduce(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:
     """Orthonormal rows and projector of the constraints in y: Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]"""
     Lam = terms.A @ x.inverse.T
-    rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size)
+    rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size, x.counted)
     return Reduced(ca.SX.eye(x.W.shape[0]) - rows.Q.T @ rows.Q, rows.Q, rows.D, rows.rank)
 
 
@@ -98,7 +101,7 @@ def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLER
         return ca.SX(*x.W.shape)
     Lam = terms.A @ x.inverse.T
     A_dot = _along(terms, terms.A) + ca.reshape(ca.jacobian(ca.vec(terms.A), terms.t), *terms.A.shape)
-    rows = orthogonalise(Lam, (A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size)
+    rows = orthogonalise(Lam, (A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted)
     turn = rows.Q.T @ (rows.D - (rows.D @ rows.Q.T) @ rows.Q)
     return -(turn + turn.T)
 

@@ -36,7 +36,7 @@ class Orthogonal(NamedTuple):
         return ca.sum1(self.kept)
 
 
-def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = None) -> Orthogonal:
+def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = None, counted: ca.DM | None = None) -> Orthogonal:
     """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice.
 
     Row i is kept if what remains of it, relative to its own length, exceeds `tolerance`; a row that is short of its
@@ -46,6 +46,8 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
     Args:
         A: (m, n), any rank.   B: (m, k) right-hand sides, carried along.   tolerance: [1].
         size: (m, 1) squared length of each row relative to what it typically is; ones if not given.
+        counted: (1, n) what each column counts where lengths are compared, ones if not given: columns much larger than others
+            would make rows look dependent that differ in the others only.
     """
     m, n = A.shape
     Q: list[ca.SX] = []
@@ -53,7 +55,7 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
     scale, kept, lefts = [], [], []
     for i in range(m):
         r = ca.sparsify(A[i, :])
-        own = ca.dot(r, r)
+        own = _squared(r, counted)
         taken.append([])
         for _ in range(2):
             for j, q in enumerate(Q):
@@ -61,10 +63,10 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
                     part = ca.dot(q, r)
                     taken[i].append((j, part))
                     r = r - part * q
-        left = ca.dot(r, r)
+        left = _squared(r, counted)
         weighted = left if size is None else left * ca.fmin(1, size[i])
         keep = weighted > tolerance**2 * own
-        scale.append(keep / ca.sqrt(ca.fmax(left, NOTHING)))
+        scale.append(keep / ca.sqrt(ca.fmax(_squared(r), NOTHING)))
         Q.append(r * scale[i])
         kept.append(keep)
         lefts.append(weighted / ca.fmax(own, NOTHING))
@@ -84,6 +86,12 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
     D, rest = carry(B)
     none = ca.SX(0, 1)
     return Orthogonal(ca.vertcat(ca.SX(0, n), *Q), D, ca.vertcat(none, *kept), ca.vertcat(none, *lefts), rest, carry)
+
+
+def _squared(r: ca.SX, counted: ca.DM | None = None) -> ca.SX:
+    """Squared length of a row (1, n), its entries counted as told."""
+    r = r if counted is None else r * counted
+    return ca.dot(r, r)
 
 
 def _overlap(a: ca.SX, b: ca.SX) -> bool:

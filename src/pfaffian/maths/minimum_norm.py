@@ -19,15 +19,16 @@ class MinimumNorm(NamedTuple):
     left: ca.SX
 
 
-def minimum_norm(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
+def minimum_norm(A: ca.SX, tolerance: float, size: ca.SX, counted: ca.DM | None = None) -> MinimumNorm:
     """Smallest solutions of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
 
     Orthonormal rows, unless they would fill in, as along chains of loops: then A A^T, which stays banded, with one step of
-    refinement for the digits that squaring costs. Its pivots are far above rounding where rows are kept at all.
+    refinement for the digits that squaring costs. Its pivots are far above rounding where rows are kept at all, unless columns
+    must be `counted` apart.
     """
     order, entries = elimination_order(A)
-    if entries <= FILL_ACCEPTED * A.nnz():
-        rows = orthogonalise(A[order, :], ca.SX(A.shape[0], 0), tolerance, size[order, 0])
+    if entries <= FILL_ACCEPTED * A.nnz() or counted is not None:
+        rows = orthogonalise(A[order, :], ca.SX(A.shape[0], 0), tolerance, size[order, 0], counted)
         return MinimumNorm(lambda B: rows.Q.T @ rows.carry(B[order, :])[0], rows.rank, rows.left)
     return minimum_norm_by_gram(A, tolerance, size)
 

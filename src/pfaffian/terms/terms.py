@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -103,7 +104,12 @@ class Terms:
     @cached_property
     def row_size(self) -> ca.SX:
         """(m, 1) squared length of each constraint row, relative to what it typically is."""
-        return ca.sum2(self.A * self.A) / typical_lengths(self.mechanism) ** 2
+        return ca.sum2(self.A * self.A) / typical(self.mechanism).lengths ** 2
+
+    @property
+    def counted(self) -> ca.DM | None:
+        """(1, nv) what each column of Lam counts where lengths of rows are compared; None where all count alike."""
+        return typical(self.mechanism).counted
 
     @cached_property
     def V(self) -> ca.SX:
@@ -123,19 +129,57 @@ def as_terms(T: Terms) -> Terms:
     return T
 
 
-@lru_cache(maxsize=256)
-def typical_lengths(m: Mechanism) -> ca.DM:
-    """(m, 1) root mean square length of each constraint row over 32 configurations, parameters at their defaults.
-
-    What "short" means for a row: at a singular configuration its own length may vanish, so that tells nothing.
+class Typical(NamedTuple):
+    """lengths: (m, 1) root mean square length of each constraint row: what "short" means for it. At a singular configuration
+    its own length may vanish, so that tells nothing.
+    counted: (1, nv) what each column of Lam = A W^-T counts where lengths of rows are compared, None if all count alike.
     """
+
+    lengths: ca.DM
+    counted: ca.DM | None
+
+
+LIGHT = 1e3
+"""How many times longer than the shortest column of Lam another may be before it counts for less.
+
+A direction of small inertia has a long column, sqrt(1 / 1e-12) times that of others for a rod that is thin as a thread. Rows
+that contain it are almost that direction alone in the metric of M, and what they say of others would be lost below
+RANK_TOLERANCE although it is far above rounding. Columns of robots differ by less than 100.
+"""
+
+
+@lru_cache(maxsize=256)
+def typical(m: Mechanism) -> Typical:
+    """The constraint rows of a mechanism over 32 configurations, parameters at their defaults."""
+    if not m.ideal:
+        return Typical(ca.DM(0, 1), None)
     always = tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints)
     T = symbols(replace(m, constraints=always))
-    lengths = ca.Function("lengths", [T.q, T.t, m.p_symbols], [ca.sum2(T.A * T.A)])
+    terms = ca.Function("terms", [T.q, T.t, m.p_symbols], [ca.densify(T.A), ca.densify(T.M)])
     random = np.random.default_rng(20)
-    samples = [np.array(lengths(random_configuration(m, random), 0, m.p_defaults)) for _ in range(32)]
-    mean = np.mean(samples, axis=0) if m.ideal else np.zeros((0, 1))
-    return ca.DM(np.sqrt(np.where(np.isfinite(mean) & (mean > 0), mean, 1.0)))
+    samples = [[np.array(x) for x in terms(random_configuration(m, random), 0, m.p_defaults)] for _ in range(32)]
+    mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
+    lengths = np.sqrt(np.where(np.isfinite(mean) & (mean > 0), mean, 1.0))
+    return Typical(ca.DM(lengths), _counted([(A / lengths, M) for A, M in samples]))
+
+
+def _counted(samples: list[tuple[np.ndarray, np.ndarray]]) -> ca.DM | None:
+    """What the columns of A W^-T count, from samples of A and M."""
+    found = []
+    for A, M in samples:
+        try:
+            W = np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]
+        except np.linalg.LinAlgError:
+            continue  # a coordinate without inertia: no formulation can serve it, and each says so
+        if not (np.isfinite(A).all() and np.isfinite(W).all()):
+            continue
+        Lam = np.linalg.solve(W, A.T).T
+        found.append((Lam * Lam).sum(0))
+    columns = np.sqrt(np.mean(found, axis=0)) if found else np.ones(1)
+    used = columns[columns > 0]
+    if not used.size or used.max() <= LIGHT * used.min():
+        return None
+    return ca.DM(np.minimum(1, LIGHT * used.min() / np.maximum(columns, used.min()))).T
 
 
 def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
