@@ -40,6 +40,7 @@ _HOME = {
         "momentum",
     ],
     "pfaffian.viewer.figures": ["overview"],
+    "pfaffian.viewer.scene": ["view"],
     "pfaffian.viewer.study": ["Claim", "run_study", "studies"],
     "pfaffian.simulate.basis": ["transport_basis"],
     "pfaffian.simulate.diagnose": ["realisability"],

@@ -106,7 +106,7 @@ class _Version(argparse.Action):
 
 def _file_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file")
+    add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file, or an example by name, such as four_bar")
     add("--base", choices=("fixed", "free"), help="URDF only: weld the root link to the world, or let it float")
     add("--mimic", choices=("free", "constrain"), help="URDF only: let mimic joints move freely, or couple them")
     words = "a parameter; or q:NAME, v:NAME, u:NAME for a start value or an input (may be repeated)"
@@ -125,13 +125,15 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
     add("--no-figure", action="store_true", help="write no figure")
     add("--progress", action=argparse.BooleanOptionalAction, help="show a bar (default: on a terminal)")
-    add("--view", action="store_true", help="then show the motion in a browser (needs pfaffian[view])")
+    add("--view", action="store_true", help="then show the motion in a browser (needs viser)")
 
 
 def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
     """The file, with what the command line says instead."""
     import pfaffian as pf
+    from pfaffian.viewer.shelf import model_file
 
+    chosen.file = model_file(chosen.file)
     options = {k: getattr(chosen, k) for k in ("base", "mimic") if getattr(chosen, k) is not None}
     if options and chosen.file.suffix.lower() in (".yaml", ".yml"):
         raise ModelError("--base and --mimic are for URDF files; a .yaml file says so: urdf: {file: ..., base: free}")
@@ -207,7 +209,9 @@ def _run(chosen: argparse.Namespace) -> int:
     settings = _overridden(chosen, settings)
     scheme = _scheme(settings)
     if chosen.view:
-        _need_viser()
+        from pfaffian.viewer.scene import need_viser
+
+        need_viser()  # before a long run, not after it
     from pfaffian.viewer.folder import prepare
 
     out = prepare(chosen.out)
@@ -220,9 +224,9 @@ def _run(chosen: argparse.Namespace) -> int:
 
     print(summary(m, result, seconds, files))
     if chosen.view:
-        from pfaffian.viewer.scene import show
+        from pfaffian.viewer.scene import view
 
-        show(m, result, settings.arrays(m)[3])
+        view(m, result, settings.arrays(m)[3])
     return DONE if all(c == "finished" for c in causes(result)) else STOPPED
 
 
@@ -265,14 +269,6 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
 
         files.append(save(overview(result), out / f"{name}.png"))
     return files
-
-
-def _need_viser() -> None:
-    """Before a long run, not after it."""
-    from importlib.util import find_spec
-
-    if find_spec("viser") is None:
-        raise ModelError("--view needs viser: run `pip install pfaffian[view]`")
 
 
 def _info(chosen: argparse.Namespace) -> int:

@@ -61,6 +61,6 @@ def nearest(name: object, known: Sequence[str]) -> str:
     return f"did you mean {near[0]!r}? {listed}" if near else listed
 
 
-def install(extra: str) -> str:
-    """The words that install an extra, as any shell takes them; the package comes from its source."""
-    return f"`pip install -e '.[{extra}]'` in a checkout of the source"
+def install(package: str) -> str:
+    """The command that installs an optional package, as every shell takes it; extras in brackets would need quotes."""
+    return f"`pip install {package}`"

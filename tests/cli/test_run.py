@@ -97,7 +97,9 @@ def test_start_that_does_not_close(cli, here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "missing.yaml"], "cannot be read: No such file"),
+        (["run", "missing.yaml"], "there is no file 'missing.yaml'; the examples are baxter_bar, four_bar"),
+        (["info", "four-bra"], "did you mean 'four_bar'?"),
+        (["info", "elsewhere/four_bar.yaml"], "there is no file 'elsewhere/four_bar.yaml'"),
         (["run", "."], "suffix must be"),
         (["run", "folder.yaml"], "not a regular file"),
         (["run", "pendulum.txt"], "suffix must be"),
@@ -190,7 +192,7 @@ def test_doctor_without_a_compiler(cli, here: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PFAFFIAN_CC", str(here / "no-such-compiler"))
     monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
     said = cli("doctor")
-    assert said.status == 0 and said.out.count("NONE") == 2 and "pip install pfaffian[zig]" in said.out
+    assert said.status == 0 and said.out.count("NONE") == 2 and "`pip install ziglang`" in said.out
 
 
 def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,3 +207,13 @@ def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch
     monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
     said = cli("doctor")
     assert said.status == 1 and "FAIL" in said.out and "do not trust" in said.out
+
+
+@pytest.mark.parametrize("name", ["four_bar", "four-bar", "four_bar.yaml", "examples/four_bar.yaml"])
+def test_an_example_by_name_where_there_is_no_such_file(cli, name: str) -> None:
+    assert cli("info", name).out.startswith("four-bar: 3 bodies")
+
+
+def test_a_file_goes_before_the_example_of_its_name(cli, here: Path) -> None:
+    (here / "pendulum.yaml").rename(here / "four_bar.yaml")
+    assert cli("info", "four_bar.yaml").out.startswith("pendulum: 1 body")

@@ -111,7 +111,7 @@ def test_friction_is_reported_not_used():
 BAD = {
     "not xml": ("<robot", r"line 1: not well-formed XML"),
     "empty": ("", r"line 1: not well-formed XML: no element found"),
-    "other root": ("<sdf/>", r"the root element of a URDF file is <robot>"),
+    "other root": ("<machine/>", r"the root element of a URDF file is <robot>"),
     "no link": ("<robot/>", r"there is no <link>"),
     "two links of a name": (robot(link("a"), link("a")), r"line 3: <link> 'a': a link of this name is on line 2"),
     "two joints of a name": (

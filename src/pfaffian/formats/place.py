@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, install
 from pfaffian.formats.number import shown
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -45,7 +45,7 @@ def installed(package: str, name: str, where: str) -> Path:
     try:
         files = metadata.distribution(package).files or []
     except metadata.PackageNotFoundError:
-        raise ModelError(f"{where}: the package {package} is not installed; run `pip install {package}`") from None
+        raise ModelError(f"{where}: the package {package} is not installed; run {install(package)}") from None
     parts = PurePosixPath(name).parts
     found = [f for f in files if f.parts[-len(parts) :] == parts]
     if len(found) != 1:

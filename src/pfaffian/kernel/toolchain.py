@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, install
 from pfaffian.kernel import children, own, store
 
 TIMEOUT = 300.0  # seconds for one compilation
 ANSWER = 60.0  # seconds for it to say what it is
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
-NO_COMPILER = "no C compiler found: install gcc or clang, or `pip install pfaffian[zig]`, or set PFAFFIAN_CC to the path of one"
+NO_COMPILER = f"no C compiler found: install gcc or clang, or {install('ziglang')}, or set PFAFFIAN_CC to the path of one"
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def joint(
     G = axis_frame(axis, what)
     low, high = interval(limits, f"{what}: limits")
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
-        raise ModelError(f"{what}: effort {effort!r} is the largest |u|: zero or above, left out where there is none")
+        raise ModelError(f"{what}: effort {effort!r} must be zero or positive, left out where there is none")
     numbers = {k: scalar(v, f"{what}: {k}") for k, v in
                dict(stiffness=stiffness, rest=rest, damping=damping, armature=armature).items()}  # fmt: skip
     chosen = KINDS[kind]

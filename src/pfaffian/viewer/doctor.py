@@ -17,16 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, install
 from pfaffian.viewer.plain import text
 
 PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matplotlib")
 EXTRAS = {
-    "ziglang": ("a C compiler", "pip install pfaffian[zig]"),
-    "viser": ("3D in a browser", "pip install pfaffian[view]"),
-    "pin": ("oracle of the tests", "pip install pfaffian[peers]"),
-    "mujoco": ("oracle of the tests", "pip install pfaffian[peers]"),
-    "example-robot-data": ("robots of the examples", "pip install example-robot-data"),
+    "ziglang": "a C compiler",
+    "viser": "3D in a browser",
+    "pin": "oracle of the tests",
+    "mujoco": "oracle of the tests",
+    "example-robot-data": "robots of the examples",
 }
 FEATURES = {"avx", "avx2", "fma", "avx512f", "asimd", "sve", "sve2"}
 BACKENDS = (("NumPy interpreter", "numpy", 1), ("compiled, 1 lane", "c", 1), ("compiled, 8 lanes", "c", 8))
@@ -50,7 +50,7 @@ def examine() -> tuple[str, bool]:
         ("compiler", [(k, machine[k]) for k in ("compiler", "version", "flags") if machine.get(k)]),
         ("store of compiled programs", list(_store(Path(machine["store"])))),
         ("backends, strict", [tuple(c) for c in checks]),
-        ("extras", [(p, _version(p) or f"not installed: {why}, `{how}`") for p, (why, how) in EXTRAS.items()]),
+        ("extras", [(p, _version(p) or f"not installed: {why}, {install(p)}") for p, why in EXTRAS.items()]),
     ]
     report = "\n\n".join(f"{title}\n{_pairs(rows)}" for title, rows in parts)
     return f"{report}\n\n{_advice(checks)}", all(c.verdict != "FAIL" for c in checks)
@@ -121,5 +121,5 @@ def _advice(checks: list[Check]) -> str:
     if "FAIL" in verdicts:
         return "a backend gives wrong numbers: do not trust its results; try another compiler with PFAFFIAN_CC"
     if "NONE" in verdicts:
-        return "runs go some 100 times slower on the interpreter: install gcc or clang, or `pip install pfaffian[zig]`"
+        return f"runs go some 100 times slower on the interpreter: install gcc or clang, or {install('ziglang')}"
     return "all is well"

@@ -10,12 +10,12 @@ import casadi as ca
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import RunError
+from pfaffian.errors import ModelError, RunError, install
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.evaluate import compile_terms
-from pfaffian.simulate.result import recorded
+from pfaffian.simulate.result import as_result, recorded
 from pfaffian.terms.kinematics import Kinematics
 
 FRAMES_PER_SECOND = 30
@@ -35,7 +35,15 @@ class Motion(NamedTuple):
 
 def motion(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> Motion:
     """Where all is at each record of one run, up to where it stopped."""
-    q = recorded(result, "q")["q"].values
+    names = as_mechanism(m).q_names
+    recorded(as_result(result), "q")
+    if result["q"].dims != ("time", "coordinate"):
+        raise ModelError(f"one run with its times is needed, this result has {result['q'].dims}; choose one by .isel(run=...)")
+    if tuple(result["coordinate"].values.tolist()) != names:
+        raise ModelError(f"the result is of another mechanism: its coordinates are not those of {m.name!r}")
+    if parameters is None and "parameters" in result:
+        parameters = result["parameters"]
+    q = result["q"].values
     good = np.isfinite(q).all(axis=1)
     if not good.any():
         raise RunError("the run has no state to show")
@@ -80,10 +88,24 @@ def _quaternions(R: np.ndarray) -> np.ndarray:
     return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()[:, [3, 0, 1, 2]].reshape(*R.shape[:-2], 4)
 
 
-def show(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> None:
-    """Serve the motion on this machine only, and play it until Ctrl-C."""
-    import viser
+def need_viser() -> Any:
+    """The package viser. Raises ModelError: it is not installed, and how to install it."""
+    try:
+        import viser
+    except ImportError:
+        raise ModelError(f"3D in a browser needs the package viser: run {install('viser')}") from None
+    return viser
 
+
+def view(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> None:
+    """Serve the motion of one run to a browser on this machine only, and play it until Ctrl-C.
+
+    Args:
+        m: the mechanism that ran.   result: of one run, with q recorded.
+        parameters: {name: value} of the run; None: those in the result, or the defaults.
+    Raises ModelError: viser is not installed; a batch; the result of another mechanism. RunError: no state to show.
+    """
+    viser = need_viser()
     found = motion(m, result, parameters)
     server = viser.ViserServer(host="127.0.0.1", label="pfaffian")
     draw, size = _scene(server, found), _size(found)

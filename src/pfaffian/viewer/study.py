@@ -1,6 +1,6 @@
 """Studies: a figure or table of a paper as a module that runs, and claims that are checked.
 
-A study is `studies/NAME.py` beside `src/`: a docstring, mechanism(), run() -> Dataset or dict of Datasets,
+A study is `NAME.py` in a folder `studies`: a docstring, mechanism(), run() -> Dataset or dict of Datasets,
 figures(result) -> {name: Figure}, claims(result) -> claims.
 """
 
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path
 from pfaffian.viewer.plain import plural, stem, table, text
+from pfaffian.viewer.shelf import shelf
 
 RELATIONS = ("within", "at most", "at least")
 PARTS = ("run", "claims")
@@ -83,15 +84,9 @@ class Outcome(NamedTuple):
 
 
 def folder() -> Path:
-    """./studies, or the folder beside src/ of the checkout that this package runs from.
-
-    Raises ModelError: there is neither; studies are not part of the wheel.
-    """
-    checkout = Path(__file__).resolve().parents[3]
-    for place in (Path.cwd() / "studies", checkout / "studies"):
-        if place.is_dir():
-            return place
-    raise ModelError("there is no folder 'studies' here; studies come with the source: run this in a checkout of it")
+    """./studies, or the studies that came with this package. Raises ModelError: there are none."""
+    own = Path.cwd() / "studies"
+    return own if own.is_dir() else shelf("studies")
 
 
 def studies(place: Path | None = None) -> dict[str, str]:
