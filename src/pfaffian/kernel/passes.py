@@ -15,7 +15,7 @@ def optimise(program: Program) -> Program:
     return pair(prune(merge(program)))
 
 
-def _rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...]) -> Program:
+def rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...]) -> Program:
     """Number the results of `steps` anew, in order. `renamed` maps values that went away to the ones that stay."""
     if len(steps) == len(program.steps) and not renamed and callees == program.callees:
         return program
@@ -40,7 +40,7 @@ def prune(program: Program) -> Program:
         if any(r in needed for r in range(step.result, step.result + program.width(step))):
             needed.update(step.args)
             kept.append(step)
-    return _rebuild(program, kept[::-1], {}, tuple(map(prune, program.callees)))
+    return rebuild(program, kept[::-1], {}, tuple(map(prune, program.callees)))
 
 
 def merge(program: Program) -> Program:
@@ -56,7 +56,7 @@ def merge(program: Program) -> Program:
             kept.append(step)
         else:
             renamed.update((step.result + k, first + k) for k in range(program.width(step)))
-    return _rebuild(program, kept, renamed, tuple(map(merge, program.callees)))
+    return rebuild(program, kept, renamed, tuple(map(merge, program.callees)))
 
 
 def pair(program: Program) -> Program:
@@ -76,4 +76,4 @@ def pair(program: Program) -> Program:
             kept.append(Step("sincos", step.args, fresh))
             fresh += 2
         renamed[step.result] = pairs[step.args] + (step.op == "cos")
-    return _rebuild(program, kept, renamed, tuple(map(pair, program.callees)))
+    return rebuild(program, kept, renamed, tuple(map(pair, program.callees)))

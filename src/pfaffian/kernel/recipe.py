@@ -61,10 +61,19 @@ class Recipe:
         return Recipe(make, self.printer, self.lanes, self.strict)
 
 
+def _apart(*programs: Program) -> tuple[Program, ...]:
+    return programs
+
+
 def recipe(
-    build: Callable[[], tuple[Any, ...]], printer: Callable[..., Source], backend: str, lanes: int, strict: bool
+    build: Callable[[], tuple[Any, ...]],
+    printer: Callable[..., Source],
+    backend: str,
+    lanes: int,
+    strict: bool,
+    together: Callable[..., tuple[Program, ...]] = _apart,
 ) -> Recipe:
-    """Recipe of the Functions that build() gives, with all passes."""
+    """Recipe of the Functions that build() gives, with all passes; `together` is one over all their Programs."""
     check_options(backend, lanes)
 
     def make() -> tuple[Program, ...]:
@@ -72,7 +81,7 @@ def recipe(
         for f in functions:
             if not isinstance(f, ca.Function):
                 raise ModelError(f"a casadi.Function is needed, got {type(f).__name__}")
-        return tuple([optimise(trace(f)) for f in functions])
+        return together(*[optimise(trace(f)) for f in functions])
 
     return Recipe(make, printer, lanes, bool(strict))
 

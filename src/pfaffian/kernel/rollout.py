@@ -17,6 +17,7 @@ from pfaffian.kernel.loop import Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.obtain import obtain
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.recipe import Backend, Recipe, Shape, check_options, recipe, shape
+from pfaffian.kernel.share import share
 from pfaffian.kernel.text import Source, rollout_source
 from pfaffian.kernel.trial import RUNS, Answers, Trial, answers, flat, random_inputs, split
 
@@ -47,7 +48,7 @@ def compile_rollout(
             raise ModelError(f"the function given to compile_rollout must return (step, observe), got {pair!r}")
         return pair
 
-    return _rollout(recipe(build, checked_source, backend, lanes, strict), backend, key)
+    return _rollout(recipe(build, checked_source, backend, lanes, strict, share), backend, key)
 
 
 def rollout_from_programs(

@@ -49,8 +49,8 @@ def arguments(m: Any, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, 
 
 
 class Traced(NamedTuple):
-    """rhs: (x, w, p, t) -> (x_dot, faults, sides).   project: (x, p, t) -> (x, violation).   step, observe: as the kernel's
-    rollout takes them.   sizes: entries of each signal."""
+    """rhs: (x, w, p, t) -> (x_dot, faults, sides, records).   project: (x, p, t) -> (x, violation).   step, observe: as the
+    kernel's rollout takes them; both call rhs, so that what they share is one text.   sizes: entries of each signal."""
 
     rhs: ca.Function
     project: ca.Function
@@ -119,11 +119,12 @@ class System:
         x, options = ca.vertcat(T.q, T.v, z), {"never_inline": True, "cse": True}
         inputs = [x, w, m.p_symbols, T.t]
         rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
-        rhs = ca.Function("rhs", inputs, [rate, ca.densify(faults), ca.densify(sides)], options)
-        project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, self.scheme)), options)
         cut = asked - command.u if self.scheme.saturate else None
         recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut)
-        observe = ca.Function("observe", inputs, [ca.vertcat(*recorded.values())], {"cse": True})
+        parts = [rate, ca.densify(faults), ca.densify(sides), ca.vertcat(*recorded.values())]
+        rhs = ca.Function("rhs", inputs, parts, options)
+        project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, self.scheme)), options)
+        observe = ca.Function("observe", inputs, [rhs(*inputs)[3]])
         sizes = {name: column.numel() for name, column in recorded.items()}
         return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)
 

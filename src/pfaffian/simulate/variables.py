@@ -67,7 +67,7 @@ def shown(m: Mechanism, X: ca.SX) -> ca.SX:
 
 def stepped_rate(m: Mechanism, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """The rate of [q; y; z] at a state x = [q; v; z], faults and sides, by the right-hand side f of [q; v; z]."""
-    x_dot, faults, sides = f(x, u, p, t)
+    x_dot, faults, sides, _ = f(x, u, p, t)
     X_dot = ca.SX(x_dot)
     for at, of in _choices(m, x):
         X_dot[at] = of.T @ (x_dot[at] + of.carried)

@@ -1,0 +1,100 @@
+"""Sharing one text changes no bit, computes nothing twice, and is left where it does not pay."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian.kernel.interpret import evaluate
+from pfaffian.kernel.passes import optimise
+from pfaffian.kernel.program import Program, Step
+from pfaffian.kernel.rollout import compile_rollout
+from pfaffian.kernel.share import cut, share
+from pfaffian.kernel.trace import trace
+
+
+def same(a, b):
+    return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
+
+
+def caller(function: Program, wanted: list[int], calls: int = 2) -> Program:
+    """Calls the function several times, each on what the one before gave, and gives the wanted values of each."""
+    n, steps, outputs, args, known = function.n_in, [], [], tuple(range(function.n_in)), function.n_in
+    for _ in range(calls):
+        steps.append(Step("call", args, known, 0))
+        outputs += [known + k for k in wanted]
+        args = tuple(known + wanted[i % len(wanted)] for i in range(n))
+        known += function.n_out
+    return Program(function.inputs, (), tuple(steps), (tuple(outputs),), (function,)).check()
+
+
+def function(random_program, seed: int, kept: int) -> Program:
+    """A random Program that calls another, every fifth value an output in two ports."""
+    whole = random_program(seed, 200, (random_program(seed + 50, 15),))
+    chosen = list(range(0, max(whole.outputs[0]) + 1, 5))
+    np.random.default_rng(seed).shuffle(chosen)
+    return Program(whole.inputs, whole.constants, whole.steps, (tuple(chosen[:kept]), tuple(chosen[kept:])), whole.callees)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kept", [1, 7, 30])
+def test_share_changes_no_bit(seed, kept, random_program, awkward):
+    f = function(random_program, seed, kept)
+    rest = list(range(kept, f.n_out))
+    step, observe = caller(f, list(range(kept))), caller(f, rest + [0])
+    inputs = [awkward(16, 3), awkward(16, 2)]
+    shared = [program.check() for program in share(step, observe)]
+    for before, after in zip((step, observe), shared, strict=True):
+        assert same(evaluate(after, inputs), evaluate(before, inputs))
+    assert shared[0].n_ops <= step.n_ops
+    assert f not in shared[0].callees
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_head_and_tail_hold_every_step_once(seed, random_program):
+    f = optimise(function(random_program, seed, 9))
+    head, tail = cut(f, 9)
+    assert len(head.steps) + len(tail.steps) == len(f.steps)
+    assert len(head.outputs[0]) == 9 + tail.inputs[-1]
+
+
+def both(recorded):
+    """A step and an observation that call one function of (x, u, p, t); recorded(x, deep) is what only the latter asks for."""
+    x, u, p, t = (ca.SX.sym(n, k) for n, k in (("x", 2), ("u", 1), ("p", 1), ("t", 1)))
+    deep = x
+    for _ in range(20):
+        deep = ca.sin(deep * p + ca.vertcat(deep[1], deep[0])) + u
+    options = {"never_inline": True, "cse": True}
+    f = ca.Function("f", [x, u, p, t], [deep - x, recorded(x, deep)], options)
+    u1, h = ca.SX.sym("u1"), ca.SX.sym("h")
+    step = ca.Function("step", [x, u, u1, p, t, h], [x + h * f(x, u, p, t)[0], ca.SX(0, 1)])
+    return step, ca.Function("observe", [x, u, p, t], [f(x, u, p, t)[1]])
+
+
+def test_an_observation_goes_on_from_the_step():
+    rollout = compile_rollout(*both(lambda x, deep: ca.vertcat(x, ca.sumsqr(deep))), backend="numpy")
+    head, tail = rollout.observe.callees
+    assert rollout.step.callees == (head,)
+    assert len(tail.steps) <= 4 < 60 <= len(head.steps)
+
+
+def test_a_small_observation_stays_alone():
+    rollout = compile_rollout(*both(lambda x, deep: ca.sumsqr(x)), backend="numpy")
+    assert rollout.step.callees != rollout.observe.callees
+    assert rollout.observe.n_ops <= 3
+    assert len(rollout.step.callees[0].outputs[0]) == 2
+
+
+def test_shared_text_computes_what_two_texts_do():
+    step, observe = both(lambda x, deep: ca.vertcat(ca.cos(deep), x * deep))
+    x0, u, p = np.random.default_rng(0).normal(size=(3, 11, 2))
+    how = {"t0": 0.0, "h": 1e-2, "steps": 20, "every": 3, "last": True}
+    fast = compile_rollout(step, observe, backend="c")(x0, u[:1, :1], p[:, :1], **how)
+    x, records = x0, []
+    for k in range(21):
+        t = np.array([k * 1e-2])
+        if k % 3 == 0:
+            records.append(evaluate(optimise(trace(observe)), [x, u[0, :1], p[:, :1], t])[0])
+        if k < 20:
+            x = evaluate(optimise(trace(step)), [x, u[0, :1], u[0, :1], p[:, :1], t, np.array([1e-2])])[0]
+    assert np.array_equal(fast.x, x)
+    assert np.array_equal(fast.records, np.array(records))
