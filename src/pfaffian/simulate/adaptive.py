@@ -27,12 +27,10 @@ from pfaffian.simulate.system import System, arguments
 @lru_cache(maxsize=64)
 def _kernels(
     m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, record: Record
-) -> tuple[System, kernel.Kernel, kernel.Kernel, kernel.Kernel]:
+) -> tuple[System, kernel.Kernel, kernel.Kernel]:
     system = System(m, scheme, control, outputs, record)
-    rhs, project, observe = (
-        kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.traced.project, system.traced.observe)
-    )
-    return system, rhs, project, observe
+    rhs, project = (kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.traced.project))
+    return system, rhs, project
 
 
 def run_accurately(
@@ -69,14 +67,14 @@ def run_accurately(
         raise ModelError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
     if max_step != np.inf and not named_float(max_step, "max_step") > 0:
         raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
-    system, rhs, project, observe = _kernels(m, scheme, control, extra, as_record(record, 1))
+    system, rhs, project = _kernels(m, scheme, control, extra, as_record(record, 1))
     x0, p = initial_state(m, q, v, parameters, control.z if control else (), True, times[0], "auto")
     held = runs(u, control.w_names if control else m.u_names, np.zeros(len(system.w_names)), "u")
     if max(len(x0), len(p), len(held)) > 1:
         raise ModelError("run_accurately makes one run; use run for a batch")
     x, p, w = x0[0], p[0], held[0]
     records = np.full((len(times), 1, sum(n for _, n in system.signals.values())), np.nan)
-    records[0, 0], status, stopped = observe(x, w, p, times[:1])[0], 0, np.nan
+    records[0, 0], status, stopped = rhs(x, w, p, times[:1])[3], 0, np.nan
     side, at, tried = rhs(x, w, p, times[:1])[2], 1, list[tuple[np.ndarray, ...]]()
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
@@ -95,7 +93,7 @@ def run_accurately(
         dense = solver.dense_output()
         while at < len(times) and times[at] <= solver.t:
             here = project(dense(times[at]), p, times[at : at + 1])[0]
-            records[at, 0] = observe(here, w, p, times[at : at + 1])[0]
+            records[at, 0] = rhs(here, w, p, times[at : at + 1])[3]
             at += 1
         # Back onto the constraints, with the slope that belongs there.
         solver.y = project(solver.y, p, np.array([solver.t]))[0]
@@ -115,6 +113,6 @@ def run_accurately(
 
 def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
     """The status that a right-hand side's faults mean, 0 for none; see `Command.sides`."""
-    _, faults, side = answer
+    _, faults, side, _ = answer
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0
