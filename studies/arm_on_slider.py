@@ -11,12 +11,12 @@ a horizontal plane, base at the origin, elbow up; 4 s at 1 ms from the reference
 slider 1 mm lower than it is (and 0, 0.5, 2, 5, 10 mm). So the numbers of Table II stand beside ours and are not matched; what
 is claimed is the ordering.
 
-How much a millimetre costs: plain inverse dynamics holds the tip like a spring of G_P times the apparent mass there, 1.4 kg, so
-0.7 N/mm; the slider pushes the tip up when it is believed lower, down when higher; ten times the force takes ten times G_P. That
-is not large: the projected law's own contact force of 5 N is met only at 7 mm. A force that is large for 1 mm needs an apparent
-mass ten times ours (more rotor inertia through the gears), stiffer gains, or the friction of the experiment. For the same reason
-the three controllers lie nearer together; believed 1 mm higher instead of lower, plain inverse dynamics even needs a little less
-torque than hybrid control, though never less than the projected law would for the same motion.
+How much a millimetre costs: plain inverse dynamics holds the tip like a spring of G_P times the apparent mass there, 1.4 kg,
+so 0.7 N/mm; the slider pushes the tip up when it is believed lower, down when higher; ten times the force takes ten times G_P.
+That is not large: the projected law's own contact force of 5 N is met only at 7 mm. A force that is large for 1 mm needs an
+apparent mass ten times ours (more rotor inertia through the gears), stiffer gains, or the friction of the experiment. For the
+same reason the three controllers lie nearer together; believed 1 mm higher instead of lower, plain inverse dynamics even needs
+a little less torque than hybrid control, though never less than the projected law would for the same motion.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -219,6 +221,7 @@ def test_least_weighted_norm(case: Case) -> None:
 def test_reaction_of_inverse_dynamics_is_that_of_the_motion() -> None:
     """Under the inputs found, forward dynamics gives a back, and the same reaction; and tau + reaction is what a takes."""
     for m, q in ((gantry(1.0), [0.1, 0.9, 0.4, -0.7]), (five_bar(), [FIVE_BAR[n] for n in five_bar().q_names])):
+        m = m.with_(joints=[replace(j, damping=ca.SX(0.4), stiffness=ca.SX(2.0)) for j in m.joints])
         q, v = assembled(m, q, np.linspace(-0.5, 0.6, m.nv))
         a = pf.forward_dynamics(m, q, v, np.linspace(3, -2, m.nu)).v_dot
         x = pf.inverse_dynamics(m, q, v, a)
