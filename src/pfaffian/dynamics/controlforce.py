@@ -78,6 +78,11 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     return ControlForce(motion, ca.densify(mu), G, solved.rank >= ms, hold, handedness(solved.Q))
 
 
+def ideal_reaction(terms: Terms, motion: Motion) -> ca.SX:
+    """(nv, 1) A^T lambda: the reaction of a motion less the forces of servo constraints in it."""
+    return motion.reaction - terms.servo.Z.T @ control_force(terms).mu if terms.mechanism.servos else motion.reaction
+
+
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     """Acceleration and reaction, control forces included, of mixed geometrical and servo constraints."""
     return control_force(terms, tolerance=tolerance).motion

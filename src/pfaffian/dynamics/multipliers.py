@@ -48,7 +48,11 @@ def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX
     tolerance: of rank, relative to a row's length.
     The reaction A^T lambda is always unique; lambda_i is where row i takes part in no combination of rows that vanishes.
     """
-    m = as_terms(terms).A.shape[0]
-    # A dropped row leaves, of the identity carried with the rows, the combination of rows that vanishes.
-    rest = orthogonalise(terms.A, ca.SX.eye(m), tolerance, terms.row_size).rest
+    rest = vanishing_combinations(as_terms(terms), tolerance)
     return ca.sum1(rest * rest).T < SHARED**2
+
+
+def vanishing_combinations(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
+    """(m, m) at terms: rows that span the combinations z^T A = 0, zero where a row of A is independent of those before it."""
+    # A dropped row leaves, of the identity carried with the rows, the combination of rows that vanishes.
+    return orthogonalise(terms.A, ca.SX.eye(terms.A.shape[0]), tolerance, terms.row_size).rest

@@ -30,7 +30,8 @@ def dataset(
     m = s.mechanism
     data: dict[str, Any] = {}
     coords: dict[str, Any] = _coordinates(m) | {"time": ("time", time, {"units": "s"}), "run": np.arange(records.shape[1])}
-    coords |= {signal.dim: list(signal.names) for signal in standard(m).values() if signal.dim}
+    known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
+    coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
     at = 0
     for name, (signal, size) in s.signals.items():
         values = records[:, :, at : at + size].transpose(1, 0, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
@@ -23,7 +23,7 @@ from pfaffian.simulate.arrays import as_floats, common_runs, runs
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.result import dataset, machine
-from pfaffian.simulate.signals import Record, as_record
+from pfaffian.simulate.signals import Output, Record, as_record
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, arguments
@@ -62,7 +62,7 @@ def run(
     hold: Hold = "zero",
     parameters: Any = None,
     control: Control | None = None,
-    outputs: Mapping[str, Callable] | None = None,
+    outputs: Mapping[str, Output] | None = None,
     record: Any = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,
@@ -81,7 +81,7 @@ def run(
             `u_step` [s] between samples, a whole number of steps.   hold: "zero" or "linear" between samples.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order.
         control: a law that drives the mechanism's inputs; `u` then are the law's own inputs.
-        outputs: {name: function of Kinematics}, recorded beside the standard signals.
+        outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
         record: names of the signals to record, "all" or "lean". None: all of one run; of a batch the lean record, which
             leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
         scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
@@ -10,12 +11,13 @@ from typing import Any, Literal, NamedTuple
 import casadi as ca
 
 from pfaffian.control.law import Command
-from pfaffian.dynamics.controlforce import control_force
+from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import column
 from pfaffian.simulate.step import largest
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import row_names
@@ -32,6 +34,26 @@ class Signal(NamedTuple):
     @property
     def size(self) -> int:
         return len(self.names) if self.dim else 1
+
+
+@dataclass(frozen=True)
+class MotionOutput:
+    """An output of a run that is a function of the forces too: column(terms, motion), recorded as `signal` says."""
+
+    column: Callable[[Terms, Motion], Any]
+    signal: Signal
+
+
+Output = Callable[[Kinematics], Any] | MotionOutput
+"""What a caller may record: a function of Kinematics, or one of Terms and Motion."""
+
+
+def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
+    """An output of a run from f(terms, motion), e.g. `outputs={"a": pf.of_motion(lambda T, motion: motion.v_dot)}`.
+
+    terms: with M, c, f, B, u, A, b and the kinematics at that instant.   motion: v_dot, reaction, rank.
+    """
+    return MotionOutput(f, Signal("per component"))
 
 
 def standard(m: Mechanism, saturate: bool = False) -> dict[str, Signal]:
@@ -90,7 +112,7 @@ def columns(
     T: Terms,
     motion: Motion,
     command: Command,
-    outputs: Mapping[str, Callable[[Kinematics], Any]],
+    outputs: Mapping[str, Output],
     record: Record = "all",
     cut: ca.SX | None = None,
 ) -> dict[str, ca.SX]:
@@ -100,12 +122,20 @@ def columns(
     """
     known = _standard_columns(T, motion, cut)
     extra = {name: partial(_as_is, x) for name, x in command.signals.items()}
-    extra |= {name: partial(ask_column, f, f"output {name!r}", T.kinematics) for name, f in outputs.items()}
+    extra |= {name: partial(_output_column, name, output, T, motion) for name, output in outputs.items()}
     for name in extra:
         if name in known or (name in command.signals and name in outputs):
             raise ModelError(f"output {name!r}: the result has a signal of that name already")
     built = known | extra
     return {name: ca.densify(ca.vec(ca.SX(built[name]()))) for name in chosen(tuple(built), record)}
+
+
+def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX:
+    what = f"output {name!r}"
+    if isinstance(output, MotionOutput):
+        known = (T.q, T.v, T.u, T.t, T.mechanism.p_symbols, motion.v_dot, motion.reaction)
+        return checked(column(answer(output.column, what, T, motion), what), what, known)
+    return ask_column(output, what, T.kinematics)
 
 
 def as_record(record: Any, count: int) -> Record:
@@ -160,7 +190,7 @@ def _standard_columns(T: Terms, motion: Motion, cut: ca.SX | None) -> dict[str, 
             "rank": lambda: motion.rank,
             "regularity": lambda: regularity(T),
             "reaction": lambda: motion.reaction,
-            "multiplier": lambda: minimum_norm_multipliers(T, motion.reaction),
+            "multiplier": lambda: minimum_norm_multipliers(T, ideal_reaction(T, motion)),
         }
     if m.servos:
         held = cache(lambda: control_force(T))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -21,13 +21,12 @@ from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.limits import saturated
-from pfaffian.simulate.signals import Record, Signal, chosen, columns, standard
+from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, chosen, columns, standard
 from pfaffian.simulate.step import INTEGRATORS, Scheme, correct, time_step
-from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms, symbols
 
 
-def arguments(m: Any, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Callable], ...]]:
+def arguments(m: Any, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Output], ...]]:
     """Scheme and outputs of a run as a System takes them. Raises ModelError: one of the four is something else."""
     as_mechanism(m)
     if scheme is not None and not isinstance(scheme, Scheme):
@@ -43,7 +42,7 @@ def arguments(m: Any, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, 
     if outputs is not None and not isinstance(outputs, Mapping):
         raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(outputs)}")
     for name, f in (outputs or {}).items():
-        if not isinstance(name, str) or not name or not callable(f):
+        if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
             raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
     return scheme or Scheme(), tuple((outputs or {}).items())
 
@@ -66,7 +65,7 @@ class System:
     mechanism: Mechanism
     scheme: Scheme
     control: Control | None = None
-    outputs: tuple[tuple[str, Callable[[Kinematics], Any]], ...] = ()
+    outputs: tuple[tuple[str, Output], ...] = ()
     record: Record = "all"
 
     @property
@@ -100,6 +99,7 @@ class System:
         known = standard(self.mechanism, self.scheme.saturate)
         if self.control is None and not self.outputs:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
+        known |= {name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}
         return {name: (known.get(name, Signal("per component")), size) for name, size in self.traced.sizes.items()}
 
     @cached_property

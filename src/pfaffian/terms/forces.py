@@ -25,15 +25,19 @@ def applied_force(k: Kinematics) -> ca.SX:
     return ca.densify(f)
 
 
-def spring_force(k: Kinematics, s: Spring) -> ca.SX:
-    """(nv, 1) of one spring: -(stiffness (l - rest) + damping l_dot) dl/dq."""
+def spring_pull(k: Kinematics, s: Spring) -> ca.SX:
+    """(3, 1) force of one spring on body_a at point_a, world axes; on body_b the opposite."""
     line = k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a)
     if s.rest.is_zero() and s.damping.is_zero():
-        pull = s.stiffness * line
-    else:
-        l = ca.norm_2(line)
-        l_dot = ca.dot(line, k.velocity(s.body_b, s.point_b) - k.velocity(s.body_a, s.point_a)) / l
-        pull = (s.stiffness * (l - s.rest) + s.damping * l_dot) * line / l
+        return s.stiffness * line
+    l = ca.norm_2(line)
+    l_dot = ca.dot(line, k.velocity(s.body_b, s.point_b) - k.velocity(s.body_a, s.point_a)) / l
+    return (s.stiffness * (l - s.rest) + s.damping * l_dot) * line / l
+
+
+def spring_force(k: Kinematics, s: Spring) -> ca.SX:
+    """(nv, 1) of one spring: -(stiffness (l - rest) + damping l_dot) dl/dq."""
+    pull = spring_pull(k, s)
     J = [k.jacobian(body, "LOCAL_WORLD_ALIGNED", point)[:3, :] for body, point in
          ((s.body_a, s.point_a), (s.body_b, s.point_b))]  # fmt: skip
     return J[0].T @ pull - J[1].T @ pull

@@ -83,11 +83,7 @@ class Kinematics:
             return ca.SX.zeros(6, 1)
         u, w = self.link_velocity[link]
         v, w = X.R.T @ (u + ca.cross(w, X.p)), X.R.T @ w
-        if frame == "LOCAL":
-            return ca.vertcat(v, w)
-        G = self.pose(body)
-        v, w = G.R @ v, G.R @ w
-        return ca.vertcat(v - (ca.cross(w, G.p) if _checked(frame) == "WORLD" else 0), w)
+        return ca.vertcat(v, w) if frame == "LOCAL" else turned_twist(self.pose(body), v, w, frame)
 
     def velocity(self, body: str, point: Any = (0, 0, 0)) -> ca.SX:
         """(3, 1) world velocity of a point (3,) of the body [m/s]."""
@@ -211,6 +207,12 @@ class Kinematics:
         except KeyError:
             known = nearest(body, list(self.tree.place))
             raise ModelError(f"mechanism {self.mechanism.name!r} has no body {brief(body)}; {known}") from None
+
+
+def turned_twist(G: Pose, v: ca.SX, w: ca.SX, frame: str) -> ca.SX:
+    """(6, 1) the body twist [v; w] of the frame G as seen in WORLD or LOCAL_WORLD_ALIGNED."""
+    v, w = G.R @ v, G.R @ w
+    return ca.vertcat(v - (ca.cross(w, G.p) if _checked(frame) == "WORLD" else 0), w)
 
 
 def _checked(frame: str) -> str:

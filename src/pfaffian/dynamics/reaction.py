@@ -1,0 +1,168 @@
+"""The wrench that a joint or a closure carries: Newton's and Euler's equations of all bodies beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.dynamics.controlforce import control_force, ideal_reaction
+from pfaffian.dynamics.motion import Motion
+from pfaffian.dynamics.multipliers import SHARED, minimum_norm_multipliers, vanishing_combinations
+from pfaffian.errors import ModelError
+from pfaffian.model.constraint import Closure, Servo, Target
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import Pose
+from pfaffian.terms.kinematics import FRAMES
+from pfaffian.terms.pfaffian import target_rows
+from pfaffian.terms.terms import Terms
+from pfaffian.terms.wrenches import applied_wrench, constraint_wrenches, inertial_wrench, move, turn
+
+
+class ReactionWrench(NamedTuple):
+    """wrench: (6, 1) or (..., 6) [N, N m].   unique: the same, true where the motion determines it, false where redundant rows
+    share the load and the multipliers of smallest norm decide."""
+
+    wrench: Any
+    unique: Any
+
+
+def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame: str = "LOCAL") -> dict[str, ReactionWrench]:
+    """Of each named joint or closure the wrench [force; moment] that the parent (body_a) exerts on the child (body_b).
+
+    Of a joint: the rate of momentum of all that it carries, less weight and all other wrenches on it, so that the part along
+    its motion is what actuator, spring, damper and armature give. Of a closure: its multipliers of smallest norm, nothing
+    along its motion. About the origin of the joint's frame on the child, along its axes (LOCAL, z is the joint's axis) or the
+    world's (LOCAL_WORLD_ALIGNED); WORLD: about the world's origin.
+
+    Args:
+        terms: at a state, with its inputs.   motion: of a formulation at these terms.   names: joints or closures.
+        frame: of all answers.
+    Raises ModelError: an unknown name or frame; a constraint whose force on single bodies cannot be told.
+    """
+    if frame not in FRAMES:
+        raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
+    m, loads = terms.mechanism, _Loads(terms, motion)
+    held = {c.name: c for c in m.ideal if isinstance(c, Closure)}
+    joints = {j.name: j for j in m.joints}
+    found = {}
+    for name in names:
+        if name in joints and name in held:
+            raise ModelError(f"{name!r} is a joint and a closure; give one of them another name")
+        if name in joints:
+            j = joints[name]
+            loads.check_told(j)
+            G, X = terms.kinematics.pose(j.child) @ j.child_placement, loads.of_joint(j)
+            child = j.child
+        elif name in held:
+            c = held[name]
+            G, X = terms.kinematics.pose(c.body_b) @ c.placement_b, loads.of_closure(c)
+            child = c.body_b
+        else:
+            raise ModelError(_unknown(m, name))
+        found[name] = _in_frame(loads, move(X, terms.kinematics.position(child) - G.p), G, frame)
+    return found
+
+
+def _in_frame(loads: _Loads, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
+    """X: (6, 1 + m) about the origin of G, world axes: a wrench, and what a unit of each multiplier adds."""
+    X = turn(G.R.T, X) if frame == "LOCAL" else move(X, G.p) if frame == "WORLD" else X
+    lost = X[:, 1:] @ loads.combinations
+    unique = ca.sum2(lost * lost) <= SHARED**2 * ca.sumsqr(X[:, 1:])
+    return ReactionWrench(ca.densify(X[:, 0] + X[:, 1:] @ loads.multipliers), ca.densify(unique))
+
+
+class _Loads:
+    """What each body needs from the joint that carries it, as (6, 1 + m) columns: without multipliers, and for each of them."""
+
+    def __init__(self, terms: Terms, motion: Motion) -> None:
+        m = terms.mechanism
+        self.terms, self.accelerations = terms, terms.kinematics.accelerations(motion.v_dot, m.gravity)
+        self.u = _inputs(terms)
+        self.multipliers = minimum_norm_multipliers(terms, ideal_reaction(terms, motion))
+        self.combinations = vanishing_combinations(terms).T
+        counts = [target_rows(terms.kinematics, c).b.numel() for c in m.ideal]
+        self.first = {c.name: sum(counts[:i]) for i, c in enumerate(m.ideal)}
+        self._rows: dict[str, dict[str, ca.SX]] = {}
+        self._untold: list[tuple[Target, ModelError]] = []
+        for c in m.ideal:
+            try:
+                self._rows[c.name] = dict(constraint_wrenches(terms.kinematics, c))
+            except ModelError as error:
+                self._untold.append((c, error))
+        self._needs: dict[str, ca.SX] = {}
+
+    def check_told(self, j: Joint) -> None:
+        """Raise ModelError if a constraint whose force on single bodies cannot be told may act on what the joint carries."""
+        m, tree = self.terms.mechanism, self.terms.kinematics.tree
+        carried = {j.child}
+        for other in m.joints:
+            carried |= {other.child} if other.parent in carried else set()
+        near = {i for b in carried for i in tree.path(tree.place[b][0])}
+        for c, error in self._untold:
+            A = ca.sparsify(target_rows(self.terms.kinematics, c).A)
+            if any(A[:, tree.links[i].v].nnz() for i in near):
+                raise error
+
+    def of_joint(self, j: Joint) -> ca.SX:
+        """(6, 1 + m) through a joint, about the origin of the child."""
+        m, k = self.terms.mechanism, self.terms.kinematics
+        if j.child not in self._needs:
+            b = m.body(j.child)
+            own = inertial_wrench(k, b, self.accelerations) - applied_wrench(self.terms, b.name, self.u)
+            X = ca.horzcat(own, -self._constraints_on(b.name))
+            for above in m.joints:
+                if above.parent == b.name:
+                    X += move(self.of_joint(above), k.position(above.child) - k.position(b.name))
+            self._needs[b.name] = X
+        return self._needs[j.child]
+
+    def of_closure(self, c: Closure) -> ca.SX:
+        """(6, 1 + m) through a closure, about the origin of body_b."""
+        rows, X = self._rows[c.name], ca.SX(6, 1 + self.terms.A.shape[0])
+        # On the world it is what the other body feels, reversed.
+        L = rows[c.body_b] if c.body_b in rows else -move(rows[c.body_a], self.terms.kinematics.position(c.body_a))
+        first = 1 + self.first[c.name]
+        X[:, first : first + L.shape[1]] = L
+        return X
+
+    def _constraints_on(self, body: str) -> ca.SX:
+        """(6, m) wrench on a body for a unit of each multiplier."""
+        X = ca.SX(6, self.terms.A.shape[0])
+        for name, L in self._rows.items():
+            if body in L:
+                X[:, self.first[name] : self.first[name] + L[body].shape[1]] = L[body]
+        return X
+
+
+def _inputs(terms: Terms) -> ca.SX:
+    """(nu, 1) with the forces of servo constraints among them."""
+    m = terms.mechanism
+    if not m.servos:
+        return terms.u
+    mu, u, at = control_force(terms).mu, ca.SX(terms.u), 0
+    for s in m.servos:
+        if callable(s.directions):
+            raise ModelError(
+                f"servo constraint {s.name!r}: its directions are a function, so which body feels its force cannot be told; "
+                "name inputs instead"
+            )
+        for name in s.directions:
+            u[m.u_names.index(name)] += mu[at]
+            at += 1
+    return u
+
+
+def _unknown(m: Mechanism, name: str) -> str:
+    other = {c.name: c for c in m.constraints}
+    if name in other:
+        way = (
+            "servo_force and servo_error are in a run's result"
+            if isinstance(other[name], Servo)
+            else "see `multiplier` of a run"
+        )
+        return f"constraint {name!r} is no closure and so carries no wrench through one frame; {way}"
+    known = [j.name for j in m.joints] + [c.name for c in m.ideal if isinstance(c, Closure)]
+    return f"mechanism {m.name!r} has no joint or closure {name!r}; it has {', '.join(known)}"
