@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
 from pfaffian.model.caller import answer
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, floats
@@ -72,6 +73,11 @@ class Control:
     faults: tuple[str, ...] = ()
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
     reasons: Mapping[str, Reason] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        parts = [f"integrates {shown.count(len(self.z), 'number')}"] if self.z else []
+        parts += [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
+        return shown.words(self, shown.maker(self.law), *parts)
 
     def __post_init__(self) -> None:
         for name in ("law", "measured"):

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
 from pfaffian.model.caller import answer
 from pfaffian.model.number import column, floats, named_float, several
 
@@ -29,6 +30,10 @@ class Reference:
     at: Callable[[ca.SX, ca.SX], Wanted]
     size: int
     w_names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        inputs = [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
+        return shown.words(self, f"{shown.maker(self.at)} of {shown.count(self.size, 'coordinate')}", *inputs)
 
 
 def as_reference(value: Any, what: str = "reference") -> Reference:

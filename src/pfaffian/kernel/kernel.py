@@ -66,6 +66,10 @@ class Kernel:
     provenance: dict[str, Any]
     native: Native | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        how = ", ".join(f"{k} {self.provenance[k]}" for k in ("backend", "lanes", "strict") if k in self.provenance)
+        return f"<Kernel: inputs of {self.shape.inputs}, outputs of {self.shape.outputs} numbers, {how}>"
+
     @property
     def program(self) -> Program:
         """Traced now if the kernel came from the store by its key."""

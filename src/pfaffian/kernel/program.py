@@ -35,6 +35,10 @@ class Program:
     outputs: tuple[tuple[int, ...], ...]
     callees: tuple[Program, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        lengths = tuple(map(len, self.outputs))
+        return f"<Program: inputs of {self.inputs}, outputs of {lengths} numbers, {len(self.steps)} steps>"
+
     @cached_property
     def n_in(self) -> int:
         return sum(self.inputs)

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, matrix, scalar, vector
 
@@ -23,6 +24,13 @@ class Body:
     mass: ca.SX
     com: ca.SX
     inertia: ca.SX
+
+    def __repr__(self) -> str:
+        I = self.inertia
+        products = ca.vertcat(I[0, 1], I[0, 2], I[1, 2])
+        tensor = ca.diag(I) if ca.densify(products).is_zero() else ca.vertcat(ca.diag(I), products)
+        com, inertia = shown.number(self.com, "m"), shown.number(tensor, "kg m^2")
+        return shown.words(self, f"mass {shown.number(self.mass, 'kg')}", f"com {com}", f"inertia {inertia}", name=self.name)
 
 
 def body(name: str, mass: Scalar = 0.0, com: Any = (0, 0, 0), inertia: Any = 0.0) -> Body:

@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.joint import KINDS, axis_frame
 from pfaffian.model.number import Scalar, scalar, several, vector
@@ -37,6 +38,10 @@ class Closure:
     placement_b: Pose
     active: Callable[[Any], ca.SX] | None = None
 
+    def __repr__(self) -> str:
+        parts = [self.kind, f"{self.body_a!r} to {self.body_b!r}", shown.count(len(self.locked), "row")]
+        return shown.words(self, *parts, *_while(self), name=self.name)
+
     @property
     def locked(self) -> tuple[int, ...]:
         return LOCKED[self.kind]
@@ -50,6 +55,9 @@ class Holonomic:
     phi: Callable[[Any], ca.SX]
     active: Callable[[Any], ca.SX] | None = None
 
+    def __repr__(self) -> str:
+        return shown.words(self, f"phi(q, t) = 0 by {shown.function(self.phi)}", *_while(self), name=self.name)
+
 
 @data
 class Nonholonomic:
@@ -58,6 +66,13 @@ class Nonholonomic:
     name: str
     eta: Callable[[Any], ca.SX]
     active: Callable[[Any], ca.SX] | None = None
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"A(q, t) v = c by {shown.function(self.eta)}", *_while(self), name=self.name)
+
+
+def _while(c: Closure | Holonomic | Nonholonomic) -> list[str]:
+    return [] if c.active is None else [f"while {shown.function(c.active)}"]
 
 
 Target = Closure | Holonomic | Nonholonomic
@@ -76,6 +91,10 @@ class Servo:
     directions: tuple[str, ...] | Callable[[Any], ca.SX]
     stiffness: ca.SX
     damping: ca.SX
+
+    def __repr__(self) -> str:
+        by = shown.function(self.directions) if callable(self.directions) else shown.listed(self.directions)
+        return shown.words(self, f"holds {self.target!r} by forces along {by}", name=self.name)
 
 
 Constraint = Target | Servo

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, interval, scalar, vector
 
@@ -21,6 +22,11 @@ class Actuator:
     component: int
     gear: ca.SX
     limits: tuple[float, float]
+
+    def __repr__(self) -> str:
+        low, high = self.limits
+        parts = [f"on {self.joint!r}", f"velocity {self.component}", f"gear {shown.number(self.gear)}"]
+        return shown.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
 
 
 @data
@@ -36,6 +42,10 @@ class ExternalWrench:
     axes: str
     value: ca.SX | None
 
+    def __repr__(self) -> str:
+        value = "six inputs" if self.value is None else shown.number(self.value, "N, N m")
+        return shown.words(self, f"on {self.body!r} at {shown.number(self.point, 'm')}", value, self.axes, name=self.name)
+
 
 @data
 class Spring:
@@ -49,6 +59,11 @@ class Spring:
     stiffness: ca.SX
     rest: ca.SX
     damping: ca.SX
+
+    def __repr__(self) -> str:
+        parts = [f"{self.body_a!r} to {self.body_b!r}", f"stiffness {shown.number(self.stiffness, 'N/m')}"]
+        parts += [f"rest {shown.number(self.rest, 'm')}", f"damping {shown.number(self.damping, 'N s/m')}"]
+        return shown.words(self, *parts, name=self.name)
 
 
 Force = ExternalWrench | Spring

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, interval, named_float, scalar, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
@@ -84,6 +85,9 @@ class Joint:
     armature: ca.SX
     limits: tuple[float, float]
     effort: float
+
+    def __repr__(self) -> str:
+        return shown.words(self, self.kind.name, f"{self.parent!r} to {self.child!r}", name=self.name)
 
     @property
     def nq(self) -> int:

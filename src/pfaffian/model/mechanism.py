@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.model import shown
 from pfaffian.model.body import Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
@@ -37,6 +38,12 @@ class Mechanism:
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
     lenient: bool = False
+
+    def __repr__(self) -> str:
+        return shown.mechanism(self)
+
+    def _repr_html_(self) -> str:
+        return shown.html(self)
 
     @cached_property
     def nq(self) -> int:

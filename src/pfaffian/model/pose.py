@@ -9,6 +9,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
+from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.number import floats, vector
 
@@ -19,6 +20,10 @@ class Pose:
 
     R: ca.SX
     p: ca.SX
+
+    def __repr__(self) -> str:
+        parts = [f"at {shown.number(self.p, 'm')}", shown.turn(self.R, so3.log)]
+        return shown.words(self, *[part for part in parts if part])
 
     def __matmul__(self, other: Pose) -> Pose:
         if not isinstance(other, Pose):

@@ -14,6 +14,7 @@ from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.kernel import Backend
+from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
@@ -29,6 +30,9 @@ class Compiled:
     mechanism: Mechanism
     kernel: kernel.Kernel
     shapes: Mapping[str, tuple[int, int]]
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"of {self.mechanism.name!r}", *[f"{name} {shape}" for name, shape in self.shapes.items()])
 
     def __call__(
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None

@@ -14,6 +14,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths import so3
+from pfaffian.model import shown
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
 from pfaffian.model.pose import IDENTITY, Pose
@@ -44,6 +45,10 @@ class Kinematics:
     q: ca.SX
     v: ca.SX
     t: ca.SX
+
+    def __repr__(self) -> str:
+        m = self.mechanism
+        return shown.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), t")
 
     @cached_property
     def tree(self) -> Tree:

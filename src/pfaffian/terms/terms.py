@@ -14,6 +14,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
+from pfaffian.model import shown
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
 from pfaffian.terms.articulated import check_inertia
@@ -35,6 +36,10 @@ class Terms:
     v: ca.SX
     u: ca.SX
     t: ca.SX
+
+    def __repr__(self) -> str:
+        m = self.mechanism
+        return shown.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), u ({m.nu}, 1), t")
 
     @cached_property
     def kinematics(self) -> Kinematics:

@@ -1,0 +1,123 @@
+"""Parts of a model in a few words, for a prompt and for error messages; a mechanism as tables, for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.model.number import parameter_of
+
+if TYPE_CHECKING:
+    from pfaffian.model.mechanism import Mechanism
+
+FEW = 6
+"""Names that one line lists."""
+MANY = 60
+"""Rows that a table shows."""
+
+
+def words(item: Any, *parts: str, name: str | None = None) -> str:
+    """<Body 'rod': part, part>."""
+    named = "" if name is None else f" {name!r}"
+    return f"<{type(item).__name__}{named}: {', '.join(parts)}>"
+
+
+def number(x: ca.SX, unit: str = "") -> str:
+    """A number or a vector in short: 0.5, (1, 0, 0), f(length) where parameters decide."""
+    entries = [_scalar(x[i]) for i in range(x.numel())]
+    shown = entries[0] if len(entries) == 1 else f"({', '.join(entries)})"
+    return f"{shown} {unit}".rstrip()
+
+
+def _scalar(x: ca.SX) -> str:
+    if x.is_constant():
+        return f"{float(x):.5g}"
+    owners = [parameter_of(s) for s in ca.symvar(x)]
+    named = listed([_plain(p.name) if p else "?" for p in owners])
+    return named if x.is_symbolic() else f"f({named})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """A few of the names, and how many there are."""
+    more = f", ... ({len(names)} in all)" if len(names) > FEW else ""
+    return ", ".join(map(_plain, names[:FEW])) + more
+
+
+def count(n: int, word: str) -> str:
+    """1 body, 2 bodies."""
+    many = f"{word[:-1]}ies" if word.endswith("dy") else f"{word}s"
+    return f"{n} {word if n == 1 else many}"
+
+
+def function(f: Callable) -> str:
+    """What a function of the caller's is called."""
+    return _plain(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "a lambda")
+
+
+def maker(f: Callable) -> str:
+    """The function of ours that made this one, `projected` for projected.<locals>.law; of a caller's its own name."""
+    made_in, within, _ = getattr(f, "__qualname__", "").partition(".<locals>.")
+    return _plain(made_in) if within and getattr(f, "__module__", "").startswith("pfaffian.") else function(f)
+
+
+def _plain(text: str) -> str:
+    """Printable, whatever a file said."""
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def mechanism(m: Mechanism) -> str:
+    """One line: how large, what holds it, what drives it, what may vary."""
+    parts = [count(len(m.bodies), "body"), f"{count(len(m.joints), 'joint')} (nq {m.nq}, nv {m.nv})"]
+    for kind, items in (("constraint", m.constraints), ("force", m.forces)):
+        if items:
+            parts.append(count(len(items), kind))
+    parts.append(f"inputs {listed(m.u_names)}" if m.nu else "no inputs")
+    if m.parameters:
+        parts.append(f"parameters {listed([p.name for p in m.parameters])}")
+    return words(m, *parts, name=m.name)
+
+
+def html(m: Mechanism) -> str:
+    """Tables of joints, constraints, inputs and parameters, every text escaped."""
+    q = [
+        ", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.kind.q_names, j.kind.q_units, strict=True))
+        for j in m.joints
+    ]
+    joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
+    constraints = [(c.name, repr(c).removeprefix(f"<{type(c).__name__} {c.name!r}: ")[:-1]) for c in m.constraints]
+    inputs = list(zip(m.u_names, m.u_units, strict=True))
+    parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in m.parameters]
+    return f"<b>{_cell(m.name)}</b>: {count(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(
+        (
+            _table(("joint", "kind", "parent", "child", "coordinates"), joints),
+            _table(("constraint", "holds"), constraints),
+            _table(("input", "unit"), inputs),
+            _table(("parameter", "default", "unit"), parameters),
+        )
+    )
+
+
+def _table(header: Sequence[str], rows: Sequence[Iterable[str]]) -> str:
+    if not rows:
+        return ""
+    lines = ["".join(f"<th>{_cell(x)}</th>" for x in header)]
+    lines += ["".join(f"<td>{_cell(x)}</td>" for x in row) for row in rows[:MANY]]
+    if len(rows) > MANY:
+        lines.append(f'<td colspan="{len(header)}">and {len(rows) - MANY} more</td>')
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _cell(text: str) -> str:
+    return escape(_plain(text if len(text) <= 200 else f"{text[:200]}..."))
+
+
+def turn(R: ca.SX, rotation_vector: Callable[[ca.DM], ca.DM]) -> str:
+    """A rotation in short: its rotation vector [rad], nothing for none."""
+    if not R.is_constant():
+        return "turned by parameters"
+    angles = np.array(rotation_vector(ca.DM(R))).ravel()
+    return f"turned by {number(ca.SX(np.round(angles, 9)), 'rad')}" if np.abs(angles).max() > 1e-9 else ""

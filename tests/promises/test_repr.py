@@ -1,0 +1,169 @@
+"""What an object says of itself at a prompt, in an error and in a notebook: short, in words, and safe to show."""
+
+from html.parser import HTMLParser
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+
+LONGEST = 200
+L = pf.Parameter("coupler", 2.0, "m")
+
+
+def four_bar(**changes):
+    rods, hinge = {"crank": 1.0, "coupler": L, "rocker": 2.0}, {"kind": "revolute", "axis": (0, -1, 0)}
+    joints = [
+        pf.joint("A", parent="world", child="crank", **hinge),
+        pf.joint("B", parent="crank", child="coupler", placement=(1, 0, 0), **hinge),
+        pf.joint("D", parent="world", child="rocker", placement=(2.5, 0, 0), **hinge),
+    ]
+    given = {
+        "name": "four-bar",
+        "bodies": [pf.body(name, mass=1.0, com=(x / 2, 0, 0), inertia=0.1) for name, x in rods.items()],
+        "joints": joints,
+        "constraints": [
+            pf.closure("C", body_a="coupler", body_b="rocker", placement_a=(L, 0, 0), placement_b=(2, 0, 0), **hinge)
+        ],
+        "actuators": [pf.actuator("motor", "A", gear=2, limits=(-3, 3))],
+        "parameters": [L],
+    }
+    return pf.mechanism(**given | changes)
+
+
+def still(k):
+    return k.q[0]
+
+
+def early(k):
+    return k.t < 1
+
+
+M = four_bar()
+T = pf.symbols(M)
+HOLD = pf.holonomic("h", still)
+AIM = {"stiffness": 1, "damping": 1}
+COMPILED = pf.compile_terms(M, {"M": lambda T: T.M, "angle": lambda T: T.q[0]}, backend="numpy", lanes=1)
+
+SAID = {
+    "<Mechanism 'four-bar': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, inputs motor, parameters coupler>": M,
+    "<Body 'crank': mass 1 kg, com (0.5, 0, 0) m, inertia (0.1, 0.1, 0.1) kg m^2>": M.body("crank"),
+    "<Body 'coupler': mass 1 kg, com (f(coupler), 0, 0) m, inertia (0.1, 0.1, 0.1) kg m^2>": M.body("coupler"),
+    "<Body 'b': mass coupler kg, com (0, 0, 0) m, inertia (1, 2, 3, 0.1, 0, 0) kg m^2>": pf.body(
+        "b", L, inertia=(1, 2, 3, 0.1, 0, 0)
+    ),
+    "<Joint 'B': revolute, 'crank' to 'coupler'>": M.joint("B"),
+    "<Closure 'C': revolute, 'coupler' to 'rocker', 5 rows>": M.constraints[0],
+    "<Holonomic 'h': phi(q, t) = 0 by still>": HOLD,
+    "<Holonomic 'h': phi(q, t) = 0 by still, while early>": pf.active_while(HOLD, early),
+    "<Nonholonomic 'n': A(q, t) v = c by a lambda>": pf.nonholonomic("n", lambda k: k.v[0]),
+    "<Servo 'h': holds <Holonomic 'h': phi(q, t) = 0 by still> by forces along motor>": pf.servo(HOLD, ["motor"]),
+    "<Spring 's': 'world' to 'crank', stiffness f(coupler) N/m, rest 0.5 m, damping 0 N s/m>": pf.spring(
+        "s", "world", "crank", stiffness=2 * L, rest=0.5
+    ),
+    "<ExternalWrench 'p': on 'crank' at (0, 0, 0) m, six inputs, WORLD>": pf.external_wrench("p", "crank"),
+    "<ExternalWrench 'p': on 'crank' at (0, 0, 0) m, (1, 2, 3, 0, 0, 0) N, N m, LOCAL>": pf.external_wrench(
+        "p", "crank", value=(1, 2, 3, 0, 0, 0), axes="LOCAL"
+    ),
+    "<Actuator 'motor': on 'A', velocity 0, gear 2, from -3 to 3>": M.actuators[0],
+    "<Pose: at (1, 0, 0) m, turned by (0, 0, 1.5708) rad>": pf.pose((1, 0, 0), rpy=(0, 0, np.pi / 2)),
+    "<Pose: at (coupler, 0, 0) m>": pf.pose((L, 0, 0)),
+    "<Pose: at (0, 0, 0) m, turned by parameters>": pf.pose(rpy=(L, 0, 0)),
+    "Parameter(name='coupler', default=2.0, unit='m')": L,
+    "<Terms: of 'four-bar', q (3, 1), v (3, 1), u (1, 1), t>": T,
+    "<Kinematics: of 'four-bar', q (3, 1), v (3, 1), t>": T.kinematics,
+    "<Control: projected>": control.projected(control.joints("A"), control.set_point([1]), **AIM),
+    "<Control: hybrid_force, integrates 1 number, inputs x, x', x''>": control.hybrid_force(
+        control.joints("A"), control.sampled(["x"]), control.set_point([0]), ["C.vx"], **AIM
+    ),
+    "<Control: early, integrates 2 numbers>": control.Control(early, z=(0, 0)),
+    "<Reference: set_point of 1 coordinate>": control.set_point([1]),
+    "<Reference: sampled of 2 coordinates, inputs a, b, a', b', a'', b''>": control.sampled(["a", "b"]),
+    "<Compiled: of 'four-bar', M (3, 3), angle (1, 1)>": COMPILED,
+    "<Kernel: inputs of (3, 3, 1, 1, 1), outputs of (9, 1) numbers, backend numpy, lanes 1, strict True>": COMPILED.kernel,
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_an_object_says_what_it_is(words):
+    assert repr(SAID[words]) == words and len(words) <= LONGEST
+
+
+def test_a_program_does_not_print_its_steps():
+    words = repr(COMPILED.kernel.program)
+    assert words.startswith("<Program: inputs of (3, 3, 1, 1, 1), outputs of (9, 1) numbers, ") and len(words) < LONGEST
+
+
+def test_a_scheme_says_all_its_choices():
+    assert repr(pf.Scheme(corrections=1)).startswith("Scheme(formulation='auto', integrator='rk4', corrections=1")
+
+
+def test_long_lists_of_names_end():
+    m = pf.actuate_all(pf.mechanism("m", [pf.body("b", 1, inertia=1)], [pf.joint("j", "free", "world", "b")]))
+    two = m.with_(actuators=[*m.actuators, pf.actuator("another", "j")])
+    assert repr(two) == (
+        "<Mechanism 'm': 1 body, 1 joint (nq 7, nv 6), inputs j.vx, j.vy, j.vz, j.wx, j.wy, j.wz, ... (7 in all)>"
+    )
+
+
+class Cells(HTMLParser):
+    """The rows of all tables, and every tag."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.tags, self.open = [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def test_a_notebook_shows_tables_with_units():
+    found = Cells(M._repr_html_())
+    assert found.open == []
+    assert found.rows == [
+        ["joint", "kind", "parent", "child", "coordinates"],
+        ["A", "revolute", "world", "crank", "[rad]"],
+        ["B", "revolute", "crank", "coupler", "[rad]"],
+        ["D", "revolute", "world", "rocker", "[rad]"],
+        ["constraint", "holds"],
+        ["C", "revolute, 'coupler' to 'rocker', 5 rows"],
+        ["input", "unit"],
+        ["motor", "N m"],
+        ["parameter", "default", "unit"],
+        ["coupler", "2", "m"],
+    ]
+    free = pf.mechanism("m", [pf.body("b", 1, inertia=1)], [pf.joint("j", "free", "world", "b")])._repr_html_()
+    assert "x [m], y [m], z [m], qx [1]" in free and "parameter" not in free and "input" not in free
+
+
+def test_names_are_text_and_never_markup():
+    bad = "<script>alert('1')</script>: & \"x\""
+    swing = pf.holonomic(bad, lambda k: k.q[0] - ca.sin(k.t))
+    length = pf.Parameter(bad, 1.0, "<i>m</i>\x1b")
+    m = four_bar(name=bad, constraints=[swing], actuators=[pf.actuator(bad, "A")], parameters=[L, length])
+    found = Cells(m._repr_html_())
+    assert found.tags == {"b", "table", "tr", "td", "th"}
+    cells = [cell for row in found.rows for cell in row]
+    assert cells.count(bad) == 3 and "<i>m</i>\\x1b" in cells and ["phi(q, t) = 0 by a lambda"] in [r[1:] for r in found.rows]
+
+
+def test_a_long_machine_has_a_short_table():
+    links = [pf.body(f"b{i}", 1, inertia=1) for i in range(100)]
+    chain = [pf.joint(f"j{i}", "revolute", f"b{i - 1}" if i else "world", f"b{i}") for i in range(100)]
+    rows = Cells(pf.mechanism("chain", links, chain)._repr_html_()).rows
+    assert len(rows) == 62 and rows[-1] == ["and 40 more"] and rows[60][0] == "j59"
