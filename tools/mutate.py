@@ -17,6 +17,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,26 +34,35 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "src/pfaffian"
 SCORES = ROOT / "tools" / "mutation_score.md"
 COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs", "README.md", "pyproject.toml")
+LAWS = ["control/test_faults.py", "control/test_weights.py", "control/test_wrenches.py"]
 NOTICED_BY = {
     "__init__.py": ["promises"],
     "cli.py": ["cli"],
-    "control": ["control"],
-    "control/servo.py": ["control/test_servo.py", "control"],
-    "dynamics": ["identities", "oracles/test_formulations.py", "oracles/test_singular.py", "control"],
-    "dynamics/controlforce.py": ["control/test_servo.py", "identities"],
+    "control": [*LAWS, "control/test_designed.py", "control/test_projection.py"],
+    "control/quasivelocity.py": [*LAWS, "control/test_quasivelocity.py"],
+    "control/reference.py": [*LAWS, "control/test_reference.py", "control/test_quasivelocity.py"],
+    "control/servo.py": ["control/test_servo.py", *LAWS],
+    "control/task.py": [*LAWS, "control/test_reference.py"],
+    "dynamics": ["identities", "oracles/test_formulations.py", "oracles/test_singular.py", "control/test_wrenches.py"],
+    "dynamics/controlforce.py": ["simulate/test_signals.py", "control/test_servo.py"],
     "dynamics/projection.py": ["control/test_projection.py", "oracles/test_formulations.py"],
-    "dynamics/quasivelocity.py": ["control/test_quasivelocity.py", "oracles/test_formulations.py"],
+    "dynamics/quasivelocity.py": ["control/test_wrenches.py", "control/test_quasivelocity.py", "oracles/test_formulations.py"],
     "errors.py": ["promises"],
     "formats": ["formats"],
     "kernel": ["kernel"],
     "maths": ["maths", "identities", "oracles/test_formulations.py"],
-    "model": ["model", "simulate/test_wrong_models.py", "simulate/test_inputs.py", "formats", "identities"],
-    "simulate": ["simulate", "control"],
-    "simulate/inverse.py": ["control"],
-    "terms": ["identities", "oracles/test_formulations.py", "oracles/test_pinocchio_joints.py", "simulate"],
+    "model": ["model", "simulate/test_wrong_models.py", "simulate/test_inputs.py", "formats/test_yaml.py", "identities"],
+    "simulate": ["simulate", "control/test_faults.py"],
+    "simulate/diagnose.py": ["control/test_servo.py"],
+    "simulate/gain.py": ["control/test_gain.py"],
+    "simulate/inverse.py": ["control/test_projection.py", "control/test_wrenches.py"],
+    "terms": ["identities", "oracles/test_formulations.py", "oracles/test_pinocchio_joints.py", "simulate/test_signals.py"],
+    "terms/pfaffian.py": ["model", "identities", "simulate/test_signals.py", "control/test_servo.py"],
     "viewer": ["viewer", "cli"],
 }
 """File or folder of the source -> tests that know it, quickest first; the longest match counts."""
+SLOW = ("tests/simulate/test_bits.py",)
+"""What others notice sooner."""
 
 
 class Change(NamedTuple):
@@ -70,7 +80,7 @@ class Change(NamedTuple):
         return "\n".join(list(unified_diff(old, new, n=0, lineterm=""))[3:])
 
 
-def tests_of(path: str) -> list[str]:
+def known_by(path: str) -> list[str]:
     """The tests for a source file, as they exist."""
     key = max((k for k in NOTICED_BY if path == k or path.startswith(f"{k}/")), key=len, default="")
     chosen = [f"tests/{t}" for t in NOTICED_BY.get(key, [])]
@@ -89,6 +99,7 @@ def changes(only: list[str]) -> list[Change]:
 def noticed(tree: Path, tests: list[str], limit: float) -> str:
     """What the tests make of a tree: killed, survived, or out of time."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    command += [f"--ignore={t}" for t in SLOW]
     settings = {"PYTHONPATH": str(tree / "src"), "PFAFFIAN_CACHE": str(tree / "out" / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     with subprocess.Popen(
         command,
@@ -117,13 +128,15 @@ def tried(chosen: list[Change], limit: float) -> Counter[str]:
         for part in COPIED:
             where = ROOT / part
             (shutil.copytree if where.is_dir() else shutil.copy)(where, tree / part)
-        for tests in sorted({tuple(tests_of(c.path)) for c in chosen}):
+        for words in (["init", "-q"], ["add", "."]):  # some tests ask git for the files
+            subprocess.run(["git", *words], cwd=tree, check=True)
+        for tests in sorted({tuple(known_by(c.path)) for c in chosen}):
             if noticed(tree, list(tests), 20 * limit) != "survived":
                 sys.exit(f"{' '.join(tests)}: fails without a mutant; nothing can be said")
         for i, change in enumerate(chosen):
             target, begun = tree / SOURCE / change.path, time.monotonic()
             target.write_bytes(change.mutant.apply(change.source))
-            end = noticed(tree, tests_of(change.path), limit)
+            end = noticed(tree, known_by(change.path), limit)
             target.write_bytes(change.source)
             counts[end] += 1
             print(f"{i + 1:4d}/{len(chosen)} {time.monotonic() - begun:5.0f} s  {end:11s} {change}", flush=True)
@@ -157,6 +170,7 @@ def main(given: list[str] | None = None) -> int:
     if args.list:
         print("\n".join(f"{c}\n{c.diff()}" for c in chosen))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     counts = tried(chosen, args.limit)
     known = counts["killed"] + counts["survived"]
     score = f"{counts['killed'] / known:.3f}" if known else "none"

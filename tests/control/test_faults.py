@@ -162,7 +162,7 @@ def test_finished_diverged_and_violated_have_their_numbers():
         (control.projected(CRANK, crank_to(1.0), weight=[1.0, 0.0], **GAINS), "weight.*above zero"),
         (control.projected(CRANK, crank_to(1.0), stiffness=[1.0, 2.0], damping=1.0), "stiffness: 1 numbers are needed, got 2"),
         (control.projected(lambda k: k.v, control.set_point([0.0, 0.0]), **GAINS), "depends on velocities"),
-        (control.projected(lambda k: ca.SX(0, 1), control.set_point([]), **GAINS), "at least one coordinate"),
+        (control.projected(lambda k: ca.SX(0, 1), crank_to(1.0), **GAINS), "at least one coordinate"),
         (control.operational_space(TIP, control.set_point([0.0]), **GAINS), "reference has 1 coordinates, the task 2"),
         (reduced("tracking", factor="lu"), "factor 'lu' is unknown"),
         (reduced("tracking", force=control.set_point([1.0]), rows=["slide"]), "no constraint row 'slide'; there are slider"),

@@ -1,0 +1,55 @@
+"""The tool that plants faults: what it changes still is Python, and differs."""
+
+from __future__ import annotations
+
+import ast
+
+from tools.mutants import mutants
+from tools.mutate import NOTICED_BY, ROOT, SOURCE, changes, known_by, main
+
+SMALL = b'''def f(a, b):
+    """Words for people stay."""
+    if a < b and not a:
+        raise ValueError(f"no {a}")
+    a += 2 * b
+    return {"key": g(a, b), "other": -a @ b}
+'''
+KINDS = {
+    "comparison", "condition", "and, or", "sign or not dropped", "statement dropped", "operator", "number", "name",
+    "arguments exchanged", "order of a product",
+}  # fmt: skip
+
+
+def test_every_kind_of_fault_is_made():
+    found = mutants(SMALL)
+    assert {m.kind for m in found} == KINDS
+    texts = {m.apply(SMALL) for m in found}
+    assert len(texts) == len(found) and SMALL not in texts
+    assert all(b"Words for people stay." in t for t in texts)
+    assert any(b"a >= b" in t for t in texts) and any(b"a < b or not a" in t for t in texts)
+    assert any(b"g(b, a)" in t for t in texts) and any(b"'key x': g" in t for t in texts)
+    assert any(b"    pass\n    return" in t for t in texts) and any(b"3 * b" in t for t in texts)
+
+
+def test_mutants_of_the_source_are_python_and_lie_where_they_say():
+    some = changes(["control", "model/check.py"])
+    assert len(some) > 500
+    for change in some[::7]:
+        text = change.mutant.apply(change.source)
+        ast.parse(text)
+        assert change.diff().startswith("-") and "\n+" in change.diff()
+        line = change.source.splitlines()[change.mutant.line - 1].decode()
+        assert line.strip() in change.source.decode()
+
+
+def test_every_module_has_tests_that_know_it():
+    for path in (ROOT / SOURCE).rglob("*.py"):
+        name = path.relative_to(ROOT / SOURCE).as_posix()
+        assert known_by(name) != ["tests"], f"{name}: add it to NOTICED_BY of tools/mutate.py"
+    missing = [t for tests in NOTICED_BY.values() for t in tests if not (ROOT / "tests" / t).exists()]
+    assert not missing
+
+
+def test_list_runs_nothing(capsys):
+    assert main(["--list", "--count", "3", "--only", "errors.py", "model/number.py", "--seed", "4"]) == 0
+    assert capsys.readouterr().out.count("src/pfaffian/") == 3
