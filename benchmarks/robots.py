@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 import pfaffian as pf
-from pfaffian.formats import ModelWarning
+from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
 from pfaffian.model.joint import KINDS
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -51,8 +50,7 @@ def _build(
     with store.building(place) as room:
         source, built = room / "kernel.c", room / "kernel.so"
         source.write_text(text, encoding="utf-8")
-        units = re.match(r"#define UNITS (\d+)\n", text)
-        toolchain.compile_source(compiler, source, built, strict, int(units[1]) if units else 1)
+        toolchain.compile_source(compiler, source, built, strict)
         meta["trial"] = check(trial, built, source)
         target = store.publish(place, key, built, meta)
     try:

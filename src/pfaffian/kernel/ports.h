@@ -104,6 +104,7 @@ static void try_program(Program *program, const int *in_sizes, int n_in, const i
 
 /* Same bits whatever another library did to the rounding mode or to denormals. */
 #ifdef __SSE2__
+#include <xmmintrin.h>
 #define FP_ENTER const unsigned fp_saved = _mm_getcsr(); _mm_setcsr(0x1f80)
 #define FP_LEAVE _mm_setcsr(fp_saved)
 #else

@@ -1,18 +1,16 @@
 /* Lanes. V is W doubles and I is W 64-bit integers; a mask is an I of all ones or all zeros in each lane.
    The same text serves W = 1 (plain double) and W = 8. Every macro is exact or correctly rounded. */
 #include <stdint.h>
-#ifdef __SSE2__
-#include <immintrin.h>
+#if W > 1 && defined(__SSE2__)
+#include <immintrin.h> /* a sixth of a second, for nothing where W = 1 */
 #endif
 
 #define NOINLINE __attribute__((noinline))
-/* A long text is compiled in UNITS pieces at once: each sees all of it, keeps its own stages, and UNIT 0 the loops too. */
+/* A stage may be in another unit of the text than the loop that calls it. */
 #ifdef UNIT
 #define STAGE NOINLINE __attribute__((visibility("hidden")))
-#define MINE(unit) (UNIT == (unit))
 #else
 #define STAGE static NOINLINE
-#define MINE(unit) 1
 #endif
 #define INLINE inline __attribute__((always_inline))
 

@@ -12,6 +12,7 @@ from pfaffian.kernel import elementary, reduction
 from pfaffian.kernel.ops import OPS
 from pfaffian.kernel.parts import Stage, Stages, cut
 from pfaffian.kernel.program import Program
+from pfaffian.kernel.units import of_unit
 
 UNIT_STEPS, MOST_UNITS = 5000, 8  # steps from which on the text is compiled in one more piece, as many at once as cores
 PART_SIZE = 1500  # operations of a C function
@@ -81,8 +82,8 @@ def _source(programs: Sequence[Program], names: Sequence[str], driver: str, lane
     tile = TILE if steps > TEXT else TILE // 2
     if steps < LONG_TEXT:
         tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
-    sizes = f"#define UNITS {units}\n#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
-    loops = ["#if MINE(0)", *ports, _file("transpose.h"), _file("ports.h"), _file(driver), "#endif\n"]
+    sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
+    loops = of_unit(0, *ports, _file("transpose.h"), _file("ports.h"), _file(driver))
     text = "\n".join([sizes, _file("prelude.h"), _reduction(), *functions, *bodies, *loops])
     return Source(text, lanes, max(1, frame), tile)
 
@@ -121,13 +122,13 @@ def _function(program: Program, index: int, order: dict[str, int], pieces: Stage
         lines = _stage_lines(program, stage)
         if lines:
             signature = f"STAGE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w)"
-            text += [f"{signature};", f"#if MINE({(index + j) % units})", f"{signature} {{", *lines, "}", "#endif"]
+            text += [f"{signature};", *of_unit((index + j) % units, f"{signature} {{", *lines, "}")]
             body.append(f"  for (int64_t i = 0; i < n; i += FRAME) p{index}_{j}(in + i, out + i, w + i);")
         if stage.call:
             callee = order[program.callees[stage.call.callee].digest()]
             body.append(f"  p{callee}(w + {stage.call.inputs}, w + {stage.call.outputs}, w + {pieces.slots}, n);")
     signature = f"static void p{index}(const V *in, V *out, V *w, int64_t n) {{"
-    return "\n".join([*text, "#if MINE(0)", signature, *body, "}", "#endif\n"])
+    return "\n".join([*text, *of_unit(0, signature, *body, "}"), ""])
 
 
 def _stage_lines(program: Program, stage: Stage) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pfaffian.errors import BuildError, install
 from pfaffian.kernel import children, own, store
+from pfaffian.kernel.units import units_of
 
 TIMEOUT = 300.0  # seconds for one compilation
 ANSWER = 60.0  # seconds for it to say what it is
@@ -102,16 +103,20 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
     return Compiler(argv, kind, version, identity)
 
 
-def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool, units: int = 1) -> None:
+def compile_source(compiler: Compiler, source: Path, target: Path, strict: bool) -> None:
     """Compile one file to a shared object, its units at once. BuildError with the end of what the compiler said."""
+    units = units_of(source.read_text(encoding="utf-8"))
     flags = compiler.flags(strict)
     link = [*compiler.argv, *flags, "-o", str(target)]
-    if units == 1:
+    if len(units) == 1:
         _compile([[*link, str(source), "-lm"]], source)
     else:
-        objects = [str(source.with_name(f"unit{k}.o")) for k in range(units)]
-        alone = [f for f in flags if f != "-shared"]
-        _compile([[*compiler.argv, *alone, "-c", f"-DUNIT={k}", "-o", o, str(source)] for k, o in enumerate(objects)], source)
+        places = [source.with_name(f"unit{k}.c") for k in range(len(units))]
+        for place, text in zip(places, units, strict=True):
+            place.write_text(text, encoding="utf-8")
+        objects = [str(place.with_suffix(".o")) for place in places]
+        alone = [*compiler.argv, *(f for f in flags if f != "-shared"), "-DUNIT", "-c"]
+        _compile([[*alone, "-o", o, str(place)] for o, place in zip(objects, places, strict=True)], source)
         _compile([[*link, *objects, "-lm"]], source)
     if not target.is_file() or target.stat().st_size == 0:
         raise BuildError(f"{compiler.argv[0]} ended well but wrote no object; source kept at {source}")
