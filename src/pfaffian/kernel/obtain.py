@@ -32,8 +32,8 @@ def obtain(recipe: Recipe, trial: Callable[[], Trial], backend: Backend, key: st
     if found:
         provenance = {"digest": found.digest} | options | {"backend": "c"} | found.meta
         return Code(recipe.expecting(found.digest), found.shapes, provenance, found.library, found.doubles)
-    text, shapes = recipe.source.text, tuple(map(shape, recipe.programs))
-    loaded = load_or_none(text, recipe.strict, trial(), backend) if backend != "numpy" else None
+    shapes = tuple(map(shape, recipe.programs))
+    loaded = load_or_none(recipe.source.text, recipe.strict, trial(), backend) if backend != "numpy" else None
     provenance = {"digest": recipe.digest} | options
     if loaded is None:
         return Code(recipe, shapes, provenance | {"backend": "numpy"})

@@ -61,6 +61,8 @@ def rollout_from_programs(
 
 def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
     code = obtain(plan, lambda: _trial(plan), backend, key)
+    if code.library is None:
+        _check_shapes(*plan.programs)
     native = code.library.pfaffian_rollout if code.library else None
     if native:
         native.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]

@@ -176,11 +176,17 @@ def rpy_to_matrix(rpy: Matrix) -> Matrix:
 
     Numeric entries within 1e-15 of 0 or +-1 are made exactly so, zeros structural.
     """
-    roll, pitch, yaw = _scalars(rpy, 3)
-    R = ca.mtimes([rotation((0, 0, 1), yaw), rotation((0, 1, 0), pitch), rotation((1, 0, 0), roll)])
-    if not isinstance(R, ca.DM):
-        return _sparse(R)
-    entries = np.array(R.full())
+    rpy = matrix(rpy, 3)
+    if not isinstance(rpy, ca.DM):
+        roll, pitch, yaw = _scalars(rpy, 3)
+        return _sparse(ca.mtimes([rotation((0, 0, 1), yaw), rotation((0, 1, 0), pitch), rotation((1, 0, 0), roll)]))
+    angles = rpy.full().ravel()
+    (cr, cp, cy), (sr, sp, sy) = np.cos(angles), np.sin(angles)
+    entries = np.array([
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ])  # fmt: skip
     whole = np.rint(entries)
     return _sparse(ca.DM(np.where(np.abs(entries - whole) < SNAP, whole, entries)))
 

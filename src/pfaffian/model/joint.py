@@ -7,6 +7,7 @@ body-fixed: V = S v with a constant motion subspace S, in the joint frame on the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -156,7 +157,13 @@ def axis_frame(axis: Any, what: str) -> Pose:
     length = np.linalg.norm(n)
     if not length > 1e-9:
         raise ModelError(f"{what}: the axis {tuple(n.tolist())} has no direction")
-    return Pose(clean(ca.DM(align_z(n / length))), ca.SX.zeros(3, 1))
+    return _turned_z(*(n / length).tolist())
+
+
+@lru_cache(maxsize=4096)
+def _turned_z(x: float, y: float, z: float) -> Pose:
+    """The parts of a machine have few directions."""
+    return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), ca.SX.zeros(3, 1))
 
 
 def _constant(x: ca.SX, what: str) -> ca.SX:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -53,8 +54,9 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
         raise ModelError(f"a pose takes one of {given}, not several")
     if rpy is not None:
         angles = vector(rpy, 3, "rpy")
-        # Numbers go in as numbers: right angles then give exact zeros and ones.
-        return Pose(ca.densify(ca.SX(so3.rpy_to_matrix(ca.DM(angles) if angles.is_constant() else angles))), p)
+        if angles.is_constant():
+            return Pose(_turned(*map(float, ca.DM(angles).nonzeros())), p)
+        return Pose(ca.densify(ca.SX(so3.rpy_to_matrix(angles))), p)
     if quaternion is not None:
         x = floats(quaternion, "quaternion")
         if x.shape != (4,) or not np.isfinite(x).all() or not np.linalg.norm(x) > 0:
@@ -66,6 +68,12 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
             raise ModelError("rotation: a proper rotation matrix (3, 3) is needed, R R^T = I and det R = 1")
         return Pose(clean(ca.DM(R)), p)
     return Pose(IDENTITY.R, p)
+
+
+@lru_cache(maxsize=4096)
+def _turned(roll: float, pitch: float, yaw: float) -> ca.SX:
+    """Numbers go in as numbers: right angles then give exact zeros and ones. The parts of a machine have few directions."""
+    return ca.densify(ca.SX(so3.rpy_to_matrix((roll, pitch, yaw))))
 
 
 def as_pose(value: Any, what: str) -> Pose:
