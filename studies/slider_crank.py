@@ -7,9 +7,10 @@ q1 = 2 pi / 3 a torque of 1 N m on the crank drives the mechanism through these 
 
 Ours: steps of 1 and 0.5 ms instead of the paper's 10 ms, 20 s, default settings; the exact motion on the wanted branch,
 (3 - 2 cos 2 q1) m l^2 q1'' + 2 m l^2 sin(2 q1) q1'^2 + m g l cos q1 = 1, by SciPy's DOP853 at 1e-13; 4096 starts at rest from
-random angles. Starts within 1 mrad of a singular configuration are a batch of their own: at rest there both branches are open,
-as the paper says of singular configurations that are approached with vanishing velocity. The paper prints no numbers;
-its four panels are drawn again, with our sign: the reaction is A^T lambda, the paper's constraint force is its negative.
+random angles. Their largest energy errors, 1e-5 J and more, come from steps that begin within 1e-5 of a singular configuration.
+Starts within 1 mrad of one are a batch of their own: at rest there both branches are open, as the paper says of singular
+configurations that are approached with vanishing velocity. The paper prints no numbers; its four panels are drawn again, with
+our sign: the reaction is A^T lambda, the paper's constraint force is its negative.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def _motion_claims(name: str, r: xr.Dataset) -> Iterator[pf.Claim]:
     ranks = r["rank"].values[np.abs(np.cos(r["q"].values[:, 0])) > 1e-3]
     yield pf.Claim(f"{name}: rank reported away from them", float(ranks.min()), 1, 0, source)
     balance = r["energy"] - TORQUE * r["q"].sel(coordinate="q1")
-    yield pf.Claim(f"{name}: energy less work [J]", _largest(balance - balance[0]), 0, 2e-5, source)
+    yield pf.Claim(f"{name}: energy less work [J]", _largest(balance - balance[0]), 0, 1e-5, source)
 
 
 def _matrix_claims(name: str, r: xr.Dataset, fine: xr.Dataset, default: xr.Dataset) -> Iterator[pf.Claim]:
@@ -256,7 +257,7 @@ def _batch(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         "random starts: least cos(2 q1 + q2)", float(r["on_branch"].min()), 0.999, relation="at least", source=source
     )
     yield pf.Claim("random starts: median of passages", float(r["passages"].median()), 1, relation="at least", source=source)
-    for part, bound in ((0.5, 1e-6), (0.99, 1e-4), (1.0, 1e-2)):
+    for part, bound in ((0.5, 1e-8), (0.99, 2e-5), (1.0, 1e-4)):
         error = float(r["energy_error"].quantile(part))
         yield pf.Claim(
             f"random starts: energy error of {part:.0%} of runs [J]", error, bound, relation="at most", source=source
@@ -264,7 +265,7 @@ def _batch(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     close = result["starts close to singular"]
     yield pf.Claim("starts within 1 mrad of singular: unfinished", float((close["status"] != 0).sum()), 0, 0, source)
     left = float((close["on_branch"] < 0.999).mean())
-    yield pf.Claim("starts within 1 mrad of singular: share on the other branch", left, 0.1, relation="at most", source=source)
+    yield pf.Claim("starts within 1 mrad of singular: share on the other branch", left, 0.05, relation="at most", source=source)
 
 
 def _largest(x: xr.DataArray | np.ndarray) -> float:

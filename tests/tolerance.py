@@ -20,7 +20,7 @@ MET = 1e-10
 
 CLEAR_OF_THRESHOLD = (1e-7, 1e-2)
 """Rows with a remainder below the first are dependent, above the second independent, in whichever metric; in between
-formulations may decide differently (RANK_TOLERANCE is 1e-4)."""
+formulations may decide differently (RANK_TOLERANCE is 1e-5)."""
 
 PEER = 1e-10
 """Another engine's recursions for the same numbers, relative to the largest entry (the issue's bound)."""

@@ -33,8 +33,9 @@ class Scheme:
     """How time goes on; all that changes the compiled step.
 
     formulation: a name of dynamics.FORMULATIONS, or auto.   integrator: rk4, or euler (semi-implicit).
-    corrections: Newton iterations onto phi = 0 after each step, with one projection of the velocity; 0 for none.
-    violation_limit: a run stops when |phi| stays above it [the unit of phi].
+    corrections: at most so many Newton iterations onto phi = 0 and A v = c after each step; 0 for none.
+    tolerance: iterations end where |phi| is not above it [the unit of phi; of rows without phi, A v - c]. 0: none is left out.
+    violation_limit: a run stops when |phi| is above it after the last. [aghili05 section VI]
     saturate: cut the inputs at their limits (`actuator`, a joint's effort) within the step; the result's u is what was
     applied, its u_cut what was cut off. Refused where forces are not a function of the inputs alone: with servo constraints
     in the mechanism, and under a law that measures reactions.
@@ -43,6 +44,7 @@ class Scheme:
     formulation: str = "auto"
     integrator: str = "rk4"
     corrections: int = 2
+    tolerance: float = 0.0
     violation_limit: float = 1e-6
     saturate: bool = False
 
@@ -57,6 +59,11 @@ class Scheme:
             raise ModelError(f"saturate must be True or False, got {self.saturate!r}")
         if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
+        if not 0 <= named_float(self.tolerance, "tolerance") <= self.violation_limit:
+            raise ModelError(
+                f"tolerance must lie between 0 and violation_limit {self.violation_limit!r}, got {self.tolerance!r}: beyond "
+                "that a run would stop before it is corrected"
+            )
 
 
 def time_step(rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Scheme) -> ca.Function:
@@ -120,7 +127,8 @@ def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
     """The state moved onto phi = 0 and A v = c along M^-1 A^T, and the largest |phi| left.
 
     The shortest moves in the metric of M. All corrections share one factorisation, that of the state they start from: they are
-    small, and each leaves an error that is smaller by as much. [aghili05 section VI, with the metric of M]
+    small, and each leaves an error that is smaller by as much. Where the scheme's tolerance is met a move is of length zero, so
+    that all runs go through the same operations. [aghili05 section VI, with the metric of M]
     """
     m = T.mechanism
     q, v = normalise(m, T.q), T.v
@@ -130,11 +138,19 @@ def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
     shortest, here = shortest_change(start), start
     for _ in range(scheme.corrections):
         off = ca.horzcat(here.rows.phi, here.rows.eta)
+        if scheme.tolerance:
+            off *= _beyond(here, scheme.tolerance)
         move = solve_WT(start.factor, shortest.solve(off))
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
         here = Terms(m, q, v, T.u, T.t)
     return ca.vertcat(q, v, z), largest(here.rows.phi)
+
+
+def _beyond(T: Terms, tolerance: float) -> ca.SX:
+    """1 where a row is further off than tolerance: by phi, or by A v - c where no phi stands behind it; else 0."""
+    without = [i for i, integrable in enumerate(T.rows.integrable) if not integrable]
+    return largest(ca.vertcat(T.rows.phi, T.rows.eta[without, 0])) > tolerance
 
 
 def largest(x: ca.SX) -> ca.SX:
