@@ -176,7 +176,7 @@ def test_limits_of_a_urdf_file() -> None:
     m = pf.parse_urdf(URDF)
     found, r = told(m, u=[7.0])
     assert found == [
-        "limits are not enforced: joint 'j' is outside at the start, by up to 1.5 rad; input 'j' is beyond its own "
+        "limits are not enforced: joint 'j' is outside at the start, by up to 1.5 rad; input 'j' is outside "
         "at the start, by up to 4 N m; Scheme(saturate=True) cuts inputs"
     ]
     found, r = told(m, {"j": 0.5}, u=[7.0], scheme=pf.Scheme(saturate=True))
