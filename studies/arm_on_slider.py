@@ -146,22 +146,36 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         angle.plot(t, np.degrees(r["q"].sum("coordinate")), dashes)
         force.plot(t, r["multiplier"][:, 0], dashes)
         ours = f"RMS {rms(r):.2f}, peak {peak(r):.2f}"
-        norm.plot(t, torque(r), dashes, label="{}: {}; paper {:.2f}, {:.2f}".format(law, ours, *TABLE[law]))
+        norm.plot(t, torque(r), dashes, label="{}: {};\npaper {:.2f}, {:.2f}".format(law, ours, *TABLE[law]))
     desired = -0.075 + 0.225 * np.sin(np.pi * t + np.pi / 9)
     position.plot(t, desired, color="#000000", linewidth=0.6, label="desired")
     position.set(ylabel="tip along the slider [m]", ylim=(-0.33, 0.35))
     angle.set(ylabel="angle of the hand [deg]", ylim=(-2, 2))
     force.set(ylabel="contact force, multiplier [N]", xlabel="time [s]")
-    norm.set(ylabel="|joint torques| [N m]", xlabel="time [s]", ylim=(0, 9))
-    position.legend(ncols=2)
-    norm.legend(loc="upper right", fontsize=6.5)
+    norm.set(ylabel="|joint torques| [N m]", xlabel="time [s]")
     figure.suptitle("Arm on a slider; plain inverse dynamics believes it 1 mm lower")
     grows = Figure(figsize=(4.5, 3.2), layout="constrained")
     ax = grows.subplots()
     largest = [float(np.abs(result[f"plain, {1e3 * d:g} mm"]["multiplier"]).max()) for d in OFFSETS]
     ax.plot(1e3 * np.array(OFFSETS), largest, "o-")
     ax.set(xlabel="error of y0 [mm]", ylabel="largest contact force [N]", title="plain inverse dynamics")
-    return {"controllers": figure, "offset": grows}
+    return {"controllers": figure, "path": _path(chosen(result, "projected")), "offset": grows}
+
+
+def _path(r: xr.Dataset) -> Figure:
+    """The arm at some instants, and the way of its tip along the slider."""
+    figure = Figure(figsize=(5.5, 3.6), layout="constrained")
+    ax = figure.subplots()
+    angles = np.cumsum(r["q"].values, axis=1)
+    links = np.stack([np.cos(angles), np.sin(angles)], axis=-1) * np.asarray(LENGTHS)[:, None]
+    elbows = np.concatenate([np.zeros((len(links), 1, 2)), np.cumsum(links, axis=1)], axis=1)
+    there = [int(np.argmax(tip(r)[0])), int(np.argmin(tip(r)[0]))]
+    for i in there:
+        ax.plot(*elbows[i].T, "o-", color="#BBBBBB", markersize=4, label=f"arm at t = {float(r['time'][i]):.2f} s")
+    ax.plot(*tip(r), color="#D55E00", linewidth=2.5, label="path of the tip")
+    ax.axhline(Y0, color="#000000", linestyle=":", linewidth=0.8)
+    ax.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="dotted: the slider")
+    return figure
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:

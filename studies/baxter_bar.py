@@ -95,20 +95,15 @@ def _motion(r: xr.Dataset) -> Figure:
             if name.startswith(f"{side}_"):
                 ax.plot(t, r["q"].sel(coordinate=name), label=name.removeprefix(f"{side}_"), linewidth=1.0)
         ax.set(ylabel=f"{side} arm, joint angles [rad]")
-        ax.legend(ncols=4, fontsize=6.5, loc="upper left")
-        ax.margins(y=0.25)
     for side, dashes in (("left", "-"), ("right", "--")):
         for axis, colour in zip("xyz", ("#0072B2", "#D55E00", "#009E73"), strict=True):
             component = r[f"{side} hand"][:, "xyz".index(axis)]
             hands.plot(t, component, dashes, color=colour, label=f"{side} {axis}", linewidth=1.0)
     hands.set(xlabel="time [s]", ylabel="positions of the hands [m]")
-    hands.legend(ncols=3, fontsize=6.5)
-    hands.margins(y=0.3)
     grip = r["multiplier"].values
     force.plot(t, np.linalg.norm(grip[:, :3], axis=1), label="force [N]")
     force.plot(t, np.linalg.norm(grip[:, 3:], axis=1), "--", label="moment [N m]")
     force.set(xlabel="time [s]", ylabel="load of the right grip")
-    force.legend()
     return figure
 
 
@@ -126,7 +121,6 @@ def _agreement(result: dict[str, xr.Dataset]) -> Figure:
     labels = ("difference of q to rows once [rad]", "energy error / largest kinetic energy", "|phi| [m, rad]")
     for ax, label in zip(axes, labels, strict=True):
         ax.set(xlabel="time [s]", ylabel=label)
-        ax.legend()
     return figure
 
 

@@ -28,7 +28,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduce
 from pfaffian.simulate.basis import transport_basis
-from pfaffian.viewer.figures import COLOURS
+from pfaffian.viewer.drawing import COLOURS
 
 M1, M2, R = 2.0, 1.0, 0.5  # [kg] [kg] [m]
 START = np.radians(20.0)
@@ -179,9 +179,26 @@ def _response(r: xr.Dataset, name: str) -> Figure:
     axes[2].set_ylabel("force [N]")
     axes[3].set(ylabel="actuators [N]", xlabel="time [s]")
     for ax in axes:
-        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
         ax.grid(color="#E6E6E6")
     axes[0].set_title(f"{name} on the circle")
+    return figure
+
+
+def _paths(result: dict[str, xr.Dataset]) -> Figure:
+    """The particle's way on the circle, and that of its reference."""
+    figure = Figure(figsize=(8.0, 3.8), layout="constrained")
+    for ax, name in zip(figure.subplots(1, 2), ("regulation", "tracking"), strict=True):
+        r = result[name]
+        q, wanted = r["q"].values, r["q"].values - r["error"].values
+        round_ = np.linspace(0, 2 * np.pi, 200)
+        ax.plot(R * np.cos(round_), R * np.sin(round_), color="#BBBBBB", linewidth=0.8, label="circle")
+        ax.plot(*q.T, color=COLOURS[0], linewidth=2, label="path")
+        ax.plot(*q[0], "o", color=COLOURS[0], label="start")
+        if name == "regulation":
+            ax.plot(*wanted[-1], "s", color=COLOURS[1], label="wanted")
+        else:
+            ax.plot(*wanted.T, "--", color=COLOURS[1], label="wanted")
+        ax.set(xlabel="q1 [m]", ylabel="q2 [m]", aspect="equal", title=name)
     return figure
 
 
@@ -194,7 +211,6 @@ def _bases(r: xr.Dataset) -> Figure:
             ax.plot(r["time"], v_r[:, i], color=COLOURS[i], label=f"v_r, component {i + 1}")
         ax.set(ylabel="v_r [√kg m/s]", title=f"arm on a line, basis V2: {title}")
         ax.grid(color="#E6E6E6")
-    axes[0].legend()
     axes[1].set_xlabel("time [s]")
     return figure
 

@@ -129,17 +129,23 @@ def expected_rank(r: xr.Dataset) -> np.ndarray:
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
-    (height, force), (error, slider) = figure.subplots(2, 2)
+    figure = Figure(figsize=(12, 5.6), layout="constrained")
+    (path, height, force), (error, slider, blank) = figure.subplots(2, 3)
+    blank.remove()
+    path.axhline(0, color="#000000", linestyle=":", linewidth=0.8)
     for i in range(3):
         r = result["arms"].isel(run=i)
         off, on = float(r["off"]), float(r["on"])
         name = f"rail off {off:.2f} to {on:.2f} s"
-        height.plot(r["time"], 100 * (r["tip"][:, 2] - HEIGHT), color=f"C{i}", label=name)
-        force.plot(r["time"], r["multiplier"][:, 0], color=f"C{i}", label=name)
-        error.semilogy(r["time"], np.linalg.norm(r["error"], axis=1), color=f"C{i}")
+        look = {"color": f"C{i}", "linestyle": ("-", "--", ":")[i], "label": name}
+        above = 100 * (r["tip"][:, 2] - HEIGHT)
+        path.plot(100 * r["tip"][:, 0], above, **look)
+        height.plot(r["time"], above, **look)
+        force.plot(r["time"], r["multiplier"][:, 0], **look)
+        error.semilogy(r["time"], np.linalg.norm(r["error"], axis=1), **look)
     error.semilogy(r["time"], np.linalg.norm(designed(result["arms"])[0], axis=1), ":", color="black", label="designed")
     error.set_ylim(1e-12, 1)
+    path.set(xlabel="along the rail [cm]", ylabel="path of the tip, above the rail [cm]", title="dotted: the rail")
     height.set_ylabel("tip above the rail [cm]")
     force.set_ylabel("force of the rail [N]")
     error.set_ylabel("arms: norm of the error [m, rad]")
@@ -150,7 +156,6 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     slider.set_ylabel("slider-crank: norm of the torques [N m]")
     for axes in (height, force, error, slider):
         axes.set_xlabel("time [s]")
-        axes.legend(fontsize=6.5)
     return {"come and go": figure}
 
 

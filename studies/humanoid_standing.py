@@ -192,8 +192,6 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     force.set_ylabel("normal force on a sole [N]")
     for axes in (centre, error, torque, force):
         axes.set_xlabel("time [s]")
-        axes.legend()
-    centre.legend(loc=(0.55, 0.56))
     return {"standing": figure}
 
 

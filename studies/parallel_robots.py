@@ -199,7 +199,6 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         torque.set_ylabel(f"{name}: motor torque [N m]")
         for axes in row:
             axes.set_xlabel("time [s]")
-            axes.legend()
     figure.axes[1].set_title("dots: NumPy's inverse dynamics")
     return {"parallel robots": figure}
 

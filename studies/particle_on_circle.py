@@ -105,7 +105,6 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     force.plot(r["time"], -MASS * speed / RHO, "--", label="of it for the centripetal acceleration")
     force.plot(r["time"], -e_perp @ weight, ":", label="of it against gravity")
     force.set(xlabel="time [s]", ylabel="force [N]", ylim=(-33, 6))
-    force.legend()
     return {"particle": figure}
 
 

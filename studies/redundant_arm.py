@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 import pfaffian as pf
 from pfaffian.model.constraint import Holonomic
 from pfaffian.simulate.diagnose import realisability
-from pfaffian.viewer.figures import COLOURS
+from pfaffian.viewer.drawing import COLOURS
 
 LENGTH = (1.0, 1.0, 1.0)  # [m]
 MASS = (30.0, 18.0, 18.0)  # [kg]
@@ -158,7 +158,6 @@ def _curves(result: dict[str, xr.Dataset]) -> Figure:
         ax.set_ylabel(name.format("i"))
         ax.grid(color="#E6E6E6")
     axes[0].set_title("as Fig. 2, 3, 4: joints 1, 2, 3")
-    axes[0].legend(ncols=2)
     axes[2].set_xlabel("time [s]")
     return figure
 
@@ -171,7 +170,6 @@ def _configurations(result: dict[str, xr.Dataset]) -> Figure:
         ax.plot(*elbows(result[way]["q"].values[-1]).T, "o-", color=colour, label=f"after 1 s, {LABELS[way]}")
     ax.plot(*result["conventional"]["tip"].values.T, ":", color="black", label="path of the tip")
     ax.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="as Fig. 5", xlim=(-0.2, 2.1), ylim=(-0.1, 2.05))
-    ax.legend(loc="lower right")
     return figure
 
 
@@ -186,7 +184,6 @@ def _errors(result: dict[str, xr.Dataset]) -> Figure:
                 ax.semilogy(r["time"], np.maximum(off, 1e-16), dash, color=colour, label=f"{LABELS[way]}, {errors}")
     axes[0].set(ylabel="position error [m]", title=f"periodic path, steps of {1e3 * LONG_STEP:.0f} ms")
     axes[1].set(ylabel="velocity error [m/s]", xlabel="time [s]")
-    axes[0].legend()
     for ax in axes:
         ax.grid(color="#E6E6E6")
     return figure

@@ -136,7 +136,6 @@ def _motion(r: xr.Dataset) -> Figure:
         for i, line in enumerate(lines):
             ax.plot(t, r[name].isel({dim: i}), label=line)
         ax.set_ylabel(label)
-        ax.legend(loc="best")
     last = axes.flat[3]
     last.plot(t, np.where(r["rank"] > 0, r["multiplier"].isel(row=0), np.nan), color="#009E73")
     last.set_ylabel("multiplier, slider force [N]")
@@ -161,7 +160,6 @@ def _error(result: dict[str, xr.Dataset]) -> Figure:
     for ax, label in zip(axes, ("|q1 - exact| [rad]", "|dq1/dt - exact| [rad/s]"), strict=True):
         ax.set(xlabel="time [s]", ylabel=label, ylim=(1e-12, 1e-3))
         ax.axhline(1e-5, color="#000000", linestyle=":", linewidth=0.8)
-        ax.legend()
     return figure
 
 

@@ -150,14 +150,12 @@ def _responses(result: dict[str, xr.Dataset]) -> Figure:
         force.plot(t, r["multiplier"][:, 0], dashes, label=name)
         for i in range(r.sizes["input"]):
             torque.plot(t, r["u"][:, i], ("-", "--")[i], label=f"{name}, joint {'AB'[i]}", linewidth=1.0)
-        table = f"RMS over {DURATION:g} s: {rms(result[name])[-1]:.2f}, paper {TABLE[name]:.2f}"
+        table = f"RMS over {DURATION:g} s: {rms(result[name])[-1]:.2f},\npaper {TABLE[name]:.2f}"
         norm.plot(t, np.linalg.norm(r["u"], axis=1), dashes, label=f"{name}: {table}")
     angle.set_ylabel("crank angle q1 [deg]")
     force.set_ylabel("multiplier, slider force [N]")
     torque.set_ylabel("torque [N m]")
     norm.set_ylabel("|torque| [N m]")
-    for ax in (angle, force, torque, norm):
-        ax.legend(fontsize=6.5)
     for ax in (torque, norm):
         ax.set_xlabel("time [s]")
     return figure
@@ -172,7 +170,6 @@ def _force_error(result: dict[str, xr.Dataset]) -> Figure:
         ax.semilogy(r["time"], np.maximum(e, 1e-16), label=label)
         ax.semilogy(r["time"], e[0] * np.exp(-RATE * r["time"]), "--", color="#000000", linewidth=0.8)
     ax.set(xlabel="time [s]", ylabel="|lambda_d - lambda| [N]", ylim=(1e-8, 10), title="dashed: designed, exp(-10 t)")
-    ax.legend()
     return figure
 
 
@@ -189,7 +186,6 @@ def _passing(result: dict[str, xr.Dataset]) -> Figure:
     labels = ("crank angle q1 [deg]", "tracking error [rad]", "|torque| [N m]")
     for ax, label in zip(axes, labels, strict=True):
         ax.set(xlabel="time [s]", ylabel=label)
-    axes[0].legend()
     return figure
 
 

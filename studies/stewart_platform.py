@@ -206,13 +206,21 @@ def measure(at: Callable) -> xr.Dataset:
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
-    (error, force), (near, batch) = figure.subplots(2, 2)
+    figure = Figure(figsize=(12, 5.6), layout="constrained")
+    (way, error, force), (near, batch, blank) = figure.subplots(2, 3)
+    blank.remove()
     r = result["long"]
     for name, what in (("servo_error", "position and angle [m, rad]"), ("servo_rate", "their rates [m/s, rad/s]")):
         error.semilogy(r["time"], np.linalg.norm(r[name], axis=1), label=what)
     error.set_ylabel("norm of the error")
     first = r.sel(time=slice(0, 6))
+    wanted = ca.Function("path", [t := ca.SX.sym("t")], [path(t)])
+    x, z = (100 * first["q"].values[:, i] for i in (0, 2))
+    asked = 100 * np.array([wanted(time) for time in first["time"].values]).reshape(-1, 6)
+    way.plot(x, z, label="path of the platform")
+    way.plot(asked[:, 0], asked[:, 2], "--", label="wanted")
+    way.plot(x[0], z[0], "o", color="C0", label="start")
+    way.set(xlabel="x [cm]", ylabel="up, from mid height [cm]", aspect="equal")
     o = result["oracle"].sel(time=slice(0, 6))
     for i, leg in enumerate(LEGS):
         force.plot(first["time"], first["servo_force"][:, i], color=f"C{i}", label=leg)
@@ -226,11 +234,16 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     near.set_ylabel("smallest / largest singular value of G")
     for i, blend in enumerate((0.0, 0.5, 1.0, 0.9)):
         b = result["batch"].isel(run=i)
-        batch.plot(b["time"], np.linalg.norm(b["servo_force"], axis=1), label=f"sixth direction {blend:g} fifth")
+        stopped = b["status"] != 0
+        if stopped:
+            batch.set_title(f"sixth direction {blend:g} fifth: not realisable, stops at {float(b['stopped']):g} s")
+        else:
+            batch.plot(
+                b["time"], np.linalg.norm(b["servo_force"], axis=1), color=f"C{i}", label=f"sixth direction {blend:g} fifth"
+            )
     batch.set_ylabel("norm of the leg forces [N]")
     for axes in (error, force, batch):
         axes.set_xlabel("time [s]")
-        axes.legend(fontsize=6.5)
     return {"stewart platform": figure}
 
 

@@ -112,7 +112,8 @@ def run() -> dict[str, xr.Dataset]:
     given = believing(mechanism(MASS), law(m, squeeze))
     parameters = {"squeeze": np.array([30.0, 0.0, 30.0]), "mass": np.array([MASS, MASS, 3.0])}
     q = np.tile(off_start(m), (3, 1))
-    all_runs = pf.run(m, q, control=given, duration=3.0, step=1e-3, every=10, parameters=parameters, record="all")
+    all_runs = pf.run(m, q, control=given, duration=3.0, step=1e-3, every=10, parameters=parameters, record="all",
+                      outputs={"box": lambda k: k.position("box")})  # fmt: skip
     results = {name: all_runs.isel(run=i) for i, name in enumerate(("squeezed", "not squeezed", "3 kg taken for 2 kg"))}
     results["oracle"] = oracle(m, results["squeezed"])
     results["weight"] = missing_weight(m, results["3 kg taken for 2 kg"])
@@ -154,8 +155,9 @@ def designed_force(r: xr.Dataset) -> np.ndarray:
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
-    (force, force_error), (error, torque) = figure.subplots(2, 2)
+    figure = Figure(figsize=(12, 5.6), layout="constrained")
+    (path, force, force_error), (error, torque, blank) = figure.subplots(2, 3)
+    blank.remove()
     r, heavy = result["squeezed"], result["3 kg taken for 2 kg"]
     t = r["time"]
     along = ("up, vx", "across, vy", "squeeze, vz")
@@ -167,6 +169,10 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         error.semilogy(t, np.linalg.norm(x["error"], axis=1), color=colour, label=name)
     force_error.semilogy(t, np.linalg.norm(designed_force(r), axis=1), ":", color="black", label="designed")
     error.semilogy(t, np.linalg.norm(designed(r), axis=1), ":", color="black", label="designed")
+    for x, look, name in ((r, "-", "model right"), (heavy, "--", "3 kg taken for 2 kg")):
+        path.plot(x["box"][:, 1], x["box"][:, 2], look, label=name)
+    path.plot(*r["box"].values[0, 1:], "o", color="C0", label="start")
+    path.set(xlabel="y [m]", ylabel="path of the box, up [m]", aspect="equal")
     for name, dashes in (("squeezed", "-"), ("not squeezed", "--")):
         torque.plot(t, np.linalg.norm(result[name]["u"], axis=1), dashes, label=name)
     force.set_ylabel("force on the right hand [N]")
@@ -176,8 +182,6 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     torque.set_ylabel("norm of the motor torques [N m]")
     for axes in (force, force_error, error, torque):
         axes.set_xlabel("time [s]")
-        axes.legend()
-    force.legend(loc="center right")
     for axes in (force_error, error):
         axes.set_ylim(1e-11, 1e2)
     return {"two pandas": figure}

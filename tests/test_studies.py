@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pfaffian.viewer.study import report, run_study, studies
+from tests.viewer.look import complaints
 
 PLACE = Path(__file__).parents[1] / "studies"
 
@@ -17,3 +18,5 @@ def test_study(name):
     assert outcome.claims, "a study without claims proves nothing"
     assert outcome.holds, report(c for c in outcome.claims if not c.holds)
     assert outcome.figures, "a study shows what it found"
+    for name_of_figure, figure in outcome.figures.items():
+        assert complaints(figure) == [], name_of_figure

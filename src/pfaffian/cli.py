@@ -265,7 +265,8 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
     files = [out / f"{name}.nc"]
     write_netcdf(result, files[0])
     if not chosen.no_figure:
-        from pfaffian.viewer.figures import overview, save
+        from pfaffian.viewer.drawing import save
+        from pfaffian.viewer.figures import overview
 
         files.append(save(overview(result), out / f"{name}.png"))
     return files
@@ -311,7 +312,7 @@ def _study(chosen: argparse.Namespace) -> int:
 
 def _write_study(outcome: Any, out: Path) -> list[Path]:
     from pfaffian.simulate.netcdf import write_netcdf
-    from pfaffian.viewer.figures import save
+    from pfaffian.viewer.drawing import save
     from pfaffian.viewer.folder import unused
     from pfaffian.viewer.study import datasets
 

@@ -84,7 +84,7 @@ import numpy as np, xarray as xr
 import pfaffian as pf
 from pathlib import Path
 from pfaffian.simulate.netcdf import write_netcdf
-from pfaffian.viewer.figures import save
+from pfaffian.viewer.drawing import save
 from matplotlib.figure import Figure
 folder = Path(sys.argv[1])
 r = xr.Dataset({"q": (("time", "coordinate"), np.random.default_rng(0).normal(size=(5000, 8)))})

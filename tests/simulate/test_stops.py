@@ -44,7 +44,7 @@ def test_a_batch_says_once_how_many_stopped_and_of_what() -> None:
     assert float(r["stopped"][3]) < float(r["stopped"][1])
     assert words.startswith("5 of 6 runs stopped: 3 diverged: the state grew"), words
     assert f"(run 3 first, at t = {float(r['stopped'][3]):.6g} s); 2 servo constraint not realisable: " in words
-    assert "(run 2 first, at t = 0 s); not realisable: rank 0 of 1" in words
+    assert "(run 2 first, at t = 0 s); its last state is not realisable: rank 0 of 1" in words
     assert pf.causes(r)[0] == "finished" and pf.causes(r.isel(run=4)) == [pf.causes(r)[2]]
 
 
@@ -63,10 +63,9 @@ def test_each_run_without_a_hold_says_whose_it_is(tmp_path) -> None:
     """Also after a round trip through a file."""
     found, r = said(m=rods(OUT), q=np.zeros((2, 2)))
     assert found[0].startswith("2 of 2 runs stopped: 2 servo constraint not realisable")
-    assert [str(w) for w in r["reason"].values] == [
-        "not realisable: rank 0 of 1, smallest singular value 0; the directions leave 'out' without a force, and 'motor' have "
-        "nothing to move"
-    ] * 2
+    words = "its last state is not realisable: rank 0 of 1, smallest singular value 0"
+    words += "; the directions leave 'out' without a force"
+    assert [str(w) for w in r["reason"].values] == [f"{words}, and 'motor' have nothing to move"] * 2
     assert all("'out' without a force" in cause for cause in pf.causes(r))
     pf.write_netcdf(r, tmp_path / "r.nc")
     assert pf.causes(pf.read_netcdf(tmp_path / "r.nc")) == pf.causes(r)

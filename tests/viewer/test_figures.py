@@ -8,9 +8,14 @@ import matplotlib
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.viewer import figures
+from pfaffian.viewer import curves, drawing, figures
+from tests.viewer.look import complaints
+
+EXACT = 1e-12
+"""A few additions of numbers of order 1 to 10."""
 
 
 def fake(n: int, times: int, runs: int = 1, status: int = 0) -> xr.Dataset:
@@ -47,7 +52,7 @@ def titles(figure) -> list[str]:
 
 
 def test_png_of_one_run(tmp_path: Path) -> None:
-    path = figures.save(figures.overview(fake(2, 50).squeeze("run")), tmp_path / "x.png")
+    path = drawing.save(figures.overview(fake(2, 50).squeeze("run")), tmp_path / "x.png")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert [p.name for p in tmp_path.iterdir()] == ["x.png"]
 
@@ -64,8 +69,8 @@ def test_every_axis_has_a_unit() -> None:
 def test_no_legend_soup(n: int, labelled: int) -> None:
     names = legend(figures.overview(fake(n, 20)).axes[0])
     assert len(names) == labelled
-    if n > figures.MAX_LINES:
-        assert names[-1] == f"{n - figures.MAX_LINES} that move less"
+    if n > curves.MAX_LINES:
+        assert names[-1] == f"{n - curves.MAX_LINES} that move less"
 
 
 def test_many_that_stay_are_one_entry() -> None:
@@ -88,7 +93,7 @@ def test_long_run_keeps_its_peak() -> None:
     result = fake(1, 100_000).squeeze("run")
     result["q"].values[54_321, 0] = 77.0
     line = figures.overview(result).axes[0].lines[0]
-    assert len(line.get_xdata()) < 2 * figures.MAX_POINTS
+    assert len(line.get_xdata()) < 2 * curves.MAX_POINTS
     assert np.nanmax(line.get_ydata()) == 77.0
     assert (np.diff(line.get_xdata()) >= 0).all()
 
@@ -122,13 +127,164 @@ def test_floating_base_with_names_of_tex(pendulum: pf.Mechanism, tmp_path: Path)
     assert {"angle\n[rad]", "position\n[m]", "quaternion\n[1]"} <= set(titles(figure))
     assert " _float.qw" in [n for ax in figure.axes for n in legend(ax)]
     with matplotlib.rc_context({"text.usetex": True}):
-        figures.save(figures.overview(result), tmp_path / "x.png")
+        drawing.save(figures.overview(result), tmp_path / "x.png")
 
 
 def test_style_is_undone() -> None:
     before = dict(matplotlib.rcParams)
     figures.overview(fake(2, 5))
     assert dict(matplotlib.rcParams) == before
+
+
+def drawn(ax, name: str) -> np.ndarray:
+    """y of the line that the legend calls so."""
+    texts = [t.get_text() for t in ax.get_legend().get_texts()]
+    handle = ax.get_legend().legend_handles[texts.index(name)]
+    (line,) = [x for x in ax.lines if x.get_color() == handle.get_color() and x.get_linestyle() == handle.get_linestyle()]
+    return line.get_ydata()
+
+
+def panel(figure, title: str):
+    (ax,) = [ax for ax in figure.axes if ax.get_ylabel().startswith(f"{title}\n")]
+    return ax
+
+
+def test_energies_are_what_they_are_called() -> None:
+    result = fake(2, 40)
+    total, kinetic = 5.0 + 0.1 * result["time"].values, 2 * result["time"].values ** 2
+    result["energy"].values[0], result["kinetic_energy"].values[0] = total, kinetic
+    figure = figures.overview(result)
+    ax = panel(figure, "energy")
+    assert legend(ax) == ["total", "kinetic", "potential"]
+    for name, wanted in (("total", total), ("kinetic", kinetic), ("potential", total - kinetic)):
+        np.testing.assert_allclose(drawn(ax, name), wanted, rtol=EXACT)
+    (gained,) = panel(figure, "energy gained").lines
+    np.testing.assert_allclose(gained.get_ydata(), total - total[0], atol=EXACT)
+
+
+def test_energy_gained_starts_at_zero_in_each_run() -> None:
+    """Runs of different energies that all gain as much."""
+    result = fake(1, 40, runs=3)
+    gain = result["time"].values
+    result["energy"].values[:] = np.array([1.0, 10.0, 100.0])[:, None] + gain
+    ax = panel(figures.overview(result), "energy gained")
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), gain, atol=100 * EXACT)
+
+
+def test_position_and_velocity_violations_are_told_apart() -> None:
+    ax = panel(figures.overview(fake(2, 20)), "violation of constraints")
+    assert (drawn(ax, "position") == figures.ROUNDING).all() and (drawn(ax, "velocity") == 1e-12).all()
+
+
+def stopped(result: xr.Dataset, when: dict[int, float]) -> xr.Dataset:
+    """The runs end at those times."""
+    for run, t in when.items():
+        result["status"].values[run], result["stopped"].values[run] = 1, t
+        for name in ("q", "v", "energy", "kinetic_energy", "violation", "velocity_violation", "rank", "reaction"):
+            result[name].values[run, result["time"].values > t] = np.nan
+    return result
+
+
+def test_the_figure_of_a_run_ends_at_its_stop() -> None:
+    figure = figures.overview(stopped(fake(2, 101), {0: 0.5}).squeeze("run"))
+    for ax in figure.axes:
+        assert 0.5 < ax.get_xlim()[1] < 0.55 and -0.05 < ax.get_xlim()[0] < 0
+        assert [x for x in ax.lines if x.get_linestyle() == ":" and np.allclose(x.get_xdata(), 0.5)]
+    assert figure.axes[0].get_title(loc="left") == "stopped at t = 0.5 s: diverged"
+
+
+def test_a_run_that_stopped_at_once_has_a_figure() -> None:
+    figure = figures.overview(stopped(fake(2, 101), {0: 0.0}).squeeze("run"))
+    assert complaints(figure) == []
+    assert "stopped at t = 0 s" in figure.axes[0].get_title(loc="left")
+
+
+def test_a_median_does_not_jump_where_a_run_stops() -> None:
+    """Of five runs the two highest stop on the way: the median is that of the three others, from the start."""
+    result = stopped(fake(1, 101, runs=5), {3: 0.3, 4: 0.6})
+    rest = np.median(result["q"].values[:3, :, 0], axis=0)
+    figure = figures.overview(result)
+    np.testing.assert_array_equal(figure.axes[0].lines[0].get_ydata(), rest)
+    assert figure.axes[0].get_title(loc="left") == "drawn: 3 of 5 runs; run 3 stopped first at t = 0.3 s: diverged"
+    assert "5 runs, 3 finished" in figure.get_suptitle()
+
+
+def test_a_batch_of_which_none_finished_ends_where_the_first_of_those_drawn_stopped() -> None:
+    figure = figures.overview(stopped(fake(1, 101, runs=4), {0: 0.1, 1: 0.4, 2: 0.8, 3: 0.75}))
+    line = figure.axes[0].lines[0]
+    assert abs(line.get_xdata()[-1] - 0.75) < EXACT and np.isfinite(line.get_ydata()).all()
+    assert figure.axes[0].get_title(loc="left").startswith("drawn: 2 of 4 runs; run 0 stopped first at t = 0.1 s")
+
+
+def test_forces_and_errors_are_drawn_where_there_are_any() -> None:
+    result, per = fake(2, 30), ("run", "time")
+    grows = np.linspace(0, 1, 30)[None, :, None]
+    result["multiplier"] = ((*per, "row"), grows * [1.0, 2.0, 3.0])
+    result = result.assign_coords(row=["c.vx", "c.wy", "mine"], servo_row=["path.0", "path.1"])
+    result["servo_force"] = ((*per, "servo_row"), grows * [4.0, 5.0])
+    result["servo_error"] = ((*per, "servo_row"), grows * [6.0, 7.0])
+    result["error"] = ((*per, "error_component"), grows * [8.0, 9.0])
+    result["force_error"] = (per, 10 * grows[:, :, 0])
+    figure = figures.overview(result)
+    wanted = {
+        "multiplier, force\n[N]": {"c.vx": 1}, "multiplier, moment\n[N m]": {"c.wy": 2},
+        "multiplier\n[N or N m by row]": {"mine": 3}, "servo force\n[N, N m]": {"path.0": 4, "path.1": 5},
+        "servo error\n[unit of the constraint]": {"path.0": 6, "path.1": 7},
+        "error\n[unit of the task]": {"0": 8, "1": 9}, "force error\n[N, N m]": {"0": 10},
+    }  # fmt: skip
+    for title, curves_of in wanted.items():
+        ax = panel(figure, title.split("\n")[0])
+        assert ax.get_ylabel() == title and legend(ax) == list(curves_of)
+        for name, end in curves_of.items():
+            assert drawn(ax, name)[-1] == end
+    assert complaints(figure) == []
+
+
+@pytest.mark.parametrize("n", [1, 15])
+@pytest.mark.parametrize(("runs", "stops"), [(1, {}), (6, {}), (6, {0: 0.5})])
+def test_nothing_misleads(n: int, runs: int, stops: dict[int, float]) -> None:
+    assert complaints(figures.overview(stopped(fake(n, 60, runs), stops))) == []
+
+
+def test_what_is_cut_off_is_said() -> None:
+    result = fake(2, 100)
+    result["q"].values[0, 60] = 1e9
+    ax = figures.overview(result).axes[0]
+    assert ax.get_ylim()[1] < 100 and ax.get_title(loc="right") == "cut off above"
+
+
+def plotted(*names: str):
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    ax = figure.subplots()
+    for i, name in enumerate(names):
+        ax.plot([0, 1, 2], [i, 1 - i, 2 * i], label=name)
+    return figure, ax
+
+
+def test_a_finished_figure_has_its_legends_beside_and_says_what_it_cuts() -> None:
+    figure, ax = plotted("a", "b")
+    ax.plot([np.nan], [np.nan], label="nothing")
+    ax.legend(loc="center")
+    ax.set(ylim=(0.5, 1.5), xlim=(0, 1.5))
+    found = " ".join(complaints(figure))
+    for words in ("hides 'a'", "no curve for 'nothing'", "'b' is cut off above", "'a' is cut off right"):
+        assert words in found
+    width = figure.get_size_inches()[0]
+    drawing.finish(figure)
+    assert complaints(figure) == [] and legend(ax) == ["a", "b"]
+    assert ax.get_title(loc="right") == "cut off below and above and right"
+    assert figure.get_size_inches()[0] > width
+
+
+def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> None:
+    figure = Figure(figsize=(6, 3))
+    left, right = figure.subplots(1, 2)
+    left.semilogy([0, 1], [1e-9, 1], label="decay")
+    left.set_ylim(1e-3, 1)
+    left.legend(loc="upper left", bbox_to_anchor=(1.1, 1))
+    assert [c.split(": ")[1] for c in complaints(figure)] == ["its legend lies on other axes", "'decay' is cut off below"]
+    drawing.say_cut(left)
+    assert left.get_title(loc="right") == "cut off below" and right.get_title(loc="right") == ""
 
 
 def test_what_is_no_result() -> None:

@@ -46,12 +46,16 @@ def _finders(s: System) -> dict[int, Callable[[np.ndarray, np.ndarray, float], s
     for fault, reason in (s.control.reasons if s.control else {}).items():
         found[meanings.index(fault)] = partial(_by_law, m, blamed(m, reason))
     if m.servos:  # their own fault comes last
-        found[len(meanings) - 1] = lambda x, p, t: str(realisability(m, x[: m.nq], t=t, parameters=p))
+        found[len(meanings) - 1] = partial(_hold, m)
     return found
 
 
 def _by_law(m: Mechanism, look: Callable[..., str], x: np.ndarray, p: np.ndarray, t: float) -> str:
     return look(x[: m.nq], x[m.nq : m.nq + m.nv], p, t)
+
+
+def _hold(m: Mechanism, x: np.ndarray, p: np.ndarray, t: float) -> str:
+    return f"its last state is {realisability(m, x[: m.nq], t=t, parameters=p)}"
 
 
 def _summary(result: xr.Dataset, lost: np.ndarray) -> str:

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from io import BytesIO
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from pfaffian.simulate.result import as_result, causes, recorded
-from pfaffian.viewer.folder import place
+from pfaffian.viewer.curves import lines, median, quantiles, thinned
+from pfaffian.viewer.drawing import COLOURS, GREY, legend, say_cut, style
 from pfaffian.viewer.plain import label, plural
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, less the yellow, which is faint on white: told apart by colour-blind eyes."""
-
-DASHES = ("-", "--", ":", "-.")
-GREY = "#BBBBBB"
-MAX_LINES = 10
-"""Labelled lines in a panel; the ones that move most, the others in grey."""
-
-MAX_POINTS = 3000
-"""Samples that are drawn as they are; more become the least and greatest of each interval, so that no peak is lost."""
 
 ROUNDING = 1e-16
 """Constraint violations below it are drawn at it: a logarithmic axis has no zero."""
-
-STILL = 1e-9
-"""What changes by less over a whole run does not move."""
-
-BAND = (0.05, 0.95)
-"""Quantiles of a batch between which the band lies."""
 
 QUANTITIES = {
     "q": ("coordinate", "q_unit", {"rad": "angle", "m": "position", "1": "quaternion"}),
@@ -44,19 +24,28 @@ QUANTITIES = {
 }
 """Signal -> its dimension, the coordinate that holds the units, and what an axis of each unit is called."""
 
-_STYLE = {
-    "font.size": 8.5,
-    "axes.titlesize": 8.5,
-    "legend.fontsize": 7.5,
-    "axes.grid": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.2,
-    "text.usetex": False,
-    "figure.dpi": 110,
+ROWS = {
+    "multiplier": ("row", {"N m": "multiplier, moment", "N": "multiplier, force"}),
+    "servo_force": ("servo_row", {}),
+    "servo_error": ("servo_row", {}),
+    "error": ("error_component", {}),
+    "force_error": ("force_error_component", {}),
 }
+"""Signals of rows and tasks -> their dimension, and what an axis of a known unit is called."""
+
+UNITS = {
+    "multiplier": "N or N m by row",
+    "servo_force": "N, N m",
+    "servo_error": "unit of the constraint",
+    "error": "unit of the task",
+    "force_error": "N, N m",
+}
+"""What can be said of the unit where the name of a row does not tell it."""
+
+STOP = "#AA0000"
+
+SAME_TIME = 1e-9
+"""Of the whole time: an instant of a record and of a stop this near are one."""
 
 
 class Panel(NamedTuple):
@@ -67,36 +56,22 @@ class Panel(NamedTuple):
     draw: Callable[[Any], None]
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """Our look in place of the user's matplotlibrc, and no TeX whatever that says."""
-    import matplotlib.style
-
-    with matplotlib.style.context(["default", _STYLE]), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield
-
-
-def save(figure: Any, path: Path) -> Path:
-    """Write a figure as PNG: whole or absent."""
-    drawn = BytesIO()
-    with style():
-        figure.savefig(drawn, format="png", dpi=130)
-    return place(path, drawn.getvalue())
-
-
 def overview(result: xr.Dataset, title: str | None = None) -> Any:
     """A matplotlib Figure of a run, or of a batch: medians, with bands from the 5 % to the 95 % quantile. title: above it.
 
-    Panels: coordinates and velocities by unit, energy, its change, constraint violation, rank, reactions, inputs that
-    vary; of those, what was recorded. Raises ModelError: the Dataset is no result of a run, or records nothing to draw.
+    Panels: coordinates and velocities by unit, energy, its change, constraint violation, rank, reactions, multipliers, servo
+    and task errors, inputs that vary; of those, what was recorded. The figure of a run that stopped ends there. Of a batch
+    those runs are drawn that finished, from start to end; if none did, the longer half while all of them run.
+
+    Raises ModelError: the Dataset is no result of a run, or records nothing to draw.
     """
     as_result(result)
     if not {"q", "v", "energy"} & set(result.variables):
         recorded(result, "q", "v", "energy")
     from matplotlib.figure import Figure
 
-    batch = result if "run" in result.dims else result.expand_dims("run")
+    every = result if "run" in result.dims else result.expand_dims("run")
+    batch = _together(every)
     panels = list(_panels(batch))
     count = (len(panels) + 1) // 2
     with style():
@@ -106,7 +81,9 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
         for panel, ax in zip(panels, axes.flat, strict=False):
             panel.draw(ax)
             ax.set_ylabel(f"{panel.title}\n[{label(panel.unit)}]")
-            _mark_stops(ax, batch)
+            _mark_stop(ax, every, batch)
+            say_cut(ax)
+        _say_stop(axes[0, 0], every, batch)
         if len(panels) % 2:
             axes[-1, 1].remove()
             axes[-2 if count > 1 else -1, 1].tick_params(labelbottom=True)
@@ -122,9 +99,24 @@ def _title(result: xr.Dataset) -> str:
     if len(found) == 1:
         scheme = ", ".join(label(result.attrs[k]) for k in ("formulation", "integrator") if k in result.attrs)
         step = f", step {result.attrs['step']:.4g} s" if isinstance(result.attrs.get("step"), (int, float)) else ""
-        return f"{name}: {found[0].split(':')[0]}" + (f"  ({scheme}{step})" if scheme else "")
+        return f"{name}: {_cause(found[0])}" + (f"  ({scheme}{step})" if scheme else "")
     good = sum(c == "finished" for c in found)
     return f"{name}: {plural(len(found), 'run')}, {good} finished; medians, bands from 5 % to 95 %"
+
+
+def _together(batch: xr.Dataset) -> xr.Dataset:
+    """The runs that can be compared throughout, and the time in which they all go on, so that no median jumps."""
+    if "stopped" not in batch:
+        return batch
+    stopped, time = batch["stopped"].values, batch["time"].values
+    kept = np.isnan(stopped)
+    end = time[-1]
+    if not kept.any():
+        kept = stopped >= np.median(stopped)
+        end = stopped[kept].min()
+    return batch.isel(
+        run=np.flatnonzero(kept), time=np.flatnonzero(time <= max(end, time[0]) + SAME_TIME * (time[-1] - time[0]))
+    )
 
 
 def _panels(batch: xr.Dataset) -> Iterator[Panel]:
@@ -139,6 +131,9 @@ def _panels(batch: xr.Dataset) -> Iterator[Panel]:
         yield Panel("rank", "rows", lambda ax: _rank(ax, batch))
     if "reaction" in batch:
         yield from _vector(batch, "reaction")
+    for name in ROWS:
+        if name in batch:
+            yield from _rows(batch, name)
     if "u" in batch and np.nanmax(np.ptp(_values(batch, "u"), axis=1), initial=0.0) > 0:
         yield from _vector(batch, "u")
 
@@ -149,8 +144,8 @@ def _energy(batch: xr.Dataset) -> Iterator[Panel]:
     if "kinetic_energy" in batch:
         kinetic = _values(batch, "kinetic_energy")
         parts |= {"kinetic": kinetic, "potential": energy - kinetic}
-    yield Panel("energy", "J", lambda ax: _lines(ax, time, np.stack(list(parts.values()), -1), list(parts)))
-    yield Panel("energy gained", "J", lambda ax: _lines(ax, time, (energy - energy[:, :1])[..., None], ["total"]))
+    yield Panel("energy", "J", lambda ax: lines(ax, time, np.stack(list(parts.values()), -1), list(parts)))
+    yield Panel("energy gained", "J", lambda ax: lines(ax, time, (energy - energy[:, :1])[..., None], ["total"]))
 
 
 def _values(batch: xr.Dataset, name: str) -> np.ndarray:
@@ -170,101 +165,30 @@ def _vector(batch: xr.Dataset, name: str) -> Iterator[Panel]:
         chosen = [i for i, u in enumerate(units) if u == unit]
 
         def draw(ax: Any, chosen: list[int] = chosen) -> None:
-            _lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
+            lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
 
         yield Panel(called.get(unit, name), unit, draw)
 
 
-def _lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
-    """values: (runs, time, n). At most MAX_LINES labelled lines, with bands if there are several runs."""
-    labelled = _liveliest(values)
-    handles = []
-    for i in (i for i in range(len(names)) if i not in labelled):
-        ax.plot(*_thinned(time, _median(values[:, :, i])), color=GREY, linewidth=0.8)
-    for rank, i in enumerate(labelled):
-        look = _look(i if len(names) <= len(COLOURS) * len(DASHES) else rank)
-        if len(values) > 1:
-            low, high = _quantiles(values[:, :, i])
-            ax.fill_between(time, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        handles += ax.plot(*_thinned(time, _median(values[:, :, i])), **look)
-    shown = [label(names[i]) for i in labelled]
-    if len(labelled) < len(names):
-        handles += ax.plot([], [], color=GREY)
-        shown.append(f"{len(names) - len(labelled)} that {'move less' if labelled else 'stay'}")
-    _focus(ax, values)
-    _legend(ax, handles, shown)
+def _rows(batch: xr.Dataset, name: str) -> Iterator[Panel]:
+    """One panel for each unit among the rows of a signal, as far as their names tell it."""
+    dim, called = ROWS[name]
+    values, time = _values(batch, name), batch["time"].values
+    values = values if values.ndim == 3 else values[:, :, None]
+    names = [str(n) for n in batch[dim].values] if dim in batch.coords else [str(i) for i in range(values.shape[2])]
+    units = [_force_unit(n) if name == "multiplier" else UNITS[name] for n in names]
+    for unit in dict.fromkeys(units):
+        chosen = [i for i, u in enumerate(units) if u == unit]
+
+        def draw(ax: Any, chosen: list[int] = chosen) -> None:
+            lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
+
+        yield Panel(called.get(unit, name.replace("_", " ")), unit, draw)
 
 
-def _look(i: int) -> dict[str, str]:
-    """Colour and dashes of entry i, the same in every panel."""
-    return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
-
-
-def _liveliest(values: np.ndarray) -> list[int]:
-    """The entries that move most, in their own order; of many that do not move, none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        spread = np.nan_to_num(np.nanmax(values, axis=(0, 1)) - np.nanmin(values, axis=(0, 1)))
-    if len(spread) > MAX_LINES and spread.max() < STILL:
-        return []
-    return sorted(np.argsort(-spread, kind="stable")[:MAX_LINES].tolist())
-
-
-def _median(values: np.ndarray) -> np.ndarray:
-    """(time,) over the runs that still go on."""
-    if len(values) == 1:
-        return values[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nanmedian(values, axis=0)
-
-
-def _quantiles(values: np.ndarray) -> np.ndarray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nanquantile(values, BAND, axis=0)
-
-
-def _thinned(time: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A long line by the least and the greatest of each interval, in the order in which they come."""
-    if len(time) <= MAX_POINTS:
-        return time, y
-    size = -(-len(time) // (MAX_POINTS // 2))
-    count = len(time) // size
-    blocks = y[: count * size].reshape(count, size)
-    low, high = (f(blocks, axis=1) for f in (_argmin, _argmax))
-    at = (np.sort(np.stack([low, high], -1), axis=1) + size * np.arange(count)[:, None]).ravel()
-    at = np.concatenate([[0], at, np.arange(count * size, len(time))])
-    return time[at], y[at]
-
-
-def _argmin(y: np.ndarray, axis: int) -> np.ndarray:
-    return np.argmin(np.where(np.isnan(y), np.inf, y), axis=axis)
-
-
-def _argmax(y: np.ndarray, axis: int) -> np.ndarray:
-    return np.argmax(np.where(np.isnan(y), -np.inf, y), axis=axis)
-
-
-def _focus(ax: Any, values: np.ndarray) -> None:
-    """Where the end of a diverging run would flatten all before it, cut it off; flat lines get an axis around them."""
-    finite = np.abs(values[np.isfinite(values)])
-    if not finite.size:
-        ax.text(0.5, 0.5, "no finite value", transform=ax.transAxes, ha="center", va="center", color="#777777")
-        return
-    usual = float(np.quantile(finite, 0.9))
-    if 0 < 1e4 * usual < finite.max():
-        ax.set_ylim(-10 * usual, 10 * usual)
-        ax.text(0.99, 0.96, "cut off", transform=ax.transAxes, ha="right", va="top", color="#777777")
-    elif finite.max() < 1e-12:
-        ax.set_ylim(-1, 1)
-
-
-def _legend(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Beside the axes, where it hides nothing."""
-    if len(names) > 1 or (names and names[0] != "total"):
-        ax.legend(handles, names, loc="upper left", bbox_to_anchor=(1.0, 1.03), borderaxespad=0.2, frameon=False,
-                  handlelength=1.6, labelspacing=0.25, alignment="left")  # fmt: skip
+def _force_unit(row: str) -> str:
+    """Of the multiplier of a closure's row, which its name tells; a caller's row has units of its own."""
+    return {".v": "N", ".w": "N m"}.get(row[-3:-1], UNITS["multiplier"]) if row[-1:] in "xyz" else UNITS["multiplier"]
 
 
 def _violation(ax: Any, batch: xr.Dataset) -> None:
@@ -276,13 +200,13 @@ def _violation(ax: Any, batch: xr.Dataset) -> None:
         values = np.maximum(_values(batch, name), ROUNDING)
         colour = COLOURS[len(names)]
         if len(values) > 1:
-            ax.fill_between(time, *_quantiles(values), color=colour, alpha=0.15, linewidth=0)
-        handles += ax.plot(*_thinned(time, _median(values)), color=colour)
+            ax.fill_between(time, *quantiles(values), color=colour, alpha=0.15, linewidth=0)
+        handles += ax.plot(*thinned(time, median(values)), color=colour)
         names.append(shown)
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     ax.set_ylim(max(low, ROUNDING / 2), max(high, 1e-14))
-    _legend(ax, handles, names)
+    legend(ax, handles, names)
 
 
 def _rank(ax: Any, batch: xr.Dataset) -> None:
@@ -291,20 +215,47 @@ def _rank(ax: Any, batch: xr.Dataset) -> None:
 
     time, values = batch["time"].values, _values(batch, "rank")
     rows = batch.sizes.get("row", 0)
-    handles = ax.plot(*_thinned(time, _median(values)), color=COLOURS[0], drawstyle="steps-post")
+    handles = ax.plot(*thinned(time, median(values)), color=COLOURS[0], drawstyle="steps-post")
     if len(values) > 1:
-        ax.fill_between(time, *_quantiles(values), color=COLOURS[0], alpha=0.15, linewidth=0, step="post")
+        ax.fill_between(time, *quantiles(values), color=COLOURS[0], alpha=0.15, linewidth=0, step="post")
     names = ["rank"]
     if rows:
         handles.append(ax.axhline(rows, color=GREY, linestyle="--"))
         names.append(f"{rows} written")
     ax.set_ylim(-0.3, max(rows, np.nanmax(values, initial=0)) + 0.7)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-    _legend(ax, handles, names)
+    legend(ax, handles, names)
 
 
-def _mark_stops(ax: Any, batch: xr.Dataset) -> None:
-    """A line where a run stopped; of a batch the first one."""
-    stops = batch["stopped"].values if "stopped" in batch else np.array([np.nan])
-    if np.isfinite(stops).any():
-        ax.axvline(float(np.nanmin(stops)), color="#AA0000", linestyle=":", linewidth=1)
+def _mark_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
+    """A line where a run stopped, of a batch the first one; and the axis ends where the lines do."""
+    start, end = float(batch["time"][0]), float(batch["time"][-1])
+    stop = _first_stop(every)
+    if stop is not None:
+        ax.axvline(stop, color=STOP, linestyle=":", linewidth=1)
+        end = max(end, stop) if len(every["run"]) == 1 else end
+    room = 0.03 * ((end - start) or 1.0)
+    ax.set_xlim(start - room, end + room)
+
+
+def _say_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
+    """Above the first axes: what stopped the first run, and how many runs are drawn of how many."""
+    stop, words = _first_stop(every), []
+    if len(every["run"]) > 1:
+        words.append(f"drawn: {len(batch['run'])} of {plural(len(every['run']), 'run')}")
+    if stop is not None:
+        first = int(np.nanargmin(every["stopped"].values))
+        which = f"run {first} stopped first" if len(every["run"]) > 1 else "stopped"
+        words.append(f"{which} at t = {stop:.4g} s: {_cause(causes(every)[first])}")
+    if words:
+        ax.set_title(label("; ".join(words), 120), loc="left", color=STOP if stop is not None else "#000000")
+
+
+def _first_stop(every: xr.Dataset) -> float | None:
+    stops = every["stopped"].values if "stopped" in every else np.array([np.nan])
+    return float(np.nanmin(stops)) if np.isfinite(stops).any() else None
+
+
+def _cause(words: str) -> str:
+    """The cause without the advice."""
+    return words.split(":")[0].split(" (at t")[0]

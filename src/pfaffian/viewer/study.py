@@ -147,10 +147,10 @@ def _load(name: str, place: Path) -> ModuleType:
 def _figures(study: ModuleType, result: Any) -> Mapping[str, Any]:
     if not hasattr(study, "figures"):
         return {}
-    from pfaffian.viewer.figures import style
+    from pfaffian.viewer.drawing import finish, style
 
     with style():
-        return dict(study.figures(result))
+        return {name: finish(figure) for name, figure in study.figures(result).items()}
 
 
 def _claim(given: Any) -> Claim:

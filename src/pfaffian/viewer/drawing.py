@@ -1,0 +1,115 @@
+"""How every figure looks: colours, legends beside the axes, axes that say what they cut off, files that are whole."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfaffian.viewer.folder import place
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's, less the yellow, which is faint on white: told apart by colour-blind eyes."""
+
+DASHES = ("-", "--", ":", "-.")
+GREY = "#BBBBBB"
+NOTE = "#777777"
+
+BEYOND = 0.02
+"""Part of an axis by which a line must run out of it to count as cut off."""
+
+_STYLE = {
+    "font.size": 8.5,
+    "axes.titlesize": 8.5,
+    "legend.fontsize": 7.5,
+    "axes.grid": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+    "text.usetex": False,
+    "figure.dpi": 110,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our look in place of the user's matplotlibrc, and no TeX whatever that says."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", _STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def save(figure: Any, path: Path) -> Path:
+    """Write a figure as PNG: whole or absent."""
+    drawn = BytesIO()
+    with style():
+        figure.savefig(drawn, format="png", dpi=130)
+    return place(path, drawn.getvalue())
+
+
+def finish(figure: Any) -> Any:
+    """A drawn figure with a legend beside each of its axes, of what has data there, and a word on each that cuts a line off.
+
+    The figure becomes wider by its legends.
+    """
+    for ax in figure.axes:
+        handles, names = ax.get_legend_handles_labels()
+        shown = [(h, n) for h, n in zip(handles, names, strict=True) if has_data(h)]
+        if ax.get_legend() is not None:
+            ax.get_legend().remove()
+        legend(ax, [h for h, _ in shown], [n for _, n in shown])
+        say_cut(ax)
+    figure.draw_without_rendering()
+    wide: dict[int, float] = {}
+    for ax in figure.axes:
+        if ax.get_legend() is not None and ax.get_subplotspec() is not None:
+            column = ax.get_subplotspec().colspan.stop
+            wide[column] = max(wide.get(column, 0.0), ax.get_legend().get_window_extent().width / figure.dpi)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width + sum(wide.values()), height)
+    return figure
+
+
+def has_data(artist: Any) -> bool:
+    """Whether an artist shows anything: of a line, whether it has a finite point."""
+    if hasattr(artist, "get_xydata"):
+        return bool(np.isfinite(np.asarray(artist.get_xydata(), dtype=float)).all(axis=1).any())
+    return True
+
+
+def legend(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Beside the axes, where it hides nothing."""
+    if names:
+        ax.legend(handles, names, loc="upper left", bbox_to_anchor=(1.0, 1.03), borderaxespad=0.2, frameon=False,
+                  handlelength=1.6, labelspacing=0.25, alignment="left")  # fmt: skip
+
+
+def cut_off(ax: Any) -> list[str]:
+    """The sides on which a line of the axes runs out of them: below, above, left, right."""
+    found = set()
+    for line in ax.lines:
+        if line.get_transform() != ax.transData:  # a line right across, or down, the axes
+            continue
+        with np.errstate(all="ignore"):
+            data = np.asarray(line.get_xydata(), dtype=float)
+            points = ax.transAxes.inverted().transform(ax.transData.transform(data[np.isfinite(data).all(axis=1)]))
+        for axis, (low, high) in enumerate((("left", "right"), ("below", "above"))):
+            found |= {low} if (points[:, axis] < -BEYOND).any() else set()
+            found |= {high} if (points[:, axis] > 1 + BEYOND).any() else set()
+    return [side for side in ("below", "above", "left", "right") if side in found]
+
+
+def say_cut(ax: Any) -> None:
+    """At the upper right of the axes, on which sides they cut a line off."""
+    sides = cut_off(ax)
+    if sides:
+        ax.set_title(f"cut off {' and '.join(sides)}", loc="right", fontsize=7, color=NOTE)
