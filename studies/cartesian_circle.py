@@ -154,7 +154,7 @@ def arm_swings() -> xr.Dataset:
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     drawn = {name: _response(result[name], name) for name in ("regulation", "tracking")}
-    return drawn | {"bases": _bases(result["arm"])}
+    return drawn | {"paths": _paths(result), "bases": _bases(result["arm"])}
 
 
 def _response(r: xr.Dataset, name: str) -> Figure:

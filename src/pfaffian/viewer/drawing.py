@@ -57,16 +57,20 @@ def save(figure: Any, path: Path) -> Path:
 
 
 def finish(figure: Any) -> Any:
-    """A drawn figure with a legend beside each of its axes, of what has data there, and a word on each that cuts a line off.
+    """A drawn figure with legends beside its axes, of what has data there, and a word on each axes that cut a line off.
 
-    The figure becomes wider by its legends.
+    Axes with the entries of axes before them go without. The figure becomes wider by its legends.
     """
+    told = set[tuple[Any, ...]]()
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         shown = [(h, n) for h, n in zip(handles, names, strict=True) if has_data(h)]
         if ax.get_legend() is not None:
             ax.get_legend().remove()
-        legend(ax, [h for h, _ in shown], [n for _, n in shown])
+        entries = tuple((n, _look(h)) for h, n in shown)
+        if entries not in told:
+            legend(ax, [h for h, _ in shown], [n for _, n in shown])
+        told.add(entries)
         say_cut(ax)
     figure.draw_without_rendering()
     wide: dict[int, float] = {}
@@ -77,6 +81,10 @@ def finish(figure: Any) -> Any:
     width, height = figure.get_size_inches()
     figure.set_size_inches(width + sum(wide.values()), height)
     return figure
+
+
+def _look(artist: Any) -> tuple[Any, ...]:
+    return tuple(getattr(artist, f"get_{of}")() for of in ("color", "linestyle", "marker") if hasattr(artist, f"get_{of}"))
 
 
 def has_data(artist: Any) -> bool:
