@@ -170,8 +170,8 @@ def _path(r: xr.Dataset) -> Figure:
     links = np.stack([np.cos(angles), np.sin(angles)], axis=-1) * np.asarray(LENGTHS)[:, None]
     elbows = np.concatenate([np.zeros((len(links), 1, 2)), np.cumsum(links, axis=1)], axis=1)
     there = [int(np.argmax(tip(r)[0])), int(np.argmin(tip(r)[0]))]
-    for i in there:
-        ax.plot(*elbows[i].T, "o-", color="#BBBBBB", markersize=4, label=f"arm at t = {float(r['time'][i]):.2f} s")
+    for i, dashes in zip(there, ("-", "--"), strict=True):
+        ax.plot(*elbows[i].T, f"o{dashes}", color="#BBBBBB", markersize=4, label=f"arm at t = {float(r['time'][i]):.2f} s")
     ax.plot(*tip(r), color="#D55E00", linewidth=2.5, label="path of the tip")
     ax.axhline(Y0, color="#000000", linestyle=":", linewidth=0.8)
     ax.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="dotted: the slider")

@@ -186,7 +186,7 @@ def _response(r: xr.Dataset, name: str) -> Figure:
 
 def _paths(result: dict[str, xr.Dataset]) -> Figure:
     """The particle's way on the circle, and that of its reference."""
-    figure = Figure(figsize=(8.0, 3.8), layout="constrained")
+    figure = Figure(figsize=(8.0, 4.4), layout="constrained")
     for ax, name in zip(figure.subplots(1, 2), ("regulation", "tracking"), strict=True):
         r = result[name]
         q, wanted = r["q"].values, r["q"].values - r["error"].values

@@ -104,7 +104,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     speed = np.sum(r["v"].values ** 2, axis=1)
     force.plot(r["time"], -MASS * speed / RHO, "--", label="of it for the centripetal acceleration")
     force.plot(r["time"], -e_perp @ weight, ":", label="of it against gravity")
-    force.set(xlabel="time [s]", ylabel="force [N]", ylim=(-33, 6))
+    force.set(xlabel="time [s]", ylabel="force [N]")
     return {"particle": figure}
 
 

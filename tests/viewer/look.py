@@ -63,7 +63,7 @@ def _look(line) -> tuple:
 
 
 def _clipped(ax):
-    said = ax.get_title(loc="right")
+    said, found = f"{ax.get_title()} {ax.get_title(loc='right')}".partition("cut off")[2], set()
     for axis, limits in enumerate((ax.get_xlim(), ax.get_ylim())):
         scale = np.log10 if (ax.get_xscale, ax.get_yscale)[axis]() == "log" else lambda x: x
         with np.errstate(all="ignore"):
@@ -74,5 +74,10 @@ def _clipped(ax):
                 x = scale(_points(line)[:, axis])
                 for out, side in (((x < low - OUT * (high - low)), 0), ((x > high + OUT * (high - low)), 1)):
                     word = (("left", "right"), ("below", "above"))[axis][side]
-                    if out.any() and not (said.startswith("cut off") and word in said):
-                        yield f"{line.get_label()!r} is cut off {word}"
+                    if out.any():
+                        found.add(word)
+                        if word not in said:
+                            yield f"{line.get_label()!r} is cut off {word}"
+    yield from (
+        f"nothing is cut off {word}" for word in ("below", "above", "left", "right") if word in said and word not in found
+    )

@@ -276,6 +276,18 @@ def test_a_finished_figure_has_its_legends_beside_and_says_what_it_cuts() -> Non
     assert figure.get_size_inches()[0] > width
 
 
+def test_axes_with_a_title_say_there_what_they_cut_off_and_one_legend_serves_all() -> None:
+    figure = Figure(figsize=(6, 3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for ax in (left, right):
+        ax.plot([0, 1], [0, 1], label="a")
+        ax.set_title("up")
+    right.set_ylim(0, 0.5)
+    drawing.finish(figure)
+    assert (left.get_title(), right.get_title()) == ("up", "up; cut off above")
+    assert legend(left) == ["a"] and right.get_legend() is None and complaints(figure) == []
+
+
 def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> None:
     figure = Figure(figsize=(6, 3))
     left, right = figure.subplots(1, 2)
@@ -283,6 +295,11 @@ def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> No
     left.set_ylim(1e-3, 1)
     left.legend(loc="upper left", bbox_to_anchor=(1.1, 1))
     assert [c.split(": ")[1] for c in complaints(figure)] == ["its legend lies on other axes", "'decay' is cut off below"]
+    right.plot([0, 1], [2, 3])
+    right.set_title("all there, cut off above")
+    assert "nothing is cut off above" in complaints(figure)[-1]
+    right.set_title("")
+    drawing.say_cut(right)
     drawing.say_cut(left)
     assert left.get_title(loc="right") == "cut off below" and right.get_title(loc="right") == ""
 

@@ -103,7 +103,8 @@ def legend(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
 
 def cut_off(ax: Any) -> list[str]:
     """The sides on which a line of the axes runs out of them: below, above, left, right."""
-    found = set()
+    found = set[str]()
+    ax.get_xlim(), ax.get_ylim()  # an axis finds its limits when it is asked for them
     for line in ax.lines:
         if line.get_transform() != ax.transData:  # a line right across, or down, the axes
             continue
@@ -117,7 +118,10 @@ def cut_off(ax: Any) -> list[str]:
 
 
 def say_cut(ax: Any) -> None:
-    """At the upper right of the axes, on which sides they cut a line off."""
+    """Above the axes, on which sides they cut a line off."""
     sides = cut_off(ax)
-    if sides:
-        ax.set_title(f"cut off {' and '.join(sides)}", loc="right", fontsize=7, color=NOTE)
+    words = f"cut off {' and '.join(sides)}"
+    if sides and ax.get_title():
+        ax.set_title(f"{ax.get_title()}; {words}")
+    elif sides:
+        ax.set_title(words, loc="right", fontsize=7, color=NOTE)
