@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,8 +14,15 @@ SHOWN = 12
 """Names that a message lists."""
 
 
+MESSAGE = 4000
+"""Characters of a message, whatever it repeats of a caller's names."""
+
+
 class PfaffianError(Exception):
-    """Root of every error that the library raises on purpose."""
+    """Root of every error that the library raises on purpose. Its message is at most MESSAGE characters long."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(bounded(message))
 
 
 class ModelError(PfaffianError, ValueError):
@@ -42,7 +50,19 @@ def notice(message: str, category: type[Warning]) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("pfaffian."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(bounded(message), category, stacklevel=level)
+
+
+_LONG_WORD = re.compile(r"\S{200,}")
+
+
+def bounded(message: str) -> str:
+    """The message, cut where it is longer than MESSAGE: long words first, then the middle. Its end says the way out."""
+    if len(message) <= MESSAGE:
+        return message
+    words = _LONG_WORD.sub(lambda word: f"{word[0][:60]}... ({len(word[0])} characters) ...{word[0][-20:]}", message)
+    half = MESSAGE // 2 - 4
+    return words if len(words) <= MESSAGE else f"{words[:half]} ... {words[-half:]}"
 
 
 def brief(value: object) -> str:
