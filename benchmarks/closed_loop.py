@@ -37,7 +37,7 @@ def run(o: Options) -> Iterator[Comparison]:
     law = two_pandas.law(m, m.parameters[0].symbol)
     random = np.random.default_rng(7)
     q = np.array(two_pandas.READY * 2) + SPREAD * random.uniform(-1, 1, (o.runs, m.nq))
-    q, v = pf.assemble(m, q, np.zeros((1, m.nv)), m.p_defaults[None])
+    q, v = pf.assemble(m, q)[:2]
     closed, operations = loop(m, law, q, v)
     opened, without = loop(m, None, q, v)
     python = Python.of(m)

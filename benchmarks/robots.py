@@ -100,5 +100,5 @@ def closed_states(m: pf.Mechanism, q: np.ndarray, count: int, spread: float) -> 
     """q, v, u (count, n) on the constraints, around q (nq,): `spread` [rad, m] away and then put onto them."""
     random = np.random.default_rng(7)
     qs = q + spread * random.uniform(-1, 1, (count, m.nq))
-    qs, vs = pf.assemble(m, qs, random.normal(size=(count, m.nv)), m.p_defaults[None])
+    qs, vs = pf.assemble(m, qs, random.normal(size=(count, m.nv)))[:2]
     return qs, vs, random.normal(size=(count, m.nu))

@@ -83,7 +83,7 @@ def slider_crank(steps: int) -> Case:
     m, settings = pf.read_yaml(EXAMPLES / "slider_crank.yaml")
     q, v, u, p = settings.arrays(m)
     length = p[[x.name for x in m.parameters].index("l")]
-    q, _ = (x[0] for x in pf.assemble(m, q[None], v[None], p[None]))
+    q = pf.assemble(m, q, v, parameters=p).q
     w = twin(with_slider(m, length))
     start = np.append(q, length * (np.cos(q[0]) + np.cos(q[0] + q[1])))
     return Case("slider-crank", m, w, q, u, start, np.array([u[0], 0.0, 0.0]), np.array([0, 1, -1]), steps)
@@ -106,7 +106,7 @@ def baxter(steps: int) -> Case:
     m, settings = pf.read_yaml(EXAMPLES / "baxter_bar.yaml")
     m = undamped(m)
     q, v, u, p = settings.arrays(m)
-    q, _ = (x[0] for x in pf.assemble(m, q[None], v[None], p[None]))
+    q = pf.assemble(m, q, v, parameters=p).q
     fingers = {j.name: q[m.q_slices[j.name]].item() for j in m.joints if "finger" in j.name and j.nv}
     weld = [c for c in m.constraints if getattr(c, "kind", "") == "weld"]
     w = twin(locked(m.with_(constraints=weld), fingers))

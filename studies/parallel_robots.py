@@ -162,19 +162,12 @@ def free(A: np.ndarray) -> np.ndarray:
 
 def complaint(m: pf.Mechanism, start: dict, actuated: Sequence[str]) -> str:
     """What pf.inverse_dynamics says of an acceleration at rest with these joints actuated."""
-    q, v = pf.assemble(m, *(np.array([x]) for x in (state(m, start), np.zeros(m.nv))), m.p_defaults[None])
+    q, v = pf.assemble(m, start)[:2]
     try:
-        pf.inverse_dynamics(m.with_(actuators=()), q[0], v[0], np.zeros(m.nv), actuated=actuated)
+        pf.inverse_dynamics(m.with_(actuators=()), q, v, np.zeros(m.nv), actuated=actuated)
     except pf.RunError as error:
         return str(error)
     return ""
-
-
-def state(m: pf.Mechanism, start: dict) -> np.ndarray:
-    q = m.neutral()
-    for name, value in start.items():
-        q[m.q_slices[name]] = value
-    return q
 
 
 def designed(r: xr.Dataset) -> np.ndarray:

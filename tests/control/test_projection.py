@@ -67,8 +67,7 @@ def well_posed(case: Case, B: np.ndarray | None = None) -> dict[str, np.ndarray]
 
 def assembled(m: pf.Mechanism, q, v) -> tuple[np.ndarray, np.ndarray]:
     """A state moved onto the constraints."""
-    q, v = pf.assemble(m, np.atleast_2d(q), np.atleast_2d(v), np.zeros((1, 0)))
-    return q[0], v[0]
+    return pf.assemble(m, q, v)[:2]
 
 
 def motion(m: pf.Mechanism, case: Case, u: np.ndarray) -> np.ndarray:
@@ -337,7 +336,8 @@ def test_error_dynamics(law: str, motors: tuple[str, ...]) -> None:
     else:
         wanted = control.function_of_time(lambda t: 2 * ca.sin(t), 1)
         steer = control.hybrid_force(task, path, wanted, ["tips.vx"], **gains, integral_gain=5.0, integral_start=[0.2])
-    r = pf.run(five_bar(motors), FIVE_BAR, duration=2.0, control=steer)
+    m = five_bar(motors)
+    r = pf.run(m, [FIVE_BAR[n] for n in m.q_names], duration=2.0, control=steer)
     assert r["status"] == 0 and r["violation"].max() < 1e-10
     e, rate = r["error"].values, r["error_rate"].values
     close(e, designed(r["time"].values, e[0], rate[0], pole), ROLLOUT, "error of the tip")

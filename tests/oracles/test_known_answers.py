@@ -161,9 +161,9 @@ def test_andrews_mechanism_of_iftomm():
     q = by_name(data, data["q0"])
     start = pf.assemble(
         m.with_(constraints=[*m.constraints, pf.holonomic("crank", lambda k: k.joint("beta") + 0.0620)]),
-        np.array([[q[n] for n in m.q_names]]), np.zeros((1, m.nv)), np.zeros((1, 0)),
-    )[0][0]  # fmt: skip
-    r = pf.run_accurately(m, start, times=exact[:, 0], u=[p["mom"]], tolerance=1e-11)
+        [q[n] for n in m.q_names],
+    )
+    r = pf.run_accurately(m, start.q, times=exact[:, 0], u=[p["mom"]], tolerance=1e-11)
     close(r.q.values[:, 0], exact[:, 1], ANDREWS, "A03: crank angle")
     close(r.v.values[:, 0], exact[:, 2], ANDREWS, "A03: crank rate")
 

@@ -33,7 +33,8 @@ def four_bar(closure: str = "revolute") -> pf.Mechanism:
     return pf.mechanism("four-bar", bodies, joints, constraints=[close], actuators=[pf.actuator("motor", "a")])
 
 
-FOUR_BAR_START = {"a": -0.6, "b": -0.5, "d": -2.0}
+FOUR_BAR_START = np.array([-0.35270521275768546, -0.47993345215274025, -1.685514198023723])
+"""Closed to the last digit: what moves further does so by its own doing."""
 
 
 def ball_and_plane() -> pf.Mechanism:

@@ -78,7 +78,8 @@ def test_chunks_do_not_change_bits(monkeypatch):
     u = np.random.default_rng(2).normal(size=(50, 5, 1))
     settings = {"duration": 0.5, "step": 1e-3, "every": 7, "u": u, "u_step": 0.01, "hold": "linear"}
     whole = pf.run(m, None, v, **settings)
-    monkeypatch.setattr(module, "CHUNK_LANE_STEPS", 5 * 35)
+    monkeypatch.setattr(module, "FIRST_LANE_STEPS", 5 * 3)
+    monkeypatch.setattr(module, "GROWTH", 2)
     parts = pf.run(m, None, v, **settings)
     assert np.array_equal(whole.time.values, parts.time.values)
     for name in ("q", "v", "energy", "u"):

@@ -11,6 +11,10 @@ from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.program import Program
 
 Hold = Literal["zero", "linear"]
+HOLDS = ("zero", "linear")
+
+LARGEST = 2**62
+"""Counts stay below it, so that the sums of two fit into the integers of the compiled loop."""
 
 
 class RolloutResult(NamedTuple):
@@ -44,7 +48,9 @@ class Span(NamedTuple):
 def check_span(span: Span) -> None:
     if span.steps < 0 or span.every < 1 or span.stride < 1 or span.first < 0:
         raise ModelError("rollout needs steps >= 0, every >= 1, stride >= 1, first >= 0")
-    if span.hold not in ("zero", "linear"):
+    if max(span.steps, span.every, span.stride, span.first) > LARGEST:
+        raise ModelError(f"rollout needs steps, every, stride and first of at most {LARGEST}")
+    if span.hold not in HOLDS:
         raise ModelError(f"hold {span.hold!r}: choose zero or linear")
     if not np.isfinite([span.t0, span.h]).all() or np.isnan(span.limit):
         raise ModelError("t0 and h must be finite, limit not nan")

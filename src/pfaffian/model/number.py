@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, NoReturn
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -245,15 +246,18 @@ def interval(value: Any, what: str) -> tuple[float, float]:
 
 
 def floats(value: Any, what: str) -> np.ndarray:
-    """The value as a float64 array. Raises ModelError: it holds anything but finite numbers; `what` names it."""
+    """The value as a float64 array; ModelError if it holds anything but finite real numbers."""
     try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "iufO":
+        given = np.asarray(value)
+        if given.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in given.flat):
+            given = np.array([float(x) for x in given.flat]).reshape(given.shape)  # integers beyond 64 bits
+        if given.dtype.kind not in "fiu":
             raise TypeError
-        array = array.astype(np.float64)
-    except (TypeError, ValueError, NotImplementedError, RuntimeError):
-        raise ModelError(f"{what}: {brief(value)} is no array of numbers") from None
+        with np.errstate(over="ignore"):
+            array = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"{what}: {brief(value)} is no array of real numbers") from None
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ModelError(f"{what} is not finite at index {where}")
+        raise ModelError(f"{what} is not finite" + (f" at index {where}" if where else f": {array}"))
     return array

@@ -15,10 +15,11 @@ from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.arrays import runs
+from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.limits import tell_limits
-from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, dataset, machine
-from pfaffian.simulate.run import initial_state
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, dataset, machine
 from pfaffian.simulate.signals import Record, as_record
+from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, arguments
@@ -68,11 +69,12 @@ def run_accurately(
     if max_step != np.inf and not named_float(max_step, "max_step") > 0:
         raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
     system, rhs, project = _kernels(m, scheme, control, extra, as_record(record, 1))
-    x0, p = initial_state(m, q, v, parameters, control.z if control else (), True, times[0], "auto")
-    held = runs(u, control.w_names if control else m.u_names, np.zeros(len(system.w_names)), "u")
-    if max(len(x0), len(p), len(held)) > 1:
+    given = start_of(m, q, v, parameters, float(times[0]), "auto")
+    held = runs(u, system.w_names, np.zeros(len(system.w_names)), "u")
+    if max(len(given.q), len(held)) > 1:
         raise ModelError("run_accurately makes one run; use run for a batch")
-    x, p, w = x0[0], p[0], held[0]
+    begun = start_state(given, q, v, True)
+    x, p, w = np.concatenate([begun.q[0], begun.v[0], system.z]), begun.p[0], held[0]
     records = np.full((len(times), 1, sum(n for _, n in system.signals.values())), np.nan)
     records[0, 0], status, stopped = rhs(x, w, p, times[:1])[3], 0, np.nan
     side, at, tried = rhs(x, w, p, times[:1])[2], 1, list[tuple[np.ndarray, ...]]()
@@ -105,8 +107,9 @@ def run_accurately(
     provenance = (
         machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
     )
-    result = dataset(system, times, records, np.array([status]), np.array([stopped]), provenance)
-    tell_stops(result, system, solver.y[None], p[None])
+    course = Course(times, records, np.array([status]), np.array([stopped]), begun, held, 0.0)
+    result = dataset(system, course, provenance)
+    tell_stops(result, system, solver.y[None], begun)
     tell_limits(result, m, scheme.saturate)
     return result.squeeze("run")
 

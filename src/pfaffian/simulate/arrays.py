@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.formats.run_settings import RunSettings
+from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.model.number import floats
 
 
 def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
@@ -22,7 +23,7 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
     value = by_label(value, what)
     if isinstance(value, Mapping):
         return _by_name(value, names, default, what)
-    array = as_floats(value, what)
+    array = floats(value, what)
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise ModelError(
             f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {_listed(names)}"
@@ -51,27 +52,47 @@ def by_label(value: Any, what: str) -> Any:
     return {str(n): value.sel({labelled[-1]: n}).values for n in value[labelled[-1]].values} if labelled else value.values
 
 
-def as_floats(value: Any, what: str) -> np.ndarray:
-    """The value as a float64 array; ModelError if it holds anything but finite numbers."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what}: {value!r} is no array of numbers") from None
-    if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ModelError(f"{what} is not finite at index {where}")
-    return array
+def as_number(value: Any, what: str, *, above: float = -np.inf, least: float = -np.inf) -> float:
+    """One finite real number above `above` and at least `least`; ModelError for anything else."""
+    array = floats(value, what)
+    if array.ndim:
+        raise ModelError(f"{what} has shape {array.shape}: one number is needed")
+    if not (array > above and array >= least):
+        bound = f"above {above:g}" if array >= least else f"at least {least:g}"
+        raise ModelError(f"{what} must be {bound}, got {brief(value)}")
+    return float(array)
+
+
+LARGEST = 2**53
+"""Counts end here: beyond it a number of steps is no exact float."""
+
+
+def as_whole(value: Any, what: str, least: int = 1, most: int = LARGEST) -> int:
+    """A whole number from `least` to `most`; ModelError for anything else, True and 2.0 included."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= value <= most:
+        return int(value)
+    raise ModelError(f"{what} must be a whole number from {least} to {most}, got {brief(value)}")
+
+
+def one_of(value: Any, known: Sequence[str], what: str) -> None:
+    """Raise ModelError where the value is not among those known."""
+    if value not in known:
+        raise ModelError(f"{what} {brief(value)} is unknown; one of {', '.join(known)}")
+
+
+def as_flag(value: Any, what: str) -> bool:
+    """True or False; ModelError for anything else, which Python would take as either."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ModelError(f"{what} must be True or False, got {brief(value)}")
 
 
 def _by_name(value: Mapping, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
     columns = {}
     for name, entry in value.items():
         if name not in names:
-            near = get_close_matches(str(name), names, 1)
-            raise ModelError(
-                f"{what}: there is no {name!r}{f'; did you mean {near[0]!r}?' if near else ''}; there are {_listed(names)}"
-            )
-        columns[name] = as_floats(entry, f"{what}[{name!r}]")
+            raise unknown(name, names, what)
+        columns[name] = floats(entry, f"{what}[{name!r}]")
         if columns[name].ndim > 1:
             raise ModelError(f"{what}[{name!r}] has shape {columns[name].shape}: one number, or one for each run, is needed")
     count = common_runs({f"{what}[{n!r}]": c.shape[0] if c.ndim else 1 for n, c in columns.items()})
@@ -79,6 +100,32 @@ def _by_name(value: Mapping, names: Sequence[str], default: np.ndarray, what: st
     for name, column in columns.items():
         array[:, list(names).index(name)] = column
     return array
+
+
+def unknown(name: Any, names: Sequence[str], what: str) -> ModelError:
+    """The error for a name that is not among those there are."""
+    return ModelError(f"{what}: there is no {brief(name)}; {nearest(name, names)}")
+
+
+def named(value: Any, names: Sequence[str]) -> np.ndarray:
+    """(n,) of bool: which of the names a caller's dict gives; none of an array, nor of labels that give them all."""
+    labelled = by_label(value, "names")
+    chosen = isinstance(labelled, Mapping) and (labelled is value or len(labelled) < len(names))
+    return np.array([chosen and n in labelled for n in names], dtype=bool)
+
+
+def configurations(m: Mechanism, q: Any) -> np.ndarray:
+    """(runs, nq) of q as `runs` takes it, unnamed coordinates neutral, quaternions of unit length.
+
+    Raises ModelError: what `runs` does; a quaternion of no length, or of which only a part is named.
+    """
+    array, given = runs(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
+    for j in m.joints:
+        own = [i for i in range(*m.q_slices[j.name].indices(m.nq)) if m.q_units[i] == "1"]
+        if given[own].any() and not given[own].all():
+            parts = ", ".join(m.q_names[i] for i in own)
+            raise ModelError(f"q names a part of the quaternion of joint {j.name!r}: give all of {parts}, or none")
+    return check_configuration(m, array)
 
 
 def common_runs(counts: Mapping[str, int]) -> int:

@@ -1,69 +1,178 @@
-"""Put a state onto the constraints: phi(q, t) = 0 and A v = c."""
+"""assemble: the nearest state that meets the constraints, with the coordinates and rates that a caller names kept."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-import casadi as ca
 import numpy as np
 
-from pfaffian import kernel
-from pfaffian.dynamics.motion import shortest_change
-from pfaffian.errors import RunError
+from pfaffian.errors import ModelError, RunError
 from pfaffian.kernel.kernel import Backend
-from pfaffian.maths.tree_factor import solve_WT
-from pfaffian.model.digest import digest
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.variables import normalise
-from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.kernel.recipe import check_options
+from pfaffian.model.check import check_parameters
+from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
+from pfaffian.simulate.arrays import as_number, as_whole, common_runs, configurations, named, runs, unknown
+from pfaffian.simulate.newton import ACCEPTED, Held, Problem, State, held_entries, held_velocities, settle
+from pfaffian.simulate.reach import explain, pursue, unwind
+from pfaffian.terms.terms import random_configuration
 
-ITERATIONS = 50
-ACCEPTED = 1e-9
-"""Largest |phi| and |A v - c| that count as met."""
+TRIED = 96
+"""Random starts among which branches are found."""
 
-
-@lru_cache(maxsize=64)
-def _iteration(m: Mechanism, backend: Backend) -> kernel.Kernel:
-    """Kernel of one Newton step: (q, v, p, t) -> (q, v, phi, eta)."""
-    of_model = digest(m)
-    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, key=None if of_model is None else f"newton {of_model}")
+APART = 1e-6
+"""Assemblies whose coordinates differ by less are one."""
 
 
-def _newton(m: Mechanism) -> ca.Function:
-    T = symbols(m)
-    move = solve_WT(T.factor, shortest_change(T).solve(T.rows.phi))
-    q = normalise(m, T.q - T.kinematics.kinematic_matrix @ move)
-    there = Terms(m, q, T.v, T.u, T.t)
-    v = T.v - solve_WT(there.factor, shortest_change(there).solve(there.rows.eta))
-    left = Terms(m, q, v, T.u, T.t).rows
-    return ca.Function("newton", [T.q, T.v, m.p_symbols, T.t], [q, v, left.phi, left.eta], {"cse": True})
+class Given(NamedTuple):
+    """A start as a caller gave it.   q: (runs, nq).   v: (runs, nv).   problem: how it may move."""
+
+    q: np.ndarray
+    v: np.ndarray
+    problem: Problem
+
+
+class Assembly(NamedTuple):
+    """A state on the constraints, or (runs, ...) or (branches, ...) of them.
+
+    q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the state given.
+    residual: (...) the largest |phi| and |A v - c| left.   q_names, v_names: of the entries.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    moved: np.ndarray
+    moved_rate: np.ndarray
+    residual: np.ndarray
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """Coordinate name -> its value, or one for each run or branch."""
+        return {name: self.q[..., i] for i, name in enumerate(self.q_names)}
 
 
 def assemble(
-    m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, *, t: float = 0.0, backend: Backend = "auto"
-) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest state, in the metric of M, that meets the constraints: q (runs, nq), v (runs, nv).
+    m: Mechanism,
+    q: Any = None,
+    v: Any = None,
+    *,
+    parameters: Any = None,
+    t: float = 0.0,
+    hold: Iterable[str] = (),
+    weight: Any = None,
+    branches: int = 1,
+    backend: Backend = "auto",
+) -> Assembly:
+    """The nearest state, in the metric of M, that meets the constraints at time t [s]: phi(q, t) = 0 and A v = c.
 
-    Newton iterations with the rank-revealing inverse, at parameters p (runs, np) and time t [s]; backend as in `run`.
-    Raises RunError naming the row that cannot be met.
+    Newton's iterations with the rank-revealing inverse. What is named is kept to the last digit, the rest moves.
+
+    Args:
+        q, v: a state as `run` takes it: coordinates and rates named in a dict are held, an array is a guess.
+        parameters: {name: number or (runs,)} or an array, defaults if None.
+        hold: coordinates or joints that are held besides, at what q has for them, and v if it is given.
+        weight: {name: number} or (nv,) above zero, 1 where not named: how much dearer a velocity coordinate moves than its
+            inertia makes it. Translations of free and planar joints count along the axes of the joint.
+        branches: above 1, up to so many assemblies of one state that differ (a four-bar has two for each angle of its
+            crank), the nearest first, angles being the same after a full turn. What is held must leave nothing free.
+        backend: as in `run`.
+    Raises RunError: it does not close, naming the row, or the coordinate or rate in the way and its nearest possible value.
+    Of a batch in which some run closes, the runs that do not are NaN, with their residual.
+    ModelError: wrong names, shapes or numbers; motions that stay free where branches are asked for.
     """
-    if not m.ideal:
-        return q, v
-    newton = _iteration(m, backend)
-    count = max(len(q), len(p))
-    q, v, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (q, v, p))
-    for _ in range(ITERATIONS):
-        q, v, phi, eta = newton(q, v, p, np.array([t]))
-        left = np.maximum(np.abs(phi), np.abs(eta))
-        if not np.isfinite(left).all() or left.max() <= 1e-13:
-            break
-    if not left.max() <= ACCEPTED:
-        run, row = np.unravel_index(int(np.argmax(np.where(np.isfinite(left), left, np.inf))), left.shape)
-        names = row_names(symbols(m).kinematics)
-        raise RunError(
-            f"the initial state cannot be put onto the constraints: row {names[row]!r} is left with phi = {phi[run, row]:.3g}, "
-            f"A v - c = {eta[run, row]:.3g}{f' in run {run}' if count > 1 else ''}; start nearer to a configuration that "
-            "closes, or look for constraints that contradict each other"
-        )
-    return q, v
+    given = start_of(m, q, v, parameters, as_number(t, "t"), backend, hold, weight)
+    if as_whole(branches, "branches", most=TRIED) > 1:
+        if len(given.q) > 1:
+            raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
+        return _assembly(given, _distinct(given, branches))
+    found = close(given)
+    if not (found.residual <= ACCEPTED).any():
+        raise RunError(explain(given.problem, found, given.q, given.v))
+    many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
+    a = _assembly(given, found)
+    return a if many else a._replace(**{n: getattr(a, n)[0] for n in ("q", "v", "moved", "moved_rate", "residual")})
+
+
+def start_of(
+    m: Mechanism,
+    q: Any,
+    v: Any,
+    parameters: Any,
+    t: float,
+    backend: Backend,
+    hold: Iterable[str] = (),
+    weight: Any = None,
+) -> Given:
+    """The state, parameters and holds of a caller as (runs, n) arrays, checked."""
+    as_mechanism(m)
+    check_options(backend, 1)
+    qs, vs = configurations(m, q), runs(v, m.v_names, np.zeros(m.nv), "v")
+    p = runs(parameters, tuple(x.name for x in m.parameters), m.p_defaults, "parameters")
+    if parameters is not None:
+        check_parameters(m, p)
+    by_hold = _held_by_name(m, hold)
+    keep_q = held_velocities(m, named(q, m.q_names)) | by_hold
+    keep_v = named(v, m.v_names) | (by_hold if v is not None else False)
+    count = common_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
+    qs, vs, p, keep_q, keep_v = (np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (qs, vs, p, keep_q, keep_v))
+    return Given(qs, vs, Problem(m, p, t, Held(keep_q, keep_v, _weights(m, weight)), backend))
+
+
+def _held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
+    """(nv,) of bool: the velocity coordinates of the named coordinates and joints."""
+    if isinstance(hold, str):
+        raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
+    marked = np.zeros(m.nv, dtype=bool)
+    for name in hold:
+        if name in m.v_slices:
+            marked[m.v_slices[name]] = True
+        elif name in m.q_names:
+            marked |= held_velocities(m, np.array([n == name for n in m.q_names]))
+        else:
+            raise unknown(name, tuple(dict.fromkeys((*m.q_names, *m.v_slices))), "hold")
+    return marked
+
+
+def _weights(m: Mechanism, weight: Any) -> np.ndarray:
+    found = runs(weight, m.v_names, np.ones(m.nv), "weight")
+    if len(found) != 1 or not (found > 0).all():
+        raise ModelError(f"weight must be one number above zero for each of {m.nv} velocity coordinates")
+    return found[0]
+
+
+def close(given: Given) -> State:
+    """The state of every run on its constraints; one that cannot be there has its residual."""
+    if given.problem.m.ideal:
+        return pursue(given.problem, given.q, given.v)
+    nothing = np.zeros((len(given.q), 0))
+    return State(given.q, given.v, nothing, nothing, nothing.sum(axis=1))
+
+
+def _assembly(given: Given, found: State) -> Assembly:
+    m, open_ = given.problem.m, (found.residual > ACCEPTED)[:, None]
+    q, v = np.where(open_, np.nan, found.q), np.where(open_, np.nan, found.v)
+    return Assembly(q, v, q - given.q, v - given.v, found.residual, m.q_names, m.v_names)
+
+
+def _distinct(given: Given, count: int) -> State:
+    """Up to `count` assemblies that differ, the nearest first."""
+    m, random = given.problem.m, np.random.default_rng(5)
+    starts = np.vstack([given.q, [random_configuration(m, random) for _ in range(TRIED - 1)]])
+    problem = given.problem.take(np.zeros(TRIED, int))
+    starts = check_configuration(m, np.where(held_entries(m, problem.held.q), given.q, starts))
+    found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
+    good = found.residual <= ACCEPTED
+    if not good.any():
+        raise RunError(explain(given.problem, close(given), given.q, given.v))
+    free = m.nv - int(given.problem.held.q.sum()) - int(found.rank[good].max())
+    if free > 0:
+        raise ModelError(f"{free} motion(s) stay free, so branches have no end: name or hold so many more coordinates")
+    found = unwind(problem, found, np.repeat(given.q, TRIED, axis=0))
+    distance = np.linalg.norm(found.q - given.q, axis=1)
+    chosen: list[int] = []
+    for i in np.argsort(np.where(good, distance, np.inf), kind="stable")[: good.sum()]:
+        if len(chosen) < count and all(np.abs(found.q[i] - found.q[k]).max() > APART for k in chosen):
+            chosen.append(int(i))
+    return found.take(chosen)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.simulate.arrays import as_floats
+from pfaffian.model.number import floats
 
 PROJECTOR = 1e-6
 """How far P P may be from P."""
@@ -28,7 +28,7 @@ def transport_basis(P: Any, start: Any = None) -> np.ndarray:
         start: (n, k) orthonormal basis at the first sample; its eigenvectors if None.
     Raises ModelError: no projectors; between two samples the null space turns by 60 degrees or loses a dimension.
     """
-    P = as_floats(P, "P")
+    P = floats(P, "P")
     if P.ndim != 3 or P.shape[1] != P.shape[2] or not len(P):
         raise ModelError(f"P has shape {P.shape}: projectors (times, n, n) are needed")
     if max(np.abs(P - np.swapaxes(P, 1, 2)).max(), np.abs(P @ P - P).max()) > PROJECTOR:
@@ -44,7 +44,7 @@ def transport_basis(P: Any, start: Any = None) -> np.ndarray:
 
 
 def _basis(start: Any, P: np.ndarray) -> np.ndarray:
-    V = as_floats(start, "start")
+    V = floats(start, "start")
     if V.ndim != 2 or V.shape != (len(P), round(np.trace(P))) or np.abs(V @ V.T - P).max() > PROJECTOR:
         raise ModelError(f"start of shape {V.shape} is no orthonormal basis of the first null space: V V^T = P is needed")
     return V

@@ -17,9 +17,9 @@ from pfaffian.kernel.kernel import Backend
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.digest import digest
-from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
-from pfaffian.simulate.arrays import as_floats, common_runs, runs
+from pfaffian.simulate.arrays import as_number, common_runs, configurations, runs
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -48,10 +48,10 @@ class Compiled:
         """The same with every axis kept: (..., rows, columns)."""
         m = self.mechanism
         given = [
-            check_configuration(m, runs(q, m.q_names, m.neutral(), "q")),
+            configurations(m, q),
             runs(v, m.v_names, np.zeros(m.nv), "v"),
             runs(u, m.u_names, np.zeros(m.nu), "u"),
-            as_floats([[t]], "t"),
+            np.array([[as_number(t, "t")]]),
             runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
         ]
         count = common_runs(dict(zip(("q", "v", "u", "t", "parameters"), map(len, given), strict=True)))

@@ -13,9 +13,9 @@ from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, as_names, weights
 from pfaffian.control.reason import undriven
 from pfaffian.errors import ModelError, RunError
-from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import common_runs, runs
+from pfaffian.simulate.arrays import as_number, common_runs, configurations, runs
 from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
 from pfaffian.terms.pfaffian import row_names
@@ -64,9 +64,10 @@ def inverse_dynamics(
     R = None if weight is None else tuple(floats(weight, "weight").ravel().tolist())
     check_said(v, m.v_names, "v")
     check_said(a, m.v_names, "a")
+    t = as_number(t, "t")
     driven, f = _compiled(m, names, R)
     given = {
-        "q": check_configuration(m, runs(q, m.q_names, m.neutral(), "q")),
+        "q": configurations(m, q),
         "v": runs(v, m.v_names, np.zeros(m.nv), "v"),
         "a": runs(a, m.v_names, np.zeros(m.nv), "a"),
         "parameters": runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),

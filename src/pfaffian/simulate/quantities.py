@@ -19,7 +19,7 @@ from pfaffian.errors import ModelError
 from pfaffian.model.body import WORLD
 from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.arrays import as_floats
+from pfaffian.model.number import floats
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import inertia
 from pfaffian.terms.kinematics import FRAMES
@@ -79,7 +79,7 @@ def jacobian(
     """
     if frame not in FRAMES:
         raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
-    at = as_floats(point, "point")
+    at = floats(point, "point")
     if at.shape != (3,):
         raise ModelError(f"point has shape {at.shape}: (3,) is needed")
     return _ask(m, "jacobian", (_body(m, body), frame, *at.tolist()), q, parameters=parameters)

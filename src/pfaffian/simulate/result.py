@@ -13,21 +13,37 @@ import xarray as xr
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.signals import standard
+from pfaffian.simulate.start import Start
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
 
 FINISHED = "finished"
+NO_START = "not assembled: the initial state cannot be put onto the constraints"
 CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
 """Meaning of each value of `status`."""
 
 DIVERGED, FIRST_FAULT = 1, 2
 
 
-def dataset(
-    s: System, time: np.ndarray, records: np.ndarray, status: np.ndarray, stopped: np.ndarray, provenance: dict[str, Any]
-) -> xr.Dataset:
-    """Label a rollout.   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none."""
-    m = s.mechanism
+class Course(NamedTuple):
+    """What became of some runs.
+
+    time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
+    start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
+    """
+
+    time: np.ndarray
+    records: np.ndarray
+    status: np.ndarray
+    stopped: np.ndarray
+    start: Start
+    series: np.ndarray
+    u_step: float
+
+
+def dataset(s: System, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
+    """Label what a System did."""
+    m, (time, records, status, stopped, *_) = s.mechanism, course
     data: dict[str, Any] = {}
     coords: dict[str, Any] = _coordinates(m) | {"time": ("time", time, {"units": "s"}), "run": np.arange(records.shape[1])}
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
@@ -43,12 +59,57 @@ def dataset(
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
+    for variables, names in (_start(m, course), _parameters(m, course), _inputs(s, course)):
+        data |= variables
+        coords |= names
     return xr.Dataset(data, coords, attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
 
 
 def causes_of(s: System) -> tuple[str, ...]:
     """Meaning of each status value of a system."""
-    return (*CAUSES, *s.faults)
+    return (*CAUSES, *s.faults, NO_START)
+
+
+def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What moved onto the constraints before the first step, and what did not get there."""
+    start, runs = course.start, len(course.status)
+    if not m.ideal:
+        return {}, {}
+    said = "added to the given state to meet the constraints"
+    data: dict[str, Any] = {
+        "moved": (("run", "coordinate"), _each(start.moved, runs), {"units": "per coordinate", "meaning": said}),
+        "moved_rate": (("run", "velocity"), _each(start.moved_rate, runs), {"units": "per velocity", "meaning": said}),
+        "start_residual": ("run", _each(start.residual, runs), {"units": "per row", "meaning": "left of phi and A v - c"}),
+    }
+    return data, {}
+
+
+def _parameters(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+    if not m.parameters:
+        return {}, {}
+    names, units = [p.name for p in m.parameters], [p.unit for p in m.parameters]
+    values = ("run", "parameter"), _each(course.start.p, len(course.status)), {"units": "per parameter"}
+    return {"parameters": values}, {"parameter": names, "p_unit": ("parameter", units)}
+
+
+def _inputs(s: System, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the caller gave as u: constant, or a series; those of a law are the law's own."""
+    if not s.w_names:
+        return {}, {}
+    series, known = course.series, dict(zip(s.mechanism.u_names, s.mechanism.u_units, strict=True))
+    coords: dict[str, Any] = {"given": list(s.w_names), "given_unit": ("given", [known.get(n, "") for n in s.w_names])}
+    said = {"units": "per input", "meaning": "inputs as they were given to the run"}
+    if len(series) == 1:
+        return {"inputs": (("run", "given"), _each(series.reshape(-1, len(s.w_names)), len(course.status)), said)}, coords
+    instants = course.time[0] + course.u_step * np.arange(len(series))
+    coords["sample_time"] = "sample", instants, {"units": "s"}
+    dims = ("sample", "given") if series.ndim == 2 else ("sample", "run", "given")
+    return {"inputs": (dims, series, said)}, coords
+
+
+def _each(values: np.ndarray, runs: int) -> np.ndarray:
+    """(runs, ...) of values for each run or for all."""
+    return np.broadcast_to(values, (runs, *values.shape[1:]))
 
 
 def _coordinates(m: Mechanism) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -14,38 +15,44 @@ from tqdm import tqdm
 
 from pfaffian import kernel
 from pfaffian.control.law import Control
-from pfaffian.errors import ModelError
 from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.loop import HOLDS
+from pfaffian.kernel.recipe import check_options
 from pfaffian.kernel.rollout import Hold
-from pfaffian.model.check import check_parameters
-from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.simulate.arrays import as_floats, common_runs, runs
-from pfaffian.simulate.assemble import assemble
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.arrays import as_flag, as_whole, common_runs, one_of
+from pfaffian.simulate.assemble import start_of
+from pfaffian.simulate.capacity import check_memory
+from pfaffian.simulate.inputs import Times, constant_or_series, times
 from pfaffian.simulate.limits import tell_limits
-from pfaffian.simulate.result import dataset, machine
+from pfaffian.simulate.result import Course, causes_of, dataset, machine
 from pfaffian.simulate.signals import Output, Record, as_record
+from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, arguments
 
-CHUNK_LANE_STEPS = 2_000_000
-"""Lane-steps between two looks at the progress bar and at Ctrl-C."""
+CALL_SECONDS = 0.5
+"""What one call of the compiled loop should take: Ctrl-C and the progress bar wait for its end."""
+
+FIRST_LANE_STEPS = 20_000
+"""Steps times runs of the first call, whose time says how many the next may have."""
+
+GROWTH = 8
+"""Times the steps of a call that the next one has at most."""
+
+MOST_THREADS = 1024
 
 
 @lru_cache(maxsize=64)
-def _compiled(
-    m: Mechanism,
-    scheme: Scheme,
-    control: Control | None,
-    outputs: tuple,
-    record: Record,
-    backend: Backend,
-    lanes: int,
-    strict: bool,
-) -> tuple[System, kernel.Rollout]:
-    system = System(m, scheme, control, outputs, record)
+def _system(m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, record: Record) -> System:
+    return System(m, scheme, control, outputs, record)
+
+
+@lru_cache(maxsize=64)
+def _compiled(system: System, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
     build = lambda: (system.traced.step, system.traced.observe)  # noqa: E731
-    return system, kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=system.key)
+    return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=system.key)
 
 
 def run(
@@ -75,10 +82,13 @@ def run(
     """Run a mechanism, or a batch of them, through time.
 
     Args:
-        q, v: initial state: None (neutral, at rest), (n,), (runs, n), or {name: number or (runs,)}.
+        q, v: initial state: None (neutral, at rest), (n,), (runs, n), or {name: number or (runs,)}. What a dict names is
+            kept; unnamed coordinates move onto the constraints, the least in the metric of M. An array is a guess and moves
+            as a whole: `moved` in the result tells how far, `assemble` gives more say.
         duration, step, start: [s]; the number of steps is duration / step, rounded.   every: record each so many steps.
-        u: inputs [N, N m]: None, (nu,), (runs, nu), {name: ...}, or a series (samples, nu) or (samples, runs, nu) with
-            `u_step` [s] between samples, a whole number of steps.   hold: "zero" or "linear" between samples.
+        u: inputs [N, N m]: None, (nu,), (runs, nu) with as many runs elsewhere, {name: number or (runs,)}; or with `u_step`
+            [s] between samples, a whole number of steps, a series (samples, nu), (samples, runs, nu) or {name: number,
+            (samples,) or (samples, runs)}.   hold: "zero" or "linear" between samples.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order.
         control: a law that drives the mechanism's inputs; `u` then are the law's own inputs.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
@@ -88,74 +98,85 @@ def run(
         strict: the same bits on every machine and backend; False allows fused multiply-add.
         threads: None for one a core when the batch is large.   progress: show a bar.   squeeze: drop the run axis of one run.
     Returns:
-        Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance.
-    Raises ModelError: wrong shapes, names or numbers; RunError: the initial state cannot meet the constraints. Warns
-    RunWarning: runs stopped, see `causes`; joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in
-    the result.
+        Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance; parameters and
+        inputs of each run; what moved at the start. A run of a batch that cannot start on its constraints has its own
+        status and `start_residual`, the others go on.
+    Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. RunError: no run
+    can start on its constraints; which row, or which named coordinate and its nearest possible value. Warns RunWarning: a
+    guess moved; runs stopped, see `causes`; joints or inputs were beyond their limits, see `limit_excess` and `input_excess`
+    in the result.
     """
     scheme, extra = arguments(m, scheme, control, outputs)
-    steps, stride = _step_counts(duration, step, every, u_step)
-    x0, p = initial_state(m, q, v, parameters, control.z if control else (), correct_start, start, backend)
-    series = _series(u, control.w_names if control else m.u_names, u_step is not None)
-    count = common_runs({"q, v": len(x0), "parameters": len(p), "u": series.shape[1] if series.ndim == 3 else 1})
-    x0, p = (np.broadcast_to(a, (count, a.shape[1])) if len(a) != count else a for a in (x0, p))
-    made = m, scheme, control, extra, as_record(record, count)
-    system, rollout = _compiled(*made, backend, 8 if count > 1 else 1, strict)
-    threads = threads or (min(os.cpu_count() or 1, 1 + count // 64))
-    status, stopped, records = np.zeros(count, np.int32), np.full(count, -1, np.int64), []
-    x = np.asfortranarray(x0)
-    chunk = max(every, CHUNK_LANE_STEPS // max(count, 1) // every * every)
-    with tqdm(total=steps, unit="step", disable=not progress, desc=m.name) as bar:
-        for done in range(0, max(steps, 1), chunk):
-            n = min(chunk, steps - done)
-            r = rollout(x, series, p, t0=start, h=step, steps=n, every=every, first=done, hold=hold, stride=stride,
-                        threads=threads, status=status, stopped=stopped, last=done + n == steps)  # fmt: skip
-            x, status, stopped = r.x, r.status, r.stopped
-            records.append(r.records)
-            bar.update(n)
-    recorded = np.concatenate(records)
-    time = start + step * every * np.arange(len(recorded))
-    provenance = machine() | {f"kernel_{k}": v for k, v in rollout.provenance.items()} | asdict(scheme)
-    provenance |= {"step": step, "duration": duration, "hold": hold}
-    result = dataset(system, time, recorded, status, np.where(stopped >= 0, start + step * stopped, np.nan), provenance)
-    tell_stops(result, system, x, p)
+    when = times(start, duration, step, every, u_step)
+    check_options(backend, 1)
+    one_of(hold, HOLDS, "hold")
+    flags = {"correct_start": correct_start, "strict": strict, "progress": progress, "squeeze": squeeze}
+    for name, value in flags.items():
+        as_flag(value, name)
+    given = start_of(m, q, v, parameters, when.start, backend)
+    names = control.w_names if control else m.u_names
+    series = constant_or_series(u, names, u_step is not None, len(given.q))
+    count = common_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
+    workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
+    system = _system(m, scheme, control, extra, as_record(record, count))
+    width = sum(size for _, size in system.signals.values())
+    check_memory(when.records, count, width, m.nq + m.nv + len(system.z))
+    begun = start_state(given, q, v, correct_start)
+    rollout = _compiled(system, backend, 8 if count > 1 else 1, strict)
+    done = _roll(system, rollout, when, begun, series, count, width, hold, workers, progress)
+    provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme)
+    provenance |= {"step": when.step, "duration": when.duration, "hold": hold}
+    instants = when.start + when.step * when.every * np.arange(when.records)
+    stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
+    course = Course(instants, done.records, done.status, stopped, begun, series, when.step * when.stride)
+    result = dataset(system, course, provenance)
+    tell_stops(result, system, done.x, begun)
     tell_limits(result, m, scheme.saturate)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 
-def initial_state(
-    m: Mechanism, q: Any, v: Any, parameters: Any, z: tuple[float, ...], correct: bool, start: float, backend: Backend
-) -> tuple[np.ndarray, np.ndarray]:
-    """x (runs, nx) and p (runs, np) of a run, the state on the constraints if asked for."""
-    qs = check_configuration(m, runs(q, m.q_names, m.neutral(), "q"))
-    vs = runs(v, m.v_names, np.zeros(m.nv), "v")
-    p = runs(parameters, tuple(x.name for x in m.parameters), m.p_defaults, "parameters")
-    if parameters is not None:
-        check_parameters(m, p)
-    count = common_runs({"q": len(qs), "v": len(vs), "parameters": len(p) if correct and m.ideal else 1})
-    qs, vs = np.broadcast_to(qs, (count, m.nq)), np.broadcast_to(vs, (count, m.nv))
-    if correct and m.ideal:
-        qs, vs = assemble(m, qs, vs, p, t=start, backend=backend)
-    return np.hstack([qs, vs, np.broadcast_to(np.array(z, dtype=float), (count, len(z)))]), p
+class _Rolled(NamedTuple):
+    """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps."""
+
+    x: np.ndarray
+    records: np.ndarray
+    status: np.ndarray
+    stopped: np.ndarray
 
 
-def _step_counts(duration: float, step: float, every: int, u_step: float | None) -> tuple[int, int]:
-    if not (np.isfinite(duration) and np.isfinite(step) and step > 0 and duration >= 0):
-        raise ModelError(f"duration {duration!r} and step {step!r} must be finite times, step above zero")
-    if not (isinstance(every, (int, np.integer)) and every >= 1):
-        raise ModelError(f"every must be a whole number of steps, at least 1, got {every!r}")
-    stride = 1 if u_step is None else round(u_step / step)
-    if u_step is not None and (stride < 1 or abs(stride * step - u_step) > 1e-9 * u_step):
-        raise ModelError(f"u_step {u_step!r} must be a whole number of steps of {step!r} s")
-    return round(duration / step), stride
-
-
-def _series(u: Any, names: tuple[str, ...], sampled: bool) -> np.ndarray:
-    """(samples, nu) or (samples, runs, nu)."""
-    if not sampled:
-        held = runs(u, names, np.zeros(len(names)), "u")
-        return held if len(held) == 1 else held[None]
-    series = as_floats(u, "u")
-    if series.ndim not in (2, 3) or series.shape[-1] != len(names) or not len(series):
-        raise ModelError(f"u has shape {series.shape}: (samples, {len(names)}) or (samples, runs, {len(names)}) is needed")
-    return series
+def _roll(
+    system: System,
+    rollout: kernel.Rollout,
+    when: Times,
+    begun: Start,
+    series: np.ndarray,
+    count: int,
+    width: int,
+    hold: Hold,
+    threads: int,
+    progress: bool,
+) -> _Rolled:
+    """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit."""
+    z = np.broadcast_to(np.array(system.z, dtype=float), (count, len(system.z)))
+    q, v, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (begun.q, begun.v, begun.p))
+    x = np.asfortranarray(np.hstack([q, v, z]))
+    shut_out = np.broadcast_to(np.array([bool(words) for words in begun.words]), count)
+    status = np.where(shut_out, len(causes_of(system)) - 1, 0).astype(np.int32)
+    stopped = np.where(shut_out, 0, -1).astype(np.int64)
+    records = np.empty((when.records, width, count)).swapaxes(1, 2)
+    done, at, n = 0, 0, max(1, FIRST_LANE_STEPS // count)
+    with tqdm(total=when.steps, unit="step", disable=not progress, desc=system.mechanism.name) as bar:
+        while True:
+            n = min(n, when.steps - done)
+            clock = time.perf_counter()
+            r = rollout(x, series, p, t0=when.start, h=when.step, steps=n, every=when.every, first=done, hold=hold,
+                        stride=when.stride, threads=threads, status=status, stopped=stopped,
+                        last=done + n == when.steps)  # fmt: skip
+            x, status, stopped = r.x, r.status, r.stopped
+            records[at : at + len(r.records)] = r.records
+            done, at = done + n, at + len(r.records)
+            bar.update(n)
+            if done == when.steps:
+                return _Rolled(x, records, status, stopped)
+            seconds = max(time.perf_counter() - clock, 1e-6)
+            n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))

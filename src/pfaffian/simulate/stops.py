@@ -13,17 +13,18 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.diagnose import blamed, realisability
 from pfaffian.simulate.result import causes, causes_of
+from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System
 
 BLAMED = 64
 """Stopped runs of a batch whose state is looked at, the first ones; the others have their cause alone."""
 
 
-def tell_stops(result: xr.Dataset, s: System, x: np.ndarray, p: np.ndarray) -> None:
+def tell_stops(result: xr.Dataset, s: System, x: np.ndarray, start: Start) -> None:
     """Add to a result what stopped its runs, and warn once, with the number of each cause.
 
     Args:
-        x: (runs, nx) last good states.   p: (runs, np) parameters.
+        x: (runs, nx) last good states.   start: of the runs.
     Adds `reason` (run): who is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
     """
     status, stopped = result["status"].values, result["stopped"].values
@@ -31,8 +32,10 @@ def tell_stops(result: xr.Dataset, s: System, x: np.ndarray, p: np.ndarray) -> N
     if not lost.size:
         return
     find = _finders(s)
-    words = np.full(len(status), "", dtype=object)
-    for i in lost[np.argsort(stopped[lost], kind="stable")][:BLAMED]:
+    words, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
+    words[:] = start.words if len(start.words) == len(status) else start.words[0]
+    begun = np.array([i for i in lost if not words[i]], dtype=int)
+    for i in begun[np.argsort(stopped[begun], kind="stable")][:BLAMED]:
         if int(status[i]) in find:
             words[i] = find[int(status[i])](x[i], p[i], float(stopped[i]))
     result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
@@ -45,8 +48,8 @@ def _finders(s: System) -> dict[int, Callable[[np.ndarray, np.ndarray, float], s
     found: dict[int, Callable[[np.ndarray, np.ndarray, float], str]] = {}
     for fault, reason in (s.control.reasons if s.control else {}).items():
         found[meanings.index(fault)] = partial(_by_law, m, blamed(m, reason))
-    if m.servos:  # their own fault comes last
-        found[len(meanings) - 1] = partial(_hold, m)
+    if m.servos:  # their own fault is the last of those that a step has
+        found[meanings.index(s.faults[-1])] = partial(_hold, m)
     return found
 
 

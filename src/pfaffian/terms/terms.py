@@ -53,9 +53,13 @@ class Terms:
     @cached_property
     def factor(self) -> TreeFactor:
         """M = W W^T, sparse along the tree. Raises ModelError: a joint that moves no inertia."""
+        self.check_mass()
+        return factor_tree(self.M, self.kinematics.tree.parents)
+
+    def check_mass(self) -> None:
+        """Raise ModelError for a joint that moves no inertia."""
         for link in self.kinematics.tree.links:
             check_inertia(ca.diag(self.M)[link.v], link.joint.name)
-        return factor_tree(self.M, self.kinematics.tree.parents)
 
     @cached_property
     def c(self) -> ca.SX:

@@ -143,10 +143,10 @@ def _ranks(m: Mechanism, settings: RunSettings) -> Iterator[Rank]:
 
 def _rank(where: str, kept: Compiled, m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> Rank:
     try:
-        q, v = assemble(m, q[None], v[None], p[None], backend="numpy")
+        a = assemble(m, q, v, parameters=p, backend="numpy")
     except RunError as error:
         return Rank(where, None, str(error))
-    return Rank(where, kept(q, v, parameters=p)["kept"].reshape(-1) > 0)
+    return Rank(where, kept(a.q, a.v, parameters=p)["kept"].reshape(-1) > 0)
 
 
 def _found(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, str, str]:

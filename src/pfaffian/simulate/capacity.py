@@ -1,0 +1,40 @@
+"""Whether what a run would record fits into memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pfaffian.errors import ModelError
+
+UNKNOWN = 2**40
+"""Bytes taken to be there where the system does not say."""
+
+
+def available() -> int:
+    """Bytes of memory that can be had without swapping, as far as the system tells."""
+    found = []
+    try:
+        words = Path("/proc/meminfo").read_text(encoding="ascii").split("MemAvailable:")[1].split()
+        found.append(int(words[0]) * 1024)
+    except (OSError, ValueError, IndexError):
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    try:  # a container's own limit
+        group = Path("/sys/fs/cgroup")
+        limit, used = ((group / name).read_text(encoding="ascii") for name in ("memory.max", "memory.current"))
+        found.append(int(limit) - int(used))
+    except (OSError, ValueError):
+        pass
+    return min(found, default=UNKNOWN)
+
+
+def check_memory(records: int, runs: int, signals: int, states: int) -> None:
+    """Raise ModelError, with the number of bytes, where records of `signals` numbers and states of `states` do not fit."""
+    needed, there = 8 * runs * (records * signals + 4 * states), available()
+    if needed > there:
+        raise ModelError(
+            f"this run needs {needed} bytes ({needed / 1e9:.3g} GB) for {records} records of {signals} numbers in "
+            f"{runs} run(s), and {there} bytes ({there / 1e9:.3g} GB) are available: record less often (every=...), "
+            "fewer signals (record=[...]), or take fewer runs at a time"
+        )

@@ -1,0 +1,97 @@
+"""What drives a run besides its state: constant inputs, series of them, and the counts of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.model.number import floats
+from pfaffian.simulate.arrays import LARGEST, as_number, as_whole, common_runs, runs, unknown
+
+
+class Times(NamedTuple):
+    """start, step, duration: [s].   steps: of the run.   every: steps between records.   stride: steps between samples of u."""
+
+    start: float
+    step: float
+    duration: float
+    steps: int
+    every: int
+    stride: int
+
+    @property
+    def records(self) -> int:
+        return self.steps // self.every + 1
+
+
+def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Times:
+    """The times of a run, checked. Raises ModelError: what is no number, out of range, or no whole number of steps."""
+    begin, h = as_number(start, "start"), as_number(step, "step", above=0)
+    length = as_number(duration, "duration", least=0)
+    if not length / h < LARGEST:
+        raise ModelError(f"duration {length:g} s in steps of {h:g} s is {length / h:g} steps; the most is {LARGEST}")
+    if not (length < h / 2 or (begin + h > begin and begin + length > begin + length - h)):
+        raise ModelError(
+            f"step {h:g} s is lost to rounding beside start {begin:g} s and duration {length:g} s: take longer steps"
+        )
+    stride = 1 if u_step is None else _stride(as_number(u_step, "u_step", above=0), h)
+    return Times(begin, h, length, round(length / h), as_whole(every, "every"), stride)
+
+
+def _stride(u_step: float, step: float) -> int:
+    if not u_step / step < LARGEST or round(u_step / step) < 1 or abs(round(u_step / step) * step - u_step) > 1e-9 * u_step:
+        raise ModelError(f"u_step {u_step!r} must be a whole number of steps of {step!r} s, fewer than {LARGEST}")
+    return round(u_step / step)
+
+
+def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int) -> np.ndarray:
+    """(samples, nu) or (samples, runs, nu) of the inputs `names`; one sample if u is constant.
+
+    others: runs that the state and parameters have.
+    Raises ModelError: as `runs`; several runs by u alone, which may have been meant as a series in time.
+    """
+    if sampled:
+        return _series(u, names)
+    held = runs(u, names, np.zeros(len(names)), "u")
+    if len(held) == 1:
+        return held
+    if others == 1:
+        shape = f"({len(held)}, {len(names)})" if not isinstance(u, Mapping) else f"({len(held)},) for an input"
+        raise ModelError(
+            f"u has the shape {shape} and nothing else has {len(held)} runs: say u_step=... [s] if these are samples in time; "
+            f"for {len(held)} runs under constant inputs give q, v or parameters for each of them"
+        )
+    return held[None]
+
+
+def _series(u: Any, names: Sequence[str]) -> np.ndarray:
+    series = _named_series(u, names) if isinstance(u, Mapping) else floats(u, "u")
+    if series.ndim not in (2, 3) or series.shape[-1] != len(names) or not len(series):
+        raise ModelError(
+            f"u has shape {series.shape}: with u_step (samples, {len(names)}), (samples, runs, {len(names)}) or "
+            "{name: (samples,) or (samples, runs)} is needed"
+        )
+    return series
+
+
+def _named_series(u: Mapping, names: Sequence[str]) -> np.ndarray:
+    """From {name: number, (samples,) or (samples, runs)}; inputs that are not named are zero."""
+    columns = {}
+    for name, entry in u.items():
+        if name not in names:
+            raise unknown(name, names, "u")
+        columns[name] = floats(entry, f"u[{name!r}]")
+        if columns[name].ndim > 2 or columns[name].size == 0:
+            raise ModelError(f"u[{name!r}] has shape {columns[name].shape}: a number, (samples,) or (samples, runs) is needed")
+    samples = {len(c) for c in columns.values() if c.ndim}
+    if len(samples) > 1:
+        said = ", ".join(f"{n!r} has {len(c)}" for n, c in columns.items() if c.ndim)
+        raise ModelError(f"the series of u have different numbers of samples: {said}")
+    count = common_runs({f"u[{n!r}]": c.shape[1] for n, c in columns.items() if c.ndim == 2})
+    series = np.zeros((samples.pop() if samples else 1, count, len(names)))
+    for name, c in columns.items():
+        series[:, :, list(names).index(name)] = c[:, None] if c.ndim == 1 else c
+    return series[:, 0] if count == 1 else series

@@ -1,0 +1,187 @@
+"""Newton's iterations onto phi(q, t) = 0 and A v = c, with some coordinates held and others dear."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.kernel.kernel import Backend
+from pfaffian.maths.minimum_norm import minimum_norm
+from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
+from pfaffian.model.digest import digest
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step import largest
+from pfaffian.simulate.variables import normalise
+from pfaffian.terms.terms import Terms, symbols, typical
+
+ITERATIONS = 50
+ACCEPTED = 1e-9
+"""Largest |phi| and |A v - c| that count as met."""
+
+MET = 1e-13
+"""|phi| and |A v - c| below which nothing is left to gain."""
+
+
+STRIDE = 0.5
+"""Largest turn of one iteration [rad]: far from its end a whole one would arrive at a branch far away."""
+
+
+class Held(NamedTuple):
+    """What an assembly may not touch.   q, v: (runs, nv) of bool, by velocity coordinate.
+    weight: (nv,) above zero, how much dearer than by its inertia a coordinate moves."""
+
+    q: np.ndarray
+    v: np.ndarray
+    weight: np.ndarray
+
+    def take(self, at: Any) -> Held:
+        return Held(self.q[at], self.v[at], self.weight)
+
+    def release(self, q: Any = True, v: Any = True) -> Held:
+        """Without those of q and v that are marked."""
+        return Held(self.q & ~np.asarray(q), self.v & ~np.asarray(v), self.weight)
+
+
+class State(NamedTuple):
+    """q: (runs, nq).   v: (runs, nv).   phi, eta: (runs, rows) left of the constraints.   rank: (runs,) of the position rows,
+    held coordinates apart."""
+
+    q: np.ndarray
+    v: np.ndarray
+    phi: np.ndarray
+    eta: np.ndarray
+    rank: np.ndarray
+
+    @property
+    def residual(self) -> np.ndarray:
+        """(runs,) the larger of |phi| and |eta|, infinite where it is no number."""
+        worst = np.maximum(np.abs(self.phi), np.abs(self.eta)).max(axis=1, initial=0.0)
+        return np.where(np.isfinite(worst), worst, np.inf)
+
+    def take(self, at: Any) -> State:
+        return State(*[x[at] for x in self])
+
+
+class Problem(NamedTuple):
+    """What an assembly is about.   p: (runs, np).   t: [s].   held: of each run."""
+
+    m: Mechanism
+    p: np.ndarray
+    t: float
+    held: Held
+    backend: Backend
+
+    def released(self) -> Problem:
+        """Nothing held."""
+        return self._replace(held=self.held.release())
+
+    def take(self, at: Any) -> Problem:
+        return self._replace(p=self.p[at], held=self.held.take(at))
+
+
+def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:
+    """Each run's Newton iterations from q, v (runs, n), until its constraints are met or no end is near.
+
+    A state that meets them stays as it is, to the bit. What becomes of a run never depends on the others.
+    """
+    everything = np.ones((len(q), problem.m.nv), dtype=bool)
+    now = _step(problem._replace(held=problem.held._replace(q=everything, v=everything)), q, v)
+    going = np.flatnonzero(np.isfinite(now.residual) & (now.residual > MET))
+    for _ in range(iterations):
+        if not len(going):
+            break
+        before, after = now.residual[going], _step(problem.take(going), now.q[going], now.v[going])
+        left = after.residual
+        taken = (before > ACCEPTED) | (left < before)
+        for whole, part in zip(now, after, strict=True):
+            whole[going[taken]] = part[taken]
+        going = going[np.isfinite(left) & (left > MET) & ((left > ACCEPTED) | (left < before / 2))]
+    return now
+
+
+def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+    m, p, t, held, backend = problem
+    free_q, free_v = 1.0 - held.q, 1.0 - held.v
+    result = _iteration(m, backend)(q, v, free_q, free_v, np.sqrt(held.weight), p, np.array([t]))
+    q, v, phi, eta, rank = result
+    return State(q, v, phi, eta, rank[:, 0])
+
+
+@lru_cache(maxsize=64)
+def _iteration(m: Mechanism, backend: Backend) -> kernel.Kernel:
+    """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> (q, v, phi, eta, rank)."""
+    of_model = digest(m)
+    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, key=None if of_model is None else f"newton {of_model}")
+
+
+def _newton(m: Mechanism) -> ca.Function:
+    """free_q, free_v: (nv,) 1 where a coordinate may move, 0 where it is held.   stiffness: (nv,) root of the weight."""
+    T = symbols(m)
+    T.check_mass()
+    free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
+    firm = [i for i, yes in enumerate(T.rows.integrable) if yes]
+    R = _rates(T)
+    move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free_q, stiffness)
+    turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit == "rad/s"]])
+    q = normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE)))
+    there = Terms(m, q, T.v, T.u, T.t)
+    rows = list(range(there.A.shape[0]))
+    v = T.v - _shortest(there, there.A, there.M, there.rows.eta, rows, free_v, stiffness)[0]
+    left = Terms(m, q, v, T.u, T.t).rows
+    inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
+    return ca.Function("newton", inputs, [ca.densify(x) for x in (q, v, left.phi, left.eta, rank)], {"cse": True})
+
+
+def _shortest(T: Terms, A: ca.SX, M: ca.SX, rhs: ca.SX, rows: list[int], free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The x with A x = rhs and x_i = 0 where not free that is shortest in the metric S M S, and the rank of what decides it."""
+    if not rows:
+        return ca.SX.zeros(T.mechanism.nv, 1), ca.SX(0)
+    s = free * stiffness
+    factor = factor_tree(ca.sparsify(M * (s @ s.T)) + ca.diag(1 - free), T.kinematics.tree.parents)
+    A = ca.sparsify(A @ ca.diag(free))
+    size = ca.sum2(A * A) / typical(T.mechanism).lengths[rows] ** 2
+    found = minimum_norm(solve_W(factor, A.T).T, RANK_TOLERANCE, size, T.counted)
+    return solve_WT(factor, found.solve(rhs)), found.rank
+
+
+def _rates(T: Terms) -> ca.SX:
+    """(nv, nv) velocities that change one coordinate at a time: along the joint's own axes for what translates, body-fixed
+    where a quaternion turns."""
+    m, K, blocks = T.mechanism, T.kinematics.kinematic_matrix, []
+    for j in m.joints:
+        q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, _plain(j.kind.q_names)
+        blocks += [K[q : q + k, v : v + k].T, ca.SX.eye(j.nv - k)]  # K is orthogonal there
+    return ca.diagcat(*blocks)
+
+
+def _plain(q_names: tuple[str, ...]) -> int:
+    """How many coordinates of a joint come before its quaternion."""
+    return sum(not n.startswith("q") for n in q_names)
+
+
+def held_entries(m: Mechanism, held: np.ndarray) -> np.ndarray:
+    """(runs, nq) of bool: the entries of q that stay when the marked (runs, nv) velocity coordinates do not move."""
+    return np.stack([held[:, list(by)].any(axis=1) for by in _movers(m)], axis=1) if m.nq else np.zeros((len(held), 0), bool)
+
+
+def held_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
+    """(nv,) of bool: the velocity coordinates that move one of the marked (nq,) entries of q."""
+    marked = np.zeros(m.nv, dtype=bool)
+    for entry in np.flatnonzero(named):
+        marked[list(_movers(m)[entry])] = True
+    return marked
+
+
+@lru_cache(maxsize=64)
+def _movers(m: Mechanism) -> tuple[tuple[int, ...], ...]:
+    """For each entry of q the velocity coordinates that move it: its own, or the three of a quaternion's rotation."""
+    found: list[tuple[int, ...]] = []
+    for j in m.joints:
+        v, k = m.v_slices[j.name].start, _plain(j.kind.q_names)
+        found += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]
+    return tuple(found)

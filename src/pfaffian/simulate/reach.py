@@ -1,0 +1,215 @@
+"""Where Newton's iterations do not arrive: other ways to a state with held coordinates, and who stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.simulate.newton import ACCEPTED, Problem, State, held_entries, settle
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import random_configuration, symbols
+
+STARTS = 24
+"""Random starts for one state that does not close from its own."""
+
+STRIDES = 80
+"""Most strides of a walk."""
+
+SHORTEST = 1e-7
+"""Part of the way below which a stride that fails ends a walk."""
+
+NAMED_MOST = 4
+"""Culprits that an error names."""
+
+
+def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False) -> State:
+    """`settle`, and for the runs whose held coordinates do not close from q: on foot from the nearest state that closes, then
+    from other starts; with `anywhere` also where nothing is held. phi decides: what held rates forbid no start can mend."""
+    found = settle(problem, q, v)
+    lost = _unmet(found) & (problem.held.q.any(axis=1) | anywhere)
+    if lost.any():
+        _search(problem, found, lost, q, v)
+    return unwind(problem, found, q)
+
+
+def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    at = np.flatnonzero(lost)
+    free = settle(problem.take(at).released(), q[at], v[at])
+    near = free.residual <= ACCEPTED
+    if near.any():
+        way, there = walk(problem.take(at[near]), free.take(near), q[at[near]])
+        _retry(problem, found, at[near][way == 1], there.q[way == 1], v)
+    for start in _starts(problem.m):
+        at = np.flatnonzero(_unmet(found) & lost)
+        if not len(at):
+            break
+        elsewhere = np.where(held_entries(problem.m, problem.held.q[at]), q[at], start)
+        _retry(problem, found, at, check_configuration(problem.m, elsewhere), v)
+
+
+def _retry(problem: Problem, found: State, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Put into `found` those of the runs `at` that close from q."""
+    if not len(at):
+        return
+    again = settle(problem.take(at), q, v[at])
+    good = ~_unmet(again)
+    for whole, part in zip(found, again, strict=True):
+        whole[at[good]] = part[good]
+
+
+def _unmet(s: State) -> np.ndarray:
+    return ~(np.abs(s.phi).max(axis=1, initial=0.0) <= ACCEPTED)
+
+
+def _starts(m: Mechanism) -> Iterator[np.ndarray]:
+    """(nq,) the same for every run, so that none depends on its neighbours."""
+    random = np.random.default_rng(11)
+    return (random_configuration(m, random) for _ in range(STARTS))
+
+
+def walk(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, State]:
+    """From states that close towards `goal` (runs, nq) at the held entries, in straight lines and strides that fit.
+
+    Returns (runs,) the part of the way gone, 1 where it ends at the goal, and the states there. Rates are left free.
+    """
+    m, entries = problem.m, held_entries(problem.m, problem.held.q)
+    part, stride, now = np.zeros(len(goal)), np.full(len(goal), 0.25), State(*[x.copy() for x in begin])
+    problem = problem._replace(held=problem.held.release(q=False))
+    for _ in range(STRIDES):
+        going = np.flatnonzero((part < 1) & (stride > SHORTEST))
+        if not len(going):
+            break
+        ahead = np.minimum(part[going] + stride[going], 1.0)
+        wanted = begin.q[going] + ahead[:, None] * (goal[going] - begin.q[going])
+        wanted = np.where(ahead[:, None] == 1, goal[going], wanted)
+        q = check_configuration(m, np.where(entries[going], wanted, now.q[going]))
+        trial = settle(problem.take(going), q, now.v[going], iterations=12)
+        good = trial.residual <= ACCEPTED
+        for whole, new in zip(now, trial, strict=True):
+            whole[going[good]] = new[good]
+        part[going[good]] = ahead[good]
+        stride[going] *= np.where(good, 1.5, 0.5)
+    return part, now
+
+
+def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray) -> str:
+    """Why the first run that does not close does not: the held coordinates or rates in its way, or the row that is left."""
+    run = int(np.argmax(found.residual > ACCEPTED))
+    where = f" in run {run}" if len(q) > 1 else ""
+    one, state, q, v = problem.take([run]), found.take([run]), q[[run]], v[[run]]
+    said = _rates_in_the_way(one, q, v) if not _unmet(state)[0] else _coordinates_in_the_way(one, q, v)
+    return said + where if said else f"{BLOCKED}: {open_row(problem.m, state)[0]}{where}{ADVICE}"
+
+
+BLOCKED = "the initial state cannot be put onto the constraints"
+ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
+
+
+def open_row(m: Mechanism, s: State) -> list[str]:
+    """For each run the row that is left the most, and by how much."""
+    names = row_names(symbols(m).kinematics)
+    left = np.maximum(np.abs(s.phi), np.abs(s.eta))
+    rows = np.argmax(np.where(np.isfinite(left), left, np.inf), axis=1)
+    sizes = zip(rows, s.phi, s.eta, strict=True)
+    return [f"row {names[i]!r} is left with phi = {phi[i]:.3g}, A v - c = {eta[i]:.3g}" for i, phi, eta in sizes]
+
+
+def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
+    """Each held rate that the others allow to be met without it, with the value it then has."""
+    m, free = one.m, np.flatnonzero(one.held.v[0])
+    many = one.take(np.zeros(len(free), int))
+    each = settle(many._replace(held=many.held.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
+                  np.repeat(q, len(free), axis=0), np.repeat(v, len(free), axis=0))  # fmt: skip
+    found = [(m.v_names[i], v[0, i], m.v_units[i], f"{each.v[k, i]:.6g}") for k, i in enumerate(free)
+             if each.residual[k] <= ACCEPTED]  # fmt: skip
+    return _culprits("rate", found)
+
+
+def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
+    """Each held coordinate that the others allow to close without it, with the nearest value to which it then comes."""
+    m, found = one.m, []
+    for name, own in _held_groups(one):
+        mark = np.isin(np.arange(m.nv), own)
+        loose = one._replace(held=one.held.release(q=mark))
+        begin = pursue(loose, q, v, anywhere=True)
+        if _unmet(begin)[0]:
+            continue
+        _, there = walk(one, begin, q)
+        entries = held_entries(m, mark[None])[0]
+        values = ", ".join(f"{x:.6g}" for x in there.q[0, entries])
+        given = q[0, entries]
+        found.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
+    return _culprits("coordinate", found) or _together(one, q, v)
+
+
+def _held_groups(one: Problem) -> list[tuple[str, list[int]]]:
+    """Held coordinates by name with their velocity coordinates; the four of a quaternion are one, by its joint."""
+    m, groups = one.m, dict[str, list[int]]()
+    for j in m.joints:
+        for i in range(*m.v_slices[j.name].indices(m.nv)):
+            if one.held.q[0, i]:
+                entries = held_entries(m, np.eye(m.nv, dtype=bool)[[i]])[0]
+                name = m.q_names[int(np.argmax(entries))] if entries.sum() == 1 else j.name
+                groups.setdefault(name, []).append(i)
+    return list(groups.items())
+
+
+def _unit(m: Mechanism, entries: np.ndarray) -> str:
+    unit = m.q_units[int(np.argmax(entries))]
+    return "" if unit == "1" else unit
+
+
+def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
+    """Held coordinates of which no single one is to blame, with the nearest place where all of them close."""
+    m = one.m
+    begin = pursue(one.released(), q, v, anywhere=True)
+    if _unmet(begin)[0]:
+        return ""
+    _, there = walk(one, begin, q)
+    entries = np.flatnonzero(held_entries(m, one.held.q)[0] & (np.abs(there.q - q)[0] > ACCEPTED))
+    parts = [f"{m.q_names[i]!r} = {there.q[0, i]:.6g} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
+    more = f" and {len(entries) - NAMED_MOST} others" if len(entries) > NAMED_MOST else ""
+    return f"the named coordinates cannot all be kept; near them it closes with {', '.join(parts)}{more}" if parts else ""
+
+
+def _culprits(what: str, found: list[tuple[str, Any, str, str]]) -> str:
+    """found: name, value given, its unit, nearest possible value."""
+    parts = [f"{name!r} = {_given(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in found]
+    if not parts:
+        return ""
+    if len(parts) == 1:
+        near = found[0][3]
+        return f"the {what} {parts[0]} cannot be kept, the constraints do not allow it; the nearest possible value is {near}"
+    shown = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
+    more = f" and {len(parts) - NAMED_MOST} others" if len(parts) > NAMED_MOST else ""
+    return f"these {what}s cannot all be kept, one of them has to move: {', '.join(shown)}{more}"
+
+
+def _given(value: float | np.ndarray) -> str:
+    return f"{value:.6g}" if np.ndim(value) == 0 else "(" + ", ".join(f"{x:.6g}" for x in np.asarray(value)) + ")"
+
+
+def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """The same places with angles within half a turn of `near` and quaternions on its side."""
+    q, angles = q.copy(), np.array([unit == "rad" for unit in m.q_units])
+    q[:, angles] -= 2 * np.pi * np.round((q - near)[:, angles] / (2 * np.pi))
+    for j in m.joints:
+        own = [i for i in range(*m.q_slices[j.name].indices(m.nq)) if m.q_units[i] == "1"]
+        if own:
+            q[:, own] *= np.where((q[:, own] * near[:, own]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+    return q
+
+
+def unwind(problem: Problem, found: State, q: np.ndarray) -> State:
+    """The states with angles within half a turn of q (runs, nq), where they close there too."""
+    turned = nearest_turn(problem.m, found.q, q)
+    at = np.flatnonzero((turned != found.q).any(axis=1) & (found.residual <= ACCEPTED))
+    if len(at):
+        near = settle(problem.take(at), turned[at], found.v[at])
+        good = near.residual <= ACCEPTED
+        for whole, part in zip(found, near, strict=True):
+            whole[at[good]] = part[good]
+    return found

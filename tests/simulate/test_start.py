@@ -1,0 +1,393 @@
+"""Where a run starts: what a caller names is kept, the rest moves the least, and what cannot be is said."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.simulate import reach
+from tests.random_mechanisms import Case, constrained, matrices
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
+from tests.tolerance import MET, close
+
+QUICK = {"backend": "numpy"}
+RUN = {"duration": 0.01, "backend": "numpy"}
+SHORT = {"duration": 0.01}
+"""Compiled, where many starts are tried before it is an error."""
+
+NUDGE = 1e-5
+"""How far a state is pushed off its constraints, so that one linear step tells where it returns to."""
+
+CURVED = 1e-7
+"""What that step leaves out: the square of the nudge times the curvature of phi, some hundred."""
+
+DEAR = 1e-4
+"""What is 1e10 times as dear still moves by the root of that, through its coupling to what is not."""
+
+LIMIT = 1e-5
+"""The rocker's extreme angle, found where steps of 1e-7 of the way no longer close."""
+
+CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
+
+
+def rocker_limit(straight: bool) -> float:
+    """Extreme angle of the rocker, crank and coupler in line or folded: law of cosines."""
+    far = COUPLER + CRANK if straight else COUPLER - CRANK
+    return np.pi - np.arccos((GROUND**2 + ROCKER**2 - far**2) / (2 * GROUND * ROCKER))
+
+
+# -- what is named ---------------------------------------------------------------------------------------------
+
+
+def test_named_coordinates_and_rates_are_kept_to_the_last_digit():
+    r = pf.run(four_bar(), {"a": -0.6}, {"a": 6.0}, **RUN)
+    assert r.q.sel(coordinate="a").values[0] == -0.6
+    assert r.v.sel(velocity="a").values[0] == 6.0
+    assert r.violation.values[0] < MET
+    assert r.velocity_violation.values[0] < MET
+    assert r.moved.sel(coordinate="a") == 0
+    assert r.moved_rate.sel(velocity="a") == 0
+    np.testing.assert_array_equal(r.moved.values, r.q.values[0] - [-0.6, 0, 0])
+    np.testing.assert_array_equal(r.moved_rate.values, r.v.values[0] - [6.0, 0, 0])
+
+
+def test_a_named_rate_is_kept_beside_a_guess():
+    assert pf.run(four_bar(), FOUR_BAR_START, {"a": 6.0}, **RUN).v.sel(velocity="a").values[0] == 6.0
+
+
+def test_every_run_keeps_its_own_value():
+    a = np.linspace(-1.0, 1.0, 5)
+    r = pf.run(four_bar(), {"a": a}, {"a": 2 * a}, **RUN)
+    np.testing.assert_array_equal(r.q.sel(coordinate="a").values[:, 0], a)
+    np.testing.assert_array_equal(r.v.sel(velocity="a").values[:, 0], 2 * a)
+    for i in (0, 4):
+        alone = pf.run(four_bar(), {"a": a[i]}, {"a": 2 * a[i]}, **RUN)
+        np.testing.assert_array_equal(alone.q.values, r.q.values[i])
+
+
+def test_the_accurate_run_keeps_them_too():
+    r = pf.run_accurately(four_bar(), {"a": -0.6}, {"a": 6.0}, times=[0, 0.01])
+    assert r.q.values[0, 0] == -0.6
+    assert r.v.values[0, 0] == 6.0
+    assert np.abs(r.moved.values[1:]).min() > 0
+
+
+def test_a_state_on_the_constraints_stays_as_it_is():
+    first = pf.run(four_bar(), {"a": -0.6}, {"a": 6.0}, **RUN)
+    again = pf.run(four_bar(), first.q.values[-1], first.v.values[-1], **RUN)
+    np.testing.assert_array_equal(again.q.values[0], first.q.values[-1])
+    np.testing.assert_array_equal(again.v.values[0], first.v.values[-1])
+
+
+CASES = {
+    "weld and ball": (3, ["revolute", "spherical", "prismatic"], [-1, 0, 1], ["point-on-plane"], []),
+    "free": (5, ["free", "revolute", "prismatic"], [-1, 0, 1], ["point-on-plane"], ["driven"]),
+    "planar, rolling, twice": (8, ["planar", "revolute", "revolute"], [-1, 0, 1], ["point-on-line"], ["rolling", "duplicate"]),
+}
+
+
+@pytest.mark.parametrize("which", CASES)
+def test_the_rest_moves_least_in_the_metric_of_M(which):
+    """dq = K R x, x the shortest of M' = R^T M R with A R x = -phi and x = 0 where held; v at once, since it is linear."""
+    seed, *structure = CASES[which]
+    random = np.random.default_rng(seed)
+    case = constrained(random, *structure)
+    m, compared = case.m, 0
+    q = case.q + NUDGE * random.normal(size=m.nq)
+    for j in m.joints:
+        own = [m.q_slices[j.name].start + i for i, n in enumerate(j.kind.q_names) if n.startswith("q")]
+        q[own] /= np.linalg.norm(q[own]) if own else 1.0
+    parts = {"M": lambda T: T.M, "A": lambda T: T.A, "K": lambda T: T.kinematics.kinematic_matrix,
+             "phi": lambda T: T.rows.phi, "eta": lambda T: T.rows.eta}  # fmt: skip
+    here = matrices(Case(m, q, case.v, case.u, case.t), parts)
+    firm = np.array(pf.symbols(m).rows.integrable, dtype=bool)
+    R, names = rates(m, here["K"]), held_names(m)
+    for _ in range(6):
+        hold = [n for n in dict.fromkeys(names) if random.random() < 0.3]
+        marked = np.array([n in hold for n in names])
+        x = shortest(here["A"][firm] @ R, R.T @ here["M"] @ R, here["phi"][firm, 0], ~marked)
+        if x is not None:
+            found = pf.assemble(m, q, t=case.t, hold=hold, **QUICK)
+            close(found.moved, -here["K"] @ R @ x, CURVED, "what moved of q", scale=1)
+            compared += 1
+        keep = random.random(m.nv) < 0.3
+        v = {n: float(random.normal()) for n, k in zip(m.v_names, keep, strict=True) if k}
+        start = np.array([v.get(n, 0.0) for n in m.v_names])
+        there = matrices(Case(m, case.q, start, case.u, case.t), parts)
+        y = shortest(there["A"], there["M"], there["eta"][:, 0], ~keep)
+        if y is not None:
+            found = pf.assemble(m, case.q, v, t=case.t, **QUICK)
+            close(found.moved_rate, -y, CURVED, "what moved of v", scale=1 + np.abs(y).max())
+            np.testing.assert_array_equal(found.v[keep], start[keep])
+            compared += 1
+    assert compared >= 4
+
+
+def held_names(m: pf.Mechanism) -> list[str]:
+    """For each velocity coordinate a name that `hold` takes: the coordinate's, or the joint's where a quaternion turns."""
+    names = []
+    for j in m.joints:
+        plain = [n for n in j.kind.q_names if not n.startswith("q")]
+        names += [f"{j.name}.{n}" if n else j.name for n in plain]
+        names += [f"{j.name}.qw"] * (j.nv - len(plain))
+    return names
+
+
+def rates(m: pf.Mechanism, K: np.ndarray) -> np.ndarray:
+    """Velocities that change one coordinate at a time, those of a quaternion as they are."""
+    R = np.eye(m.nv)
+    for j in m.joints:
+        q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, sum(not n.startswith("q") for n in j.kind.q_names)
+        R[v : v + k, v : v + k] = np.linalg.inv(K[q : q + k, v : v + k]) if k else np.eye(0)
+    return R
+
+
+def shortest(A: np.ndarray, M: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+    """By NumPy: None where the rank of what decides it is not clear, or the held coordinates are in the way."""
+    x = np.zeros(len(M))
+    if not free.any():
+        return x if np.abs(rhs).max(initial=0.0) < 1e-12 else None
+    L = np.linalg.cholesky(M[np.ix_(free, free)])
+    weighted = np.linalg.solve(L, A[:, free].T).T
+    U, s, Vt = np.linalg.svd(weighted, full_matrices=False)
+    if ((s > 1e-7) & (s < 1e-1 * s.max(initial=0))).any():
+        return None
+    kept = s > 1e-7
+    y = Vt[kept].T @ ((U[:, kept].T @ rhs) / s[kept])
+    if np.abs(weighted @ y - rhs).max(initial=0.0) > 1e-8:
+        return None
+    x[free] = np.linalg.solve(L.T, y)
+    return x
+
+
+def test_a_dear_coordinate_moves_less_and_in_the_end_not_at_all():
+    m, q = four_bar(), [-0.6, -0.5, -2.0]
+    moved = [abs(pf.assemble(m, q, weight={"a": w}, **QUICK).moved[0]) for w in (0.1, 1, 10, 1e10)]
+    assert moved[0] > moved[1] > moved[2] > moved[3]
+    held = pf.assemble(m, q, hold=["a"], **QUICK)
+    assert held.q[0] == -0.6
+    close(pf.assemble(m, q, weight=[1e10, 1, 1], **QUICK).q, held.q, DEAR, "dear as held")
+
+
+def test_orientation_is_held_as_a_whole():
+    m = ball_and_plane()
+    turned = dict(zip(m.q_names[:4], np.array([0.1, 0.2, -0.1, 0.9]) / np.linalg.norm([0.1, 0.2, -0.1, 0.9]), strict=True))
+    named = pf.assemble(m, turned, **QUICK)
+    held = pf.assemble(m, [*turned.values(), 0.0], hold=["shoulder"], **QUICK)
+    assert list(named.q[:4]) == list(turned.values())
+    np.testing.assert_array_equal(named.q, held.q)
+    assert abs(named.moved[4]) > 0.01
+    with pytest.raises(pf.ModelError, match=r"part of the quaternion of joint 'shoulder': give all of shoulder\.qx, .*qw"):
+        pf.assemble(m, {"shoulder.qw": 0.5}, **QUICK)
+
+
+def test_a_long_quaternion_says_the_same_rotation():
+    m = ball_and_plane()
+    long = dict(zip(m.q_names[:4], (0.0, 0.2, 0.0, 2.0), strict=True))
+    np.testing.assert_allclose(np.linalg.norm(pf.assemble(m, long, **QUICK).q[:4]), 1.0, rtol=1e-15)
+
+
+def test_a_rate_that_the_constraints_know_may_be_named():
+    m = pendulum().with_(constraints=[pf.holonomic("drive", lambda k: k.joint("pivot") - 2 * k.t)])
+    assert pf.assemble(m, v={"pivot": 2.0}, **QUICK).v == 2.0
+    with pytest.raises(pf.RunError, match=r"the rate 'pivot' = 1 rad/s cannot be kept.* nearest possible value is 2$"):
+        pf.assemble(m, v={"pivot": 1.0}, **QUICK)
+
+
+def test_what_is_not_active_at_the_start_holds_nothing():
+    stop = pf.active_while(pf.holonomic("stop", lambda k: k.joint("pivot") - 0.5), lambda k: k.t > 1)
+    m = pendulum().with_(constraints=[stop])
+    assert pf.assemble(m, {"pivot": 0.1}, **QUICK).q == 0.1
+    with pytest.raises(pf.RunError, match=r"'pivot' = 0\.1 rad cannot be kept.* value is 0\.5$"):
+        pf.assemble(m, {"pivot": 0.1}, t=2.0, **QUICK)
+
+
+def test_a_servo_moves_nothing_at_the_start():
+    wish = pf.servo(pf.holonomic("wish", lambda k: k.joint("pivot") - 1.0), ["motor"])
+    r = pf.run(pendulum().with_(constraints=[wish]), [0.2], **RUN)
+    assert r.q.values[0, 0] == 0.2
+
+
+def test_rolling_does_not_hinder_a_position():
+    """A skate may not slip, yet it can be put down at y = 1."""
+    m = pf.mechanism(
+        "skate", [pf.body("blade", 1.0, inertia=0.1)], [pf.joint("ice", "planar", "world", "blade")],
+        constraints=[
+            pf.nonholonomic("no slip", lambda k: k.joint_rate("ice")[1]),
+            pf.holonomic("line", lambda k: k.joint("ice")[1] - 1.0),
+        ],
+    )  # fmt: skip
+    found = pf.assemble(m, {"ice.x": 0.3, "ice.angle": 0.0}, **QUICK)
+    np.testing.assert_allclose(found.q, [0.3, 1.0, 0.0], atol=MET)
+
+
+# -- what cannot be ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("wanted", "straight"), [(0.1, True), (1.5, True), (2.75, False)])
+def test_the_error_names_the_coordinate_and_its_nearest_value(wanted, straight):
+    with pytest.raises(pf.RunError, match=f"'d' = {wanted} rad cannot be kept") as said:
+        pf.run(four_bar(), {"d": wanted}, **SHORT)
+    nearest = float(str(said.value).split("value is ")[1])
+    assert abs(nearest - rocker_limit(straight)) < LIMIT
+
+
+def test_the_error_names_each_rate_that_could_give_way():
+    a = pf.assemble(four_bar(), {"a": -0.6}, {"a": 1.0}, **QUICK).v
+    with pytest.raises(pf.RunError, match="rates cannot all be kept") as said:
+        pf.run(four_bar(), {"a": -0.6}, {"a": 1.0, "d": 5.0}, **SHORT)
+    assert f"'d' = 5 rad/s (nearest possible value {a[2]:.6g})" in str(said.value)
+    assert f"'a' = 1 rad/s (nearest possible value {5 / a[2]:.6g})" in str(said.value)
+
+
+def test_the_error_tells_when_no_single_one_is_to_blame():
+    with pytest.raises(pf.RunError, match=r"cannot all be kept; near them it closes with 'a' = .* instead of -0\.6, 'b' = "):
+        pf.run(four_bar(), {"a": -0.6, "b": -0.5, "d": -2.0}, **SHORT)
+
+
+def test_other_starts_are_tried_before_giving_up(monkeypatch):
+    """The flat neutral state is singular: from there Newton does not get to a crank at 2.5 rad."""
+    assert pf.assemble(four_bar(), {"a": 2.5}).q[0] == 2.5
+    monkeypatch.setattr(reach, "_search", lambda *_: None)
+    with pytest.raises(pf.RunError):
+        pf.assemble(four_bar(), {"a": 2.5})
+
+
+def test_angles_do_not_wind_up():
+    for a in np.linspace(-3, 3, 13):
+        assert np.abs(pf.assemble(four_bar(), {"a": a}).moved).max() <= np.pi
+
+
+# -- branches ---------------------------------------------------------------------------------------------------
+
+
+def test_a_crank_angle_has_two_assemblies():
+    found = pf.assemble(four_bar(), {"a": -0.6}, branches=5, **QUICK)
+    assert found.q.shape == (2, 3)
+    assert (found.q[:, 0] == -0.6).all()
+    assert (found.residual < MET).all()
+    assert np.linalg.norm(found.moved[0]) < np.linalg.norm(found.moved[1])
+    ends = pf.compile_terms(four_bar(), {"tip": lambda T: T.kinematics.position("rocker", (ROCKER, 0, 0))}, **QUICK)
+    (x1, _, z1), (x2, _, z2) = ends(found.q)["tip"]
+    A, D = np.array([CRANK * np.cos(0.6), CRANK * np.sin(0.6)]), np.array([GROUND, 0])
+    along = (D - A) / np.linalg.norm(D - A)
+    off = [along[0] * (z - A[1]) - along[1] * (x - A[0]) for x, z in ((x1, z1), (x2, z2))]
+    close(off[0], -off[1], MET, "one is the other's mirror image in the line from crank to bearing")
+    assert len(pf.assemble(four_bar(), {"a": -0.6}, branches=2, **QUICK).q) == 2
+    assert found.named["b"].shape == (2,)
+
+
+def test_branches_without_end_are_refused():
+    with pytest.raises(pf.ModelError, match=r"1 motion\(s\) stay free"):
+        pf.assemble(four_bar(), branches=2, **QUICK)
+    with pytest.raises(pf.ModelError, match="one state at a time, not 2"):
+        pf.assemble(four_bar(), {"a": [0.1, 0.2]}, branches=2, **QUICK)
+    with pytest.raises(pf.RunError, match="'d' = 0"):
+        pf.assemble(four_bar(), {"d": 0.0}, branches=2)
+
+
+# -- what is said -----------------------------------------------------------------------------------------------
+
+
+def test_a_guess_that_moves_is_warned_about_once():
+    with pytest.warns(pf.RunWarning) as seen:
+        r = pf.run(four_bar(), np.array([FOUR_BAR_START, [-0.6, -0.5, -2.0]]), **RUN)
+    assert len(seen) == 1
+    assert f"'d' the most, by {r.moved.values[1, 2]:.3g} rad in run 1 of 2" in str(seen[0].message)
+    assert seen[0].filename == __file__
+    assert abs(r.moved.values[1, 2]) > 0.1
+    assert (r.moved.values[0] == 0).all()
+    with pytest.warns(pf.RunWarning, match=r"v was off .* rad/s"):
+        pf.run(four_bar(), FOUR_BAR_START, [1.0, 0, 0], **RUN)
+
+
+@pytest.mark.parametrize("q", [None, {"a": -0.6}, FOUR_BAR_START])
+def test_what_was_not_said_moves_without_a_warning(q):
+    m = ball_and_plane() if q is None else four_bar()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pf.run(m, q, {} if q is None else {"a": 1.0}, **RUN)
+
+
+def test_nothing_moves_unasked():
+    r = pf.run(four_bar(), [-0.6, -0.5, -2.0], correct_start=False, **RUN)
+    np.testing.assert_array_equal(r.q.values[0], [-0.6, -0.5, -2.0])
+    assert (r.moved == 0).all()
+    free = pf.assemble(pendulum(), {"pivot": 0.3}, {"pivot": 1.0}, **QUICK)
+    assert (free.q, free.v, free.residual) == (0.3, 1.0, 0.0)
+
+
+def test_shapes_follow_what_was_given():
+    m, q = four_bar(), FOUR_BAR_START
+    assert pf.assemble(m, q, **QUICK).q.shape == (3,)
+    assert pf.assemble(m, q[None], **QUICK).q.shape == (1, 3)
+    many = pf.assemble(m, q, np.zeros((4, 3)), **QUICK)
+    assert many.q.shape == many.v.shape == many.moved.shape == (4, 3)
+    assert many.residual.shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"hold": "a"}, r"write hold=\['a'\]"),
+        ({"hold": ["c"]}, "hold: there is no 'c'; there are a, b, d"),
+        ({"weight": {"a": 0.0}}, "weight must be .* above zero"),
+        ({"weight": [1.0]}, r"weight has shape \(1,\)"),
+        ({"branches": 0}, "branches must be a whole number from 1"),
+        ({"t": "now"}, "t: 'now' is no"),
+        ({"t": np.nan}, "t is not finite"),
+    ],
+)
+def test_wrong_arguments_of_assemble_are_named(arguments, message):
+    with pytest.raises(pf.ModelError, match=message):
+        pf.assemble(four_bar(), FOUR_BAR_START, **arguments, **QUICK)
+
+
+# -- variants ---------------------------------------------------------------------------------------------------
+
+
+def variants() -> pf.Mechanism:
+    """The four-bar with a coupler as long as a run says."""
+    m, length = four_bar(), pf.Parameter("coupler", COUPLER, "m")
+    loop = pf.closure("c", "revolute", "coupler", "rocker", axis=(0, 1, 0), placement_a=pf.pose((length, 0, 0)),
+                      placement_b=pf.pose((ROCKER, 0, 0)))  # fmt: skip
+    return m.with_(constraints=[loop], parameters=[length])
+
+
+LENGTHS = np.array([0.8, 3.0, 0.75, 0.005])
+"""The second reaches beyond crank, ground and rocker together; the last does not bridge them."""
+
+
+def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
+    m = variants()
+    r = pf.run(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS}, **SHORT)
+    bad, good = [1, 3], [0, 2]
+    causes = pf.causes(r)
+    assert [causes[i] for i in good] == ["finished", "finished"]
+    for i in bad:
+        assert "not assembled" in causes[i]
+        assert "row 'c.v" in causes[i]
+        assert r.status.values[i] not in (0, 1, 2)
+        assert r.start_residual.values[i] > 0.01
+        assert r.stopped.values[i] == 0
+        assert np.isnan(r.q.values[i]).all()
+    assert (r.start_residual.values[good] < MET).all()
+    for i in good:
+        alone = pf.run(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS[i]}, **SHORT)
+        np.testing.assert_array_equal(alone.q.values, r.q.values[i])
+        np.testing.assert_array_equal(alone.moved.values, r.moved.values[i])
+    pf.write_netcdf(r, tmp_path / "r.nc")
+    assert pf.causes(pf.read_netcdf(tmp_path / "r.nc")) == causes
+    assert pf.causes(r.isel(run=1)) == [causes[1]]
+    found = pf.assemble(m, {"a": -0.6}, parameters={"coupler": LENGTHS})
+    assert np.isnan(found.q[bad]).all()
+    np.testing.assert_array_equal(found.q[good], r.q.values[good, 0])
+    np.testing.assert_allclose(found.residual, r.start_residual.values, atol=MET)
+
+
+def test_no_variant_at_all_is_an_error():
+    with pytest.raises(pf.RunError, match="in run 0"):
+        pf.run(variants(), {"a": -0.6}, parameters={"coupler": LENGTHS[[1, 3]]}, **SHORT)
