@@ -303,7 +303,7 @@ def _study(chosen: argparse.Namespace) -> int:
     for path in _write_study(outcome, out):
         print(f"wrote {text(path)}")
     if chosen.json:
-        from pfaffian.simulate.result import machine
+        from pfaffian.simulate.provenance import machine
 
         words = as_json(outcome, machine())
         print(f"wrote {text(place(chosen.json, words.encode()))}")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pfaffian.errors import BuildError, install
 from pfaffian.kernel import children, own, store
+from pfaffian.kernel.processor import processor
 from pfaffian.kernel.units import units_of
 
 TIMEOUT = 300.0  # seconds for one compilation
@@ -72,13 +73,8 @@ def _stamp(argv: tuple[str, ...]) -> str:
         folder = Path(spec.origin).parent if spec and spec.origin else path.parent
         path = next((p for p in (folder / "zig", folder / "zig.exe") if p.is_file()), path)
     status = path.stat()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            said = (line.partition("\t")[0::2] for line in file.read(8192).split("\n\n")[0].splitlines())
-            processor = [v for name, v in said if name.strip() in ("vendor_id", "model name", "flags", "Features")]
-    except OSError:
-        processor = [platform.processor()]
-    return hashlib.sha256(repr((argv, str(path), status.st_size, status.st_mtime_ns, processor)).encode()).hexdigest()
+    what = argv, str(path), status.st_size, status.st_mtime_ns, processor()
+    return hashlib.sha256(repr(what).encode()).hexdigest()
 
 
 @lru_cache(maxsize=16)

@@ -17,7 +17,8 @@ from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.limits import tell_limits
-from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, dataset, machine
+from pfaffian.simulate.provenance import machine
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, dataset
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme

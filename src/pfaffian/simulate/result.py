@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
-from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,17 +128,6 @@ def _plain(value: Any) -> str | int | float:
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     return value if isinstance(value, (str, int, float)) else json.dumps(value, default=str)
-
-
-def machine() -> dict[str, str]:
-    """Versions behind a result."""
-    return {
-        "pfaffian": version("pfaffian"),
-        "casadi": version("casadi"),
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "processor": platform.machine(),
-    }
 
 
 def as_result(result: Any) -> xr.Dataset:

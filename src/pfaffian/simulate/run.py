@@ -25,7 +25,8 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.inputs import Times, constant_or_series, times
 from pfaffian.simulate.limits import tell_limits
-from pfaffian.simulate.result import Course, causes_of, dataset, machine
+from pfaffian.simulate.provenance import machine
+from pfaffian.simulate.result import Course, causes_of, dataset
 from pfaffian.simulate.signals import Output, Record, as_record
 from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.step import Scheme

@@ -6,10 +6,8 @@ import importlib.util
 import math
 import os
 import platform
-import re
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +16,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError, install
+from pfaffian.kernel.processor import processor
 from pfaffian.viewer.plain import text
 
 PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matplotlib")
@@ -28,7 +27,6 @@ EXTRAS = {
     "mujoco": "oracle of the tests",
     "example-robot-data": "robots of the examples",
 }
-FEATURES = {"avx", "avx2", "fma", "avx512f", "asimd", "sve", "sve2"}
 BACKENDS = (("NumPy interpreter", "numpy", 1), ("compiled, 1 lane", "c", 1), ("compiled, 8 lanes", "c", 8))
 
 
@@ -46,7 +44,13 @@ def examine() -> tuple[str, bool]:
     checks = [check(*b) for b in BACKENDS]
     parts: list[tuple[str, list[tuple[str, ...]]]] = [
         ("versions", [("python", platform.python_version()), *((p, _version(p) or "missing") for p in PACKAGES)]),
-        ("machine", [("processor", f"{platform.machine()}, {os.cpu_count()} cores"), ("features", _features())]),
+        (
+            "machine",
+            [
+                ("processor", f"{processor().model}, {processor().architecture}, {os.cpu_count()} cores"),
+                ("features", _features()),
+            ],
+        ),
         ("compiler", [(k, machine[k]) for k in ("compiler", "version", "flags") if machine.get(k)]),
         ("store of compiled programs", list(_store(Path(machine["store"])))),
         ("backends, strict", [tuple(c) for c in checks]),
@@ -95,12 +99,9 @@ def _version(package: str) -> str:
 
 def _features() -> str:
     """Vector instructions, where the system tells."""
-    with suppress(OSError):
-        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-        match = re.search(r"^(?:flags|Features)\s*:(.*)$", said, re.MULTILINE)
-        if match:
-            return " ".join(sorted(FEATURES & set(match.group(1).split()))) or "no vector extension known to us"
-    return "not told by this system"
+    cpu = processor()
+    none = "no vector extension known to us" if cpu.features else "not told by this system"
+    return " ".join(cpu.vector) or none
 
 
 def _store(place: Path) -> Iterator[tuple[str, ...]]:

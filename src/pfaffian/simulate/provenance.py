@@ -1,0 +1,67 @@
+"""Where a result comes from: versions, the source of the library, the processor."""
+
+from __future__ import annotations
+
+import platform
+import re
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from pfaffian.kernel.keyed import sources
+from pfaffian.kernel.processor import processor
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@cache
+def machine() -> dict[str, str]:
+    """Versions, sources and processor behind a result.
+
+    source_sha256: of the library's files as they are.   commit: of the checkout they lie in, if it is one.
+    """
+    cpu = processor()
+    commit = checked_out(Path(__file__).resolve().parents[3])
+    return {
+        "pfaffian": version("pfaffian"),
+        "source_sha256": sources(),
+        **({"commit": commit} if commit else {}),
+        "casadi": version("casadi"),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "architecture": cpu.architecture,
+        "processor": cpu.model,
+        "features": " ".join(cpu.vector),
+    }
+
+
+def checked_out(folder: Path) -> str | None:
+    """The commit that a checkout of this library stands at, None where the folder is none. Read from files: no git is run."""
+    try:
+        if 'name = "pfaffian"' not in (folder / "pyproject.toml").read_text(encoding="utf-8"):
+            return None
+        place = folder / ".git"
+        if place.is_file():  # a second worktree, or a submodule
+            place = folder / place.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        common = place / "commondir"
+        shared = place / common.read_text(encoding="utf-8").strip() if common.is_file() else place
+        head = (place / "HEAD").read_text(encoding="utf-8").strip()
+        commit = _resolved(head.removeprefix("ref:").strip(), place, shared) if head.startswith("ref:") else head
+    except (OSError, ValueError):
+        return None
+    return commit if commit and _COMMIT.fullmatch(commit) else None
+
+
+def _resolved(ref: str, *places: Path) -> str | None:
+    """What a branch stands at: in a file of its own, or among the packed ones."""
+    for place in places:
+        if (place / ref).is_file():
+            return (place / ref).read_text(encoding="utf-8").strip()
+    for place in places:
+        packed = place / "packed-refs"
+        for line in packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else ():
+            if line.endswith(f" {ref}"):
+                return line.split(" ")[0]
+    return None
