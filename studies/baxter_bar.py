@@ -112,12 +112,12 @@ def _agreement(result: dict[str, xr.Dataset]) -> Figure:
     axes = figure.subplots(1, 3)
     one = result["once"]
     t, least = one["time"], 1e-17
-    for name, dashes in zip(CASES, ("-", "--", ":"), strict=True):
-        r = result[name]
+    for i, (name, dashes) in enumerate(zip(CASES, ("-", "--", ":"), strict=True)):
+        r, look = result[name], {"color": f"C{i}", "linestyle": dashes, "label": f"rows {name}"}
         if name != "once":
-            axes[0].semilogy(t, np.maximum(np.abs(one["q"] - r["q"]).max("coordinate"), least), dashes, label=f"rows {name}")
-        axes[1].semilogy(t, np.maximum(np.abs(r["energy"] - r["energy"][0]) / _scale(r), least), dashes, label=f"rows {name}")
-        axes[2].semilogy(t, np.maximum(r["violation"], least), dashes, label=f"rows {name}")
+            axes[0].semilogy(t, np.maximum(np.abs(one["q"] - r["q"]).max("coordinate"), least), **look)
+        axes[1].semilogy(t, np.maximum(np.abs(r["energy"] - r["energy"][0]) / _scale(r), least), **look)
+        axes[2].semilogy(t, np.maximum(r["violation"], least), **look)
     labels = ("difference of q to rows once [rad]", "energy error / largest kinetic energy", "|phi| [m, rad]")
     for ax, label in zip(axes, labels, strict=True):
         ax.set(xlabel="time [s]", ylabel=label)
