@@ -31,23 +31,26 @@ def tell_stops(result: xr.Dataset, s: System, x: np.ndarray, start: Start) -> No
     lost = np.flatnonzero(status)
     if not lost.size:
         return
-    find = _finders(s)
+    find = _finders(s, set(status.tolist()))
     words, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
     words[:] = start.words if len(start.words) == len(status) else start.words[0]
     begun = np.array([i for i in lost if not words[i]], dtype=int)
     for i in begun[np.argsort(stopped[begun], kind="stable")][:BLAMED]:
         if int(status[i]) in find:
             words[i] = find[int(status[i])](x[i], p[i], float(stopped[i]))
-    result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
+    if words.any():
+        result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
     notice(_summary(result, lost), RunWarning)
 
 
-def _finders(s: System) -> dict[int, Callable[[np.ndarray, np.ndarray, float], str]]:
-    """status -> (x, p, t) -> who is to blame."""
+def _finders(s: System, needed: set[int]) -> dict[int, Callable[[np.ndarray, np.ndarray, float], str]]:
+    """status -> (x, p, t) -> who is to blame, of those statuses that are needed."""
     m, meanings = s.mechanism, causes_of(s)
     found: dict[int, Callable[[np.ndarray, np.ndarray, float], str]] = {}
     for fault, reason in (s.control.reasons if s.control else {}).items():
-        found[meanings.index(fault)] = partial(_by_law, m, blamed(m, reason))
+        status = meanings.index(fault)
+        if status in needed:
+            found[status] = partial(_by_law, m, blamed(m, reason))
     if m.servos:  # their own fault is the last of those that a step has
         found[meanings.index(s.faults[-1])] = partial(_hold, m)
     return found
