@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import pfaffian as pf
+from pfaffian.simulate.capacity import available
 from pfaffian.viewer.scene import motion
 from pfaffian.viewer.summary import summary
-from tests.simulate.machines import FOUR_BAR_START, four_bar
+from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 
 RUN = {"duration": 0.02, "backend": "numpy"}
 
@@ -71,3 +73,70 @@ def test_readers_say_what_to_record():
     )
     with pytest.raises(pf.ModelError, match=r"run with record=\['q', 'v', 'energy'\]"):
         pf.overview(pf.run(four_bar(), FOUR_BAR_START, record=["rank"], **RUN))
+
+
+# -- what a run was given ---------------------------------------------------------------------------------------
+
+
+def weighed() -> pf.Mechanism:
+    """A pendulum with a mass and a length to choose, driven by a motor."""
+    mass, length = pf.Parameter("mass", 1.0, "kg"), pf.Parameter("length", 0.5, "m")
+    bob = pf.body("bob", mass, com=(0, 0, -length))
+    return pendulum().with_(bodies=[bob], parameters=[mass, length])
+
+
+def test_parameters_of_every_run_are_in_the_result_and_the_file(tmp_path):
+    masses = np.array([1.0, 2.0, 3.0])
+    r = pf.run(weighed(), parameters={"mass": masses}, **RUN)
+    assert r.parameters.dims == ("run", "parameter")
+    np.testing.assert_array_equal(r.parameters.sel(parameter="mass"), masses)
+    np.testing.assert_array_equal(r.parameters.sel(parameter="length"), 0.5)
+    assert list(r.p_unit.values) == ["kg", "m"]
+    pf.write_netcdf(r, tmp_path / "r.nc")
+    xr.testing.assert_identical(pf.read_netcdf(tmp_path / "r.nc"), r)
+    assert pf.run(weighed(), **RUN).parameters.values.tolist() == [1.0, 0.5]
+    assert pf.run_accurately(weighed(), times=[0, 0.01], parameters={"mass": 2.0}).parameters.values.tolist() == [2.0, 0.5]
+    assert "parameters" not in pf.run(pendulum(), **RUN)
+
+
+def test_inputs_of_every_run_are_in_the_result_and_the_file(tmp_path):
+    r = pf.run(weighed(), u={"motor": 2.0}, parameters={"mass": [1.0, 2.0]}, **RUN)
+    np.testing.assert_array_equal(r.inputs.values, [[2.0], [2.0]])
+    assert (list(r.given.values), list(r.given_unit.values)) == (["motor"], ["N m"])
+    series = np.arange(12.0).reshape(6, 2, 1)
+    r = pf.run(weighed(), u=series, u_step=0.004, start=1.0, parameters={"mass": [1.0, 2.0]}, **RUN)
+    assert r.inputs.dims == ("sample", "run", "given")
+    np.testing.assert_array_equal(r.inputs.values, series)
+    np.testing.assert_allclose(r.sample_time.values, 1 + 0.004 * np.arange(6))
+    assert r.sample_time.attrs["units"] == "s"
+    pf.write_netcdf(r, tmp_path / "r.nc")
+    xr.testing.assert_identical(pf.read_netcdf(tmp_path / "r.nc"), r)
+    one = pf.run(weighed(), u=series[:, 0], u_step=0.004, **RUN)
+    np.testing.assert_array_equal(one.inputs.values, series[:, 0])
+    again = pf.run(weighed(), u=one.inputs.values, u_step=0.004, **RUN)
+    np.testing.assert_array_equal(again.q.values, one.q.values)
+    assert pf.run_accurately(weighed(), u=[3.0], times=[0, 0.01]).inputs.values == 3.0
+    assert "inputs" not in pf.run(pendulum(motor=False), **RUN)
+
+
+# -- what does not fit ------------------------------------------------------------------------------------------
+
+
+def test_a_record_that_does_not_fit_is_refused_before_anything_is_made(monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("compiled in vain")
+
+    monkeypatch.setattr("pfaffian.kernel.compile_rollout", never)
+    monkeypatch.setattr("pfaffian.simulate.capacity.available", lambda: 10**9)
+    runs, records, numbers, states = 1000, 100_001, 5, 2  # q, v, energy, kinetic_energy, u
+    needed = 8 * runs * (records * numbers + 4 * states)
+    with pytest.raises(pf.ModelError, match=rf"needs {needed} bytes .* {records} records .* 1000 run.*every=.*record=") as said:
+        pf.run(pendulum(), np.zeros((runs, 1)), duration=100.0)
+    assert "1000000000 bytes (1 GB) are available" in str(said.value)
+    for less in ({"every": 1000}, {"record": ["energy"], "every": 10}):
+        with pytest.raises(AssertionError, match="in vain"):
+            pf.run(pendulum(), np.zeros((runs, 1)), duration=100.0, **less)
+
+
+def test_there_is_memory_and_no_more_than_the_machine_has():
+    assert 10**7 < available() < 10**15

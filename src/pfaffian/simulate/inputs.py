@@ -32,7 +32,7 @@ def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Time
     begin, h = as_number(start, "start"), as_number(step, "step", above=0)
     length = as_number(duration, "duration", least=0)
     if not length / h < LARGEST:
-        raise ModelError(f"duration {length:g} s in steps of {h:g} s is {length / h:g} steps; the most is {LARGEST}")
+        raise ModelError(f"duration {length:g} s is more than {LARGEST} steps of {h:g} s")
     if not (length < h / 2 or (begin + h > begin and begin + length > begin + length - h)):
         raise ModelError(
             f"step {h:g} s is lost to rounding beside start {begin:g} s and duration {length:g} s: take longer steps"

@@ -107,7 +107,7 @@ def _inputs(s: System, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _each(values: np.ndarray, runs: int) -> np.ndarray:
     """(runs, ...) of values for each run or for all."""
-    return np.broadcast_to(values, (runs, *values.shape[1:]))
+    return np.array(np.broadcast_to(values, (runs, *values.shape[1:])))
 
 
 def _coordinates(m: Mechanism) -> dict[str, Any]:

@@ -1,0 +1,63 @@
+"""Ctrl-C in the middle of a run: heard within a call of the compiled loop, however long the run and its `every`."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+import pfaffian.simulate.run as module
+from pfaffian.kernel.rollout import Rollout
+from tests.simulate.machines import pendulum
+
+HOURS = 10**11
+"""Steps of a run that nobody waits for."""
+
+PATIENCE = 120
+"""Seconds after which a run that does not hear is ended, a hundred times what one needs to start and be interrupted."""
+
+SCRIPT = f"""
+import os, signal, threading
+import pfaffian as pf
+from tests.simulate.machines import pendulum
+pf.run(pendulum(), duration=0.01)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    pf.run(pendulum(), duration={HOURS} * 1e-3, every={HOURS})
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+def test_an_interrupt_is_heard_between_two_records():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout.strip() == "heard", done.stderr
+
+
+@pytest.mark.parametrize("runs", [1, 9])
+def test_calls_are_short_and_change_no_bit(monkeypatch, runs):
+    """A clock that says each call took as long as it has steps: the next has no more than fit into the time of a call."""
+    now, steps = [0.0], []
+    call = Rollout.__call__
+
+    def timed(self, *arguments, **how):
+        steps.append(how["steps"])
+        now[0] += how["steps"] / 100
+        return call(self, *arguments, **how)
+
+    q = np.linspace(-1, 1, runs)[:, None]
+    whole = pf.run(pendulum(), q, duration=1.0, every=300)
+    monkeypatch.setattr(module, "FIRST_LANE_STEPS", 2 * runs)
+    monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(Rollout, "__call__", timed)
+    parts = pf.run(pendulum(), q, duration=1.0, every=300)
+    assert steps[:3] == [2, 16, 50]
+    assert max(steps) == 100 * module.CALL_SECONDS
+    assert sum(steps) == 1000
+    for name in ("time", "q", "v", "energy"):
+        np.testing.assert_array_equal(parts[name].values, whole[name].values)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
