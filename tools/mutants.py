@@ -52,7 +52,9 @@ def _differs(text: bytes, whole: str) -> bool:
 
 
 def _walk(node: ast.AST, words: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Nodes with whether their texts are words for people (of an error or docstring); annotations left out."""
+    """Nodes with whether their texts are words for people (of an error or docstring); annotations and __all__ left out."""
+    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+        return
     yield node, words
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list"):
