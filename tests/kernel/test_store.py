@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pfaffian import kernel
-from pfaffian.kernel import store
+from pfaffian.kernel import own, store
 
 SCRIPT = """
 import casadi as ca, numpy as np
@@ -118,16 +118,22 @@ def test_a_suspended_builder_blocks_nobody(place, monkeypatch):
 def test_damage_is_seen_and_mended(place):
     f = small()
     first = kernel.compile(f, backend="c")(np.ones(3))[0]
-    (target,) = place.glob("*.so")
-    whole = target.read_bytes()
-    for damage in (b"", whole[:500], whole[:-1] + bytes([whole[-1] ^ 1]), b"garbage"):
-        target.unlink()  # the library in use stays as it is
-        target.write_bytes(damage)
-        assert np.array_equal(kernel.compile(f, backend="c")(np.ones(3))[0], first)
-    (sidecar,) = place.glob("*.json")
-    for text in ("", "[]", "{}", json.dumps({"sha256": 3}), json.dumps({"sha256": "../../x"}), "[" * 10**6, '{"a":' * 10**6):
-        sidecar.write_text(text)
-        assert np.array_equal(kernel.compile(f, backend="c")(np.ones(3))[0], first)
+    (target,), (sidecar,) = place.glob("*.so"), place.glob("*.json")
+    whole, said = target.read_bytes(), sidecar.read_text()
+    bad_objects = (b"", whole[:500], whole[:-1] + bytes([whole[-1] ^ 1]), b"garbage")
+    bad_notes = ("", "[]", "{}", json.dumps({"sha256": 3}), json.dumps({"sha256": "../../x"}), "[" * 10**6, '{"a":' * 10**6)
+    cases = [(target, whole, damage) for damage in bad_objects] + [
+        (sidecar, said.encode(), text.encode()) for text in bad_notes
+    ]
+    for path, good, damage in cases:
+        path.unlink()  # the library in use stays as it is
+        own.write(path, "")
+        path.write_bytes(damage)
+        assert store.get(place, sidecar.stem) is None
+        if damage in (bad_objects[1], b"[]", bad_notes[-1].encode()):
+            assert np.array_equal(kernel.compile(f, backend="c")(np.ones(3))[0], first)
+        path.write_bytes(good)
+        assert store.get(place, sidecar.stem)
 
 
 def test_a_shared_folder_stays_as_it_is(place):
