@@ -84,7 +84,7 @@ def baxter_ready(m: pf.Mechanism) -> np.ndarray:
     """q (nq,) of Baxter with both hands before it, as in examples/baxter_bar.yaml."""
     _, settings = pf.read_yaml(EXAMPLES / "baxter_bar.yaml")
     q = m.neutral()
-    for name, value in settings.q.items():
+    for name, value in settings.start.items():
         q[m.q_slices[name]] = value
     return q
 

@@ -246,15 +246,16 @@ def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, sch
     import hashlib
 
     import pfaffian as pf
-    from pfaffian.viewer.summary import as_attribute
 
-    q, v, u, p = settings.arrays(m)
+    q, _, u, p = settings.arrays(m)
+    begun = pf.assemble(m, q, dict(settings.v), parameters=p, hold=settings.q)
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
     times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
-    result = pf.run(m, q, v, u=u, parameters=p, **times, scheme=scheme, progress=bar)
-    used = dict(zip([x.name for x in m.parameters], p.tolist(), strict=True))
+    result = pf.run(m, begun.q, begun.v, u=u, parameters=p, **times, scheme=scheme, progress=bar)
+    if "moved" in result:
+        result["moved"].values[:], result["moved_rate"].values[:] = begun.moved, begun.moved_rate
     digest = hashlib.sha256(chosen.file.read_bytes()).hexdigest()
-    result.attrs |= {"file": text(chosen.file.name), "file_sha256": digest, "parameters": as_attribute(used)}
+    result.attrs |= {"file": text(chosen.file.name), "file_sha256": digest}
     return result
 
 

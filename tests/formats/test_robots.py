@@ -95,7 +95,7 @@ def placed(robot: str, settings: RunSettings):
     path = next(p for p in ROBOTS if p.name == robot)
     model = pin.buildModelFromUrdf(str(path))
     data, q = model.createData(), pin.neutral(model)
-    for name, value in settings.q.items():
+    for name, value in settings.start.items():
         q[model.joints[model.getJointId(name)].idx_q] = value
     pin.framesForwardKinematics(model, data, q)
     return lambda frame: data.oMf[model.getFrameId(frame)]

@@ -69,6 +69,7 @@ run:
   saturate: true
   parameters: {l: 3}
   q: {pivot: l*pi/4}
+  guess: {pivot: l}
   v: {pivot: -1}
   u: {motor: 2}
 """
@@ -80,6 +81,8 @@ def test_a_run():
     assert s.saturate and not parse_yaml(PENDULUM)[1].saturate
     q, v, u, p = s.arrays(m)
     assert (q.tolist(), v.tolist(), u.tolist(), p.tolist()) == ([0.75 * math.pi], [-1], [2], [3, 2])
+    assert s.guess == {"pivot": 3.0}
+    assert RunSettings(guess={"pivot": 0.5}).arrays(m)[0].tolist() == [0.5]
     with pytest.raises(ModelError, match="run: q: 'x' is unknown"):
         RunSettings(q={"x": 1.0}).arrays(m)
 

@@ -24,7 +24,7 @@ def states(m, settings, runs):
     """Start values spread a little: bits must not depend on where a run stands in the batch."""
     random = np.random.default_rng(5)
     q = np.tile(m.neutral(), (runs, 1))
-    for name, value in settings.q.items():
+    for name, value in settings.start.items():
         q[:, m.q_names.index(name)] = value
     q += 1e-3 * random.normal(size=q.shape)
     return np.hstack([q, 0.1 * random.normal(size=(runs, m.nv))])

@@ -20,8 +20,9 @@ MAX_STEPS = 1e9
 class RunSettings:
     """A run as a file describes it; what it leaves out has the defaults here.
 
-    duration, step: [s].   record_every: steps between two records.   q, v: coordinate name -> start value; other
-    coordinates start at the mechanism's neutral configuration, at rest.   u: input name -> constant value, others 0.
+    duration, step: [s].   record_every: steps between two records.
+    q, v: coordinate name -> start value, kept.   guess: coordinate name -> where it starts before it moves onto the
+    constraints; coordinates in neither start neutral, at rest.   u: input name -> constant value, others 0.
     parameters: name -> value instead of the default.   formulation, integrator: None leaves the choice to the library.
     saturate: cut inputs at their limits.
     """
@@ -33,14 +34,20 @@ class RunSettings:
     integrator: str | None = None
     saturate: bool = False
     q: Mapping[str, float] = field(default_factory=dict)
+    guess: Mapping[str, float] = field(default_factory=dict)
     v: Mapping[str, float] = field(default_factory=dict)
     u: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def start(self) -> dict[str, float]:
+        """Every coordinate that the file gives, kept or guessed."""
+        return {**self.guess, **self.q}
+
     def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """q (nq,), v (nv,), u (nu,) and p (np,) for the mechanism. Raises ModelError: a name that it does not have."""
         return (
-            _fill(m.neutral(), m.q_names, self.q, "q"),
+            _fill(m.neutral(), m.q_names, self.start, "q"),
             _fill(np.zeros(m.nv), m.v_names, self.v, "v"),
             _fill(np.zeros(m.nu), m.u_names, self.u, "u"),
             _fill(m.p_defaults, [p.name for p in m.parameters], self.parameters, "parameters"),
@@ -58,7 +65,7 @@ def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what
 
 def read_run(node: Node, m: Mechanism) -> RunSettings:
     """The `run:` section; start values and inputs may be expressions of the parameters of the run."""
-    keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "q", "v", "u", "parameters")
+    keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "q", "guess", "v", "u", "parameters")
     f = node.fields(keys)
     known = {p.name: ca.SX(p.default) for p in m.parameters}
     parameters = _values(f.get("parameters"), list(known), {})
@@ -66,10 +73,11 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
     times = {k: _positive(f[k]) for k in ("duration", "step") if k in f}
     words = {k: f[k].text() for k in ("formulation", "integrator") if k in f}
     every = _whole(f["record_every"]) if "record_every" in f else 1
-    q, v, u = (_values(f.get(k), names, known) for k, names in (("q", m.q_names), ("v", m.v_names), ("u", m.u_names)))
+    given = (("q", m.q_names), ("guess", m.q_names), ("v", m.v_names), ("u", m.u_names))
+    q, guess, v, u = (_values(f.get(k), names, known) for k, names in given)
     made = RunSettings(**times, record_every=every, formulation=words.get("formulation"),
                        integrator=words.get("integrator"), saturate="saturate" in f and f["saturate"].truth(),
-                       q=q, v=v, u=u, parameters=parameters)  # fmt: skip
+                       q=q, guess=guess, v=v, u=u, parameters=parameters)  # fmt: skip
     if not made.step <= made.duration <= MAX_STEPS * made.step:
         raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps")
     return made

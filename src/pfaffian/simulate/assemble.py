@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ def assemble(
     Args:
         q, v: a state as `run` takes it: coordinates and rates named in a dict are held, an array is a guess.
         parameters: {name: number or (runs,)} or an array, defaults if None.
-        hold: coordinates or joints that are held besides, at what q has for them, and v if it is given.
+        hold: coordinates or joints that are held besides, at what q has for them, and v if it is an array.
         weight: {name: number} or (nv,) above zero, 1 where not named: how much dearer a velocity coordinate moves than its
             inertia makes it. Translations of free and planar joints count along the axes of the joint.
         branches: above 1, up to so many assemblies of one state that differ (a four-bar has two for each angle of its
@@ -114,7 +114,7 @@ def start_of(
         check_parameters(m, p)
     by_hold = _held_by_name(m, hold)
     keep_q = held_velocities(m, named(q, m.q_names)) | by_hold
-    keep_v = named(v, m.v_names) | (by_hold if v is not None else False)
+    keep_v = named(v, m.v_names) | (by_hold & (v is not None and not isinstance(v, Mapping)))
     count = common_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
     qs, vs, p, keep_q, keep_v = (np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (qs, vs, p, keep_q, keep_v))
     return Given(qs, vs, Problem(m, p, t, Held(keep_q, keep_v, _weights(m, weight)), backend))

@@ -134,16 +134,18 @@ def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
 def _ranks(m: Mechanism, settings: RunSettings) -> Iterator[Rank]:
     """At the start, and at random configurations, each put onto the constraints."""
     kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).kept}, backend="numpy", lanes=1)
-    q, v, _, p = settings.arrays(m)
-    yield _rank("start", kept, m, q, v, p)
+    q, _, _, p = settings.arrays(m)
+    yield _rank("start", kept, m, q, p, settings)
     random = np.random.default_rng(0)
     for i in range(SAMPLES):
-        yield _rank(f"random {i + 1}", kept, m, random_configuration(m, random), np.zeros(m.nv), p)
+        yield _rank(f"random {i + 1}", kept, m, random_configuration(m, random), p)
 
 
-def _rank(where: str, kept: Compiled, m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> Rank:
+def _rank(where: str, kept: Compiled, m: Mechanism, q: np.ndarray, p: np.ndarray, settings: RunSettings | None = None) -> Rank:
+    """At q moved onto the constraints, with what the settings name kept."""
+    named = settings or RunSettings()
     try:
-        a = assemble(m, q, v, parameters=p, backend="numpy")
+        a = assemble(m, q, dict(named.v), parameters=p, hold=named.q, backend="numpy")
     except RunError as error:
         return Rank(where, None, str(error))
     return Rank(where, kept(a.q, a.v, parameters=p)["kept"].reshape(-1) > 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,8 +65,3 @@ def _energy(result: xr.Dataset) -> str:
     if not energy.size:
         return "not finite"
     return f"{energy[0]:.6g} J at the start, {energy[-1]:.6g} J at the end, change {energy[-1] - energy[0]:+.3g} J"
-
-
-def as_attribute(value: object) -> str:
-    """Settings as text that a result file can keep."""
-    return json.dumps(value, sort_keys=True, default=str)
