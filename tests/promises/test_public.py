@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pfaffian as pf
+from pfaffian.viewer.doctor import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
@@ -41,6 +42,20 @@ def test_the_readme_runs(capsys):
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S).group(1)
     exec(compile(code, "README.md", "exec"), {})
     assert "finished" in capsys.readouterr().out
+
+
+def test_install_hints_work_as_printed():
+    files = [
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / "studies").glob("*.py"),
+        *(ROOT / "examples").glob("*"),
+        ROOT / "README.md",
+    ]
+    hints = [h for f in files for h in re.findall(r"pip install ([^`)\n&]+)", f.read_text(encoding="utf-8"))]
+    plain = re.compile(r"(-q )?-e '\.\[[a-z,]+\]' ?|[a-z][a-z-]*|\{package\}")
+    assert len(hints) >= 6 and all(plain.fullmatch(h) for h in hints), "a shell reads brackets without quotes as a pattern"
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert all(f'"{package}>=' in project for package in EXTRAS), "a package that no extra has"
 
 
 def test_source_tags_have_known_keys():

@@ -1,5 +1,6 @@
 """What a newcomer gets wrong ends in an error of ours that says what to do, never in a foreign one or a wrong result."""
 
+import inspect
 import math
 
 import casadi as ca
@@ -157,6 +158,10 @@ WRONG = {
     "a whole result for q": (lambda: pf.run(ARM, RESULT, **QUICK), r"result\['q'\].isel\(time=-1\)"),
     "every time of q": (lambda: pf.run(ARM, RESULT["q"], **QUICK), "q still has its times"),
     "a Series of other names": (lambda: pf.run(ARM, pd.Series({"A": 1.0, "C": 2.0}), **QUICK), "there is no 'C'"),
+    "jacobian: swapped": (lambda: pf.jacobian(ARM, [0, 0], "tip"), "no body"),
+    "poses of one name": (lambda: pf.forward_kinematics(ARM, bodies="tip"), "bodies: a list of names"),
+    "reactions of a body": (lambda: pf.reaction_wrench(ARM, "tip"), "tip"),
+    "of_motion by name": (lambda: pf.of_motion("v_dot"), "of_motion: a function"),
     "causes of a mechanism": (lambda: pf.causes(ARM), "no result of a run"),
     "figure of a mechanism": (lambda: pf.overview(ARM), "no result of a run"),
     "passages of a mechanism": (lambda: pf.singular_passages(ARM), "no result of a run"),
@@ -215,6 +220,26 @@ def test_a_wrong_argument_says_what_to_do(what):
     call, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         call()
+
+
+PUBLIC = {n: getattr(pf, n) for n in pf.__all__} | {f"control.{n}": getattr(control, n) for n in control.__all__}
+TAKEN = {"m": "a Mechanism is needed", "result": "no result of a run|a Dataset is needed", "terms": "Terms are needed"}
+
+
+def _takes(f, kind):
+    return inspect.isfunction(f) and next(iter(inspect.signature(f).parameters), None) == kind
+
+
+@pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if any(_takes(f, kind) for kind in TAKEN)])
+def test_the_first_argument_is_looked_at_first(name):
+    f = PUBLIC[name]
+    first, *rest = inspect.signature(f).parameters.values()
+    needed = [p for p in rest if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    places = [None for p in needed if p.kind is not p.KEYWORD_ONLY]
+    by_name = {p.name: None for p in needed if p.kind is p.KEYWORD_ONLY}
+    for wrong in ("robot.urdf", None, (ARM, pf.RunSettings())):
+        with pytest.raises(pf.ModelError, match=TAKEN[first.name]):
+            f(wrong, *places, **by_name)
 
 
 def test_the_foreign_error_stays_the_cause():

@@ -15,11 +15,11 @@ import numpy as np
 
 from pfaffian.control.law import motor_matrix, with_no_wrench
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError
 from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.tree_factor import multiply_W, solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.model.number import named_float, several, vector
+from pfaffian.model.number import named_float, vector
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms
 
@@ -151,13 +151,6 @@ def _uncontrollable(rows: Orthogonal, lost: ca.SX) -> ca.SX:
 
 def _free(rows: Orthogonal, X: ca.SX) -> ca.SX:
     return X - rows.Q.T @ (rows.Q @ X)
-
-
-def as_names(rows: Any, what: str) -> tuple[str, ...]:
-    """Names as a tuple. Raises ModelError: one text alone, or what is no text."""
-    if isinstance(rows, str) or not all(isinstance(r, str) for r in (rows if several(rows) else [rows])):
-        raise ModelError(f"{what}: a list of names is needed, got {brief(rows)}")
-    return tuple(rows)
 
 
 def chosen_rows(terms: Terms, rows: Sequence[str]) -> list[int]:

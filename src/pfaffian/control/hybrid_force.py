@@ -13,7 +13,6 @@ from pfaffian.control.allocation import (
     FORCE_UNREACHABLE,
     UNCONTROLLABLE,
     allocate,
-    as_names,
     chosen_rows,
     controlled_directions,
     weights,
@@ -24,6 +23,7 @@ from pfaffian.control.reference import Reference, as_reference
 from pfaffian.control.task import Task, check_aim, gain
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
+from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.terms import Terms
 

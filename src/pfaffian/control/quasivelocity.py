@@ -15,7 +15,6 @@ from pfaffian.control.allocation import (
     FORCE_UNREACHABLE,
     UNCONTROLLABLE,
     allocate,
-    as_names,
     chosen_rows,
     controlled_directions,
     weights,
@@ -26,7 +25,7 @@ from pfaffian.control.reference import Reference, Wanted, as_reference
 from pfaffian.control.task import gain
 from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
 from pfaffian.errors import ModelError
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.terms.terms import Terms
 
 

@@ -216,6 +216,13 @@ def as_mechanism(m: Any) -> Mechanism:
     raise ModelError(f"a Mechanism is needed, made by mechanism(...) or a reader, got {brief(m)}")
 
 
+def as_names(rows: Any, what: str) -> tuple[str, ...]:
+    """Names as a tuple. Raises ModelError: one text alone, or what is no text."""
+    if isinstance(rows, str) or not all(isinstance(r, str) for r in (rows if several(rows) else [rows])):
+        raise ModelError(f"{what}: a list of names is needed, got {brief(rows)}")
+    return tuple(rows)
+
+
 def check_configuration(m: Mechanism, q: np.ndarray) -> np.ndarray:
     """q (runs, nq) with unit quaternions; ModelError for one that has no direction."""
     q = q.copy()

@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.control.quasivelocity import check_rates
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduce
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.arrays import common_runs, runs
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.terms import Terms
@@ -47,7 +47,7 @@ def position_gain_bound(
         t: [s].   parameters: {name: value} or an array, defaults if None.   factor: as in `control.tracking`.
     Raises ModelError: joints with quaternions, wrong names or shapes.
     """
-    check_rates(m)
+    check_rates(as_mechanism(m))
     n = m.nv
     given = {
         "q": runs(q, m.q_names, m.neutral(), "q"),

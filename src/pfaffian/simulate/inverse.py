@@ -10,10 +10,10 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.allocation import UNCONTROLLABLE, allocate, as_names, weights
+from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.reason import undriven
 from pfaffian.errors import ModelError, RunError
-from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism
+from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, common_runs, configurations, runs
 from pfaffian.simulate.diagnose import blamed

@@ -18,7 +18,7 @@ from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.model.body import WORLD
 from pfaffian.model.digest import digest
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import inertia
@@ -60,7 +60,8 @@ def forward_kinematics(m: Mechanism, q: Any = None, *, bodies: Sequence[str] | N
         m: the mechanism.   q, parameters: as said above.   bodies: names, in the order of the answer.
     Raises ModelError: unknown names, wrong shapes.
     """
-    names = tuple(b.name for b in m.bodies) if bodies is None else tuple(_body(m, b) for b in bodies)
+    as_mechanism(m)
+    names = tuple(b.name for b in m.bodies) if bodies is None else tuple(_body(m, b) for b in as_names(bodies, "bodies"))
     if not names:
         return {}
     G = _ask(m, "poses", names, q, parameters=parameters)
@@ -77,6 +78,7 @@ def jacobian(
         frame: LOCAL (the body's axes), WORLD (the twist seen from the world's origin) or LOCAL_WORLD_ALIGNED, as Pinocchio's.
     Raises ModelError: unknown names or frame, wrong shapes.
     """
+    as_mechanism(m)
     if frame not in FRAMES:
         raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
     at = floats(point, "point")
@@ -138,6 +140,7 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple], 
 
 def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, parameters: Any) -> np.ndarray:
     """(..., rows, columns)."""
+    as_mechanism(m)
     return _compiled(m, what, arguments).matrices(q, v, parameters=parameters)[what]
 
 

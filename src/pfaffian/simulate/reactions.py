@@ -14,7 +14,7 @@ from pfaffian.dynamics import formulation
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.reaction import ReactionWrench, reaction_wrenches
 from pfaffian.model.digest import digest
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.simulate.signals import MotionOutput, Signal
 from pfaffian.simulate.state import check_on_constraints, off_constraints
@@ -49,7 +49,8 @@ def reaction_wrench(
     Raises ModelError: an unknown name or frame, a state off the constraints, a constraint by a function of the caller's whose
     force on single bodies cannot be told.
     """
-    names = (name,) if isinstance(name, str) else tuple(name)
+    as_mechanism(m)
+    names = (name,) if isinstance(name, str) else as_names(name, "name")
     found = _compiled(m, names, frame).matrices(q, v, u, t=t, parameters=parameters)
     off = found["off"]
     check_on_constraints(m, off if off.ndim == 3 else off[None])

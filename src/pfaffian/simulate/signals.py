@@ -14,7 +14,7 @@ from pfaffian.control.law import Command
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
@@ -53,6 +53,8 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
 
     terms: with M, c, f, B, u, A, b and the kinematics at that instant.   motion: v_dot, reaction, rank.
     """
+    if not callable(f):
+        raise ModelError(f"of_motion: a function of terms and motion is needed, got {brief(f)}")
     return MotionOutput(f, Signal("per component"))
 
 

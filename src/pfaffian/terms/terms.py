@@ -193,10 +193,11 @@ def _counted(samples: list[tuple[np.ndarray, np.ndarray]]) -> ca.DM | None:
 
 def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
     """(nq,) somewhere, drawn from `random`: angles all round, translations within a metre, uniform orientations."""
+    as_mechanism(m)
     if not isinstance(random, np.random.Generator):
         raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
     q = []
-    for unit in as_mechanism(m).q_units:
+    for unit in m.q_units:
         q.append(random.normal() if unit == "1" else random.uniform(-np.pi, np.pi) if unit == "rad" else random.uniform(-1, 1))
     return check_configuration(m, np.array([q]))[0]
 

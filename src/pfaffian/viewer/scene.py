@@ -105,6 +105,7 @@ def view(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> None:
         parameters: {name: value} of the run; None: those in the result, or the defaults.
     Raises ModelError: viser is not installed; a batch; the result of another mechanism. RunError: no state to show.
     """
+    as_mechanism(m), as_result(result)
     viser = need_viser()
     found = motion(m, result, parameters)
     server = viser.ViserServer(host="127.0.0.1", label="pfaffian")
