@@ -78,7 +78,7 @@ WRONG = {
     "output: no argument": (lambda: output(lambda: 1), "output 'out'.*1 argument"),
     "output: a method": (lambda: output(lambda k: k.position), "output 'out'.*call it"),
     "output: a dict": (lambda: output(lambda k: {"a": 1}), "output 'out'.*is not a number"),
-    "output: no such body": (lambda: output(lambda k: k.position("tipp")), "no body 'tipp'; did you mean 'tip'"),
+    "output: no such body": (lambda: output(lambda k: k.position("tipp")), "'out'.*no body 'tipp'; did you mean 'tip'"),
     "output: its own mistake": (lambda: output(lambda k: {}["x"]), "output 'out' in test_wrong.*raised KeyError: 'x'"),
     "output: NumPy": (lambda: output(lambda k: np.asarray(k.q)), "output 'out'.*ca.vertcat"),
     "output: iterated": (lambda: output(lambda k: sum(x for x in k.q)), "output 'out'.*index"),
