@@ -155,6 +155,16 @@ WRONG = {
     "read: MJCF in XML": (lambda: pf.parse_urdf("<mujoco><worldbody/></mujoco>"), "MJCF is not read yet"),
     "read: bytes": (lambda: pf.parse_urdf(b"<robot/>"), r"the text of a file.*read_urdf\(path\)"),
     "read: a dict": (lambda: pf.parse_yaml({"name": "a"}), r"the text of a file.*read_yaml\(path\)"),
+    "duration and step swapped": (lambda: pf.run(ARM, duration=1e-3, step=2), "are the two swapped"),
+    "duration: text": (lambda: pf.run(ARM, duration="2"), "duration: '2'"),
+    "every second": (lambda: run(every=1.0), "every must be a whole number"),
+    "threads: text": (lambda: run(threads="4"), "threads must be a whole number"),
+    "strict by word": (lambda: run(strict="no"), "strict must be True or False"),
+    "start by name": (lambda: run(start="now"), "start: 'now'"),
+    "hold: unknown": (lambda: run(hold="cubic"), "hold 'cubic'"),
+    "u: a function": (lambda: run(u=lambda t: [0, 0]), "u: the function"),
+    "record: one name": (lambda: run(record="q"), r"record=\['q'\]"),
+    "assemble: one name held": (lambda: pf.assemble(ARM, {"A": 1}, hold="A"), r"hold=\['A'\]"),
     "a whole result for q": (lambda: pf.run(ARM, RESULT, **QUICK), r"result\['q'\].isel\(time=-1\)"),
     "every time of q": (lambda: pf.run(ARM, RESULT["q"], **QUICK), "q still has its times"),
     "a Series of other names": (lambda: pf.run(ARM, pd.Series({"A": 1.0, "C": 2.0}), **QUICK), "there is no 'C'"),
@@ -287,6 +297,18 @@ def test_a_condition_and_directions_may_be_plain():
 )
 def test_names_count_and_not_the_order(q):
     assert run(q=q)["q"].isel(time=0).values.ravel().tolist() == [0.4, 0.2]
+
+
+@pytest.mark.parametrize(
+    "u",
+    [
+        pd.DataFrame({"mB": [1.0, 2.0, 3.0], "mA": 0.0}),
+        xr.DataArray([[1.0, 2.0, 3.0], [0.0] * 3], dims=("input", "time"), coords={"input": ["mB", "mA"]}),
+    ],
+    ids=["DataFrame", "DataArray"],
+)
+def test_names_count_in_a_series_too(u):
+    assert run(u=u, u_step=0.001)["u"].values.tolist() == [[0, 1], [0, 2], [0, 3]]
 
 
 def test_a_result_starts_the_next_run():

@@ -31,10 +31,10 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
     return array[None, :] if array.ndim == 1 else array
 
 
-def by_label(value: Any, what: str) -> Any:
+def by_label(value: Any, what: str, *, series: bool = False) -> Any:
     """A pandas Series or DataFrame, or an xarray DataArray, as {name: values}, whatever their order; all else as it is.
 
-    Raises ModelError: a whole Dataset, or one with times still in it.
+    Raises ModelError: a whole Dataset; times in what is no series, where they come first.
     """
     if hasattr(value, "iloc"):
         labels = value.index if value.ndim == 1 else value.columns
@@ -46,7 +46,9 @@ def by_label(value: Any, what: str) -> Any:
         raise ModelError(f"{what}: one variable of the Dataset is needed, such as result['q'].isel(time=-1)")
     if not (hasattr(value, "dims") and hasattr(value, "coords")):
         return value
-    if "time" in value.dims:
+    if "time" in value.dims and series:
+        value = value.transpose("time", ...)
+    elif "time" in value.dims:
         raise ModelError(f"{what} still has its times; choose one, such as .isel(time=-1)")
     labelled = [d for d in value.dims if d in value.coords and value[d].dtype.kind in "UOT"]
     return {str(n): value.sel({labelled[-1]: n}).values for n in value[labelled[-1]].values} if labelled else value.values

@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import LARGEST, as_number, as_whole, common_runs, runs, unknown
+from pfaffian.simulate.arrays import LARGEST, as_number, as_whole, by_label, common_runs, runs, unknown
 
 
 class Times(NamedTuple):
@@ -33,6 +33,8 @@ def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Time
     length = as_number(duration, "duration", least=0)
     if not length / h < LARGEST:
         raise ModelError(f"duration {length:g} s is more than {LARGEST} steps of {h:g} s")
+    if length and round(length / h) == 0:
+        raise ModelError(f"duration {length:g} s is less than one step of {h:g} s: are the two swapped?")
     if not (length < h / 2 or (begin + h > begin and begin + length > begin + length - h)):
         raise ModelError(
             f"step {h:g} s is lost to rounding beside start {begin:g} s and duration {length:g} s: take longer steps"
@@ -68,6 +70,7 @@ def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int)
 
 
 def _series(u: Any, names: Sequence[str]) -> np.ndarray:
+    u = by_label(u, "u", series=True)
     series = _named_series(u, names) if isinstance(u, Mapping) else floats(u, "u")
     if series.ndim not in (2, 3) or series.shape[-1] != len(names) or not len(series):
         raise ModelError(
