@@ -100,8 +100,7 @@ def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLER
     if terms.A.shape[0] == 0:
         return ca.SX(*x.W.shape)
     Lam = terms.A @ x.inverse.T
-    A_dot = _along(terms, terms.A) + ca.reshape(ca.jacobian(ca.vec(terms.A), terms.t), *terms.A.shape)
-    rows = orthogonalise(Lam, (A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted)
+    rows = orthogonalise(Lam, (terms.A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted)
     turn = rows.Q.T @ (rows.D - (rows.D @ rows.Q.T) @ rows.Q)
     return -(turn + turn.T)
 

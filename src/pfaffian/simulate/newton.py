@@ -84,6 +84,18 @@ class Problem(NamedTuple):
         return self._replace(p=self.p[at], held=self.held.take(at))
 
 
+def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Problem:
+    """Nothing held, all as dear as its inertia: p (runs, np), t [s]."""
+    none = np.zeros((len(p), m.nv), dtype=bool)
+    return Problem(m, p, t, Held(none, none, np.ones(m.nv)), backend)
+
+
+def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
+    """(runs,) rank of the position rows at q (runs, nq), and how many rows there are."""
+    found = _step(problem, q, v)
+    return found.rank, found.phi.shape[1]
+
+
 def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:
     """Each run's Newton iterations from q, v (runs, n), until its constraints are met or no end is near.
 

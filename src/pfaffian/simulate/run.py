@@ -23,6 +23,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import as_flag, as_whole, common_runs, one_of
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
+from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
 from pfaffian.simulate.inputs import Times, constant_or_series, times
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
@@ -95,7 +96,8 @@ def run(
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
         record: names of the signals to record, "all" or "lean". None: all of one run; of a batch the lean record, which
             leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
-        scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints.
+        scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
+            a singular configuration by a step of its own.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
         threads: None for one a core when the batch is large.   progress: show a bar.   squeeze: drop the run axis of one run.
     Returns:
@@ -124,7 +126,8 @@ def run(
     check_memory(when.records, count, width, m.nq + m.nv + len(system.z))
     begun = start_state(given, q, v, correct_start)
     rollout = _compiled(system, backend, 8 if count > 1 else 1, strict)
-    done = _roll(system, rollout, when, begun, series, count, width, hold, workers, progress)
+    kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
+    done = _roll(system, rollout, when, begun, series, count, width, hold, workers, progress, kinds, strict)
     provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme)
     provenance |= {"step": when.step, "duration": when.duration, "hold": hold}
     instants = when.start + when.step * when.every * np.arange(when.records)
@@ -133,6 +136,7 @@ def run(
     result = dataset(system, course, provenance)
     tell_stops(result, system, done.x, begun)
     tell_limits(result, m, scheme.saturate)
+    tell_entrances(result, m, kinds)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 
@@ -156,6 +160,8 @@ def _roll(
     hold: Hold,
     threads: int,
     progress: bool,
+    kinds: np.ndarray,
+    strict: bool,
 ) -> _Rolled:
     """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit."""
     z = np.broadcast_to(np.array(system.z, dtype=float), (count, len(system.z)))
@@ -165,14 +171,25 @@ def _roll(
     status = np.where(shut_out, len(causes_of(system)) - 1, 0).astype(np.int32)
     stopped = np.where(shut_out, 0, -1).astype(np.int64)
     records = np.empty((when.records, width, count)).swapaxes(1, 2)
+    spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride}
     done, at, n = 0, 0, max(1, FIRST_LANE_STEPS // count)
-    with tqdm(total=when.steps, unit="step", disable=not progress, desc=system.mechanism.name) as bar:
+    singular = np.flatnonzero(kinds != REGULAR)
+    if singular.size and when.steps:
+        r = rollout(x, series, p, steps=1, threads=threads, status=status, stopped=stopped, **spacing)
+        own = series[:, singular] if series.ndim == 3 else series
+        entered = entering(system, strict)(
+            x[singular], own, p[singular], steps=1, status=status[singular], stopped=stopped[singular], **spacing
+        )
+        x, status, stopped = r.x, r.status, r.stopped
+        x[singular], status[singular], stopped[singular] = entered.x, entered.status, entered.stopped
+        records[: len(r.records)] = r.records
+        done, at = 1, len(r.records)
+    with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=system.mechanism.name) as bar:
         while True:
             n = min(n, when.steps - done)
             clock = time.perf_counter()
-            r = rollout(x, series, p, t0=when.start, h=when.step, steps=n, every=when.every, first=done, hold=hold,
-                        stride=when.stride, threads=threads, status=status, stopped=stopped,
-                        last=done + n == when.steps)  # fmt: skip
+            r = rollout(x, series, p, steps=n, first=done, threads=threads, status=status, stopped=stopped,
+                        last=done + n == when.steps, **spacing)  # fmt: skip
             x, status, stopped = r.x, r.status, r.stopped
             records[at : at + len(r.records)] = r.records
             done, at = done + n, at + len(r.records)

@@ -66,22 +66,26 @@ class Scheme:
             )
 
 
-def time_step(rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Scheme) -> ca.Function:
-    """(x, u0, u1, p, t, h) -> (x_next, fault)."""
+def time_step(
+    rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Scheme, first: ca.Function | None = None
+) -> ca.Function:
+    """(x, u0, u1, p, t, h) -> (x_next, fault). first: instead of rhs at the first stage."""
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
-    f = partial(stepped_rate, m, rhs)
+    start, f = (partial(stepped_rate, m, rate) for rate in (first or rhs, rhs))
     if scheme.integrator == "rk4":
-        moved, faults = _rk4(f, m, x, u0, u1, p, t, h)
+        moved, faults = _rk4(start, f, m, x, u0, u1, p, t, h)
     else:
-        moved, faults = _semi_implicit(f, m, x, u0, u1, p, t, h)
+        moved, faults = _semi_implicit(start, f, m, x, u0, u1, p, t, h)
     corrected, violation = project(moved, p, t + h)
     faults = ca.vertcat(violation > scheme.violation_limit, faults)
     return ca.Function("step", [x, u0, u1, p, t, h], [corrected, faults], {"cse": True})
 
 
-def _rk4(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _rk4(
+    start: Rate, f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
+) -> tuple[ca.SX, ca.SX]:
     """x after the step, and the faults of all its stages.
 
     The classical rule, but for the places at which it looks: coordinates whose rate is a velocity follow their acceleration
@@ -90,7 +94,7 @@ def _rk4(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.
     """
     X, u = stepped(m, x), (u0 + u1) / 2
     at, rate = straight(m)
-    k1, *first = f(x, u0, p, t)
+    k1, *first = start(x, u0, p, t)
     slopes, faults = [k1], first[0]
     bends = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
     for part, w, bend in zip((h / 2, h / 2, h), (u, u, u1), bends, strict=True):
@@ -104,9 +108,11 @@ def _rk4(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.
     return shown(m, X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults
 
 
-def _semi_implicit(f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _semi_implicit(
+    start: Rate, f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
+) -> tuple[ca.SX, ca.SX]:
     """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at both ends."""
-    rate, *first = f(x, u0, p, t)
+    rate, *first = start(x, u0, p, t)
     faster = stepped(m, x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :, 0])
     v = shown(m, faster)[m.nq : m.nq + m.nv, 0]
     K = Kinematics(m, x[: m.nq, 0], v, t)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -12,10 +12,10 @@ import casadi as ca
 
 from pfaffian.control import law
 from pfaffian.control.law import Command, Control
-from pfaffian.dynamics import FORMULATIONS, formulation
+from pfaffian.dynamics import FORMULATIONS, formulation, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.controlforce import fault as servo_fault
-from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.digest import digest
@@ -56,6 +56,10 @@ class Traced(NamedTuple):
     step: ca.Function
     observe: ca.Function
     sizes: Mapping[str, int]
+
+
+SHARED = {"never_inline": True, "cse": True}
+"""Options of a Function whose text every call of it shares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,29 +108,38 @@ class System:
 
     @cached_property
     def traced(self) -> Traced:
-        m, T = self.mechanism, symbols(self.mechanism)
-        z, w = ca.SX.sym("z", len(self.z)), ca.SX.sym("w", len(self.w_names))
+        m, T, z = self.mechanism, symbols(self.mechanism), ca.SX.sym("z", len(self.z))
+        rhs, sizes = self._rate("rhs", T, z, lambda closed: formulation(self.scheme.formulation, closed)(closed))
+        inputs = list(rhs.sx_in())
+        project = ca.Function("project", [ca.vertcat(T.q, T.v, z), m.p_symbols, T.t], list(correct(T, z, self.scheme)), SHARED)
+        observe = ca.Function("observe", inputs, [rhs(*inputs)[3]])
+        return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)
+
+    @cached_property
+    def entering(self) -> ca.Function:
+        """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
+        first, _ = self._rate("passage", symbols(self.mechanism), ca.SX.sym("z", len(self.z)), passage.motion)
+        return time_step(self.traced.rhs, self.traced.project, self.mechanism, self.scheme, first)
+
+    def _rate(self, name: str, T: Terms, z: ca.SX, solve: Callable[[Terms], Motion]) -> tuple[ca.Function, dict[str, int]]:
+        """(x, w, p, t) -> (x_dot, faults, sides, recorded), and the entries of each signal."""
+        m, w = self.mechanism, ca.SX.sym("w", len(self.w_names))
         command = Command(w) if self.control is None else _command(T, self.control, self.scheme, z, w)
         asked = command.u
         if self.scheme.saturate:
             command = command._replace(u=self._cut(asked))
         closed = Terms(m, T.q, T.v, command.u, T.t)
-        motion = formulation(self.scheme.formulation, closed)(closed)
+        motion = solve(closed)
         faults, sides = command.faults, command.sides
         if m.servos:
             held = control_force(closed)
             faults, sides = ca.vertcat(faults, 1 - held.realisable), ca.vertcat(sides, held.side)
-        x, options = ca.vertcat(T.q, T.v, z), {"never_inline": True, "cse": True}
-        inputs = [x, w, m.p_symbols, T.t]
         rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
         cut = asked - command.u if self.scheme.saturate else None
         recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut)
         parts = [rate, ca.densify(faults), ca.densify(sides), ca.vertcat(*recorded.values())]
-        rhs = ca.Function("rhs", inputs, parts, options)
-        project = ca.Function("project", [x, m.p_symbols, T.t], list(correct(T, z, self.scheme)), options)
-        observe = ca.Function("observe", inputs, [rhs(*inputs)[3]])
-        sizes = {name: column.numel() for name, column in recorded.items()}
-        return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)
+        rhs = ca.Function(name, [ca.vertcat(T.q, T.v, z), w, m.p_symbols, T.t], parts, SHARED)
+        return rhs, {name: column.numel() for name, column in recorded.items()}
 
     def _cut(self, u: ca.SX) -> ca.SX:
         m = self.mechanism

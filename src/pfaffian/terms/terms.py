@@ -106,6 +106,13 @@ class Terms:
         return self.rows.b
 
     @cached_property
+    def A_dot(self) -> ca.SX:
+        """(m, nv) dA/dt along the motion; of A as a function of q and t."""
+        A = ca.densify(self.A)
+        along = ca.jtimes(ca.vec(A), self.q, self.kinematics.q_dot) + ca.jacobian(ca.vec(A), self.t)
+        return ca.reshape(along, *A.shape)
+
+    @cached_property
     def Lam(self) -> ca.SX:
         """(m, nv) A W^-T: the rows in mass-weighted coordinates. [aghili08 (19)]"""
         return solve_W(self.factor, self.A.T).T

@@ -1,0 +1,39 @@
+"""The acceleration in a singular configuration that is passed through, from what the lost rows say a moment later.
+
+Where a combination n of rows vanishes, n^T A = 0, it says nothing of v_dot. But it must hold a moment later too:
+d/dt (A v_dot - b) = A v_ddot + A_dot v_dot - b_dot = 0, of which n leaves
+
+    n^T (A_dot - db/dv) v_dot = n^T (db/dq q_dot + db/dt),
+
+as many rows as the velocity tells branches apart. None where the mechanism is at rest: then nothing says which branch it takes.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
+from pfaffian.maths.linear import NOTHING, orthogonalise
+from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
+from pfaffian.terms.terms import Terms
+
+
+def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
+    """Acceleration, reaction and rank as the limits of those before and after a singular configuration.
+
+    Elsewhere those of `gauss`, at several times its cost. The reaction is in the span to which the rows tend: for holonomic
+    rows n^T (A_dot - db/dv) is three times n^T A_dot, up to rows of A.
+    """
+    F, b, m = terms.factor, terms.b, terms.A.shape[0]
+    y_free = solve_W(F, terms.force)
+    lost = weighted_rows(terms, ca.SX.eye(m), tolerance).rest
+    slope = terms.A_dot - ca.jacobian(b, terms.v)
+    later = lost @ slope
+    said = lost @ (ca.jtimes(b, terms.q, terms.kinematics.q_dot) + ca.jacobian(b, terms.t))
+    typical = ca.sum2(lost * lost) * ca.sumsqr(slope)
+    size = ca.vertcat(terms.row_size, ca.sum2(later * later) / ca.fmax(typical, NOTHING))
+    Lam = ca.vertcat(terms.Lam, solve_W(F, later.T).T)
+    rhs = ca.vertcat(b, said) - Lam @ y_free
+    rows = orthogonalise(ca.sparsify(Lam), rhs, tolerance, ca.densify(size), terms.counted)
+    change = rows.Q.T @ rows.D
+    return Motion(ca.densify(solve_WT(F, y_free + change)), multiply_W(F, change), rows.rank)

@@ -1,0 +1,113 @@
+"""Starts in singular configurations: found by looking a little way off, and left by a step of their own.
+
+Where rows lose rank the first stage of a step goes without them. In a passage that is one stage of many; a run that starts
+there would carry its error for good. Such a start takes one step by `System.entering`, on NumPy and so with the same bits
+everywhere; all others cost nothing but a look at their rank, here and where rows are redundant a little way off.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+
+from pfaffian import kernel
+from pfaffian.dynamics import passage
+from pfaffian.errors import RunWarning, notice
+from pfaffian.kernel.kernel import Backend
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.evaluate import Compiled, compile_terms
+from pfaffian.simulate.newton import free_problem, rank_at, settle
+from pfaffian.simulate.start import Start
+from pfaffian.simulate.system import System
+from pfaffian.terms.terms import symbols
+
+AWAY = 1e-2
+"""How far off to look [rad, m]: rows that the configuration lacks are then a thousand times above RANK_TOLERANCE."""
+
+ITERATIONS = 8
+"""Of Newton there: from an error of AWAY^2 three are enough."""
+
+FEW = 8
+"""Runs that tell the rank of a batch elsewhere; others are looked at closer only where theirs is lower."""
+
+REGULAR, PASSING, AT_REST = 0, 1, 2
+"""What a start is: the last two singular, the velocity telling the branches apart or not."""
+
+
+def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndarray:
+    """(runs,) REGULAR, PASSING or AT_REST, of starts on the constraints at time t [s]; those that cannot start are REGULAR."""
+    q, v, p = begun.q, begun.v, begun.p
+    kinds = np.full(len(q), REGULAR)
+    if not m.ideal or m.servos or not m.nv:
+        return kinds
+    here, rows = rank_at(free_problem(m, p, t, backend), q, v)
+    if (here == rows).all():
+        return kinds
+    few = _nearby(m, q[:FEW], v[:FEW], p[:FEW], t, backend)
+    suspects = np.flatnonzero(here < few.max(initial=-1))
+    if suspects.size:
+        at = q[suspects], v[suspects], p[suspects]
+        near = _nearby(m, *at, t, backend)
+        lost = suspects[near > here[suspects]]
+        if lost.size:
+            said = _passing(m)(q[lost], v[lost], t=t, parameters=p[lost] if p.shape[1] else None)["rank"]
+            kinds[lost] = np.where(said < near[near > here[suspects]], AT_REST, PASSING)
+    return np.where([bool(words) for words in begun.words], REGULAR, kinds)
+
+
+@lru_cache(maxsize=64)
+def _passing(m: Mechanism) -> Compiled:
+    return compile_terms(m, {"rank": lambda T: passage.motion(T).rank}, backend="numpy", lanes=1)
+
+
+def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float, backend: Backend) -> np.ndarray:
+    """(runs,) the largest rank a little way off, along the motion and along some motion that the constraints allow."""
+    problem, still = free_problem(m, p, t, backend), np.zeros_like(v)
+    some = np.broadcast_to(np.random.default_rng(20).normal(size=m.nv), v.shape)
+    tangent = settle(problem, q, some).v - settle(problem, q, still).v
+    ranks = []
+    for way in (v, tangent):
+        change = _q_dot(m)(q, way)[0]
+        size = np.abs(change).max(axis=1, keepdims=True, initial=0.0)
+        there = settle(problem, q + AWAY * change / np.where(size > 0, size, 1.0), still, ITERATIONS)
+        ranks.append(rank_at(problem, there.q, still)[0])
+    return np.maximum(*ranks)
+
+
+@lru_cache(maxsize=64)
+def _q_dot(m: Mechanism) -> kernel.Kernel:
+    T = symbols(m)
+    return kernel.compile(ca.Function("q_dot", [T.q, T.v], [ca.densify(T.kinematics.q_dot)]), backend="numpy", lanes=1)
+
+
+@lru_cache(maxsize=64)
+def entering(system: System, strict: bool) -> kernel.Rollout:
+    """The first step of singular starts."""
+    return kernel.compile_rollout(lambda: (system.entering, system.traced.observe), backend="numpy", lanes=1, strict=strict)
+
+
+def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:
+    """Say in a result which runs began in a singular configuration, and that nothing is left of a row where rank is lost.
+
+    Warns RunWarning: runs began there at rest.
+    """
+    if kinds.any():
+        meaning = "0 regular, 1 singular and passed through, 2 singular at rest: several branches are open"
+        result["entrance"] = ("run", kinds.astype(np.int32), {"meaning": meaning})
+    if "regularity" in result and "rank" in result and not any(c.active for c in m.ideal):
+        rank, left = result["rank"].values, result["regularity"].values
+        lower = np.zeros(rank.shape, dtype=bool)
+        lower[:, 1:-1] = (rank[:, 1:-1] < rank[:, :-2]) | (rank[:, 1:-1] < rank[:, 2:])
+        left[lower] = 0.0
+        left[kinds != REGULAR, :1] = 0.0
+    for i in np.flatnonzero(kinds == AT_REST)[:1]:
+        count, where = int((kinds == AT_REST).sum()), result["q"].values[i, 0] if "q" in result else []
+        at = ", ".join(f"{n} = {x:.6g}" for n, x in zip(m.q_names, where, strict=False))
+        notice(
+            f"{count} of {len(kinds)} runs of {m.name!r} begin at rest in a singular configuration, run {i} at {at}: several "
+            "branches of motion are open there and nothing says which is taken; give a velocity along one, or start off it",
+            RunWarning,
+        )

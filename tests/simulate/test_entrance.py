@@ -1,0 +1,98 @@
+"""Starts in a singular configuration: as accurate as others where the velocity says which way, told where it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.integrate import solve_ivp
+
+import pfaffian as pf
+from pfaffian.dynamics import passage
+from tests.oracles.test_known_answers import n_four_bar
+from tests.oracles.test_singular import slider_crank
+from tests.random_mechanisms import Case, loops, matrices, reverse
+from tests.simulate.machines import FOUR_BAR_START, four_bar
+from tests.tolerance import ALGEBRA, INTEGRATED, close
+
+FLAT = np.pi / 2 * np.array([1, -1, 1, -1, 1])
+ALONG = 5.0 * np.array([1, -1, 1, -1, 1])
+
+AS_ELSEWHERE = 1e-11
+"""What a second from any other start errs by at 1 ms; a first stage without its rows costs 1e-7."""
+
+
+def exact(times: np.ndarray) -> np.ndarray:
+    """Angle of the links of the 2-four-bar from flat: ((N + 1) / 3 + N) th'' = g ((N + 1) / 2 + N) sin th."""
+
+    def rate(_: float, x: np.ndarray) -> list[float]:
+        return [x[1], 9.81 * 3.5 / 3 * np.sin(x[0])]
+
+    return solve_ivp(rate, (0, times[-1]), [FLAT[0], ALONG[0]], "DOP853", times, rtol=1e-13, atol=1e-13).y[0]
+
+
+@pytest.mark.parametrize("spatial", [False, True])
+def test_a_start_from_flat_is_as_accurate_as_any(spatial):
+    r = pf.run(n_four_bar(2, spatial), FLAT, ALONG, duration=1.0, step=1e-3, every=10)
+    close(r.q.values[:, 0], exact(r.time.values), AS_ELSEWHERE, "angle from flat")
+    assert (r.entrance, r.regularity[0]) == (1, 0)
+    assert float(r.regularity[1]) > 0
+    assert (r["rank"][0], r["rank"][1]) == (2, 4)
+
+
+def test_the_acceleration_is_that_of_the_motion():
+    """And the reaction does no work; where nothing moves, no row is found."""
+    m, parts = n_four_bar(2, True), {"v_dot": lambda T: passage.motion(T).v_dot, "rank": lambda T: passage.motion(T).rank,
+                                     "reaction": lambda T: passage.motion(T).reaction}  # fmt: skip
+    r = matrices(Case(m, FLAT, ALONG, np.zeros(0), 0.0), parts)
+    close(r["v_dot"].ravel(), 9.81 * 3.5 / 3 * ALONG / ALONG[0], ALGEBRA, "acceleration from flat")
+    assert r["rank"] == 4
+    close(ALONG @ r["reaction"].ravel(), 0.0, ALGEBRA, "power of the reaction", np.abs(r["reaction"]).max())
+    assert matrices(Case(m, FLAT, 0 * ALONG, np.zeros(0), 0.0), parts)["rank"] == 2
+
+
+@given(loops(most=3))
+@settings(max_examples=8)
+def test_elsewhere_it_is_gauss(case):
+    parts = {"passage": lambda T: passage.motion(T).v_dot, "gauss": lambda T: pf.FORMULATIONS["gauss"](T).v_dot,
+             "M": lambda T: T.M}  # fmt: skip
+    r = matrices(case, parts)
+    close(r["passage"], r["gauss"], INTEGRATED, "acceleration", 1 + np.abs(r["gauss"]).max())
+
+
+def test_the_same_bits_alone_in_a_batch_and_by_numpy():
+    m = n_four_bar(2, False)
+    q, v = np.array([FLAT, 0.3 * FLAT, FLAT]), np.array([ALONG, 0 * ALONG, -ALONG])
+    keep = {"duration": 0.01, "step": 1e-3}
+    batch, by_numpy = pf.run(m, q, v, **keep), pf.run(m, q, v, backend="numpy", **keep)
+    assert list(batch.entrance) == [1, 0, 1]
+    assert np.array_equal(batch.q, by_numpy.q)
+    for i in range(3):
+        alone = pf.run(m, q[i], v[i], **keep)
+        assert np.array_equal(alone.q, batch.q[i])
+    one = pf.run(m, q, v, duration=1e-3, step=1e-3)
+    assert np.array_equal(one.q, batch.q[:, :2])
+
+
+def test_a_held_or_linear_input_enters_the_first_step():
+    m, keep = slider_crank().with_(actuators=[pf.actuator("motor", "a")]), {"duration": 4e-3, "step": 1e-3, "u_step": 2e-3}
+    u = np.array([[0.0], [40.0], [40.0]])
+    start = np.pi / 2 * np.array([1, -2]), [2.0, -4.0]
+    ends = [float(pf.run(m, *start, u=u, hold=hold, **keep).v[1, 0]) for hold in ("zero", "linear")]
+    assert ends[1] > ends[0] + 1e-3
+
+
+def test_a_start_at_rest_is_said_and_named():
+    with pytest.warns(pf.RunWarning, match=r"1 of 1 runs.*at rest in a singular configuration.*a = 1\.5708, b = -3\.14159"):
+        r = pf.run(slider_crank(), np.pi / 2 * np.array([1, -2]), duration=0.01, backend="numpy")
+    assert r.entrance == 2
+
+
+def test_rows_that_are_redundant_on_the_constraints_alone_are_no_entrance():
+    m = four_bar()
+    m = m.with_(constraints=[*m.constraints, reverse(m.constraints[0])])
+    r = pf.run(m, FOUR_BAR_START, {"a": 4.0}, duration=0.0, backend="numpy")
+    assert r.phi.shape[1] == 10
+    assert "entrance" not in r
+    assert r["rank"][0] == 2
+    assert float(r.regularity[0]) > 0.01
