@@ -142,13 +142,8 @@ def test_finished_diverged_and_violated_have_their_numbers():
     """What a status means is in the result, in this order."""
     r = pf.run(ONE, BENT, control=control.projected(CRANK, crank_to(1.2), **GAINS), **SETTINGS)
     meaning = json.loads(r.status.attrs["meaning"])
-    assert [m.split(":")[0].split(" ")[0] for m in meaning] == [
-        "finished",
-        "diverged",
-        "constraint",
-        "uncontrollable",
-        "infeasible",
-    ]
+    first = [m.split(":")[0].split(" ")[0] for m in meaning]
+    assert first[:5] == ["finished", "diverged", "constraint", "uncontrollable", "infeasible"]
 
 
 # What a law must be told.

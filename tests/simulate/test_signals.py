@@ -129,7 +129,7 @@ def test_units_of_forces():
 def recorded(regularity: list, rank: list) -> xr.Dataset:
     time = np.arange(len(rank)) * 0.1
     data = {"regularity": ("time", np.array(regularity, float)), "rank": ("time", np.array(rank, float))}
-    return xr.Dataset(data, {"time": time, "row": ["a", "b"]})
+    return xr.Dataset(data | {"status": ((), 0)}, {"time": time, "row": ["a", "b"]})
 
 
 def test_passages_are_dips_and_changes_of_rank():
