@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
+from pfaffian.control.law import Command, Control, maker, motor_matrix, with_no_wrench
 from pfaffian.control.reason import out_of_reach
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
@@ -18,6 +18,7 @@ from pfaffian.terms.terms import Terms
 SINGULAR = "the task's Jacobian is singular here: plain inverse dynamics cannot go on"
 
 
+@maker
 def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping: Any) -> Control:
     """u = B^-1 (M v_dot_d + c - f), J v_dot_d = theta_ddot_d + G_D e_dot + G_P e - drift; as many tasks and actuators as v.
 

@@ -17,7 +17,7 @@ from pfaffian.control.allocation import (
     controlled_directions,
     weights,
 )
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Command, Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.control.task import Task, check_aim, gain
@@ -28,6 +28,7 @@ from pfaffian.model.number import floats
 from pfaffian.terms.terms import Terms
 
 
+@maker
 def hybrid_force(
     task: Task,
     reference: Reference,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from inspect import signature
+from typing import Any, NamedTuple, ParamSpec
 
 import casadi as ca
 import numpy as np
@@ -54,6 +56,15 @@ def with_no_wrench(terms: Terms, u: ca.SX) -> ca.SX:
     return ca.vertcat(u, ca.SX.zeros(len(terms.mechanism.wrench_names), 1))
 
 
+class Made(NamedTuple):
+    """How a law was made: by which maker of the library, of what, and the functions that this gave."""
+
+    maker: str
+    arguments: tuple[tuple[str, Any], ...]
+    law: Callable
+    measured: Callable
+
+
 @dataclass(frozen=True, eq=False)
 class Control:
     """A control law in the loop.
@@ -64,7 +75,7 @@ class Control:
     affine.
     z: start values.   w_names: of the run's inputs.   faults: what each fault means and what to do.
     measured(terms, reaction) -> y, linear in the generalised reaction (nv, 1); all of it if not given.
-    reasons: fault -> how to find at the stopping state who is to blame.
+    reasons: fault -> how to find at the stopping state who is to blame.   made: by which maker of the library, if by one.
     """
 
     law: Callable[[Terms, ca.SX, ca.SX, ca.SX], Command]
@@ -73,6 +84,7 @@ class Control:
     faults: tuple[str, ...] = ()
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
     reasons: Mapping[str, Reason] = field(default_factory=dict)
+    made: Made | None = None
 
     def __repr__(self) -> str:
         parts = [f"integrates {shown.count(len(self.z), 'number')}"] if self.z else []
@@ -90,6 +102,23 @@ class Control:
         object.__setattr__(self, "z", tuple(floats(self.z, "Control: z").tolist()))
 
 
+_Arguments = ParamSpec("_Arguments")
+
+
+def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
+    """A maker of laws whose laws tell how they were made: what they compile is found again without tracing."""
+
+    @wraps(make)
+    def made(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Control:
+        control = make(*args, **kwargs)
+        given = signature(make).bind(*args, **kwargs)
+        given.apply_defaults()
+        said = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured)
+        return replace(control, made=said)
+
+    return made
+
+
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
     """What the law answers, its parts as columns. Raises ModelError: it fails, or gives no Command."""
     what = "the control law"
@@ -100,7 +129,7 @@ def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Com
         raise ModelError(f"{what}: signals must be {{name: column}}, got {brief(given.signals)}")
     u, z_dot, faults = (column(x, f"{what}: {name}") for name, x in zip(Command._fields, given[:3], strict=False))
     signals = {name: column(x, f"{what}: signal {name!r}") for name, x in given.signals.items()}
-    return Command(u, z_dot, faults, signals)
+    return Command(u, z_dot, faults, signals, column(given.sides, f"{what}: sides"))
 
 
 def measured(control: Control, terms: Terms, reaction: ca.SX) -> ca.SX:

@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE
-from pfaffian.control.law import Command, Control, motor_matrix, with_no_wrench
+from pfaffian.control.law import Command, Control, maker, motor_matrix, with_no_wrench
 from pfaffian.control.reason import out_of_reach
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
@@ -19,6 +19,7 @@ from pfaffian.model.number import scalar
 from pfaffian.terms.terms import Terms
 
 
+@maker
 def operational_space(task: Task, reference: Reference, *, stiffness: Any, damping: Any, joint_damping: float = 0.0) -> Control:
     """tau = J^T Lambda (theta_ddot_d + G_D e_dot + G_P e - drift) + c - f - N^T joint_damping M v, Lambda = (J M^-1 J^T)^-1.
 

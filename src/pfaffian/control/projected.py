@@ -8,13 +8,14 @@ import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Command, Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim
 from pfaffian.terms.terms import Terms
 
 
+@maker
 def projected(
     task: Task, reference: Reference, *, stiffness: Any, damping: Any, weight: Any = None, rest_damping: Any = 0.0
 ) -> Control:

@@ -19,7 +19,7 @@ from pfaffian.control.allocation import (
     controlled_directions,
     weights,
 )
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Command, Control, maker
 from pfaffian.control.reason import undriven
 from pfaffian.control.reference import Reference, Wanted, as_reference
 from pfaffian.control.task import gain
@@ -29,6 +29,7 @@ from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.terms.terms import Terms
 
 
+@maker
 def tracking(
     reference: Reference, *, velocity_gain: Any, position_gain: Any, force: Reference | None = None, rows: Sequence[str] = (),
     weight: Any = None, factor: str = "cholesky",
@@ -69,6 +70,7 @@ def tracking(
     return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE), reasons={UNCONTROLLABLE: undriven()})
 
 
+@maker
 def regulation(
     q_d: Reference, *, velocity_gain: Any, position_gain: Any, force: Reference | None = None, rows: Sequence[str] = (),
     weight: Any = None, factor: str = "cholesky",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Command, Control, maker
 from pfaffian.dynamics.controlforce import control_force, fault
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms
 
 
+@maker
 def servo_control(*servos: Servo) -> Control:
     """Inputs that hold servo constraints on a mechanism that does not have them. [ider (14)-(19)]
 

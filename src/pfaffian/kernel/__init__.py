@@ -3,6 +3,7 @@
 from pfaffian.kernel.diagnose import diagnose
 from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.kernel import Kernel, compile
+from pfaffian.kernel.keyed import noted
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.rollout import Rollout, RolloutResult, compile_rollout
 from pfaffian.kernel.trace import trace
@@ -16,5 +17,6 @@ __all__ = [
     "compile_rollout",
     "diagnose",
     "evaluate",
+    "noted",
     "trace",
 ]

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 
 import casadi as ca
 
 from pfaffian.model.check import numbers
-from pfaffian.model.constraint import Closure, Servo
+from pfaffian.model.constraint import Closure, Constraint, Holonomic, Servo
 from pfaffian.model.force import Spring
 from pfaffian.model.mechanism import Mechanism
 
 
-def digest(m: Mechanism) -> str | None:
-    """sha256 of all that shapes the equations; None if a function of the caller's is part of the mechanism.
+def structure(m: Mechanism, graph: Callable[[Callable, str], str]) -> str:
+    """sha256 of all that shapes the equations, graph(f, owner) being what to say of a function of the caller's.
 
-    Two mechanisms with one digest have the same equations, whatever their names.
+    Two mechanisms with one digest have the same equations, whatever they are called.
     """
-    targets = [c.target if isinstance(c, Servo) else c for c in m.constraints]
-    closures = [t for t in targets if isinstance(t, Closure) and t.active is None]
-    if len(closures) < len(targets) or any(callable(s.directions) for s in m.servos):
-        return None
     columns = [ca.vec(x) for _, x in numbers(m)]
     values = ca.Function("numbers", [m.p_symbols], [ca.densify(ca.vertcat(*columns))])
     shape = [
         [b.name for b in m.bodies],
         [(j.name, j.kind.name, j.parent, j.child) for j in m.joints],
-        [
-            (type(c).__name__, t.kind, t.body_a, t.body_b, getattr(c, "directions", None))
-            for c, t in zip(m.constraints, closures, strict=True)
-        ],
+        [_constraint(c, graph) for c in m.constraints],
         [
             (f.body_a, f.body_b) if isinstance(f, Spring) else (f.body, f.axes, f.value is None)
             for f in m.forces
@@ -39,3 +33,18 @@ def digest(m: Mechanism) -> str | None:
         [x.numel() for x in columns],
     ]  # fmt: skip
     return sha256((repr(shape) + values.serialize()).encode()).hexdigest()
+
+
+def _constraint(c: Constraint, graph: Callable[[Callable, str], str]) -> tuple:
+    if isinstance(c, Servo):
+        along = c.directions
+        return (
+            "servo",
+            _constraint(c.target, graph),
+            graph(along, f"servo constraint {c.name!r}: directions") if callable(along) else along,
+        )
+    what = f"constraint {c.name!r}"
+    active = c.active and graph(c.active, f"{what}: active_while")
+    if isinstance(c, Closure):
+        return c.kind, c.body_a, c.body_b, active
+    return type(c).__name__, graph(c.phi if isinstance(c, Holonomic) else c.eta, what), active

@@ -16,10 +16,10 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.kernel import Backend
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
-from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
 from pfaffian.simulate.arrays import as_number, common_runs, configurations, runs
+from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -115,8 +115,7 @@ def _forward(m: Mechanism, name: str) -> Compiled:
         T = symbols(m)
         return function_of(T, formulation(name, T)(T)._asdict())
 
-    of_model = digest(m)
-    key = None if of_model is None else f"forward dynamics {name} {of_model}"
+    key = f"forward dynamics {name} {digest(m)}"
     return Compiled(m, kernel.compile(build, key=key), {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
 
 

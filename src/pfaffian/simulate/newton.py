@@ -13,10 +13,10 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.kernel.kernel import Backend
 from pfaffian.maths.minimum_norm import minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
-from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import largest
 from pfaffian.simulate.variables import normalise
+from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms, symbols, typical
 
 ITERATIONS = 50
@@ -127,8 +127,7 @@ def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 @lru_cache(maxsize=64)
 def _iteration(m: Mechanism, backend: Backend) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> (q, v, phi, eta, rank)."""
-    of_model = digest(m)
-    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, key=None if of_model is None else f"newton {of_model}")
+    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, key=f"newton {digest(m)}")
 
 
 def _newton(m: Mechanism) -> ca.Function:

@@ -17,11 +17,11 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.model.body import WORLD
-from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import inertia
+from pfaffian.terms.digest import digest
 from pfaffian.terms.kinematics import FRAMES
 from pfaffian.terms.terms import Terms, symbols
 
@@ -147,14 +147,13 @@ def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, pa
 @lru_cache(maxsize=256)
 def _compiled(m: Mechanism, what: str, arguments: tuple) -> Compiled:
     f, shape = _QUANTITIES[what]
-    tree = replace(m, constraints=())  # which take no part: so those with a caller's function have a digest too
+    tree = replace(m, constraints=())  # which take no part
 
     def build() -> ca.Function:
         T = symbols(tree)
         return function_of(T, {what: f(T, *arguments)})
 
-    of_model = digest(tree)
-    key = None if of_model is None else f"{what} {arguments!r} {of_model}"
+    key = f"{what} {arguments!r} {digest(tree)}"
     return Compiled(m, kernel.compile(build, key=key), {what: shape(m, arguments)})
 
 

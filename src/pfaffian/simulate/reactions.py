@@ -13,11 +13,11 @@ from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.reaction import ReactionWrench, reaction_wrenches
-from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.simulate.signals import MotionOutput, Signal
 from pfaffian.simulate.state import check_on_constraints, off_constraints
+from pfaffian.terms.digest import digest
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
@@ -65,8 +65,7 @@ def _compiled(m: Mechanism, names: tuple[str, ...], frame: str) -> Compiled:
         answers = reaction_wrenches(T, formulation("auto", T)(T), names, frame)
         return function_of(T, {"off": off_constraints(T)} | {n: ca.horzcat(*x) for n, x in answers.items()})
 
-    of_model = digest(m)
-    key = None if of_model is None else f"reaction wrenches {names!r} {frame} {of_model}"
+    key = f"reaction wrenches {names!r} {frame} {digest(m)}"
     rows = len(row_names(symbols(m).kinematics))
     return Compiled(m, kernel.compile(build, key=key), {"off": (rows, 3)} | dict.fromkeys(names, (6, 2)))
 

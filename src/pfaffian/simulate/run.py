@@ -32,7 +32,7 @@ from pfaffian.simulate.signals import Output, Record, as_record
 from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
-from pfaffian.simulate.system import System, arguments
+from pfaffian.simulate.system import System, arguments, input_names
 
 CALL_SECONDS = 0.5
 """What one call of the compiled loop should take: Ctrl-C and the progress bar wait for its end."""
@@ -117,7 +117,7 @@ def run(
     for name, value in flags.items():
         as_flag(value, name)
     given = start_of(m, q, v, parameters, when.start, backend)
-    names = control.w_names if control else m.u_names
+    names = input_names(m, control)
     series = constant_or_series(u, names, u_step is not None, len(given.q))
     count = common_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from pfaffian import kernel
 from pfaffian.control import law
+from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Command, Control
 from pfaffian.dynamics import FORMULATIONS, formulation, passage
 from pfaffian.dynamics.controlforce import control_force
@@ -18,11 +20,11 @@ from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise
-from pfaffian.model.digest import digest
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, chosen, columns, standard
 from pfaffian.simulate.step import INTEGRATORS, Scheme, correct, time_step
+from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -45,6 +47,17 @@ def arguments(m: Any, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, 
         if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
             raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
     return scheme or Scheme(), tuple((outputs or {}).items())
+
+
+def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
+    """Inputs of a run: the mechanism's own; under a law the law's, then what pushes from outside. Raises ModelError: two of
+    one name."""
+    if control is None:
+        return m.u_names
+    for name in control.w_names:
+        if name in m.wrench_names:
+            raise ModelError(f"the control law and a wrench from outside both have an input {name!r}; give one another name")
+    return control.w_names + m.wrench_names
 
 
 class Traced(NamedTuple):
@@ -79,7 +92,7 @@ class System:
 
     @property
     def w_names(self) -> tuple[str, ...]:
-        return self.control.w_names if self.control else self.mechanism.u_names
+        return input_names(self.mechanism, self.control)
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -88,14 +101,32 @@ class System:
         return (self.control.faults if self.control else ()) + ((servo_fault(servos),) if servos else ())
 
     @cached_property
-    def key(self) -> str | None:
-        """Digest of all that shapes the functions; None where a user's function is among it."""
-        of_model = digest(self.mechanism)
-        if of_model is None or self.control is not None or self.outputs:
-            return None
-        limits = self.mechanism.u_limits.tolist() if self.scheme.saturate else []
-        said = of_model, sorted(asdict(self.scheme).items()), tuple(self.signals), limits
+    def key(self) -> str:
+        """Digest of all that shapes the functions; traced only where a function of the forces is among the outputs."""
+        m = self.mechanism
+        forces = [x for _, x in self.outputs if isinstance(x, MotionOutput)]
+        if any(not type(x.column).__module__.startswith("pfaffian.") for x in forces):
+            return sha256((self.traced.step.serialize() + self.traced.observe.serialize()).encode()).hexdigest()
+        k = symbols(m).kinematics
+        said = (
+            digest(m),
+            sorted(asdict(self.scheme).items()),
+            m.u_limits.tolist() if self.scheme.saturate else [],
+            self.control and law_digest(self.control, m),
+            [
+                (name, repr(x) if isinstance(x, MotionOutput) else of_function(x, f"output {name!r}", k))
+                for name, x in self.outputs
+            ],
+            self.record,
+        )
         return sha256(repr(said).encode()).hexdigest()
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """Entries of each signal, in order, found again by the key."""
+        if "traced" in vars(self):
+            return self.traced.sizes
+        return kernel.noted(f"sizes {self.key}", lambda: dict(self.traced.sizes))
 
     @cached_property
     def signals(self) -> dict[str, tuple[Signal, int]]:
@@ -104,7 +135,7 @@ class System:
         if self.control is None and not self.outputs:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         known |= {name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}
-        return {name: (known.get(name, Signal("per component")), size) for name, size in self.traced.sizes.items()}
+        return {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
 
     @cached_property
     def traced(self) -> Traced:
@@ -154,8 +185,11 @@ def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> 
     m = T.mechanism
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
-    command = law.command(control, idle, z, w, y)
+    given = len(control.w_names)
+    command = law.command(control, idle, z, w[:given, 0], y)
     _check_command(command, control, m)
+    # What pushes from outside is no answer of the law's, nor seen by it.
+    command = command._replace(u=command.u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]))
     command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
     parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
     if not ca.depends_on(ca.veccat(*parts), y):
@@ -177,6 +211,7 @@ def _check_command(command: Command, control: Control, m: Mechanism) -> None:
         ("inputs", command.u, m.nu),
         ("integrated states", command.z_dot, len(control.z)),
         ("faults", command.faults, len(control.faults)),
+        ("sides", command.sides, len(control.faults) if command.sides.numel() else 0),
     ):
         if got.numel() != wanted:
             raise ModelError(f"the control law gives {got.numel()} {what} where {wanted} are declared")

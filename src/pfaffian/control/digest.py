@@ -1,0 +1,68 @@
+"""A control law's fingerprint: by what it was made of, else by the graph that it traces."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control import law
+from pfaffian.control.law import Control
+from pfaffian.control.reference import Reference
+from pfaffian.model.constraint import Servo
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import Parameter
+from pfaffian.terms import digest as equations
+from pfaffian.terms.terms import Terms, symbols
+
+
+def digest(control: Control, m: Mechanism) -> str:
+    """sha256 of all that shapes the equations of a law on a mechanism.
+
+    A law of the library tells of what it was made: numbers, references, and tasks, of which only the graph is traced. Of
+    another law, or one of which a function was replaced, the whole graph is.
+    """
+    made = control.made
+    if made and made.law is control.law and made.measured is control.measured:
+        with suppress(_Unknown):
+            return sha256(repr((made.maker, [(name, _said(x, m)) for name, x in made.arguments])).encode()).hexdigest()
+    return _traced(control, m)
+
+
+class _Unknown(Exception):
+    """A part of a law that is none of the library's."""
+
+
+def _said(x: Any, m: Mechanism) -> Any:
+    """What tells a part of a law from others."""
+    if isinstance(x, (tuple, list)):
+        return [_said(part, m) for part in x]
+    if isinstance(x, np.ndarray):
+        return x.dtype.str, x.shape, x.tolist()
+    if isinstance(x, (ca.SX, ca.DM, Parameter)):
+        return equations.graph([m.p_symbols], [ca.SX(x)])
+    if isinstance(x, Reference):
+        t, w = ca.SX.sym("t"), ca.SX.sym("w", len(x.w_names))
+        return x.size, x.w_names, equations.graph([t, w, m.p_symbols], list(x.at(t, w)))
+    if isinstance(x, Servo):
+        return equations.digest(m.with_(constraints=(*m.constraints, x)))
+    if callable(x):
+        return equations.of_function(x, "the task", symbols(m).kinematics)
+    if x is None or isinstance(x, (str, bool, int, float, np.generic)):
+        return x
+    raise _Unknown
+
+
+def _traced(control: Control, m: Mechanism) -> str:
+    T = symbols(m)
+    idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
+    F = ca.SX.sym("F", m.nv)
+    y = law.measured(control, idle, F)
+    inputs = [ca.SX.sym(name, n) for name, n in (("z", len(control.z)), ("w", len(control.w_names)), ("y", y.numel()))]
+    said = law.command(control, idle, *inputs)
+    names = list(said.signals)
+    outputs = [y, *said[:3], said.sides, *said.signals.values()]
+    return sha256(repr((names, equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs))).encode()).hexdigest()

@@ -1,0 +1,174 @@
+"""What a law compiles is found again by what it was made of, or by the graph it traces; nothing that shapes it is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.digest import digest
+from pfaffian.simulate.system import System
+from pfaffian.terms.digest import digest as of_mechanism
+
+
+def arm(**more) -> pf.Mechanism:
+    bodies = [pf.body(f"b{i}", 1.0, (0.5, 0, 0), 0.1) for i in range(2)]
+    joints = [pf.joint(f"j{i}", "revolute", "world" if i == 0 else "b0", f"b{i}", axis=(0, 1, 0),
+                       placement=pf.pose((i, 0, 0))) for i in range(2)]  # fmt: skip
+    tip = pf.holonomic("rail", lambda k: k.position("b1", (1, 0, 0))[2])
+    return pf.actuate_all(pf.mechanism("arm", bodies, joints, **({"constraints": [tip]} | more)))
+
+
+GOAL = {"task": control.joints("j0"), "reference": control.set_point([0.5]), "stiffness": 9.0, "damping": 6.0}
+TWO = GOAL | {"task": control.joints("j0", "j1"), "reference": control.set_point([0.5, 0.1])}
+FORCE = {"force": control.set_point([1.0]), "rows": ("rail",), "force_gain": 1.0, "integral_gain": 2.0}
+MADE = {
+    "projected": (control.projected, GOAL | {"weight": [1.0, 2.0], "rest_damping": 0.0}),
+    "computed torque": (control.computed_torque, TWO),
+    "operational space": (control.operational_space, GOAL | {"joint_damping": 0.0}),
+    "hybrid force": (control.hybrid_force, GOAL | FORCE | {"integral_start": [0.0]}),
+}
+OTHER = {
+    "task": control.joints("j1"),
+    "reference": control.polynomial([0.0], [0.5], 1.0),
+    "stiffness": 9.5,
+    "damping": 5.5,
+    "weight": [1.0, 2.5],
+    "rest_damping": 1.0,
+    "joint_damping": 1.0,
+    "force": control.set_point([2.0]),
+    "rows": ("other",),
+    "force_gain": 0.5,
+    "integral_gain": 1.5,
+    "integral_start": [0.5],
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_each_argument_of_a_maker_counts(name):
+    make, given = MADE[name]
+    m, known = arm(), {digest(make(**given), arm())}
+    assert known == {digest(make(**given), m)}, "the same law made again, on the same machine made again"
+    for argument in given:
+        changed = given | {argument: OTHER[argument]}
+        if argument == "reference" and given["reference"].size == 2:
+            changed["reference"] = control.set_point([0.5, 0.2])
+        if argument == "task" and given["reference"].size == 2:
+            changed["task"] = control.joints("j1", "j0")
+        found = digest(make(**changed), m)
+        assert found not in known, argument
+        known.add(found)
+
+
+def test_tasks_and_references_of_the_callers_count_by_what_they_compute():
+    m = arm()
+
+    def law(c: float, d: float) -> control.Control:
+        wave = control.function_of_time(lambda t: [ca.sin(d * t)], 1)
+        return control.projected(lambda k: k.q[:1] * c, wave, stiffness=1.0, damping=1.0)
+
+    assert digest(law(2.0, 3.0), m) == digest(law(2.0, 3.0), m)
+    assert len({digest(law(c, d), m) for c, d in ((2.0, 3.0), (2.5, 3.0), (2.0, 3.5))}) == 3
+
+
+def test_a_law_of_the_callers_counts_by_its_graph():
+    m = arm()
+
+    def law(c: float, **how) -> control.Control:
+        return control.Control(lambda T, z, w, y: control.Command(ca.vertcat(c * T.q[0], 0), signals={"seen": T.q[1]}), **how)
+
+    assert digest(law(2.0), m) == digest(law(2.0), m) != digest(law(3.0), m)
+    seen = law(2.0, measured=lambda T, F: 2 * F[0])
+    assert digest(seen, m) not in (digest(law(2.0), m), digest(law(2.0, measured=lambda T, F: F[0]), m))
+
+
+def test_a_replaced_function_is_not_taken_for_the_one_it_replaces():
+    m, given = arm(), control.projected(**GOAL)
+    idle = replace(given, law=lambda T, z, w, y: control.Command(ca.SX.zeros(2, 1), faults=ca.SX.zeros(2, 1)))
+    assert digest(idle, m) != digest(given, m)
+    assert digest(replace(given, measured=lambda T, F: F[:1]), m) != digest(given, m)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: [pf.holonomic("rail", lambda k: k.position("b1", (1, 0, 0))[2] - c)],
+        lambda c: [pf.nonholonomic("rail", lambda k: k.velocity("b1", (1, 0, 0))[2] - c)],
+        lambda c: [pf.active_while(pf.coincide("rail", "world", (2, 0, 0), "b1", (1, 0, 0)), lambda k: k.t < 1 + c)],
+        lambda c: [pf.servo(pf.holonomic("rail", lambda k: k.q[0]), lambda k: ca.horzcat(1 + c, 0))],
+    ],
+    ids=["phi", "eta", "active", "directions"],
+)
+def test_functions_of_a_mechanism_count_by_what_they_compute(change):
+    keys = [of_mechanism(arm(constraints=change(c))) for c in (0.0, 0.0, 0.25)]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_outputs_and_schemes_count():
+    m = arm()
+    keys = {
+        System(m, scheme, law, outputs, record).key
+        for law in (None, control.projected(**GOAL))
+        for scheme in (pf.Scheme(), pf.Scheme(corrections=1))
+        for outputs in ((), (("x", lambda k: k.q[0]),), (("x", lambda k: k.q[1]),), (("y", lambda k: k.q[0]),))
+        for record in ("all", ("q",))
+    }
+    assert len(keys) == 2 * 2 * 4 * 2
+
+
+def test_forces_as_outputs_count():
+    m = arm()
+    key = lambda f: System(m, pf.Scheme(), None, (("a", pf.of_motion(f)),)).key  # noqa: E731
+    assert key(lambda T, motion: motion.v_dot) == key(lambda T, motion: motion.v_dot) != key(lambda T, motion: 2 * motion.v_dot)
+    assert System(m, pf.Scheme(), None, (("a", pf.reaction("j0")),)).key != System(
+        m, pf.Scheme(), None, (("a", pf.reaction("j1")),)).key  # fmt: skip
+
+
+def test_a_known_law_is_not_traced(monkeypatch):
+    """Another process would find the same note: here another law, mechanism and System of the same kind do."""
+    law = lambda: control.projected(**GOAL)  # noqa: E731
+    again = lambda: pf.run(arm(), {"j0": 0.1}, duration=0.01, control=law(), outputs={"x": lambda k: k.q[:2]})  # noqa: E731
+    first = again()
+    monkeypatch.setattr(System, "traced", property(lambda self: pytest.fail("traced again")))
+    second = again()
+    assert first.drop_attrs().equals(second.drop_attrs())
+    assert second["x"].sizes["x_component"] == 2
+
+
+def test_a_push_stays_an_input_under_a_law():
+    """rate(push) - rate(no push) is what the push does to the same machine with constant inputs."""
+    push = pf.external_wrench("push", "b1", point=(0.3, 0, 0))
+    m, law = arm(forces=[push], constraints=()), control.computed_torque(**TWO)
+    s = System(m, pf.Scheme(), law)
+    assert s.w_names == tuple(f"push.{c}" for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
+    x, wrench = np.array([0.3, -0.4, 0.2, 0.1]), np.array([1.0, 2.0, -3.0, 0.4, 0.5, 0.6])
+    rates = [np.array(s.traced.rhs(x, w, [], 0)[0]).ravel()[2:] for w in (wrench, 0 * wrench)]
+    free = [pf.forward_dynamics(m, x[:2], x[2:], np.concatenate([[0, 0], w])).v_dot for w in (wrench, 0 * wrench)]
+    np.testing.assert_allclose(rates[0] - rates[1], free[0] - free[1], rtol=0, atol=1e-12)
+    assert np.abs(rates[0] - rates[1]).max() > 1
+    moved = pf.run(m, x[:2], duration=0.05, control=law, u={"push.fz": -5.0}, backend="numpy", step=0.01)
+    assert list(moved["u"].sel(input="push.fz").values) == [-5.0] * 6
+
+
+def test_a_law_may_not_take_the_name_of_a_push():
+    m = arm(forces=[pf.external_wrench("push", "b1")])
+    law = control.projected(control.joints("j0"), control.sampled(["push.fx"]), stiffness=1.0, damping=1.0)
+    with pytest.raises(pf.ModelError, match=r"both have an input 'push\.fx'"):
+        pf.run(m, duration=0.1, control=law)
+
+
+def test_a_law_is_stopped_where_the_side_of_a_fault_changes():
+    m = arm(constraints=())
+    law = control.Control(
+        lambda T, z, w, y: control.Command(ca.SX.zeros(2, 1), faults=ca.SX(0), sides=0.025 - T.t), faults=("beyond",)
+    )
+    with pytest.warns(pf.RunWarning, match="beyond"):
+        r = pf.run(m, duration=0.1, step=0.01, control=law, backend="numpy")
+    assert pf.causes(r) == ["beyond (at t = 0.02 s)"]
+    with pytest.raises(pf.ModelError, match="gives 2 sides where 1 are declared"):
+        pf.run(m, duration=0.1, control=replace(law, law=lambda T, z, w, y: control.Command(
+            ca.SX.zeros(2, 1), faults=ca.SX(0), sides=ca.SX.ones(2, 1))))  # fmt: skip
