@@ -134,6 +134,11 @@ def test_what_cannot_be_cut_is_refused() -> None:
     wish = pf.servo(pf.holonomic("hold", lambda k: k.q[0]), ["push"])
     with pytest.raises(pf.ModelError, match=r"the forces of hold hold a motion.*servo_control"):
         pf.run(cart(constraints=[wish]), scheme=pf.Scheme(saturate=True), **SETTINGS)
+    wall = pf.actuate_all(cart(constraints=[pf.holonomic("wall", lambda k: k.q[0])]))
+    goals = control.joints("rod"), control.set_point([0.0]), control.set_point([1.0])
+    law = control.hybrid_force(*goals, ["wall"], stiffness=1.0, damping=2.0)
+    with pytest.raises(pf.ModelError, match="a control law that measures reactions cannot be cut"):
+        pf.run(wall, control=law, scheme=pf.Scheme(saturate=True), **SETTINGS)
     with pytest.raises(pf.ModelError, match="saturate must be True or False"):
         pf.Scheme(saturate="yes")
 
