@@ -157,6 +157,16 @@ def test_info_of_a_loop_names_the_redundant_rows(cli) -> None:
     assert start.split()[1:3] == ["2", "1"]
 
 
+def test_info_closes_all_its_samples_at_once(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One start after another, it evaluated Newton's step 40 times and more."""
+    from pfaffian.kernel import kernel
+
+    evaluate, sizes = kernel.evaluate, []
+    monkeypatch.setattr(kernel, "evaluate", lambda *given: sizes.append(len(given[1][0])) or evaluate(*given))
+    assert "random 4" in cli("info", str(EXAMPLES / "four_bar.yaml")).out
+    assert 4 in sizes and len(sizes) < 30
+
+
 def test_info_finds_a_singular_start(cli) -> None:
     upright = ("--set", "q:q1=1.5707963267948966", "--set", "q:q2=3.141592653589793")
     said = cli("info", str(EXAMPLES / "slider_crank.yaml"), *upright)

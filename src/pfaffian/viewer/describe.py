@@ -110,7 +110,7 @@ def _constraints(m: Mechanism, settings: RunSettings) -> str:
     if not m.constraints:
         return f"constraints: none; {plural(m.nv, 'degree')} of freedom"
     names = row_names(symbols(m).kinematics)
-    ranks = list(_ranks(m, settings))
+    ranks = _ranks(m, settings)
     rows = [(c.name, *_kind(c), " ".join(n for n in _own_rows(c.name, names)) or c.name) for c in m.constraints]
     found = [(r.where, *_found(m, r, names)) for r in ranks]
     return (
@@ -131,24 +131,28 @@ def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
     return [n[len(name) + 1 :] for n in names if n.startswith(f"{name}.")]
 
 
-def _ranks(m: Mechanism, settings: RunSettings) -> Iterator[Rank]:
-    """At the start, and at random configurations, each put onto the constraints."""
+def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
+    """At the start, and at random configurations, all of these put onto the constraints at once."""
     kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).kept}, backend="numpy", lanes=1)
     q, _, _, p = settings.arrays(m)
-    yield _rank("start", kept, m, q, p, settings)
     random = np.random.default_rng(0)
-    for i in range(SAMPLES):
-        yield _rank(f"random {i + 1}", kept, m, random_configuration(m, random), p)
+    elsewhere = np.array([random_configuration(m, random) for _ in range(SAMPLES)])
+    start = _ranks_at(kept, m, q[None], p, dict(settings.v), tuple(settings.q))
+    found = start + _ranks_at(kept, m, elsewhere, p)
+    return [r._replace(where=f"random {i}" if i else "start") for i, r in enumerate(found)]
 
 
-def _rank(where: str, kept: Compiled, m: Mechanism, q: np.ndarray, p: np.ndarray, settings: RunSettings | None = None) -> Rank:
-    """At q moved onto the constraints, with what the settings name kept."""
-    named = settings or RunSettings()
+def _ranks_at(
+    kept: Compiled, m: Mechanism, q: np.ndarray, p: np.ndarray, v: dict[str, float] | None = None, hold: tuple[str, ...] = ()
+) -> list[Rank]:
+    """At each q (runs, nq) moved onto the constraints, with the rates v and the coordinates `hold` kept."""
     try:
-        a = assemble(m, q, dict(named.v), parameters=p, hold=named.q, backend="numpy")
+        a = assemble(m, q, v, parameters=p, hold=hold, backend="numpy")
     except RunError as error:
-        return Rank(where, None, str(error))
-    return Rank(where, kept(a.q, a.v, parameters=p)["kept"].reshape(-1) > 0)
+        return [Rank("", None, str(error))] * len(q)
+    at = [np.where(np.isfinite(x), x, 1.0) for x in (a.q, a.v)]  # a run that does not close is nan
+    rows = kept(*at, parameters=p)["kept"].reshape(len(q), -1) > 0
+    return [Rank("", row if np.isfinite(x).all() else None) for row, x in zip(rows, a.q, strict=True)]
 
 
 def _found(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, str, str]:
