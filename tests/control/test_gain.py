@@ -85,8 +85,9 @@ def weighted() -> dict:
 
 
 def drawn(random: np.random.Generator, m: pf.Mechanism, parts: dict) -> dict:
-    q, v = pf.assemble(m, random.normal(size=(1, m.nq)), random.normal(size=(1, m.nv)), np.zeros((1, 0)))
-    return pf.compile_terms(m, parts, backend="numpy", lanes=1)(q[0], v[0]) | {"q": q[0], "v": v[0]}
+    """The parts at a random state on the constraints, and the state."""
+    x = pf.assemble(m, random.normal(size=m.nq), random.normal(size=m.nv), backend="numpy")
+    return pf.compile_terms(m, parts, backend="numpy", lanes=1)(x.q, x.v) | {"q": x.q, "v": x.v}
 
 
 @given(arm=arms(least=2, most=3))
