@@ -39,13 +39,15 @@ def test_formulations_agree_at_rest_in_singular_configurations(name):
     m, q, rank, _ = FOLDED[name]
     case = Case(m, np.pi / 2 * q, np.zeros(m.nv), np.zeros(m.nu), 0.0)
     made: dict = {}
-    parts = {(n, i): lambda T, n=n, i=i: made.setdefault(n, pf.FORMULATIONS[n](T))[i] for n in CONSTRAINED for i in range(3)}
+    parts = {
+        f"{n} {i}": lambda T, n=n, i=i: made.setdefault(n, pf.FORMULATIONS[n](T))[i] for n in CONSTRAINED for i in range(3)
+    }
     r = matrices(case, parts | {"M": lambda T: T.M, "A": lambda T: T.A})
     assert np.linalg.matrix_rank(r["A"], tol=1e-9) == rank
     allowed = ALGEBRA * np.linalg.cond(r["M"]) * (1 + np.linalg.norm(r["A"], 2)) ** 2
     for one, other in itertools.combinations(CONSTRAINED, 2):
-        close(r[other, 0], r[one, 0], allowed, f"{name}: v_dot by {one} and {other}", np.abs(r["M"]).max() * 9.81)
-        assert r[one, 2] == r[other, 2] == rank
+        close(r[f"{other} 0"], r[f"{one} 0"], allowed, f"{name}: v_dot by {one} and {other}", np.abs(r["M"]).max() * 9.81)
+        assert r[f"{one} 2"] == r[f"{other} 2"] == rank
 
 
 def test_rank_away_from_the_fold():
