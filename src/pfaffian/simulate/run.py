@@ -43,6 +43,9 @@ FIRST_LANE_STEPS = 20_000
 GROWTH = 8
 """Times the steps of a call that the next one has at most."""
 
+CALL_BYTES = 2**27
+"""What the records of one call may take besides the whole record, which they are copied into."""
+
 MOST_THREADS = 1024
 
 
@@ -173,6 +176,7 @@ def _roll(
     records = np.empty((when.records, width, count)).swapaxes(1, 2)
     spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride}
     done, at, n = 0, 0, max(1, FIRST_LANE_STEPS // count)
+    most = max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
     singular = np.flatnonzero(kinds != REGULAR)
     if singular.size and when.steps:
         r = rollout(x, series, p, steps=1, threads=threads, status=status, stopped=stopped, **spacing)
@@ -186,7 +190,7 @@ def _roll(
         done, at = 1, len(r.records)
     with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=system.mechanism.name) as bar:
         while True:
-            n = min(n, when.steps - done)
+            n = min(n, most, when.steps - done)
             clock = time.perf_counter()
             r = rollout(x, series, p, steps=n, first=done, threads=threads, status=status, stopped=stopped,
                         last=done + n == when.steps, **spacing)  # fmt: skip
