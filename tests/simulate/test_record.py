@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
+import pfaffian.simulate.run as module
 from pfaffian.simulate.capacity import available
 from pfaffian.viewer.scene import motion
 from pfaffian.viewer.summary import summary
@@ -126,6 +127,7 @@ def test_a_record_that_does_not_fit_is_refused_before_anything_is_made(monkeypat
     def never(*_, **__):
         raise AssertionError("compiled in vain")
 
+    module._compiled.cache_clear()
     monkeypatch.setattr("pfaffian.kernel.compile_rollout", never)
     monkeypatch.setattr("pfaffian.simulate.capacity.available", lambda: 10**9)
     runs, records, numbers, states = 1000, 100_001, 5, 2  # q, v, energy, kinetic_energy, u
