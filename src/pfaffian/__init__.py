@@ -43,6 +43,7 @@ _HOME = {
     "pfaffian.viewer.scene": ["view"],
     "pfaffian.viewer.study": ["Claim", "run_study", "studies"],
     "pfaffian.dynamics.reaction": ["ReactionWrench"],
+    "pfaffian.simulate.linearise": ["Linearised", "linearise"],
     "pfaffian.simulate.reactions": ["reaction", "reaction_wrench"],
     "pfaffian.simulate.signals": ["of_motion"],
     "pfaffian.simulate.basis": ["transport_basis"],

@@ -155,7 +155,7 @@ class System:
     def _rate(self, name: str, T: Terms, z: ca.SX, solve: Callable[[Terms], Motion]) -> tuple[ca.Function, dict[str, int]]:
         """(x, w, p, t) -> (x_dot, faults, sides, recorded), and the entries of each signal."""
         m, w = self.mechanism, ca.SX.sym("w", len(self.w_names))
-        command = Command(w) if self.control is None else _command(T, self.control, self.scheme, z, w)
+        command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w)
         asked = command.u
         if self.scheme.saturate:
             command = command._replace(u=self._cut(asked))
@@ -180,7 +180,7 @@ class System:
         return saturated(m, u)
 
 
-def _command(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
+def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
     """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give."""
     m = T.mechanism
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)

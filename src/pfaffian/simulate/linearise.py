@@ -1,0 +1,247 @@
+"""The motion near a state, as x_dot = drift + A x + B u in coordinates of the constraint manifold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from scipy.linalg import block_diag, qr
+
+from pfaffian.control.law import Command, Control
+from pfaffian.dynamics import formulation
+from pfaffian.dynamics.controlforce import control_force, ideal_reaction
+from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
+from pfaffian.dynamics.multipliers import minimum_norm_multipliers
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.tree_factor import solve_W, solve_WT
+from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.model.number import floats
+from pfaffian.simulate.arrays import as_number, runs
+from pfaffian.simulate.state import check_on_constraints, off_constraints
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.system import command_of, input_names
+from pfaffian.terms import inertia
+from pfaffian.terms.terms import Terms, symbols
+
+STILL = 1e-6
+"""An equilibrium may drift by this part of the accelerations that its forces and weight alone would give, and by as many rad/s
+or m/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """x_dot = drift + A x + B du near a state, x = [displacements; speeds; states of a law], eigenvalues and all.
+
+    A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether that is nothing.
+    states, units: names and units of x: d.. along the manifold of positions, in mass-weighted length; s.. among the velocities
+        that the constraints allow; z.. what a law integrates.   inputs, input_units: of the columns of B.
+    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    drift: np.ndarray
+    equilibrium: bool
+    states: tuple[str, ...]
+    units: tuple[str, ...]
+    inputs: tuple[str, ...]
+    input_units: tuple[str, ...]
+    dq: np.ndarray
+    dv: np.ndarray
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """(n,) of A [1/s], the least stable first."""
+        return self._modes[0]
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """(n, n) complex eigenvectors as columns, in the order of the eigenvalues; dq @ vectors are their shapes in q."""
+        return self._modes[1]
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """(n,) [rad/s] |eigenvalue|: undamped natural frequency of a pair."""
+        return np.abs(self.eigenvalues)
+
+    @property
+    def dampings(self) -> np.ndarray:
+        """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without swinging, 0 swings on, below 0 grows."""
+        return np.divide(-self.eigenvalues.real, self.frequencies, out=np.zeros(len(self.A)), where=self.frequencies > 0)
+
+    @property
+    def _modes(self) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = np.linalg.eig(self.A) if len(self.A) else (np.zeros(0), np.zeros((0, 0)))
+        order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
+        return values[order], vectors[:, order]
+
+    def __str__(self) -> str:
+        how = "at an equilibrium" if self.equilibrium else f"no equilibrium: drifts by {np.abs(self.drift).max():.3g}"
+        lines = [f"{len(self.states)} states, {len(self.inputs)} inputs, {how}"]
+        for value, f, d in zip(self.eigenvalues, self.frequencies, self.dampings, strict=True):
+            lines.append(f"  {value.real:12.6g} {value.imag:+12.6g}i 1/s   {f:10.5g} rad/s   damping {d:8.4f}")
+        return "\n".join(lines)
+
+
+def linearise(
+    m: Mechanism,
+    q: Any = None,
+    v: Any = None,
+    u: Any = None,
+    *,
+    t: float = 0.0,
+    parameters: Any = None,
+    control: Control | None = None,
+    z: Sequence[float] | None = None,
+) -> Linearised:
+    """The motion near a state, exactly, in as many displacements and speeds as the constraints leave free.
+
+    Displacements x_1 = Z_q^T M K^+ (q - q_0) and speeds x_2 = Z_v^T M (v - v_0), the columns of Z_q (Z_v) a basis,
+    orthonormal in the metric of M, of the velocities that phi = 0 (all rows) allow at the state. With the multipliers held,
+    x_2_dot = Z_v^T r, r = f + B u - c - M v_dot + A^T lambda, so that no derivative passes through a rank decision; redundant
+    rows change nothing. At a singular configuration there is no manifold, and the answer is that of the rows in use.
+
+    Args:
+        m: the mechanism.   q, v, u: one state and its inputs, (n,) or {name: number}, on the constraints; None is neutral, at
+            rest, without inputs.   t: [s], held still.   parameters: {name: value} or an array, defaults if None.
+        control: a law in the loop; u then are its own inputs and the wrenches from outside, z what it integrates (its start
+            values if None), which become states.
+    Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there.
+    """
+    at, near = _functions(m, control)
+    names = input_names(m, control)
+    qs = check_configuration(m, runs(q, m.q_names, m.neutral(), "q"))
+    given = [
+        qs,
+        runs(v, m.v_names, np.zeros(m.nv), "v"),
+        runs(u, names, np.zeros(len(names)), "u"),
+        runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
+    ]
+    if any(len(x) > 1 for x in given):
+        raise ModelError("linearise takes one state at a time")
+    q0, v0, w0, p0 = (x[0] for x in given)
+    z0 = floats(control.z if control and z is None else z or (), "z")
+    if z0.shape != (len(control.z) if control else 0,):
+        raise ModelError(f"z has shape {z0.shape}: ({len(control.z) if control else 0},) is needed")
+    state = [q0, v0, w0, z0, as_number(t, "t"), p0]
+    *held, off = (np.array(x) for x in at.call(state))
+    check_on_constraints(m, off[None])
+    parts = _Parts(*(np.array(x) for x in near.call([*state, *held])))
+    return _assembled(m, control, parts, v0, held[0][:, 0], names)
+
+
+class _Parts(NamedTuple):
+    """At a state, as SX and then as arrays; "along" is the derivative along q, v, z and the inputs.
+
+    inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and all rows allow.   back: W^-T.
+    bent: (nv, nq) change of v that the rows call for when q moves.   r: force balance, accelerations and multipliers held,
+    along.   called: acceleration that the rows call for, along.   servo: that the servo rows call for, along.
+    q_dot, z_dot: along.   A_s, Z_s: servo rows and directions.   scale: accelerations by each kind of force, in y.
+    """
+
+    M: Any
+    K: Any
+    inverse_K: Any
+    P_q: Any
+    P_v: Any
+    back: Any
+    bent: Any
+    r: Any
+    called: Any
+    servo: Any
+    q_dot: Any
+    z_dot: Any
+    A_s: Any
+    Z_s: Any
+    scale: Any
+    z_rate: Any
+
+
+def _assembled(
+    m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray, a0: np.ndarray, names: tuple[str, ...]
+) -> Linearised:
+    nq, nv, nz = m.nq, m.nv, len(x.z_rate)
+    Z_q, Z_v = (x.back @ _range(P) for P in (x.P_q, x.P_v))
+    k, l = Z_q.shape[1], Z_v.shape[1]
+    dq = np.hstack([x.K @ Z_q, np.zeros((nq, l + nz))])
+    dv = np.hstack([x.bent @ dq[:, :k], Z_v, np.zeros((nv, nz))])
+    n_in = len(names)
+    states = np.vstack([dq, dv, np.hstack([np.zeros((nz, k + l)), np.eye(nz)])])
+    move = block_diag(states, np.eye(n_in))  # what a unit of each state, and of each input, is among q, v, z and the inputs
+    pushed = Z_v.T @ x.r @ move
+    if len(x.A_s):
+        # Servo forces answer: the servo rows' own acceleration must be what their feedback calls for.
+        G = x.A_s @ Z_v @ Z_v.T @ x.Z_s.T
+        pushed += Z_v.T @ x.Z_s.T @ np.linalg.solve(G, (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed)
+    along = Z_q.T @ x.M
+    rates = np.vstack([along @ x.inverse_K @ x.q_dot @ move, pushed, x.z_dot @ move])
+    if not np.isfinite(rates).all():
+        raise ModelError("the motion has no derivative here: a force, a constraint or the law is not smooth at this state")
+    drift = np.concatenate([along @ v0, Z_v.T @ x.M @ a0, x.z_rate[:, 0]])
+    calm = (STILL * np.sqrt(np.diag(x.M).max()), STILL * x.scale.sum(), STILL)
+    parts = np.split(drift, [k, k + l])
+    still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, calm, strict=True))
+    labels = [f"{letter}{i}" for letter, count in (("d", k), ("s", l), ("z", nz)) for i in range(count)]
+    units = ["kg^0.5 m"] * k + ["kg^0.5 m/s"] * l + ["1"] * nz
+    own = m.u_units if control is None else ("1",) * len(control.w_names) + m.u_units[len(m.actuators) :]
+    n = k + l + nz
+    return Linearised(
+        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, own, dq, dv, m.q_names, m.v_names
+    )
+
+
+def _range(P: np.ndarray) -> np.ndarray:
+    """Orthonormal columns that span the range of an orthogonal projector, near the unit vectors of its largest columns."""
+    Q, R, _ = qr(P, pivoting=True)
+    rank = round(np.trace(P))
+    return Q[:, :rank] * np.sign(np.diag(R)[:rank])
+
+
+@lru_cache(maxsize=16)
+def _functions(m: Mechanism, control: Control | None) -> tuple[ca.Function, ca.Function]:
+    """(q, v, w, z, t, p) -> (v_dot, lambda, mu, how far off the constraints); with v_dot, lambda, mu held -> _Parts."""
+    T = symbols(m)
+    names = input_names(m, control)
+    w, z = ca.SX.sym("w", len(names)), ca.SX.sym("z", len(control.z) if control else 0)
+    command = Command(w) if control is None else command_of(T, control, Scheme(), z, w)
+    closed = Terms(m, T.q, T.v, command.u, T.t)
+    motion = formulation("auto", closed)(closed)
+    mu = control_force(closed).mu if m.servos else ca.SX(0, 1)
+    lam = minimum_norm_multipliers(closed, ideal_reaction(closed, motion))
+    inputs = [T.q, T.v, w, z, T.t, m.p_symbols]
+    at = ca.Function("at", inputs, [ca.densify(x) for x in (motion.v_dot, lam, mu, off_constraints(T))], {"cse": True})
+    held = [ca.SX.sym(n, x.numel()) for n, x in (("a", motion.v_dot), ("lam", lam), ("mu", mu))]
+    near = ca.Function("near", [*inputs, *held], [ca.densify(x) for x in _near(closed, command, z, w, *held)], {"cse": True})
+    return at, near
+
+
+def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, mu: ca.SX) -> _Parts:
+    k, n = T.kinematics, T.M.shape[0]
+    every = ca.vertcat(T.q, T.v, z, w)
+    rows = weighted_rows(T, ca.SX(T.A.shape[0], 0))
+    integrable = [i for i, holds in enumerate(T.rows.integrable) if holds]
+    positions = orthogonalise(
+        T.Lam[integrable, :], ca.SX(len(integrable), 0), RANK_TOLERANCE, T.row_size[integrable], T.counted
+    )
+    I, W = ca.SX.eye(n), T.factor
+
+    def particular(rhs: ca.SX) -> ca.SX:
+        return solve_WT(W, rows.Q.T @ rows.carry(ca.densify(rhs))[0])
+
+    r = T.generalised_input - inertia.inverse_dynamics(k, a) + T.A.T @ lam + T.servo.Z.T @ mu
+    K = ca.densify(k.kinematic_matrix)
+    scale = [ca.norm_2(ca.densify(solve_W(W, x))) for x in (T.c, T.f, T.B @ T.u)]
+    scale.append(ca.sqrt(sum(link.mass for link in k.tree.links)) * ca.norm_2(T.mechanism.gravity))
+    return _Parts(
+        T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
+        particular(-ca.jacobian(T.rows.eta, T.q)), ca.jacobian(r, every), particular(ca.jacobian(T.b - T.A @ a, every)),
+        ca.jacobian(T.servo.b - T.servo.A @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
+        T.servo.A, T.servo.Z, ca.vertcat(*scale), command.z_dot,
+    )  # fmt: skip

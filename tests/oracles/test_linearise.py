@@ -1,0 +1,302 @@
+"""Linearised motion against finite differences on the manifold, closed forms, Pinocchio, and designed error dynamics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import Phase, assume, given, settings
+from scipy.optimize import fsolve, minimize_scalar
+
+import pfaffian as pf
+from pfaffian import control
+from tests.oracles.pinocchio_twin import twin_of
+from tests.random_mechanisms import Case, loops, on_velocity, random_forces, random_tree
+from tests.simulate.machines import FOUR_BAR_START, Y, four_bar, pendulum
+from tests.tolerance import PEER, close
+
+STEP = 1e-5
+DIFFERENCE = 3e-6
+"""Central differences at that step, of accelerations that go through a rank decision with conditions up to 1e3."""
+
+EXACT = 1e-9
+"""Closed forms: eigenvalues of small matrices."""
+
+
+# -- finite differences on the manifold -------------------------------------------------------------------------------
+
+
+class Manifold:
+    """States of a mechanism by the coordinates of a linearisation, put onto the constraints by NumPy's pseudoinverse."""
+
+    def __init__(self, case: Case, L: pf.Linearised) -> None:
+        self.case, self.L = case, L
+        parts = {
+            "K": lambda T: T.kinematics.kinematic_matrix, "M": lambda T: T.M, "A": lambda T: T.A, "phi": lambda T: T.rows.phi,
+            "eta": lambda T: T.rows.eta, "q_dot": lambda T: T.kinematics.q_dot,
+            "v_dot": lambda T: pf.FORMULATIONS["control-force" if case.m.servos else "gauss"](T).v_dot,
+            "whole": lambda T: ca.DM([[float(i)] for i in T.rows.integrable] or ca.DM(0, 1)),
+        }  # fmt: skip
+        self.f = pf.compile_terms(case.m, parts, backend="numpy", lanes=1)
+        here = {name: x[0] for name, x in self.at(case.q, case.v).items()}
+        n = sum(s.startswith("d") for s in L.states)
+        self.to_d = (np.linalg.pinv(here["K"]) @ L.dq[:, :n]).T @ here["M"] @ np.linalg.pinv(here["K"])
+        self.to_s = L.dv[:, n : n + sum(s.startswith("s") for s in L.states)].T @ here["M"]
+
+    def at(self, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Every part at states (k, n), as (k, rows, columns)."""
+        return self.f.matrices(np.atleast_2d(q), np.atleast_2d(v), self.case.u if u is None else u, t=self.case.t)
+
+    def rates(self, x: np.ndarray, u: np.ndarray | None = None) -> np.ndarray:
+        """(k, n) x_dot at the states of x (k, n)."""
+        q, v = self.case.q + x @ self.L.dq.T, self.case.v + x @ self.L.dv.T
+        for _ in range(3):
+            now = self.at(q, v)
+            q = q - (now["K"] @ np.linalg.pinv(now["A"] * now["whole"], rcond=1e-6) @ now["phi"])[..., 0]
+        now = self.at(q, v)
+        v = v - (np.linalg.pinv(now["A"], rcond=1e-6) @ now["eta"])[..., 0]
+        now = self.at(q, v, u)
+        return np.hstack([(self.to_d @ now["q_dot"])[..., 0], (self.to_s @ now["v_dot"])[..., 0]])
+
+
+def check_by_differences(case: Case) -> pf.Linearised:
+    L = pf.linearise(case.m, case.q, case.v, case.u, t=case.t)
+    on, n, nu = Manifold(case, L), len(L.A), case.m.nu
+    both = on.rates(STEP * np.vstack([np.zeros((1, n)), np.eye(n), -np.eye(n)]))
+    A = (both[1 : n + 1] - both[n + 1 :]).T / (2 * STEP)
+    close(L.A, A, DIFFERENCE, "A by differences", max(np.abs(A).max(initial=0), 1.0))
+    pushed = on.rates(np.zeros((2 * nu, n)), case.u + np.vstack([np.eye(nu), -np.eye(nu)]))
+    B = (pushed[:nu] - pushed[nu:]).T / 2
+    close(L.B, B, DIFFERENCE, "B by differences", max(np.abs(B).max(initial=0), 1.0))
+    close(L.drift, both[0], EXACT, "drift", max(np.abs(L.drift).max(initial=0), 1.0))
+    return L
+
+
+def same(found: np.ndarray, expected: np.ndarray, tolerance: float, what: str) -> None:
+    """As `close`, of complex numbers in any order of conjugates."""
+    found, expected = np.sort_complex(found), np.sort_complex(expected)
+    close(np.stack([found.real, found.imag]), np.stack([expected.real, expected.imag]), tolerance, what)
+
+
+def clear(case: Case) -> bool:
+    """Far from singular, not too stiff, so that differences mean something; a row whose gradient vanishes is left out."""
+    parts = {"A": lambda T: T.A, "v_dot": lambda T: pf.FORMULATIONS["gauss"](T).v_dot, "M": lambda T: T.M}
+    x = pf.compile_terms(case.m, parts, backend="numpy", lanes=1)(case.q, case.v, case.u, t=case.t)
+    A = np.atleast_2d(x["A"])
+    lengths = np.linalg.norm(A, axis=1)
+    s = np.linalg.svd(A[lengths > 1e-6] / lengths[lengths > 1e-6, None], compute_uv=False)
+    fair = ((s > 0.05) | (s < 1e-8)).all() and ((lengths > 0.05) | (lengths < 1e-8)).all()
+    return bool(fair and np.abs(x["v_dot"]).max() < 300 and np.linalg.cond(np.atleast_2d(x["M"])) < 1e3)
+
+
+@settings(max_examples=4, phases=(Phase.explicit, Phase.generate))  # to shrink a failure would take minutes
+@given(loops(most=3))
+def test_random_mechanisms_by_differences(case):
+    assume(clear(case))
+    check_by_differences(case)
+
+
+def test_every_kind_of_row_at_once():
+    """Quaternions, a loop written twice, a driven and a rolling row, in motion: fewer speeds than displacements."""
+    random = np.random.default_rng(11)
+    m = random_forces(random, random_tree(random, ["free", "spherical", "revolute"], [-1, 0, 1]))
+    q = pf.random_configuration(m, random)
+    X = pf.forward_kinematics(m, q)["b2"].position
+    roll = pf.nonholonomic("roll", lambda k: ca.dot(k.rotation("b0")[:, 0], k.velocity("b0")) - 0.2 * k.q[0])
+    drive = pf.holonomic("drive", lambda k: ca.sumsqr(k.position("b2")) - X @ X - ca.sin(k.t))
+    m = m.with_(constraints=[drive, roll, pf.holonomic("again", drive.phi)])
+    case = Case(m, q, on_velocity(m, q, random.normal(size=m.nv), 0.0), random.normal(size=m.nu), 0.0)
+    L = check_by_differences(case)
+    assert [s[0] for s in L.states] == ["d"] * 9 + ["s"] * 8
+    assert L.units == ("kg^0.5 m",) * 9 + ("kg^0.5 m/s",) * 8
+    assert not L.equilibrium and "no equilibrium" in str(L)
+    np.testing.assert_allclose(np.linalg.pinv(L.dq[:, :9]) @ L.dq[:, :9], np.eye(9), atol=1e-12)
+
+
+def test_servo_constraints_by_differences():
+    """Their errors follow the designed dynamics, whatever else the mechanism does."""
+    random = np.random.default_rng(2)
+    m = random_forces(random, random_tree(random, ["revolute", "revolute", "prismatic"], [-1, 0, 1]))
+    q = np.array([1.0, 0.4, 0.2])
+    here = pf.forward_kinematics(m, q)["b1"].position[0]
+    wall = pf.holonomic("wall", lambda k: k.position("b1")[0] - here)
+    target = pf.holonomic("hold", lambda k: k.joint("j2") - 0.5 * k.joint("j1") - 0.1)
+    m = m.with_(constraints=[wall, pf.servo(target, ["motor j2"], stiffness=30.0, damping=4.0)])
+    case = Case(m, q, on_velocity(m, q, np.array([0.2, 0.5, -0.3]), 0.0), random.normal(size=m.nu), 0.0)
+    L = check_by_differences(case)
+    motor = L.B[:, m.u_names.index("motor j2")]
+    assert len(L.A) == 4 and np.abs(motor).max() < EXACT * np.abs(L.B).max()  # which the servo takes back
+    # Without the wall displacements are straight, and the error is one of them wherever the mechanism is.
+    free = pf.linearise(m.with_(constraints=m.constraints[1:]), q, case.v, case.u)
+    found = [np.abs(free.eigenvalues - e).min() for e in np.roots([1, 4, 30])]
+    close(found, [0, 0], 1e-8, "designed error dynamics", 1.0)
+
+
+# -- closed forms -----------------------------------------------------------------------------------------------------
+
+
+def test_a_pendulum():
+    m = pendulum(length=2.0, damping=0.3)
+    L = pf.linearise(m)
+    close(L.A, [[0, 1], [-9.81 / 2, -0.3 / 4]], EXACT, "A")
+    close(L.B, [[0], [1 / 2]], EXACT, "B: torque over the root of the inertia")
+    close(L.frequencies, [np.sqrt(9.81 / 2)] * 2, EXACT, "frequency")
+    close(L.dampings, [0.3 / 4 / 2 / np.sqrt(9.81 / 2)] * 2, EXACT, "damping ratio")
+    close(L.dq, [[0.5, 0]], EXACT, "a unit of displacement in radians")
+    close(L.dv, [[0, 0.5]], EXACT, "a unit of speed")
+    assert np.abs(L.A @ L.vectors - L.vectors * L.eigenvalues).max() < EXACT
+    assert (L.states, L.inputs, L.input_units) == (("d0", "s0"), ("motor",), ("N m",))
+    assert L.equilibrium and "at an equilibrium" in str(L) and "damping   0.0169" in str(L)
+    up = pf.linearise(m, [np.pi])
+    assert up.equilibrium and up.eigenvalues[0] > 0 > up.eigenvalues[1] and up.dampings.tolist() == [-1, 1]
+    same(up.eigenvalues, np.roots([1, 0.075, -9.81 / 2]), EXACT, "upright")
+    assert not pf.linearise(m, [0.3]).equilibrium
+    assert pf.linearise(m, [0.3], u={"motor": 2 * 9.81 * np.sin(0.3)}).equilibrium
+    assert not pf.linearise(m, v=[1e-3]).equilibrium
+    close(pf.linearise(m, [0.3], [0.7]).drift, [1.4, -9.81 * np.sin(0.3) - 0.3 * 0.7 / 2], EXACT, "drift")
+
+
+def test_a_parameter_and_time():
+    l = pf.Parameter("l", 1.0, "m")
+    bob = pf.body("bob", 1.0, com=(0, 0, -l))
+    m = pf.mechanism("p", [bob], [pf.joint("j", "revolute", "world", "bob", axis=Y)], parameters=[l])
+    close(pf.linearise(m, parameters={"l": 4.0}).frequencies, [np.sqrt(9.81 / 4)] * 2, EXACT, "a longer one")
+    driven = m.with_(constraints=[pf.holonomic("drive", lambda k: k.joint("j") - k.t)])
+    L = pf.linearise(driven, [0.5], [1.0], t=0.5)
+    assert L.A.shape == (0, 0) and L.eigenvalues.shape == (0,) and L.equilibrium
+
+
+def test_a_four_bar_by_its_one_coordinate():
+    """About rest at its lowest point: frequency from curvature of the potential and inertia along the crank's angle."""
+    m = four_bar().with_(actuators=[])
+
+    def closing(angle: float, x: np.ndarray) -> list:
+        end = angle + x[0]
+        return [0.3 * np.cos(angle) + 0.8 * np.cos(end) - 0.9 - 0.7 * np.cos(x[1]),
+                0.3 * np.sin(angle) + 0.8 * np.sin(end) - 0.7 * np.sin(x[1])]  # fmt: skip
+
+    def along(angle: float) -> np.ndarray:
+        """The configuration with the crank at an angle, on the branch that hangs."""
+        return np.array([angle, *fsolve(lambda x: closing(angle, x), [-0.5, 2.0], xtol=1e-12)])
+
+    def potential(angle: float) -> float:
+        q = along(angle)
+        x = [1.3 * 0.15 * -np.sin(angle), 1.7 * -np.sin(q[2]) * 0.35]
+        return 9.81 * (sum(x) + 1.8 * (-0.3 * np.sin(angle) - 0.4 * np.sin(angle + q[1])))
+
+    q = along(minimize_scalar(potential, bracket=(1.0, 1.5), tol=1e-12).x)
+    h, a = 1e-3, q[0]
+    V = pf.energy(m, np.array([along(a + s * h) for s in (-2, -1, 0, 1, 2)])).potential
+    slope = (V @ [1, -8, 0, 8, -1]) / (12 * h)
+    bend = V @ [-1, 16, -30, 16, -1] / (12 * h * h)
+    rates = (along(a + h) - along(a - h)) / (2 * h)
+    inertia = rates @ pf.mass_matrix(m, q) @ rates
+    assert abs(slope) < 1e-6
+    L = pf.linearise(m, along(a))
+    assert L.equilibrium and len(L.A) == 2
+    close(L.frequencies, [np.sqrt(bend / inertia)] * 2, 1e-5, "frequency of the four-bar")
+    twice = m.with_(
+        constraints=[
+            *m.constraints,
+            *[type(c)("again", *list(vars(c).values())[1:7]) for c in four_bar("spherical").constraints],
+        ]
+    )
+    close(np.sort(pf.linearise(twice, along(a)).frequencies), L.frequencies, 1e-9, "redundant rows change nothing")
+
+
+def test_a_sleigh():
+    """Chaplygin's sleigh straight ahead: turning decays by m a u / (I + m a^2). Three displacements, two speeds."""
+    mass, a, I, u = 3.0, 0.4, 0.5, 2.0
+    sled = pf.body("sled", mass, com=(a, 0, 0), inertia=I)
+    blade = pf.nonholonomic("blade", lambda k: k.joint_rate("plane")[1])
+    m = pf.mechanism("sleigh", [sled], [pf.joint("plane", "planar", "world", "sled")], constraints=[blade])
+    for sign in (1, -1):
+        L = pf.linearise(m, v=[sign * u, 0, 0])
+        assert L.states == ("d0", "d1", "d2", "s0", "s1")
+        expected = -sign * mass * a * u / (I + mass * a * a)
+        assert np.abs(L.eigenvalues - expected).min() < EXACT
+        assert not L.equilibrium
+        close(L.drift[3:], [0, 0], EXACT, "a steady motion", 1.0)
+        close(np.linalg.norm(L.drift[:3]), np.sqrt(mass) * u, EXACT, "that goes on ahead")
+
+
+# -- peers ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_tree_agrees_with_pinocchio():
+    """Derivatives of its articulated-body algorithm, taken into the coordinates of x."""
+    random = np.random.default_rng(6)
+    kinds = ["revolute", "prismatic", "revolute", "revolute"]
+    tree = random_tree(random, kinds, [-1, 0, 0, 2])
+    nothing = dict.fromkeys(("stiffness", "rest", "damping"), ca.SX(0))  # which their algorithm does not know
+    plain = tree.with_(joints=[replace(j, **nothing) for j in tree.joints])
+    m, w = pf.actuate_all(plain), twin_of(plain)
+    q, v, u = pf.random_configuration(m, random), random.normal(size=4), random.normal(size=4)
+    pin.computeABADerivatives(w.model, w.data, w.q(q), w.v(v), w.v(u))
+    turned = np.ix_(w.order, w.order)
+    L = pf.linearise(m, q, v, u)
+    Z = L.dv[:, 4:]
+    close(Z @ L.A[4:, :4] @ np.linalg.inv(L.dq[:, :4]), w.data.ddq_dq[turned], PEER, "d v_dot / d q")
+    close(Z @ L.A[4:, 4:] @ np.linalg.inv(Z), w.data.ddq_dv[turned], PEER, "d v_dot / d v")
+    M = np.triu(w.data.Minv) + np.triu(w.data.Minv, 1).T
+    close(Z @ L.B[4:], M[turned], PEER, "d v_dot / d u")
+    close(L.A[:4, 4:], np.eye(4), EXACT, "displacements follow speeds")
+
+
+# -- under a law ------------------------------------------------------------------------------------------------------
+
+
+def test_a_law_gives_its_designed_eigenvalues():
+    """e_ddot + G_D e_dot + G_P e = 0; its inputs and a push from outside are the inputs."""
+    m = four_bar().with_(forces=[pf.external_wrench("push", "coupler")])
+    start = pf.run(m, FOUR_BAR_START, duration=0.0, backend="numpy")["q"].values[0]
+    law = control.projected(control.joints("a"), control.set_point([start[0]]), stiffness=40.0, damping=6.0)
+    L = pf.linearise(m, start, control=law)
+    same(L.eigenvalues, np.roots([1, 6, 40]), 1e-8, "designed")
+    assert L.equilibrium and L.inputs == m.wrench_names and L.B.shape == (2, 6)
+    assert L.input_units == ("N", "N", "N", "N m", "N m", "N m")
+    assert np.abs(L.B[1, [0, 2, 4]]).min() > 1e-3 and np.abs(L.B[:, [1, 3, 5]]).max() < 1e-12
+    followed = control.projected(control.joints("a"), control.sampled(["a"]), stiffness=40.0, damping=6.0)
+    F = pf.linearise(m, start, u={"a": start[0]}, control=followed)
+    assert F.inputs == ("a", "a'", "a''", *m.wrench_names) and F.input_units[:3] == ("1", "1", "1")
+    close(F.B[1, :3] / F.B[1, 2], [40, 6, 1], 1e-8, "what the reference does")
+    assert pf.linearise(m, start, u={"a": start[0], "push.fz": 1.0}, control=followed).equilibrium is False
+
+
+def test_what_a_law_integrates_is_a_state():
+    """The loop closed by an integral: s^2 + k_d s^2 ... of a mass on a rail with PID has the roots of its polynomial."""
+    mass = pf.body("b", 2.0)
+    m = pf.mechanism(
+        "mass", [mass], [pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))], actuators=[pf.actuator("f", "x")]
+    )
+
+    def law(terms, z, w, reaction):
+        x, v = terms.q[0], terms.v[0]
+        return control.Command(2.0 * (-11 * x - 6 * v - 6 * z), x)
+
+    L = pf.linearise(m, control=control.Control(law, z=(0.0,)))
+    assert L.states == ("d0", "s0", "z0") and L.units[2] == "1" and L.equilibrium
+    same(L.eigenvalues, np.array([-1, -2, -3]), EXACT, "roots of (s + 1)(s + 2)(s + 3)")
+    off = pf.linearise(m, control=control.Control(law, z=(0.0,)), z=[0.5])
+    close(off.drift, [0, -6 * 0.5 * np.sqrt(2), 0], EXACT, "drift by the integral")
+    moved = pf.linearise(m, [0.25], control=control.Control(law, z=(-0.25 * 11 / 6,)))
+    close(moved.drift, [0, 0, 0.25], EXACT, "drift of the integral", 1.0)
+    assert not moved.equilibrium
+
+
+def test_errors():
+    m = four_bar()
+    with pytest.raises(pf.ModelError, match=r"off the constraints: row 'c\.v"):
+        pf.linearise(m, {"a": 0.1})
+    with pytest.raises(pf.ModelError, match="one state at a time"):
+        pf.linearise(pendulum(), [[0.1], [0.2]])
+    with pytest.raises(pf.ModelError, match=r"z has shape \(1,\): \(0,\) is needed"):
+        pf.linearise(pendulum(), z=[1.0])
+    slack = pendulum().with_(
+        forces=[pf.spring("s", "world", "bob", stiffness=1.0, rest=0.5, point_a=(0, 0, -1), point_b=(0, 0, -1))]
+    )
+    with pytest.raises(pf.ModelError, match="no derivative here"):
+        pf.linearise(slack)
