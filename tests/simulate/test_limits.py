@@ -73,7 +73,8 @@ def test_inputs_beyond_their_limits() -> None:
     close(float(r["input_excess"][0]), 4.0, ALGEBRA, "largest excess")
     close(float(r["input_time"][0]), 0.25, ALGEBRA, "first instant beyond")
     assert found == [
-        "limits are not enforced: input 'push' is outside from t = 0.25 s, by up to 4 N; Scheme(saturate=True) cuts inputs"
+        "limits are not enforced: input 'push' is outside from t = 0.25 s, by up to 4 N; "
+        "Scheme(saturate=True) or --saturate cuts inputs"
     ]
     close(r["u"].values[-1], [-7.0], ALGEBRA, "as asked for")
 
@@ -118,8 +119,10 @@ def test_limits_are_part_of_the_compiled_step() -> None:
         _, r = told(cart(motor=(-limit, limit)), u=[9.0], scheme=pf.Scheme(saturate=True), backend="auto")
         assert float(r["u"][-1, 0]) == limit
     for effort in (1.5, 0.5):
-        _, r = told(cart(effort=effort), u=[9.0], scheme=pf.Scheme(saturate=True), backend="auto")
-        assert float(r["u"][-1, 0]) == effort
+        _, r = told(
+            cart(effort=effort), u=np.array([[9.0], [-9.0]]), u_step=0.5, scheme=pf.Scheme(saturate=True), backend="auto"
+        )
+        assert r["u"].values[[0, -1], 0].tolist() == [effort, -effort]
 
 
 def test_no_number_is_not_a_limit() -> None:
@@ -182,7 +185,7 @@ def test_limits_of_a_urdf_file() -> None:
     found, r = told(m, u=[7.0])
     assert found == [
         "limits are not enforced: joint 'j' is outside at the start, by up to 1.5 rad; input 'j' is outside "
-        "at the start, by up to 4 N m; Scheme(saturate=True) cuts inputs"
+        "at the start, by up to 4 N m; Scheme(saturate=True) or --saturate cuts inputs"
     ]
     found, r = told(m, {"j": 0.5}, u=[7.0], scheme=pf.Scheme(saturate=True))
     assert found == []

@@ -112,5 +112,5 @@ def _said(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list
         words.append((began, f"{what} {str(entry)!r} is outside {when}, {by}{of}"))
     words.sort(key=lambda word: word[0])
     rest = [f"{len(words) - MOST_NAMED} more {what}s"] if len(words) > MOST_NAMED else []
-    hint = ["Scheme(saturate=True) cuts inputs"] if words and what == "input" else []
+    hint = ["Scheme(saturate=True) or --saturate cuts inputs"] if words and what == "input" else []
     return [w for _, w in words[:MOST_NAMED]] + rest + hint
