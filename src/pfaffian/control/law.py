@@ -127,9 +127,8 @@ def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Com
         raise ModelError(f"{what} must give a control.Command(u, ...), got {brief(given)}")
     if not isinstance(given.signals, Mapping):
         raise ModelError(f"{what}: signals must be {{name: column}}, got {brief(given.signals)}")
-    u, z_dot, faults = (column(x, f"{what}: {name}") for name, x in zip(Command._fields, given[:3], strict=False))
-    signals = {name: column(x, f"{what}: signal {name!r}") for name, x in given.signals.items()}
-    return Command(u, z_dot, faults, signals, column(given.sides, f"{what}: sides"))
+    parts = {name: column(x, f"{what}: {name}") for name, x in given._asdict().items() if name != "signals"}
+    return Command(**parts, signals={name: column(x, f"{what}: signal {name!r}") for name, x in given.signals.items()})
 
 
 def measured(control: Control, terms: Terms, reaction: ca.SX) -> ca.SX:
