@@ -256,6 +256,21 @@ def test_other_starts_are_tried_before_giving_up(monkeypatch):
         pf.assemble(four_bar(), {"a": 2.5})
 
 
+def test_a_held_coordinate_is_reached_on_foot_along_its_branch(monkeypatch):
+    """From the nearest state that closes in strides to where it is held, where Newton itself does not arrive."""
+    monkeypatch.setattr(reach, "_starts", lambda m: iter(()))
+    assert (np.array([pf.assemble(four_bar(), [a, 1.8, 2.15], hold=["a"]).q[0] for a in (1.5, 1.75)]) == [1.5, 1.75]).all()
+    monkeypatch.setattr(reach, "walk", lambda problem, begin, goal: (np.zeros(len(goal)), begin))
+    with pytest.raises(pf.RunError):
+        pf.assemble(four_bar(), [1.5, 1.8, 2.15], hold=["a"])
+
+
+def test_far_guesses_arrive_near():
+    """Whole Newton steps go 2.4 rad in the median, to branches far away; those of half a radian 1.6."""
+    guesses = np.random.default_rng(0).uniform(-2, 2, (40, 3))
+    assert np.median(np.linalg.norm(pf.assemble(four_bar(), guesses).moved, axis=1)) < 1.8
+
+
 def test_angles_do_not_wind_up():
     for a in np.linspace(-3, 3, 13):
         assert np.abs(pf.assemble(four_bar(), {"a": a}).moved).max() <= np.pi
