@@ -389,6 +389,7 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
         assert r.start_residual.values[i] > 0.01
         assert r.stopped.values[i] == 0
         assert np.isnan(r.q.values[i]).all()
+        assert (r.moved.values[i] == 0).all()
     assert (r.start_residual.values[good] < MET).all()
     for i in good:
         alone = pf.run(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS[i]}, **SHORT)
