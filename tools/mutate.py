@@ -39,6 +39,8 @@ NOTICED_BY = {
     "__init__.py": ["promises"],
     "cli.py": ["cli"],
     "control": [*LAWS, "control/test_designed.py"],
+    "control/acceleration.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
+    "control/allocation.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
     "control/reference.py": ["control/test_reference.py", *LAWS],
     "control/servo.py": [*LAWS, "control/test_servo.py"],
     "control/task.py": ["control/test_reference.py", *LAWS],

@@ -41,6 +41,11 @@ def push(*names: str) -> control.Control:
 
 
 ONE, BOTH = slider_crank(("q1",)), slider_crank()
+THREE, FOUR = (
+    slider_crank().with_(actuators=[pf.actuator(f"m{i}", joint, gear=1.0 + i) for i, joint in enumerate(joints)])
+    for joints in (("q1", "q1", "q1"), ("q1", "q1", "q1", "q2"))
+)
+"""Three motors on one joint: no input has a velocity of its own."""
 FORCE = {"force": control.set_point([1.0]), "rows": ["slider"]}
 FORBIDDEN = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.1])}
 MET = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.0])}
@@ -57,6 +62,14 @@ STOPS = {
     "projected, uncontrollable": (
         (ONE, control.projected(CRANK, crank_to(1.2), **GAINS), UPRIGHT, "uncontrollable"),
         (ONE, control.projected(CRANK, crank_to(1.2), **GAINS), BENT),
+    ),
+    "projected, uncontrollable with three motors on one joint": (
+        (THREE, control.projected(CRANK, crank_to(1.2), **GAINS), UPRIGHT, "uncontrollable"),
+        (THREE, control.projected(CRANK, crank_to(1.2), **GAINS), BENT),
+    ),
+    "hybrid, force out of reach of three motors on one joint": (
+        (THREE, hybrid(force=1.0), BENT, "the wanted constraint force is out of reach"),
+        (FOUR, hybrid(force=1.0), BENT),
     ),
     "projected, infeasible": (
         (BOTH, control.projected(FORBIDDEN["task"], FORBIDDEN["goal"], **GAINS), BENT, "infeasible"),

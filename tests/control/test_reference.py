@@ -81,8 +81,9 @@ def test_series_is_the_natural_cubic_spline():
 
 
 def test_gains_are_one_or_one_for_each():
-    assert np.array(ca.DM(gain(3.0, 2, "stiffness"))).ravel().tolist() == [3.0, 3.0]
-    for given in ([1.0, 2.0], (1.0, 2.0), np.array([1.0, 2.0])):
+    for given in (3.0, ca.SX(3.0), ca.DM(3.0)):
+        assert np.array(ca.DM(gain(given, 2, "stiffness"))).ravel().tolist() == [3.0, 3.0]
+    for given in ([1.0, 2.0], (1.0, 2.0), np.array([1.0, 2.0]), ca.DM([1.0, 2.0]), ca.SX(ca.DM([1.0, 2.0]))):
         assert np.array(ca.DM(gain(given, 2, "stiffness"))).ravel().tolist() == [1.0, 2.0]
     with pytest.raises(pf.ModelError, match="damping: 3 numbers are needed, got 2"):
         gain([1.0, 2.0], 3, "damping")
