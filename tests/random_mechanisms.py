@@ -216,8 +216,8 @@ def small(draw: st.DrawFn) -> Case:
     return Case(m, q, on_velocity(m, q, random.normal(size=m.nv), t), random.normal(size=m.nu), t)
 
 
-def matrices(case: Case, parts: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Functions of Terms at the state of the case, each as a matrix (rows, columns)."""
-    compiled = pf.compile_terms(case.m, parts, backend="numpy", lanes=1)
-    found = compiled(case.q, case.v, case.u, t=case.t)
-    return {name: np.reshape(x, compiled.shapes[name]) for name, x in found.items()}
+def matrices(case: Case, parts: dict[Any, Any]) -> dict[Any, np.ndarray]:
+    """Functions of Terms at the state of the case, by any key, each as a matrix (rows, columns)."""
+    compiled = pf.compile_terms(case.m, {str(key): f for key, f in parts.items()}, backend="numpy", lanes=1)
+    found = compiled.matrices(case.q, case.v, case.u, t=case.t)
+    return {key: found[str(key)] for key in parts}
