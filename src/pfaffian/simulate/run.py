@@ -25,6 +25,7 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
 from pfaffian.simulate.inputs import Times, constant_or_series, times
+from pfaffian.simulate.light import tell_light
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import Course, causes_of, dataset
@@ -129,6 +130,7 @@ def run(
     check_memory(when.records, count, width, m.nq + m.nv + len(system.z))
     begun = start_state(given, q, v, correct_start)
     rollout = _compiled(system, backend, 8 if count > 1 else 1, strict)
+    tell_light(m, begun.p)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
     done = _roll(system, rollout, when, begun, series, count, width, hold, workers, progress, kinds, strict)
     provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme)
