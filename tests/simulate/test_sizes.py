@@ -27,11 +27,11 @@ def without_a_compiler():
 
 
 def law(m: pf.Mechanism, states: int, faults: int, inputs: int) -> Control:
-    """u = the first input of the run on every motor; states that count the time; faults that never come."""
+    """The first inputs of the run on the first motors; states that count the time; faults that never come."""
 
     def answer(T, z, w, y):
         u = ca.SX.zeros(m.nu, 1)
-        for i in range(min(inputs, m.nu)):
+        for i in range(min(inputs, len(m.actuators))):
             u[i] = w[i]
         return Command(u, ca.SX.ones(states, 1), ca.SX.zeros(faults, 1), {"clock": z} if states else {})
 
@@ -45,8 +45,9 @@ def test_run(case, runs, steps, states, faults, inputs, integrator):
     m = case.m
     control = law(m, states, faults, inputs) if states or faults or inputs else None
     q, v = (np.tile(x, (runs, 1)) for x in (case.q, case.v))
-    w = np.ones(inputs if control else m.nu)
-    r = pf.run(m, q, v, duration=steps * STEP, step=STEP, u=w, control=control, backend="numpy", squeeze=False,
+    motors = len(m.actuators)
+    w = np.ones(inputs + m.nu - motors if control else m.nu)  # wrenches from outside stay inputs of the run under a law
+    r = pf.run(m, q, v, duration=steps * STEP, step=STEP, u=w, control=control, backend="numpy", squeeze=False, record="all",
                scheme=pf.Scheme(integrator=integrator))  # fmt: skip
     assert set(pf.causes(r)) == {"finished"}
     for name, size in {"q": m.nq, "v": m.nv, "u": m.nu, "clock": states}.items():
@@ -56,8 +57,8 @@ def test_run(case, runs, steps, states, faults, inputs, integrator):
     if states:
         clock = r["clock"].values.reshape(runs, steps + 1, states)
         close(clock, np.broadcast_to((0.5 + r["time"].values)[:, None], clock.shape), ALGEBRA, "integrated time")
-    u = np.zeros(m.nu)
-    u[: min(len(w), m.nu)] = 1.0
+    u = np.ones(m.nu)
+    u[inputs if control else motors : motors] = 0.0
     v_dot = pf.forward_dynamics(m, r["q"].values[:, 0], r["v"].values[:, 0], u).v_dot
     if steps:
         gained = (r["v"].values[:, 1] - r["v"].values[:, 0]) / STEP
