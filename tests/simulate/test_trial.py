@@ -129,7 +129,7 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
         at = places[int(i)]
         source, built = tmp_path / "kernel.c", tmp_path / f"kernel{i}.so"
         source.write_text(text[: at.start()] + at.expand(instead) + text[at.end() :])
-        toolchain.compile_source(toolchain.find_compiler(), source, built, True)
+        toolchain.compile_source(toolchain.find_compiler(), source, built, "strict")
         try:
             trial.check(rollout._trial(made), built, source)
         except BuildError as error:

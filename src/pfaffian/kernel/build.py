@@ -10,27 +10,27 @@ from typing import Any
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel import store, toolchain
-from pfaffian.kernel.toolchain import Compiler
+from pfaffian.kernel.toolchain import Compiler, Mode
 from pfaffian.kernel.trial import Trial, check
 
 _warned: set[str] = set()
 
 
-def load(text: str, strict: bool, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
+def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
     """The library of the source text and its sidecar.
 
     A new object is tried against the NumPy interpreter before it is published. Raises BuildError with the compiler's
     words or the place of the source.
     """
     place = store.directory()
-    flags = compiler.flags(strict)
+    flags = compiler.flags(mode)
     key = hashlib.sha256("\0".join([text, *compiler.argv, *flags, compiler.identity]).encode()).hexdigest()
     found = open_entry(store.get(place, key))
     if found:
         return found
     with store.lock(place, key):
         found = open_entry(store.get(place, key))
-        return found or _build(place, key, text, strict, trial, compiler)
+        return found or _build(place, key, text, mode, trial, compiler)
 
 
 def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
@@ -44,13 +44,13 @@ def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, 
 
 
 def _build(
-    place: Path, key: str, text: str, strict: bool, trial: Trial, compiler: Compiler
+    place: Path, key: str, text: str, mode: Mode, trial: Trial, compiler: Compiler
 ) -> tuple[ctypes.CDLL, dict[str, Any]]:
-    meta = {"compiler": compiler.version, "flags": list(compiler.flags(strict)), "key": key}
+    meta = {"compiler": compiler.version, "flags": list(compiler.flags(mode)), "key": key}
     with store.building(place) as room:
         source, built = room / "kernel.c", room / "kernel.so"
         source.write_text(text, encoding="utf-8")
-        toolchain.compile_source(compiler, source, built, strict)
+        toolchain.compile_source(compiler, source, built, mode)
         meta["trial"] = check(trial, built, source)
         target = store.publish(place, key, built, meta)
     try:
@@ -59,13 +59,13 @@ def _build(
         raise BuildError(f"{compiler.argv[0]} wrote an object that does not load: {error}") from error
 
 
-def load_or_none(text: str, strict: bool, trial: Trial, backend: str) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+def load_or_none(text: str, mode: Mode, trial: Trial, backend: str) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
     """As load; where that fails None after one warning with backend "auto", BuildError with backend "c"."""
     try:
         compiler = toolchain.find_compiler()
         if compiler is None:
             raise BuildError(toolchain.NO_COMPILER)
-        return load(text, strict, trial, compiler)
+        return load(text, mode, trial, compiler)
     except (BuildError, OSError) as error:
         if backend == "c":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error

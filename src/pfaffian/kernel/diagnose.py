@@ -17,7 +17,7 @@ def diagnose() -> dict[str, str]:
         "machine": platform.machine(),
         "compiler": " ".join(compiler.argv) if compiler else toolchain.NO_COMPILER,
         "version": compiler.version if compiler else "",
-        "flags": " ".join(compiler.flags(strict=True)) if compiler else "",
+        "flags": " ".join(compiler.flags("strict")) if compiler else "",
         "store": str(store.directory()),
     }
     x = ca.SX.sym("x", 2)

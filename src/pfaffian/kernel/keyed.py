@@ -100,7 +100,7 @@ def _name(key: str, recipe: Recipe) -> str | None:
     compiler = toolchain.find_compiler()
     if compiler is None:
         return None
-    how = [recipe.printer.__name__, recipe.lanes, compiler.argv, compiler.flags(recipe.strict), compiler.identity]
+    how = [recipe.printer.__name__, recipe.lanes, compiler.argv, compiler.flags(recipe.mode), compiler.identity]
     return hashlib.sha256(json.dumps([key, *how, sources()]).encode()).hexdigest()
 
 

@@ -27,13 +27,13 @@ class Code:
 def obtain(recipe: Recipe, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Code:
     """The code of the recipe. With a key that is known nothing is traced."""
     keyed.check_key(key)
-    options: dict[str, Any] = {"lanes": recipe.lanes, "strict": recipe.strict}
+    options: dict[str, Any] = {"lanes": recipe.lanes, "strict": recipe.mode != "fast"}
     found = keyed.recall(key, recipe) if key is not None and backend != "numpy" else None
     if found:
         provenance = {"digest": found.digest} | options | {"backend": "c"} | found.meta
         return Code(recipe.expecting(found.digest), found.shapes, provenance, found.library, found.doubles)
     shapes = tuple(map(shape, recipe.programs))
-    loaded = load_or_none(recipe.source.text, recipe.strict, trial(), backend) if backend != "numpy" else None
+    loaded = load_or_none(recipe.source.text, recipe.mode, trial(), backend) if backend != "numpy" else None
     provenance = {"digest": recipe.digest} | options
     if loaded is None:
         return Code(recipe, shapes, provenance | {"backend": "numpy"})

@@ -13,6 +13,7 @@ from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.passes import optimise
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.text import Source
+from pfaffian.kernel.toolchain import Mode
 from pfaffian.kernel.trace import trace
 
 Backend = Literal["auto", "c", "numpy"]
@@ -36,7 +37,7 @@ class Recipe:
     make: Callable[[], tuple[Program, ...]]
     printer: Callable[..., Source]
     lanes: int
-    strict: bool
+    mode: Mode
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
@@ -58,7 +59,7 @@ class Recipe:
                 raise BuildError("the key was used before for another function, which is the one that is loaded")
             return self.programs
 
-        return Recipe(make, self.printer, self.lanes, self.strict)
+        return Recipe(make, self.printer, self.lanes, self.mode)
 
 
 def _apart(*programs: Program) -> tuple[Program, ...]:
@@ -70,7 +71,7 @@ def recipe(
     printer: Callable[..., Source],
     backend: str,
     lanes: int,
-    strict: bool,
+    mode: Mode,
     together: Callable[..., tuple[Program, ...]] = _apart,
 ) -> Recipe:
     """Recipe of the Functions that build() gives, with all passes; `together` is one over all their Programs."""
@@ -83,7 +84,11 @@ def recipe(
                 raise ModelError(f"a casadi.Function is needed, got {type(f).__name__}")
         return together(*[optimise(trace(f)) for f in functions])
 
-    return Recipe(make, printer, lanes, bool(strict))
+    return Recipe(make, printer, lanes, mode)
+
+
+def mode_of(strict: bool, quick: bool = False) -> Mode:
+    return "fast" if not strict else "quick" if quick else "strict"
 
 
 def check_options(backend: str, lanes: int) -> None:

@@ -16,7 +16,7 @@ from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.loop import Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.obtain import obtain
 from pfaffian.kernel.program import Program
-from pfaffian.kernel.recipe import Backend, Recipe, Shape, check_options, recipe, shape
+from pfaffian.kernel.recipe import Backend, Recipe, Shape, check_options, mode_of, recipe, shape
 from pfaffian.kernel.share import share
 from pfaffian.kernel.text import Source, rollout_source
 from pfaffian.kernel.trial import RUNS, Answers, Trial, answers, flat, random_inputs, split
@@ -48,7 +48,7 @@ def compile_rollout(
             raise ModelError(f"the function given to compile_rollout must return (step, observe), got {pair!r}")
         return pair
 
-    return _rollout(recipe(build, checked_source, backend, lanes, strict, share), backend, key)
+    return _rollout(recipe(build, checked_source, backend, lanes, mode_of(strict), share), backend, key)
 
 
 def rollout_from_programs(
@@ -56,7 +56,7 @@ def rollout_from_programs(
 ) -> Rollout:
     """Rollout of Programs as they are, no passes."""
     check_options(backend, lanes)
-    return _rollout(Recipe(lambda: (step, observe), checked_source, lanes, strict), backend, None)
+    return _rollout(Recipe(lambda: (step, observe), checked_source, lanes, mode_of(strict)), backend, None)
 
 
 def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
@@ -230,7 +230,7 @@ def _trial(plan: Recipe) -> Trial:
         parts = [*map(answers, plan.programs), _loop_answers(plan)]
         return Answers(*[np.concatenate(x) for x in zip(*parts, strict=True)])
 
-    return Trial(wanted, plan.source.doubles, plan.strict)
+    return Trial(wanted, plan.source.doubles, plan.mode != "fast")
 
 
 def _loop_answers(plan: Recipe) -> Answers:

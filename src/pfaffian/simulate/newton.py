@@ -27,6 +27,9 @@ MET = 1e-13
 """|phi| and |A v - c| below which nothing is left to gain."""
 
 
+FEW = 64
+"""Runs for which a kernel that is compiled quickly does."""
+
 STRIDE = 0.5
 """Largest turn of one iteration [rad]: far from its end a whole one would arrive at a branch far away."""
 
@@ -119,15 +122,15 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
 def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     m, p, t, held, backend = problem
     free_q, free_v = 1.0 - held.q, 1.0 - held.v
-    result = _iteration(m, backend)(q, v, free_q, free_v, np.sqrt(held.weight), p, np.array([t]))
+    result = _iteration(m, backend, len(q) <= FEW)(q, v, free_q, free_v, np.sqrt(held.weight), p, np.array([t]))
     q, v, phi, eta, rank = result
     return State(q, v, phi, eta, rank[:, 0])
 
 
 @lru_cache(maxsize=64)
-def _iteration(m: Mechanism, backend: Backend) -> kernel.Kernel:
+def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> (q, v, phi, eta, rank)."""
-    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, key=f"newton {digest(m)}")
+    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, quick=few, key=f"newton {digest(m)}")
 
 
 def _newton(m: Mechanism) -> ca.Function:
