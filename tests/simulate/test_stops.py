@@ -62,12 +62,12 @@ def test_an_accurate_run_says_so_too() -> None:
 
 @pytest.mark.parametrize("law", [control.computed_torque, control.operational_space])
 def test_laws_that_ignore_the_constraints_blame_the_joints(law) -> None:
-    """The first coordinate is held by a constraint, which these laws do not see; the second cannot be had at q = 0."""
-    task = control.stack(control.joints("wild"), control.point("held", (1, 0, 0), (0,)))
+    """The second coordinate is held by a constraint, which these laws do not see; the first cannot be had at q = 0."""
+    task = control.stack(control.point("held", (1, 0, 0), (0,)), control.joints("wild"))
     m = pf.actuate_all(rods(pf.holonomic("hold", lambda k: k.q[0])))
-    steer = law(task, control.set_point([0.0, 0.5]), stiffness=1.0, damping=2.0)
+    steer = law(task, control.set_point([0.5, 0.0]), stiffness=1.0, damping=2.0)
     _, r = said(m=m, q=np.zeros(2), control=steer)
-    assert pf.causes(r)[0].endswith("the joints leave task coordinate 1 the least motion, 0 where 1 is free"), pf.causes(r)
+    assert pf.causes(r)[0].endswith("the joints leave task coordinate 0 the least motion, 0 where 1 is free"), pf.causes(r)
 
 
 def test_each_run_without_a_hold_says_whose_it_is(tmp_path) -> None:
