@@ -159,6 +159,16 @@ def test_a_pendulum():
     close(pf.linearise(m, [0.3], [0.7]).drift, [1.4, -9.81 * np.sin(0.3) - 0.3 * 0.7 / 2], EXACT, "drift")
 
 
+def test_what_floats_neither_grows_nor_decays():
+    """A free body without weight: twelve eigenvalues of zero, which rounding would split."""
+    hull = pf.body("hull", 2.0, com=(0.1, 0.2, 0.3), inertia=(0.3, 0.4, 0.5))
+    m = pf.mechanism("hull", [hull], [pf.joint("free", "free", "world", "hull")], gravity=(0, 0, 0))
+    L = pf.linearise(m)
+    assert L.equilibrium and not L.eigenvalues.any() and not L.dampings.any() and len(L.A) == 12
+    turning = pf.linearise(m, v={"free.wx": 1.0})
+    assert not turning.equilibrium and np.abs(turning.eigenvalues).max() > 0.1
+
+
 def test_a_parameter_and_time():
     l = pf.Parameter("l", 1.0, "m")
     bob = pf.body("bob", 1.0, com=(0, 0, -l))

@@ -124,7 +124,7 @@ def test_a_second_call_compiles_nothing():
 def test_wrong_arguments():
     m = twin()[0].ours
     for ask, said in (
-        (lambda: pf.jacobian(m, "b9"), "no body 'b9'; it has b0"),
+        (lambda: pf.jacobian(m, "b9"), "no body 'b9'; there are b0"),
         (lambda: pf.forward_kinematics(m, bodies=["b9"]), "no body 'b9'"),
         (lambda: pf.jacobian(m, "b0", frame="local"), "frame 'local' is unknown; one of LOCAL"),
         (lambda: pf.jacobian(m, "b0", point=(1, 2)), "point has shape"),

@@ -32,6 +32,9 @@ STILL = 1e-6
 """An equilibrium may drift by this part of the accelerations that its forces and weight alone would give, and by as many rad/s
 or m/s."""
 
+SPLIT = 1e-7
+"""Part of the largest entry of A below which an eigenvalue is none: a pair at zero splits by the root of rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
@@ -58,7 +61,7 @@ class Linearised:
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """(n,) of A [1/s], the least stable first."""
+        """(n,) of A [1/s], the least stable first; zero where rounding alone tells them from it."""
         return self._modes[0]
 
     @property
@@ -79,6 +82,7 @@ class Linearised:
     @property
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
         values, vectors = np.linalg.eig(self.A) if len(self.A) else (np.zeros(0), np.zeros((0, 0)))
+        values = np.where(np.abs(values) > SPLIT * np.abs(self.A).max(initial=0), values, 0)
         order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
         return values[order], vectors[:, order]
 
