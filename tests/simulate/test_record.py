@@ -9,6 +9,8 @@ import xarray as xr
 import pfaffian as pf
 import pfaffian.simulate.run as module
 from pfaffian.simulate.capacity import available
+from pfaffian.simulate.signals import as_record
+from pfaffian.simulate.system import System
 from pfaffian.viewer.scene import motion
 from pfaffian.viewer.summary import summary
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
@@ -38,6 +40,12 @@ def test_chosen_signals_have_the_same_bits_in_any_order():
         assert signals(few) == set(names)
         for name in names:
             assert np.array_equal(few[name].values, whole[name].values), name
+
+
+def test_what_is_recorded_is_part_of_the_name_under_which_it_is_compiled():
+    key = lambda record: System(four_bar(), pf.Scheme(), record=as_record(record, 1)).key  # noqa: E731
+    assert key(["q", "rank"]) == key(["rank", "q", "rank"])
+    assert len({key("all"), key("lean"), key(["q"]), key(["q", "rank"])}) == 4
 
 
 def test_adaptive_run_records_what_is_chosen():

@@ -150,7 +150,7 @@ def as_record(record: Any, count: int) -> Record:
         raise ModelError(f"record must be a list of names, 'all' or 'lean', got {record!r}; write record=[{record!r}]")
     if not isinstance(record, Iterable) or not (names := tuple(record)):
         raise ModelError(f"record must be a list of at least one name, 'all' or 'lean', got {record!r}")
-    return names
+    return tuple(sorted(set(names), key=str))
 
 
 def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
