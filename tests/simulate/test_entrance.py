@@ -88,6 +88,16 @@ def test_a_start_at_rest_is_said_and_named():
     assert r.entrance == 2
 
 
+def test_regularity_is_zero_where_a_step_begins_in_the_singular_configuration():
+    """Out of it for five steps, and the same way back: the sixth step begins where the first did."""
+    m, keep = slider_crank(), {"step": 1e-3, "backend": "numpy"}
+    out = pf.run(m, np.pi / 2 * np.array([1, -2]), [3.0, -6.0], duration=5e-3, **keep)
+    back = pf.run(m, out.q.values[-1], -out.v.values[-1], duration=1e-2, **keep)
+    assert list(back["rank"].values) == [1] * 5 + [0] + [1] * 5
+    assert list(np.flatnonzero(back.regularity.values == 0)) == [5]
+    assert "entrance" not in back
+
+
 def test_rows_that_are_redundant_on_the_constraints_alone_are_no_entrance():
     m = four_bar()
     m = m.with_(constraints=[*m.constraints, reverse(m.constraints[0])])
