@@ -7,7 +7,7 @@
 
 Each mutant meets the tests most likely to notice it, quickest first, and counts as killed by the first that fails. Survivors
 are printed as differences. Some are equal programs, or change only how soon something ends: the score is not to reach 1, it is
-not to fall. A mutant that runs out of time counts as neither.
+not to fall. Unknown are mutants that run out of time, or meet a test that fails without them; they count as neither.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def changes(only: list[str]) -> list[Change]:
 
 
 def noticed(tree: Path, tests: list[str], limit: float) -> tuple[str, str]:
-    """What the tests make of a tree: killed, survived, or out of time; and which one failed."""
+    """What the tests make of a tree: killed, survived, or unknown; and which one failed."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--tb=no", "-p", "no:cacheprovider", *tests]
     command += [f"--ignore={t}" for t in SLOW]
     settings = {"PYTHONPATH": str(tree / "src"), "PFAFFIAN_CACHE": str(tree / "out" / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -110,7 +110,7 @@ def noticed(tree: Path, tests: list[str], limit: float) -> tuple[str, str]:
             said, _ = child.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-            return "out of time", ""
+            return "unknown", "out of time"
         except BaseException:
             os.killpg(child.pid, signal.SIGKILL)
             raise
@@ -121,7 +121,7 @@ def noticed(tree: Path, tests: list[str], limit: float) -> tuple[str, str]:
 def tried(chosen: list[Change], limit: float) -> Counter[str]:
     """Run every mutant; prints what comes of it. A test that kills has to pass without the mutant."""
     counts: Counter[str] = Counter()
-    sound: set[str] = {""}
+    sound: set[str] = {"", "out of time"}
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         tree = Path(folder)
         for part in COPIED:
@@ -138,8 +138,9 @@ def tried(chosen: list[Change], limit: float) -> Counter[str]:
                 test not in sound
                 and noticed(tree, [test] if "::" in test else [test, "--collect-only"], limit)[0] != "survived"
             ):
-                sys.exit(f"{test} fails without a mutant; nothing can be said")
-            sound.add(test)
+                end, test = "unknown", f"{test} fails without it"
+            else:
+                sound.add(test)
             counts[end] += 1
             print(f"{i + 1:4d}/{len(chosen)} {time.monotonic() - begun:5.0f} s  {end:11s} {change}  {test}", flush=True)
             if end != "killed":
@@ -153,7 +154,7 @@ def last_score() -> str:
 
 
 def keep(row: str) -> None:
-    head = "| score | killed | survived | out of time | of | seed | date | revision |\n|---|---|---|---|---|---|---|---|\n"
+    head = "| score | killed | survived | unknown | of | seed | date | revision |\n|---|---|---|---|---|---|---|---|\n"
     text = SCORES.read_text(encoding="utf-8") if SCORES.exists() else f"# Mutation score\n\n`python -m tools.mutate`\n\n{head}"
     SCORES.write_text(f"{text}{row}\n", encoding="utf-8")
 
@@ -178,7 +179,7 @@ def main(given: list[str] | None = None) -> int:
     score = f"{counts['killed'] / known:.3f}" if known else "none"
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     revision = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-    numbers = [counts[x] for x in ("killed", "survived", "out of time")]
+    numbers = [counts[x] for x in ("killed", "survived", "unknown")]
     what = ", ".join(args.only) or "all"
     row = " | ".join(map(str, [score, *numbers, f"{what} ({len(every)})", args.seed, date.today(), revision]))
     print(f"last kept: {last_score()}\nnow:       | {row} |")
