@@ -2,6 +2,8 @@
 
 import stat
 import sys
+import time
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError
-from pfaffian.kernel import build, store, toolchain
+from pfaffian.kernel import build, children, store, toolchain
 
 X = np.array([[0.5, 2.0], [1.0, 3.0]])
 
@@ -99,3 +101,23 @@ def test_unknown_choices():
 def test_diagnose_says_it_works():
     assert kernel.diagnose()["kernel"].startswith("compiles")
     assert sys.executable  # the trial of an object runs in it
+
+
+def test_children_without_waitid(monkeypatch):
+    """Systems that cannot look at a process without collecting it."""
+    monkeypatch.delattr("os.waitid")
+    assert children.run([["cat"]], 10.0, feed=b"said") == [b"said"]
+    with pytest.raises(BuildError, match="status 3"):
+        children.run([["sh", "-c", "exit 3"]], 10.0)
+    with pytest.raises(BuildError, match="longer than"):
+        children.run([["sleep", "60"]], 0.2)
+
+
+def test_what_a_child_leaves_behind_ends_with_it():
+    """Its own children hold its pipes open; they are not waited for."""
+    (said,) = children.run([["sh", "-c", "sleep 60 & echo $!"]], 30.0)
+    status = Path(f"/proc/{int(said)}/cmdline")  # empty for one that is dead and not collected yet
+    deadline = time.monotonic() + 10
+    while status.exists() and status.read_bytes() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not status.exists() or not status.read_bytes()

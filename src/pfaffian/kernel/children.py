@@ -117,7 +117,9 @@ def _read(selector: selectors.BaseSelector, key: selectors.SelectorKey, most: in
 
 
 def _has_ended(child: _Child) -> bool:
-    """Whether the process is over; it stays uncollected, so that its number still is its own."""
+    """Whether the process is over; it stays uncollected, so that its number still is its own, where the system can tell so."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return child.process.poll() is not None
     return os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
