@@ -66,6 +66,7 @@ WRONG = {
     "integrator as formulation": (lambda: run(scheme=pf.Scheme("euler")), "formulation 'euler' is unknown"),
     "formulation as a list": (lambda: pf.Scheme(formulation=["gauss"]), "formulation must be a name"),
     "control by a function": (lambda: run(control=lambda t, q, v: [0, 0]), r"control.Control\(law\)"),
+    "linearise under a function": (lambda: pf.linearise(ARM, control=lambda t: 0), "a control law is needed"),
     "control by a task": (lambda: run(control=AB), "a control law is needed, got the function"),
     "outputs as a list": (lambda: run(outputs=[lambda k: k.q]), "{name: function"),
     "outputs by values": (lambda: run(outputs={"x": 1.0}), "'x': 1.0"),

@@ -24,7 +24,7 @@ from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, runs
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.system import command_of, input_names
+from pfaffian.simulate.system import arguments, command_of, input_names
 from pfaffian.terms import inertia
 from pfaffian.terms.terms import Terms, symbols
 
@@ -119,6 +119,7 @@ def linearise(
             values if None), which become states.
     Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there.
     """
+    arguments(m, None, control, None)
     at, near = _functions(m, control)
     names = input_names(m, control)
     qs = check_configuration(m, runs(q, m.q_names, m.neutral(), "q"))
