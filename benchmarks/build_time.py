@@ -1,11 +1,12 @@
-"""How long one waits: `import pfaffian`, and the first forward dynamics of a robot.
+"""How long one waits: `import pfaffian`, the first forward dynamics of a robot, and the first run of loops and laws.
 
 Each sample is a fresh process (`benchmarks.fresh`), told an empty cache folder for "trace and compile" and the same
 folder again for "from the cache". The time is that of the first call of `pf.forward_dynamics` at one state: equations,
 Program, C, compiler, trial run, evaluation; a second call and reading the URDF file are stated beside it. Importing is
 timed inside the process as well, the interpreter's own start not counted: `import pfaffian` alone, which loads names when
 they are first used, and with all of them loaded. All are wall times, what one waits; processor time, the compiler's
-included, is stated beside them, since a busy machine moves wall times.
+included, is stated beside them, since a busy machine moves wall times. Of a first run (`benchmarks.first_use`) the processor
+time is what is compared: it includes the start's Newton kernel, the step, the law and what is recorded.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pfaffian
+from benchmarks.first_use import MACHINES
 from benchmarks.result import Comparison, Goal, Timing, shown
 from benchmarks.timing import Options
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1e9
 IMPORT, CACHED = Goal("median", "<=", 0.5 * SECOND), Goal("median", "<=", 0.2 * SECOND)
-SAMPLES = 5
+SAMPLES, RUN_SAMPLES = 5, 3
 ROBOTS = {"panda": ("Panda, 9 dof", 1.0), "talos_reduced": ("Talos, 38 dof", 5.0)}
 
 
@@ -34,38 +36,50 @@ def run(o: Options) -> Iterator[Comparison]:
     for name, (what, limit) in ROBOTS.items():
         if o.quick and name != "panda":
             continue
-        first, second = samples(name, 1 if o.quick else SAMPLES)
+        first, second = samples((name,), 1 if o.quick else SAMPLES)
         every += first + second
         yield comparison(f"{what}, trace and compile", first, Goal("median", "<=", limit * SECOND))
         yield comparison(f"{what}, from the cache", second, CACHED)
+    yield from first_runs(o)
     for what, key in (("import pfaffian", "import"), ("import pfaffian and every public name", "all names")):
         busy = min(s[f"{key}, processor"] for s in every)
         notes = {"minimum": shown(min(s[key] for s in every)), "least processor time": shown(busy)}
         yield Comparison(what, "a fresh process", Timing("", tuple(s[key] for s in every)), None, IMPORT, notes)
 
 
-def comparison(what: str, found: list[dict[str, float]], goal: Goal) -> Comparison:
-    middle = sorted(found, key=lambda s: s["build"])[len(found) // 2]
-    notes = {"minimum": shown(min(s["build"] for s in found)), "processor time": shown(middle["build, processor"])}
-    notes |= {name: shown(middle[name]) for name in ("read the file", "second call")}
-    return Comparison(what, "a fresh process", Timing("", tuple(s["build"] for s in found)), None, goal, notes)
+def first_runs(o: Options) -> Iterator[Comparison]:
+    for name, (what, _, limit) in MACHINES.items():
+        if o.quick and name != "ur5":
+            continue
+        first, second = samples(("run", name), 1 if o.quick else RUN_SAMPLES)
+        goal = Goal("median", "<=", limit * SECOND)
+        yield comparison(f"{what}, first run, processor time", first, goal, "build, processor")
+        yield comparison(f"{what}, first run in another process, processor time", second, None, "build, processor")
 
 
-def samples(name: str, count: int) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+def comparison(what: str, found: list[dict[str, float]], goal: Goal | None, clock: str = "build") -> Comparison:
+    middle = sorted(found, key=lambda s: s[clock])[len(found) // 2]
+    notes = {"minimum": shown(min(s[clock] for s in found))}
+    beside = ("build, processor", "build", "read the file", "make the machine", "second call")
+    notes |= {name: shown(middle[name]) for name in beside if name in middle and name != clock}
+    return Comparison(what, "a fresh process", Timing("", tuple(s[clock] for s in found)), None, goal, notes)
+
+
+def samples(what: tuple[str, ...], count: int) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
     """What processes measure with an empty cache, and with the one just filled, in turn."""
     first, second = [], []
     for _ in range(count):
         with tempfile.TemporaryDirectory() as cache:
-            first.append(fresh(name, cache))
-            second.append(fresh(name, cache))
+            first.append(fresh(what, cache))
+            second.append(fresh(what, cache))
     return first, second
 
 
-def fresh(name: str, cache: str) -> dict[str, float]:
+def fresh(what: tuple[str, ...], cache: str) -> dict[str, float]:
     """One process. It finds this same pfaffian, wherever that was imported from."""
     paths = [str(ROOT), str(Path(pfaffian.__file__).parents[1])]
     environment = os.environ | {"PFAFFIAN_CACHE": cache, "PYTHONPATH": os.pathsep.join(paths)}
     said = subprocess.run(
-        [sys.executable, "-m", "benchmarks.fresh", name], env=environment, check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.fresh", *what], env=environment, check=True, stdout=subprocess.PIPE, text=True
     )
     return json.loads(said.stdout)

@@ -1,4 +1,7 @@
-"""What a fresh process measures of itself: python -m benchmarks.fresh ROBOT prints one line of JSON, times in ns."""
+"""What a fresh process measures of itself, one line of JSON, times in ns.
+
+python -m benchmarks.fresh ROBOT: a first forward dynamics.   python -m benchmarks.fresh run MACHINE: a first run.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,34 @@ def main(name: str) -> None:
     built = now()
     pf.forward_dynamics(m, m.neutral())
     called = now()
-    spans = {"import": (start, imported), "all names": (start, everything), "read the file": (before, read),
-             "build": (read, built), "second call": (built, called)}  # fmt: skip
+    report({"import": (start, imported), "all names": (start, everything), "read the file": (before, read),
+            "build": (read, built), "second call": (built, called)})  # fmt: skip
+
+
+def run(name: str) -> None:
+    """Times of: making the machine, a first run of two steps and a second one."""
+    from benchmarks.first_use import MACHINES
+
+    warnings.simplefilter("error", RuntimeWarning)
+    before = now()
+    m, law, q = MACHINES[name][1]()
+    made = now()
+    warnings.simplefilter("ignore", pf.RunWarning)
+    again = lambda: pf.run(m, q, duration=2e-3, step=1e-3, control=law)  # noqa: E731
+    again()
+    built = now()
+    again()
+    report({"make the machine": (before, made), "build": (made, built), "second call": (built, now())})
+
+
+def report(spans: dict[str, tuple[tuple[int, int], tuple[int, int]]]) -> None:
     times = {key: end[0] - begin[0] for key, (begin, end) in spans.items()}
     times |= {f"{key}, processor": end[1] - begin[1] for key, (begin, end) in spans.items()}
     print(json.dumps(times))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    if sys.argv[1] == "run":
+        run(sys.argv[2])
+    else:
+        main(sys.argv[1])

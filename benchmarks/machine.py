@@ -26,7 +26,7 @@ def describe(core: int | None) -> dict[str, Any]:
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": _commit(),
         "compiler": compiler.version if compiler else None,
-        "compiler_flags": list(compiler.flags(True)) if compiler else None,
+        "compiler_flags": list(compiler.flags("strict")) if compiler else None,
         "pinned_to_core": core,
         "threads": {k: os.environ.get(k) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")},
         "load_at_start": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,

@@ -24,6 +24,8 @@ URDF = {
     "baxter": "baxter_description/urdf/baxter.urdf",
     "talos_reduced": "talos_data/robots/talos_reduced.urdf",
     "talos_full_v2": "talos_data/robots/talos_full_v2.urdf",
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "go2": "go2_description/urdf/go2.urdf",
 }
 
 
