@@ -124,10 +124,10 @@ def test_servo_constraints_by_differences():
     here = pf.forward_kinematics(m, q)["b1"].position[0]
     wall = pf.holonomic("wall", lambda k: k.position("b1")[0] - here)
     target = pf.holonomic("hold", lambda k: k.joint("j2") - 0.5 * k.joint("j1") - 0.1)
-    m = m.with_(constraints=[wall, pf.servo(target, ["motor j2"], stiffness=30.0, damping=4.0)])
+    m = m.with_(constraints=[wall, pf.servo(target, ["motor j1"], stiffness=30.0, damping=4.0)])
     case = Case(m, q, on_velocity(m, q, np.array([0.2, 0.5, -0.3]), 0.0), random.normal(size=m.nu), 0.0)
     L = check_by_differences(case)
-    motor = L.B[:, m.u_names.index("motor j2")]
+    motor = L.B[:, m.u_names.index("motor j1")]
     assert len(L.A) == 4 and np.abs(motor).max() < EXACT * np.abs(L.B).max()  # which the servo takes back
     # Without the wall displacements are straight, and the error is one of them wherever the mechanism is.
     free = pf.linearise(m.with_(constraints=m.constraints[1:]), q, case.v, case.u)
