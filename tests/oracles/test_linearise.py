@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import Phase, assume, given, settings
 from scipy.optimize import fsolve, minimize_scalar
+from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
@@ -121,13 +122,13 @@ def test_servo_constraints_by_differences():
     random = np.random.default_rng(2)
     m = random_forces(random, random_tree(random, ["revolute", "revolute", "prismatic"], [-1, 0, 1]))
     q = np.array([1.0, 0.4, 0.2])
-    here = pf.forward_kinematics(m, q)["b1"].position[0]
-    wall = pf.holonomic("wall", lambda k: k.position("b1")[0] - here)
+    here = pf.forward_kinematics(m, q)["b2"].position[0]
+    wall = pf.holonomic("wall", lambda k: k.position("b2")[0] - here)
     target = pf.holonomic("hold", lambda k: k.joint("j2") - 0.5 * k.joint("j1") - 0.1)
-    m = m.with_(constraints=[wall, pf.servo(target, ["motor j1"], stiffness=30.0, damping=4.0)])
+    m = m.with_(constraints=[wall, pf.servo(target, ["motor j0"], stiffness=30.0, damping=4.0)])
     case = Case(m, q, on_velocity(m, q, np.array([0.2, 0.5, -0.3]), 0.0), random.normal(size=m.nu), 0.0)
     L = check_by_differences(case)
-    motor = L.B[:, m.u_names.index("motor j1")]
+    motor = L.B[:, m.u_names.index("motor j0")]
     assert len(L.A) == 4 and np.abs(motor).max() < EXACT * np.abs(L.B).max()  # which the servo takes back
     # Without the wall displacements are straight, and the error is one of them wherever the mechanism is.
     free = pf.linearise(m.with_(constraints=m.constraints[1:]), q, case.v, case.u)
@@ -165,6 +166,11 @@ def test_what_floats_neither_grows_nor_decays():
     m = pf.mechanism("hull", [hull], [pf.joint("free", "free", "world", "hull")], gravity=(0, 0, 0))
     L = pf.linearise(m)
     assert L.equilibrium and not L.eigenvalues.any() and not L.dampings.any() and len(L.A) == 12
+    tilt = np.array([0.3, -0.5, 0.7])  # a turntable about the direction of weight, up to rounding
+    table = pf.joint("table", "revolute", "world", "hull", axis=tilt, placement=pf.pose((0.3, 0.1, 0.2), rpy=(0.1, 0.2, 0.3)))
+    weight = -9.81 * Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix() @ tilt / np.linalg.norm(tilt)
+    spun = pf.linearise(pf.mechanism("table", [hull], [table], gravity=weight), [0.7])
+    assert 0 < np.abs(spun.A[1, 0]) < 1e-14 and not spun.eigenvalues.any()
     turning = pf.linearise(m, v={"free.wx": 1.0})
     assert not turning.equilibrium and np.abs(turning.eigenvalues).max() > 0.1
 
@@ -301,6 +307,8 @@ def test_errors():
     m = four_bar()
     with pytest.raises(pf.ModelError, match=r"off the constraints: row 'c\.v"):
         pf.linearise(m, {"a": 0.1})
+    with pytest.raises(pf.ModelError, match="control: a control law is needed, got 3"):
+        pf.linearise(m, control=3)
     with pytest.raises(pf.ModelError, match="one state at a time"):
         pf.linearise(pendulum(), [[0.1], [0.2]])
     with pytest.raises(pf.ModelError, match=r"z has shape \(1,\): \(0,\) is needed"):

@@ -427,6 +427,7 @@ def test_errors():
         (lambda: pf.reaction_wrench(m, "e", start), "no joint or closure 'e'; it has a, b, d, c"),
         (lambda: pf.reaction_wrench(m, "phi", start), "constraint 'phi' is no closure.*`multiplier`"),
         (lambda: pf.reaction_wrench(m, "a", start, frame="BODY"), "frame 'BODY' is unknown"),
+        (lambda: pf.reaction("c", "BODY"), "frame 'BODY' is unknown"),
         (lambda: pf.reaction_wrench(four_bar(), "c", {"a": 0.1}), "off the constraints: row 'c.v"),
         (lambda: pf.run(m, start, duration=0.01, outputs={"q": pf.reaction("c")}, backend="numpy"), "signal of that name"),
     ):

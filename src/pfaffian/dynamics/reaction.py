@@ -15,7 +15,7 @@ from pfaffian.model.constraint import Closure, Servo, Target
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
-from pfaffian.terms.kinematics import FRAMES
+from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.terms import Terms
 from pfaffian.terms.wrenches import applied_wrench, constraint_wrenches, inertial_wrench, move, turn
@@ -42,8 +42,7 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
         frame: of all answers.
     Raises ModelError: an unknown name or frame; a constraint whose force on single bodies cannot be told.
     """
-    if frame not in FRAMES:
-        raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
+    check_frame(frame)
     m, loads = terms.mechanism, _Loads(terms, motion)
     held = {c.name: c for c in m.ideal if isinstance(c, Closure)}
     joints = {j.name: j for j in m.joints}

@@ -22,7 +22,7 @@ from pfaffian.model.number import floats
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import inertia
 from pfaffian.terms.digest import digest
-from pfaffian.terms.kinematics import FRAMES
+from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -79,8 +79,7 @@ def jacobian(
     Raises ModelError: unknown names or frame, wrong shapes.
     """
     as_mechanism(m)
-    if frame not in FRAMES:
-        raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
+    check_frame(frame)
     at = floats(point, "point")
     if at.shape != (3,):
         raise ModelError(f"point has shape {at.shape}: (3,) is needed")

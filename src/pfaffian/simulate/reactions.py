@@ -18,6 +18,7 @@ from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.simulate.signals import MotionOutput, Signal
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.terms.digest import digest
+from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
@@ -86,6 +87,7 @@ def reaction(name: str, frame: str = "LOCAL", *, unique: bool = False) -> Motion
     """The reaction wrench of a joint or closure as an output of a run: `outputs={"hinge": pf.reaction("hinge")}`.
 
     name, frame: as in `reaction_wrench`.   unique: record instead which components the motion determines, 1 or 0.
+    Raises ModelError: an unknown frame.
     """
     signal = Signal("1" if unique else "N, N m", "wrench_component", COMPONENTS)
-    return MotionOutput(_Column(name, frame, "unique" if unique else "wrench"), signal)
+    return MotionOutput(_Column(name, check_frame(frame), "unique" if unique else "wrench"), signal)

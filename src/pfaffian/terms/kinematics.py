@@ -99,7 +99,7 @@ class Kinematics:
         """(6, nv) J with twist = J v, of the frame at `point` (3,) of the body along the body's axes."""
         G = self.pose(body)
         x = G.R @ vector(point, 3, "point") + G.p
-        J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if _checked(frame) == "WORLD" else x)
+        J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if check_frame(frame) == "WORLD" else x)
         return ca.diagcat(G.R.T, G.R.T) @ J if frame == "LOCAL" else J
 
     @cached_property
@@ -217,10 +217,11 @@ class Kinematics:
 def turned_twist(G: Pose, v: ca.SX, w: ca.SX, frame: str) -> ca.SX:
     """(6, 1) the body twist [v; w] of the frame G as seen in WORLD or LOCAL_WORLD_ALIGNED."""
     v, w = G.R @ v, G.R @ w
-    return ca.vertcat(v - (ca.cross(w, G.p) if _checked(frame) == "WORLD" else 0), w)
+    return ca.vertcat(v - (ca.cross(w, G.p) if check_frame(frame) == "WORLD" else 0), w)
 
 
-def _checked(frame: str) -> str:
+def check_frame(frame: str) -> str:
+    """The name of a frame as it is. Raises ModelError: it is none."""
     if frame not in FRAMES:
         raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
     return frame
