@@ -7,6 +7,7 @@ from pfaffian.kernel.keyed import noted
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.rollout import Rollout, RolloutResult, compile_rollout
 from pfaffian.kernel.trace import trace
+from pfaffian.kernel.waiting import listening
 
 __all__ = [
     "Kernel",
@@ -17,6 +18,7 @@ __all__ = [
     "compile_rollout",
     "diagnose",
     "evaluate",
+    "listening",
     "noted",
     "trace",
 ]

@@ -12,6 +12,7 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel import store, toolchain
 from pfaffian.kernel.toolchain import Compiler, Mode
 from pfaffian.kernel.trial import Trial, check
+from pfaffian.kernel.waiting import tell
 
 _warned: set[str] = set()
 
@@ -51,6 +52,7 @@ def _build(
         source, built = room / "kernel.c", room / "kernel.so"
         source.write_text(text, encoding="utf-8")
         toolchain.compile_source(compiler, source, built, mode)
+        tell("trying what was compiled")
         meta["trial"] = check(trial, built, source)
         target = store.publish(place, key, built, meta)
     try:

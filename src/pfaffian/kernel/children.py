@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from pfaffian.errors import BuildError
+from pfaffian.kernel.waiting import tell
 
 MEMORY = 16 << 30  # bytes of address space for a child
 SAID, KEPT = 16 << 20, 2048  # bytes of standard output a child may write, unless told; of its errors that are kept
@@ -43,6 +44,7 @@ def run(
     feed: bytes = b"",
     most: int = SAID,
     kept: str = "",
+    doing: str = "",
 ) -> list[bytes]:
     """Standard output of each command (argv), as many at once as there are cores.
 
@@ -50,7 +52,7 @@ def run(
 
     Args:
         timeout: [s] for each.   feed: standard input, of one that reads it.   most: bytes that one may write.
-        kept: words added to every error, where the source is, say.
+        kept: words added to every error, where the source is, say.   doing: what to tell somebody who waits.
     Raises BuildError: one cannot start, takes too long, says too much, or fails; with the end of what it said.
     """
     waiting, said = list(enumerate(commands)), [b""] * len(commands)
@@ -60,6 +62,8 @@ def run(
         given.seek(0)
         try:
             while waiting or running:
+                if doing:
+                    tell(f"{doing}, {len(commands) - len(waiting) - len(running)} of {len(commands)} pieces done")
                 while waiting and len(running) < (os.cpu_count() or 1):
                     running.append(_start(selector, *waiting.pop(0), environment, given, timeout))
                 for key, _ in selector.select(POLL):

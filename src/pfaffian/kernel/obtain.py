@@ -11,6 +11,7 @@ from pfaffian.kernel import keyed
 from pfaffian.kernel.build import load_or_none
 from pfaffian.kernel.recipe import Backend, Recipe, Shape, shape
 from pfaffian.kernel.trial import Trial
+from pfaffian.kernel.waiting import tell
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ def obtain(recipe: Recipe, trial: Callable[[], Trial], backend: Backend, key: st
     if found:
         provenance = {"digest": found.digest} | options | {"backend": "c"} | found.meta
         return Code(recipe.expecting(found.digest), found.shapes, provenance, found.library, found.doubles)
+    tell("making the equations")
     shapes = tuple(map(shape, recipe.programs))
     loaded = load_or_none(recipe.source.text, recipe.mode, trial(), backend) if backend != "numpy" else None
     provenance = {"digest": recipe.digest} | options

@@ -128,7 +128,7 @@ def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode) -
 def _compile(commands: list[list[str]], source: Path) -> None:
     """Run compilers at once; their own temporary files go beside the source."""
     own = {"LC_ALL": "C", "ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
-    children.run(commands, TIMEOUT, environment=os.environ | own, kept=f"; source kept at {source}")
+    children.run(commands, TIMEOUT, environment=os.environ | own, kept=f"; source kept at {source}", doing="compiling, once")
 
 
 def _ask(*argv: str) -> str:

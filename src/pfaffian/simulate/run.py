@@ -27,6 +27,7 @@ from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entran
 from pfaffian.simulate.inputs import Times, constant_or_series, times
 from pfaffian.simulate.light import tell_light
 from pfaffian.simulate.limits import tell_limits
+from pfaffian.simulate.progress import told
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import Course, causes_of, dataset
 from pfaffian.simulate.signals import Output, Record, as_record
@@ -103,7 +104,8 @@ def run(
         scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
             a singular configuration by a step of its own.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
-        threads: None for one a core when the batch is large.   progress: show a bar.   squeeze: drop the run axis of one run.
+        threads: None for one a core when the batch is large.   progress: say what is compiled, then show a bar.
+        squeeze: drop the run axis of one run.
     Returns:
         Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance; parameters and
         inputs of each run; what moved at the start. A run of a batch that cannot start on its constraints has its own
@@ -126,10 +128,11 @@ def run(
     count = common_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     system = _system(m, scheme, control, extra, as_record(record, count))
-    width = sum(size for _, size in system.signals.values())
-    check_memory(when.records, count, width, m.nq + m.nv + len(system.z))
-    begun = start_state(given, q, v, correct_start)
-    rollout = _compiled(system, backend, 8 if count > 1 else 1, strict)
+    with told(m.name, progress):
+        width = sum(size for _, size in system.signals.values())
+        check_memory(when.records, count, width, m.nq + m.nv + len(system.z))
+        begun = start_state(given, q, v, correct_start)
+        rollout = _compiled(system, backend, 8 if count > 1 else 1, strict)
     tell_light(m, begun.p)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
     done = _roll(system, rollout, when, begun, series, count, width, hold, workers, progress, kinds, strict)

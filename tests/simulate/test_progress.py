@@ -1,0 +1,55 @@
+"""Who waits for a first run is told what for; who does not ask, or does not wait, hears nothing."""
+
+from __future__ import annotations
+
+import casadi as ca
+import pytest
+
+import pfaffian as pf
+from pfaffian import kernel
+
+
+def pendulum(length: float) -> pf.Mechanism:
+    bob = pf.body("bob", 1.0, (0, 0, -length), 0.01)
+    return pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+
+
+def tip() -> ca.Function:
+    T = pf.symbols(pendulum(1.03))
+    return ca.Function("f", [T.q, T.v], [T.kinematics.position("bob")])
+
+
+@pytest.fixture
+def empty_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path))
+
+
+def test_a_first_run_says_what_one_waits_for(empty_store, capfd):
+    pf.run(pendulum(1.01), duration=0.01, progress=True)
+    said = capfd.readouterr().err
+    assert "pendulum: making the equations" in said
+    assert "10/10" in said
+    pf.run(pendulum(1.02), duration=0.01)
+    assert capfd.readouterr().err == ""
+
+
+def test_each_stage_is_told_and_none_of_what_is_known(empty_store):
+    heard: list[str] = []
+
+    def compiled() -> None:
+        function = kernel.compile(tip, key="a key of this test", backend="c")
+        function(*[[0.1] * n for n in function.shape.inputs])
+
+    with kernel.listening(heard.append):
+        compiled()
+        assert heard[0] == "making the equations"
+        assert heard[1] == "compiling, once, 0 of 1 pieces done"
+        assert heard[-1] == "trying what was compiled"
+        assert heard.count("compiling, once, 0 of 1 pieces done") > 1, "again and again while it lasts"
+        heard.clear()
+        compiled()
+        assert heard == []
+    with kernel.listening(heard.append):
+        pass
+    kernel.compile(tip, backend="numpy")
+    assert heard == [], "nobody listens any more"
