@@ -58,6 +58,16 @@ def test_violation_is_the_largest_residual_of_position_and_velocity():
     close(only.velocity_violation.values, [0.2], ALGEBRA, "the driven row wants 0.3 m/s")
 
 
+def test_rows_without_a_position_have_no_residual_of_one():
+    """Two rolling rows of one constraint beside a row of position: phi is zero for each, eta is not."""
+    rolling = pf.nonholonomic("rolling", lambda k: ca.vertcat(k.v[1] - 0.5, 2 * k.v[2] + k.v[1]))
+    r = pf.run(particles(line("flat", np.array([1.0, 0, 0])), rolling), [1e-7, 1.0, 2.0], [0, 0.4, 0.3], duration=0.0,
+               correct_start=False, **NUMPY)  # fmt: skip
+    assert list(r.row.values) == ["flat", "rolling.0", "rolling.1"]
+    close(r.phi.values, [[1e-7, 0.0, 0.0]], ALGEBRA, "phi")
+    close(r.velocity_violation.values, [1.0], ALGEBRA, "2 * 0.3 + 0.4")
+
+
 # Regularity.
 
 
