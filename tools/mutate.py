@@ -173,12 +173,12 @@ def main(given: list[str] | None = None) -> int:
     if args.list:
         print("\n".join(f"{c}\n{c.diff()}" for c in chosen))
         return 0
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    revision = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     counts = tried(chosen, args.limit)
     known = counts["killed"] + counts["survived"]
     score = f"{counts['killed'] / known:.3f}" if known else "none"
-    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
-    revision = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     numbers = [counts[x] for x in ("killed", "survived", "unknown")]
     what = ", ".join(args.only) or "all"
     row = " | ".join(map(str, [score, *numbers, f"{what} ({len(every)})", args.seed, date.today(), revision]))
