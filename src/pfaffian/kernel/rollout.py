@@ -16,7 +16,7 @@ from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.loop import Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.obtain import obtain
 from pfaffian.kernel.program import Program
-from pfaffian.kernel.recipe import Backend, Recipe, Shape, check_options, mode_of, recipe, shape
+from pfaffian.kernel.recipe import Backend, Recipe, Shape, mode_of, recipe, shape
 from pfaffian.kernel.share import share
 from pfaffian.kernel.text import Source, rollout_source
 from pfaffian.kernel.trial import RUNS, Answers, Trial, answers, flat, random_inputs, split
@@ -49,14 +49,6 @@ def compile_rollout(
         return pair
 
     return _rollout(recipe(build, checked_source, backend, lanes, mode_of(strict), share), backend, key)
-
-
-def rollout_from_programs(
-    step: Program, observe: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True
-) -> Rollout:
-    """Rollout of Programs as they are, no passes."""
-    check_options(backend, lanes)
-    return _rollout(Recipe(lambda: (step, observe), checked_source, lanes, mode_of(strict)), backend, None)
 
 
 def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:

@@ -78,15 +78,6 @@ def multiply_W(F: TreeFactor, b: ca.SX) -> ca.SX:
     return ca.vertcat(*out)
 
 
-def multiply_WT(F: TreeFactor, b: ca.SX) -> ca.SX:
-    """W^T b, (n, 1): quasi-velocities of velocities b."""
-    out = [F.diagonal[k] * b[k] for k in range(len(F.L))]
-    for k, row in enumerate(F.L):
-        for j, entry in row.items():
-            out[k] = out[k] + entry * b[j]
-    return ca.vertcat(*out)
-
-
 def solve_M(F: TreeFactor, B: ca.SX) -> ca.SX:
     """M^-1 B, (n, k)."""
     return solve_WT(F, solve_W(F, B))

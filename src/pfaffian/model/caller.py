@@ -38,9 +38,7 @@ def ask(function: Callable, what: str, *arguments: Any) -> Any:
     except PfaffianError as error:
         raise ModelError(f"{what}: {error}") from error
     except Exception as error:
-        frames = [
-            f for f in extract_tb(error.__traceback__)[1:] if "/casadi/" not in f.filename and "/numpy/" not in f.filename
-        ]
+        frames = [f for f in extract_tb(error.__traceback__)[1:] if not _THEIRS.search(f.filename)]
         if not frames and isinstance(error, TypeError):
             raise ModelError(f"{what}: a function of {len(arguments)} argument(s) is needed: {error}") from error
         where = f" in {_file(frames[-1].filename)} line {frames[-1].lineno}" if frames else ""

@@ -26,7 +26,6 @@ ACCEPTED = 1e-9
 MET = 1e-13
 """|phi| and |A v - c| below which nothing is left to gain."""
 
-
 FEW = 64
 """Runs for which a kernel that is compiled quickly does."""
 
