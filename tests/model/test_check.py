@@ -19,6 +19,12 @@ def made(**parts) -> pf.Mechanism:
     return pf.mechanism("m", **({"bodies": BODIES, "joints": JOINTS} | parts))
 
 
+def test_neutral_turns_quaternions_alone():
+    """A hinge may be called as the last entry of a quaternion is."""
+    joints = [pf.joint("arm.qw", "revolute", "world", "arm"), pf.joint("ball", "spherical", "arm", "hand")]
+    assert made(joints=joints).neutral().tolist() == [0, 0, 0, 0, 1]
+
+
 def rows(constraint) -> None:
     """Rows are looked at when they are traced."""
     pf.compile_terms(made(constraints=[constraint]), {"A": lambda T: T.A}, backend="numpy", lanes=1)

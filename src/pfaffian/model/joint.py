@@ -42,6 +42,11 @@ class JointKind:
     def nv(self) -> int:
         return len(self.motion)
 
+    @property
+    def plain(self) -> int:
+        """How many coordinates come before the quaternion, all of them where there is none."""
+        return sum(n not in _QUATERNION for n in self.q_names)
+
 
 _QUATERNION = ("qx", "qy", "qz", "qw")
 _ROTATION = ("wx", "wy", "wz")

@@ -68,6 +68,12 @@ class Mechanism:
         return _slices(self.joints, [j.nv for j in self.joints])
 
     @cached_property
+    def quaternions(self) -> dict[str, slice]:
+        """Joint name -> the four entries of q that are its quaternion (x, y, z, w), of the joints that have one."""
+        own = {j.name: self.q_slices[j.name].start + j.kind.plain for j in self.joints if j.kind.plain < j.nq}
+        return {name: slice(first, first + 4) for name, first in own.items()}
+
+    @cached_property
     def q_names(self) -> tuple[str, ...]:
         return tuple(_coordinate(j.name, n) for j in self.joints for n in j.kind.q_names)
 
@@ -144,8 +150,8 @@ class Mechanism:
     def neutral(self) -> np.ndarray:
         """(nq,) configuration with every joint at its zero (quaternions at identity)."""
         q = np.zeros(self.nq)
-        for name, unit in zip(self.q_names, range(self.nq), strict=True):
-            q[unit] = 1.0 if name.endswith(".qw") else 0.0
+        for turn in self.quaternions.values():
+            q[turn.stop - 1] = 1.0
         return q
 
     def with_(self, **changes: Any) -> Mechanism:
@@ -226,14 +232,11 @@ def as_names(rows: Any, what: str) -> tuple[str, ...]:
 def check_configuration(m: Mechanism, q: np.ndarray) -> np.ndarray:
     """q (runs, nq) with unit quaternions; ModelError for one that has no direction."""
     q = q.copy()
-    for j in m.joints:
-        turn = [i for i, n in enumerate(j.kind.q_names) if n in ("qx", "qy", "qz", "qw")]
-        if turn:
-            columns = np.arange(m.q_slices[j.name].start, m.q_slices[j.name].stop)[turn]
-            length = np.linalg.norm(q[:, columns], axis=1, keepdims=True)
-            if not (length > 1e-6).all():
-                raise ModelError(f"q: the quaternion of joint {j.name!r} is zero; the identity is (0, 0, 0, 1)")
-            q[:, columns] /= length
+    for name, turn in m.quaternions.items():
+        length = np.linalg.norm(q[:, turn], axis=1, keepdims=True)
+        if not (length > 1e-6).all():
+            raise ModelError(f"q: the quaternion of joint {name!r} is zero; the identity is (0, 0, 0, 1)")
+        q[:, turn] /= length
     return q
 
 

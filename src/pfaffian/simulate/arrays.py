@@ -122,11 +122,10 @@ def configurations(m: Mechanism, q: Any) -> np.ndarray:
     Raises ModelError: what `runs` does; a quaternion of no length, or of which only a part is named.
     """
     array, given = runs(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
-    for j in m.joints:
-        own = [i for i in range(*m.q_slices[j.name].indices(m.nq)) if m.q_units[i] == "1"]
-        if given[own].any() and not given[own].all():
-            parts = ", ".join(m.q_names[i] for i in own)
-            raise ModelError(f"q names a part of the quaternion of joint {j.name!r}: give all of {parts}, or none")
+    for name, turn in m.quaternions.items():
+        if given[turn].any() and not given[turn].all():
+            parts = ", ".join(m.q_names[turn])
+            raise ModelError(f"q names a part of the quaternion of joint {name!r}: give all of {parts}, or none")
     return check_configuration(m, array)
 
 

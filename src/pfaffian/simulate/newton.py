@@ -167,14 +167,9 @@ def _rates(T: Terms) -> ca.SX:
     where a quaternion turns."""
     m, K, blocks = T.mechanism, T.kinematics.kinematic_matrix, []
     for j in m.joints:
-        q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, _plain(j.kind.q_names)
+        q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, j.kind.plain
         blocks += [K[q : q + k, v : v + k].T, ca.SX.eye(j.nv - k)]  # K is orthogonal there
     return ca.diagcat(*blocks)
-
-
-def _plain(q_names: tuple[str, ...]) -> int:
-    """How many coordinates of a joint come before its quaternion."""
-    return sum(not n.startswith("q") for n in q_names)
 
 
 def held_entries(m: Mechanism, held: np.ndarray) -> np.ndarray:
@@ -195,6 +190,6 @@ def _movers(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q the velocity coordinates that move it: its own, or the three of a quaternion's rotation."""
     found: list[tuple[int, ...]] = []
     for j in m.joints:
-        v, k = m.v_slices[j.name].start, _plain(j.kind.q_names)
+        v, k = m.v_slices[j.name].start, j.kind.plain
         found += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]
     return tuple(found)

@@ -196,10 +196,8 @@ def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
     """The same places with angles within half a turn of `near` and quaternions on its side."""
     q, angles = q.copy(), np.array([unit == "rad" for unit in m.q_units])
     q[:, angles] -= 2 * np.pi * np.round((q - near)[:, angles] / (2 * np.pi))
-    for j in m.joints:
-        own = [i for i in range(*m.q_slices[j.name].indices(m.nq)) if m.q_units[i] == "1"]
-        if own:
-            q[:, own] *= np.where((q[:, own] * near[:, own]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+    for turn in m.quaternions.values():
+        q[:, turn] *= np.where((q[:, turn] * near[:, turn]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
     return q
 
 

@@ -22,9 +22,6 @@ Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
 """(x, u, p, t) -> (rate of [q; y; z], faults, sides) at a state x = [q; v; z]."""
 
 
-QUATERNION = ("qx", "qy", "qz", "qw")
-
-
 class Choice(NamedTuple):
     """T: (nv, nv) orthogonal, y = T v of one joint.   carried: (nv, 1) T^-1 T_dot v, so that y_dot = T (v_dot + carried)."""
 
@@ -78,7 +75,7 @@ def straight(m: Mechanism) -> tuple[list[int], list[int]]:
     """Where in [q; y; z] the coordinates stand whose rate is one y: all but quaternions; and where those y do."""
     pairs = []
     for link in tree(m).links:
-        at = [i for i, n in zip(range(link.q.start, link.q.stop), link.joint.kind.q_names, strict=True) if n not in QUATERNION]
+        at = range(link.q.start, link.q.start + link.joint.kind.plain)
         pairs += list(zip(at, range(m.nq + link.v.start, m.nq + link.v.stop), strict=False))
     return [i for i, _ in pairs], [j for _, j in pairs]
 
@@ -93,8 +90,6 @@ def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
     """q with its quaternions of unit length."""
     q = ca.densify(q)
-    for j in m.joints:
-        turn = [m.q_slices[j.name].start + i for i, n in enumerate(j.kind.q_names) if n in QUATERNION]
-        if turn:
-            q[turn, 0] = q[turn, 0] / ca.norm_2(q[turn, 0])
+    for turn in m.quaternions.values():
+        q[turn, 0] = q[turn, 0] / ca.norm_2(q[turn, 0])
     return q
