@@ -68,6 +68,11 @@ class State(NamedTuple):
     def take(self, at: Any) -> State:
         return State(*[x[at] for x in self])
 
+    def put(self, at: np.ndarray, of: State, where: np.ndarray) -> None:
+        """Make the runs `at` those of another State, as far as `where` says so, and leave the others."""
+        for mine, new in zip(self, of, strict=True):
+            mine[at[where]] = new[where]
+
 
 class Problem(NamedTuple):
     """What an assembly is about.   p: (runs, np).   t: [s].   held: of each run."""
@@ -112,8 +117,7 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
         before, after = now.residual[going], _step(problem.take(going), now.q[going], now.v[going])
         left = after.residual
         taken = (before > ACCEPTED) | (left < before)
-        for whole, part in zip(now, after, strict=True):
-            whole[going[taken]] = part[taken]
+        now.put(going, after, taken)
         going = going[np.isfinite(left) & (left > MET) & ((left > ACCEPTED) | (left < before / 2))]
     return now
 

@@ -55,9 +55,7 @@ def _retry(problem: Problem, found: State, at: np.ndarray, q: np.ndarray, v: np.
     if not len(at):
         return
     again = settle(problem.take(at), q, v[at])
-    good = ~_unmet(again)
-    for whole, part in zip(found, again, strict=True):
-        whole[at[good]] = part[good]
+    found.put(at, again, ~_unmet(again))
 
 
 def _unmet(s: State) -> np.ndarray:
@@ -88,8 +86,7 @@ def walk(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, 
         q = check_configuration(m, np.where(entries[going], wanted, now.q[going]))
         trial = settle(problem.take(going), q, now.v[going], iterations=12)
         good = trial.residual <= ACCEPTED
-        for whole, new in zip(now, trial, strict=True):
-            whole[going[good]] = new[good]
+        now.put(going, trial, good)
         part[going[good]] = ahead[good]
         stride[going] *= np.where(good, 1.5, 0.5)
     return part, now
@@ -207,7 +204,5 @@ def unwind(problem: Problem, found: State, q: np.ndarray) -> State:
     at = np.flatnonzero((turned != found.q).any(axis=1) & (found.residual <= ACCEPTED))
     if len(at):
         near = settle(problem.take(at), turned[at], found.v[at])
-        good = near.residual <= ACCEPTED
-        for whole, part in zip(found, near, strict=True):
-            whole[at[good]] = part[good]
+        found.put(at, near, near.residual <= ACCEPTED)
     return found
