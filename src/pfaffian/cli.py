@@ -146,7 +146,7 @@ def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> Run
     """Each NAME=VALUE put where its name belongs."""
     from pfaffian.formats.number import number
 
-    known = {"parameters": [p.name for p in m.parameters], "q": m.q_names, "v": m.v_names, "u": m.u_names}
+    known = {"parameters": m.p_names, "q": m.q_names, "v": m.v_names, "u": m.u_names}
     for words in given:
         name, equals, value = words.rpartition("=")
         if not equals:

@@ -124,6 +124,10 @@ class Mechanism:
         return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
 
     @cached_property
+    def p_names(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.parameters)
+
+    @cached_property
     def p_defaults(self) -> np.ndarray:
         return np.array([p.default for p in self.parameters], dtype=float)
 

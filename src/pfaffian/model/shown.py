@@ -77,7 +77,7 @@ def mechanism(m: Mechanism) -> str:
             parts.append(count(len(items), kind))
     parts.append(f"inputs {listed(m.u_names)}" if m.nu else "no inputs")
     if m.parameters:
-        parts.append(f"parameters {listed([p.name for p in m.parameters])}")
+        parts.append(f"parameters {listed(m.p_names)}")
     return words(m, *parts, name=m.name)
 
 

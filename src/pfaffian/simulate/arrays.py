@@ -116,6 +116,16 @@ def named(value: Any, names: Sequence[str]) -> np.ndarray:
     return np.array([chosen and n in labelled for n in names], dtype=bool)
 
 
+def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
+    """(runs, nv) of velocities, or what else runs over them, as `runs` takes it; zero where not named."""
+    return runs(v, m.v_names, np.zeros(m.nv), what)
+
+
+def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
+    """(runs, np) of parameters as `runs` takes it; defaults where not named."""
+    return runs(parameters, m.p_names, m.p_defaults, "parameters")
+
+
 def configurations(m: Mechanism, q: Any) -> np.ndarray:
     """(runs, nq) of q as `runs` takes it, unnamed coordinates neutral, quaternions of unit length.
 

@@ -12,7 +12,17 @@ from pfaffian.kernel.kernel import Backend
 from pfaffian.kernel.recipe import check_options
 from pfaffian.model.check import check_parameters
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
-from pfaffian.simulate.arrays import as_number, as_whole, common_runs, configurations, named, runs, unknown
+from pfaffian.simulate.arrays import (
+    as_number,
+    as_whole,
+    common_runs,
+    configurations,
+    named,
+    parameter_values,
+    runs,
+    unknown,
+    velocities,
+)
 from pfaffian.simulate.newton import ACCEPTED, Held, Problem, State, held_entries, held_velocities, settle
 from pfaffian.simulate.reach import explain, pursue, unwind
 from pfaffian.terms.terms import random_configuration
@@ -108,8 +118,8 @@ def start_of(
     """The state, parameters and holds of a caller as (runs, n) arrays, checked."""
     as_mechanism(m)
     check_options(backend, 1)
-    qs, vs = configurations(m, q), runs(v, m.v_names, np.zeros(m.nv), "v")
-    p = runs(parameters, tuple(x.name for x in m.parameters), m.p_defaults, "parameters")
+    qs, vs = configurations(m, q), velocities(m, v)
+    p = parameter_values(m, parameters)
     if parameters is not None:
         check_parameters(m, p)
     by_hold = _held_by_name(m, hold)

@@ -18,7 +18,7 @@ from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
-from pfaffian.simulate.arrays import as_number, common_runs, configurations, runs
+from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values, runs, velocities
 from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms, symbols
 
@@ -49,10 +49,10 @@ class Compiled:
         m = self.mechanism
         given = [
             configurations(m, q),
-            runs(v, m.v_names, np.zeros(m.nv), "v"),
+            velocities(m, v),
             runs(u, m.u_names, np.zeros(m.nu), "u"),
             np.array([[as_number(t, "t")]]),
-            runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
+            parameter_values(m, parameters),
         ]
         count = common_runs(dict(zip(("q", "v", "u", "t", "parameters"), map(len, given), strict=True)))
         many = any(np.ndim(x) == 2 for x in (q, v, u)) or count > 1

@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.control.quasivelocity import check_rates
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduce
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.arrays import common_runs, runs
+from pfaffian.simulate.arrays import common_runs, configurations, parameter_values, velocities
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.terms import Terms
 
@@ -50,9 +50,9 @@ def position_gain_bound(
     check_rates(as_mechanism(m))
     n = m.nv
     given = {
-        "q": runs(q, m.q_names, m.neutral(), "q"),
-        "v": runs(v, m.v_names, np.zeros(n), "v"),
-        "parameters": runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
+        "q": configurations(m, q),
+        "v": velocities(m, v),
+        "parameters": parameter_values(m, parameters),
     }
     count = common_runs({name: len(x) for name, x in given.items()})
     qs, vs, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())

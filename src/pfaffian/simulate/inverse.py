@@ -15,7 +15,7 @@ from pfaffian.control.reason import undriven
 from pfaffian.errors import ModelError, RunError
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import as_number, common_runs, configurations, runs
+from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values, velocities
 from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
 from pfaffian.terms.pfaffian import row_names
@@ -68,9 +68,9 @@ def inverse_dynamics(
     driven, f = _compiled(m, names, R)
     given = {
         "q": configurations(m, q),
-        "v": runs(v, m.v_names, np.zeros(m.nv), "v"),
-        "a": runs(a, m.v_names, np.zeros(m.nv), "a"),
-        "parameters": runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
+        "v": velocities(m, v),
+        "a": velocities(m, a, "a"),
+        "parameters": parameter_values(m, parameters),
     }
     count = common_runs({name: len(x) for name, x in given.items()})
     qs, vs, accelerations, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())

@@ -19,9 +19,9 @@ from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.tree_factor import solve_W, solve_WT
-from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import as_number, runs
+from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import arguments, command_of, input_names
@@ -122,13 +122,8 @@ def linearise(
     arguments(m, None, control, None)
     at, near = _functions(m, control)
     names = input_names(m, control)
-    qs = check_configuration(m, runs(q, m.q_names, m.neutral(), "q"))
-    given = [
-        qs,
-        runs(v, m.v_names, np.zeros(m.nv), "v"),
-        runs(u, names, np.zeros(len(names)), "u"),
-        runs(parameters, tuple(p.name for p in m.parameters), m.p_defaults, "parameters"),
-    ]
+    held_u = runs(u, names, np.zeros(len(names)), "u")
+    given = [configurations(m, q), velocities(m, v), held_u, parameter_values(m, parameters)]
     if any(len(x) > 1 for x in given):
         raise ModelError("linearise takes one state at a time")
     q0, v0, w0, p0 = (x[0] for x in given)

@@ -85,7 +85,7 @@ def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]
 def _parameters(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
     if not m.parameters:
         return {}, {}
-    names, units = [p.name for p in m.parameters], [p.unit for p in m.parameters]
+    names, units = list(m.p_names), [p.unit for p in m.parameters]
     values = ("run", "parameter"), _each(course.start.p, len(course.status)), {"units": "per parameter"}
     return {"parameters": values}, {"parameter": names, "p_unit": ("parameter", units)}
 
