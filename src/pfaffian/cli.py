@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pfaffian.errors import ModelError, PfaffianError
+from pfaffian.errors import ModelError, PfaffianError, nearest
 from pfaffian.viewer.plain import lines, plural, stem, table, text
 
 # All else is imported where it is used, so that --help answers at once.
@@ -164,17 +164,9 @@ def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> Run
 
 
 def _hint(name: str, known: dict[str, Any], where: str) -> str:
-    """The nearest name, or where else the name would be known."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name[:128], known[where], 1)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    elsewhere = [f"{k}:{name}" for k in EXPLAIN if name in known[k]]
-    if elsewhere:
-        return f"write {' or '.join(f'{e} (the {EXPLAIN[e[0]]})' for e in elsewhere)}"
-    listed = ", ".join(list(known[where])[:12])
-    return f"there are {listed}" if listed else "there are none"
+    """Where else the name would be known, or the nearest one."""
+    elsewhere = [f"{k}:{name} (the {what})" for k, what in EXPLAIN.items() if name in known[k]]
+    return f"write {' or '.join(elsewhere)}" if elsewhere else nearest(name, known[where])
 
 
 def _time(word: str | None, what: str, otherwise: float) -> float:

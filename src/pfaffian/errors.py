@@ -10,9 +10,9 @@ from difflib import get_close_matches
 
 LONGEST = 80
 """Characters of a caller's value that a message repeats."""
+
 SHOWN = 12
 """Names that a message lists."""
-
 
 MESSAGE = 4000
 """Characters of a message, whatever it repeats of a caller's names."""
@@ -76,9 +76,13 @@ def brief(value: object) -> str:
 def nearest(name: object, known: Sequence[str]) -> str:
     """What a caller may have meant by a name that is not known."""
     near = get_close_matches(str(name)[:LONGEST], known, 1)
-    more = f", ... ({len(known)} in all)" if len(known) > SHOWN else ""
-    listed = f"there are {', '.join(known[:SHOWN])}{more}" if known else "there are none"
-    return f"did you mean {near[0]!r}? {listed}" if near else listed
+    return f"{f'did you mean {near[0]!r}? ' if near else ''}there are {listed(known)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few of the names, and how many there are."""
+    more = f", ... ({len(names)} in all)" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more or "none"
 
 
 def install(package: str) -> str:

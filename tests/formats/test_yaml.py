@@ -176,7 +176,7 @@ BAD = {
     "run parameter": (PENDULUM + "run: {parameters: {k: 1}}", "the key 'k' is unknown"),
     "yes": (
         "urdf: {file: a.urdf, package: pfaffian, strict: yes}",
-        "urdf.strict: 'yes' is unknown; known are true, false",
+        "urdf.strict: 'yes' is unknown; there are true, false",
     ),
     "no folder": ("urdf: a.urdf", "pass folder="),
     "bidi": (

@@ -15,7 +15,7 @@ import numpy as np
 
 from pfaffian.control.law import motor_matrix, with_no_wrench
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, nearest
 from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.tree_factor import multiply_W, solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -158,7 +158,7 @@ def chosen_rows(terms: Terms, rows: Sequence[str]) -> list[int]:
     names = row_names(terms.kinematics)
     for name in rows:
         if name not in names:
-            raise ModelError(f"there is no constraint row {name!r}; there are {', '.join(names) or 'none'}")
+            raise ModelError(f"there is no constraint row {name!r}; {nearest(name, names)}")
     return [names.index(name) for name in rows]
 
 

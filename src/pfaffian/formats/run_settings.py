@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.number import shown
-from pfaffian.formats.yaml_tree import Node, nearest
+from pfaffian.formats.yaml_tree import Node
 from pfaffian.model.mechanism import Mechanism
 
 MAX_STEPS = 1e9

@@ -6,14 +6,13 @@ Scalars stay text; what is a number, a name or a truth value is decided by the p
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import casadi as ca
 import yaml
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.expression import expression
 from pfaffian.formats.number import shown
 
@@ -85,15 +84,6 @@ class Node:
 
     def constants(self, count: int) -> tuple[float, ...]:
         return tuple(node.constant() for node in self.items(count))
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a word that is not among the known ones."""
-    listed = list(known)
-    close = difflib.get_close_matches(word[:64], listed, n=1)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known are {', '.join(listed[:20])}" if listed else "none are known"
 
 
 def parse_tree(text: str, source: str) -> Node:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Constraint, Servo
@@ -138,9 +138,7 @@ def _check_references(m: Mechanism) -> None:
         if isinstance(c, Servo) and not callable(c.directions):
             for n in c.directions:
                 if n not in m.u_names:
-                    raise ModelError(
-                        f"servo constraint {c.name!r}: there is no input {n!r}; there are {', '.join(m.u_names) or 'none'}"
-                    )
+                    raise ModelError(f"servo constraint {c.name!r}: there is no input {n!r}; {nearest(n, m.u_names)}")
         c = c.target if isinstance(c, Servo) else c
         if isinstance(c, Closure):
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, listed, nearest
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.model.number import floats
@@ -26,7 +26,7 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
     array = floats(value, what)
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise ModelError(
-            f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {_listed(names)}"
+            f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {listed(names)}"
         )
     return array[None, :] if array.ndim == 1 else array
 
@@ -145,8 +145,3 @@ def common_runs(counts: Mapping[str, int]) -> int:
     if len(set(many.values())) > 1:
         raise ModelError("the numbers of runs differ: " + ", ".join(f"{what} has {n}" for what, n in many.items()))
     return next(iter(many.values()), 1)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:12])
-    return f"{shown}, ... ({len(names)} in all)" if len(names) > 12 else shown or "none"

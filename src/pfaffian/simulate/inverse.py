@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.reason import undriven
-from pfaffian.errors import ModelError, RunError
+from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values, velocities
@@ -107,7 +107,7 @@ def _actuated(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
     known = {x.name: x for x in actuate_all(m).actuators}
     for n in names:
         if n not in known:
-            raise ModelError(f"actuated: there is no velocity {n!r}; there are {', '.join(known)}")
+            raise ModelError(f"actuated: there is no velocity {n!r}; {nearest(n, list(known))}")
     return m.with_(actuators=[known[n] for n in names])
 
 

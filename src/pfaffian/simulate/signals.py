@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +13,7 @@ from pfaffian.control.law import Command
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
@@ -161,9 +160,7 @@ def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
         return tuple(n for n in names if n not in BULKY)
     for name in record:
         if name not in names:
-            near = get_close_matches(str(name), names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ModelError(f"record: there is no signal {name!r}{hint}; there are {', '.join(names)}")
+            raise ModelError(f"record: there is no signal {brief(name)}; {nearest(name, names)}")
     return tuple(n for n in names if n in record)
 
 

@@ -13,12 +13,11 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.formats.file import as_path
 from pfaffian.viewer.plain import plural, stem, table, text
 from pfaffian.viewer.shelf import shelf
@@ -127,9 +126,7 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
 def _load(name: str, place: Path) -> ModuleType:
     known = studies(place)
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in known:
-        near = get_close_matches(str(name)[:64], known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
-        raise ModelError(f"there is no study {text(name, 60)!r}; {hint}")
+        raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(known))}")
     path = place / f"{name.replace('-', '_')}.py"
     called = f"studies.{path.stem}"
     spec = importlib.util.spec_from_file_location(called, path)
