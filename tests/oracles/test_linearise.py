@@ -166,6 +166,8 @@ def test_what_floats_neither_grows_nor_decays():
     m = pf.mechanism("hull", [hull], [pf.joint("free", "free", "world", "hull")], gravity=(0, 0, 0))
     L = pf.linearise(m)
     assert L.equilibrium and not L.eigenvalues.any() and not L.dampings.any() and len(L.A) == 12
+    swings = pf.linearise(pendulum())
+    assert not np.signbit(swings.dampings).any() and "-0.0000" not in str(swings), "a damping of zero has no sign"
     tilt = np.array([0.3, -0.5, 0.7])  # a turntable about the direction of weight, up to rounding
     table = pf.joint("table", "revolute", "world", "hull", axis=tilt, placement=pf.pose((0.3, 0.1, 0.2), rpy=(0.1, 0.2, 0.3)))
     weight = -9.81 * Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix() @ tilt / np.linalg.norm(tilt)

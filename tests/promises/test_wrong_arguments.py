@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import warnings
 
 import casadi as ca
 import numpy as np
@@ -135,6 +136,7 @@ WRONG = {
     "actuator: component": (lambda: pf.actuator("a", "A", component="x"), "component must be a whole number"),
     "wrench: a function": (lambda: pf.external_wrench("w", "tip", value=lambda t: 1), "value: a sequence of 6"),
     "mechanism: lists swapped": (lambda: pf.mechanism("m", ARM.joints, ARM.bodies), r"bodies: .* make it by body\(...\)"),
+    "mechanism: a motor among the forces": (lambda: arm(forces=[pf.actuator("m", "A")]), r"belongs into actuators=\[...\]"),
     "mechanism: a dict": (lambda: pf.mechanism("m", {b.name: b for b in ARM.bodies}, ARM.joints), "bodies: a list"),
     "mechanism: one constraint": (lambda: arm(SWING), r"constraints=\[...\]"),
     "mechanism: gravity": (lambda: arm(gravity=9.81), "gravity: a sequence of 3"),
@@ -163,6 +165,13 @@ WRONG = {
     "strict by word": (lambda: run(strict="no"), "strict must be True or False"),
     "start by name": (lambda: run(start="now"), "start: 'now'"),
     "hold: unknown": (lambda: run(hold="cubic"), "hold 'cubic'"),
+    "u where a law gives all inputs": (lambda: run(control=control.projected(AB, HERE, stiffness=1, damping=1), u={"mA": 1}),
+        "u: nothing takes inputs here"),
+    "u of a machine without motors": (lambda: pf.run(arm(actuators=[]), u=[1.0], u_step=1e-3, **QUICK), "u: nothing takes"),
+    "output: a name of the result's": (lambda: run(outputs={"time": lambda k: k.t}), "'time': the result has something else"),
+    "output: the name of a dimension": (
+        lambda: run(outputs={"x": lambda k: k.q, "x_component": lambda k: k.t}), "'x_component': the result has"),
+    "output: a path": (lambda: run(outputs={"a/b": lambda k: k.t}), "'a/b': a name without '/'"),
     "u: a function": (lambda: run(u=lambda t: [0, 0]), "u: the function"),
     "record: one name": (lambda: run(record="q"), r"record=\['q'\]"),
     "assemble: one name held": (lambda: pf.assemble(ARM, {"A": 1}, hold="A"), r"hold=\['A'\]"),
@@ -198,6 +207,7 @@ WRONG = {
     "function_of_time: math": (
         lambda: steered(reference=control.function_of_time(lambda t: [math.sin(t), 0], 2)), "the reference: nan.*np.sin"),
     "sampled: text": (lambda: control.sampled("ab"), "different names"),
+    "sampled: values": (lambda: control.sampled(np.zeros((5, 1))), "different names"),
     "sampled: twice": (lambda: control.sampled(["a", "a"]), "different names"),
     "series: step": (lambda: control.series([0, 1], [[0], [1]], 0), "step must be a time above zero"),
     "series: nan": (lambda: control.series([0, 1], [[0], [math.nan]], 0.1), "values is not finite"),
@@ -251,6 +261,14 @@ def test_the_first_argument_is_looked_at_first(name):
     for wrong in ("robot.urdf", None, (ARM, pf.RunSettings())):
         with pytest.raises(pf.ModelError, match=TAKEN[first.name]):
             f(wrong, *places, **by_name)
+
+
+def test_numpy_functions_of_expressions_need_no_warning():
+    """The errors above recommend np.sin: CasADi's notice about it would be a riddle."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = output(lambda k: np.sin(k.q[0] + 0.5))
+    assert abs(result["out"].values[0] - math.sin(0.5)) < MET
 
 
 def test_the_foreign_error_stays_the_cause():

@@ -9,6 +9,7 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.signals import TAKEN, standard
 from tests.oracles.test_singular import slider_crank
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.tolerance import ALGEBRA, INTEGRATED, close
@@ -209,3 +210,22 @@ def test_a_stop_is_told_in_the_time_of_the_run():
     stops = [float(pf.run(m, [0.1], [1.0], duration=0.5, start=s, **NUMPY).stopped) for s in (0.0, 2.0)]
     assert 0 < stops[0] < 0.5
     close(stops[1] - 2.0, stops[0], 1e-9, "stopped")
+
+
+# Names.
+
+
+def test_what_a_result_calls_its_own_is_no_name_for_an_output():
+    """Of limits, series, parameters and runs that cannot start: each variable and dimension is a signal or taken."""
+    length = pf.Parameter("length", 1.0, "m")
+    reach = pf.holonomic("reach", lambda k: ca.cos(k.q[0]) + length - 1.5)
+    joint = pf.joint("pivot", "revolute", "world", "rod", axis=(0, 1, 0), limits=(-0.1, 0.1))
+    rod = [pf.body("rod", 1.0, com=(0, 0, -1), inertia=0.1)]
+    given = {"actuators": [pf.actuator("motor", "pivot", limits=(-1, 1))], "parameters": [length]}
+    m = pf.mechanism("held", rod, [joint], constraints=[reach], **given)
+    lengths = {"length": [0.5, 1.0, 9.0]}  # the first starts where its row is lost, the last cannot start
+    with pytest.warns(pf.RunWarning):
+        r = pf.run(m, {}, duration=2e-3, parameters=lengths, u=np.full((3, 1), 3.0), u_step=1e-3, **NUMPY)
+    names = set(map(str, r.variables)) | set(map(str, r.dims))
+    assert names - set(standard(m, saturate=True)) <= TAKEN
+    assert {"reason", "limit_excess", "input_time", "sample_time", "p_unit", "entrance"} <= names

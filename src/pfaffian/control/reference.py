@@ -99,7 +99,7 @@ def sampled(names: Sequence[str]) -> Reference:
     Make the inputs from samples with `series`, and run with hold="linear".
     """
     given = tuple(names) if several(names) else ()
-    if not given or len(set(given)) < len(given) or not all(isinstance(n, str) for n in given):
+    if not given or not all(isinstance(n, str) for n in given) or len(set(given)) < len(given):
         raise ModelError(f"sampled: different names, one for each coordinate of the task, such as ['x'], got {brief(names)}")
     names = given
     n = len(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from traceback import extract_tb
 from typing import Any
@@ -34,7 +35,9 @@ _THEIRS = re.compile(r"[/\\](casadi|numpy)[/\\]")
 def ask(function: Callable, what: str, *arguments: Any) -> Any:
     """function(*arguments). Raises ModelError: whatever goes wrong in it, with its owner `what`, its line and the way out."""
     try:
-        return function(*arguments)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"\s*casadi: a numpy function was called", FutureWarning)
+            return function(*arguments)
     except PfaffianError as error:
         raise ModelError(f"{what}: {error}") from error
     except Exception as error:

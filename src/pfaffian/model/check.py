@@ -94,7 +94,9 @@ def _check_kinds(m: Mechanism) -> None:
     for what, kind, maker in kinds:
         for item in getattr(m, what):
             if not isinstance(item, kind):
-                raise ModelError(f"{what}: {brief(item)} is none; make it by {maker}")
+                home = next((name for name, other, _ in kinds if isinstance(item, other)), None)
+                belongs = f"; what was given belongs into {home}=[...]" if home else ""
+                raise ModelError(f"{what}: {brief(item)} is none; make it by {maker}{belongs}")
 
 
 def _check_name(name: Any, what: str) -> None:

@@ -55,6 +55,8 @@ def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int)
     others: runs that the state and parameters have.
     Raises ModelError: as `runs`; several runs by u alone, which may have been meant as a series in time.
     """
+    if u is not None and not names and np.size(u):
+        raise ModelError("u: nothing takes inputs here: the mechanism has none, or a control law gives them all")
     if sampled:
         return _series(u, names)
     held = runs(u, names, np.zeros(len(names)), "u")

@@ -77,7 +77,7 @@ class Linearised:
     @property
     def dampings(self) -> np.ndarray:
         """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without swinging, 0 swings on, below 0 grows."""
-        return np.divide(-self.eigenvalues.real, self.frequencies, out=np.zeros(len(self.A)), where=self.frequencies > 0)
+        return np.divide(0 - self.eigenvalues.real, self.frequencies, out=np.zeros(len(self.A)), where=self.frequencies > 0)
 
     @property
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -105,6 +105,14 @@ def regularity(T: Terms) -> ca.SX:
 BULKY = ("phi", "reaction", "multiplier")
 """Signals with an entry for each row or velocity, which a lean record leaves out."""
 
+TAKEN = frozenset({
+    "time", "run", "coordinate", "q_unit", "velocity", "v_unit", "force_unit", "input", "u_unit", "row", "servo_row",
+    "given", "given_unit", "sample", "sample_time", "parameter", "p_unit", "inputs", "parameters", "status", "stopped",
+    "reason", "moved", "moved_rate", "start_residual", "entrance", "limit_excess", "limit_time", "input_excess",
+    "input_time",
+})  # fmt: skip
+"""Names in a result that are no signals."""
+
 Record = Literal["all", "lean"] | tuple[str, ...]
 """What to record: every signal, all but the bulky ones, or those named."""
 
@@ -150,6 +158,16 @@ def as_record(record: Any, count: int) -> Record:
     if not isinstance(record, Iterable) or not (names := tuple(record)):
         raise ModelError(f"record must be a list of at least one name, 'all' or 'lean', got {record!r}")
     return tuple(sorted(set(names), key=str))
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise ModelError where a result could not keep a signal of a law or an output by its name, nor a file hold it."""
+    every = tuple(names)
+    for name in every:
+        if name in TAKEN or name in {f"{other}_component" for other in every}:
+            raise ModelError(f"output {name!r}: the result has something else of that name; choose another")
+        if "/" in name:
+            raise ModelError(f"output {name!r}: a name without '/' is needed, which parts the groups of a NetCDF file")
 
 
 def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:

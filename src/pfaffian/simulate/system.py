@@ -22,7 +22,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.limits import saturated
-from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, chosen, columns, standard
+from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
 from pfaffian.simulate.step import INTEGRATORS, Scheme, correct, time_step
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.terms import Terms, symbols
@@ -134,6 +134,7 @@ class System:
         known = standard(self.mechanism, self.scheme.saturate)
         if self.control is None and not self.outputs:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
+        check_names(self.sizes)
         known |= {name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}
         return {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
 
