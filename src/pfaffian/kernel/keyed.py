@@ -57,13 +57,9 @@ def recall(key: str, recipe: Recipe) -> Found | None:
         name = _name(key, recipe)
         if name is None:
             return None
-        note = store.directory() / f"{name}.alias"
-        said = own.read_note(note)
-        if said.pop("check") != _check(said) or said["name"] != name:
-            return None
+        said = _read(name)
         shapes = tuple(Shape(tuple(inputs), tuple(outputs)) for inputs, outputs in said["shapes"])
         loaded = build.open_entry(store.get(store.directory(), said["object"]))
-        os.utime(note)  # prune looks at it
     except (OSError, BuildError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return Found(*loaded, shapes, said["doubles"], said["digest"]) if loaded else None
@@ -73,25 +69,19 @@ def remember(key: str, recipe: Recipe, meta: dict[str, Any], shapes: tuple[Shape
     """Note where the object of the recipe is. A store that cannot be written to forgets it."""
     with contextlib.suppress(OSError, BuildError, KeyError):
         name = _name(key, recipe)
-        said = {"name": name, "object": meta["key"], "digest": recipe.digest, "shapes": shapes}
-        said |= {"doubles": recipe.source.doubles}
+        said = {"object": meta["key"], "digest": recipe.digest, "shapes": shapes, "doubles": recipe.source.doubles}
         if name is not None:
-            own.write(store.directory() / f"{name}.alias", json.dumps(said | {"check": _check(said)}, indent=1))
+            _write(name, said)
 
 
 def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """make(), a JSON object, from the note that an earlier process left under the key, if it did."""
     name = hashlib.sha256(json.dumps([key, sources()]).encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError, KeyError):
-        note = store.directory() / f"{name}.alias"
-        said = own.read_note(note)
-        if said["check"] == _check({"name": name, "said": said["said"]}):
-            os.utime(note)  # prune looks at it
-            return said["said"]
+        return _read(name)["said"]
     said = make()
-    whole = {"name": name, "said": said}
     with contextlib.suppress(OSError):
-        own.write(store.directory() / f"{name}.alias", json.dumps(whole | {"check": _check(whole)}, indent=1))
+        _write(name, {"said": said})
     return said
 
 
@@ -102,6 +92,21 @@ def _name(key: str, recipe: Recipe) -> str | None:
         return None
     how = [recipe.printer.__name__, recipe.lanes, compiler.argv, compiler.flags(recipe.mode), compiler.identity]
     return hashlib.sha256(json.dumps([key, *how, sources()]).encode()).hexdigest()
+
+
+def _read(name: str) -> dict[str, Any]:
+    """What a note says. ValueError, KeyError: it is not whole, or belongs elsewhere."""
+    note = store.directory() / f"{name}.alias"
+    said = own.read_note(note)
+    if said.pop("check") != _check(said) or said["name"] != name:
+        raise ValueError(f"{note} is not what was written")
+    os.utime(note)  # prune looks at it
+    return said
+
+
+def _write(name: str, said: dict[str, Any]) -> None:
+    said = {"name": name, **said}
+    own.write(store.directory() / f"{name}.alias", json.dumps(said | {"check": _check(said)}, indent=1))
 
 
 def _check(said: dict[str, Any]) -> str:
