@@ -211,7 +211,7 @@ def _run(chosen: argparse.Namespace) -> int:
     result = _result(chosen, m, settings, scheme)
     seconds = time.perf_counter() - begun
     files = _write(chosen, result, out)
-    from pfaffian.simulate.result import causes
+    from pfaffian.simulate.result import FINISHED, causes
     from pfaffian.viewer.summary import summary
 
     print(summary(m, result, seconds, files))
@@ -219,7 +219,7 @@ def _run(chosen: argparse.Namespace) -> int:
         from pfaffian.viewer.scene import view
 
         view(m, result, settings.arrays(m)[3])
-    return DONE if all(c == "finished" for c in causes(result)) else STOPPED
+    return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
 
 
 def _scheme(settings: RunSettings) -> Scheme:

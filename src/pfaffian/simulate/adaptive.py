@@ -76,7 +76,7 @@ def run_accurately(
         raise ModelError("run_accurately makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
     x, p, w = np.concatenate([begun.q[0], begun.v[0], system.z]), begun.p[0], held[0]
-    records = np.full((len(times), 1, sum(n for _, n in system.signals.values())), np.nan)
+    records = np.full((len(times), 1, system.width), np.nan)
     records[0, 0], status, stopped = rhs(x, w, p, times[:1])[3], 0, np.nan
     side, at, tried = rhs(x, w, p, times[:1])[2], 1, list[tuple[np.ndarray, ...]]()
 

@@ -129,13 +129,12 @@ def run(
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     system = _system(m, scheme, control, extra, as_record(record, count))
     with told(m.name, progress):
-        width = sum(size for _, size in system.signals.values())
-        check_memory(when.records, count, width, m.nq + m.nv + len(system.z))
+        check_memory(when.records, count, system.width, m.nq + m.nv + len(system.z))
         begun = start_state(given, q, v, correct_start)
         rollout = _compiled(system, backend, 8 if count > 1 else 1, strict)
     tell_light(m, begun.p)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
-    done = _roll(system, rollout, when, begun, series, count, width, hold, workers, progress, kinds, strict)
+    done = _roll(system, rollout, when, begun, series, hold, workers, progress, kinds, strict)
     provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme)
     provenance |= {"step": when.step, "duration": when.duration, "hold": hold}
     instants = when.start + when.step * when.every * np.arange(when.records)
@@ -163,15 +162,17 @@ def _roll(
     when: Times,
     begun: Start,
     series: np.ndarray,
-    count: int,
-    width: int,
     hold: Hold,
     threads: int,
     progress: bool,
     kinds: np.ndarray,
     strict: bool,
 ) -> _Rolled:
-    """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit."""
+    """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
+
+    kinds: (runs,) how each start is left, see `entrances`.
+    """
+    count, width = len(kinds), system.width
     z = np.broadcast_to(np.array(system.z, dtype=float), (count, len(system.z)))
     q, v, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (begun.q, begun.v, begun.p))
     x = np.asfortranarray(np.hstack([q, v, z]))

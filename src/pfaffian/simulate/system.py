@@ -138,6 +138,11 @@ class System:
         known |= {name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}
         return {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
 
+    @property
+    def width(self) -> int:
+        """Numbers in one record."""
+        return sum(size for _, size in self.signals.values())
+
     @cached_property
     def traced(self) -> Traced:
         m, T, z = self.mechanism, symbols(self.mechanism), ca.SX.sym("z", len(self.z))

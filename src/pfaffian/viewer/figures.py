@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.simulate.result import as_result, causes, recorded
+from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend, say_cut, style
 from pfaffian.viewer.plain import label, plural
@@ -100,7 +100,7 @@ def _title(result: xr.Dataset) -> str:
         scheme = ", ".join(label(result.attrs[k]) for k in ("formulation", "integrator") if k in result.attrs)
         step = f", step {result.attrs['step']:.4g} s" if isinstance(result.attrs.get("step"), (int, float)) else ""
         return f"{name}: {_cause(found[0])}" + (f"  ({scheme}{step})" if scheme else "")
-    good = sum(c == "finished" for c in found)
+    good = sum(c == FINISHED for c in found)
     return f"{name}: {plural(len(found), 'run')}, {good} finished; medians, bands from 5 % to 95 %"
 
 
