@@ -22,8 +22,12 @@ SINGULAR = "the task's Jacobian is singular here: plain inverse dynamics cannot 
 def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping: Any) -> Control:
     """u = B^-1 (M v_dot_d + c - f), J v_dot_d = theta_ddot_d + G_D e_dot + G_P e - drift; as many tasks and actuators as v.
 
-    Ignores the constraints: a reference that is off by a millimetre pushes against them. Raises ModelError: not as many task
-    coordinates or actuators as velocities.
+    Ignores the constraints: a reference that is off by a millimetre pushes against them.
+
+    Args:
+        task, reference, stiffness, damping: as in `projected`.
+    Stops a run: the task's Jacobian is singular.
+    Raises ModelError: not as many task coordinates or actuators as velocities.
     """
 
     check_aim(task, reference)

@@ -29,7 +29,7 @@ class Reason(NamedTuple):
 class Command(NamedTuple):
     """What a law answers at one instant.
 
-    u: (nu, 1) inputs of the mechanism [N, N m].   z_dot: (nz, 1) rates of what it integrates.
+    u: (nu, 1) inputs of the mechanism [N, N m].   z_dot: (nz, 1) rates of what it integrates [unit of z / s].
     faults: (nf, 1) nonzero where it cannot go on; Control.faults says what each means.   signals: recorded columns.
     sides: (nf, 1), or empty for none: where fault i has a side that is not zero, it is looked for at every stage of a step,
     and also is where the side changes its sign; the others are judged at the start of a step, on the constraints.
@@ -76,6 +76,7 @@ class Control:
     z: start values.   w_names: of the run's inputs.   faults: what each fault means and what to do.
     measured(terms, reaction) -> y, linear in the generalised reaction (nv, 1); all of it if not given.
     reasons: fault -> how to find at the stopping state who is to blame.   made: by which maker of the library, if by one.
+    Raises ModelError: what should be a function, texts or finite numbers is not. What the law answers is checked by a run.
     """
 
     law: Callable[[Terms, ca.SX, ca.SX, ca.SX], Command]

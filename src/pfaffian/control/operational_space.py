@@ -23,7 +23,12 @@ from pfaffian.terms.terms import Terms
 def operational_space(task: Task, reference: Reference, *, stiffness: Any, damping: Any, joint_damping: float = 0.0) -> Control:
     """tau = J^T Lambda (theta_ddot_d + G_D e_dot + G_P e - drift) + c - f - N^T joint_damping M v, Lambda = (J M^-1 J^T)^-1.
 
-    Every joint must be actuated. Raises ModelError: not as many actuators as velocities.
+    Every joint must be actuated.
+
+    Args:
+        task, reference, stiffness, damping: as in `projected`.   joint_damping: [1/s] of motion that the task leaves open.
+    Stops a run: the task's coordinates do not determine a motion.
+    Raises ModelError: not as many actuators as velocities.
     """
 
     check_aim(task, reference)

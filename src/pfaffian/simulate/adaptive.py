@@ -58,6 +58,7 @@ def run_accurately(
         tolerance: local error allowed, relative and absolute.   max_step: [s], so that no singular passage is stepped over.
     Returns:
         Dataset over time, as `run` gives it. A run that fails keeps what it had, with its status and time.
+    Raises and warns as `run`; ModelError also where the state, the parameters or u are a batch.
     """
     from scipy.integrate import DOP853  # a second to import, and only this function needs it
 

@@ -80,6 +80,7 @@ def compile_terms(
         backend: auto, c or numpy.   lanes: runs at once, 8 for batches, 1 for single states.
         quantities: {name: function of Terms giving a matrix}, e.g. {"M": lambda T: T.M,
             "tip": lambda T: T.kinematics.position("tool")}.
+    Raises ModelError: a function fails, gives no matrix, or uses symbols that are not of the mechanism.
     """
     as_mechanism(m)
     if not isinstance(quantities, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in quantities.items()):
@@ -122,10 +123,13 @@ def _forward(m: Mechanism, name: str) -> Compiled:
 def forward_dynamics(
     m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto"
 ) -> Dynamics:
-    """Acceleration and reaction of a mechanism at states q, v under inputs u; arrays (n,) or (runs, n), or by name.
+    """Acceleration and reaction of a mechanism at a state or many: M v_dot + c = f + B u + reaction, A v_dot = b.
 
-    M v_dot + c = f + B u + reaction,  A v_dot = b, at time t [s], with parameters {name: value} and a formulation
-    of FORMULATIONS. The state is taken as it is: put it onto the constraints first.
+    Args:
+        m: the mechanism.   q, v, u: (n,) or (runs, n) arrays or {name: number or (runs,)}; None is at rest, without inputs
+            [N, N m]. The state is taken as it is: put it onto the constraints first.
+        t: [s].   parameters: {name: value} or an array, defaults if None.   formulation: a name of FORMULATIONS, or auto.
+    Raises ModelError: wrong names, shapes or numbers; a formulation that does not take this mechanism, and why.
     """
     as_mechanism(m)
     r = _forward(m, formulation).matrices(q, v, u, t=t, parameters=parameters)

@@ -89,6 +89,7 @@ def run(
     """Run a mechanism, or a batch of them, through time.
 
     Args:
+        m: the mechanism.
         q, v: initial state: None (neutral, at rest), (n,), (runs, n), or {name: number or (runs,)}. What a dict names is
             kept; unnamed coordinates move onto the constraints, the least in the metric of M. An array is a guess and moves
             as a whole: `moved` in the result tells how far, `assemble` gives more say.
@@ -103,6 +104,7 @@ def run(
             leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
         scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
             a singular configuration by a step of its own.
+        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
         threads: None for one a core when the batch is large.   progress: say what is compiled, then show a bar.
         squeeze: drop the run axis of one run.
@@ -110,8 +112,9 @@ def run(
         Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance; parameters and
         inputs of each run; what moved at the start. A run of a batch that cannot start on its constraints has its own
         status and `start_residual`, the others go on.
-    Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. RunError: no run
-    can start on its constraints; which row, or which named coordinate and its nearest possible value. Warns RunWarning: a
+    Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. BuildError: no
+    compiler works and backend is "c". RunError: no run can start on its constraints; which row, or which named coordinate and
+    its nearest possible value. Warns RunWarning: a
     guess moved; runs stopped, see `causes`; joints or inputs were beyond their limits, see `limit_excess` and `input_excess`
     in the result.
     """

@@ -35,10 +35,11 @@ class Scheme:
     formulation: a name of dynamics.FORMULATIONS, or auto.   integrator: rk4, or euler (semi-implicit).
     corrections: at most so many Newton iterations onto phi = 0 and A v = c after each step; 0 for none.
     tolerance: iterations end where |phi| is not above it [the unit of phi; of rows without phi, A v - c]. 0: none is left out.
-    violation_limit: a run stops when |phi| is above it after the last. [aghili05 section VI]
+    violation_limit: a run stops when |phi| is above it after the last [the unit of phi]. [aghili05 section VI]
     saturate: cut the inputs at their limits (`actuator`, a joint's effort) within the step; the result's u is what was
     applied, its u_cut what was cut off. Refused where forces are not a function of the inputs alone: with servo constraints
     in the mechanism, and under a law that measures reactions.
+    Raises ModelError: a name, number or bound that is none of these.
     """
 
     formulation: str = "auto"
