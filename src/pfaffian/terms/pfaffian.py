@@ -102,13 +102,18 @@ def target_rows(k: Kinematics, c: Target) -> Rows:
     rows = closure_rows(k, c) if isinstance(c, Closure) else _differentiate(k, c)
     if c.active is None:
         return rows
-    condition = ask_column(c.active, f"constraint {c.name!r}: active_while", k)
+    on = activity(k, c.active, c.name)
+    return Rows(rows.A * on, rows.b * on, rows.phi * on, rows.eta * on, rows.integrable)
+
+
+def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
+    """(1, 1) of a constraint: 1 while it is active, 0 else. Raises ModelError: the condition fails, or is not one."""
+    condition = ask_column(active, f"constraint {name!r}: active_while", k)
     if condition.numel() != 1:
         raise ModelError(
-            f"constraint {c.name!r}: active_while: one condition is needed, got {condition.numel()}; use ca.logic_and"
+            f"constraint {name!r}: active_while: one condition is needed, got {condition.numel()}; use ca.logic_and"
         )
-    on = ca.if_else(condition, 1, 0)
-    return Rows(rows.A * on, rows.b * on, rows.phi * on, rows.eta * on, rows.integrable)
+    return ca.if_else(condition, 1, 0)
 
 
 def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic) -> Rows:

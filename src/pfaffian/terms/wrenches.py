@@ -19,6 +19,7 @@ from pfaffian.model.number import column
 from pfaffian.model.pose import Pose
 from pfaffian.terms.forces import spring_pull
 from pfaffian.terms.kinematics import Acceleration, Kinematics, turned_twist
+from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.terms import Terms
 
 
@@ -91,7 +92,7 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
         found = [BodyRows(name, turn(k.rotation(name), apart.work(rate, V))) for name, V in apart.twists.items()]
     if c.active is None:
         return found
-    on = ca.if_else(ca.SX(c.active(k)), 1, 0)
+    on = activity(k, c.active, c.name)
     return [BodyRows(name, L * on) for name, L in found]
 
 
