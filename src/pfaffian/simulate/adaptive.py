@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -60,8 +60,6 @@ def run_accurately(
         Dataset over time, as `run` gives it. A run that fails keeps what it had, with its status and time.
     Raises and warns as `run`; ModelError also where the state, the parameters or u are a batch.
     """
-    from scipy.integrate import DOP853  # a second to import, and only this function needs it
-
     scheme, extra = arguments(m, scheme, control, outputs)
     times = floats(times, "times")
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
@@ -76,10 +74,43 @@ def run_accurately(
     if max(len(given.q), len(held)) > 1:
         raise ModelError("run_accurately makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
-    x, p, w = np.concatenate([begun.q[0], begun.v[0], system.z]), begun.p[0], held[0]
-    records = np.full((len(times), 1, system.width), np.nan)
-    records[0, 0], status, stopped = rhs(x, w, p, times[:1])[3], 0, np.nan
-    side, at, tried = rhs(x, w, p, times[:1])[2], 1, list[tuple[np.ndarray, ...]]()
+    x = np.concatenate([begun.q[0], begun.v[0], system.z])
+    done = _integrate(rhs, project, x, held[0], begun.p[0], times, tolerance, max_step)
+    provenance = (
+        machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
+    )
+    course = Course(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
+    result = dataset(system, course, provenance)
+    tell_stops(result, system, done.x[None], begun)
+    tell_limits(result, m, scheme.saturate)
+    return result.squeeze("run")
+
+
+class _Integrated(NamedTuple):
+    """x: (nx,) last good state.   records: (times, 1, signals), NaN after a stop.   stopped: [s], NaN if it did not."""
+
+    x: np.ndarray
+    records: np.ndarray
+    status: int
+    stopped: float
+
+
+def _integrate(
+    rhs: kernel.Kernel,
+    project: kernel.Kernel,
+    x: np.ndarray,
+    w: np.ndarray,
+    p: np.ndarray,
+    times: np.ndarray,
+    tolerance: float,
+    max_step: float,
+) -> _Integrated:
+    """From x at the first of the times to the last, or to where a fault or the step ends it."""
+    from scipy.integrate import DOP853  # a second to import, and only this function needs it
+
+    _, _, side, first = rhs(x, w, p, times[:1])
+    records = np.full((len(times), 1, len(first)), np.nan)
+    records[0, 0], status, at, tried = first, 0, 1, list[tuple[np.ndarray, ...]]()
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
         tried.append(rhs(y, w, p, np.array([t])))
@@ -92,7 +123,7 @@ def run_accurately(
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             # No step was short enough: what stood in the way is a fault of a stage, if there was one.
-            status, stopped = max(_fault(answer, side) for answer in tried) or DIVERGED, solver.t
+            status = max(_fault(answer, side) for answer in tried) or DIVERGED
             break
         dense = solver.dense_output()
         while at < len(times) and times[at] <= solver.t:
@@ -102,18 +133,10 @@ def run_accurately(
         # Back onto the constraints, with the slope that belongs there.
         solver.y = project(solver.y, p, np.array([solver.t]))[0]
         solver.f = solver.fun(solver.t, solver.y)
-        status, stopped, side = _fault(tried[-1], side), solver.t, tried[-1][2]
+        status, side = _fault(tried[-1], side), tried[-1][2]
         if status:
             break
-    stopped = stopped if status else np.nan
-    provenance = (
-        machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
-    )
-    course = Course(times, records, np.array([status]), np.array([stopped]), begun, held, 0.0)
-    result = dataset(system, course, provenance)
-    tell_stops(result, system, solver.y[None], begun)
-    tell_limits(result, m, scheme.saturate)
-    return result.squeeze("run")
+    return _Integrated(solver.y, records, status, solver.t if status else np.nan)
 
 
 def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
