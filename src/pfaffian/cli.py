@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pfaffian.errors import ModelError, PfaffianError, nearest
-from pfaffian.viewer.plain import lines, plural, stem, table, text
+from pfaffian.errors import ModelError, PfaffianError, nearest, plural
+from pfaffian.viewer.plain import lines, stem, table, text
 
 # All else is imported where it is used, so that --help answers at once.
 if TYPE_CHECKING:

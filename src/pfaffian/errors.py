@@ -85,6 +85,12 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + more or "none"
 
 
+def plural(count: int, word: str) -> str:
+    """1 body, 2 bodies."""
+    many = f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
+    return f"{count} {word if count == 1 else many}"
+
+
 def install(package: str) -> str:
     """The command that installs an optional package, as every shell takes it; extras in brackets would need quotes."""
     return f"`pip install {package}`"

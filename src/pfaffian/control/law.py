@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import shown
 from pfaffian.model.caller import answer
 from pfaffian.model.mechanism import Mechanism
@@ -88,7 +88,7 @@ class Control:
     made: Made | None = None
 
     def __repr__(self) -> str:
-        parts = [f"integrates {shown.count(len(self.z), 'number')}"] if self.z else []
+        parts = [f"integrates {plural(len(self.z), 'number')}"] if self.z else []
         parts += [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
         return shown.words(self, shown.maker(self.law), *parts)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import shown
 from pfaffian.model.caller import answer
 from pfaffian.model.number import column, floats, named_float, several
@@ -33,7 +33,7 @@ class Reference:
 
     def __repr__(self) -> str:
         inputs = [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
-        return shown.words(self, f"{shown.maker(self.at)} of {shown.count(self.size, 'coordinate')}", *inputs)
+        return shown.words(self, f"{shown.maker(self.at)} of {plural(self.size, 'coordinate')}", *inputs)
 
 
 def as_reference(value: Any, what: str = "reference") -> Reference:

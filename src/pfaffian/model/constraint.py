@@ -8,7 +8,7 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.joint import KINDS, axis_frame
@@ -39,7 +39,7 @@ class Closure:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        parts = [self.kind, f"{self.body_a!r} to {self.body_b!r}", shown.count(len(self.locked), "row")]
+        parts = [self.kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.locked), "row")]
         return shown.words(self, *parts, *_while(self), name=self.name)
 
     @property

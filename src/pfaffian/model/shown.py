@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.errors import plural
 from pfaffian.model.number import parameter_of
 
 if TYPE_CHECKING:
@@ -47,12 +48,6 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(_plain, names[:FEW])) + more
 
 
-def count(n: int, word: str) -> str:
-    """1 body, 2 bodies."""
-    many = f"{word[:-1]}ies" if word.endswith("dy") else f"{word}s"
-    return f"{n} {word if n == 1 else many}"
-
-
 def function(f: Callable) -> str:
     """What a function of the caller's is called."""
     return _plain(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "a lambda")
@@ -71,10 +66,10 @@ def _plain(text: str) -> str:
 
 def mechanism(m: Mechanism) -> str:
     """One line: how large, what holds it, what drives it, what may vary."""
-    parts = [count(len(m.bodies), "body"), f"{count(len(m.joints), 'joint')} (nq {m.nq}, nv {m.nv})"]
+    parts = [plural(len(m.bodies), "body"), f"{plural(len(m.joints), 'joint')} (nq {m.nq}, nv {m.nv})"]
     for kind, items in (("constraint", m.constraints), ("force", m.forces)):
         if items:
-            parts.append(count(len(items), kind))
+            parts.append(plural(len(items), kind))
     parts.append(f"inputs {listed(m.u_names)}" if m.nu else "no inputs")
     if m.parameters:
         parts.append(f"parameters {listed(m.p_names)}")
@@ -91,7 +86,7 @@ def html(m: Mechanism) -> str:
     constraints = [(c.name, repr(c).removeprefix(f"<{type(c).__name__} {c.name!r}: ")[:-1]) for c in m.constraints]
     inputs = list(zip(m.u_names, m.u_units, strict=True))
     parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in m.parameters]
-    return f"<b>{_cell(m.name)}</b>: {count(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(
+    return f"<b>{_cell(m.name)}</b>: {plural(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(
         (
             _table(("joint", "kind", "parent", "child", "coordinates"), joints),
             _table(("constraint", "holds"), constraints),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.dynamics.motion import weighted_rows
-from pfaffian.errors import RunError
+from pfaffian.errors import RunError, plural
 from pfaffian.formats import RunSettings
 from pfaffian.model.body import WORLD
 from pfaffian.model.check import unphysical
@@ -19,7 +19,7 @@ from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import random_configuration, symbols
-from pfaffian.viewer.plain import plural, table, text
+from pfaffian.viewer.plain import table, text
 
 SAMPLES = 4
 DEEPEST = 24

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from pfaffian.errors import plural
 from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend, say_cut, style
-from pfaffian.viewer.plain import label, plural
+from pfaffian.viewer.plain import label
 
 ROUNDING = 1e-16
 """Constraint violations below it are drawn at it: a logarithmic axis has no zero."""

@@ -36,12 +36,6 @@ def stem(value: object, otherwise: str = "result") -> str:
     return _UNSAFE.sub("-", str(value)).strip("-")[:LONGEST].strip("-") or otherwise
 
 
-def plural(count: int, word: str) -> str:
-    """1 body, 2 bodies."""
-    many = f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
-    return f"{count} {word if count == 1 else many}"
-
-
 def table(rows: Iterable[Sequence[object]], header: Sequence[str] = (), indent: int = 2) -> str:
     """Columns with two spaces between; numbers to the right, all else to the left. The last column may be long."""
     cells = [[*(text(c, LONGEST) for c in row[:-1]), text(row[-1], 6 * LONGEST)] for row in rows]

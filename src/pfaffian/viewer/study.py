@@ -17,9 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.formats.file import as_path
-from pfaffian.viewer.plain import plural, stem, table, text
+from pfaffian.viewer.plain import stem, table, text
 from pfaffian.viewer.shelf import shelf
 
 RELATIONS = ("within", "at most", "at least")

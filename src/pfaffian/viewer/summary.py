@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from pfaffian.errors import plural
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.result import causes
-from pfaffian.viewer.plain import LONGEST, plural, table, text
+from pfaffian.viewer.plain import LONGEST, table, text
 
 
 def summary(m: Mechanism, result: xr.Dataset, seconds: float, files: list[Path]) -> str:
