@@ -23,7 +23,7 @@ FORMULATIONS: dict[str, Callable[[Terms], Motion]] = {
     "control-force": controlforce.motion,
     "articulated": articulated.motion,
 }
-
+"""Name -> function of Terms that gives the Motion: v_dot, reaction and rank."""
 
 MIXING = ("multipliers", "projection", "projection-symmetric", "quasi-velocity-symmetric")
 """Formulations that add up inertias of all directions: with one 1e-12 of the others they lose its digits, or the rank."""
