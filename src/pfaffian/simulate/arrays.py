@@ -69,11 +69,11 @@ LARGEST = 2**53
 """Counts end here: beyond it a number of steps is no exact float."""
 
 
-def as_whole(value: Any, what: str, least: int = 1, most: int = LARGEST) -> int:
-    """A whole number from `least` to `most`; ModelError for anything else, True and 2.0 included."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= value <= most:
+def as_whole(value: Any, what: str, most: int = LARGEST) -> int:
+    """A whole number from 1 to `most`; ModelError for anything else, True and 2.0 included."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= most:
         return int(value)
-    raise ModelError(f"{what} must be a whole number from {least} to {most}, got {brief(value)}")
+    raise ModelError(f"{what} must be a whole number from 1 to {most}, got {brief(value)}")
 
 
 def one_of(value: Any, known: Sequence[str], what: str) -> None:
