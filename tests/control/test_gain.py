@@ -60,12 +60,15 @@ def test_constants_on_the_circle():
     assert np.ndim(one.local) == 0 and one.bound <= found.bound
 
 
-def telescope() -> pf.Mechanism:
-    """A turning rod on which a mass slides out as a driven row says: M = 1 + r^2 for the turn."""
+def telescope(*constraints) -> pf.Mechanism:
+    """A turning rod on which a mass slides: M = 1 + mass r^2 for the turn."""
+    mass = pf.Parameter("mass", 1.0, "kg")
     return pf.mechanism(
         "telescope",
-        [pf.body("rod", 1.0, inertia=1.0), pf.body("mass", 1.0)],
+        [pf.body("rod", 1.0, inertia=1.0), pf.body("mass", mass)],
         [pf.joint("turn", "revolute", "world", "rod"), pf.joint("r", "prismatic", "rod", "mass", axis=(1, 0, 0))],
+        constraints=constraints,
+        parameters=[mass],
         gravity=(0, 0, 0),
     )
 
@@ -76,6 +79,17 @@ def test_growing_inertia_needs_gain_and_shrinking_gives_some():
         found = pf.position_gain_bound(telescope(), {"r": 0.8}, {"r": rate})
         close(found.local, max(0.8 * rate / 1.64, 0.0), DERIVATIVE, "half of M_dot over M", scale=1)
         assert found.bound > abs(found.local)
+
+
+def test_the_bound_is_that_of_the_parameters_and_the_time():
+    """A heavier mass weighs more against the rod; a row that turns from the turn to the slide leaves first the slide free."""
+    masses = np.array([0.5, 2.0])
+    found = pf.position_gain_bound(telescope(), {"r": 0.8}, {"r": 0.7}, parameters={"mass": masses})
+    close(found.local, masses * 0.8 * 0.7 / (1 + masses * 0.64), DERIVATIVE, "of each mass", scale=1)
+    m = telescope(pf.nonholonomic("row", lambda k: ca.cos(k.t) * k.v[0] + ca.sin(k.t) * (k.v[1] - 0.7)))
+    for t, wanted in ((0.0, 0.0), (np.pi / 2, 0.8 * 0.7 / 1.64)):
+        found = pf.position_gain_bound(m, {"r": 0.8}, {"r": 0.7}, t=t)
+        close(found.local, wanted, DERIVATIVE, f"at t = {t:.2g}", scale=1)
 
 
 def weighted() -> dict:

@@ -333,6 +333,15 @@ def test_signs_points_and_axes():
     np.testing.assert_allclose(centrifugal[2], 50 + 4 * (2 * 0.5 + 3 * 1), rtol=1e-12)
 
 
+def test_a_joint_carries_the_weight_that_the_parameters_say():
+    mass = pf.Parameter("mass", 1.0, "kg")
+    m = pf.mechanism(
+        "bob", [pf.body("bob", mass)], [pf.joint("j", "prismatic", "world", "bob", axis=(1, 0, 0))], parameters=[mass]
+    )
+    held = pf.reaction_wrench(m, "j", parameters={"mass": [0.5, 3.0]}, frame="LOCAL_WORLD_ALIGNED").wrench
+    close(held[:, 2], 9.81 * np.array([0.5, 3.0]), BALANCE, "weight")
+
+
 def test_a_redundant_hinge_says_what_it_does_not_know():
     """Out of its plane a four-bar's five rows of rank two share nothing that the motion determines."""
     m = four_bar()
