@@ -83,7 +83,7 @@ def test_a_held_or_linear_input_enters_the_first_step():
 
 
 def test_a_start_at_rest_is_said_and_named():
-    with pytest.warns(pf.RunWarning, match=r"1 of 1 runs.*at rest in a singular configuration.*a = 1\.5708, b = -3\.14159"):
+    with pytest.warns(pf.RunWarning, match=r"the run of .* begins in a singular conf.*, at a = 1\.5708, b = -3\.14159:"):
         r = pf.run(slider_crank(), np.pi / 2 * np.array([1, -2]), duration=0.01, backend="numpy")
     assert r.entrance == 2
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -101,3 +103,14 @@ def test_start_that_cannot_close_is_named():
         pf.run(crossed(), **RUN)
     with pytest.raises(pf.RunError, match=r"row 'c\.v.' is left .* in run 0"):
         pf.run(stretched(), FOUR_BAR_START, parameters={"far": [7.0, 5.0]}, **RUN)
+
+
+@pytest.mark.parametrize("hold, enough", [("zero", 5), ("linear", 6)])
+def test_a_series_that_ends_before_the_run_is_said(hold, enough):
+    m, keep = pendulum(), {"duration": 0.01, "u_step": 2e-3, "hold": hold, "backend": "numpy"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pf.run(m, u={"motor": np.ones(enough)}, **keep)
+        pf.run(m, u={"motor": 1.0}, **keep)
+    with pytest.warns(pf.RunWarning, match=rf"u ends at t = 0\.008 s .*: {enough - 1} samples are given and {enough} needed"):
+        pf.run(m, u={"motor": np.ones(enough - 1)}, **keep)

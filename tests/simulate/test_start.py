@@ -407,3 +407,17 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
 def test_no_variant_at_all_is_an_error():
     with pytest.raises(pf.RunError, match="in run 0"):
         pf.run(variants(), {"a": -0.6}, parameters={"coupler": LENGTHS[[1, 3]]}, **SHORT)
+
+
+def test_a_nearest_value_of_zero_is_no_rounding_noise():
+    """Two slides tied together; found by iterations, zero comes out as some 1e-17."""
+    m = pf.mechanism(
+        "slides",
+        [pf.body("a", 1.0), pf.body("b", 1.0)],
+        [pf.joint("a", "prismatic", "world", "a", axis=(1, 0, 0)), pf.joint("b", "prismatic", "a", "b", axis=(0, 1, 0))],
+        constraints=[pf.holonomic("tie", lambda k: 0.1 * k.q[0] + 0.2 * k.q[1] - 0.3 * 0.2)],
+    )
+    for named, rates in (({"a": 0.4, "b": 0.3}, {}), ({"a": 0.0, "b": 0.3}, {"a": 0.7, "b": 0.0})):
+        with pytest.raises(pf.RunError) as said:
+            pf.assemble(m, named, rates)
+        assert "e-" not in str(said.value) and "nearest possible value 0)" in str(said.value)

@@ -33,6 +33,9 @@ ITERATIONS = 8
 FEW = 8
 """Runs that tell the rank of a batch elsewhere; others are looked at closer only where theirs is lower."""
 
+MOST_NAMED = 6
+"""Coordinates that a warning tells."""
+
 REGULAR, PASSING, AT_REST = 0, 1, 2
 """What a start is: the last two singular, the velocity telling the branches apart or not."""
 
@@ -95,7 +98,7 @@ def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:
     Warns RunWarning: runs began there at rest.
     """
     if kinds.any():
-        meaning = "0 regular, 1 singular and passed through, 2 singular at rest: several branches are open"
+        meaning = "0 regular, 1 singular and passed through, 2 singular, no velocity along a branch: several are open"
         result["entrance"] = ("run", kinds.astype(np.int32), {"meaning": meaning})
     if "regularity" in result and "rank" in result and not any(c.active for c in m.ideal):
         rank, left = result["rank"].values, result["regularity"].values
@@ -104,10 +107,19 @@ def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:
         left[lower] = 0.0
         left[kinds != REGULAR, :1] = 0.0
     for i in np.flatnonzero(kinds == AT_REST)[:1]:
-        count, where = int((kinds == AT_REST).sum()), result["q"].values[i, 0] if "q" in result else []
-        at = ", ".join(f"{n} = {x:.6g}" for n, x in zip(m.q_names, where, strict=False))
+        count, one = int((kinds == AT_REST).sum()), len(kinds) == 1
+        who = f"the run of {m.name!r} begins" if one else f"{count} of {len(kinds)} runs of {m.name!r} begin"
         notice(
-            f"{count} of {len(kinds)} runs of {m.name!r} begin at rest in a singular configuration, run {i} at {at}: several "
-            "branches of motion are open there and nothing says which is taken; give a velocity along one, or start off it",
+            f"{who} in a singular configuration{_where(result, m, i, one)}: several branches of motion are open there and no "
+            "velocity says which is taken; give one along a branch, or start off it",
             RunWarning,
         )
+
+
+def _where(result: xr.Dataset, m: Mechanism, i: int, one: bool) -> str:
+    """Run i and its first state, where it was recorded and is short enough to say."""
+    if "q" not in result:
+        return "" if one else f", run {i} the first"
+    at = [f"{n} = {x:.6g}" for n, x in zip(m.q_names, result["q"].values[i, 0], strict=True)]
+    said = ", ".join([*at[:MOST_NAMED], "..."] if len(at) > MOST_NAMED else at)
+    return f", at {said}" if one else f", run {i} at {said}"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, RunWarning, notice
 from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import LARGEST, as_number, as_whole, by_label, common_runs, runs, unknown
 
@@ -80,6 +80,18 @@ def _series(u: Any, names: Sequence[str]) -> np.ndarray:
             "{name: (samples,) or (samples, runs)} is needed"
         )
     return series
+
+
+def tell_short(series: np.ndarray, when: Times, hold: str) -> None:
+    """Warn RunWarning where a series ends before the run does; one sample is a constant."""
+    samples = len(series) - 1 if hold == "linear" else len(series)
+    if len(series) > 1 and samples * when.stride < when.steps:
+        needed = -(-when.steps // when.stride) + (hold == "linear")
+        notice(
+            f"u ends at t = {when.start + samples * when.stride * when.step:.6g} s and its last sample is held until the run "
+            f"ends: {len(series)} samples are given and {needed} needed",
+            RunWarning,
+        )
 
 
 def _named_series(u: Mapping, names: Sequence[str]) -> np.ndarray:

@@ -120,7 +120,7 @@ def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     many = one.take(np.zeros(len(free), int))
     each = settle(many._replace(held=many.held.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
                   np.repeat(q, len(free), axis=0), np.repeat(v, len(free), axis=0))  # fmt: skip
-    found = [(m.v_names[i], v[0, i], m.v_units[i], f"{each.v[k, i]:.6g}") for k, i in enumerate(free)
+    found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i])) for k, i in enumerate(free)
              if each.residual[k] <= ACCEPTED]  # fmt: skip
     return _culprits("rate", found)
 
@@ -136,7 +136,7 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
             continue
         _, there = walk(one, begin, q)
         entries = held_entries(m, mark[None])[0]
-        values = ", ".join(f"{x:.6g}" for x in there.q[0, entries])
+        values = ", ".join(_near(x) for x in there.q[0, entries])
         given = q[0, entries]
         found.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
     return _culprits("coordinate", found) or _together(one, q, v)
@@ -167,7 +167,7 @@ def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
         return ""
     _, there = walk(one, begin, q)
     entries = np.flatnonzero(held_entries(m, one.held.q)[0] & (np.abs(there.q - q)[0] > ACCEPTED))
-    parts = [f"{m.q_names[i]!r} = {there.q[0, i]:.6g} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
+    parts = [f"{m.q_names[i]!r} = {_near(there.q[0, i])} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
     more = f" and {len(entries) - NAMED_MOST} others" if len(entries) > NAMED_MOST else ""
     return f"the named coordinates cannot all be kept; near them it closes with {', '.join(parts)}{more}" if parts else ""
 
@@ -183,6 +183,11 @@ def _culprits(what: str, found: list[tuple[str, Any, str, str]]) -> str:
     shown = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
     more = f" and {len(parts) - NAMED_MOST} others" if len(parts) > NAMED_MOST else ""
     return f"these {what}s cannot all be kept, one of them has to move: {', '.join(shown)}{more}"
+
+
+def _near(value: float) -> str:
+    """A number that was found no better than to ACCEPTED."""
+    return f"{0.0 if abs(value) < ACCEPTED else value:.6g}"
 
 
 def _given(value: float | np.ndarray) -> str:

@@ -24,7 +24,7 @@ from pfaffian.simulate.arrays import as_flag, as_whole, common_runs, one_of
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
-from pfaffian.simulate.inputs import Times, constant_or_series, times
+from pfaffian.simulate.inputs import Times, constant_or_series, tell_short, times
 from pfaffian.simulate.light import tell_light
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.progress import told
@@ -96,7 +96,7 @@ def run(
         duration, step, start: [s]; the number of steps is duration / step, rounded.   every: record each so many steps.
         u: inputs [N, N m]: None, (nu,), (runs, nu) with as many runs elsewhere, {name: number or (runs,)}; or with `u_step`
             [s] between samples, a whole number of steps, a series (samples, nu), (samples, runs, nu) or {name: number,
-            (samples,) or (samples, runs)}.   hold: "zero" or "linear" between samples.
+            (samples,) or (samples, runs)}.   hold: "zero" or "linear" between samples; the last one is held to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order.
         control: a law that drives the mechanism's inputs; `u` then are the law's own inputs.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
@@ -114,9 +114,8 @@ def run(
         status and `start_residual`, the others go on.
     Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. BuildError: no
     compiler works and backend is "c". RunError: no run can start on its constraints; which row, or which named coordinate and
-    its nearest possible value. Warns RunWarning: a
-    guess moved; runs stopped, see `causes`; joints or inputs were beyond their limits, see `limit_excess` and `input_excess`
-    in the result.
+    its nearest possible value. Warns RunWarning: a guess moved; a series of u ends before the run; runs stopped, see `causes`;
+    joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in the result.
     """
     scheme, extra = arguments(m, scheme, control, outputs)
     when = times(start, duration, step, every, u_step)
@@ -128,6 +127,8 @@ def run(
     given = start_of(m, q, v, parameters, when.start, backend)
     names = input_names(m, control)
     series = constant_or_series(u, names, u_step is not None, len(given.q))
+    if u_step is not None:
+        tell_short(series, when, hold)
     count = common_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     system = _system(m, scheme, control, extra, as_record(record, count))
