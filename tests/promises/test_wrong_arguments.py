@@ -171,6 +171,8 @@ WRONG = {
     "output: a name of the result's": (lambda: run(outputs={"time": lambda k: k.t}), "'time': the result has something else"),
     "output: the name of a dimension": (
         lambda: run(outputs={"x": lambda k: k.q, "x_component": lambda k: k.t}), "'x_component': the result has"),
+    "output: named as a wrench's labels": (
+        lambda: run(outputs={"A": pf.reaction("A"), "wrench": lambda k: k.q}), "'wrench': the result has something else"),
     "output: a path": (lambda: run(outputs={"a/b": lambda k: k.t}), "'a/b': a name without '/'"),
     "u: a function": (lambda: run(u=lambda t: [0, 0]), "u: the function"),
     "record: one name": (lambda: run(record="q"), r"record=\['q'\]"),

@@ -160,11 +160,12 @@ def as_record(record: Any, count: int) -> Record:
     return tuple(sorted(set(names), key=str))
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_names(signals: Mapping[str, tuple[Signal, int]]) -> None:
     """Raise ModelError where a result could not keep a signal of a law or an output by its name, nor a file hold it."""
-    every = tuple(names)
-    for name in every:
-        if name in TAKEN or name in {f"{other}_component" for other in every}:
+    labelled = {signal.dim for signal, _ in signals.values() if signal.dim}
+    plain = {f"{name}_component" for name, (signal, _) in signals.items() if not signal.dim}
+    for name in signals:
+        if name in TAKEN | labelled | plain or (signals[name][0].dim is None and f"{name}_component" in labelled):
             raise ModelError(f"output {name!r}: the result has something else of that name; choose another")
         if "/" in name:
             raise ModelError(f"output {name!r}: a name without '/' is needed, which parts the groups of a NetCDF file")

@@ -134,9 +134,10 @@ class System:
         known = standard(self.mechanism, self.scheme.saturate)
         if self.control is None and not self.outputs:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
-        check_names(self.sizes)
         known |= {name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}
-        return {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
+        signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
+        check_names(signals)
+        return signals
 
     @property
     def width(self) -> int:
