@@ -174,6 +174,11 @@ WRONG = {
     "output: named as a wrench's labels": (
         lambda: run(outputs={"A": pf.reaction("A"), "wrench": lambda k: k.q}), "'wrench': the result has something else"),
     "output: a path": (lambda: run(outputs={"a/b": lambda k: k.t}), "'a/b': a name without '/'"),
+    "no runs": (lambda: run(q=np.zeros((0, 2))), "no run in q"),
+    "no runs by name": (lambda: run(parameters={"length": []}), "no run in parameters"),
+    "no runs in a series": (lambda: run(u=np.zeros((3, 0, 2)), u_step=1e-3), "no run in u"),
+    "inverse dynamics of no runs": (lambda: pf.inverse_dynamics(ARM, np.zeros((0, 2)), {}, {}), "no run in q"),
+    "linearise at no state": (lambda: pf.linearise(ARM, np.zeros((0, 2))), "one state at a time"),
     "u: a function": (lambda: run(u=lambda t: [0, 0]), "u: the function"),
     "record: one name": (lambda: run(record="q"), r"record=\['q'\]"),
     "assemble: one name held": (lambda: pf.assemble(ARM, {"A": 1}, hold="A"), r"hold=\['A'\]"),

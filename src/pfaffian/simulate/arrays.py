@@ -145,3 +145,11 @@ def common_runs(counts: Mapping[str, int]) -> int:
     if len(set(many.values())) > 1:
         raise ModelError("the numbers of runs differ: " + ", ".join(f"{what} has {n}" for what, n in many.items()))
     return next(iter(many.values()), 1)
+
+
+def some_runs(counts: Mapping[str, int]) -> int:
+    """As `common_runs`, one at least."""
+    count = common_runs(counts)
+    if not count:
+        raise ModelError(f"no run in {' and '.join(what for what, n in counts.items() if not n)}: give one at least")
+    return count

@@ -15,11 +15,11 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuratio
 from pfaffian.simulate.arrays import (
     as_number,
     as_whole,
-    common_runs,
     configurations,
     named,
     parameter_values,
     runs,
+    some_runs,
     unknown,
     velocities,
 )
@@ -125,7 +125,7 @@ def start_of(
     by_hold = _held_by_name(m, hold)
     keep_q = held_velocities(m, named(q, m.q_names)) | by_hold
     keep_v = named(v, m.v_names) | (by_hold & (v is not None and not isinstance(v, Mapping)))
-    count = common_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
+    count = some_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
     qs, vs, p, keep_q, keep_v = (np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (qs, vs, p, keep_q, keep_v))
     return Given(qs, vs, Problem(m, p, t, Held(keep_q, keep_v, _weights(m, weight)), backend))
 

@@ -15,7 +15,7 @@ from pfaffian.control.reason import undriven
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values, velocities
+from pfaffian.simulate.arrays import as_number, configurations, parameter_values, some_runs, velocities
 from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
 from pfaffian.terms.pfaffian import row_names
@@ -72,7 +72,7 @@ def inverse_dynamics(
         "a": velocities(m, a, "a"),
         "parameters": parameter_values(m, parameters),
     }
-    count = common_runs({name: len(x) for name, x in given.items()})
+    count = some_runs({name: len(x) for name, x in given.items()})
     qs, vs, accelerations, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())
     u, tau, reaction, off, broken, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
     check_on_constraints(driven, off.reshape(count, 3, -1).transpose(0, 2, 1))

@@ -124,7 +124,7 @@ def linearise(
     names = input_names(m, control)
     held_u = runs(u, names, np.zeros(len(names)), "u")
     given = [configurations(m, q), velocities(m, v), held_u, parameter_values(m, parameters)]
-    if any(len(x) > 1 for x in given):
+    if any(len(x) != 1 for x in given):
         raise ModelError("linearise takes one state at a time")
     q0, v0, w0, p0 = (x[0] for x in given)
     z0 = floats(control.z if control and z is None else z or (), "z")

@@ -20,7 +20,7 @@ from pfaffian.kernel.loop import HOLDS
 from pfaffian.kernel.recipe import check_options
 from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.arrays import as_flag, as_whole, common_runs, one_of
+from pfaffian.simulate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
@@ -129,7 +129,7 @@ def run(
     series = constant_or_series(u, names, u_step is not None, len(given.q))
     if u_step is not None:
         tell_short(series, when, hold)
-    count = common_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
+    count = some_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     system = _system(m, scheme, control, extra, as_record(record, count))
     with told(m.name, progress):
