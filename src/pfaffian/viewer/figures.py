@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,30 +161,31 @@ def _vector(batch: xr.Dataset, name: str) -> Iterator[Panel]:
     dim, unit_of, called = QUANTITIES[name]
     names = [str(n) for n in batch[dim].values]
     units = [str(u) for u in batch[unit_of].values] if unit_of in batch.coords else ["?"] * len(names)
-    values, time = _values(batch, name), batch["time"].values
-    for unit in dict.fromkeys(units):
-        chosen = [i for i, u in enumerate(units) if u == unit]
-
-        def draw(ax: Any, chosen: list[int] = chosen) -> None:
-            lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
-
-        yield Panel(called.get(unit, name), unit, draw)
+    return _by_unit(batch, _values(batch, name), names, units, called, name)
 
 
 def _rows(batch: xr.Dataset, name: str) -> Iterator[Panel]:
     """One panel for each unit among the rows of a signal, as far as their names tell it."""
     dim, called = ROWS[name]
-    values, time = _values(batch, name), batch["time"].values
+    values = _values(batch, name)
     values = values if values.ndim == 3 else values[:, :, None]
     names = [str(n) for n in batch[dim].values] if dim in batch.coords else [str(i) for i in range(values.shape[2])]
     units = [_force_unit(n) if name == "multiplier" else UNITS[name] for n in names]
+    return _by_unit(batch, values, names, units, called, name.replace("_", " "))
+
+
+def _by_unit(
+    batch: xr.Dataset, values: np.ndarray, names: list[str], units: list[str], called: Mapping[str, str], otherwise: str
+) -> Iterator[Panel]:
+    """One panel for each unit among the entries of values (runs, time, n), by what is `called` so, or otherwise."""
+    time = batch["time"].values
     for unit in dict.fromkeys(units):
         chosen = [i for i, u in enumerate(units) if u == unit]
 
         def draw(ax: Any, chosen: list[int] = chosen) -> None:
             lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
 
-        yield Panel(called.get(unit, name.replace("_", " ")), unit, draw)
+        yield Panel(called.get(unit, otherwise), unit, draw)
 
 
 def _force_unit(row: str) -> str:
