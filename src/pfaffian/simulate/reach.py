@@ -24,6 +24,10 @@ SHORTEST = 1e-7
 NAMED_MOST = 4
 """Culprits that an error names."""
 
+BLOCKED = "the initial state cannot be put onto the constraints"
+ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
+"""What is said where no coordinate or rate is to blame, and the way out."""
+
 
 def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False) -> State:
     """`settle`, and for the runs whose held coordinates do not close from q: on foot from the nearest state that closes, then
@@ -99,10 +103,6 @@ def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray) -> str
     one, state, q, v = problem.take([run]), found.take([run]), q[[run]], v[[run]]
     said = _rates_in_the_way(one, q, v) if not _unmet(state)[0] else _coordinates_in_the_way(one, q, v)
     return said + where if said else f"{BLOCKED}: {open_row(problem.m, state)[0]}{where}{ADVICE}"
-
-
-BLOCKED = "the initial state cannot be put onto the constraints"
-ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
 
 
 def open_row(m: Mechanism, s: State) -> list[str]:

@@ -10,13 +10,14 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.reach import BLOCKED
 from pfaffian.simulate.signals import standard
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
 
 FINISHED = "finished"
-NO_START = "not assembled: the initial state cannot be put onto the constraints"
+NO_START = f"not assembled: {BLOCKED}"
 CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
 """Meaning of each value of `status`."""
 
