@@ -307,3 +307,12 @@ def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> No
 def test_what_is_no_result() -> None:
     with pytest.raises(pf.ModelError, match="no result of a run"):
         figures.overview(xr.Dataset({"a": 1}))
+
+
+def test_rounding_of_a_constant_is_not_blown_up():
+    """An axis of 1e-14 around 0.0377 says that a multiplier jumps where it stands still."""
+    ax = Figure().subplots()
+    noise = 0.0377 * (1 + 1e-13 * np.sin(np.arange(50.0)))
+    curves.lines(ax, np.linspace(0, 1, 50), -noise[None, :, None], ["mimic"])
+    low, high = ax.get_ylim()
+    assert low < -0.038 and -0.037 < high < 0

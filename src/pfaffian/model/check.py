@@ -147,6 +147,8 @@ def _check_references(m: Mechanism) -> None:
             if c.body_a == c.body_b:
                 raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}")
     for f in m.forces:
+        if isinstance(f, Spring) and f.body_a == f.body_b:
+            raise ModelError(f"force {f.name!r}: both ends are on {f.body_a!r}")
         _check_bodies(f"force {f.name!r}", (f.body_a, f.body_b) if isinstance(f, Spring) else (f.body,), bodies)
     for a in m.actuators:
         if a.joint not in joints:

@@ -20,6 +20,9 @@ MAX_POINTS = 3000
 STILL = 1e-9
 """What changes by less over a whole run does not move."""
 
+CONSTANT = 1e-11
+"""What changes by less of itself is rounding, which an axis would blow up."""
+
 BAND = (0.05, 0.95)
 """Quantiles of a batch between which the band lies."""
 
@@ -107,3 +110,5 @@ def _focus(ax: Any, values: np.ndarray) -> None:
         ax.set_ylim(-10 * usual, 10 * usual)
     elif finite.max() < 1e-12:
         ax.set_ylim(-1, 1)
+    elif np.nanmax(values) - np.nanmin(values) < CONSTANT * finite.max():
+        ax.set_ylim(*sorted((0.95 * np.nanmean(values), 1.05 * np.nanmean(values))))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import plural
+from pfaffian.errors import ModelError, plural
 from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend, say_cut, style
@@ -69,6 +69,8 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
     as_result(result)
     if not {"q", "v", "energy"} & set(result.variables):
         recorded(result, "q", "v", "energy")
+    if "time" not in result.dims:
+        raise ModelError("a figure needs a result over time, not one instant of it: choose by .isel(time=slice(...))")
     from matplotlib.figure import Figure
 
     every = result if "run" in result.dims else result.expand_dims("run")
