@@ -64,7 +64,10 @@ def test_only_recorded_instants_are_seen() -> None:
     found, _ = told(m, {"rail": 2.0}, {"rail": 1.0})
     assert len(found) == 1 and "from t = 0.01 s" in found[0]
     assert told(m, {"rail": 2.0}, {"rail": 1.0}, every=100)[0] == []
-    assert "limit_excess" not in told(m, {"rail": 5.0}, record=["energy"])[1]
+    found, r = told(m, {"rail": 5.0}, record=["energy"])
+    assert "limit_excess" not in r, "q is not recorded"
+    assert found == ["limits are not enforced: joint 'rail' is outside at the start, by up to 3 m"]
+    assert told(m, {"rail": 1.9}, record=["energy"])[0] == []
 
 
 def test_inputs_beyond_their_limits() -> None:

@@ -82,7 +82,7 @@ def run_accurately(
     course = Course(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
     result = dataset(system, course, provenance)
     tell_stops(result, system, done.x[None], begun)
-    tell_limits(result, m, scheme.saturate)
+    tell_limits(result, m, scheme.saturate, begun.q)
     return result.squeeze("run")
 
 

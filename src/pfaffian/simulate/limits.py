@@ -34,23 +34,34 @@ def saturated(m: Mechanism, u: ca.SX) -> ca.SX:
     return cut
 
 
-def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool) -> None:
+def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
     """Add to a result how far its recorded instants were beyond the limits of joints and inputs, and warn once if they were.
 
     Adds `limit_excess` (run, coordinate) [unit of the coordinate], the largest, and `limit_time` [s] of the first, NaN if
     none, where a joint has limits and q is recorded; `input_excess` and `input_time` (run, input) likewise of what the inputs
-    were asked for. Warns RunWarning, but not of inputs that were cut as asked for.
+    were asked for. Where q is not recorded, the start q (runs, nq) is looked at. Warns RunWarning, but not of inputs that were
+    cut as asked for.
     """
     told = []
     if "q" in result and np.isfinite(m.q_limits).any():
         _add(result, "limit", "coordinate", m.q_limits, partial(_entry, result, "q"))
         told += _said(result, "limit", "coordinate", "q_unit", "joint")
+    elif "q" not in result:
+        told += _outside_at_start(m, q)
     if "u" in result and np.isfinite(m.u_limits).any():
         _add(result, "input", "input", m.u_limits, partial(_asked, result, m))
         if not saturate:
             told += _said(result, "input", "input", "u_unit", "input")
     if told:
         notice("limits are not enforced: " + "; ".join(told), RunWarning)
+
+
+def _outside_at_start(m: Mechanism, q: np.ndarray) -> list[str]:
+    beyond = np.maximum(q - m.q_limits[:, 1], m.q_limits[:, 0] - q)
+    worst = np.nan_to_num(beyond, nan=0.0).max(axis=0, initial=0.0)
+    out = [f"joint {m.q_names[i]!r} is outside at the start, by up to {worst[i]:.3g} {m.q_units[i]}"
+           for i in np.flatnonzero(worst > SLIGHT)]  # fmt: skip
+    return out[:MOST_NAMED] + ([f"{len(out) - MOST_NAMED} more joints"] if len(out) > MOST_NAMED else [])
 
 
 def _asked(result: xr.Dataset, m: Mechanism, i: int) -> np.ndarray:

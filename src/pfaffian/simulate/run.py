@@ -146,7 +146,7 @@ def run(
     course = Course(instants, done.records, done.status, stopped, begun, series, when.step * when.stride)
     result = dataset(system, course, provenance)
     tell_stops(result, system, done.x, begun)
-    tell_limits(result, m, scheme.saturate)
+    tell_limits(result, m, scheme.saturate, begun.q)
     tell_entrances(result, m, kinds)
     return result.squeeze("run") if squeeze and count == 1 else result
 
