@@ -97,7 +97,7 @@ def need_viser() -> Any:
     return viser
 
 
-def view(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> None:
+def view(m: Mechanism, result: xr.Dataset | None = None, parameters: Any = None) -> None:
     """Serve the motion of one run to a browser on this machine only, and play it until Ctrl-C.
 
     Args:
@@ -105,9 +105,10 @@ def view(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> None:
         parameters: {name: value} of the run; None: those in the result, or the defaults.
     Raises ModelError: viser is not installed; a batch; the result of another mechanism. RunError: no state to show.
     """
-    as_mechanism(m), as_result(result)
+    as_mechanism(m)
+    shown = as_result(result)
     viser = need_viser()
-    found = motion(m, result, parameters)
+    found = motion(m, shown, parameters)
     server = viser.ViserServer(host="127.0.0.1", label="pfaffian")
     draw, size = _scene(server, found), _size(found)
     server.initial_camera.position = tuple(found.origins[0].mean(axis=0) + size * np.array([0.8, -1.6, 0.8]))
