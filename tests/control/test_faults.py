@@ -173,7 +173,7 @@ def test_finished_diverged_and_violated_have_their_numbers():
         (control.projected(lambda k: ca.SX(0, 1), crank_to(1.0), **GAINS), "at least one coordinate"),
         (control.operational_space(TIP, control.set_point([0.0]), **GAINS), "reference has 1 coordinates, the task 2"),
         (reduced("tracking", factor="lu"), "factor 'lu' is unknown"),
-        (reduced("tracking", force=control.set_point([1.0]), rows=["slide"]), "no constraint row 'slide'; there are slider"),
+        (reduced("tracking", force=control.set_point([1.0]), rows=["slide"]), "row 'slide'; did you mean 'slider'"),
         (control.tracking(crank_to(1.0), velocity_gain=1.0, position_gain=1.0), "1 coordinates, the configuration 2"),
     ],
 )  # fmt: skip
