@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
@@ -13,7 +13,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.mechanism import Mechanism
 
 SHARE = 0.1
-"""Velocities and task coordinates with this part of the largest share are named."""
+"""Velocities, task coordinates, rows and directions with this part of the largest share are named."""
 
 MOST_NAMED = 6
 
@@ -25,7 +25,7 @@ def undriven() -> Reason:
         N = _null(x["A"])
         lost = N @ _null(x["B"].T @ N)[:, -1]
         motors = ", ".join(m.motor_names)
-        return f"the motion without an actuator moves {_main(lost, m.v_names)}; the actuators are {motors}"
+        return f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
 
     return Reason({"A": lambda T: T.A, "B": motor_matrix}, words)
 
@@ -40,15 +40,15 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
         least = 0.0 if len(s) < len(J) else s[-1]
         names = [f"task coordinate {i}" for i in range(len(J))]
         bound = "the constraints leave" if constrained and len(x["A"]) else "the joints leave"
-        return f"{bound} {_main(U[:, -1], names)} the least motion, {least:.2g} where 1 is free"
+        return f"{bound} {mainly(U[:, -1], names)} the least motion, {least:.2g} where 1 is free"
 
     return Reason({"A": lambda T: T.A if constrained else ca.SX(0, T.A.shape[1]), "J": lambda T: task_terms(T, task).J}, words)
 
 
-def _main(w: np.ndarray, names: tuple[str, ...] | list[str]) -> str:
-    """The names with a large part in w, the largest first."""
+def mainly(w: np.ndarray, names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """The names with a large part in w (n,), the largest first, `most` of them."""
     w = np.abs(w)
-    return ", ".join([names[i] for i in np.argsort(-w, kind="stable") if w[i] > SHARE * w.max()][:MOST_NAMED])
+    return ", ".join([names[i] for i in np.argsort(-w, kind="stable") if w[i] >= SHARE * w.max()][:most])
 
 
 def _null(A: np.ndarray) -> np.ndarray:

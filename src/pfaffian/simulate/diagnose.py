@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Reason
+from pfaffian.control.reason import mainly
 from pfaffian.dynamics.controlforce import control_force, direction_names
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -18,9 +19,6 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names, servo_rows
 from pfaffian.terms.terms import Terms, symbols
-
-SHARE = 0.1
-"""Rows and directions with this part of the largest share are named."""
 
 
 class Realisability(NamedTuple):
@@ -114,5 +112,4 @@ def _shares(names: tuple[str, ...], w: np.ndarray) -> dict[str, float]:
 
 
 def _main(shares: dict[str, float]) -> str:
-    most = max(shares.values())
-    return ", ".join(repr(n) for n, w in sorted(shares.items(), key=lambda item: -item[1]) if w >= SHARE * most)
+    return mainly(np.array(list(shares.values())), [repr(name) for name in shares], len(shares))
