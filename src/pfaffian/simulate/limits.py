@@ -6,7 +6,7 @@ Nothing holds a joint within its limits, since no force of the mechanism does. I
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -42,16 +42,16 @@ def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray)
     were asked for. Where q is not recorded, the start q (runs, nq) is looked at. Warns RunWarning, but not of inputs that were
     cut as asked for.
     """
-    told = []
-    if "q" in result and np.isfinite(m.q_limits).any():
-        _add(result, "limit", "coordinate", m.q_limits, partial(_entry, result, "q"))
-        told += _said(result, "limit", "coordinate", "q_unit", "joint")
-    elif "q" not in result:
-        told += _outside_at_start(m, q)
-    if "u" in result and np.isfinite(m.u_limits).any():
-        _add(result, "input", "input", m.u_limits, partial(_asked, result, m))
-        if not saturate:
-            told += _said(result, "input", "input", "u_unit", "input")
+    found: dict[str, Any] = {}
+    limits, inputs = "q" in result and np.isfinite(m.q_limits).any(), "u" in result and np.isfinite(m.u_limits).any()
+    if limits:
+        found |= _excess(result, "limit", "coordinate", m.q_limits, _entries(result, "q"))
+    if inputs:
+        found |= _excess(result, "input", "input", m.u_limits, _asked(result, m))
+    if found:
+        result.update(found)
+    told = _said(result, "limit", "coordinate", "q_unit", "joint") if limits else [] if "q" in result else _outside_at_start(m, q)
+    told += _said(result, "input", "input", "u_unit", "input") if inputs and not saturate else []
     if told:
         notice("limits are not enforced: " + "; ".join(told), RunWarning)
 
@@ -64,15 +64,16 @@ def _outside_at_start(m: Mechanism, q: np.ndarray) -> list[str]:
     return out[:MOST_NAMED] + ([f"{len(out) - MOST_NAMED} more joints"] if len(out) > MOST_NAMED else [])
 
 
-def _asked(result: xr.Dataset, m: Mechanism, i: int) -> np.ndarray:
-    """(runs, time) what input i was asked for: applied, cut off, and the servo constraints' forces along it."""
-    x = _entry(result, "u", i)
-    if "u_cut" in result:
-        x = x + _entry(result, "u_cut", i)
-    if "servo_force" in result:
-        for force in _along(m, m.u_names[i]):
-            x = x + _entry(result, "servo_force", force)
-    return x
+def _asked(result: xr.Dataset, m: Mechanism) -> Callable[[int], np.ndarray]:
+    """Input i -> (runs, time) what it was asked for: applied, cut off, and the servo constraints' forces along it."""
+    parts = [_entries(result, name) for name in ("u", "u_cut") if name in result]
+    force = _entries(result, "servo_force") if "servo_force" in result else None
+
+    def asked(i: int) -> np.ndarray:
+        own = [of(i) for of in parts] + [force(k) for k in _along(m, m.u_names[i]) if force]
+        return sum(own[1:], own[0])
+
+    return asked
 
 
 def _along(m: Mechanism, name: str) -> list[int]:
@@ -85,11 +86,13 @@ def _along(m: Mechanism, name: str) -> list[int]:
     return found
 
 
-def _entry(result: xr.Dataset, name: str, i: int) -> np.ndarray:
-    return result[name].transpose("run", "time", ...).values[:, :, i]
+def _entries(result: xr.Dataset, name: str) -> Callable[[int], np.ndarray]:
+    """i -> (runs, time) of entry i."""
+    values = result[name].transpose("run", "time", ...).values
+    return lambda i: values[:, :, i]
 
 
-def _add(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Callable[[int], np.ndarray]) -> None:
+def _excess(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Callable[[int], np.ndarray]) -> dict[str, Any]:
     """The largest excess and the time of the first, entry by entry: a batch's record may fill the memory as it is."""
     time = result["time"].values
     excess = np.zeros((result.sizes["run"], len(limits)))
@@ -105,8 +108,11 @@ def _add(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Callab
         first[some, i] = time[outside[some].argmax(axis=1)]
     what = "a joint" if name == "limit" else "an input"
     meaning = f"largest beyond {what}'s limit at the recorded instants, 0 if none"
-    result[f"{name}_excess"] = (("run", dim), excess, {"units": f"per {dim}", "meaning": meaning})
-    result[f"{name}_time"] = (("run", dim), first, {"units": "s", "meaning": f"first recorded instant beyond {what}'s limit"})
+    said = f"first recorded instant beyond {what}'s limit"
+    return {
+        f"{name}_excess": (("run", dim), excess, {"units": f"per {dim}", "meaning": meaning}),
+        f"{name}_time": (("run", dim), first, {"units": "s", "meaning": said}),
+    }
 
 
 def _said(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:

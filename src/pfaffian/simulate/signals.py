@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
 import casadi as ca
@@ -57,7 +57,8 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
     return MotionOutput(f, Signal("per component"))
 
 
-def standard(m: Mechanism, saturate: bool = False) -> dict[str, Signal]:
+@lru_cache(maxsize=256)
+def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
     """The signals that a run of a mechanism can record, whatever its law; `saturate`: inputs are cut at their limits."""
     signals = {
         "q": Signal("per coordinate", "coordinate", m.q_names),

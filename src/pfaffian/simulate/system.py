@@ -134,7 +134,7 @@ class System:
         known = standard(self.mechanism, self.scheme.saturate)
         if self.control is None and not self.outputs:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
-        known |= {name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}
+        known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
         signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
         check_names(signals)
         return signals
