@@ -36,7 +36,9 @@ class Orthogonal(NamedTuple):
         return ca.sum1(self.kept)
 
 
-def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = None, counted: ca.DM | None = None) -> Orthogonal:
+def orthogonalise(
+    A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = None, counted: ca.DM | None = None, *, passes: int = 2
+) -> Orthogonal:
     """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice.
 
     Row i is kept if what remains of it, relative to its own length, exceeds `tolerance`; a row that is short of its
@@ -48,6 +50,7 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
         size: (m, 1) squared length of each row relative to what it typically is; ones if not given.
         counted: (1, n) what each column counts where lengths are compared, ones if not given: columns much larger than others
             would make rows look dependent that differ in the others only.
+        passes: 1 for rows that are orthonormal only as far as A is well conditioned, at half the cost; see `smallest`.
     """
     m, n = A.shape
     Q: list[ca.SX] = []
@@ -57,7 +60,7 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
         r = ca.sparsify(A[i, :])
         own = _squared(r, counted)
         taken.append([])
-        for _ in range(2):
+        for _ in range(passes):
             for j, q in enumerate(Q):
                 if _overlap(q, r):
                     part = ca.dot(q, r)
@@ -86,6 +89,17 @@ def orthogonalise(A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = Non
     D, rest = carry(B)
     none = ca.SX(0, 1)
     return Orthogonal(ca.vertcat(ca.SX(0, n), *Q), D, ca.vertcat(none, *kept), ca.vertcat(none, *lefts), rest, carry)
+
+
+def smallest(rows: Orthogonal, B: ca.SX) -> ca.SX:
+    """X (n, k) smallest with A X = B (m, k), as accurate after one pass as after two: where Q^T D would add up what the rows
+    overlap, each row adds what the later ones have left to it. [Bjoerck and Paige 1994]"""
+    D, _ = rows.carry(B)
+    X = ca.SX(rows.Q.shape[1], B.shape[1])
+    for i in reversed(range(rows.Q.shape[0])):
+        q = ca.sparsify(rows.Q[i, :])
+        X = X + q.T @ (D[i, :] - q @ X)
+    return X
 
 
 def _squared(r: ca.SX, counted: ca.DM | None = None) -> ca.SX:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import NOTHING, orthogonalise
+from pfaffian.maths.linear import NOTHING, orthogonalise, smallest
 
 
 class MinimumNorm(NamedTuple):
@@ -28,8 +28,9 @@ def minimum_norm(A: ca.SX, tolerance: float, size: ca.SX, counted: ca.DM | None 
     """
     order, entries = elimination_order(A)
     if entries <= FILL_ACCEPTED * A.nnz() or counted is not None:
-        rows = orthogonalise(A[order, :], ca.SX(A.shape[0], 0), tolerance, size[order, 0], counted)
-        return MinimumNorm(lambda B: rows.Q.T @ rows.carry(B[order, :])[0], rows.rank, rows.left)
+        passes = 1 if counted is None else 2
+        rows = orthogonalise(A[order, :], ca.SX(A.shape[0], 0), tolerance, size[order, 0], counted, passes=passes)
+        return MinimumNorm(lambda B: smallest(rows, B[order, :]), rows.rank, rows.left)
     return minimum_norm_by_gram(A, tolerance, size)
 
 
