@@ -6,7 +6,6 @@ pushed by CasADi into every product it takes part in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
@@ -21,7 +20,7 @@ class Orthogonal(NamedTuple):
     Q: (m, n) orthonormal rows, zero where the row depended on those before it.   D: (m, k).   kept: (m, 1) of 1 and 0.
     left: (m, 1) squared length that remained of each row, relative to what it typically is.
     rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
-    carry(B): D and rest of other right-hand sides (m, k).
+    taken: for each row what was taken off it, (row, part) in turn.   scale: of each row, 1 / length or 0.
     """
 
     Q: ca.SX
@@ -29,11 +28,25 @@ class Orthogonal(NamedTuple):
     kept: ca.SX
     left: ca.SX
     rest: ca.SX
-    carry: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
+    taken: tuple[tuple[tuple[int, ca.SX], ...], ...]
+    scale: tuple[ca.SX, ...]
 
     @property
     def rank(self) -> ca.SX:
         return ca.sum1(self.kept)
+
+    def carry(self, B: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """D and rest of other right-hand sides B (m, k)."""
+        D: list[ca.SX] = []
+        rest: list[ca.SX] = []
+        for i, (scale, taken) in enumerate(zip(self.scale, self.taken, strict=True)):
+            r = B[i, :]
+            for j, part in taken:
+                r = r - part * D[j]
+            D.append(r * scale)
+            rest.append((1 - self.kept[i]) * r)
+        nothing = ca.SX(0, B.shape[1])
+        return ca.densify(ca.vertcat(nothing, *D)), ca.vertcat(nothing, *rest)
 
 
 def orthogonalise(
@@ -74,21 +87,11 @@ def orthogonalise(
         kept.append(keep)
         lefts.append(weighted / ca.fmax(own, NOTHING))
 
-    def carry(B: ca.SX) -> tuple[ca.SX, ca.SX]:
-        D: list[ca.SX] = []
-        rest: list[ca.SX] = []
-        for i in range(m):
-            r = B[i, :]
-            for j, part in taken[i]:
-                r = r - part * D[j]
-            D.append(r * scale[i])
-            rest.append((1 - kept[i]) * r)
-        nothing = ca.SX(0, B.shape[1])
-        return ca.densify(ca.vertcat(nothing, *D)), ca.vertcat(nothing, *rest)
-
-    D, rest = carry(B)
     none = ca.SX(0, 1)
-    return Orthogonal(ca.vertcat(ca.SX(0, n), *Q), D, ca.vertcat(none, *kept), ca.vertcat(none, *lefts), rest, carry)
+    Q_, kept_, left_ = ca.vertcat(ca.SX(0, n), *Q), ca.vertcat(none, *kept), ca.vertcat(none, *lefts)
+    bare = Orthogonal(Q_, none, kept_, left_, none, tuple(map(tuple, taken)), tuple(scale))
+    D, rest = bare.carry(B)
+    return bare._replace(D=D, rest=rest)
 
 
 def smallest(rows: Orthogonal, B: ca.SX) -> ca.SX:

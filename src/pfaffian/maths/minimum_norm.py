@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import NOTHING, orthogonalise, smallest
+from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
 
 
 class MinimumNorm(NamedTuple):
-    """solve(B): X (n, k) smallest with A X = B (m, k), by one factorisation however many B.   rank: (1, 1) of A.
-    left: (m, 1) as in Orthogonal, rows in the order of A or not."""
+    """What smallest solutions of A X = B (m, k) need, by one factorisation however many B.
 
-    solve: Callable[[ca.SX], ca.SX]
+    rank: (1, 1) of A.   left: (m, 1) as in Orthogonal, rows in the order of A or not.
+    rows: orthonormal ones, in `order`, or gram: the factor of A A^T.
+    """
+
+    A: ca.SX
     rank: ca.SX
     left: ca.SX
+    order: tuple[int, ...]
+    rows: Orthogonal | None
+    gram: Gram | None
+
+    def solve(self, B: ca.SX) -> ca.SX:
+        """X (n, k)."""
+        if self.rows is not None:
+            return smallest(self.rows, B[list(self.order), :])
+        assert self.gram is not None
+        X = self.A.T @ _solve_gram(self.gram, B)
+        return X + self.A.T @ _solve_gram(self.gram, B - self.A @ X)
 
 
 def minimum_norm(A: ca.SX, tolerance: float, size: ca.SX, counted: ca.DM | None = None) -> MinimumNorm:
@@ -30,19 +43,14 @@ def minimum_norm(A: ca.SX, tolerance: float, size: ca.SX, counted: ca.DM | None 
     if entries <= FILL_ACCEPTED * A.nnz() or counted is not None:
         passes = 1 if counted is None else 2
         rows = orthogonalise(A[order, :], ca.SX(A.shape[0], 0), tolerance, size[order, 0], counted, passes=passes)
-        return MinimumNorm(lambda B: smallest(rows, B[order, :]), rows.rank, rows.left)
+        return MinimumNorm(A, rows.rank, rows.left, tuple(order), rows, None)
     return minimum_norm_by_gram(A, tolerance, size)
 
 
 def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
     """`minimum_norm` by A A^T and one step of refinement, whatever the fill."""
     gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
-
-    def solve(B: ca.SX) -> ca.SX:
-        X = A.T @ _solve_gram(gram, B)
-        return X + A.T @ _solve_gram(gram, B - A @ X)
-
-    return MinimumNorm(solve, sum(gram.kept, ca.SX(0)), ca.vertcat(*gram.left))
+    return MinimumNorm(A, sum(gram.kept, ca.SX(0)), ca.vertcat(*gram.left), (), None, gram)
 
 
 GRAM_TOLERANCE = 3e-5
@@ -72,7 +80,7 @@ def elimination_order(A: ca.SX) -> tuple[list[int], int]:
     return order, entries
 
 
-class _Gram(NamedTuple):
+class Gram(NamedTuple):
     """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, what was kept, left."""
 
     order: list[int]
@@ -82,7 +90,7 @@ class _Gram(NamedTuple):
     left: list[ca.SX]
 
 
-def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> _Gram:
+def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
     """Pivots with the fewest neighbours first; one that is below tolerance^2 of its diagonal entry is skipped."""
     m = A.shape[0]
     G = ca.sparsify(A @ A.T)
@@ -107,10 +115,10 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> _Gram:
         inverse.append(r)
         kept.append(keep)
         left.append(weighted / G[i, i])
-    return _Gram(order, columns, inverse, kept, left)
+    return Gram(order, columns, inverse, kept, left)
 
 
-def _solve_gram(gram: _Gram, B: ca.SX) -> ca.SX:
+def _solve_gram(gram: Gram, B: ca.SX) -> ca.SX:
     x = {i: B[i, :] for i in gram.order}
     for i, column in zip(gram.order, gram.columns, strict=True):
         for j, l in column.items():

@@ -31,7 +31,7 @@ def _kernels(
     m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, record: Record
 ) -> tuple[System, kernel.Kernel, kernel.Kernel]:
     system = System(m, scheme, control, outputs, record)
-    rhs, project = (kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.traced.project))
+    rhs, project = (kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.project))
     return system, rhs, project
 
 
@@ -108,7 +108,7 @@ def _integrate(
     """From x at the first of the times to the last, or to where a fault or the step ends it."""
     from scipy.integrate import DOP853  # a second to import, and only this function needs it
 
-    _, _, side, first = rhs(x, w, p, times[:1])
+    _, _, side, _, first = rhs(x, w, p, times[:1])
     records = np.full((len(times), 1, len(first)), np.nan)
     records[0, 0], status, at, tried = first, 0, 1, list[tuple[np.ndarray, ...]]()
 
@@ -128,7 +128,7 @@ def _integrate(
         dense = solver.dense_output()
         while at < len(times) and times[at] <= solver.t:
             here = project(dense(times[at]), p, times[at : at + 1])[0]
-            records[at, 0] = rhs(here, w, p, times[at : at + 1])[3]
+            records[at, 0] = rhs(here, w, p, times[at : at + 1])[4]
             at += 1
         # Back onto the constraints, with the slope that belongs there.
         solver.y = project(solver.y, p, np.array([solver.t]))[0]
@@ -141,6 +141,6 @@ def _integrate(
 
 def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
     """The status that a right-hand side's faults mean, 0 for none; see `Command.sides`."""
-    _, faults, side, _ = answer
+    _, faults, side, *_ = answer
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths.tree_factor import solve_WT
+from pfaffian.maths.minimum_norm import MinimumNorm
+from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.simulate.variables import Rate, normalise, shown, stepped, stepped_rate, straight
@@ -70,24 +72,28 @@ class Scheme:
 def time_step(
     rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Scheme, first: ca.Function | None = None
 ) -> ca.Function:
-    """(x, u0, u1, p, t, h) -> (x_next, fault). first: instead of rhs at the first stage."""
+    """(x, u0, u1, p, t, h) -> (x_next, fault).
+
+    rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...).   project: (x, p, t, carried) -> (x, violation), with what the
+    last stage carried.   first: instead of rhs at the first stage.
+    """
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
     start, f = (partial(stepped_rate, m, rate) for rate in (first or rhs, rhs))
     if scheme.integrator == "rk4":
-        moved, faults = _rk4(start, f, m, x, u0, u1, p, t, h)
+        moved, faults, carried = _rk4(start, f, m, x, u0, u1, p, t, h)
     else:
-        moved, faults = _semi_implicit(start, f, m, x, u0, u1, p, t, h)
-    corrected, violation = project(moved, p, t + h)
+        moved, faults, carried = _semi_implicit(start, f, m, x, u0, u1, p, t, h)
+    corrected, violation = project(moved, p, t + h, carried)
     faults = ca.vertcat(violation > scheme.violation_limit, faults)
     return ca.Function("step", [x, u0, u1, p, t, h], [corrected, faults], {"cse": True})
 
 
 def _rk4(
     start: Rate, f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
-) -> tuple[ca.SX, ca.SX]:
-    """x after the step, and the faults of all its stages.
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """x after the step, the faults of all its stages, and what the last one carries.
 
     The classical rule, but for the places at which it looks: coordinates whose rate is a velocity follow their acceleration
     too (Nystroem), q + h/2 y + h^2/8 y_dot where the plain rule has h^2/4 and none. So a stage is off the constraints by h^3
@@ -106,13 +112,13 @@ def _rk4(
         faults = _further(faults, first, there, seen)
         slopes.append(slope)
     k1, k2, k3, k4 = slopes
-    return shown(m, X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults
+    return shown(m, X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen[-1]
 
 
 def _semi_implicit(
     start: Rate, f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
-) -> tuple[ca.SX, ca.SX]:
-    """v first, then q with the new v; a controller's state as in the explicit rule. And the faults at both ends."""
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """v first, then q with the new v; a controller's state as in the explicit rule. Faults at both ends; what is carried."""
     rate, *first = start(x, u0, p, t)
     faster = stepped(m, x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :, 0])
     v = shown(m, faster)[m.nq : m.nq + m.nv, 0]
@@ -120,34 +126,46 @@ def _semi_implicit(
     moved, faults = shown(m, ca.vertcat(x[: m.nq, 0] + h * K.q_dot, faster[m.nq :, 0])), first[0]
     if faults.numel():
         faults = _further(faults, first, moved, f(moved, u1, p, t + h)[1:])
-    return moved, faults
+    return moved, faults, first[-1]
 
 
 def _further(faults: ca.SX, first: Sequence[ca.SX], x: ca.SX, seen: Sequence[ca.SX]) -> ca.SX:
     """The faults so far with those seen at x: of those with a side that it is lost, or not the one of the step's start."""
-    (_, start), (here, side) = first, seen
+    (_, start, _), (here, side, _) = first, seen
     found = ca.logic_or(here * start != 0, start * side < 0)
     return ca.if_else(faults != 0, faults, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
 
 
-def correct(T: Terms, z: ca.SX, scheme: Scheme) -> tuple[ca.SX, ca.SX]:
+class Along(NamedTuple):
+    """What corrections move along: the factor of M, and that of the rows in its metric."""
+
+    metric: TreeFactor
+    rows: MinimumNorm
+
+
+def along(T: Terms) -> Along:
+    return Along(T.factor, shortest_change(T))
+
+
+def correct(T: Terms, z: ca.SX, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX, ca.SX]:
     """The state moved onto phi = 0 and A v = c along M^-1 A^T, and the largest |phi| left.
 
-    The shortest moves in the metric of M. All corrections share one factorisation, that of the state they start from: they are
-    small, and each leaves an error that is smaller by as much. Where the scheme's tolerance is met a move is of length zero, so
+    The shortest moves in the metric of M. All corrections share one factorisation: that of the state they start from, or of one
+    `near`, such as the last stage of the step, which is off by h^3. They are small, and each leaves an error that is smaller by
+    as much. Where the scheme's tolerance is met a move is of length zero, so
     that all runs go through the same operations. [aghili05 section VI, with the metric of M]
     """
     m = T.mechanism
     q, v = normalise(m, T.q), T.v
     if not m.ideal:
         return ca.vertcat(q, v, z), ca.SX(0)
-    start = Terms(m, q, v, T.u, T.t)
-    shortest, here = shortest_change(start), start
+    here = Terms(m, q, v, T.u, T.t)
+    metric, rows = near or along(here)
     for _ in range(scheme.corrections):
         off = ca.horzcat(here.rows.phi, here.rows.eta)
         if scheme.tolerance:
             off *= _beyond(here, scheme.tolerance)
-        move = solve_WT(start.factor, shortest.solve(off))
+        move = solve_WT(metric, rows.solve(off))
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
         here = Terms(m, q, v, T.u, T.t)

@@ -14,16 +14,17 @@ from pfaffian import kernel
 from pfaffian.control import law
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Command, Control
-from pfaffian.dynamics import FORMULATIONS, formulation, passage
+from pfaffian.dynamics import FORMULATIONS, formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.pack import pack, unpack
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
-from pfaffian.simulate.step import INTEGRATORS, Scheme, correct, time_step
+from pfaffian.simulate.step import INTEGRATORS, Along, Scheme, along, correct, time_step
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.terms import Terms, symbols
 
@@ -61,8 +62,9 @@ def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
 
 
 class Traced(NamedTuple):
-    """rhs: (x, w, p, t) -> (x_dot, faults, sides, records).   project: (x, p, t) -> (x, violation).   step, observe: as the
-    kernel's rollout takes them; both call rhs, so that what they share is one text.   sizes: entries of each signal."""
+    """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).   step,
+    observe: as the kernel's rollout takes them; both call rhs, so that what they share is one text.   sizes: entries of each
+    signal.   carried: what the correction after a step needs of its last stage."""
 
     rhs: ca.Function
     project: ca.Function
@@ -147,20 +149,41 @@ class System:
     @cached_property
     def traced(self) -> Traced:
         m, T, z = self.mechanism, symbols(self.mechanism), ca.SX.sym("z", len(self.z))
-        rhs, sizes = self._rate("rhs", T, z, lambda closed: formulation(self.scheme.formulation, closed)(closed))
+        solve = formulation(self.scheme.formulation, T)
+        # Only there the rate has what a correction needs; of a step of Euler's it would be too far off.
+        shares = solve is gauss.motion and bool(m.ideal) and self.scheme.integrator == "rk4" and self.scheme.corrections > 0
+        project, wanted = self._project(T, z, along(T) if shares else None)
+        rhs, sizes = self._rate("rhs", T, z, solve, wanted)
         inputs = list(rhs.sx_in())
-        project = ca.Function("project", [ca.vertcat(T.q, T.v, z), m.p_symbols, T.t], list(correct(T, z, self.scheme)), SHARED)
-        observe = ca.Function("observe", inputs, [rhs(*inputs)[3]])
+        observe = ca.Function("observe", inputs, [rhs(*inputs)[4]])
         return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)
 
     @cached_property
     def entering(self) -> ca.Function:
         """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
-        first, _ = self._rate("passage", symbols(self.mechanism), ca.SX.sym("z", len(self.z)), passage.motion)
+        first, _ = self._rate("passage", symbols(self.mechanism), ca.SX.sym("z", len(self.z)), passage.motion, [])
         return time_step(self.traced.rhs, self.traced.project, self.mechanism, self.scheme, first)
 
-    def _rate(self, name: str, T: Terms, z: ca.SX, solve: Callable[[Terms], Motion]) -> tuple[ca.Function, dict[str, int]]:
-        """(x, w, p, t) -> (x_dot, faults, sides, recorded), and the entries of each signal."""
+    @cached_property
+    def project(self) -> ca.Function:
+        """(x, p, t) -> (x, violation), by a factorisation of its own."""
+        T, z = symbols(self.mechanism), ca.SX.sym("z", len(self.z))
+        x = ca.vertcat(T.q, T.v, z)
+        return ca.Function("project", [x, self.mechanism.p_symbols, T.t], list(correct(T, z, self.scheme)))
+
+    def _project(self, T: Terms, z: ca.SX, near: Along | None) -> tuple[ca.Function, list[int]]:
+        """(x, p, t, carried) -> (x, violation), and which numbers of what is near at hand it wants carried."""
+        numbers = ca.SX.sym("carried", pack(near).numel())
+        corrected = list(correct(T, z, self.scheme, near and unpack(near, numbers)))
+        used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
+        wanted = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
+        inputs = [ca.vertcat(T.q, T.v, z), self.mechanism.p_symbols, T.t, numbers[wanted, 0]]
+        return ca.Function("project", inputs, corrected, SHARED), wanted
+
+    def _rate(
+        self, name: str, T: Terms, z: ca.SX, solve: Callable[[Terms], Motion], wanted: list[int]
+    ) -> tuple[ca.Function, dict[str, int]]:
+        """(x, w, p, t) -> (x_dot, faults, sides, the wanted numbers of `along`, recorded), and the entries of each signal."""
         m, w = self.mechanism, ca.SX.sym("w", len(self.w_names))
         command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w)
         asked = command.u
@@ -175,7 +198,8 @@ class System:
         rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
         cut = asked - command.u if self.scheme.saturate else None
         recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut)
-        parts = [rate, ca.densify(faults), ca.densify(sides), ca.vertcat(*recorded.values())]
+        carried = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
+        parts = [rate, ca.densify(faults), ca.densify(sides), carried, ca.vertcat(*recorded.values())]
         rhs = ca.Function(name, [ca.vertcat(T.q, T.v, z), w, m.p_symbols, T.t], parts, SHARED)
         return rhs, {name: column.numel() for name, column in recorded.items()}
 

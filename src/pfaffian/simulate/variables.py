@@ -18,8 +18,8 @@ import casadi as ca
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.tree import Link, motion, tree
 
-Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
-"""(x, u, p, t) -> (rate of [q; y; z], faults, sides) at a state x = [q; v; z]."""
+Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
+"""(x, u, p, t) -> (rate of [q; y; z], faults, sides, carried) at a state x = [q; v; z]; see `time_step`."""
 
 
 class Choice(NamedTuple):
@@ -62,13 +62,13 @@ def shown(m: Mechanism, X: ca.SX) -> ca.SX:
     return x
 
 
-def stepped_rate(m: Mechanism, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """The rate of [q; y; z] at a state x = [q; v; z], faults and sides, by the right-hand side f of [q; v; z]."""
-    x_dot, faults, sides, _ = f(x, u, p, t)
+def stepped_rate(m: Mechanism, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ...]:
+    """The rate of [q; y; z] at a state x = [q; v; z], faults, sides and what is carried, by the rate f of [q; v; z]."""
+    x_dot, faults, sides, carried, _ = f(x, u, p, t)
     X_dot = ca.SX(x_dot)
     for at, of in _choices(m, x):
         X_dot[at] = of.T @ (x_dot[at] + of.carried)
-    return X_dot, faults, sides
+    return X_dot, faults, sides, carried
 
 
 def straight(m: Mechanism) -> tuple[list[int], list[int]]:

@@ -1,0 +1,40 @@
+"""Structures of expressions, such as a factorisation, as columns of numbers, so that one function can give them to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import casadi as ca
+
+
+def pack(x: Any) -> ca.SX:
+    """(n, 1) every entry of every SX in a structure of tuples, lists and dicts, in order."""
+    return ca.vertcat(ca.SX(0, 1), *_parts(x))
+
+
+def unpack(x: Any, numbers: ca.SX) -> Any:
+    """The structure x with the entries of its expressions replaced by `numbers` (n, 1), in the order of `pack`."""
+    return _filled(x, iter(ca.vertsplit(numbers)) if numbers.numel() else iter(()))
+
+
+def _parts(x: Any) -> Iterator[ca.SX]:
+    if isinstance(x, ca.SX):
+        yield from (x.nz[i] for i in range(x.nnz()))
+    elif isinstance(x, (tuple, list)):
+        for part in x:
+            yield from _parts(part)
+    elif isinstance(x, dict):
+        for part in x.values():
+            yield from _parts(part)
+
+
+def _filled(x: Any, numbers: Iterator[ca.SX]) -> Any:
+    if isinstance(x, ca.SX):
+        return ca.SX(x.sparsity(), ca.vertcat(ca.SX(0, 1), *[next(numbers) for _ in range(x.nnz())]))
+    if isinstance(x, (tuple, list)):
+        parts = [_filled(part, numbers) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if isinstance(x, dict):
+        return {key: _filled(part, numbers) for key, part in x.items()}
+    return x

@@ -1,0 +1,52 @@
+"""Smallest solutions after one pass of Gram-Schmidt are as good as after two, whatever the condition."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian.maths.linear import orthogonalise, smallest
+
+BACKWARD = 50 * np.finfo(float).eps
+"""Relative to |X| cond(A): backward stability of rows as short of independence as RANK_TOLERANCE allows."""
+
+
+def rows_of(condition: float, seed: int, m: int = 5, n: int = 9) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    U, V = (np.linalg.qr(random.normal(size=(k, k)))[0] for k in (m, n))
+    return U @ np.diag(np.geomspace(1, 1 / condition, m)) @ V[:m]
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_pass_is_as_accurate_as_lapack(condition, seed):
+    A = rows_of(condition, seed)
+    wanted = np.random.default_rng(seed + 9).normal(size=(5, 2))
+    X = A.T @ wanted  # in the row space: the smallest solution for its own right-hand side
+    rows = orthogonalise(ca.SX(ca.DM(A)), ca.SX(5, 0), 1e-5, passes=1)
+    found = np.array(ca.DM(smallest(rows, ca.SX(ca.DM(A @ X)))))
+    assert np.abs(found - X).max() <= BACKWARD * condition * np.abs(X).max()
+    assert float(rows.rank) == 5
+
+
+def test_the_plain_product_is_not():
+    """Why each row adds only what the later ones have left to it: Q^T D counts twice what the rows overlap."""
+    worst = {"plain": 0.0, "in turn": 0.0}
+    for seed in range(20):
+        A = rows_of(3e4, seed)
+        X = A.T @ np.random.default_rng(seed).normal(size=(5, 1))
+        B = ca.SX(ca.DM(A @ X))
+        rows = orthogonalise(ca.SX(ca.DM(A)), B, 1e-5, passes=1)
+        for name, found in (("plain", rows.Q.T @ rows.D), ("in turn", smallest(rows, B))):
+            off = np.abs(A @ np.array(ca.DM(found)) - A @ X).max() / np.abs(A @ X).max()
+            worst[name] = max(worst[name], off)
+    assert worst["in turn"] <= BACKWARD
+    assert worst["plain"] > 10 * worst["in turn"]
+
+
+def test_dependent_rows_are_left_out():
+    A = rows_of(10.0, 3)
+    doubled = ca.SX(ca.DM(np.vstack([A[:2], A[:1] + A[1:2], A[2:]])))
+    X = A.T @ np.ones((5, 1))
+    rows = orthogonalise(doubled, ca.SX(6, 0), 1e-5, passes=1)
+    assert np.array_equal(ca.DM(rows.kept).full().ravel(), [1, 1, 0, 1, 1, 1])
+    assert np.abs(np.array(ca.DM(smallest(rows, doubled @ ca.SX(ca.DM(X))))) - X).max() <= 1e-13
