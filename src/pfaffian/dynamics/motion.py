@@ -15,9 +15,12 @@ RANK_TOLERANCE = 1e-5
 
 Not a matter of rounding: close to a singular configuration the directions of rows are less sure than their lengths, and
 integrating across it without a row for one stage errs less than with a row that points nowhere. Measured on 4096 slider-cranks
-over 20 s at 1 ms (`studies/slider_crank.py`): energy errors of 6.7e-10 J in the median and 3.8e-5 J at most; with 1e-6 at most
+over 20 s at 1 ms (`studies/slider_crank.py`): energy errors of 6.8e-10 J in the median and 2.9e-5 J at most; with 1e-6 at most
 5.4e-4 J, with 1e-4 3e-6 J in the median. The largest come from steps that begin within 1e-5 of the singular configuration, so
-that their first stage goes without the row, most at less than 0.05 rad/s. The same tolerance serves the correction of drift.
+that their first stage goes without the row, most at less than 0.05 rad/s. (Eight runs that erred by up to 2.8e-3 J under the
+classical rule had a middle stage there: off the constraint by h^2/8 of the acceleration, 1e-6, where the row was 1e-5 to 1e-4
+long, so that it pointed 10 degrees astray. See `simulate.step` for what the rule looks at now.) The same tolerance serves the
+correction of drift.
 """
 
 
