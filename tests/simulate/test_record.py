@@ -150,3 +150,9 @@ def test_a_record_that_does_not_fit_is_refused_before_anything_is_made(monkeypat
 
 def test_there_is_memory_and_no_more_than_the_machine_has():
     assert 10**7 < available() < 10**15
+
+
+def test_an_output_is_asked_for_by_being_given():
+    r = pf.run(four_bar(), FOUR_BAR_START, outputs={"tip": lambda k: k.position("crank", (0.3, 0, 0))}, record=["q"], **RUN)
+    assert {"q", "tip"} <= set(r) and "v" not in r
+    assert r["tip"].sizes["tip_component"] == 3

@@ -50,7 +50,9 @@ def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray)
         found |= _excess(result, "input", "input", m.u_limits, _asked(result, m))
     if found:
         result.update(found)
-    told = _said(result, "limit", "coordinate", "q_unit", "joint") if limits else [] if "q" in result else _outside_at_start(m, q)
+    told = (
+        _said(result, "limit", "coordinate", "q_unit", "joint") if limits else [] if "q" in result else _outside_at_start(m, q)
+    )
     told += _said(result, "input", "input", "u_unit", "input") if inputs and not saturate else []
     if told:
         notice("limits are not enforced: " + "; ".join(told), RunWarning)

@@ -126,7 +126,9 @@ def columns(
     record: Record = "all",
     cut: ca.SX | None = None,
 ) -> dict[str, ca.SX]:
-    """The chosen signals as dense columns; one that is not recorded costs nothing.   cut: what saturation takes off the inputs.
+    """The chosen signals and all outputs as dense columns; what is not recorded costs nothing.
+
+    cut: what saturation takes off the inputs.
 
     Raises ModelError: two of one name; a name in `record` that there is not.
     """
@@ -137,7 +139,9 @@ def columns(
         if name in known or (name in command.signals and name in outputs):
             raise ModelError(f"output {name!r}: the result has a signal of that name already")
     built = known | extra
-    return {name: ca.densify(ca.vec(ca.SX(built[name]()))) for name in chosen(tuple(built), record)}
+    # An output was asked for by name already.
+    wanted = {*chosen(tuple(built), record), *outputs}
+    return {name: ca.densify(ca.vec(ca.SX(f()))) for name, f in built.items() if name in wanted}
 
 
 def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX:
