@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import block_diag, qr
 
 from pfaffian.control.law import Command, Control
 from pfaffian.dynamics import formulation
@@ -174,6 +173,8 @@ def _assembled(
     dv = np.hstack([x.bent @ dq[:, :k], Z_v, np.zeros((nv, nz))])
     n_in = len(names)
     states = np.vstack([dq, dv, np.hstack([np.zeros((nz, k + l)), np.eye(nz)])])
+    from scipy.linalg import block_diag  # a tenth of a second to import, and only this needs it
+
     move = block_diag(states, np.eye(n_in))  # what a unit of each state, and of each input, is among q, v, z and the inputs
     pushed = Z_v.T @ x.r @ move
     if len(x.A_s):
@@ -199,6 +200,8 @@ def _assembled(
 
 def _range(P: np.ndarray) -> np.ndarray:
     """Orthonormal columns that span the range of an orthogonal projector, near the unit vectors of its largest columns."""
+    from scipy.linalg import qr  # a tenth of a second to import, and only this needs it
+
     Q, R, _ = qr(P, pivoting=True)
     rank = round(np.trace(P))
     return Q[:, :rank] * np.sign(np.diag(R)[:rank])
