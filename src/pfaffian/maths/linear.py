@@ -52,7 +52,7 @@ class Orthogonal(NamedTuple):
 def orthogonalise(
     A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = None, counted: ca.DM | None = None, *, passes: int = 2
 ) -> Orthogonal:
-    """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice.
+    """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice unless one pass does.
 
     Row i is kept if what remains of it, relative to its own length, exceeds `tolerance`; a row that is short of its
     typical length must have that much more left. A dropped row and its right-hand side become zero. Q^T Q is the
