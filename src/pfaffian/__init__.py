@@ -45,6 +45,12 @@ _HOME = {
         "mass_matrix",
         "momentum",
     ],
+    "pfaffian.simulate.calculus": [
+        "commutation_coefficients",
+        "connection_coefficients",
+        "covariant_hessian",
+        "directional_derivative",
+    ],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.linearise": ["Linearised", "linearise"],
     "pfaffian.simulate.gain": ["GainBound", "position_gain_bound"],

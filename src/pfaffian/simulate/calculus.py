@@ -1,0 +1,114 @@
+"""Calculus on the configurations of a mechanism, as numbers: derivatives along the velocities, brackets, the connection of M.
+
+q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None is neutral, and at rest. parameters: {name: value} or an
+array, defaults if None. f, where one is taken, is a function of Kinematics as holonomic's is; None is the potential energy of
+weight and springs [J]. The same as expressions, for laws and outputs: `terms.connection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.errors import ModelError
+from pfaffian.model.caller import ask_column
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.simulate.evaluate import Compiled, function_of
+from pfaffian.terms import connection
+from pfaffian.terms.digest import digest, of_function
+from pfaffian.terms.terms import Terms, symbols
+
+Function = Callable[[Any], Any]
+
+
+def directional_derivative(
+    m: Mechanism, q: Any = None, v: Any = None, *, f: Function | None = None, t: float = 0.0, parameters: Any = None
+) -> np.ndarray:
+    """d_i f = df/dq^a K_i^a with q_dot = K v: (..., n, nv) for f (n,) of q, v and t, at constant v and t. [konz25 (2.13)]
+
+    Its unit is that of f by that of q_dot by v: of the potential energy [N, N m].
+    m: the mechanism.   q, v, f, parameters: as said above.   t: [s].
+    Raises ModelError: wrong names, shapes or numbers; f fails or gives no column of numbers.
+    """
+    return _ask(m, "gradient", f, q, v, t, parameters)
+
+
+def commutation_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
+    """gamma (..., nv, nv, nv)[i, j, k] = gamma_ij^k with d_i d_j - d_j d_i = gamma_ij^k d_k. [konz25 (2.19)]
+
+    gamma_ij^k = (d_i K_j - d_j K_i)^a (K^+)^k_a, skew in i and j; zero where v are the rates of coordinates, the
+    Levi-Civita symbol for the body-fixed angular velocity of a rotation. [unit of v_k by those of v_i and v_j, per second]
+    m: the mechanism.   q, parameters: as said above.
+    """
+    return _tensor(m, _ask(m, "commutation", None, q, None, 0.0, parameters))
+
+
+def connection_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
+    """Gamma (..., nv, nv, nv)[i, j, k] = Gamma_ijk of the mass matrix: M_ij v_dot^j + Gamma_ijk v^j v^k is the inertia force.
+
+    d_k M_ij = Gamma_ijk + Gamma_jik and gamma_ij^s M_sk = Gamma_kji - Gamma_kij. [konz25 (3.29), (3.31)]
+    Unit: of the i-th generalised force [N, N m] by those of v_j and v_k.
+    m: the mechanism.   q, parameters: as said above.
+    """
+    return _tensor(m, _ask(m, "connection", None, q, None, 0.0, parameters))
+
+
+def covariant_hessian(
+    m: Mechanism, q: Any = None, *, f: Function | None = None, t: float = 0.0, parameters: Any = None
+) -> np.ndarray:
+    """(..., nv, nv) d_j d_i f - Gamma^k_ij d_k f of a number f(q, t), metric: the mass matrix; symmetric. [konz25 (2.16)]
+
+    Where every d_i f vanishes it is d_j d_i f whatever the metric: positive definite at a stable equilibrium of the potential
+    energy [N/m, N, N m].
+    m: the mechanism.   q, f, parameters: as said above.   t: [s].
+    Raises ModelError: as `directional_derivative`; f is more than one number, or depends on v.
+    """
+    return _ask(m, "hessian", f, q, None, t, parameters)
+
+
+def _value(T: Terms, f: Function | None) -> ca.SX:
+    return ca.densify(T.V) if f is None else ask_column(f, "f", T.kinematics)
+
+
+def _hessian(T: Terms, f: Function | None) -> ca.SX:
+    value = _value(T, f)
+    if value.numel() != 1 or ca.depends_on(value, T.v):
+        raise ModelError("f: a Hessian is that of one number that depends on q and t alone")
+    return connection.covariant_hessian(T.kinematics, value, T.M)
+
+
+_QUANTITIES: dict[str, Callable[[Terms, Function | None], ca.SX]] = {
+    "gradient": lambda T, f: connection.directional_derivative(T.kinematics, _value(T, f)),
+    "commutation": lambda T, _: ca.vertcat(*connection.commutation_coefficients(T.kinematics)),
+    "connection": lambda T, _: ca.vertcat(*connection.connection_coefficients(T.kinematics, T.M)),
+    "hessian": _hessian,
+}
+"""Quantity -> what it is of Terms and a function; tensors as their matrices below one another."""
+
+
+def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, parameters: Any) -> np.ndarray:
+    """(..., rows, columns)."""
+    as_mechanism(m)
+    if f is not None and not callable(f):
+        raise ModelError("f: a function of Kinematics is needed, as holonomic's is, or None for the potential energy")
+    return _compiled(m, what, f).matrices(q, v, t=t, parameters=parameters)[what]
+
+
+def _tensor(m: Mechanism, x: np.ndarray) -> np.ndarray:
+    return x.reshape(*x.shape[:-2], m.nv, m.nv, m.nv)
+
+
+@lru_cache(maxsize=256)
+def _compiled(m: Mechanism, what: str, f: Function | None) -> Compiled:
+    free = replace(m, constraints=())  # which take no part
+    T = symbols(free)
+    value = _QUANTITIES[what](T, f)
+    own = None if f is None else of_function(f, "f", T.kinematics)
+    traced = function_of(T, {what: value})
+    return Compiled(m, kernel.compile(lambda: traced, key=f"{what} {own} {digest(free)}"), {what: value.shape})

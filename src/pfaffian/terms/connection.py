@@ -1,0 +1,107 @@
+"""Calculus along the velocity coordinates of q_dot = K(q) v: derivatives, brackets and the connection of a metric M.
+
+The columns of K are vector fields on the configurations and d_i f = K_i^a df/dq^a the derivative along the i-th; they do not
+commute where the v are no rates of coordinates. q may be redundant: everything below is meant on the configurations that
+phi(q) = 0 leaves. Objects of three indices are tuples over the first one of matrices over the other two.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import casadi as ca
+
+from pfaffian.maths.linear import solve_definite
+from pfaffian.terms.kinematics import Kinematics
+
+
+def directional_derivative(k: Kinematics, f: ca.SX) -> ca.SX:
+    """(n, nv) d_i f of f (n, 1) at constant v and t, [unit of f / unit of v, per second]. [konz25 (2.13)]"""
+    return ca.jacobian(f, k.q) @ k.kinematic_matrix
+
+
+def rate(k: Kinematics, f: ca.SX) -> ca.SX:
+    """df/dt of f, any shape, at constant v: d_i f v^i + df/dt."""
+    f = ca.densify(f)
+    along = ca.jtimes(ca.vec(f), k.q, k.q_dot) + ca.jacobian(ca.vec(f), k.t)
+    return ca.reshape(along, *f.shape)
+
+
+def left_inverse(k: Kinematics) -> ca.SX:
+    """(nv, nq) K^+ = (K^T K)^-1 K^T, joint by joint: v = K^+ q_dot."""
+    K = k.kinematic_matrix
+    KK, out = K.T @ K, ca.SX(*reversed(K.shape))
+    count, order, first = KK.sparsity().scc()
+    for i, j in pairwise(first[: count + 1]):
+        own = order[i:j]
+        columns = K[:, own].T
+        touched = sorted(set(columns.sparsity().get_col()))
+        out[own, touched] = solve_definite(KK[own, own], columns[:, touched])
+    return out
+
+
+def commutation_coefficients(k: Kinematics) -> tuple[ca.SX, ...]:
+    """gamma[i][j, k] = gamma_ij^k with d_i d_j - d_j d_i = gamma_ij^k d_k, skew in i and j. [konz25 (2.19)]
+
+    gamma_ij^k = (d_i K_j - d_j K_i)^a (K^+)^k_a. They vanish where the velocities are rates of coordinates; with the body-fixed
+    angular velocity of a rotation they are the Levi-Civita symbol.
+    """
+    n, K, Y = k.mechanism.nq, k.kinematic_matrix, left_inverse(k)
+    along = ca.jacobian(ca.vec(K), k.q) @ K  # [a + nq j, i]: d_i K_j^a
+    brackets = (ca.reshape(along[:, i], *K.shape) - along[n * i : n * (i + 1), :] for i in range(k.mechanism.nv))
+    return tuple(bracket.T @ Y.T for bracket in brackets)
+
+
+def connection_coefficients(k: Kinematics, M: ca.SX) -> tuple[ca.SX, ...]:
+    """Gamma[i][j, k] = Gamma_ijk of the metric M(q) (nv, nv), symmetric: M_ij v_dot^j + Gamma_ijk v^j v^k is the inertia force.
+
+    Gamma_ijk = (d_k M_ij + d_j M_ik - d_i M_jk + gamma_ij^s M_sk + gamma_ik^s M_sj - gamma_jk^s M_si) / 2
+    [konz25 (3.31); the sign of its last term as in (3.57)], so that d_k M_ij = Gamma_ijk + Gamma_jik and gamma_ij^s M_sk =
+    Gamma_kji - Gamma_kij. [konz25 (3.29)]
+    """
+    n = k.mechanism.nv
+    along = directional_derivative(k, ca.vec(ca.densify(M)))
+    dM = [ca.reshape(along[:, i], n, n) for i in range(n)]  # dM[i][j, k]: d_i M_jk
+    lowered = [g @ M for g in commutation_coefficients(k)]  # lowered[i][j, k]: gamma_ij^s M_sk
+
+    def coefficient(i: int) -> ca.SX:
+        steps = ca.horzcat(*[dM[j][:, i] for j in range(n)])  # [j, k]: d_k M_ij
+        skew = ca.horzcat(*[lowered[j][:, i] for j in range(n)])  # [k, j]: gamma_jk^s M_si
+        return (steps + steps.T - dM[i] + lowered[i] + lowered[i].T - skew.T) / 2
+
+    return tuple(coefficient(i) for i in range(n))
+
+
+def coriolis_matrix(k: Kinematics, M: ca.SX) -> ca.SX:
+    """C (nv, nv) with C_ij = Gamma_ijk v^k of the metric M(q): C v is quadratic in v and C + C^T = dM/dt.
+
+    The coefficients themselves are not formed: a few derivatives do.
+    """
+    K, Y, p = k.kinematic_matrix, left_inverse(k), M @ k.v
+    steps = directional_derivative(k, p)  # [i, j]: d_j M_ik v^k
+    y = Y.T @ p
+    held = ca.SX.sym("y", k.mechanism.nq)
+    bracket = ca.substitute(directional_derivative(k, K.T @ held), held, y)  # [j, i]: d_i K_j . y
+    turned = bracket_along_v(k).T @ Y.T @ M  # [i, j]: gamma_ik^s v^k M_sj
+    return (rate(k, M) + steps - steps.T + bracket.T - bracket + turned - turned.T) / 2
+
+
+def bracket_along_v(k: Kinematics) -> ca.SX:
+    """(nq, nv) d_i (K v) - K_dot_i: column i is the bracket of the i-th field with K v; its coefficients are gamma_ij^k v^j."""
+    return directional_derivative(k, k.q_dot) - rate(k, k.kinematic_matrix)
+
+
+def geodesic_acceleration(k: Kinematics, M: ca.SX) -> ca.SX:
+    """(nv, 1) v_dot^i = -Gamma^i_jk v^j v^k: motion with no force in the metric M(q)."""
+    return solve_definite(M, -coriolis_matrix(k, M) @ k.v)
+
+
+def covariant_hessian(k: Kinematics, f: ca.SX, M: ca.SX) -> ca.SX:
+    """(nv, nv) d_j d_i f - Gamma^k_ij d_k f of a scalar f(q) in the metric M(q), symmetric. [konz25 (2.16)]
+
+    Where all d_i f vanish it does not depend on the metric.
+    """
+    gradient = directional_derivative(k, f).T
+    raised = solve_definite(M, gradient)
+    bent = sum((raised[l] * G for l, G in enumerate(connection_coefficients(k, M))), ca.SX(*M.shape))
+    return directional_derivative(k, gradient) - bent

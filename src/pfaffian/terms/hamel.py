@@ -1,0 +1,53 @@
+"""Equations of motion by differentiation, from a kinetic energy T(q, v, t) or an acceleration energy S(q, v, v_dot).
+
+They know nothing of bodies: Hamel's equations serve systems that have none, and both are second opinions on the recursions of
+`terms.inertia`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.terms.connection import directional_derivative, left_inverse, rate
+from pfaffian.terms.kinematics import Kinematics
+
+
+class Inertia(NamedTuple):
+    """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), what it takes to set in motion [J]."""
+
+    M: ca.SX
+    c: ca.SX
+    energy: ca.SX
+
+
+def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
+    """Inertia force of T = M_ij v^i v^j / 2 + b_i v^i + T0 with M, b, T0 of q and t. [konz25 (2.31)]
+
+    M v_dot + c = d/dt dT/dv^i + gamma_ij^k v^j dT/dv^k - d_i T. The coefficients gamma are not formed: with y^T K = dT/dv
+    the second term is (d_i (K v) - K_dot_i) . y. The energy is v^i dT/dv^i - T: what is linear in v does no work.
+    Raises ModelError: T is no quadratic function of v.
+    """
+    p = ca.gradient(T, k.v)
+    M = ca.jacobian(p, k.v)
+    if ca.depends_on(M, k.v):
+        raise ModelError(f"{what}: T must be quadratic in v, v^T M v / 2 + b^T v + T0 with M, b and T0 of q and t")
+    y = left_inverse(k).T @ p
+    held = ca.SX.sym("y", k.mechanism.nq)
+    bracket = directional_derivative(k, ca.dot(k.q_dot, held)).T - rate(k, k.kinematic_matrix).T @ held
+    c = rate(k, p) + ca.substitute(bracket, held, y) - directional_derivative(k, T).T
+    return Inertia(M, c, ca.dot(k.v, p) - T)
+
+
+def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:
+    """S = sum of m |r_ddot - g|^2 / 2 over all that has mass [N^2/kg], less what rotors do but to spin. [konz25 (3.33)]
+
+    dS/dv_dot (nv, 1) is M v_dot + c, gravity included: Gibbs and Appell's equations.
+    """
+    S = ca.SX(0)
+    for link, x in zip(k.tree.links, k.accelerations(v_dot, k.mechanism.gravity), strict=True):
+        S += link.mass * ca.sumsqr(x.a) / 2 + ca.dot(x.a, x.Phi @ link.h) + ca.trace(x.Phi @ link.S @ x.Phi.T) / 2
+        S += link.joint.armature * ca.sumsqr(v_dot[link.v]) / 2
+    return S
