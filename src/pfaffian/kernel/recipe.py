@@ -45,7 +45,7 @@ class Recipe:
 
     @cached_property
     def source(self) -> Source:
-        return self.printer(*self.programs, self.lanes)
+        return self.printer(*self.programs, lanes=self.lanes)
 
     @property
     def digest(self) -> str:

@@ -4,6 +4,7 @@ typedef struct {
   Port x0, u, p, x, records;            /* u: element of one sample; records: element of one record */
   int64_t u_sample, record;             /* doubles between samples, between records */
   int64_t batch, count, samples, first, steps, every, last, linear, stride;
+  const int64_t *sampling;              /* period and phase of each sampler, in steps */
   int32_t *status;
   int64_t *stopped;
   double t0, h, limit;
@@ -14,6 +15,8 @@ typedef struct {
 #define NP STEP_IN[3]
 #define NF STEP_OUT[1]
 #define NY OBSERVE_OUT_TOTAL
+static Program *const SAMPLER[] = SAMPLERS;
+static const int SAMPLER_NF[] = SAMPLER_FAULTS;
 
 /* Input at node j, the time t0 + j h. */
 static void input_at(const Rollout *r, int64_t j, int64_t b, V *u, V *next) {
@@ -73,19 +76,19 @@ static void leave(const Rollout *r, Block *block, int64_t index, const V *x, V *
   for (; index < r->count; index++) record(r, block, 1, index, y);
 }
 
-/* 0 good, 1 state not finite or beyond the limit, 2 + i fault i. A fault that is a number is the better reason. */
-static V verdict(const V *x, const V *fault, V limit) {
+/* 0 good, 1 state not finite or beyond the limit, first + i fault i. A fault that is a number is the better reason. */
+static V verdict(const V *x, const V *fault, int nf, int first, V limit) {
   I good = KI(-1);
   for (int i = 0; i < NX; i++) good = good & LE(FABS(x[i]), limit);
   V code = SEL(good, K(0.0), K(1.0));
-  for (int i = NF - 1; i >= 0; i--)
-    code = SEL(NE(fault[i], K(0.0)) & (good | EQ(fault[i], fault[i])), K(2.0 + i), code);
+  for (int i = nf - 1; i >= 0; i--)
+    code = SEL(NE(fault[i], K(0.0)) & (good | EQ(fault[i], fault[i])), K((double)(first + i)), code);
   return code;
 }
 
-/* Take the step where it is good; where not, note the reason. */
-static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *next, const V *fault) {
-  const V now = verdict(next, fault, K(r->limit));
+/* Take the next state where it is good; where not, note the reason: the first of nf faults has the status `first`. */
+static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *next, const V *fault, int nf, int first) {
+  const V now = verdict(next, fault, nf, first, K(r->limit));
   const I ok = block->running & EQ(now, K(0.0)), failing = block->running & ~ok;
   for (int i = 0; i < NX; i++) x[i] = SEL(ok, next[i], x[i]);
   if (!ANY(failing)) return;
@@ -97,11 +100,18 @@ static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *nex
     if (lane[i]) block->stopped[i] = k;
 }
 
+/* What an observation and a sampler see. */
+static inline void look(V *seen, const V *x, const V *u, const V *p) {
+  __builtin_memcpy(seen, x, NX * sizeof(V));
+  __builtin_memcpy(seen + NX, u, NU * sizeof(V));
+  __builtin_memcpy(seen + NX + NU, p, (NP + 1) * sizeof(V)); /* t comes after p */
+}
+
 static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
-  /* A frame: inputs of STEP x u0 u1 p t h, its outputs, inputs of OBSERVE x u p t, its outputs, slots. */
+  /* A frame: inputs of STEP x u0 u1 p t h, its outputs, inputs of OBSERVE x u p t, its outputs, outputs of a sampler, slots. */
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
   V *const next = h + 1, *const fault = next + NX, *const seen = fault + NF, *const y = seen + NX + NU + NP + 1;
-  V *const slots = y + NY;
+  V *const sampled = y + NY, *const slots = sampled + SAMPLER_OUT;
   const int64_t end = r->first + r->steps, entered = n;
   int64_t index = 0;
   Block blocks[TILE];
@@ -122,24 +132,34 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
     for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
       t[f] = K(time);
       input_at(r, k, blocks[i].run, u0 + f, u1 + f);
-      if (!recorded) continue;
-      __builtin_memcpy(seen + f, x + f, NX * sizeof(V));
-      __builtin_memcpy(seen + f + NX, u0 + f, NU * sizeof(V));
-      __builtin_memcpy(seen + f + NX + NU, p + f, (NP + 1) * sizeof(V));
+      /* What is sampled at the end is for its record: a call that goes on from here samples it again. */
+      if (N_SAMPLERS && k == end) __builtin_memcpy(next + f, x + f, NX * sizeof(V));
+    }
+    for (int j = 0, first = 2 + NF; j < N_SAMPLERS; first += SAMPLER_NF[j++]) {
+      const int64_t period = r->sampling[2 * j], phase = r->sampling[2 * j + 1];
+      if (k < phase || (k - phase) % period != 0) continue;
+      for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
+      SAMPLER[j](seen, sampled, slots, n * FRAME);
+      for (int64_t i = 0, f = 0; i < n; i++, f += FRAME)
+        settle(r, blocks + i, k, x + f, sampled + f, sampled + f + NX, SAMPLER_NF[j], first);
     }
     if (recorded) {
+      for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
       OBSERVE(seen, y, slots, n * FRAME);
       if (n == entered) record(r, blocks, n, index, y);
       else for (int64_t i = 0; i < n; i++) record(r, blocks + i, 1, index, y + i * FRAME);
       index++;
     }
-    if (k == end) break;
+    if (k == end) {
+      for (int64_t i = 0, f = 0; N_SAMPLERS && i < n; i++, f += FRAME) __builtin_memcpy(x + f, next + f, NX * sizeof(V));
+      break;
+    }
     for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
       if (r->linear) input_at(r, k + 1, blocks[i].run, u1 + f, seen + f);
       else __builtin_memcpy(u1 + f, u0 + f, NU * sizeof(V));
     }
     STEP(x, next, slots, n * FRAME);
-    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) settle(r, blocks + i, k, x + f, next + f, fault + f);
+    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) settle(r, blocks + i, k, x + f, next + f, fault + f, NF, 2);
   }
   for (int64_t i = 0; i < n; i++) leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
 }
@@ -152,16 +172,22 @@ void pfaffian_rollout(const Rollout *r, int64_t begin, int64_t end, V *w) {
   FP_LEAVE;
 }
 
-/* The step, the observation, and one step of the loop with two records. */
+/* The step, the observation, the samplers, and one step of the loop with two records, in which all is sampled each step. */
 void pfaffian_trial(double *in, double *out, V *w) {
   FP_ENTER;
   TRY(STEP, &in, &out, w);
   TRY(OBSERVE, &in, &out, w);
+  int64_t sampling[2 * N_SAMPLERS + 1];
+  for (int j = 0; j < N_SAMPLERS; j++) {
+    const int sizes[] = {NX, SAMPLER_NF[j]};
+    try_program(SAMPLER[j], OBSERVE_IN, OBSERVE_N_IN, sizes, 2, &in, &out, w);
+    sampling[2 * j] = 1, sampling[2 * j + 1] = 0;
+  }
   FP_LEAVE;
   int32_t status[TRIAL_RUNS] = {0};
   int64_t stopped[TRIAL_RUNS] = {0};
   Rollout r = {.batch = TRIAL_RUNS, .count = 2, .samples = 2, .steps = 1, .every = 1, .last = 1, .stride = 1, .linear = 1,
-               .status = status, .stopped = stopped, .t0 = 0.125, .h = 0.0078125, .limit = 1e12};
+               .status = status, .stopped = stopped, .t0 = 0.125, .h = 0.0078125, .limit = 1e12, .sampling = sampling};
   r.u_sample = NU * TRIAL_RUNS, r.record = NY * TRIAL_RUNS;
   r.x0 = trial_port(&in, NX), r.u = trial_port(&in, 2 * NU), r.p = trial_port(&in, NP);
   r.x = trial_port(&out, NX), r.records = trial_port(&out, 2 * NY);

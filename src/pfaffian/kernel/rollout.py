@@ -1,9 +1,9 @@
-"""compile_rollout(step, observe) -> Rollout: the time loop, recording and status of every run in compiled code."""
+"""compile_rollout(step, observe, samplers) -> Rollout: time loop, recording and status of every run in compiled code."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +23,9 @@ from pfaffian.kernel.trial import RUNS, Answers, Trial, answers, flat, random_in
 
 
 def compile_rollout(
-    step: ca.Function | Callable[[], tuple[ca.Function, ca.Function]],
+    step: ca.Function | Callable[[], tuple[ca.Function, ...]],
     observe: ca.Function | None = None,
+    samplers: Sequence[ca.Function] = (),
     *,
     backend: Backend = "auto",
     lanes: int = 8,
@@ -35,18 +36,19 @@ def compile_rollout(
 
     Args:
         step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[nx], fault[nf]); u0, u1 at both ends of the step.
-            Or a function without arguments that gives (step, observe).
+            Or a function without arguments that gives (step, observe, *samplers).
         observe: (x[nx], u[nu], p[np], t[1]) -> y[ny].
-        key: names the two for good; see `compile`.
+        samplers: (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) each: what changes at some instants only, and how.
+        key: names them all for good; see `compile`.
     """
 
     def build() -> tuple[Any, ...]:
         if observe is not None or isinstance(step, ca.Function) or not callable(step):
-            return step, observe
-        pair = step()
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise ModelError(f"the function given to compile_rollout must return (step, observe), got {pair!r}")
-        return pair
+            return step, observe, *samplers
+        made = step()
+        if not isinstance(made, tuple) or len(made) < 2:
+            raise ModelError(f"the function given to compile_rollout must return (step, observe, *samplers), got {made!r}")
+        return made
 
     return _rollout(recipe(build, checked_source, backend, lanes, mode_of(strict), share), backend, key)
 
@@ -62,12 +64,12 @@ def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
     return Rollout(code.recipe, code.shapes, code.provenance, native, code.doubles)
 
 
-def checked_source(step: Program, observe: Program, lanes: int) -> Source:
-    _check_shapes(step, observe)
-    return rollout_source(step, observe, lanes)
+def checked_source(step: Program, observe: Program, *samplers: Program, lanes: int) -> Source:
+    _check_shapes(step, observe, *samplers)
+    return rollout_source(step, observe, *samplers, lanes=lanes)
 
 
-def _check_shapes(step: Program, observe: Program) -> None:
+def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
     if len(step.inputs) != 6 or len(step.outputs) != 2:
         raise BuildError("step must be (x, u0, u1, p, t, h) -> (x_next, fault)")
     nx, nu, nu1, n_p, nt, nh = step.inputs
@@ -75,6 +77,9 @@ def _check_shapes(step: Program, observe: Program) -> None:
         raise BuildError(f"step has inputs {step.inputs} and a next state of {len(step.outputs[0])}: they do not fit")
     if observe.inputs != (nx, nu, n_p, 1) or len(observe.outputs) != 1:
         raise BuildError(f"observe has inputs {observe.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} and one output")
+    for s in samplers:
+        if s.inputs != observe.inputs or len(s.outputs) != 2 or len(s.outputs[0]) != nx:
+            raise BuildError(f"a sampler has inputs {s.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} -> (x, fault)")
 
 
 class _Port(ctypes.Structure):
@@ -88,7 +93,7 @@ class _Task(ctypes.Structure):
         [(name, _Port) for name in ("x0", "u", "p", "x", "records")]
         + [(name, ctypes.c_int64) for name in ("u_sample", "record", "batch", "count", "samples", "first", "steps", "every")]
         + [(name, ctypes.c_int64) for name in ("last", "linear", "stride")]
-        + [(name, ctypes.c_void_p) for name in ("status", "stopped")]
+        + [(name, ctypes.c_void_p) for name in ("sampling", "status", "stopped")]
         + [(name, ctypes.c_double) for name in ("t0", "h", "limit")]
     )
 
@@ -113,6 +118,10 @@ class Rollout:
         return self.recipe.programs[1]
 
     @property
+    def samplers(self) -> tuple[Program, ...]:
+        return self.recipe.programs[2:]
+
+    @property
     def source(self) -> str:
         return self.recipe.source.text
 
@@ -130,6 +139,7 @@ class Rollout:
         hold: Hold = "zero",
         stride: int = 1,
         limit: float = 1e12,
+        sampling: Sequence[tuple[int, int]] = (),
         threads: int = 1,
         status: Any = None,
         stopped: Any = None,
@@ -144,15 +154,23 @@ class Rollout:
             every: the state before each step k with k % every == 0 is observed; last: also after the final step.
                 So calls that follow one another with `first` give the records of one call, to the bit.
             limit: a run stops when |x_i| exceeds it.
+            sampling: (period, phase) of each sampler, in steps: it is called at the steps k with k % period == phase, before
+                the state is observed, all in order. What is sampled after the final step is in its record only, so a call
+                that goes on from there samples it again.
             status, stopped: those of the call before. A run with a status stays as it is.
         Returns:
-            status 0 running, 1 state not finite or beyond the limit, 2 + i fault i not zero (a nan included).
+            status 0 running, 1 state not finite or beyond the limit, 2 + i fault i not zero (a nan included), those of the
+            step first, then of each sampler.
             A stopped run keeps its last good state; its further records are nan.
         """
         nx, nu, _, n_p, _, _ = self.shapes[0].inputs
         span = Span(float(t0), float(h), int(steps), int(every), int(first), bool(last), hold, int(stride),
-                     min(float(limit), np.finfo(np.float64).max))  # fmt: skip
+                     min(float(limit), np.finfo(np.float64).max), tuple([(int(n), int(at)) for n, at in sampling]))  # fmt: skip
         check_span(span)
+        if len(span.sampling) != len(self.shapes) - 2:
+            raise ModelError(
+                f"there are {len(self.shapes) - 2} samplers, and sampling says when {len(span.sampling)} are called"
+            )
         x0 = _array(x0, "x0", (1, 2), nx)
         u = _array(u, "u", (2, 3), nu)
         p = _array(p, "p", (1, 2), n_p)
@@ -169,7 +187,7 @@ class Rollout:
             _resumed(stopped, batch, np.int64, -1),
         )
         if batch and self.native is None:
-            run_loop(self.step, self.observe, x0, u, p, span, result)
+            run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
         elif batch:
             self._run(x0, u, p, span, result, threads)
         return result
@@ -181,9 +199,10 @@ class Rollout:
         shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
         shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
         when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
+        sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
         task = _Task(
             *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
-            result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
+            sampling.ctypes.data, result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
         )  # fmt: skip
 
         def work(begin: int, end: int) -> None:
@@ -216,7 +235,7 @@ TRIAL_START, TRIAL_STEP = 0.125, 0.0078125  # s, as in rollout.h
 
 
 def _trial(plan: Recipe) -> Trial:
-    """The calls that pfaffian_trial of rollout.h makes: the step, the observation, then the loop."""
+    """The calls that pfaffian_trial of rollout.h makes: the step, the observation, the samplers, then the loop."""
 
     def wanted() -> Answers:
         parts = [*map(answers, plan.programs), _loop_answers(plan)]
@@ -228,7 +247,8 @@ def _trial(plan: Recipe) -> Trial:
 def _loop_answers(plan: Recipe) -> Answers:
     x0, u, p = _loop_inputs(plan)
     plain = Rollout(plan, tuple(map(shape, plan.programs)), {})
-    r = plain(x0, u, p, t0=TRIAL_START, h=TRIAL_STEP, steps=1, every=1, hold="linear", last=True)
+    often = [(1, 0)] * len(plan.programs[2:])
+    r = plain(x0, u, p, t0=TRIAL_START, h=TRIAL_STEP, steps=1, every=1, hold="linear", last=True, sampling=often)
     inputs = [x0.T.ravel(), u.swapaxes(1, 2).ravel(), p.T.ravel()]
     return Answers(np.concatenate(inputs), np.concatenate([flat([r.x]), flat([*r.records]), r.status.astype(np.float64)]))
 

@@ -16,8 +16,11 @@ WORTH = 0.5
 """Part of the head's operations that the observation must need for itself; else it would call the head for little."""
 
 
-def share(step: Program, observe: Program) -> tuple[Program, Program]:
-    """The two, each with the part that it needs of a function that both call; one text where that is worth it."""
+def share(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
+    """Step and observation, each with the part that it needs of a function that both call; one text where that is worth it.
+
+    Samplers, called now and then, stay as they are.
+    """
     for function in [p for p in observe.callees if p in step.callees]:
         used, wanted = (_used(program, function) for program in (step, observe))
         head = _steps_for(function, used)
@@ -31,7 +34,7 @@ def share(step: Program, observe: Program) -> tuple[Program, Program]:
                 _calling(program, function, [(_only(function, values), values)])
                 for program, values in ((step, used), (observe, wanted))
             )
-    return step, observe
+    return step, observe, *samplers
 
 
 def cut(function: Program, count: int) -> tuple[Program, Program]:

@@ -59,13 +59,20 @@ def kernel_source(program: Program, lanes: int, part_size: int = PART_SIZE) -> S
     return _source([program], ["PROGRAM"], "driver.h", lanes, part_size)
 
 
-def rollout_source(step: Program, observe: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
-    """C of a step and an observation and of the time loop around them (rollout.h)."""
-    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", lanes, part_size)
+def rollout_source(step: Program, observe: Program, *samplers: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
+    """C of a step, an observation and samplers, and of the time loop around them (rollout.h)."""
+    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", lanes, part_size, samplers)
 
 
-def _source(programs: Sequence[Program], names: Sequence[str], driver: str, lanes: int, part_size: int) -> Source:
-    order = _callees_first(programs)
+def _source(
+    programs: Sequence[Program],
+    names: Sequence[str],
+    driver: str,
+    lanes: int,
+    part_size: int,
+    samplers: Sequence[Program] = (),
+) -> Source:
+    order = _callees_first([*programs, *samplers])
     index = {program.digest(): i for i, program in enumerate(order)}
     uses = Counter(s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS)
     functions = [_elementary(name, name in CIRCULAR and uses[name] <= FEW) for name in sorted(uses)]
@@ -77,7 +84,9 @@ def _source(programs: Sequence[Program], names: Sequence[str], driver: str, lane
         bodies.append(_function(program, i, index, pieces, units))
         slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
     ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
-    frame = sum(p.n_in + p.n_out for p in programs) + max(slots[p.digest()] for p in programs)
+    ports.append(_table(samplers, [index[s.digest()] for s in samplers]))
+    frame = sum(p.n_in + p.n_out for p in programs) + max((s.n_out for s in samplers), default=0)
+    frame += max(slots[p.digest()] for p in (*programs, *samplers))
     steps = sum(len(program.steps) for program in order)
     tile = TILE if steps > TEXT else TILE // 2
     if steps < LONG_TEXT:
@@ -110,6 +119,15 @@ def _ports(name: str, program: Program, index: int) -> str:
         lines.append(f"static const int {name}_{side}[] = {{{table}}};")
         lines.append(f"enum {{ {name}_N_{side} = {len(lengths)}, {name}_{side}_TOTAL = {sum(lengths)} }};")
     return "\n".join(lines) + "\n"
+
+
+def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
+    """Which functions the samplers are, and how many faults each has; an entry of nothing where there is none."""
+    functions = ", ".join(f"p{i}" for i in index) or "0"
+    faults = ", ".join(str(len(s.outputs[1])) for s in samplers) or "0"
+    most = max((s.n_out for s in samplers), default=0)
+    lines = [f"#define SAMPLERS {{{functions}}}", f"#define SAMPLER_FAULTS {{{faults}}}"]
+    return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most} }};", ""])
 
 
 def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int) -> str:
