@@ -98,7 +98,7 @@ def regulation(
 
 def check_rates(m: Mechanism) -> None:
     """Raise ModelError unless v = q_dot throughout: errors of the configuration then are differences."""
-    if m.nq != m.nv or any(j.kind.name == "planar" for j in m.joints):
+    if m.nq != m.nv or any(j.kind.subgroup.along and j.kind.subgroup.rotation.axes for j in m.joints):
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
 
 

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, interval, named_float, scalar, vector
@@ -22,53 +23,50 @@ from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 
 @dataclass(frozen=True)
 class JointKind:
-    """What a kind of joint needs: coordinates and velocities with their units, and the free directions.
+    """What a kind of joint leaves free: the motions of a subgroup, with its coordinates and velocities."""
 
-    motion: indices into the twist [vx vy vz wx wy wz] that are free; v_i drives motion[i].
-    """
+    subgroup: Subgroup
 
-    name: str
-    motion: tuple[int, ...]
-    q_names: tuple[str, ...]
-    v_names: tuple[str, ...]
-    q_units: tuple[str, ...]
-    v_units: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        return self.subgroup.name
+
+    @property
+    def motion(self) -> tuple[int, ...]:
+        """Indices into the twist [vx vy vz wx wy wz] that are free; v_i drives motion[i]."""
+        return self.subgroup.axes
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        return self.subgroup.q_names
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        return self.subgroup.v_names
+
+    @property
+    def q_units(self) -> tuple[str, ...]:
+        return self.subgroup.q_units
+
+    @property
+    def v_units(self) -> tuple[str, ...]:
+        return self.subgroup.v_units
 
     @property
     def nq(self) -> int:
-        return len(self.q_names)
+        return self.subgroup.nq
 
     @property
     def nv(self) -> int:
-        return len(self.motion)
+        return self.subgroup.nv
 
     @property
     def plain(self) -> int:
         """How many coordinates come before the quaternion, all of them where there is none."""
-        return sum(n not in _QUATERNION for n in self.q_names)
+        return self.nq if self.nq == self.nv else self.nq - 4
 
 
-_QUATERNION = ("qx", "qy", "qz", "qw")
-_ROTATION = ("wx", "wy", "wz")
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        JointKind("fixed", (), (), (), (), ()),
-        JointKind("revolute", (5,), ("",), ("",), ("rad",), ("rad/s",)),
-        JointKind("prismatic", (2,), ("",), ("",), ("m",), ("m/s",)),
-        JointKind("spherical", (3, 4, 5), _QUATERNION, _ROTATION, ("1",) * 4, ("rad/s",) * 3),
-        JointKind("planar", (0, 1, 5), ("x", "y", "angle"), ("vx", "vy", "wz"), ("m", "m", "rad"), ("m/s", "m/s", "rad/s")),
-        JointKind(
-            "free",
-            (0, 1, 2, 3, 4, 5),
-            ("x", "y", "z", *_QUATERNION),
-            ("vx", "vy", "vz", *_ROTATION),
-            ("m",) * 3 + ("1",) * 4,
-            ("m/s",) * 3 + ("rad/s",) * 3,
-        ),
-    )
-}
+KINDS = {name: JointKind(SUBGROUPS[name]) for name in ("fixed", "revolute", "prismatic", "spherical", "planar", "free")}
 
 
 @data

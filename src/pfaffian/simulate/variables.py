@@ -16,7 +16,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.tree import Link, motion, tree
+from pfaffian.terms.tree import Link, motion, split_motion, tree
 
 Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
 """(x, u, p, t) -> (rate of [q; y; z], faults, sides, carried) at a state x = [q; v; z]; see `time_step`."""
@@ -31,12 +31,16 @@ class Choice(NamedTuple):
 
 def choice(link: Link, q: ca.SX, v: ca.SX) -> Choice | None:
     """What is stepped of a link's joint at its q, of unit quaternion, and v; None where that is v itself."""
-    kind, R = link.joint.kind.name, motion(link, q).R
-    if kind == "planar":
-        return Choice(R, ca.vertcat(-v[2] * v[1], v[2] * v[0], 0))
-    if kind == "free":
-        return Choice(ca.diagcat(R, R if is_ball(link) else ca.SX.eye(3)), ca.vertcat(ca.cross(v[3:], v[:3]), ca.SX(3, 1)))
-    return Choice(R, ca.SX(3, 1)) if kind == "spherical" and is_ball(link) else None
+    g = link.joint.kind.subgroup
+    turns, n = len(g.rotation.axes), len(g.along)
+    ball = turns == 3 and is_ball(link)
+    if not turns or not (n or ball):
+        return None
+    R, (u, w) = motion(link, q).R, split_motion(link, v)
+    along = list(g.along)
+    return Choice(
+        ca.diagcat(R[along, along], R if ball else ca.SX.eye(turns)), ca.vertcat(ca.cross(w, u)[along], ca.SX(turns, 1))
+    )
 
 
 def is_ball(link: Link) -> bool:

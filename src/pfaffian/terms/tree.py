@@ -95,56 +95,27 @@ def _dof_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
 
 def motion(link: Link, q: ca.SX) -> Pose:
     """Pose of the joint frame on the child in that on the parent, at the joint's q."""
-    kind = link.joint.kind.name
-    if kind == "revolute":
-        return Pose(_turn_z(q[0]), ca.SX.zeros(3, 1))
-    if kind == "prismatic":
-        return Pose(IDENTITY.R, ca.vertcat(0, 0, q[0]))
-    if kind == "spherical":
-        return Pose(so3.quat_to_matrix(q), ca.SX.zeros(3, 1))
-    if kind == "planar":
-        return Pose(_turn_z(q[2]), ca.vertcat(q[0], q[1], 0))
-    return Pose(so3.quat_to_matrix(q[3:7]), q[0:3])
-
-
-def _turn_z(angle: ca.SX) -> ca.SX:
-    s, c = ca.sin(angle), ca.cos(angle)
-    return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    R, p = link.joint.kind.subgroup.motion(q)
+    return Pose(ca.SX(R), p)
 
 
 def conjugate(link: Link, q: ca.SX, Y: ca.SX) -> ca.SX:
     """R Y R^T for Y (3, 3), R the rotation from the link's axes to those of the link before it."""
-    if link.joint.kind.name in ("revolute", "planar"):
-        angle = q[-1]
-        Y = so3.conjugate_z(ca.cos(angle), ca.sin(angle), Y)
-    elif link.joint.nq > 1:
-        turn = motion(link, q).R
-        Y = turn @ Y @ turn.T
     P = link.placement.R
-    return P @ Y @ P.T
+    return P @ link.joint.kind.subgroup.conjugate(q, Y) @ P.T
 
 
 def kinematic_block(link: Link, q: ca.SX) -> ca.SX:
     """(nq, nv) of the joint: q_dot = K v with v body-fixed."""
-    kind = link.joint.kind.name
-    if kind in ("revolute", "prismatic"):
-        return ca.SX.ones(1, 1)
-    if kind == "spherical":
-        return so3.quat_rate(q)
-    if kind == "planar":
-        return _turn_z(q[2])
-    return ca.SX(ca.diagcat(so3.quat_to_matrix(q[3:7]), so3.quat_rate(q[3:7])))
+    return ca.SX(link.joint.kind.subgroup.kinematic(q))
 
 
 def split_motion(link: Link, x: ca.SX) -> tuple[ca.SX, ca.SX]:
     """S x as its linear and angular part, each (3, 1), for x along the joint's velocity coordinates."""
-    linear, angular = [ca.SX(0)] * 3, [ca.SX(0)] * 3
-    for i, k in enumerate(link.joint.kind.motion):
-        (linear if k < 3 else angular)[k % 3] = x[i]
-    return ca.vertcat(*linear), ca.vertcat(*angular)
+    twist = ca.densify(link.joint.kind.subgroup.S @ x)
+    return twist[:3], twist[3:]
 
 
 def project_force(link: Link, f: ca.SX, n: ca.SX) -> ca.SX:
     """S^T [f; n]: (nv, 1) of the joint."""
-    F = ca.vertcat(f, n)
-    return ca.vertcat(*[F[k] for k in link.joint.kind.motion])
+    return ca.densify(link.joint.kind.subgroup.S.T @ ca.vertcat(f, n))

@@ -1,0 +1,294 @@
+"""The connected subgroups of SE(3): every motion that a joint with a constant motion subspace can leave.
+
+Up to conjugation there are the twelve rows of `SUBGROUPS` [chhabra14 table 2.1], and a row is said by three things: along which
+axes it slides, how it turns (not, about z, any way), and whether a turn screws it along z. Body twists are [v; w] = S v with a
+constant S (6, k), whatever the pose; a joint elsewhere is the conjugate by its placement, with Ad_g S.
+
+    q: chart of the group, `motion` gives the pose.       v: body-fixed velocity, q_dot = K(q) v.
+    s: screw parameters, pose = exp(hat(S s)): the constant twist that takes unit time.    [chhabra14 (2.1.3)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import se3, so3
+from pfaffian.maths.so3 import Matrix, matrix
+
+IN_GROUP = 1e-9  # how far a numeric pose may be from the group, of the size of its position, for `log` to take it
+FULL_TURN = 1e-9  # how near to a full turn [rad] a screw in the plane has no logarithm
+
+
+class Rotation(NamedTuple):
+    """How a subgroup turns.
+
+    axes: the entries of the twist [v; w] that turn.   names, rates, units: of its coordinates and velocities.
+    matrix: coordinates -> R (3, 3).   rate: coordinates -> K with their rate K w.
+    conjugate: coordinates, Y (3, 3) -> R Y R^T.   of_vector: rotation vector along the axes -> coordinates.
+    """
+
+    axes: tuple[int, ...]
+    names: tuple[str, ...]
+    rates: tuple[str, ...]
+    units: tuple[str, ...]
+    matrix: Callable[[Matrix], Matrix]
+    rate: Callable[[Matrix], Matrix]
+    conjugate: Callable[[Matrix, Matrix], Matrix]
+    of_vector: Callable[[Matrix], Matrix]
+
+
+def _eye(q: Matrix) -> Matrix:
+    return ca.DM.eye(3)
+
+
+def _unmoved(q: Matrix, Y: Matrix) -> Matrix:
+    return Y
+
+
+def _same(s: Matrix) -> Matrix:
+    return s
+
+
+def _no_rate(q: Matrix) -> Matrix:
+    return ca.DM(0, 0)
+
+
+def _turn_z(q: Matrix) -> Matrix:
+    s, c = ca.sin(q), ca.cos(q)
+    return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def _unit_rate(q: Matrix) -> Matrix:
+    return ca.DM.ones(1, 1)
+
+
+def _conjugate_z(q: Matrix, Y: Matrix) -> Matrix:
+    return so3.conjugate_z(ca.cos(q), ca.sin(q), Y)
+
+
+def _conjugate(q: Matrix, Y: Matrix) -> Matrix:
+    R = so3.quat_to_matrix(q)
+    return R @ Y @ R.T
+
+
+NO_TURN = Rotation((), (), (), (), _eye, _no_rate, _unmoved, _same)
+ABOUT_Z = Rotation((5,), ("angle",), ("wz",), ("rad",), _turn_z, _unit_rate, _conjugate_z, _same)
+ANY_TURN = Rotation(
+    (3, 4, 5), ("qx", "qy", "qz", "qw"), ("wx", "wy", "wz"), ("1",) * 4,
+    so3.quat_to_matrix, so3.quat_rate, _conjugate, so3.quat_exp,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """A connected subgroup of SE(3), in a frame whose z axis is the one it turns about or is normal to its plane.
+
+    along: the axes it slides along, of 0, 1, 2.   rotation: how it turns.
+    screws: whether a turn also slides it along z, by `pitch` [m/rad].
+    """
+
+    name: str
+    along: tuple[int, ...] = ()
+    rotation: Rotation = NO_TURN
+    screws: bool = False
+    pitch: Matrix = 0.0
+
+    def with_pitch(self, pitch: Matrix) -> Subgroup:
+        """The same with another pitch [m/rad], a number or an SX. Raises ModelError: it does not screw."""
+        if not self.screws:
+            raise ModelError(f"a {self.name} motion has no pitch")
+        return replace(self, pitch=pitch)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The entry of the twist [v; w] that equals each v; where the motion does not screw the others are zero."""
+        return self.along + self.rotation.axes
+
+    @property
+    def nv(self) -> int:
+        """k, the dimension of the group."""
+        return len(self.axes)
+
+    @property
+    def nq(self) -> int:
+        return len(self.along) + len(self.rotation.names)
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        """What each coordinate is called; nothing where there is only one."""
+        return ("",) if self.nq == 1 else tuple("xyz"[i] for i in self.along) + self.rotation.names
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        return ("",) if self.nv == 1 else tuple(f"v{'xyz'[i]}" for i in self.along) + self.rotation.rates
+
+    @property
+    def q_units(self) -> tuple[str, ...]:
+        return ("m",) * len(self.along) + self.rotation.units
+
+    @property
+    def v_units(self) -> tuple[str, ...]:
+        return ("m/s",) * len(self.along) + ("rad/s",) * len(self.rotation.axes)
+
+    @property
+    def S(self) -> ca.SX:
+        """(6, k) basis of the algebra: body twist [v; w] = S v. Zeros are structural."""
+        S = ca.SX(6, self.nv)
+        for column, i in enumerate(self.axes):
+            S[i, column] = 1
+        if self.screws:
+            S[2, self.nv - 1] = self.pitch
+        return S
+
+    # -- the chart ----------------------------------------------------------------------------------------------
+
+    def motion(self, q: Matrix) -> tuple[Matrix, Matrix]:
+        """(R, p) of the pose at q (nq, 1)."""
+        q, n = matrix(q, self.nq), len(self.along)
+        position = ca.SX.zeros(3, 1) if isinstance(q, ca.SX) else ca.DM.zeros(3, 1)
+        for row, i in enumerate(self.along):
+            position[i] = q[row]
+        if self.screws:
+            position = position + ca.vertcat(0, 0, self.pitch * q[n])
+        return self.rotation.matrix(q[n:, 0]), position
+
+    def kinematic(self, q: Matrix) -> Matrix:
+        """K (nq, k): q_dot = K v, v body-fixed."""
+        along, turn = list(self.along), matrix(q, self.nq)[len(self.along) :, 0]
+        return ca.diagcat(self.rotation.matrix(turn)[along, along], self.rotation.rate(turn))
+
+    def conjugate(self, q: Matrix, Y: Matrix) -> Matrix:
+        """R Y R^T for Y (3, 3), R the rotation of the pose at q."""
+        return self.rotation.conjugate(matrix(q, self.nq)[len(self.along) :, 0], matrix(Y, 3, 3))
+
+    def chart(self, R: Matrix, p: Matrix) -> Matrix:
+        """q (nq, 1) of a pose of the group, angles within pi; where a turn screws, p tells the angle beyond full turns."""
+        w = ca.vertcat(0, 0, matrix(p, 3)[2] / self.pitch) if self._unwinds else so3.log(R)
+        turn = self.rotation.of_vector(w[[i - 3 for i in self.rotation.axes], 0])
+        return ca.vertcat(matrix(p, 3)[list(self.along), 0], turn)
+
+    @property
+    def _unwinds(self) -> bool:
+        """Whether the position tells how often it has turned."""
+        return self.screws and not ca.SX(self.pitch).is_zero()
+
+    # -- the algebra --------------------------------------------------------------------------------------------
+
+    def exp(self, s: Matrix) -> tuple[Matrix, Matrix]:
+        """(R, p) reached by the constant body twist S s in unit time. s (k, 1) [m, rad]."""
+        return se3.exp(self._twist(s))
+
+    def log(self, R: Matrix, p: Matrix) -> Matrix:
+        """s (k, 1) with exp(s) the pose (R, p) of the group; rotations within pi.
+
+        Every pose of every row has one, except where a motion in the plane screws: there the turn can be read from z, and one
+        full turn with a displacement in the plane is nobody's exponential [chhabra14 prop. 2.1.3]. The planar part is
+        [chhabra14 (2.4.19)] s_xy = (alpha 1 - theta/2 hat(e_z)) p_xy, alpha = theta/2 cot(theta/2).
+
+        Raises ModelError: a numeric pose that is not of the group, or has no logarithm; expressions are not looked at.
+        """
+        R, p = matrix(R, 3, 3), matrix(p, 3)
+        numeric = isinstance(R, ca.DM) and isinstance(p, ca.DM) and ca.SX(self.pitch).is_constant()
+        if numeric:
+            self._check_in_group(R, p)
+        if not self._unwinds:
+            return se3.log(R, p)[list(self.axes), 0]
+        theta = p[2] / self.pitch
+        if not self.along:
+            return theta
+        turns = round(float(theta) / (2 * np.pi)) if numeric else 0
+        if turns and abs(float(theta) - 2 * np.pi * turns) < FULL_TURN:
+            if float(ca.norm_2(p[:2])) <= IN_GROUP * float(ca.norm_2(p)):
+                return ca.vertcat(0, 0, theta)
+            raise ModelError(
+                f"log: a {self.name} motion by {turns} full turn(s) with a displacement in the plane is no exponential; all "
+                "others are, and this one is two motions in turn"
+            )
+        alpha, half = so3.dexp_inv_factors(theta * theta)[0], theta / 2
+        return ca.vertcat(alpha * p[0] + half * p[1], alpha * p[1] - half * p[0], theta)
+
+    def _check_in_group(self, R: ca.DM, p: ca.DM) -> None:
+        exact = replace(self, pitch=ca.DM(ca.SX(self.pitch))) if self.screws else self
+        R_at, p_at = exact.motion(ca.DM(exact.chart(R, p)))
+        if not max(float(ca.norm_inf(R_at - R)), float(ca.norm_inf(p_at - p)) / max(1.0, float(ca.norm_inf(p)))) < IN_GROUP:
+            raise ModelError(f"log: the pose is no {self.name} motion")
+
+    def _twist(self, s: Matrix) -> Matrix:
+        return ca.mtimes(self.S if isinstance(s, ca.SX) else self._numeric_S, matrix(s, self.nv))
+
+    @property
+    def _numeric_S(self) -> Matrix:
+        S = self.S
+        return ca.DM(S) if S.is_constant() else S
+
+    def dexp_right(self, s: Matrix) -> Matrix:
+        """(k, k) right differential of exp in the algebra: v = dexp_right(s) s_dot, the BODY velocity. [chhabra14 (2.1.4)]"""
+        return self._within(se3.dexp_right(self._twist(s)), s)
+
+    def dexp_left(self, s: Matrix) -> Matrix:
+        """(k, k) left differential: S dexp_left(s) s_dot is the twist in the fixed frame."""
+        return self._within(se3.dexp_left(self._twist(s)), s)
+
+    def dexp_right_inv(self, s: Matrix) -> Matrix:
+        """(k, k) s_dot = dexp_right_inv(s) v, for rotations short of a full turn; with a distribution v = B speeds it gives the
+        screw speeds s_dot = dexp_right_inv(s) B speeds. [chhabra14 (2.1.5)]"""
+        return self._within(se3.dexp_right_inv(self._twist(s)), s)
+
+    def _within(self, D: Matrix, s: Matrix) -> Matrix:
+        """What a (6, 6) map that keeps the algebra is on it: v stands in the twist S v as it is."""
+        return ca.mtimes(D, self.S if isinstance(s, ca.SX) else self._numeric_S)[list(self.axes), :]
+
+    def screw_to_chart(self, s: Matrix) -> Matrix:
+        """q (nq, 1) of screw parameters s (k, 1), angles as they are, however many turns. [chhabra14 (2.1.3a)]"""
+        _, p = self.exp(s)
+        return ca.vertcat(p[list(self.along), 0], self.rotation.of_vector(matrix(s, self.nv)[len(self.along) :, 0]))
+
+    def screw_rate(self, s: Matrix) -> Matrix:
+        """Z (nq, k) with q_dot = Z(s) s_dot, 1 where all motions of the group commute. [chhabra14 (2.1.3b)]"""
+        return ca.mtimes(self.kinematic(self.screw_to_chart(s)), self.dexp_right(s))
+
+
+PLANE, SPACE = (0, 1), (0, 1, 2)
+
+SUBGROUPS = {
+    g.name: g
+    for g in (
+        Subgroup("fixed"),
+        Subgroup("revolute", (), ABOUT_Z),
+        Subgroup("prismatic", (2,)),
+        Subgroup("helical", (), ABOUT_Z, screws=True),
+        Subgroup("cylindrical", (2,), ABOUT_Z),
+        Subgroup("planar-translation", PLANE),
+        Subgroup("translation", SPACE),
+        Subgroup("planar", PLANE, ABOUT_Z),
+        Subgroup("planar-helical", PLANE, ABOUT_Z, screws=True),
+        Subgroup("schoenflies", SPACE, ABOUT_Z),
+        Subgroup("spherical", (), ANY_TURN),
+        Subgroup("free", SPACE, ANY_TURN),
+    )
+}
+"""Name -> subgroup, those that screw at zero pitch; all there are, up to conjugation. [chhabra14 table 2.1]
+
+planar-translation: R^2.   translation: R^3.   planar: SE(2).   schoenflies: SE(2) x R, planar and along the normal.
+planar-helical: H_p x R^2, a helix normal to the plane it slides in.
+"""
+
+
+def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
+    """Whether the span of twists, the columns of a numeric (6, k), is closed under the bracket: what a joint leaves then is a
+    group, and its twist in the body a constant subspace. [chhabra14 def. 2.1.2]"""
+    B = np.array(ca.DM(basis).full())
+    Q, sizes, _ = np.linalg.svd(B, full_matrices=False)
+    Q = Q[:, sizes > tolerance * max(sizes, default=0.0)]
+    for i in range(Q.shape[1]):
+        for j in range(i):
+            bracket = np.array(ca.DM(ca.mtimes(se3.ad(Q[:, i]), Q[:, j])).full()).ravel()
+            if np.linalg.norm(bracket - Q @ (Q.T @ bracket)) > tolerance:
+                return False
+    return True

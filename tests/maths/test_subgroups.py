@@ -1,0 +1,214 @@
+"""The table of subgroups against their axioms, the exponential of SE(3) and derivatives of their own poses."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import se3, so3
+from pfaffian.maths.subgroups import ABOUT_Z, ANY_TURN, SUBGROUPS, Subgroup, is_subgroup
+from tests.tolerance import ALGEBRA, CENTRAL, close
+
+PITCH = 0.37
+GROUPS = [g.with_pitch(PITCH) if g.screws else g for g in SUBGROUPS.values()]
+every = pytest.mark.parametrize("g", GROUPS, ids=[g.name for g in GROUPS])
+PLANAR_HELICAL = SUBGROUPS["planar-helical"].with_pitch(PITCH)
+
+DIMENSIONS = {
+    "fixed": 0, "revolute": 1, "prismatic": 1, "helical": 1, "cylindrical": 2, "planar-translation": 2, "translation": 3,
+    "planar": 3, "planar-helical": 3, "spherical": 3, "schoenflies": 4, "free": 6,
+}  # fmt: skip
+
+
+def screws(g: Subgroup, reach: float = 3.0) -> list[np.ndarray]:
+    """Some screw parameters, of rotations up to `reach`, none and tiny ones among them."""
+    random = np.random.default_rng(4)
+    found = [np.zeros(g.nv), 1e-5 * random.normal(size=g.nv)]
+    for _ in range(6):
+        s = random.normal(size=g.nv)
+        turn = s[len(g.along) :]
+        s[len(g.along) :] = turn * random.uniform(0, reach) / (np.linalg.norm(turn) or 1)
+        found.append(s)
+    return found
+
+
+def configuration(g: Subgroup) -> np.ndarray:
+    random = np.random.default_rng(7)
+    q = random.normal(size=g.nq)
+    if g.rotation is ANY_TURN:
+        q[-4:] /= np.linalg.norm(q[-4:])
+    return q
+
+
+def pose(pair) -> np.ndarray:
+    return np.array(ca.DM(se3.homogeneous(*pair)))
+
+
+def full(x) -> np.ndarray:
+    return np.array(ca.DM(x))
+
+
+def test_the_table_has_every_row():
+    assert {g.name: g.nv for g in GROUPS} == DIMENSIONS
+    assert {5} & set(DIMENSIONS.values()) == set()  # no subgroup of SE(3) has five dimensions
+
+
+@every
+def test_names_and_units_are_as_many_as_there_are(g):
+    assert len(set(g.q_names)) == len(g.q_units) == g.nq
+    assert len(set(g.v_names)) == len(g.v_units) == g.nv
+    assert full(g.S).shape == (6, g.nv)
+    assert np.linalg.matrix_rank(full(g.S)) == g.nv
+
+
+@every
+def test_algebra_is_closed_under_the_bracket_and_so_is_its_conjugate(g):
+    R, p = se3.exp(np.array([0.3, -1, 0.2, 0.5, 0.9, -0.4]))
+    assert is_subgroup(g.S)
+    assert is_subgroup(ca.mtimes(se3.Ad(R, p), g.S))
+
+
+@pytest.mark.parametrize("axes", [(3, 4), (0, 5), (0, 1, 3), (2, 3, 4, 5), (0, 1, 2, 3, 4)])
+def test_other_spans_are_no_groups(axes):
+    """Two crossing hinges (a universal joint), a skate, and what is left of a ball and a slide."""
+    assert not is_subgroup(np.eye(6)[:, axes])
+
+
+@every
+def test_poses_are_of_the_group(g):
+    """The product of two is one again, and so is the inverse: their coordinates give them back."""
+    a, b = g.motion(configuration(g)), g.motion(full(g.screw_to_chart(screws(g)[2])))
+    for found in (se3.compose(*a, *b), se3.inverse(*a)):
+        close(pose(g.motion(g.chart(*found))), pose(found), 4 * ALGEBRA, "pose")
+
+
+@every
+def test_poses_move_along_the_algebra(g):
+    """d/dt motion = motion hat(S v) with q_dot = K v, by differentiation."""
+    q, v = ca.SX.sym("q", g.nq), ca.SX.sym("v", g.nv)
+    G = se3.homogeneous(*g.motion(q))
+    G_dot = ca.reshape(ca.jtimes(ca.vec(G), q, g.kinematic(q) @ v), 4, 4)
+    f = ca.Function("f", [q, v], [G_dot, G @ se3.hat(g.S @ v)])
+    at = configuration(g), np.random.default_rng(1).normal(size=g.nv)
+    close(*map(np.array, f(*at)), ALGEBRA, "rate of the pose")
+
+
+@every
+def test_exp_is_that_of_the_twist(g):
+    for s in screws(g):
+        close(pose(g.exp(s)), pose(se3.exp(full(g.S @ ca.DM(s)))), ALGEBRA, "pose")
+        close(pose(g.motion(g.screw_to_chart(s))), pose(g.exp(s)), ALGEBRA, "chart of the pose", 1 + np.linalg.norm(s))
+
+
+@every
+def test_log_inverts_exp(g):
+    for s in screws(g):
+        close(full(g.log(*g.exp(s))).ravel(), s, 4 * ALGEBRA, "screw parameters", 1)
+
+
+@every
+def test_differentials_of_exp(g):
+    """Central differences of the pose; v in the body, and seen from the fixed frame."""
+    h = 1e-5
+    for s in screws(g):
+        for i, e in enumerate(np.eye(g.nv)):
+            G, plus, minus = pose(g.exp(s)), pose(g.exp(s + h * e)), pose(g.exp(s - h * e))
+            rate = (plus - minus) / (2 * h)
+            body = full(se3.vee(np.linalg.solve(G, rate))).ravel()
+            fixed = full(se3.vee(rate @ np.linalg.inv(G))).ravel()
+            close(full(g.S @ g.dexp_right(s))[:, i], body, CENTRAL, "body twist", 1)
+            close(full(g.S @ g.dexp_left(s))[:, i], fixed, CENTRAL, "twist in the fixed frame", 1)
+
+
+@every
+def test_inverse_differential(g):
+    for s in screws(g, 6.0):
+        close(full(g.dexp_right_inv(s) @ g.dexp_right(s)), np.eye(g.nv), 1e3 * ALGEBRA, "identity", 1)
+
+
+@every
+def test_screw_rate_is_the_derivative_of_the_chart(g):
+    s = ca.SX.sym("s", g.nv)
+    f = ca.Function("f", [s], [ca.jacobian(g.screw_to_chart(s), s), g.screw_rate(s)])
+    for at in screws(g):
+        close(*map(np.array, f(at)), 4 * ALGEBRA, "dq/ds", 1)
+
+
+def test_screw_rate_is_one_where_motions_commute():
+    for name in ("revolute", "prismatic", "helical", "cylindrical", "planar-translation", "translation"):
+        g = SUBGROUPS[name]
+        close(full(g.screw_rate(np.full(g.nv, 0.7))), np.eye(g.nv), ALGEBRA, name)
+
+
+def test_closed_form_of_the_planar_log():
+    g, q = SUBGROUPS["planar"], np.array([0.4, -0.7, 1.9])
+    (x, y, a), cot = q, 1 / np.tan(0.95)
+    expected = [a * y / 2 + a * x / 2 * cot, a * y / 2 * cot - a * x / 2, a]
+    close(full(g.log(*g.motion(q))).ravel(), expected, ALGEBRA, "[chhabra14 (2.4.19)]")
+
+
+def test_speeds_of_a_base_without_side_slip():
+    """[chhabra14 (2.1.5)] for B = [e_x, e_theta], written out."""
+    s = np.array([0.4, -0.7, 1.9])
+    (s1, s2, a), alpha = s, 0.95 / np.tan(0.95)
+    expected = [[alpha, (1 - alpha) * s1 / a + s2 / 2], [a / 2, -s1 / 2 + (1 - alpha) * s2 / a], [0, 1]]
+    close(full(SUBGROUPS["planar"].dexp_right_inv(s))[:, [0, 2]], expected, ALGEBRA, "Sigma")
+
+
+@pytest.mark.parametrize("name", ["helical", "planar-helical"])
+def test_a_screw_knows_how_often_it_has_turned(name):
+    g = SUBGROUPS[name].with_pitch(-0.2)
+    s = np.full(g.nv, 9.0)
+    close(full(g.log(*g.exp(s))).ravel(), s, ALGEBRA, "beyond a turn")
+    close(full(g.chart(*g.exp(s)))[-1], [9.0], ALGEBRA, "beyond a turn")
+
+
+@pytest.mark.parametrize("turns", [-2, -1, 1, 3])
+def test_no_log_of_full_turns_beside_the_axis(turns):
+    """[chhabra14 prop. 2.1.3], the one row whose exponential does not reach everywhere."""
+    R, p = PLANAR_HELICAL.motion([1e-6, 0.0, 2 * np.pi * turns])
+    with pytest.raises(ModelError, match=f"planar-helical motion by {turns} full turn"):
+        PLANAR_HELICAL.log(R, p)
+    near = PLANAR_HELICAL.motion([1e-6, 0.0, 2 * np.pi * turns + 1e-6])
+    close(pose(PLANAR_HELICAL.exp(PLANAR_HELICAL.log(*near))), pose(near), 1e-9, "beside it, by a large twist")
+    on = PLANAR_HELICAL.motion([0.0, 0.0, 2 * np.pi * turns])
+    close(pose(PLANAR_HELICAL.exp(PLANAR_HELICAL.log(*on))), pose(on), ALGEBRA, "on the axis")
+    straight = PLANAR_HELICAL.motion([1.0, 2.0, 0.0])
+    close(full(PLANAR_HELICAL.log(*straight)).ravel(), [1, 2, 0], ALGEBRA, "no turn at all")
+
+
+def test_log_refuses_what_is_not_of_the_group():
+    R, p = SUBGROUPS["free"].motion([0.1, 0.2, 0.3, *np.full(4, 0.5)])
+    for g in GROUPS:
+        if g.name != "free":
+            with pytest.raises(ModelError, match=f"the pose is no {g.name} motion"):
+                g.log(R, p)
+
+
+@every
+def test_conjugate_turns_a_matrix(g):
+    q, Y = configuration(g), np.random.default_rng(3).normal(size=(3, 3))
+    R, _ = g.motion(q)
+    close(full(g.conjugate(q, Y)), full(R) @ Y @ full(R).T, ALGEBRA, "R Y R^T")
+
+
+def test_pitch_may_be_a_symbol():
+    h, s = ca.SX.sym("h"), ca.SX.sym("s", 3)
+    g = SUBGROUPS["planar-helical"].with_pitch(h)
+    G = g.exp(s)
+    f = ca.Function("f", [h, s], [se3.homogeneous(*g.motion(g.screw_to_chart(s))), se3.homogeneous(*G), g.log(*G)])
+    at = np.array([0.3, -0.5, 2.0])
+    moved, reached, back = map(np.array, f(PITCH, at))
+    close(moved, pose(PLANAR_HELICAL.exp(at)), ALGEBRA, "motion")
+    close(reached, pose(PLANAR_HELICAL.exp(at)), ALGEBRA, "exp")
+    close(back.ravel(), at, ALGEBRA, "log")
+
+
+def test_only_a_screw_has_a_pitch():
+    with pytest.raises(ModelError, match="a planar motion has no pitch"):
+        SUBGROUPS["planar"].with_pitch(0.1)
+
+
+def test_rotations_agree_with_so3():
+    close(full(ABOUT_Z.matrix(ca.DM(0.8))), full(so3.exp([0, 0, 0.8])), ALGEBRA, "about z")
+    close(full(ANY_TURN.matrix(ANY_TURN.of_vector(ca.DM([0.1, 0.2, 0.8])))), full(so3.exp([0.1, 0.2, 0.8])), ALGEBRA, "any")
