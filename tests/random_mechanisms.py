@@ -78,8 +78,8 @@ def random_forces(random: np.random.Generator, m: pf.Mechanism) -> pf.Mechanism:
     forces = [
         pf.spring("spring", "world", names[-1], point_a=random.normal(size=3) * 3, point_b=random.normal(size=3) * 0.2,
                   stiffness=4.0, rest=0.5, damping=0.3),
-        pf.external_wrench("push", names[0], point=random.normal(size=3), axes="LOCAL", value=random.normal(size=6)),
-        pf.external_wrench("hand", names[-1], point=random.normal(size=3), axes="WORLD"),
+        pf.wrench("push", names[0], point=random.normal(size=3), axes="LOCAL", value=random.normal(size=6)),
+        pf.wrench("hand", names[-1], point=random.normal(size=3), axes="WORLD"),
     ]  # fmt: skip
     motors = [pf.actuator(f"motor {j.name}", j.name, component=j.nv - 1, gear=random.uniform(0.5, 3)) for j in m.joints if j.nv]
     return m.with_(forces=forces, actuators=motors)
@@ -207,7 +207,7 @@ def small(draw: st.DrawFn) -> Case:
     ]
     m = m.with_(bodies=[*bodies, *m.bodies[len(bodies) :]], parameters=p[: len(bodies)])
     motors = pf.actuate_all(m).actuators[: draw(count)]
-    m = m.with_(actuators=motors, forces=[pf.external_wrench("hand", "b0")] if draw(st.booleans()) and not motors else [])
+    m = m.with_(actuators=motors, forces=[pf.wrench("hand", "b0")] if draw(st.booleans()) and not motors else [])
     q, t = pf.random_configuration(m, random), 0.0
     at, held, made = placements(m, q), moving(m)[-1], []
     for i in range(draw(count)):

@@ -15,7 +15,7 @@ _HOME = {
     "pfaffian.model.body": ["Body", "body"],
     "pfaffian.model.joint": ["Joint", "joint"],
     "pfaffian.model.constraint": ["active_while", "closure", "coincide", "holonomic", "nonholonomic", "servo"],
-    "pfaffian.model.force": ["actuator", "external_wrench", "spring"],
+    "pfaffian.model.force": ["actuator", "dissipation", "generalised_force", "potential", "spring", "wrench"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism"],
     "pfaffian.model.check": ["unphysical"],
     "pfaffian.formats": ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],

@@ -14,7 +14,7 @@ def pendulum(forces=()):
 
 
 def test_wrench_inputs_stay_with_the_world():
-    m = pendulum([pf.external_wrench("gust", "bob", point=(1.0, 0, 0))])
+    m = pendulum([pf.wrench("gust", "bob", point=(1.0, 0, 0))])
     found = pf.inverse_dynamics(m, [0.3], [0.0], [1.5])
     assert found.names == m.u_names
     np.testing.assert_allclose(found.u, [2.0 * 1.5 + 2.0 * 9.81 * np.cos(0.3), 0, 0, 0, 0, 0, 0], rtol=1e-12)

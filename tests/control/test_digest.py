@@ -141,7 +141,7 @@ def test_a_known_law_is_not_traced(monkeypatch):
 
 def test_a_push_stays_an_input_under_a_law():
     """rate(push) - rate(no push) is what the push does to the same machine with constant inputs."""
-    push = pf.external_wrench("push", "b1", point=(0.3, 0, 0))
+    push = pf.wrench("push", "b1", point=(0.3, 0, 0))
     m, law = arm(forces=[push], constraints=()), control.computed_torque(**TWO)
     s = System(m, pf.Scheme(), law)
     assert s.w_names == tuple(f"push.{c}" for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
@@ -155,7 +155,7 @@ def test_a_push_stays_an_input_under_a_law():
 
 
 def test_a_law_may_not_take_the_name_of_a_push():
-    m = arm(forces=[pf.external_wrench("push", "b1")])
+    m = arm(forces=[pf.wrench("push", "b1")])
     law = control.projected(control.joints("j0"), control.sampled(["push.fx"]), stiffness=1.0, damping=1.0)
     with pytest.raises(pf.ModelError, match=r"both have an input 'push\.fx'"):
         pf.run(m, duration=0.1, control=law)

@@ -84,7 +84,7 @@ def test_wrench_is_the_transposed_motion_of_its_point(axes, fixed):
     random = np.random.default_rng(4)
     m = random_tree(random, ["free", "revolute", "spherical"], [-1, 0, 1])
     value, point = random.normal(size=6), random.normal(size=3)
-    w = pf.external_wrench("w", "b2", point=point, axes=axes, value=value if fixed else None)
+    w = pf.wrench("w", "b2", point=point, axes=axes, value=value if fixed else None)
     plain = Case(m, pf.random_configuration(m, random), np.zeros(m.nv), np.zeros(0), 0.0)
     pushed = Case(m.with_(forces=[w]), plain.q, plain.v, np.zeros(0) if fixed else value, 0.0)
     turn = {"R": lambda T: T.kinematics.rotation("b2"),
@@ -103,7 +103,7 @@ def test_gears_components_and_order_of_inputs():
     random = np.random.default_rng(5)
     m = random_tree(random, ["planar", "revolute"], [-1, 0])
     motors = [pf.actuator("second", "j1", gear=3.0), pf.actuator("turn", "j0", component=2, gear=-0.5)]
-    m = m.with_(actuators=motors, forces=[pf.external_wrench("w", "b1")])
+    m = m.with_(actuators=motors, forces=[pf.wrench("w", "b1")])
     B = matrices(Case(m, m.neutral(), np.zeros(4), np.zeros(8), 0.0), {"B": lambda T: T.B})["B"]
     assert m.u_names[:3] == ("second", "turn", "w.fx")
     assert B[:, 0].tolist() == [0, 0, 0, 3.0]

@@ -38,7 +38,7 @@ def machine(**x) -> pf.Mechanism:
     ]  # fmt: skip
     forces = [
         pf.spring("s", "world", "b", point_a=(x["offset"], 0, 1), stiffness=x["stiffness"], rest=x["rest"], damping=0.2),
-        pf.external_wrench("w", "b", value=(x["push"], 0, 0, 0, 0, 1)),
+        pf.wrench("w", "b", value=(x["push"], 0, 0, 0, 0, 1)),
     ]
     drive = x["drive"].symbol if isinstance(x["drive"], pf.Parameter) else x["drive"]
     return pf.mechanism(

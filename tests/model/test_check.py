@@ -54,7 +54,7 @@ WRONG = {
     "closure without a body": (
         lambda: made(constraints=[pf.closure("c", "weld", "arm", "leg")]), r"'c': there is no body 'leg'"),
     "spring without a body": (lambda: made(forces=[pf.spring("s", "leg", "arm")]), r"force 's': there is no body 'leg'"),
-    "wrench without a body": (lambda: made(forces=[pf.external_wrench("w", "leg")]), r"force 'w': there is no body 'leg'"),
+    "wrench without a body": (lambda: made(forces=[pf.wrench("w", "leg")]), r"force 'w': there is no body 'leg'"),
     "component too high": (
         lambda: made(actuators=[pf.actuator("a", "ball", component=3)]),
         r"'a': joint 'ball' has 3 velocities, none numbered 3"),

@@ -48,8 +48,12 @@ def parts(length: float = 1.0, name: str = "l", **of_joint) -> dict:
         "eta": pf.nonholonomic("still", still),
         "servo": pf.servo(pf.nonholonomic("hold", still), ["motor"], stiffness=l, damping=3),
         "spring": pf.spring("spring", "cart", "rod", point_b=(l, 0, 0), stiffness=2),
-        "wrench": pf.external_wrench("push", "rod", point=(l, 0, 0)),
-        "weight": pf.external_wrench("weight", "rod", value=(0, 0, l, 0, 0, 0)),
+        "wrench": pf.wrench("push", "rod", point=(l, 0, 0)),
+        "weight": pf.wrench("weight", "rod", value=(0, 0, l, 0, 0, 0)),
+        "function": pf.wrench("wind", "rod", still, point=(l, 0, 0), by="cart"),
+        "potential": pf.potential("V", Level(h)),
+        "dissipation": pf.dissipation("R", Level(h)),
+        "generalised": pf.generalised_force("f", still, joint="slide"),
         "motor": pf.actuator("motor", "slide", gear=l),
         "pose": pf.pose((l, 0, 1)),
         "h": h,
@@ -79,7 +83,7 @@ def test_an_item_is_equal_by_content(name):
     read = pickle.loads(pickle.dumps(one[name]))
     assert read == one[name] and hash(read) == hash(one[name])
     assert copy.deepcopy(one[name]) == copy.copy(one[name]) == one[name]
-    if name not in ("cart", "phi", "eta", "wrench_free"):
+    if name not in ("cart", "phi", "eta", "wrench_free", "potential", "dissipation", "generalised"):
         assert one[name] != other[name], "a parameter of another default"
     assert one[name] != one["l"]
 

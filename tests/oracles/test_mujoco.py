@@ -65,7 +65,7 @@ def ours() -> pf.Mechanism:
     ]  # fmt: skip
     band = pf.spring("band", "world", "hand", point_a=(0.7, -0.4, 0.9), point_b=(0.05, 0.1, 0.2),
                      stiffness=15, rest=0.5, damping=0.6)  # fmt: skip
-    pulls = [pf.external_wrench(f"on {b.name}", b.name, point=b.com, axes="WORLD") for b in bodies]
+    pulls = [pf.wrench(f"on {b.name}", b.name, point=b.com, axes="WORLD") for b in bodies]
     motors = [pf.actuator("m1", "shoulder", gear=2.5), pf.actuator("m2", "rail", gear=-1.5)]
     return pf.mechanism("arm", bodies, joints, forces=[band, *pulls], actuators=motors, gravity=(0.3, -0.2, -9.81))
 

@@ -82,7 +82,7 @@ def full(seed: int) -> Case:
     random = np.random.default_rng(seed)
     kinds = ["free", "revolute", "spherical", "fixed", "revolute", "planar", "fixed"]
     m = random_forces(random, random_tree(random, kinds, [-1, 0, 1, 2, 3, 0, -1]))
-    m = m.with_(forces=[*m.forces, pf.external_wrench("load", "b3", point=X1, axes="WORLD", value=random.normal(size=6))])
+    m = m.with_(forces=[*m.forces, pf.wrench("load", "b3", point=X1, axes="WORLD", value=random.normal(size=6))])
     q, t = pf.random_configuration(m, random), 0.0
     q[m.q_slices["j4"]] = t
     at = placements(m, q)

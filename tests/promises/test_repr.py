@@ -63,10 +63,15 @@ SAID = {
     "<Spring 's': 'world' to 'crank', stiffness f(coupler) N/m, rest 0.5 m, damping 0 N s/m>": pf.spring(
         "s", "world", "crank", stiffness=2 * L, rest=0.5
     ),
-    "<ExternalWrench 'p': on 'crank' at (0, 0, 0) m, six inputs, WORLD>": pf.external_wrench("p", "crank"),
-    "<ExternalWrench 'p': on 'crank' at (0, 0, 0) m, (1, 2, 3, 0, 0, 0) N, N m, LOCAL>": pf.external_wrench(
+    "<Wrench 'p': on 'crank' at (0, 0, 0) m, six inputs, WORLD>": pf.wrench("p", "crank"),
+    "<Wrench 'p': on 'crank' at (0, 0, 0) m, (1, 2, 3, 0, 0, 0) N, N m, LOCAL>": pf.wrench(
         "p", "crank", value=(1, 2, 3, 0, 0, 0), axes="LOCAL"
     ),
+    "<Wrench 'p': on 'crank' at (0, 0, 0) m, early, WORLD, by 'rocker'>": pf.wrench("p", "crank", early, by="rocker"),
+    "<Potential 'V': early>": pf.potential("V", early),
+    "<Dissipation 'R': a lambda>": pf.dissipation("R", lambda k: k.t),
+    "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
+    "<GeneralisedForce 'f': early, on all joints>": pf.generalised_force("f", early),
     "<Actuator 'motor': on 'A', velocity 0, gear 2, from -3 to 3>": M.actuators[0],
     "<Pose: at (1, 0, 0) m, turned by (0, 0, 1.5708) rad>": pf.pose((1, 0, 0), rpy=(0, 0, np.pi / 2)),
     "<Pose: at (coupler, 0, 0) m>": pf.pose((L, 0, 0)),

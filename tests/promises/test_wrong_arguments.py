@@ -48,6 +48,10 @@ def held(phi):
     return pf.run(arm([pf.holonomic("c", phi)]), **QUICK)
 
 
+def pushed(*forces):
+    return pf.run(arm(forces=forces), **QUICK)
+
+
 def steered(task=AB, reference=HERE, **given):
     return run(control=control.projected(task, reference, **{"stiffness": 100, "damping": 20} | given))
 
@@ -134,7 +138,33 @@ WRONG = {
     "pose times a point": (lambda: pf.pose() @ (1, 2, 3), "X.R @ x"),
     "actuator: limit": (lambda: pf.actuator("a", "A", limits=3.0), r"actuator 'a': limits: \(low, high\)"),
     "actuator: component": (lambda: pf.actuator("a", "A", component="x"), "component must be a whole number"),
-    "wrench: a function": (lambda: pf.external_wrench("w", "tip", value=lambda t: 1), "value: a sequence of 6"),
+    "wrench: text": (lambda: pf.wrench("w", "tip", "down"), "value: a sequence of 6"),
+    "wrench: three numbers of a function": (lambda: pushed(pf.wrench("w", "tip", lambda k: k.position("rod"))),
+        "force 'w': 6 numbers are needed of its function, got 3"),
+    "wrench: a function of time": (lambda: pushed(pf.wrench("w", "tip", lambda t: [t, 0, 0, 0, 0, 0])), "'w'.*not a number"),
+    "wrench: if": (lambda: pushed(pf.wrench("w", "tip", lambda k: [1 if k.t > 1 else 0] * 6)), "force 'w' in test_.*if_else"),
+    "wrench: by itself": (lambda: arm(forces=[pf.wrench("w", "tip", by="tip")]), "force 'w': both ends are on 'tip'"),
+    "wrench: by nobody": (lambda: arm(forces=[pf.wrench("w", "tip", by="tipp")]), "force 'w': there is no body 'tipp'"),
+    "wrench: swapped": (lambda: pf.wrench("w", lambda k: k.v, "tip"), "force 'w': body must be the name of a body"),
+    "potential: a number": (lambda: pf.potential("V", 1.0), "force 'V': V must be a function of the kinematics, got 1.0"),
+    "potential: swapped": (lambda: pf.potential(lambda k: k.t, "V"), "V must be a function"),
+    "potential: of velocities": (lambda: pushed(pf.potential("V", lambda k: k.v[0])), "'V': V depends on velocities; use"),
+    "potential: of q": (lambda: pushed(pf.potential("V", lambda k: k.q)), "'V': one number is needed of its function, got 2"),
+    "potential: comparison": (lambda: pushed(pf.potential("V", lambda k: k.q[0] > 0)), "force 'V' gives a comparison"),
+    "potential: a foreign symbol": (lambda: pushed(pf.potential("V", lambda k: ca.SX.sym("z"))), "'V' uses symbols.*param"),
+    "potential: an unlisted Parameter": (
+        lambda: pushed(pf.potential("V", lambda k: k.q[0] * pf.Parameter("a", 1.0))), "force 'V' uses symbols.*parameters"),
+    "potential: nothing": (lambda: pushed(pf.potential("V", lambda k: None)), "force 'V'.*return"),
+    "dissipation: a list": (lambda: pf.dissipation("R", [1, 2]), "force 'R': R must be a function"),
+    "dissipation: two": (lambda: pushed(pf.dissipation("R", lambda k: k.v)), "force 'R': one number is needed"),
+    "dissipation: no such body": (
+        lambda: pushed(pf.dissipation("R", lambda k: ca.sumsqr(k.twist("tipp")))), "force 'R'.*did you mean 'tip'"),
+    "generalised force: a number": (lambda: pf.generalised_force("f", 3), "force 'f': f must be a function"),
+    "generalised force: size": (lambda: pushed(pf.generalised_force("f", lambda k: 1.0)), "'f': 2 numbers are needed.* got 1"),
+    "generalised force: of a joint": (
+        lambda: pushed(pf.generalised_force("f", lambda k: k.v, joint="A")), "'f': one number is needed.* got 2"),
+    "generalised force: no such joint": (
+        lambda: arm(forces=[pf.generalised_force("f", lambda k: 1, joint="AA")]), "'f': there is no joint 'AA'; did you mean"),
     "mechanism: lists swapped": (lambda: pf.mechanism("m", ARM.joints, ARM.bodies), r"bodies: .* make it by body\(...\)"),
     "mechanism: a motor among the forces": (lambda: arm(forces=[pf.actuator("m", "A")]), r"belongs into actuators=\[...\]"),
     "spring: on one body": (lambda: arm(forces=[pf.spring("s", "tip", "tip", stiffness=1)]), "'s': both ends are on 'tip'"),

@@ -93,7 +93,7 @@ def test_euler_is_semi_implicit():
 def test_euler_turns_quaternions_by_the_new_velocity():
     """A free ball under a moment about its axis: after a step it has turned by h times the new rate, not the old one."""
     h, moment = 1e-2, 5.0
-    push = pf.external_wrench("push", "ball", value=(0, 0, 0, 0, 0, moment))
+    push = pf.wrench("push", "ball", value=(0, 0, 0, 0, 0, moment))
     ball = pf.mechanism("ball", [pf.body("ball", 1.0, inertia=0.1)], [pf.joint("j", "free", "world", "ball")], forces=[push])
     r = pf.run(ball, duration=h, step=h, scheme=pf.Scheme(integrator="euler"), backend="numpy")
     spin = h * moment / 0.1

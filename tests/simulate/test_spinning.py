@@ -68,7 +68,7 @@ def test_a_moment_fixed_in_space_speeds_a_ball_up_evenly(kind):
     inertia, moment = 0.02, np.array([0.0, 0.0, 0.0, 0.3, -0.2, 0.5])
     body = pf.body("ball", 1.0, inertia=inertia)
     joint = pf.joint("joint", kind, "world", "ball", placement=pf.pose((0, 0, 0), rpy=(0.4, 0.5, 0.6)))
-    push = pf.external_wrench("push", "ball", axes="WORLD", value=moment)
+    push = pf.wrench("push", "ball", axes="WORLD", value=moment)
     m = pf.mechanism("ball", [body], [joint], forces=[push], gravity=(0, 0, 0))
     turn = {"w": lambda k: k.twist("ball", "LOCAL_WORLD_ALIGNED")[3:]}
     v = np.r_[np.zeros(m.nv - 3), SPIN, -20.0, 10.0]

@@ -13,7 +13,7 @@ from pfaffian.formats.number import shown
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.model.body import Body, body
 from pfaffian.model.constraint import LOCKED, Closure, closure, coincide
-from pfaffian.model.force import Actuator, Force, actuator, external_wrench, spring
+from pfaffian.model.force import Actuator, Force, actuator, spring, wrench
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose, pose
@@ -78,9 +78,10 @@ def read_force(name: str, node: Node, names: Names) -> Force:
     kind = node.fields([*node.map()], required=("kind",))["kind"].choice(("spring", "wrench"))
     point = lambda n: n.numbers(3, names)  # noqa: E731
     if kind == "wrench":
-        f = node.fields(("kind", "body", "point", "axes", "value"), required=("body",))
-        given = _take(f, point=point, axes=lambda n: n.choice(("LOCAL", "WORLD")), value=lambda n: n.numbers(6, names))
-        return _made(node, external_wrench, name, f["body"].text(), **given)
+        f = node.fields(("kind", "body", "by", "point", "axes", "value"), required=("body",))
+        given = _take(f, point=point, axes=lambda n: n.choice(("LOCAL", "WORLD")), value=lambda n: n.numbers(6, names),
+                      by=lambda n: n.text())  # fmt: skip
+        return _made(node, wrench, name, f["body"].text(), **given)
     scalars = ("stiffness", "rest", "damping")
     f = node.fields(("kind", "body_a", "body_b", "point_a", "point_b", *scalars), required=("body_a", "body_b"))
     given = _take(f, point_a=point, point_b=point, **{k: lambda n: n.number(names) for k in scalars})

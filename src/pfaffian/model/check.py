@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Constraint, Servo
-from pfaffian.model.force import Actuator, Force, Spring
+from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
@@ -87,7 +87,7 @@ def _check_kinds(m: Mechanism) -> None:
         ("bodies", Body, "body(...)"),
         ("joints", Joint, "joint(...)"),
         ("constraints", Constraint, "closure(...), coincide(...), holonomic(...), nonholonomic(...) or servo(...)"),
-        ("forces", Force, "spring(...) or external_wrench(...)"),
+        ("forces", Force, "spring(...), wrench(...), potential(...), dissipation(...) or generalised_force(...)"),
         ("actuators", Actuator, "actuator(...)"),
         ("parameters", Parameter, "Parameter(...)"),
     )
@@ -147,9 +147,13 @@ def _check_references(m: Mechanism) -> None:
             if c.body_a == c.body_b:
                 raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}")
     for f in m.forces:
-        if isinstance(f, Spring) and f.body_a == f.body_b:
-            raise ModelError(f"force {f.name!r}: both ends are on {f.body_a!r}")
-        _check_bodies(f"force {f.name!r}", (f.body_a, f.body_b) if isinstance(f, Spring) else (f.body,), bodies)
+        ends = (f.body_a, f.body_b) if isinstance(f, Spring) else (f.body, f.by) if isinstance(f, Wrench) else ()
+        named = tuple(n for n in ends if n is not None)
+        if len(set(named)) < len(named):
+            raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}")
+        _check_bodies(f"force {f.name!r}", named, bodies)
+        if isinstance(f, GeneralisedForce) and f.joint is not None and f.joint not in joints:
+            raise ModelError(f"force {f.name!r}: there is no joint {brief(f.joint)}; {nearest(f.joint, list(joints))}")
     for a in m.actuators:
         if a.joint not in joints:
             raise ModelError(f"actuator {a.name!r}: there is no joint {a.joint!r}")

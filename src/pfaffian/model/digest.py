@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from hashlib import sha256
 
 import casadi as ca
 
 from pfaffian.model.check import numbers
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Servo
-from pfaffian.model.force import Spring
+from pfaffian.model.force import Force
 from pfaffian.model.mechanism import Mechanism
 
 
@@ -24,10 +25,7 @@ def structure(m: Mechanism, graph: Callable[[Callable, str], str]) -> str:
         [b.name for b in m.bodies],
         [(j.name, j.kind.name, j.parent, j.child) for j in m.joints],
         [_constraint(c, graph) for c in m.constraints],
-        [
-            (f.body_a, f.body_b) if isinstance(f, Spring) else (f.body, f.axes, f.value is None)
-            for f in m.forces
-        ],
+        [_force(f, graph) for f in m.forces],
         [(a.name, a.joint, a.component) for a in m.actuators],
         m.u_names,
         [x.numel() for x in columns],
@@ -48,3 +46,10 @@ def _constraint(c: Constraint, graph: Callable[[Callable, str], str]) -> tuple:
     if isinstance(c, Closure):
         return c.kind, c.body_a, c.body_b, active
     return type(c).__name__, graph(c.phi if isinstance(c, Holonomic) else c.eta, what), active
+
+
+def _force(f: Force, graph: Callable[[Callable, str], str]) -> tuple:
+    """All but its name and its numbers, which `numbers` gives."""
+    values = [getattr(f, field.name) for field in fields(f) if field.name != "name"]
+    shape = ["number" if isinstance(x, ca.SX) else graph(x, f"force {f.name!r}") if callable(x) else x for x in values]
+    return type(f).__name__, *shape

@@ -1,7 +1,8 @@
-"""What pushes: actuators, external wrenches, springs between bodies."""
+"""What pushes: actuators, wrenches, springs between bodies, and any function of the kinematics."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
@@ -30,21 +31,28 @@ class Actuator:
 
 
 @data
-class ExternalWrench:
-    """A wrench [force; moment] on a body, about `point` of the body.
+class Wrench:
+    """A wrench [force; moment] on a body, about `point` of the body, and its opposite on the body that exerts it.
 
-    axes: LOCAL (turning with the body) or WORLD. value: (6, 1), or None to make it six inputs of the run.
+    axes: LOCAL (turning with the body) or WORLD. value: (6, 1), a function of Kinematics that gives it, or None to make it six
+    inputs of the run. by: the body that exerts it, None for something outside.
     """
 
     name: str
     body: str
     point: ca.SX
     axes: str
-    value: ca.SX | None
+    value: ca.SX | Callable[[Any], Any] | None
+    by: str | None = None
 
     def __repr__(self) -> str:
-        value = "six inputs" if self.value is None else shown.number(self.value, "N, N m")
-        return shown.words(self, f"on {self.body!r} at {shown.number(self.point, 'm')}", value, self.axes, name=self.name)
+        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", _shown(self.value), self.axes]
+        parts += [f"by {self.by!r}"] if self.by is not None else []
+        return shown.words(self, *parts, name=self.name)
+
+
+def _shown(value: Any) -> str:
+    return "six inputs" if value is None else shown.function(value) if callable(value) else shown.number(value, "N, N m")
 
 
 @data
@@ -66,7 +74,42 @@ class Spring:
         return shown.words(self, *parts, name=self.name)
 
 
-Force = ExternalWrench | Spring
+@data
+class GeneralisedForce:
+    """f(k) along the velocity coordinates of one joint, or of all. It acts within joints, as an actuator does."""
+
+    name: str
+    function: Callable[[Any], Any]
+    joint: str | None = None
+
+    def __repr__(self) -> str:
+        along = "all joints" if self.joint is None else repr(self.joint)
+        return shown.words(self, shown.function(self.function), f"on {along}", name=self.name)
+
+
+@data
+class Potential:
+    """V(q, t): the generalised force is -(dV/dq K)^T."""
+
+    name: str
+    function: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        return shown.words(self, shown.function(self.function), name=self.name)
+
+
+@data
+class Dissipation:
+    """R(q, v, t): the generalised force is -(dR/dv)^T."""
+
+    name: str
+    function: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        return shown.words(self, shown.function(self.function), name=self.name)
+
+
+Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation
 
 
 def actuator(
@@ -83,16 +126,55 @@ def actuator(
     return Actuator(name, joint, int(component), scalar(gear, f"{what}: gear"), interval(limits, f"{what}: limits"))
 
 
-def external_wrench(name: str, body: str, *, point: Any = (0, 0, 0), axes: str = "WORLD", value: Any = None) -> ExternalWrench:
-    """A wrench on a body.   point: (3,) in the body [m].   value: (6,) force [N], moment [N m]; None: an input.
+def wrench(
+    name: str, body: str, value: Any = None, *, point: Any = (0, 0, 0), axes: str = "WORLD", by: str | None = None
+) -> Wrench:
+    """A wrench on a body, and the opposite one, about the same point of space, on the body that exerts it.
 
-    axes: WORLD, or LOCAL to turn with the body.
+    value: (6,) force [N], moment [N m]; or f(k) that gives it, k being the mechanism's Kinematics: k.pose, k.twist, k.t, ...;
+    None: six inputs of the run.   point: (3,) in the body [m].   axes: WORLD, or LOCAL to turn with the body.
+    by: the name of a body, None for something outside.
     """
     what = f"force {name!r}"
+    if not isinstance(body, str) or not isinstance(by, str | None):
+        raise ModelError(f"{what}: body must be the name of a body, and by too, got {brief(body)} and {brief(by)}")
     if axes not in ("LOCAL", "WORLD"):
         raise ModelError(f"{what}: axes {axes!r} must be LOCAL or WORLD")
-    fixed = None if value is None else vector(value, 6, f"{what}: value")
-    return ExternalWrench(name, body, vector(point, 3, f"{what}: point"), axes, fixed)
+    given = value if value is None or callable(value) else vector(value, 6, f"{what}: value")
+    return Wrench(name, body, vector(point, 3, f"{what}: point"), axes, given, by)
+
+
+def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None = None) -> GeneralisedForce:
+    """f(k) [N, N m] along the velocity coordinates of a joint, or of all joints, k being the mechanism's Kinematics.
+
+    f: gives as many numbers as the joint has velocities, (nv,) without a joint; it may use k.q, k.v, k.t, poses and twists.
+
+    It acts within the joints, as actuators do. A force that acts on a body is a `wrench`.
+    """
+    return GeneralisedForce(name, _function(f, f"force {name!r}: f"), joint)
+
+
+def potential(name: str, V: Callable[[Any], Any]) -> Potential:
+    """The force -(dV/dq K)^T of a potential V(k) [J], k being the mechanism's Kinematics: k.q, k.joint, k.pose, k.t, ...
+
+    V is part of the energy. Where it depends on the time, the energy changes at the rate dV/dt at rest: the power of whoever
+    changes it. It may not depend on velocities.
+    """
+    return Potential(name, _function(V, f"force {name!r}: V"))
+
+
+def dissipation(name: str, R: Callable[[Any], Any]) -> Dissipation:
+    """The force -(dR/dv)^T of a dissipation function R(k) [W], k being the mechanism's Kinematics. [konz25 (3.37)]
+
+    The energy is not conserved: it changes by -v^T (dR/dv)^T a second, -2 R if R is quadratic in the velocities.
+    """
+    return Dissipation(name, _function(R, f"force {name!r}: R"))
+
+
+def _function(f: Any, what: str) -> Callable[[Any], Any]:
+    if not callable(f):
+        raise ModelError(f"{what} must be a function of the kinematics, got {brief(f)}")
+    return f
 
 
 def spring(

@@ -16,7 +16,7 @@ from pfaffian.model.body import Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
 from pfaffian.model.data import data
-from pfaffian.model.force import Actuator, ExternalWrench, Force
+from pfaffian.model.force import Actuator, Force, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter, several, vector
 
@@ -26,7 +26,7 @@ class Mechanism:
     """A tree of bodies, and what constrains and drives it. Made by `mechanism`.
 
     q: (nq,) configuration and v: (nv,) velocity run over the joints as written; u: (nu,) over the actuators as
-    written, then the six components of each external wrench without a value; p: (np,) over the parameters.
+    written, then the six components of each wrench without a value; p: (np,) over the parameters.
     """
 
     name: str
@@ -96,8 +96,8 @@ class Mechanism:
 
     @cached_property
     def wrench_names(self) -> tuple[str, ...]:
-        """The inputs that push from outside: six components of each external wrench without a value."""
-        wrenches = (f.name for f in self.forces if isinstance(f, ExternalWrench) and f.value is None)
+        """The inputs that push from outside: six components of each wrench without a value."""
+        wrenches = (f.name for f in self.forces if isinstance(f, Wrench) and f.value is None)
         return tuple(f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
 
     @cached_property
@@ -190,7 +190,7 @@ def mechanism(
 
     Args:
         bodies: in any order.   joints: parents before children, one joint leading to each body; the order gives q and v.
-        constraints: loops, points, phi = 0, Pfaffian rows.   forces: external wrenches, springs.   actuators: inputs.
+        constraints: loops, points, phi = 0, Pfaffian rows.   forces: wrenches, springs, potentials, ...   actuators: inputs.
         gravity: (3,) [m/s^2], z up.   parameters: every Parameter that the numbers use.
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
     Raises ModelError: duplicate or unknown names, no tree, masses that no body can have, unlisted parameters.

@@ -100,7 +100,7 @@ def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = No
 
 
 def energy(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> Energy:
-    """Kinetic energy (armature included) and potential energy of weight and springs [J].
+    """Kinetic energy (armature included) and potential energy of weight, springs and potentials [J].
 
     m: the mechanism.   q, v, parameters: as said above.
     """

@@ -1,16 +1,22 @@
-"""Applied forces: springs, dampers, constant wrenches, the input matrix, potential energy."""
+"""Applied forces: springs, dampers, wrenches, functions of the caller's, the input matrix, potential energy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import casadi as ca
 
-from pfaffian.model.force import ExternalWrench, Spring
+from pfaffian.errors import ModelError
+from pfaffian.model.caller import ask_column
+from pfaffian.model.force import Dissipation, GeneralisedForce, Potential, Spring, Wrench
+from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
 from pfaffian.terms.kinematics import Kinematics
 
 
 def applied_force(k: Kinematics) -> ca.SX:
-    """f (nv, 1): joint springs and dampers, springs between bodies, wrenches with a value [N, N m]."""
+    """f (nv, 1): joint springs and dampers, and every force of the mechanism that is no input [N, N m]."""
     f = ca.SX(k.mechanism.nv, 1)
     for link in k.tree.links:
         j = link.joint
@@ -18,11 +24,33 @@ def applied_force(k: Kinematics) -> ca.SX:
         if j.nv == 1:
             f[link.v] -= j.stiffness * (k.q[link.q] - j.rest)
     for force in k.mechanism.forces:
-        if isinstance(force, Spring):
-            f += spring_force(k, force)
-        elif force.value is not None:
-            f += wrench_columns(k, force) @ force.value
+        f += _FORCE[type(force)](k, force)
     return ca.densify(f)
+
+
+def potential_energy(k: Kinematics) -> ca.SX:
+    """V [J] of weight, springs and potentials."""
+    V = gravity_energy(k, k.mechanism.gravity)
+    for link in k.tree.links:
+        if link.joint.nv == 1:
+            V += link.joint.stiffness * (k.q[link.q] - link.joint.rest) ** 2 / 2
+    for force in k.mechanism.forces:
+        if type(force) in _ENERGY:
+            V += _ENERGY[type(force)](k, force)
+    return V
+
+
+def input_matrix(k: Kinematics) -> ca.SX:
+    """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
+    m = k.mechanism
+    B = ca.SX(m.nv, len(m.actuators))
+    for i, a in enumerate(m.actuators):
+        B[m.v_slices[a.joint].start + a.component, i] = a.gear
+    wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
+    return ca.horzcat(B, *wrenches)
+
+
+# -- springs ----------------------------------------------------------------------------------------------------------
 
 
 def spring_pull(k: Kinematics, s: Spring) -> ca.SX:
@@ -43,29 +71,101 @@ def spring_force(k: Kinematics, s: Spring) -> ca.SX:
     return J[0].T @ pull - J[1].T @ pull
 
 
-def wrench_columns(k: Kinematics, w: ExternalWrench) -> ca.SX:
-    """(nv, 6) generalised force of the wrench's six components."""
-    return k.jacobian(w.body, "LOCAL" if w.axes == "LOCAL" else "LOCAL_WORLD_ALIGNED", w.point).T
+def spring_energy(k: Kinematics, s: Spring) -> ca.SX:
+    """stiffness (l - rest)^2 / 2 [J]."""
+    line = k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a)
+    return s.stiffness * (ca.sumsqr(line) if s.rest.is_zero() else (ca.norm_2(line) - s.rest) ** 2) / 2
 
 
-def input_matrix(k: Kinematics) -> ca.SX:
-    """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
+# -- wrenches ---------------------------------------------------------------------------------------------------------
+
+
+def wrench_columns(k: Kinematics, w: Wrench) -> ca.SX:
+    """(nv, 6) generalised force of the wrench's six components, by the motion of its point as seen from the body `by`."""
+    J = k.jacobian(w.body, "LOCAL_WORLD_ALIGNED", w.point)
+    if w.by is not None:
+        by = k.pose(w.by)
+        J -= k.jacobian(w.by, "LOCAL_WORLD_ALIGNED", by.R.T @ (k.position(w.body, w.point) - by.p))
+    if w.axes == "LOCAL":
+        R = k.rotation(w.body)
+        J = ca.diagcat(R.T, R.T) @ J
+    return J.T
+
+
+def wrench_value(k: Kinematics, w: Wrench) -> ca.SX:
+    """(6, 1) of a wrench along its axes [N, N m], zero if it is an input."""
+    if callable(w.value):
+        return _asked(k, w.value, f"force {w.name!r}", 6)
+    return ca.SX(6, 1) if w.value is None else w.value
+
+
+def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
+    """(nv, 1) of a wrench that is no input."""
+    return wrench_columns(k, w) @ wrench_value(k, w)
+
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+
+def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
+    """(nv, 1) of f(k)."""
     m = k.mechanism
-    B = ca.SX(m.nv, len(m.actuators))
-    for i, a in enumerate(m.actuators):
-        B[m.v_slices[a.joint].start + a.component, i] = a.gear
-    wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, ExternalWrench) and f.value is None]
-    return ca.horzcat(B, *wrenches)
+    along = slice(0, m.nv) if g.joint is None else m.v_slices[g.joint]
+    f = ca.SX(m.nv, 1)
+    f[along, 0] = _asked(k, g.function, f"force {g.name!r}", along.stop - along.start)
+    return f
 
 
-def potential_energy(k: Kinematics) -> ca.SX:
-    """V [J] of weight and springs."""
-    V = gravity_energy(k, k.mechanism.gravity)
-    for link in k.tree.links:
-        if link.joint.nv == 1:
-            V += link.joint.stiffness * (k.q[link.q] - link.joint.rest) ** 2 / 2
-    for s in k.mechanism.forces:
-        if isinstance(s, Spring):
-            line = k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a)
-            V += s.stiffness * (ca.sumsqr(line) if s.rest.is_zero() else (ca.norm_2(line) - s.rest) ** 2) / 2
+def potential_value(k: Kinematics, p: Potential) -> ca.SX:
+    """V(k) [J]. Raises ModelError: it depends on velocities; it is no number."""
+    s = fresh(k)
+    return placed([_potential(s, p)], s, k)[0]
+
+
+def potential_force(k: Kinematics, p: Potential) -> ca.SX:
+    """(nv, 1) -(dV/dq K)^T."""
+    s = fresh(k)
+    return placed([-(ca.jacobian(_potential(s, p), s.q) @ s.kinematic_matrix).T], s, k)[0]
+
+
+def dissipation_force(k: Kinematics, d: Dissipation) -> ca.SX:
+    """(nv, 1) -(dR/dv)^T. [konz25 (3.37)]"""
+    s = fresh(k)
+    return placed([-ca.jacobian(_number(s, d.function, f"force {d.name!r}"), s.v).T], s, k)[0]
+
+
+def _potential(s: Kinematics, p: Potential) -> ca.SX:
+    V = _number(s, p.function, f"force {p.name!r}")
+    if ca.depends_on(V, s.v):
+        raise ModelError(
+            f"force {p.name!r}: V depends on velocities; use dissipation(...), generalised_force(...) or wrench(...)"
+        )
     return V
+
+
+def _number(k: Kinematics, function: Callable[[Any], Any], what: str) -> ca.SX:
+    x = _asked(k, function, what, 1)
+    if any(x.is_op(kind) for kind in (ca.OP_EQ, ca.OP_NE, ca.OP_LT, ca.OP_LE)):
+        raise ModelError(f"{what} gives a comparison, 0 or 1, whose derivative is zero; choose by ca.if_else")
+    return x
+
+
+def _asked(k: Kinematics, function: Callable[[Any], Any], what: str, count: int) -> ca.SX:
+    x = ask_column(function, what, k)
+    if x.numel() != count:
+        numbers = "one number is" if count == 1 else f"{count} numbers are"
+        raise ModelError(f"{what}: {numbers} needed of its function, got {x.numel()}")
+    return x
+
+
+_FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
+    Spring: spring_force,
+    Wrench: wrench_force,
+    GeneralisedForce: generalised_column,
+    Potential: potential_force,
+    Dissipation: dissipation_force,
+}
+"""Kind of force -> its (nv, 1) [N, N m]."""
+
+_ENERGY: dict[type, Callable[[Kinematics, Any], ca.SX]] = {Spring: spring_energy, Potential: potential_value}
+"""Kind of force -> its potential energy [J], of those that have one."""

@@ -12,6 +12,7 @@ from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
+from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 
 _ROTATION = (3, 4, 5)
@@ -118,11 +119,9 @@ def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) ->
 
 def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic) -> Rows:
     """Rows of a user's function: differentiated at fresh symbols, then put where k stands."""
-    m = k.mechanism
-    s = Kinematics(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
+    s = fresh(k)
     rows = holonomic_rows(s, c) if isinstance(c, Holonomic) else nonholonomic_rows(s, c)
-    free = [s.q, s.v, s.t, m.p_symbols]
-    A, b, phi, eta = ca.Function("rows", free, list(rows[:4]))(k.q, k.v, k.t, m.p_symbols)
+    A, b, phi, eta = placed(rows[:4], s, k)
     return Rows(A, b, phi, eta, rows.integrable)
 
 

@@ -5,6 +5,7 @@ Wrenches here are [force; moment] about the origin of the body's frame, along th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -13,11 +14,11 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.caller import answer
-from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
-from pfaffian.model.force import ExternalWrench, Spring
+from pfaffian.model.constraint import Closure, Holonomic, Target
+from pfaffian.model.force import Dissipation, Potential, Spring, Wrench
 from pfaffian.model.number import column
 from pfaffian.model.pose import Pose
-from pfaffian.terms.forces import spring_pull
+from pfaffian.terms.forces import spring_pull, wrench_value
 from pfaffian.terms.kinematics import Acceleration, Kinematics, turned_twist
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.terms import Terms
@@ -47,25 +48,58 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
 
 
 def applied_wrench(T: Terms, body: str, u: ca.SX) -> ca.SX:
-    """(6, 1) of springs between bodies and of external wrenches, known or inputs u (nu, 1).
+    """(6, 1) of the forces that act on a body: springs, wrenches, known or inputs u (nu, 1), potentials, dissipation.
 
-    What acts within joints, as motors do, is left out.
+    What acts within joints, as motors and generalised forces do, is left out. Raises ModelError: a potential or dissipation
+    that asks for more than joints, poses and twists of bodies.
     """
-    k, m = T.kinematics, T.mechanism
-    total, R = ca.SX.zeros(6, 1), k.rotation(body)
-    for force in m.forces:
-        if isinstance(force, Spring):
-            ends = ((force.body_a, force.point_a, 1), (force.body_b, force.point_b, -1))
-            for end, point, sign in ends:
-                if end == body:
-                    total += move(ca.vertcat(sign * spring_pull(k, force), ca.SX.zeros(3, 1)), R @ point)
-        elif force.body == body:
-            value = _inputs(T, force, u) if force.value is None else force.value
-            total += move(turn(R, value) if force.axes == "LOCAL" else value, R @ force.point)
-    return total
+    ends = [end for f in T.mechanism.forces if type(f) in _ENDS for end in _ENDS[type(f)](T, f, u)]
+    return sum((W for name, W in ends if name == body), ca.SX.zeros(6, 1))
 
 
-def _inputs(T: Terms, force: ExternalWrench, u: ca.SX) -> ca.SX:
+_Ends = list[tuple[str, ca.SX]]
+"""Bodies, each with the wrench (6, 1) on it."""
+
+
+def _spring_ends(T: Terms, s: Spring, u: ca.SX) -> _Ends:
+    k = T.kinematics
+    pull = ca.vertcat(spring_pull(k, s), ca.SX.zeros(3, 1))
+    ends = ((s.body_a, s.point_a, 1), (s.body_b, s.point_b, -1))
+    return [(body, move(sign * pull, k.rotation(body) @ point)) for body, point, sign in ends]
+
+
+def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _Ends:
+    k = T.kinematics
+    value = _inputs(T, w, u) if w.value is None else wrench_value(k, w)
+    W, x = turn(k.rotation(w.body), value) if w.axes == "LOCAL" else value, k.position(w.body, w.point)
+    ends = ((w.body, 1), (w.by, -1))
+    return [(body, move(sign * W, x - k.position(body))) for body, sign in ends if body is not None]
+
+
+def _potential_ends(T: Terms, p: Potential, u: ca.SX) -> _Ends:
+    return _down(T.kinematics, p, _Apart(T.kinematics, displaced=True))
+
+
+def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _Ends:
+    return _down(T.kinematics, d, _Apart(T.kinematics, displaced=False))
+
+
+def _down(k: Kinematics, force: Potential | Dissipation, apart: _Apart) -> _Ends:
+    what = f"force {force.name!r}"
+    value = column(answer(force.function, what, apart), what)
+    return [(name, -turn(k.rotation(name), apart.work(value, V))) for name, V in apart.twists.items()]
+
+
+_ENDS: dict[type, Callable[[Terms, Any, ca.SX], _Ends]] = {
+    Spring: _spring_ends,
+    Wrench: _wrench_ends,
+    Potential: _potential_ends,
+    Dissipation: _dissipation_ends,
+}
+"""Kind of force -> the bodies that it acts on; the others act within joints."""
+
+
+def _inputs(T: Terms, force: Wrench, u: ca.SX) -> ca.SX:
     first = T.mechanism.u_names.index(f"{force.name}.fx")
     return u[first : first + 6]
 
@@ -86,7 +120,7 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
     if isinstance(c, Closure):
         found = _closure(k, c)
     else:
-        apart = _Apart(k, c)
+        apart = _Apart(k, displaced=isinstance(c, Holonomic))
         what, f = f"constraint {c.name!r}", c.phi if isinstance(c, Holonomic) else c.eta
         rate = column(answer(f, what, apart), what)
         found = [BodyRows(name, turn(k.rotation(name), apart.work(rate, V))) for name, V in apart.twists.items()]
@@ -104,13 +138,13 @@ def _closure(k: Kinematics, c: Closure) -> list[BodyRows]:
 
 
 class _Apart:
-    """Kinematics for a constraint's function, in which every body moves on its own, by a twist V (6, 1) along its axes.
+    """Kinematics for a function of the caller's, in which every body moves on its own, by a twist V (6, 1) along its axes.
 
-    A function phi sees poses that V displaces, a function eta sees V as the twist.
+    displaced: poses are those that V displaces; else twists are those with V added.
     """
 
-    def __init__(self, k: Kinematics, c: Holonomic | Nonholonomic) -> None:
-        self._k, self._c = k, c
+    def __init__(self, k: Kinematics, *, displaced: bool) -> None:
+        self._k, self._displaced = k, displaced
         self.twists: dict[str, ca.SX] = {}
         self.mechanism, self.q, self.v, self.t = k.mechanism, k.q, k.v, k.t
         self.joint, self.joint_rate = k.joint, k.joint_rate
@@ -122,15 +156,15 @@ class _Apart:
 
     def pose(self, body: str) -> Pose:
         G = self._k.pose(body)
-        if isinstance(self._c, Nonholonomic):
+        if not self._displaced:
             return G
         V = self._own(body)
         return Pose(G.R + G.R @ hat(V[3:]), G.p + G.R @ V[:3])
 
     def twist(self, body: str, frame: str = "LOCAL") -> ca.SX:
-        if isinstance(self._c, Holonomic):
+        if self._displaced:
             return self._k.twist(body, frame)
-        V = self._own(body)
+        V = self._k.twist(body) + self._own(body)
         return V if frame == "LOCAL" else turned_twist(self._k.pose(body), V[:3], V[3:], frame)
 
     def work(self, rate: ca.SX, V: ca.SX) -> ca.SX:

@@ -1,0 +1,22 @@
+"""Differentiating a function of the caller's: at symbols of its own, and then put where the kinematics stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import casadi as ca
+
+from pfaffian.terms.kinematics import Kinematics
+
+
+def fresh(k: Kinematics) -> Kinematics:
+    """The same kinematics at new symbols q, v, t."""
+    return replace(k, q=ca.SX.sym("q", k.q.numel()), v=ca.SX.sym("v", k.v.numel()), t=ca.SX.sym("t"))
+
+
+def placed(x: Sequence[ca.SX], s: Kinematics, k: Kinematics) -> list[ca.SX]:
+    """Expressions x of the symbols of s with k's q, v, t in their place."""
+    p = k.mechanism.p_symbols
+    f = ca.Function("x", [s.q, s.v, s.t, p], list(x))
+    return f.call([k.q, k.v, k.t, p])
