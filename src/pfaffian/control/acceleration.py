@@ -78,7 +78,7 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     others = [m + i for i in range(J.shape[0]) if i not in own]
     v_S = ca.vertcat(ca.SX(0, 1), *[rhs[m + i] / J[i, j] for j, i in given.items()])
     rows = ca.vertcat(terms.A, J)[list(range(m)) + others, :]
-    W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.tree.parents, F))
+    W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.parents, F))
     beta = rhs[list(range(m)) + others, 0] - rows[:, S] @ v_S - rows[:, F] @ v_t[F, 0]
     start = solve_W(W, -terms.M[F, S] @ (v_S - v_t[S, 0]))
     size = ca.vertcat(terms.row_size, ca.SX.ones(len(others), 1))

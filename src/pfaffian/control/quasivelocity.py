@@ -26,7 +26,7 @@ from pfaffian.control.task import gain
 from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, as_names
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.terms import Terms, symbols
 
 
 @maker
@@ -98,7 +98,8 @@ def regulation(
 
 def check_rates(m: Mechanism) -> None:
     """Raise ModelError unless v = q_dot throughout: errors of the configuration then are differences."""
-    if m.nq != m.nv or any(j.kind.subgroup.along and j.kind.subgroup.rotation.axes for j in m.joints):
+    K = symbols(m).kinematics.kinematic_matrix
+    if m.nq != m.nv or not ca.sparsify(K - ca.SX.eye(m.nv)).nnz() == 0:
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
 
 

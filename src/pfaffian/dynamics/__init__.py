@@ -38,7 +38,8 @@ def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
     """
     m = terms.mechanism
     if name == "auto":
-        return controlforce.motion if m.servos else gauss.motion if m.constraints else articulated.motion
+        plain = not m.constraints and terms.kinematics.rates.plain
+        return controlforce.motion if m.servos else articulated.motion if plain else gauss.motion
     if m.servos and name != "control-force":
         raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' holds them")
     if name not in FORMULATIONS:

@@ -7,7 +7,7 @@ import casadi as ca
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
-from pfaffian.terms.articulated import ArticulatedJoint, articulated_joints
+from pfaffian.terms.articulated import ArticulatedJoint, articulated_joints, check_plain
 from pfaffian.terms.inertia import Wrench, carry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -15,8 +15,9 @@ from pfaffian.terms.tree import split_motion
 
 
 def motion(terms: Terms) -> Motion:
-    """v_dot of a tree; the mechanism must have no constraints. Raises ModelError if it has."""
+    """v_dot of a plain tree; the mechanism must have no constraints. Raises ModelError if it has, or is no such tree."""
     m = terms.mechanism
+    check_plain(terms.kinematics, "articulated")
     if m.constraints:
         raise ModelError(f"mechanism {m.name!r} has constraints; articulated bodies serve trees only, use 'gauss'")
     k = terms.kinematics
@@ -36,7 +37,7 @@ def _inward(k: Kinematics, joints: list[ArticulatedJoint], drift: list[ca.SX], t
     own = [ca.SX(0)] * len(links)
     for i in reversed(range(len(links))):
         link, joint = links[i], joints[i]
-        own[i] = tau[link.v] - bias[i][list(link.joint.kind.motion)]
+        own[i] = tau[link.v] - link.basis.T @ bias[i]
         if link.parent >= 0:
             own[i] = solve_definite(joint.D, own[i])
             p = bias[i] + joint.rest @ drift[i] + joint.U @ own[i]
@@ -46,15 +47,15 @@ def _inward(k: Kinematics, joints: list[ArticulatedJoint], drift: list[ca.SX], t
 
 def _outward(k: Kinematics, joints: list[ArticulatedJoint], drift: list[ca.SX], own: list[ca.SX]) -> ca.SX:
     a: list[ca.SX] = []
-    v_dot = []
+    v_dot = ca.SX.zeros(k.mechanism.nv, 1)
     base = ca.vertcat(-k.mechanism.gravity, ca.SX.zeros(3, 1))
     for i, (link, X, joint) in enumerate(zip(k.tree.links, k.steps, joints, strict=True)):
         before = a[link.parent] if link.parent >= 0 else base
         linear, angular = before[:3], before[3:]
         arriving = ca.vertcat(X.R.T @ (linear + ca.cross(angular, X.p)), X.R.T @ angular) + drift[i]
         if link.parent >= 0:
-            v_dot.append(own[i] - joint.K @ arriving)
+            v_dot[link.v] = own[i] - joint.K @ arriving
         else:
-            v_dot.append(solve_definite(joint.D, own[i] - joint.U.T @ arriving))
-        a.append(arriving + ca.vertcat(*split_motion(link, v_dot[-1])))
-    return ca.densify(ca.vertcat(*v_dot))
+            v_dot[link.v] = solve_definite(joint.D, own[i] - joint.U.T @ arriving)
+        a.append(arriving + ca.vertcat(*split_motion(link, v_dot[link.v])))
+    return v_dot

@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise, solve_definite
 from pfaffian.maths.roots import square_root
 from pfaffian.maths.tree_factor import solve_W
-from pfaffian.terms.articulated import innovations_factor
+from pfaffian.terms.articulated import check_plain, innovations_factor
 from pfaffian.terms.inertia import coriolis_matrix
 from pfaffian.terms.terms import Terms
 
@@ -76,6 +76,7 @@ def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
     if factor == "cholesky":
         W, inverse = terms.factor.W, solve_W(terms.factor, identity)
     elif factor == "innovations":
+        check_plain(terms.kinematics, "quasi-velocity-innovations")
         W = innovations_factor(terms.kinematics)
         inverse = solve_definite(W, identity)
     else:

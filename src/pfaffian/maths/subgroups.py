@@ -30,7 +30,7 @@ class Rotation(NamedTuple):
 
     axes: the entries of the twist [v; w] that turn.   names, rates, units: of its coordinates and velocities.
     matrix: coordinates -> R (3, 3).   rate: coordinates -> K with their rate K w.
-    conjugate: coordinates, Y (3, 3) -> R Y R^T.   of_vector: rotation vector along the axes -> coordinates.
+    of_vector: rotation vector along the axes -> coordinates.
     """
 
     axes: tuple[int, ...]
@@ -39,16 +39,11 @@ class Rotation(NamedTuple):
     units: tuple[str, ...]
     matrix: Callable[[Matrix], Matrix]
     rate: Callable[[Matrix], Matrix]
-    conjugate: Callable[[Matrix, Matrix], Matrix]
     of_vector: Callable[[Matrix], Matrix]
 
 
 def _eye(q: Matrix) -> Matrix:
     return ca.DM.eye(3)
-
-
-def _unmoved(q: Matrix, Y: Matrix) -> Matrix:
-    return Y
 
 
 def _same(s: Matrix) -> Matrix:
@@ -68,20 +63,11 @@ def _unit_rate(q: Matrix) -> Matrix:
     return ca.DM.ones(1, 1)
 
 
-def _conjugate_z(q: Matrix, Y: Matrix) -> Matrix:
-    return so3.conjugate_z(ca.cos(q), ca.sin(q), Y)
-
-
-def _conjugate(q: Matrix, Y: Matrix) -> Matrix:
-    R = so3.quat_to_matrix(q)
-    return R @ Y @ R.T
-
-
-NO_TURN = Rotation((), (), (), (), _eye, _no_rate, _unmoved, _same)
-ABOUT_Z = Rotation((5,), ("angle",), ("wz",), ("rad",), _turn_z, _unit_rate, _conjugate_z, _same)
+NO_TURN = Rotation((), (), (), (), _eye, _no_rate, _same)
+ABOUT_Z = Rotation((5,), ("angle",), ("wz",), ("rad",), _turn_z, _unit_rate, _same)
 ANY_TURN = Rotation(
     (3, 4, 5), ("qx", "qy", "qz", "qw"), ("wx", "wy", "wz"), ("1",) * 4,
-    so3.quat_to_matrix, so3.quat_rate, _conjugate, so3.quat_exp,
+    so3.quat_to_matrix, so3.quat_rate, so3.quat_exp,
 )  # fmt: skip
 
 
@@ -162,10 +148,6 @@ class Subgroup:
         """K (nq, k): q_dot = K v, v body-fixed."""
         along, turn = list(self.along), matrix(q, self.nq)[len(self.along) :, 0]
         return ca.diagcat(self.rotation.matrix(turn)[along, along], self.rotation.rate(turn))
-
-    def conjugate(self, q: Matrix, Y: Matrix) -> Matrix:
-        """R Y R^T for Y (3, 3), R the rotation of the pose at q."""
-        return self.rotation.conjugate(matrix(q, self.nq)[len(self.along) :, 0], matrix(Y, 3, 3))
 
     def chart(self, R: Matrix, p: Matrix) -> Matrix:
         """q (nq, 1) of a pose of the group, angles within pi; where a turn screws, p tells the angle beyond full turns."""

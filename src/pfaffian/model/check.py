@@ -14,6 +14,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Constraint, Servo
+from pfaffian.model.coordinates import Coordinates, check_coordinates
 from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter
@@ -30,6 +31,7 @@ def check(m: Mechanism) -> None:
     _check_tree(m)
     _check_references(m)
     _check_parameters(m)
+    _check_coordinates(m)
     _check_physics(m)
 
 
@@ -85,7 +87,8 @@ def unphysical(m: Mechanism) -> dict[str, str]:
 def _check_kinds(m: Mechanism) -> None:
     kinds = (
         ("bodies", Body, "body(...)"),
-        ("joints", Joint, "joint(...)"),
+        ("joints", Joint, "joint(...) or edge(...)"),
+        ("coordinates", Coordinates, "coordinates(...)"),
         ("constraints", Constraint, "closure(...), coincide(...), holonomic(...), nonholonomic(...) or servo(...)"),
         ("forces", Force, "spring(...), wrench(...), potential(...), dissipation(...) or generalised_force(...)"),
         ("actuators", Actuator, "actuator(...)"),
@@ -106,15 +109,16 @@ def _check_name(name: Any, what: str) -> None:
 
 def _check_names(m: Mechanism) -> None:
     _check_name(m.name, "mechanism")
-    for what in ("bodies", "joints", "constraints", "forces", "actuators", "parameters"):
+    for what in ("bodies", "owners", "constraints", "forces", "actuators", "parameters"):
         names = [item.name for item in getattr(m, what)]
+        what = "joints and coordinates" if what == "owners" and m.coordinates else "joints" if what == "owners" else what
         for n in names:
             _check_name(n, what)
         for n, count in Counter(names).items():
             if count > 1:
                 raise ModelError(f"{what}: the name {n!r} is used {count} times; names must be unique")
     if m.nv == 0:
-        raise ModelError(f"mechanism {m.name!r} has no joint that moves")
+        raise ModelError(f"mechanism {m.name!r} has no joint that moves, and no coordinates")
 
 
 def _check_tree(m: Mechanism) -> None:
@@ -131,11 +135,11 @@ def _check_tree(m: Mechanism) -> None:
             raise ModelError(f"joint {j.name!r}: its parent {j.parent!r} comes later or hangs in a cycle; write parents first")
         placed.add(j.child)
     for lost in known - placed:
-        raise ModelError(f"body {lost!r} has no joint; use kind 'free' if it floats")
+        raise ModelError(f"body {lost!r} has no joint or edge that leads to it; use kind 'free' if it floats")
 
 
 def _check_references(m: Mechanism) -> None:
-    bodies, joints = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.joints}
+    bodies, owners = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.owners}
     for c in m.constraints:
         if isinstance(c, Servo) and not callable(c.directions):
             for n in c.directions:
@@ -152,18 +156,17 @@ def _check_references(m: Mechanism) -> None:
         if len(set(named)) < len(named):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}")
         _check_bodies(f"force {f.name!r}", named, bodies)
-        if isinstance(f, GeneralisedForce) and f.joint is not None and f.joint not in joints:
-            raise ModelError(f"force {f.name!r}: there is no joint {brief(f.joint)}; {nearest(f.joint, list(joints))}")
+        if isinstance(f, GeneralisedForce) and f.joint is not None and f.joint not in owners:
+            raise ModelError(f"force {f.name!r}: there is no joint {brief(f.joint)}; {nearest(f.joint, list(owners))}")
     for a in m.actuators:
-        if a.joint not in joints:
+        if a.joint not in owners:
             raise ModelError(f"actuator {a.name!r}: there is no joint {a.joint!r}")
-        if not 0 <= a.component < joints[a.joint].nv:
-            raise ModelError(
-                f"actuator {a.name!r}: joint {a.joint!r} has {joints[a.joint].nv} velocities, none numbered {a.component}"
-            )
+        owner = owners[a.joint]
+        if not 0 <= a.component < owner.nv:
+            raise ModelError(f"actuator {a.name!r}: joint {a.joint!r} has {owner.nv} velocities, none numbered {a.component}")
         if not a.limits[0] <= a.limits[1]:
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} are the wrong way round")
-        effort = joints[a.joint].effort
+        effort = owner.effort if isinstance(owner, Joint) else np.inf
         if not (a.limits[0] <= effort and -effort <= a.limits[1]):
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} leave nothing of its joint's effort {effort:g}")
 
@@ -185,6 +188,16 @@ def _check_parameters(m: Mechanism) -> None:
             finite = bool(np.isfinite(m.value(x)).all())
         if not finite:
             raise ModelError(f"{what} is not finite at the parameters' default values")
+
+
+def _check_coordinates(m: Mechanism) -> None:
+    for c in m.coordinates:
+        check_coordinates(c, m.parameters)
+    if m.velocities and len(m.velocities.names) != m.nv:
+        raise ModelError(
+            f"velocities: {len(m.velocities.names)} names for the {m.nv} velocities of {m.name!r}; give one for each of "
+            f"{', '.join(f'{j.name} ({j.nv})' for j in m.owners if j.nv)}"
+        )
 
 
 def _check_physics(m: Mechanism) -> None:

@@ -17,7 +17,9 @@ from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 _ALL = (0, 1, 2, 3, 4, 5)
 
-LOCKED = {name: tuple(i for i in _ALL if i not in kind.motion) for name, kind in KINDS.items() if name != "free"} | {
+LOCKED = {
+    name: tuple(i for i in _ALL if i not in kind.motion) for name, kind in KINDS.items() if name not in ("free", "edge")
+} | {
     "weld": _ALL,
     "cylindrical": (0, 1, 3, 4),
     "point-on-line": (0, 1),

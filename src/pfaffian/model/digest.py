@@ -28,6 +28,8 @@ def structure(m: Mechanism, graph: Callable[[Callable, str], str]) -> str:
         [_force(f, graph) for f in m.forces],
         [(a.name, a.joint, a.component) for a in m.actuators],
         m.u_names,
+        [(c.name, c.nq, c.nv, c.start) for c in m.coordinates],
+        m.velocities and m.velocities.names,
         [x.numel() for x in columns],
     ]  # fmt: skip
     return sha256((repr(shape) + values.serialize()).encode()).hexdigest()

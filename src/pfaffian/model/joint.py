@@ -6,6 +6,7 @@ body-fixed: V = S v with a constant motion subspace S, in the joint frame on the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -67,6 +68,10 @@ class JointKind:
 
 
 KINDS = {name: JointKind(SUBGROUPS[name]) for name in ("fixed", "revolute", "prismatic", "spherical", "planar", "free")}
+KINDS["edge"] = JointKind(replace(SUBGROUPS["fixed"], name="edge"))
+
+JOINT_KINDS = tuple(name for name in KINDS if name != "edge")
+"""Those that `joint` makes."""
 
 
 @data
@@ -75,6 +80,7 @@ class Joint:
 
     Both placements already carry the turn of the axis to z. Springs, dampers and armature act on one-dof joints:
     tau = -stiffness (q - rest) - damping v, and armature [kg m^2 or kg] adds to the diagonal of M.
+    pose: of an edge, its motion as a function of the configuration.
     """
 
     name: str
@@ -89,6 +95,7 @@ class Joint:
     armature: ca.SX
     limits: tuple[float, float]
     effort: float
+    pose: Callable[[Any], Pose] | None = None
 
     def __repr__(self) -> str:
         return shown.words(self, self.kind.name, f"{self.parent!r} to {self.child!r}", name=self.name)
@@ -100,6 +107,27 @@ class Joint:
     @property
     def nv(self) -> int:
         return self.kind.nv
+
+    @property
+    def plain(self) -> int:
+        """How many coordinates have a rate that is one velocity, or several by an orthogonal block; quaternions follow."""
+        return self.kind.plain
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        return self.kind.q_names
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        return self.kind.v_names
+
+    @property
+    def q_units(self) -> tuple[str, ...]:
+        return self.kind.q_units
+
+    @property
+    def v_units(self) -> tuple[str, ...]:
+        return self.kind.v_units
 
 
 def joint(
@@ -132,18 +160,14 @@ def joint(
     there is no one dof.
     """
     what = f"joint {name!r}"
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ModelError(f"{what}: kind {brief(kind)} is unknown; one of {', '.join(KINDS)}")
-    for word, body in (("parent", parent), ("child", child)):
-        if not isinstance(body, str):
-            raise ModelError(f"{what}: {word} must be the name of a body, got {brief(body)}")
-    if parent == child:
-        raise ModelError(f"{what}: parent and child are both {parent!r}")
+    if not isinstance(kind, str) or kind not in JOINT_KINDS:
+        raise ModelError(f"{what}: kind {brief(kind)} is unknown; one of {', '.join(JOINT_KINDS)}")
+    _check_ends(what, parent, child)
     G = axis_frame(axis, what)
     low, high = interval(limits, f"{what}: limits")
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
         raise ModelError(f"{what}: effort {effort!r} must be zero or positive, left out where there is none")
-    numbers = {k: scalar(v, f"{what}: {k}") for k, v in
+    numbers: dict[str, Any] = {k: scalar(v, f"{what}: {k}") for k, v in
                dict(stiffness=stiffness, rest=rest, damping=damping, armature=armature).items()}  # fmt: skip
     chosen = KINDS[kind]
     if chosen.nv != 1 and not (numbers["stiffness"].is_zero() and numbers["rest"].is_zero()):
@@ -152,6 +176,36 @@ def joint(
         raise ModelError(f"{what}: a {kind} joint takes no limits; they are for one-dof joints")
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
     return Joint(name, chosen, parent, child, at, child_at, limits=(low, high), effort=float(effort), **numbers)
+
+
+def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joint:
+    """The pose of one body in another as a function of the mechanism's configuration. [konz25 (3.95), (3.101)-(3.104)]
+
+    Edges and joints together connect all bodies to the world, each by one way; an edge may be written from either side and in
+    any order. Twists, Jacobians and their rates follow from the pose by differentiation. It has no coordinates of its own:
+    they belong to `coordinates(...)` or to joints.
+
+    Args:
+        name: unique among the joints.   parent, child: names of bodies, "world" for the fixed frame.
+        pose: function of the configuration k (k.q, k.joint(name)) giving the Pose of the child's frame in the parent's.
+    Raises ModelError: names or a function that are none. What it answers is checked when the equations are made.
+    """
+    what = f"edge {name!r}"
+    _check_ends(what, parent, child)
+    if not callable(pose):
+        raise ModelError(f"{what}: pose must be a function of the configuration, got {brief(pose)}")
+    zero = ca.SX(0)
+    return Joint(
+        name, KINDS["edge"], parent, child, IDENTITY, IDENTITY, zero, zero, zero, zero, (-np.inf, np.inf), np.inf, pose
+    )
+
+
+def _check_ends(what: str, parent: Any, child: Any) -> None:
+    for word, body in (("parent", parent), ("child", child)):
+        if not isinstance(body, str):
+            raise ModelError(f"{what}: {word} must be the name of a body, got {brief(body)}")
+    if parent == child:
+        raise ModelError(f"{what}: parent and child are both {parent!r}")
 
 
 def axis_frame(axis: Any, what: str) -> Pose:

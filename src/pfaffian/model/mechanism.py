@@ -12,21 +12,29 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model import shown
-from pfaffian.model.body import Body
+from pfaffian.model.body import WORLD, Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
+from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter, several, vector
 
+FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
+"""Unit of a velocity -> of the force that works along it."""
+
+TRIES = 20
+"""Draws of a random configuration before none is found on phi = 0."""
+
 
 @data
 class Mechanism:
-    """A tree of bodies, and what constrains and drives it. Made by `mechanism`.
+    """Bodies on joints and edges, and what constrains and drives them. Made by `mechanism`.
 
-    q: (nq,) configuration and v: (nv,) velocity run over the joints as written; u: (nu,) over the actuators as
-    written, then the six components of each wrench without a value; p: (np,) over the parameters.
+    q: (nq,) configuration and v: (nv,) velocity run over the joints as written, then over the coordinates of the caller's own;
+    with a choice of `velocities` v runs over these. u: (nu,) over the actuators as written, then the six components of each
+    wrench without a value; p: (np,) over the parameters.
     """
 
     name: str
@@ -38,6 +46,8 @@ class Mechanism:
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
     lenient: bool = False
+    coordinates: tuple[Coordinates, ...] = ()
+    velocities: Velocities | None = None
 
     def __repr__(self) -> str:
         return shown.mechanism(self)
@@ -46,12 +56,17 @@ class Mechanism:
         return shown.html(self)
 
     @cached_property
+    def owners(self) -> tuple[Joint | Coordinates, ...]:
+        """What entries of q and v belong to, in their order."""
+        return self.joints + self.coordinates
+
+    @cached_property
     def nq(self) -> int:
-        return sum(j.nq for j in self.joints)
+        return sum(j.nq for j in self.owners)
 
     @cached_property
     def nv(self) -> int:
-        return sum(j.nv for j in self.joints)
+        return sum(j.nv for j in self.owners)
 
     @cached_property
     def nu(self) -> int:
@@ -59,13 +74,13 @@ class Mechanism:
 
     @cached_property
     def q_slices(self) -> dict[str, slice]:
-        """Joint name -> its entries of q."""
-        return _slices(self.joints, [j.nq for j in self.joints])
+        """Name of a joint or of coordinates -> its entries of q."""
+        return _slices(self.owners, [j.nq for j in self.owners])
 
     @cached_property
     def v_slices(self) -> dict[str, slice]:
-        """Joint name -> its entries of v."""
-        return _slices(self.joints, [j.nv for j in self.joints])
+        """Name of a joint or of coordinates -> its entries of v; with a choice of `velocities`, of T v."""
+        return _slices(self.owners, [j.nv for j in self.owners])
 
     @cached_property
     def quaternions(self) -> dict[str, slice]:
@@ -75,19 +90,21 @@ class Mechanism:
 
     @cached_property
     def q_names(self) -> tuple[str, ...]:
-        return tuple(_coordinate(j.name, n) for j in self.joints for n in j.kind.q_names)
+        return tuple(_coordinate(j.name, n) for j in self.owners for n in j.q_names)
 
     @cached_property
     def v_names(self) -> tuple[str, ...]:
-        return tuple(_coordinate(j.name, n) for j in self.joints for n in j.kind.v_names)
+        if self.velocities:
+            return self.velocities.names
+        return tuple(_coordinate(j.name, n) for j in self.owners for n in j.v_names)
 
     @cached_property
     def q_units(self) -> tuple[str, ...]:
-        return tuple(u for j in self.joints for u in j.kind.q_units)
+        return tuple(u for j in self.owners for u in j.q_units)
 
     @cached_property
     def v_units(self) -> tuple[str, ...]:
-        return tuple(u for j in self.joints for u in j.kind.v_units)
+        return self.velocities.units if self.velocities else tuple(u for j in self.owners for u in j.v_units)
 
     @cached_property
     def motor_names(self) -> tuple[str, ...]:
@@ -106,20 +123,22 @@ class Mechanism:
 
     @cached_property
     def u_units(self) -> tuple[str, ...]:
-        """Of each input: N on translations, N m on rotations."""
-        kinds = {j.name: j.kind for j in self.joints}
-        motors = ["N" if kinds[a.joint].v_units[a.component] == "m/s" else "N m" for a in self.actuators]
+        """Of each input: N on translations, N m on rotations, J on coordinates of no unit."""
+        rates = {j.name: j.v_units for j in self.owners}
+        motors = [FORCE_UNITS.get(rates[a.joint][a.component], "J") for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property
     def q_limits(self) -> np.ndarray:
         """(nq, 2) lowest and highest value of each coordinate, infinite where there is none."""
-        return np.array([j.limits for j in self.joints for _ in j.kind.q_names], dtype=float).reshape(-1, 2)
+        none = (-np.inf, np.inf)
+        found = [j.limits if isinstance(j, Joint) else none for j in self.owners for _ in j.q_names]
+        return np.array(found, dtype=float).reshape(-1, 2)
 
     @cached_property
     def u_limits(self) -> np.ndarray:
         """(nu, 2) lowest and highest value of each input: the actuator's own, within its joint's effort."""
-        effort = {j.name: j.effort for j in self.joints}
+        effort = {j.name: j.effort if isinstance(j, Joint) else np.inf for j in self.owners}
         motors = [(max(a.limits[0], -effort[a.joint]), min(a.limits[1], effort[a.joint])) for a in self.actuators]
         return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
 
@@ -145,6 +164,9 @@ class Mechanism:
         """The constraints that forces along chosen directions hold."""
         return tuple(c for c in self.constraints if isinstance(c, Servo))
 
+    def owner(self, name: str) -> Joint | Coordinates:
+        return _find(self.owners, name, "joint or coordinates" if self.coordinates else "joint", self.name)
+
     def body(self, name: str) -> Body:
         return _find(self.bodies, name, "body", self.name)
 
@@ -152,8 +174,10 @@ class Mechanism:
         return _find(self.joints, name, "joint", self.name)
 
     def neutral(self) -> np.ndarray:
-        """(nq,) configuration with every joint at its zero (quaternions at identity)."""
+        """(nq,) configuration with every joint at its zero (quaternions at identity), and coordinates at their start."""
         q = np.zeros(self.nq)
+        for c in self.coordinates:
+            q[self.q_slices[c.name]] = closest(c, np.array(c.start), self.parameters)
         for turn in self.quaternions.values():
             q[turn.stop - 1] = 1.0
         return q
@@ -185,11 +209,15 @@ def mechanism(
     gravity: Any = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
     lenient: bool = False,
+    coordinates: Iterable[Coordinates] = (),
+    velocities: Velocities | None = None,
 ) -> Mechanism:
     """A checked mechanism.
 
     Args:
-        bodies: in any order.   joints: parents before children, one joint leading to each body; the order gives q and v.
+        bodies: in any order.   joints: joints and edges, parents before children, one leading to each body; the order of
+            joints gives q and v. Edges may be written in any order and from either side.
+        coordinates: coordinates of the caller's own, after those of the joints.   velocities: a choice of v.
         constraints: loops, points, phi = 0, Pfaffian rows.   forces: wrenches, springs, potentials, ...   actuators: inputs.
         gravity: (3,) [m/s^2], z up.   parameters: every Parameter that the numbers use.
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
@@ -200,9 +228,45 @@ def mechanism(
     given = {"bodies": bodies, "joints": joints, "constraints": constraints, "forces": forces, "actuators": actuators}
     parts: dict[str, Any] = {what: _items(items, what) for what, items in given.items()}
     used = _items(parameters, "parameters")
-    made = Mechanism(name, **parts, gravity=vector(gravity, 3, "gravity"), parameters=used, lenient=bool(lenient))
+    if velocities is not None and not isinstance(velocities, Velocities):
+        raise ModelError(f"velocities: {brief(velocities)} is no choice of velocities; make it by velocities(T, names)")
+    parts["joints"] = _outward(parts["joints"])
+    made = Mechanism(
+        name,
+        **parts,
+        gravity=vector(gravity, 3, "gravity"),
+        parameters=used,
+        lenient=bool(lenient),
+        coordinates=_items(coordinates, "coordinates"),
+        velocities=velocities,
+    )
     check(made)
     return made
+
+
+def _outward(joints: tuple) -> tuple:
+    """Joints and edges with each edge where its parent is placed, turned where only its child is. Joints keep their order."""
+    if not any(isinstance(j, Joint) and j.pose for j in joints):
+        return joints
+    waiting, ordered, placed = list(joints), list[Joint](), {WORLD}
+    while waiting:
+        joint = next((j for j in waiting if not (isinstance(j, Joint) and j.pose)), None)
+        ready = [j for j in waiting if isinstance(j, Joint) and j.pose and (j.parent in placed) != (j.child in placed)]
+        # An edge first where the next joint waits for one.
+        if joint is not None and (not ready or not isinstance(joint, Joint) or joint.parent in placed):
+            chosen = taken = joint
+        elif ready:
+            taken = ready[0]
+            chosen = taken
+            if taken.pose and taken.parent not in placed:
+                chosen = replace(taken, parent=taken.child, child=taken.parent, pose=Inverted(taken.pose))
+        else:
+            return tuple(ordered + waiting)  # a cycle, or bodies that nothing connects: `check` says which
+        waiting.remove(taken)
+        ordered.append(chosen)
+        if isinstance(chosen, Joint):
+            placed.add(chosen.child)
+    return tuple(ordered)
 
 
 def _items(items: Any, what: str) -> tuple:
@@ -233,22 +297,48 @@ def as_names(rows: Any, what: str) -> tuple[str, ...]:
     return tuple(rows)
 
 
-def check_configuration(m: Mechanism, q: np.ndarray) -> np.ndarray:
-    """q (runs, nq) with unit quaternions; ModelError for one that has no direction."""
+def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+    """q (runs, nq) with unit quaternions, and coordinates moved onto phi = 0 but those `kept` (nq,).
+
+    Raises ModelError: a quaternion that has no direction; no phi = 0 near.
+    """
     q = q.copy()
     for name, turn in m.quaternions.items():
         length = np.linalg.norm(q[:, turn], axis=1, keepdims=True)
         if not (length > 1e-6).all():
             raise ModelError(f"q: the quaternion of joint {name!r} is zero; the identity is (0, 0, 0, 1)")
         q[:, turn] /= length
+    for c in m.coordinates:
+        at = m.q_slices[c.name]
+        q[:, at] = [closest(c, own, m.parameters, None if kept is None else kept[at]) for own in q[:, at]]
     return q
+
+
+def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
+    """(nq,) somewhere, drawn from `random`: angles all round, translations within a metre, uniform orientations."""
+    as_mechanism(m)
+    if not isinstance(random, np.random.Generator):
+        raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
+    for _ in range(TRIES):
+        q = np.array([_draw(unit, random) for unit in m.q_units])
+        try:
+            return check_configuration(m, q[None])[0]
+        except ModelError:
+            if not m.coordinates:
+                raise
+    return m.neutral()  # no phi = 0 is found from random places
+
+
+def _draw(unit: str, random: np.random.Generator) -> float:
+    return random.normal() if unit == "1" else random.uniform(-np.pi, np.pi) if unit == "rad" else random.uniform(-1, 1)
 
 
 def actuate_all(m: Mechanism) -> Mechanism:
     """The mechanism with one actuator on every velocity coordinate of every joint, named as the coordinate."""
     as_mechanism(m)
-    acts = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-j.effort, j.effort))
-            for j in m.joints for i, n in enumerate(j.kind.v_names)]  # fmt: skip
+    effort = {j.name: j.effort for j in m.joints}
+    acts = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-effort.get(j.name, np.inf), effort.get(j.name, np.inf)))
+            for j in m.owners for i, n in enumerate(j.v_names)]  # fmt: skip
     return replace(m, actuators=tuple(acts))
 
 
@@ -256,7 +346,7 @@ def _coordinate(joint: str, suffix: str) -> str:
     return f"{joint}.{suffix}" if suffix else joint
 
 
-def _slices(joints: tuple[Joint, ...], sizes: list[int]) -> dict[str, slice]:
+def _slices(joints: tuple[Joint | Coordinates, ...], sizes: list[int]) -> dict[str, slice]:
     ends = np.cumsum(sizes, dtype=int)
     return {j.name: slice(int(e - s), int(e)) for j, s, e in zip(joints, sizes, ends, strict=True)}
 

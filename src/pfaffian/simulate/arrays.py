@@ -136,7 +136,11 @@ def configurations(m: Mechanism, q: Any) -> np.ndarray:
         if given[turn].any() and not given[turn].all():
             parts = ", ".join(m.q_names[turn])
             raise ModelError(f"q names a part of the quaternion of joint {name!r}: give all of {parts}, or none")
-    return check_configuration(m, array)
+    kept = np.zeros(m.nq, dtype=bool)
+    for c in m.coordinates:
+        at = m.q_slices[c.name]
+        kept[at] = given[at] & (not given[at].all())  # all of them together are a guess, as an array is
+    return check_configuration(m, array, kept)
 
 
 def common_runs(counts: Mapping[str, int]) -> int:

@@ -11,7 +11,7 @@ from pfaffian.errors import ModelError, RunError
 from pfaffian.kernel.kernel import Backend
 from pfaffian.kernel.recipe import check_options
 from pfaffian.model.check import check_parameters
-from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.simulate.arrays import (
     as_number,
     as_whole,
@@ -25,7 +25,6 @@ from pfaffian.simulate.arrays import (
 )
 from pfaffian.simulate.newton import ACCEPTED, Held, Problem, State, held_entries, held_velocities, settle
 from pfaffian.simulate.reach import explain, pursue, unwind
-from pfaffian.terms.terms import random_configuration
 
 TRIED = 96
 """Random starts among which branches are found."""

@@ -13,6 +13,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.kernel.kernel import Backend
 from pfaffian.maths.minimum_norm import minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
+from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import largest
 from pfaffian.simulate.variables import normalise
@@ -159,7 +160,7 @@ def _shortest(T: Terms, A: ca.SX, M: ca.SX, rhs: ca.SX, rows: list[int], free: c
     if not rows:
         return ca.SX.zeros(T.mechanism.nv, 1), ca.SX(0)
     s = free * stiffness
-    factor = factor_tree(ca.sparsify(M * (s @ s.T)) + ca.diag(1 - free), T.kinematics.tree.parents)
+    factor = factor_tree(ca.sparsify(M * (s @ s.T)) + ca.diag(1 - free), T.kinematics.parents)
     A = ca.sparsify(A @ ca.diag(free))
     size = ca.sum2(A * A) / typical(T.mechanism).lengths[rows] ** 2
     found = minimum_norm(solve_W(factor, A.T).T, RANK_TOLERANCE, size, T.counted)
@@ -170,10 +171,10 @@ def _rates(T: Terms) -> ca.SX:
     """(nv, nv) velocities that change one coordinate at a time: along the joint's own axes for what translates, body-fixed
     where a quaternion turns."""
     m, K, blocks = T.mechanism, T.kinematics.kinematic_matrix, []
-    for j in m.joints:
-        q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, j.kind.plain
+    for j in m.owners:
+        q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, j.plain
         blocks += [K[q : q + k, v : v + k].T, ca.SX.eye(j.nv - k)]  # K is orthogonal there
-    return ca.diagcat(*blocks)
+    return ca.diagcat(*blocks) if m.velocities is None else ca.SX.eye(m.nv)
 
 
 def held_entries(m: Mechanism, held: np.ndarray) -> np.ndarray:
@@ -189,11 +190,24 @@ def held_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
     return marked
 
 
+def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
+    """For each entry of q the velocities in its row of K."""
+    pattern = symbols(m).kinematics.kinematic_matrix.sparsity()
+    found: list[list[int]] = [[] for _ in range(m.nq)]
+    for i, j in zip(*pattern.get_triplet(), strict=True):
+        found[i].append(j)
+    return tuple(map(tuple, found))
+
+
 @lru_cache(maxsize=64)
 def _movers(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q the velocity coordinates that move it: its own, or the three of a quaternion's rotation."""
     found: list[tuple[int, ...]] = []
-    for j in m.joints:
-        v, k = m.v_slices[j.name].start, j.kind.plain
-        found += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]
+    by_K = _moved_together(m) if m.velocities or m.coordinates else ()
+    for j in m.owners:
+        v, k = m.v_slices[j.name].start, j.plain
+        if m.velocities or isinstance(j, Coordinates):
+            found += by_K[m.q_slices[j.name]]
+        else:
+            found += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]
     return tuple(found)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
 from pfaffian.simulate.newton import ACCEPTED, Problem, State, held_entries, settle
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import random_configuration, symbols
+from pfaffian.terms.terms import symbols
 
 STARTS = 24
 """Random starts for one state that does not close from its own."""
@@ -145,12 +145,11 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
 def _held_groups(one: Problem) -> list[tuple[str, list[int]]]:
     """Held coordinates by name with their velocity coordinates; the four of a quaternion are one, by its joint."""
     m, groups = one.m, dict[str, list[int]]()
-    for j in m.joints:
-        for i in range(*m.v_slices[j.name].indices(m.nv)):
-            if one.held.q[0, i]:
-                entries = held_entries(m, np.eye(m.nv, dtype=bool)[[i]])[0]
-                name = m.q_names[int(np.argmax(entries))] if entries.sum() == 1 else j.name
-                groups.setdefault(name, []).append(i)
+    owner = [j.name for j in m.owners for _ in range(j.nv)]
+    for i in np.flatnonzero(one.held.q[0]):
+        entries = held_entries(m, np.eye(m.nv, dtype=bool)[[i]])[0]
+        name = m.q_names[int(np.argmax(entries))] if entries.sum() == 1 else m.v_names[i] if m.velocities else owner[i]
+        groups.setdefault(name, []).append(int(i))
     return list(groups.items())
 
 

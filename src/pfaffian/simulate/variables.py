@@ -15,8 +15,12 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.tree import Link, motion, split_motion, tree
+from pfaffian.terms.rates import tree
+from pfaffian.terms.tree import Link, motion, split_motion
 
 Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
 """(x, u, p, t) -> (rate of [q; y; z], faults, sides, carried) at a state x = [q; v; z]; see `time_step`."""
@@ -78,22 +82,34 @@ def stepped_rate(m: Mechanism, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: 
 def straight(m: Mechanism) -> tuple[list[int], list[int]]:
     """Where in [q; y; z] the coordinates stand whose rate is one y: all but quaternions; and where those y do."""
     pairs = []
-    for link in tree(m).links:
-        at = range(link.q.start, link.q.start + link.joint.kind.plain)
-        pairs += list(zip(at, range(m.nq + link.v.start, m.nq + link.v.stop), strict=False))
+    for j in [] if m.velocities else m.joints:
+        q, v = m.q_slices[j.name].start, m.nq + m.v_slices[j.name].start
+        pairs += [(q + i, v + i) for i in range(j.plain)]
     return [i for i, _ in pairs], [j for _, j in pairs]
 
 
 def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
     """Every choice at a state x, with where the joint's velocity stands in it."""
-    places = [(link, slice(m.nq + link.v.start, m.nq + link.v.stop)) for link in tree(m).links]
-    found = [(at, choice(link, x[link.q], x[at])) for link, at in places]
+    own = [] if m.velocities else [link for link in tree(m).links if link.joint.pose is None]
+    places = [(link, m.v_slices[link.joint.name]) for link in own]
+    found = [(at := slice(m.nq + v.start, m.nq + v.stop), choice(link, x[link.q], x[at])) for link, v in places]
     return [(at, of) for at, of in found if of is not None]
 
 
+def _nearest(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
+    """q - dphi/dq^+ phi, which is off phi = 0 by the square of what q is."""
+    at = ca.SX.sym("q", c.nq)
+    phi = residual(c, at, p)
+    rows = orthogonalise(ca.sparsify(ca.jacobian(phi, at)), phi, RANK_TOLERANCE)
+    return ca.SX(ca.Function("nearest", [at, p], [at - rows.Q.T @ rows.D])(q, p))
+
+
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
-    """q with its quaternions of unit length."""
+    """q with its quaternions of unit length, and the coordinates of the caller's own on phi = 0 by one Newton step."""
     q = ca.densify(q)
+    for c in m.coordinates:
+        if c.phi is not None:
+            q[m.q_slices[c.name], 0] = _nearest(c, q[m.q_slices[c.name], 0], m.p_symbols)
     for turn in m.quaternions.values():
         q[turn, 0] = q[turn, 0] / ca.norm_2(q[turn, 0])
     return q

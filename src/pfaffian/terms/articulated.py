@@ -17,7 +17,7 @@ from pfaffian.maths.so3 import hat, symmetric
 from pfaffian.maths.tree_factor import factor_tree
 from pfaffian.terms.inertia import Wrench, carry
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.tree import Link, conjugate, project_force
+from pfaffian.terms.tree import Link, project_force
 
 _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6), slice(3, 6)))
 
@@ -32,6 +32,15 @@ class ArticulatedJoint(NamedTuple):
     rest: ca.SX
 
 
+def check_plain(k: Kinematics, formulation: str) -> None:
+    """Raise ModelError where velocities are not the links' own, which articulated bodies know nothing of."""
+    if not k.rates.plain:
+        raise ModelError(
+            f"mechanism {k.mechanism.name!r} has velocities that are not those of its joints one by one; the formulation "
+            f"{formulation!r} cannot serve it, use 'gauss'"
+        )
+
+
 def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
     """One for each link."""
     links = k.tree.links
@@ -39,11 +48,10 @@ def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
     joints: list[ArticulatedJoint] = []
     for i in reversed(range(len(links))):
         link = links[i]
-        free = list(link.joint.kind.motion)
-        U = inertia[i][:, free]
-        D = U[free, :] + link.joint.armature * ca.SX.eye(len(free))
+        U = inertia[i] @ link.basis
+        D = link.basis.T @ U + link.joint.armature * ca.SX.eye(link.nv)
         check_inertia(ca.diag(D), link.joint.name)
-        K, rest = ca.SX(len(free), 6), ca.SX(6, 6)
+        K, rest = ca.SX(link.nv, 6), ca.SX(6, 6)
         if link.parent >= 0:
             K = solve_definite(D, U.T)
             rest = _reduce(link, inertia[i], U, K)
@@ -68,16 +76,18 @@ def _rigid(link: Link) -> ca.SX:
 def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
     rest = symmetric(IA - U @ K)
     if link.joint.armature.is_zero():
-        for free in link.joint.kind.motion:
-            rest[free, :] = 0
-            rest[:, free] = 0
+        for column in range(link.nv):
+            if link.basis[:, column].nnz() == 1:
+                free = link.basis[:, column].sparsity().row()[0]
+                rest[free, :] = 0
+                rest[:, free] = 0
     return rest
 
 
 def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
     """The articulated inertia of link i, seen in the frame of the link before it."""
-    link, p = k.tree.links[i], hat(k.steps[i].p)
-    A, H, J = (conjugate(link, k.q[link.q], IA[rows, columns]) for rows, columns in _BLOCKS)
+    p = hat(k.steps[i].p)
+    A, H, J = (k.conjugate(i, IA[rows, columns]) for rows, columns in _BLOCKS)
     shifted = H - A @ p
     return ca.SX(ca.blockcat([[symmetric(A), shifted], [shifted.T, symmetric(J - H.T @ p + p @ shifted)]]))
 
@@ -90,10 +100,10 @@ def innovations_factor(k: Kinematics) -> ca.SX:
     n = k.mechanism.nv
     W = ca.SX(n, n)
     for i, (link, joint) in enumerate(zip(k.tree.links, articulated_joints(k), strict=True)):
-        root = factor_tree(joint.D, range(-1, link.joint.nv - 1)).W
+        root = factor_tree(joint.D, range(-1, link.nv - 1)).W
         W[link.v, link.v] = root
         G = joint.U @ solve_definite(joint.D, root)
-        for column in range(link.joint.nv):
+        for column in range(link.nv):
             F = Wrench(G[:3, column], G[3:, column])
             path = k.tree.path(i)
             for child, parent in pairwise(path):

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.model.caller import answer, checked
+from pfaffian.model.coordinates import residual
 from pfaffian.model.digest import structure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import matrix
@@ -20,7 +21,13 @@ from pfaffian.terms.terms import symbols
 def digest(m: Mechanism) -> str:
     """sha256 of all that shapes the equations of a mechanism, its functions of the kinematics included."""
     k = symbols(m).kinematics
-    return structure(m, lambda f, what: of_function(f, what, k))
+    said = structure(m, lambda f, what: of_function(f, what, k))
+    if k.rates.plain and not m.coordinates:
+        return said
+    r, q, p = k.rates, k.q, m.p_symbols
+    poses = [ca.vertcat(ca.vec(R), x) for R, x in (f(q, p) for f in r.pose.values())]
+    normal = [residual(c, q[m.q_slices[c.name], 0], p) for c in m.coordinates if c.phi]
+    return sha256((said + graph([q, p], [*r.maps(q, p), *poses, *normal])).encode()).hexdigest()
 
 
 def of_function(f: Callable[[Kinematics], Any], what: str, k: Kinematics) -> str:

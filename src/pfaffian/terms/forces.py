@@ -17,12 +17,13 @@ from pfaffian.terms.kinematics import Kinematics
 
 def applied_force(k: Kinematics) -> ca.SX:
     """f (nv, 1): joint springs and dampers, and every force of the mechanism that is no input [N, N m]."""
-    f = ca.SX(k.mechanism.nv, 1)
+    own = ca.SX(k.tree.ns, 1)
     for link in k.tree.links:
         j = link.joint
-        f[link.v] -= j.damping * k.v[link.v]
+        own[link.v] -= j.damping * k.s[link.v]
         if j.nv == 1:
-            f[link.v] -= j.stiffness * (k.q[link.q] - j.rest)
+            own[link.v] -= j.stiffness * (k.q[link.q] - j.rest)
+    f = k.along_v(own)
     for force in k.mechanism.forces:
         f += _FORCE[type(force)](k, force)
     return ca.densify(f)
@@ -46,6 +47,7 @@ def input_matrix(k: Kinematics) -> ca.SX:
     B = ca.SX(m.nv, len(m.actuators))
     for i, a in enumerate(m.actuators):
         B[m.v_slices[a.joint].start + a.component, i] = a.gear
+    B = k.own_along_v(B)
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
@@ -110,10 +112,12 @@ def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
 def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
     """(nv, 1) of f(k)."""
     m = k.mechanism
-    along = slice(0, m.nv) if g.joint is None else m.v_slices[g.joint]
-    f = ca.SX(m.nv, 1)
-    f[along, 0] = _asked(k, g.function, f"force {g.name!r}", along.stop - along.start)
-    return f
+    f = _asked(k, g.function, f"force {g.name!r}", m.nv if g.joint is None else m.owner(g.joint).nv)
+    if g.joint is None:
+        return f
+    own = ca.SX(m.nv, 1)
+    own[m.v_slices[g.joint], 0] = f
+    return k.own_along_v(own)
 
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:

@@ -10,7 +10,7 @@ from pfaffian.maths import so3
 from pfaffian.maths.inertia import translate_moments
 from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import Acceleration, Kinematics
-from pfaffian.terms.tree import Link, conjugate, project_force, split_motion
+from pfaffian.terms.tree import Link, project_force, split_motion
 
 
 class Moments(NamedTuple):
@@ -30,8 +30,8 @@ class Wrench(NamedTuple):
 
 def shift(k: Kinematics, i: int, x: Moments) -> Moments:
     """Moments known in link i, seen in the link before it."""
-    link, X = k.tree.links[i], k.steps[i]
-    return Moments(*translate_moments(x.mass, X.R @ x.h, conjugate(link, k.q[link.q], x.I), X.p))
+    X = k.steps[i]
+    return Moments(*translate_moments(x.mass, X.R @ x.h, k.conjugate(i, x.I), X.p))
 
 
 def carry(X: Pose, x: Wrench) -> Wrench:
@@ -52,11 +52,20 @@ def composite_moments(k: Kinematics) -> list[Moments]:
 
 def mass_matrix(k: Kinematics) -> ca.SX:
     """M (nv, nv) by composite bodies, symmetric positive definite, zero where the tree has no path."""
-    n = k.mechanism.nv
-    M = ca.SX(n, n)
+    M = _link_mass_matrix(k)
+    if k.rates.plain:
+        return M
+    N = k.maps[1]
+    M = N.T @ M @ N
+    return ca.SX(ca.tril2symm(ca.tril(M)))
+
+
+def _link_mass_matrix(k: Kinematics) -> ca.SX:
+    """(ns, ns) along the link rates."""
+    M = ca.SX(k.tree.ns, k.tree.ns)
     for i, (link, c) in enumerate(zip(k.tree.links, composite_moments(k), strict=True)):
-        for column in range(link.joint.nv):
-            s, w = split_motion(link, ca.SX.eye(link.joint.nv)[:, column])
+        for column in range(link.nv):
+            s, w = split_motion(link, ca.SX.eye(link.nv)[:, column])
             F = Wrench(c.mass * s + ca.cross(w, c.h), c.I @ w + ca.cross(c.h, s))
             at = link.v.start + column
             own = project_force(link, *F)
@@ -73,12 +82,12 @@ def mass_matrix(k: Kinematics) -> ca.SX:
 
 def inverse_dynamics(k: Kinematics, v_dot: ca.SX) -> ca.SX:
     """M v_dot + c (nv, 1) by the recursive Newton-Euler equations; no constraint, spring or input in it."""
-    return _newton_euler(k, v_dot, k.accelerations(v_dot, k.mechanism.gravity))
+    return _newton_euler(k, k.s_dot(v_dot), k.accelerations(v_dot, k.mechanism.gravity))
 
 
 def bias_force(k: Kinematics) -> ca.SX:
     """c (nv, 1): Coriolis, centrifugal and gravity force, M v_dot + c = f + B u + reaction."""
-    return _newton_euler(k, ca.SX(k.mechanism.nv, 1), k.bias_accelerations)
+    return _newton_euler(k, k.s_dot(), k.bias_accelerations)
 
 
 def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> Wrench:
@@ -89,15 +98,23 @@ def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> Wrench:
     return Wrench(link.mass * a + Phi @ link.h, n + ca.cross(link.h, a))
 
 
-def _newton_euler(k: Kinematics, v_dot: ca.SX, accelerations: tuple[Acceleration, ...]) -> ca.SX:
+def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration, ...]) -> ca.SX:
     F = [inertial_wrench(link, x.a, x.Phi) for link, x in zip(k.tree.links, accelerations, strict=True)]
     tau = [ca.SX(0)] * len(F)
     for i in reversed(range(len(F))):
         link = k.tree.links[i]
-        tau[i] = project_force(link, *F[i]) + link.joint.armature * v_dot[link.v]
+        tau[i] = project_force(link, *F[i]) + link.joint.armature * s_dot[link.v]
         if link.parent >= 0:
             F[link.parent] = Wrench(*[x + y for x, y in zip(F[link.parent], carry(k.steps[i], F[i]), strict=True)])
-    return ca.vertcat(*tau)
+    return k.along_v(_in_order(k, tau))
+
+
+def _in_order(k: Kinematics, tau: list[ca.SX]) -> ca.SX:
+    """(ns, 1) of what each link has."""
+    out = ca.SX.zeros(k.tree.ns, 1)
+    for link, own in zip(k.tree.links, tau, strict=True):
+        out[link.v] = own
+    return out
 
 
 def coriolis_matrix(k: Kinematics) -> ca.SX:
@@ -116,6 +133,9 @@ def coriolis_matrix(k: Kinematics) -> ca.SX:
         own = ca.blockcat([[link.mass * ca.SX.eye(3), -h], [h, link.I]])
         N = ca.blockcat([[ca.SX(3, 3), -so3.hat(l)], [-so3.hat(l), -so3.hat(link.I @ w + ca.cross(link.h, u))]])
         C += J.T @ (own @ J_dot + N @ J)
+        if not link.joint.armature.is_zero():
+            J = ca.jacobian(k.s[link.v], k.v)
+            C += link.joint.armature * J.T @ ca.reshape(ca.jtimes(ca.vec(J), k.q, k.q_dot), *J.shape)
     return ca.densify(C)
 
 
@@ -133,7 +153,7 @@ def kinetic_energy(k: Kinematics) -> ca.SX:
     T = ca.SX(0)
     for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
         T += (link.mass * ca.dot(u, u) + ca.dot(w, link.I @ w)) / 2 + ca.dot(u, ca.cross(w, link.h))
-        T += link.joint.armature * ca.dot(k.v[link.v], k.v[link.v]) / 2
+        T += link.joint.armature * ca.dot(k.s[link.v], k.s[link.v]) / 2
     return T
 
 

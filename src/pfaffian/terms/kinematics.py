@@ -18,7 +18,8 @@ from pfaffian.model import shown
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
 from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.terms.tree import Tree, kinematic_block, motion, split_motion, tree
+from pfaffian.terms.rates import Rates, elimination_parents, rates
+from pfaffian.terms.tree import Tree, kinematic_block, motion, split_motion, turned
 
 FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
@@ -45,27 +46,70 @@ class Kinematics:
     q: ca.SX
     v: ca.SX
     t: ca.SX
+    made: Rates | None = None
 
     def __repr__(self) -> str:
         m = self.mechanism
         return shown.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), t")
 
     @cached_property
+    def rates(self) -> Rates:
+        return self.made or rates(self.mechanism)
+
+    @property
     def tree(self) -> Tree:
-        return tree(self.mechanism)
+        return self.rates.tree
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """For each velocity the one before it on the way to the root, or -1: where M is not zero. [tree_factor]"""
+        if self.rates.plain:
+            return self.tree.parents
+        path = ca.DM(self.tree.ns, self.tree.ns)
+        for i, link in enumerate(self.tree.links):
+            for above in self.tree.path(i):
+                path[self.tree.links[above].v, link.v] = path[link.v, self.tree.links[above].v] = 1
+        N = ca.DM.ones(self.maps[1].sparsity())
+        return elimination_parents((N.T @ path @ N).sparsity())
+
+    @cached_property
+    def maps(self) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """K (nq, nv), N (ns, nv) and T (nv, nv): q_dot = K v, link rates s = N v, rates as joints have them v0 = T v."""
+        return tuple(map(ca.sparsify, self.rates.maps(self.q, self.mechanism.p_symbols)))  # type: ignore[return-value]
+
+    @cached_property
+    def s(self) -> ca.SX:
+        """(ns, 1) rates of the links."""
+        return self.v if self.rates.plain else ca.densify(self.maps[1] @ self.v)
+
+    def s_dot(self, v_dot: ca.SX | None = None) -> ca.SX:
+        """(ns, 1) their rates of change at v_dot (nv, 1), zero if not given."""
+        if self.rates.plain:
+            return ca.SX(self.mechanism.nv, 1) if v_dot is None else v_dot
+        bias = ca.SX(self.rates.bias(self.q, self.v, self.mechanism.p_symbols))
+        return bias if v_dot is None else bias + self.maps[1] @ v_dot
+
+    def along_v(self, X: ca.SX) -> ca.SX:
+        """N^T X (nv, k): generalised forces along the link rates (ns, k), along v."""
+        return X if self.rates.plain else self.maps[1].T @ X
+
+    def own_along_v(self, X: ca.SX) -> ca.SX:
+        """T^T X (nv, k): generalised forces along the joints' own rates, along v."""
+        return X if self.mechanism.velocities is None else self.maps[2].T @ X
 
     # -- what a constraint or task function asks for ------------------------------------------------------------
 
     def joint(self, name: str) -> ca.SX:
-        """The joint's entries of q."""
-        self.mechanism.joint(name)
+        """The entries of q of a joint or of coordinates."""
+        self.mechanism.owner(name)
         # Both axes are named: CasADi takes an empty slice of a 1 x 1 column for a row.
         return self.q[self.mechanism.q_slices[name], 0]
 
     def joint_rate(self, name: str) -> ca.SX:
-        """The joint's entries of v."""
-        self.mechanism.joint(name)
-        return self.v[self.mechanism.v_slices[name], 0]
+        """The own rates of a joint or of coordinates: their entries of v, or of T v where velocities are chosen."""
+        self.mechanism.owner(name)
+        own = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
+        return ca.densify(own[self.mechanism.v_slices[name], 0])
 
     def pose(self, body: str) -> Pose:
         """Pose of the body in the world."""
@@ -105,7 +149,9 @@ class Kinematics:
     @cached_property
     def kinematic_matrix(self) -> ca.SX:
         """K (nq, nv): q_dot = K v."""
-        return ca.diagcat(*[kinematic_block(link, self.q[link.q]) for link in self.tree.links])
+        if self.rates.plain and not self.mechanism.coordinates:
+            return ca.diagcat(*[kinematic_block(link.joint, self.q[link.q]) for link in self.tree.links])
+        return self.maps[0]
 
     @cached_property
     def q_dot(self) -> ca.SX:
@@ -117,7 +163,21 @@ class Kinematics:
     @cached_property
     def steps(self) -> tuple[Pose, ...]:
         """For each link its pose in the link before it."""
-        return tuple(link.placement @ motion(link, self.q[link.q]) for link in self.tree.links)
+        return tuple(link.placement @ X for link, X in zip(self.tree.links, self.motions, strict=True))
+
+    @cached_property
+    def motions(self) -> tuple[Pose, ...]:
+        """For each link the pose of its joint's frame on the child in that on the parent."""
+        found = []
+        for i, link in enumerate(self.tree.links):
+            edge = self.rates.pose.get(i)
+            found.append(Pose(*edge(self.q, self.mechanism.p_symbols)) if edge else motion(link, self.q[link.q]))
+        return tuple(found)
+
+    def conjugate(self, i: int, Y: ca.SX) -> ca.SX:
+        """R Y R^T for Y (3, 3), R the rotation from the axes of link i to those of the link before it."""
+        P = self.tree.links[i].placement.R
+        return P @ turned(self.motions[i].R, Y) @ P.T
 
     @cached_property
     def _poses(self) -> dict[int, Pose]:
@@ -135,7 +195,7 @@ class Kinematics:
         """Angular velocity of each link (3, 1), its own axes [rad/s]."""
         out: list[ca.SX] = []
         for link, X in zip(self.tree.links, self.steps, strict=True):
-            _, w = split_motion(link, self.v[link.v])
+            _, w = split_motion(link, self.s[link.v])
             out.append(w + X.R.T @ out[link.parent] if link.parent >= 0 else w)
         return tuple(out)
 
@@ -154,19 +214,20 @@ class Kinematics:
         """Velocity of the origin and angular velocity of each link, its own axes."""
         out: list[tuple[ca.SX, ca.SX]] = []
         for link, X, w in zip(self.tree.links, self.steps, self.omega, strict=True):
-            u, _ = split_motion(link, self.v[link.v])
+            u, _ = split_motion(link, self.s[link.v])
             if link.parent >= 0:
                 u_parent, w_parent = out[link.parent]
                 u = u + X.R.T @ (u_parent + ca.cross(w_parent, X.p))
             out.append((u, w))
         return tuple(out)
 
-    def accelerations(self, v_dot: ca.SX, gravity: ca.SX) -> tuple[Acceleration, ...]:
-        """Of each link, less gravity (the world accelerates by -gravity), at v_dot (nv, 1)."""
+    def accelerations(self, v_dot: ca.SX | None, gravity: ca.SX) -> tuple[Acceleration, ...]:
+        """Of each link, less gravity (the world accelerates by -gravity), at v_dot (nv, 1), zero if None."""
+        s_dot = self.s_dot(v_dot)
         out: list[Acceleration] = []
         for i, (link, X) in enumerate(zip(self.tree.links, self.steps, strict=True)):
             a, alpha = self.velocity_product(i, with_spin=False)
-            a_rel, alpha_rel = split_motion(link, v_dot[link.v])
+            a_rel, alpha_rel = split_motion(link, s_dot[link.v])
             a, alpha = a + a_rel, alpha + alpha_rel
             if link.parent >= 0:
                 before = out[link.parent]
@@ -179,7 +240,7 @@ class Kinematics:
     @cached_property
     def bias_accelerations(self) -> tuple[Acceleration, ...]:
         """Of each link less gravity, at v_dot = 0."""
-        return self.accelerations(ca.SX(self.mechanism.nv, 1), self.mechanism.gravity)
+        return self.accelerations(None, self.mechanism.gravity)
 
     def velocity_product(self, i: int, with_spin: bool = True) -> tuple[ca.SX, ca.SX]:
         """What link i gains in acceleration over the one before it from velocities alone, (a, alpha) in its own axes.
@@ -187,7 +248,7 @@ class Kinematics:
         Without spin the centripetal part of its origin, spin of the parent times X.p, is left to the caller.
         """
         link, X = self.tree.links[i], self.steps[i]
-        r, phi = split_motion(link, self.v[link.v])
+        r, phi = split_motion(link, self.s[link.v])
         if link.parent < 0:
             return ca.cross(phi, r), ca.SX.zeros(3, 1)
         w = X.R.T @ self.omega[link.parent]
@@ -196,15 +257,15 @@ class Kinematics:
 
     def world_columns(self, link: int, x: ca.SX, links: list[int] | None = None) -> ca.SX:
         """(6, nv) of the point of a link now at x (3, 1), world axes; only over `links` of its path if given."""
-        J = ca.SX(6, self.mechanism.nv)
+        J = ca.SX(6, self.tree.ns)
         for i in self.tree.path(link) if links is None else links:
             G, member = self.link_pose(i), self.tree.links[i]
-            for column, k in enumerate(member.joint.kind.motion):
-                axis = G.R[:, k % 3]
-                J[:, member.v.start + column] = (
-                    ca.vertcat(axis, ca.SX.zeros(3, 1)) if k < 3 else ca.vertcat(ca.cross(axis, x - G.p), axis)
-                )
-        return J
+            along, axes = G.R @ member.basis[:3, :], G.R @ member.basis[3:, :]
+            for column in range(member.nv):
+                v, w = along[:, column], axes[:, column]
+                turning = ca.cross(w, x - G.p) if w.nnz() else ca.SX.zeros(3, 1)
+                J[:, member.v.start + column] = ca.densify(ca.vertcat((v if v.nnz() else 0) + turning, w))
+        return J if self.rates.plain else ca.SX(J @ self.maps[1])
 
     def _place(self, body: str) -> tuple[int, Pose]:
         try:

@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.model import shown
 from pfaffian.model.constraint import Servo
-from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms.articulated import check_inertia
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
@@ -54,12 +54,18 @@ class Terms:
     def factor(self) -> TreeFactor:
         """M = W W^T, sparse along the tree. Raises ModelError: a joint that moves no inertia."""
         self.check_mass()
-        return factor_tree(self.M, self.kinematics.tree.parents)
+        return factor_tree(self.M, self.kinematics.parents)
 
     def check_mass(self) -> None:
-        """Raise ModelError for a joint that moves no inertia."""
-        for link in self.kinematics.tree.links:
-            check_inertia(ca.diag(self.M)[link.v], link.joint.name)
+        """Raise ModelError for a joint or a velocity that moves no inertia."""
+        if self.kinematics.rates.plain:
+            for link in self.kinematics.tree.links:
+                check_inertia(ca.diag(self.M)[link.v], link.joint.name)
+        for i, name in enumerate(self.mechanism.v_names):
+            if self.M[i, i].is_zero():
+                raise ModelError(
+                    f"velocity {name!r} moves no inertia; let a body's pose depend on it, or give it kinetic energy"
+                )
 
     @cached_property
     def c(self) -> ca.SX:
@@ -196,17 +202,6 @@ def _counted(samples: list[tuple[np.ndarray, np.ndarray]]) -> ca.DM | None:
     if not used.size or used.max() <= LIGHT * used.min():
         return None
     return ca.DM(np.minimum(1, LIGHT * used.min() / np.maximum(columns, used.min()))).T
-
-
-def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
-    """(nq,) somewhere, drawn from `random`: angles all round, translations within a metre, uniform orientations."""
-    as_mechanism(m)
-    if not isinstance(random, np.random.Generator):
-        raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
-    q = []
-    for unit in m.q_units:
-        q.append(random.normal() if unit == "1" else random.uniform(-np.pi, np.pi) if unit == "rad" else random.uniform(-1, 1))
-    return check_configuration(m, np.array([q]))[0]
 
 
 def symbols(m: Mechanism) -> Terms:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
@@ -15,10 +14,12 @@ from pfaffian.model.pose import IDENTITY, Pose
 
 
 class Link(NamedTuple):
-    """All that moves rigidly with one joint, in the joint's frame on the child side.
+    """All that moves rigidly with one joint or edge, in its frame on the child side.
 
     parent: index of the link before, -1 for the world.   placement: joint frame in the parent link.
-    q, v: its entries.   mass: [kg].   h: (3, 1) first moment [kg m].   I: (3, 3) inertia about the frame's origin.
+    q: its entries of q, none of an edge.   v: its entries of the link rates s, which are v itself in a plain tree.
+    basis: (6, k) S, twist [v; w] over the link before = S s.
+    mass: [kg].   h: (3, 1) first moment [kg m].   I: (3, 3) inertia about the frame's origin.
     """
 
     parent: int
@@ -26,9 +27,14 @@ class Link(NamedTuple):
     placement: Pose
     q: slice
     v: slice
+    basis: ca.SX
     mass: ca.SX
     h: ca.SX
     I: ca.SX
+
+    @property
+    def nv(self) -> int:
+        return self.basis.shape[1]
 
     @property
     def S(self) -> ca.SX:
@@ -38,10 +44,11 @@ class Link(NamedTuple):
 
 class Tree(NamedTuple):
     """links: parents before children.   place: body name -> (link index or -1, pose of the body in that link).
-    parents: for each velocity coordinate the one before it on the way to the root, or -1."""
+    ns: how many link rates.   parents: for each link rate the one before it on the way to the root, or -1."""
 
     links: tuple[Link, ...]
     place: dict[str, tuple[int, Pose]]
+    ns: int
     parents: tuple[int, ...]
 
     def path(self, link: int) -> list[int]:
@@ -53,31 +60,37 @@ class Tree(NamedTuple):
         return path
 
 
-def tree(m: Mechanism) -> Tree:
-    """Lump bodies on fixed joints and lay out the links of a mechanism."""
-    # Equal mechanisms may have parameters of their own, and the links hold their symbols.
-    return _tree(m, tuple(p.symbol.element_hash() for p in m.parameters))
+class Layout(NamedTuple):
+    """Where bodies hang: frames, (link before, joint or edge, its frame in that link) of each link, and place as in Tree."""
+
+    frames: list[tuple[int, Joint, Pose]]
+    place: dict[str, tuple[int, Pose]]
 
 
-@lru_cache(maxsize=256)
-def _tree(m: Mechanism, symbols: tuple[int, ...]) -> Tree:
+def layout(m: Mechanism) -> Layout:
+    """Bodies on fixed joints lumped."""
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
     frames: list[tuple[int, Joint, Pose]] = []
     for j in m.joints:
         link, X = place[j.parent]
-        if j.nv == 0:
+        if j.nv == 0 and j.pose is None:
             place[j.child] = (link, X @ j.placement @ j.child_placement.inverse())
         else:
             frames.append((link, j, X @ j.placement))
             place[j.child] = (len(frames) - 1, j.child_placement.inverse())
-    inertias = [(ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3)) for _ in frames]
+    return Layout(frames, place)
+
+
+def assemble_tree(m: Mechanism, at: Layout, bases: list[ca.SX], slices: list[slice]) -> Tree:
+    """The tree of a layout, with the basis of each link and its entries of the link rates."""
+    inertias = [(ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3)) for _ in at.frames]
     for b in m.bodies:
-        link, X = place[b.name]
+        link, X = at.place[b.name]
         if link >= 0:
             inertias[link] = tuple(x + y for x, y in zip(inertias[link], _moments(b, X), strict=True))  # type: ignore[assignment]
-    links = tuple(Link(parent, j, X, m.q_slices[j.name], m.v_slices[j.name], *inertia)
-                  for (parent, j, X), inertia in zip(frames, inertias, strict=True))  # fmt: skip
-    return Tree(links, place, _dof_parents(links))
+    links = tuple(Link(parent, j, X, m.q_slices[j.name], own, S, *inertia)
+                  for (parent, j, X), own, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))  # fmt: skip
+    return Tree(links, at.place, sum(link.nv for link in links), _rate_parents(links))
 
 
 def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -85,12 +98,15 @@ def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
     return b.mass, b.mass * c, so3.symmetric(X.R @ b.inertia @ X.R.T) + b.mass * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)
 
 
-def _dof_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
-    parents: list[int] = []
+def _rate_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
+    parents = {-1: -1}
     for link in links:
-        before = links[link.parent].v.stop - 1 if link.parent >= 0 else -1
-        parents += [before, *range(link.v.start, link.v.stop - 1)]
-    return tuple(parents)
+        at, before = range(link.v.start, link.v.stop), link.parent
+        while before >= 0 and not links[before].nv:
+            before = links[before].parent
+        root = links[before].v.stop - 1 if before >= 0 else -1
+        parents |= dict(zip(at, [root, *at], strict=False))
+    return tuple(parents[i] for i in range(len(parents) - 1))
 
 
 def motion(link: Link, q: ca.SX) -> Pose:
@@ -99,23 +115,24 @@ def motion(link: Link, q: ca.SX) -> Pose:
     return Pose(ca.SX(R), p)
 
 
-def conjugate(link: Link, q: ca.SX, Y: ca.SX) -> ca.SX:
-    """R Y R^T for Y (3, 3), R the rotation from the link's axes to those of the link before it."""
-    P = link.placement.R
-    return P @ link.joint.kind.subgroup.conjugate(q, Y) @ P.T
+def turned(R: ca.SX, Y: ca.SX) -> ca.SX:
+    """R Y R^T for Y (3, 3), cheaper where R is a rotation about z or none."""
+    if R[2, 2].is_one() and R[0, 2].is_zero() and R[1, 2].is_zero():
+        return Y if R[0, 0].is_one() else so3.conjugate_z(R[0, 0], R[1, 0], Y)
+    return R @ Y @ R.T
 
 
-def kinematic_block(link: Link, q: ca.SX) -> ca.SX:
-    """(nq, nv) of the joint: q_dot = K v with v body-fixed."""
-    return ca.SX(link.joint.kind.subgroup.kinematic(q))
+def kinematic_block(j: Joint, q: ca.SX) -> ca.SX:
+    """(nq, nv) of a joint: q_dot = K v with v body-fixed."""
+    return ca.SX(j.kind.subgroup.kinematic(q))
 
 
 def split_motion(link: Link, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """S x as its linear and angular part, each (3, 1), for x along the joint's velocity coordinates."""
-    twist = ca.densify(link.joint.kind.subgroup.S @ x)
-    return twist[:3], twist[3:]
+    """S x as its linear and angular part, each (3, 1), for x along the link's rates."""
+    V = ca.densify(link.basis @ x)
+    return V[:3], V[3:]
 
 
 def project_force(link: Link, f: ca.SX, n: ca.SX) -> ca.SX:
-    """S^T [f; n]: (nv, 1) of the joint."""
-    return ca.densify(link.joint.kind.subgroup.S.T @ ca.vertcat(f, n))
+    """S^T [f; n]: (nv, 1) of the link."""
+    return ca.densify(link.basis.T @ ca.vertcat(f, n))

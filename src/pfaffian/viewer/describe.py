@@ -14,11 +14,11 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.check import unphysical
 from pfaffian.model.constraint import Closure, Holonomic
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import random_configuration, symbols
+from pfaffian.terms.terms import symbols
 from pfaffian.viewer.plain import table, text
 
 SAMPLES = 4

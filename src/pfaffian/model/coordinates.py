@@ -1,0 +1,249 @@
+"""Coordinates of the caller's own: any q, redundant with phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, brief, plural
+from pfaffian.model import shown
+from pfaffian.model.caller import answer, checked
+from pfaffian.model.data import data
+from pfaffian.model.number import Parameter, column, floats, matrix, several
+from pfaffian.model.pose import Pose
+
+RATE_UNITS = {"m": "m/s", "rad": "rad/s", "1": "1/s"}
+
+
+@data
+class Coordinates:
+    """Entries of q and v that no joint owns. K: q -> (nq, nv).   phi: q -> column that vanishes, or None.   start: (nq,)."""
+
+    name: str
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+    q_units: tuple[str, ...]
+    v_units: tuple[str, ...]
+    K: Callable[[ca.SX], Any]
+    phi: Callable[[ca.SX], Any] | None
+    start: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        held = [] if self.phi is None else [f"on phi(q) = 0 by {shown.function(self.phi)}"]
+        parts = [plural(self.nq, "coordinate"), f"q_dot = K v by {shown.function(self.K)}", plural(self.nv, "velocity"), *held]
+        return shown.words(self, *parts, name=self.name)
+
+    @property
+    def nq(self) -> int:
+        return len(self.q_names)
+
+    @property
+    def nv(self) -> int:
+        return len(self.v_names)
+
+    @property
+    def plain(self) -> int:
+        """None of them moves alone."""
+        return 0
+
+
+def coordinates(
+    name: str,
+    q: Any,
+    v: Any,
+    K: Callable[[ca.SX], Any],
+    *,
+    phi: Callable[[ca.SX], Any] | None = None,
+    start: Any = None,
+    q_units: Any = "1",
+    v_units: Any = None,
+) -> Coordinates:
+    """Coordinates with kinematics of their own: q_dot = K(q) v. [konz25 (2.1)-(2.4)]
+
+    Poses of bodies come from them by `edge`, energies and forces by functions of the kinematics. They are kept on phi = 0 as
+    quaternions are kept of unit length: no reaction belongs to it, since K leaves it alone.
+
+    Args:
+        name: unique among joints and coordinates.
+        q, v: names of the entries; results call them name.entry.   start: (nq,) a configuration with phi = 0; zeros if None.
+        K: function of the column q (nq, 1), and of parameters, giving (nq, nv) of full column rank.
+        phi: function of q giving a column that K leaves alone, dphi/dq K = 0; redundant rows are normal.
+        q_units, v_units: one unit for all or one for each; of v by default those of q a second where there are as many, "1/s"
+            else.
+    Raises ModelError: names or functions that are none; a start of the wrong size. What K and phi answer is checked by
+    `mechanism`.
+    """
+    what = f"coordinates {name!r}"
+    q_names, v_names = _names(q, f"{what}: q"), _names(v, f"{what}: v")
+    for word, f in (("K", K), *([] if phi is None else [("phi", phi)])):
+        if not callable(f):
+            raise ModelError(f"{what}: {word} must be a function of q, got {brief(f)}")
+    nq, nv = len(q_names), len(v_names)
+    of_q = _units(q_units, nq, f"{what}: q_units")
+    rates = [RATE_UNITS.get(u, "1/s") for u in of_q] if nv == nq else "1/s"
+    of_v = _units(rates if v_units is None else v_units, nv, f"{what}: v_units")
+    begin = floats(np.zeros(nq) if start is None else start, f"{what}: start")
+    if begin.shape != (nq,) or not np.isfinite(begin).all():
+        raise ModelError(f"{what}: start must be {nq} finite numbers, got {brief(start)}")
+    return Coordinates(name, q_names, v_names, of_q, of_v, K, phi, tuple(begin.tolist()))
+
+
+def _names(x: Any, what: str) -> tuple[str, ...]:
+    names = tuple(x) if several(x) else ()
+    if not names or not all(isinstance(n, str) and n for n in names):
+        raise ModelError(f"{what} must be a list of names, got {brief(x)}")
+    if len(set(names)) < len(names):
+        raise ModelError(f"{what}: a name is used twice among {', '.join(names)}")
+    return names
+
+
+def _units(x: Any, count: int, what: str) -> tuple[str, ...]:
+    units = (x,) * count if isinstance(x, str) else tuple(x) if several(x) else ()
+    if len(units) != count or not all(isinstance(u, str) for u in units):
+        raise ModelError(f"{what} must be one unit, or one for each of {count} entries, got {brief(x)}")
+    return units
+
+
+def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
+    """K (nq, nv) at their own q (nq, 1), symbols. Raises ModelError: the function fails, or gives something else."""
+    what = f"coordinates {c.name!r}: K"
+    K = checked(matrix(answer(c.K, what, q), what), what, (q, p))
+    if K.shape != (c.nq, c.nv):
+        raise ModelError(f"{what} must give ({c.nq}, {c.nv}) for {c.nq} coordinates and {c.nv} velocities, got {K.shape}")
+    return ca.sparsify(K)
+
+
+def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
+    """phi at their own q (nq, 1), symbols; no entry where there is none."""
+    if c.phi is None:
+        return ca.SX(0, 1)
+    what = f"coordinates {c.name!r}: phi"
+    return checked(column(answer(c.phi, what, q), what), what, (q, p))
+
+
+ITERATIONS, MET = 50, 1e-13
+RANK = 1e-8
+"""Singular values below this, relative to the largest, are zero."""
+
+
+@lru_cache(maxsize=256)
+def _functions(c: Coordinates, parameters: tuple[Parameter, ...], symbols: tuple[int, ...]) -> ca.Function:
+    """symbols: of the parameters, which equal ones need not share."""
+    q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
+    phi = residual(c, q, p)
+    return ca.Function("coordinates", [q, p], [phi, ca.densify(ca.jacobian(phi, q)), ca.densify(kinematic_block(c, q, p))])
+
+
+def _at(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...]) -> list[np.ndarray]:
+    """phi, dphi/dq and K at q (nq,), with the parameters' default values."""
+    f = _functions(c, parameters, tuple(x.symbol.element_hash() for x in parameters))
+    return [np.array(x) for x in f(q, [x.default for x in parameters])]
+
+
+def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], kept: np.ndarray | None = None) -> np.ndarray:
+    """(nq,) the nearest q with phi = 0 by Newton's iterations, q itself where phi vanishes.   kept: (nq,) what may not move.
+
+    Raises ModelError: none is found from there.
+    """
+    if c.phi is None:
+        return q
+    free = np.ones(c.nq) if kept is None else 1.0 - kept
+    for _ in range(ITERATIONS):
+        phi, rows, _ = _at(c, q, parameters)
+        if not np.isfinite(phi).all():
+            break
+        if np.abs(phi).max(initial=0.0) <= MET:
+            return q
+        q = q - free * np.linalg.lstsq(rows * free, phi, RANK)[0][:, 0]
+    if np.isfinite(phi).all() and np.abs(phi).max(initial=0.0) <= np.sqrt(MET):
+        return q
+    held = "" if kept is None or not kept.any() else f" that keeps {', '.join(np.array(c.q_names)[kept])}"
+    raise ModelError(
+        f"coordinates {c.name!r}: no q with phi(q) = 0{held} is found near {brief(q.tolist())}; give others, or more"
+    )
+
+
+def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples: int = 3) -> None:
+    """Raise ModelError where K does not span the motions that phi leaves, at the start and at random places."""
+    begin = closest(c, np.array(c.start), parameters)
+    random = np.random.default_rng(11)
+    places = [begin] + [begin + random.normal(size=c.nq) for _ in range(samples)]
+    for i, near in enumerate(places):
+        try:
+            q = closest(c, near, parameters)
+        except ModelError:
+            if i:
+                continue  # a place far from phi = 0 tells nothing
+            raise
+        _, rows, K = _at(c, q, parameters)
+        if not (np.isfinite(rows).all() and np.isfinite(K).all()):
+            if i:
+                continue
+            raise ModelError(f"coordinates {c.name!r}: K or dphi/dq is not finite at the start; choose another start")
+        leaves = np.abs(rows @ K).max(initial=0.0)
+        if leaves > 1e-9 * max(1.0, np.abs(rows).max(initial=0.0) * np.abs(K).max()):
+            raise ModelError(
+                f"coordinates {c.name!r}: K leads off phi = 0, |dphi/dq K| = {leaves:.3g} at q = {brief(q.tolist())}"
+            )
+        rank = np.linalg.matrix_rank(rows, tol=RANK * max(1.0, np.abs(rows).max(initial=0.0))) if rows.size else 0
+        if i == 0 and c.nv != c.nq - rank:
+            raise ModelError(
+                f"coordinates {c.name!r}: {c.nq} coordinates less {rank} independent rows of phi move in {c.nq - rank} "
+                f"directions, but {c.nv} velocities are given"
+            )
+        if i == 0 and np.linalg.matrix_rank(K, tol=RANK * max(1e-300, np.abs(K).max())) < c.nv:
+            raise ModelError(
+                f"coordinates {c.name!r}: the columns of K depend on each other at the start; choose another start"
+            )
+
+
+@data
+class Velocities:
+    """A choice of velocities: v0 = T(q) v, v0 those of joints and coordinates as written."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    T: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        return shown.words(
+            self, plural(len(self.names), "velocity"), f"T by {shown.function(self.T)}", shown.listed(self.names)
+        )
+
+
+def velocities(T: Callable[[Any], Any], names: Any, units: Any = "1/s") -> Velocities:
+    """Velocities v of the caller's choice for a mechanism: v0 = T(q) v with v0 = (joints' and coordinates' velocities).
+
+    Such as absolute instead of relative angular velocities, world axes of a free body, or coordinate rates. Motion, forces and
+    energies do not change, what v, forces and reactions are listed along does. [konz25 1.3]
+
+    Args:
+        T: function of the kinematics (poses and q; no velocities) giving an invertible (nv, nv).
+        names: (nv,) of the new velocities.   units: one for all or one for each.
+    Raises ModelError: T is no function, names are none. What T answers is checked by `mechanism`.
+    """
+    if not callable(T):
+        raise ModelError(f"velocities: T must be a function of the kinematics, got {brief(T)}")
+    found = _names(names, "velocities: names")
+    return Velocities(found, _units(units, len(found), "velocities: units"), T)
+
+
+class Inverted:
+    """The inverse of a pose that is a function of q: an edge read from the other side."""
+
+    def __init__(self, pose: Callable[[Any], Pose]) -> None:
+        self.pose = pose
+
+    def __call__(self, k: Any) -> Any:
+        G = self.pose(k)
+        return G.inverse() if isinstance(G, Pose) else G
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Inverted) and other.pose == self.pose
+
+    def __hash__(self) -> int:
+        return hash(("inverted", self.pose))

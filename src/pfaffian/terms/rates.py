@@ -1,0 +1,249 @@
+"""From the velocities v to the rates that the recursions run on: q_dot = K(q) v, link rates s = N(q) v, own rates v0 = T(q) v.
+
+A plain tree has s = v0 = v. Edges, whose pose is any function of q, coordinates with a K of their own and a choice of
+velocities all come in here, and nowhere else: the recursions see links with a constant basis and rates s, and what they give
+along s is carried to v by N^T.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.caller import answer, checked
+from pfaffian.model.coordinates import Coordinates
+from pfaffian.model.coordinates import kinematic_block as coordinate_block
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.number import matrix
+from pfaffian.model.pose import Pose
+from pfaffian.terms.tree import Layout, Tree, assemble_tree, kinematic_block, layout
+
+SAMPLES = 6
+"""Random configurations at which an entry has to be the same to count as constant."""
+
+CONSTANT = 1e-12
+"""By how much it may differ, relative to 1 and to itself."""
+
+BRANCHING = frozenset(
+    getattr(ca, f"OP_{name}")
+    for name in [
+        "LT",
+        "LE",
+        "EQ",
+        "NE",
+        "NOT",
+        "AND",
+        "OR",
+        "FLOOR",
+        "CEIL",
+        "FMOD",
+        "FABS",
+        "SIGN",
+        "COPYSIGN",
+        "FMIN",
+        "FMAX",
+        "IF_ELSE_ZERO",
+        "REMAINDER",
+    ]
+    if hasattr(ca, f"OP_{name}")
+)
+"""Operations by which a function may be constant in one place and not in another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """What the pose of an edge is a function of: q (nq, 1) of a mechanism, by name."""
+
+    mechanism: Mechanism
+    q: ca.SX
+
+    def joint(self, name: str) -> ca.SX:
+        """The entries of q of a joint or of coordinates."""
+        self.mechanism.owner(name)
+        return self.q[self.mechanism.q_slices[name], 0]
+
+
+class Rates(NamedTuple):
+    """tree: its links.   pose: link -> Function (q, p) -> (R, p), of edges.   plain: whether s = v0 = v.
+    maps: (q, p) -> K (nq, nv), N (ns, nv), T (nv, nv).   bias: (q, v, p) -> d/dt N v at constant v (ns, 1)."""
+
+    tree: Tree
+    pose: dict[int, ca.Function]
+    plain: bool
+    maps: ca.Function
+    bias: ca.Function
+
+
+def rates(m: Mechanism) -> Rates:
+    """Of a mechanism, made once. Raises ModelError: poses, K or T that are none."""
+    # Equal mechanisms may have parameters of their own, and the links hold their symbols.
+    return _rates(m, tuple(p.symbol.element_hash() for p in m.parameters))
+
+
+@lru_cache(maxsize=256)
+def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
+    q, p, at = ca.SX.sym("q", m.nq), m.p_symbols, layout(m)
+    K = ca.diagcat(ca.SX(0, 0), *[_own_block(m, o, q, p) for o in m.owners])
+    bases, rows, pose = list[ca.SX](), list[ca.SX](), dict[int, ca.Function]()
+    for i, (_, j, _) in enumerate(at.frames):
+        if j.pose is None:
+            bases.append(ca.SX(j.kind.subgroup.S))
+            rows.append(ca.SX.eye(m.nv)[m.v_slices[j.name], :])
+        else:
+            G = _edge_pose(m, j, q, p)
+            pose[i] = ca.Function("pose", [q, p], [G.R, G.p])
+            S, N = _reduced(settled(m, _twists(G, q, K), q, p))
+            bases.append(S)
+            rows.append(N)
+    N = ca.sparsify(ca.vertcat(ca.SX(0, m.nv), *rows))
+    slices = _in_place(at, N, bases)
+    plain = slices is not None and m.velocities is None and N.shape[0] == m.nv
+    if not plain or slices is None:
+        ends = np.cumsum([S.shape[1] for S in bases], dtype=int)
+        slices = [slice(int(e) - S.shape[1], int(e)) for e, S in zip(ends, bases, strict=True)]
+    tree = assemble_tree(m, at, bases, slices)
+    T = _choice(m, tree, pose, q, p)
+    if m.velocities:
+        K, N = ca.sparsify(K @ T), ca.sparsify(N @ T)
+    v = ca.SX.sym("v", m.nv)
+    bias = ca.jtimes(N @ v, q, K @ v) if N.shape[0] else ca.SX(0, 1)
+    return Rates(tree, pose, plain, ca.Function("maps", [q, p], [K, N, T]), ca.Function("bias", [q, v, p], [ca.densify(bias)]))
+
+
+def _own_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
+    own = q[m.q_slices[owner.name], 0]
+    if isinstance(owner, Joint):
+        return kinematic_block(owner, own) if owner.nv else ca.SX(0, 0)
+    alone = ca.SX.sym("q", owner.nq)
+    return ca.substitute(coordinate_block(owner, alone, p), alone, own)
+
+
+def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
+    what = f"edge {j.name!r}: pose"
+    assert j.pose is not None
+    G = answer(j.pose, what, Configuration(m, q))
+    if not isinstance(G, Pose):
+        raise ModelError(f"{what} must give a Pose(R, p), got {brief(G)}")
+    R, x = checked(G.R, f"{what}: R", (q, p)), checked(G.p, f"{what}: p", (q, p))
+    if R.shape != (3, 3) or x.numel() != 3:
+        raise ModelError(f"{what} must give R (3, 3) and p (3, 1), got {R.shape} and {x.shape}")
+    found = ca.Function("R", [q, p], [R])
+    for at in places(m):
+        M = np.array(found(*at))
+        if not np.allclose(M @ M.T, np.eye(3), atol=1e-9) or np.linalg.det(M) < 0:
+            raise ModelError(f"{what}: R is no rotation at q = {brief(at[0].tolist())}")
+    return Pose(R, ca.vec(x))
+
+
+def _twists(G: Pose, q: ca.SX, K: ca.SX) -> ca.SX:
+    """(6, nv) J, column i the body twist vee(G^-1 d_i G). [konz25 (3.103)]"""
+    dR, dp = (ca.sparsify(ca.jacobian(ca.vec(x), q) @ K) for x in (G.R, G.p))
+    x, y, z = (dR[3 * i : 3 * i + 3, :] for i in range(3))
+    return ca.sparsify(ca.vertcat(G.R.T @ dp, G.R[:, 2].T @ y, G.R[:, 0].T @ z, G.R[:, 1].T @ x))
+
+
+def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
+    """x with the entries made numbers that are the same wherever phi = 0, whatever the parameters.
+
+    CasADi does not know that a sine and a cosine squared are one together, nor that R^T R = 1.
+    """
+    f = ca.Function("x", [q, p], [x])
+    if any(f.instruction_id(i) in BRANCHING for i in range(f.n_instructions())):
+        return x
+    values = np.array([np.array(f(*at)) for at in places(m, varied=True)])
+    low, high = values.min(axis=0), values.max(axis=0)
+    same = np.isfinite(values).all(axis=0) & (high - low <= CONSTANT * np.maximum(1.0, np.abs(high)))
+    out = ca.SX(*x.shape)
+    for i, j in zip(*x.sparsity().get_triplet(), strict=True):
+        value = values[0, i, j]
+        whole = round(value) if same[i, j] else 0
+        out[i, j] = x[i, j] if not same[i, j] else float(whole) if abs(value - whole) <= CONSTANT else value
+    return ca.sparsify(out)
+
+
+@lru_cache(maxsize=64)
+def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    """Random q (nq,) with phi = 0, and p (np,): the default parameters, or some near them."""
+    random = np.random.default_rng(5)
+    found = []
+    for _ in range(SAMPLES):
+        q, p = random_configuration(m, random), m.p_defaults
+        found.append((q, p + varied * 0.1 * random.uniform(-1, 1, len(p)) * np.where(p == 0, 1.0, p)))
+    return tuple(found)
+
+
+def _reduced(J: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """S (6, k) and N (k, nv) with S N = J: constant directions as they are, else the components that are not zero."""
+    columns = [i for i in range(J.shape[1]) if J[:, i].nnz()]
+    if J.is_constant() and np.linalg.matrix_rank(np.array(ca.DM(J[:, columns])), tol=1e-9) == len(columns):
+        return ca.SX(J[:, columns]), ca.SX.eye(J.shape[1])[columns, :]
+    used = [i for i in range(6) if J[i, :].nnz()]
+    return ca.SX.eye(6)[:, used], ca.SX(J[used, :])
+
+
+def _in_place(at: Layout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
+    """Where the rates of each link stand in v0 if N only picks them, in one piece each and parents first; else None."""
+    picks, first, slices = [], 0, list[slice]()
+    if not N.is_constant():
+        return None
+    numbers = np.array(ca.DM(N))
+    for S in bases:
+        own = numbers[first : first + S.shape[1]]
+        first += S.shape[1]
+        columns = [int(np.argmax(row)) for row in own]
+        if not np.array_equal(own, np.eye(N.shape[1])[columns]) or not columns:
+            return None
+        if columns != list(range(columns[0], columns[0] + len(columns))):
+            return None
+        picks += columns
+        slices.append(slice(columns[0], columns[-1] + 1))
+    parents_first = all(
+        parent < 0 or slices[parent].stop <= s.start for (parent, _, _), s in zip(at.frames, slices, strict=True)
+    )
+    return slices if parents_first and len(set(picks)) == len(picks) else None
+
+
+def _choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p: ca.SX) -> ca.SX:
+    """T (nv, nv) at q."""
+    if m.velocities is None:
+        return ca.SX.eye(m.nv)
+    from pfaffian.terms.kinematics import Kinematics  # which imports this module
+
+    what = "velocities: T"
+    nothing = ca.Function("none", [q, p], [ca.SX(m.nq, 0)])
+    k = Kinematics(m, q, ca.SX.sym("v", m.nv), ca.SX.sym("t"), Rates(tree, pose, False, nothing, nothing))
+    T = checked(matrix(answer(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, p))
+    if T.shape != (m.nv, m.nv):
+        raise ModelError(f"{what} must give ({m.nv}, {m.nv}) for {m.nv} velocities, got {T.shape}")
+    if ca.depends_on(T, ca.vertcat(k.v, k.t)):
+        raise ModelError(f"{what} must be a function of q alone, not of velocities or time")
+    f = ca.Function("T", [q, p], [T])
+    if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
+        raise ModelError(f"{what} is singular: no v belongs to some velocities v0 = T v")
+    return ca.sparsify(T)
+
+
+def tree(m: Mechanism) -> Tree:
+    """The links of a mechanism."""
+    return rates(m).tree
+
+
+def elimination_parents(pattern: ca.Sparsity) -> tuple[int, ...]:
+    """For each row of a symmetric pattern the nearest row before it that eliminating it, from the last on, touches; or -1."""
+    n = pattern.size1()
+    near: list[set[int]] = [set() for _ in range(n)]
+    for i, j in zip(*pattern.get_triplet(), strict=True):
+        near[max(i, j)].add(min(i, j))
+    parents = [-1] * n
+    for k in reversed(range(n)):
+        before = {i for i in near[k] if i < k}
+        if before:
+            parents[k] = max(before)
+            near[parents[k]] |= before - {parents[k]}
+    return tuple(parents)
