@@ -185,13 +185,6 @@ def test_log_refuses_what_is_not_of_the_group():
                 g.log(R, p)
 
 
-@every
-def test_conjugate_turns_a_matrix(g):
-    q, Y = configuration(g), np.random.default_rng(3).normal(size=(3, 3))
-    R, _ = g.motion(q)
-    close(full(g.conjugate(q, Y)), full(R) @ Y @ full(R).T, ALGEBRA, "R Y R^T")
-
-
 def test_pitch_may_be_a_symbol():
     h, s = ca.SX.sym("h"), ca.SX.sym("s", 3)
     g = SUBGROUPS["planar-helical"].with_pitch(h)

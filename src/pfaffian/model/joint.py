@@ -7,7 +7,7 @@ body-fixed: V = S v with a constant motion subspace S, in the joint frame on the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
