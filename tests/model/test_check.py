@@ -85,7 +85,7 @@ WRONG = {
     "two joints to a body": (
         lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "world", "hand")]), r"'j': body 'hand' has a joint already"),
     "parents after children": (lambda: made(joints=JOINTS[::-1]), r"'ball': its parent 'arm' comes later or hangs in a cycle"),
-    "body without joint": (lambda: made(joints=JOINTS[:1]), r"body 'hand' has no joint or edge that leads to it; use kind 'free'"),
+    "body without joint": (lambda: made(joints=JOINTS[:1]), r"body 'hand' has no joint or edge that leads to it; use kind"),
     "no mass": (
         lambda: made(bodies=[BODIES[0], pf.body("hand")]), r"joint 'ball' moves no mass at all; give 'hand' a mass"),
     "mass below zero": (lambda: made(bodies=[pf.body("arm", -1.0), BODIES[1]]), r"body 'arm': the mass is negative"),
