@@ -23,7 +23,8 @@ from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
 from pfaffian.control import Control
 from pfaffian.kernel import compile_rollout
-from pfaffian.simulate.system import System
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import as_system
 from studies import two_pandas
 
 STEP, STEPS = 1e-3, 50
@@ -58,7 +59,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 def loop(m: pf.Mechanism, law: Control | None, q: np.ndarray, v: np.ndarray) -> tuple[Callable[[], np.ndarray], int]:
     """The compiled loop alone: the last [q, v]; and the operations of its right-hand side."""
-    s = System(m, pf.Scheme(), law)
+    s = Simulation(as_system(m), pf.Scheme(), law)
     x, u, p, t = (ca.SX.sym(n, k) for n, k in (("x", m.nq + m.nv + len(s.z)), ("u", len(s.w_names)), ("p", 2), ("t", 1)))
     rollout = compile_rollout(s.traced.step, ca.Function("state", [x, u, p, t], [x]), backend="c", lanes=8 if len(q) > 1 else 1)
     x0 = np.asfortranarray(np.hstack([q, v, np.tile(np.array(s.z), (len(q), 1))]))

@@ -25,7 +25,8 @@ from benchmarks.result import Comparison, Goal
 from benchmarks.robots import closed_states, panda_arm, random_states, ready, welded
 from benchmarks.timing import Options, interleaved
 from pfaffian.kernel import compile_rollout
-from pfaffian.simulate.system import System
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import as_system
 
 GOAL = Goal("ratio", ">=", 20)
 STEP, STEPS = 1e-3, 100
@@ -103,7 +104,7 @@ def mujoco_call(
 
 def loop(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> Callable[[], np.ndarray]:
     """The compiled loop alone: the last [q, v]."""
-    step = System(m, pf.Scheme()).traced.step
+    step = Simulation(as_system(m), pf.Scheme()).traced.step
     x, u, p, t = (ca.SX.sym(n, s) for n, s in (("x", m.nq + m.nv), ("u", 0), ("p", 0), ("t", 1)))
     rollout = compile_rollout(step, ca.Function("state", [x, u, p, t], [x]), backend="c")
     x0, none = np.asfortranarray(np.hstack([q, v])), np.zeros(0)

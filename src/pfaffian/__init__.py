@@ -29,6 +29,8 @@ _HOME = {
     "pfaffian.simulate.run": ["run"],
     "pfaffian.simulate.adaptive": ["run_accurately"],
     "pfaffian.simulate.step": ["Scheme"],
+    "pfaffian.simulate.system": ["StatePart", "System"],
+    "pfaffian.simulate.states": ["chosen_velocities", "hamiltonian"],
     "pfaffian.simulate.assemble": ["assemble"],
     "pfaffian.simulate.signals": ["of_motion"],
     "pfaffian.simulate.reactions": ["reaction", "reaction_wrench"],

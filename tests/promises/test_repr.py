@@ -8,6 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.system import as_system
 
 LONGEST = 200
 L = pf.Parameter("coupler", 2.0, "m")
@@ -76,6 +77,8 @@ SAID = {
     "<Pose: at (1, 0, 0) m, turned by (0, 0, 1.5708) rad>": pf.pose((1, 0, 0), rpy=(0, 0, np.pi / 2)),
     "<Pose: at (coupler, 0, 0) m>": pf.pose((L, 0, 0)),
     "<Pose: at (0, 0, 0) m, turned by parameters>": pf.pose(rpy=(L, 0, 0)),
+    "<System: of 'four-bar', state '[q; v]': q (3), v (3)>": as_system(M),
+    "<System: of 'four-bar', state '[q; p]': q (3), momentum (3)>": pf.hamiltonian(M),
     "Parameter(name='coupler', default=2.0, unit='m')": L,
     "<Terms: of 'four-bar', q (3, 1), v (3, 1), u (1, 1), t>": T,
     "<Kinematics: of 'four-bar', q (3, 1), v (3, 1), t>": T.kinematics,

@@ -60,7 +60,47 @@ def lawful(law):
     return run(control=control.Control(law))
 
 
+def in_state(**changes):
+    """ARM in the state [q; v] said by hand, but for what is changed."""
+    parts = (pf.StatePart("at", ARM.q_names, ARM.q_units), pf.StatePart("fast", ARM.v_names, ARM.v_units))
+    given = {
+        "parts": parts,
+        "enter": lambda T: ca.vertcat(T.q, T.v),
+        "show": lambda x, t: (x[:2], x[2:]),
+        "rate": lambda T, motion, x: ca.vertcat(T.v, motion.v_dot),
+    }
+    return pf.System(ARM, "by hand", **given | changes)
+
+
+def in_state_run(**changes):
+    return pf.run(in_state(**changes), {"A": 0.1}, {"B": 0.2}, **QUICK)
+
+
 WRONG = {
+    "a part of a state without units": (lambda: in_state(parts=[pf.StatePart("at", ("a",), ())]), "a unit for each name"),
+    "parts of a state of one name": (lambda: in_state(parts=[pf.StatePart("a", "b", "1")] * 2), "two parts have one name"),
+    "a part named like a signal": (
+        lambda: in_state_run(parts=(pf.StatePart("energy", "abcd", "1111"),)), "signal 'energy' of the state"),
+    "a state that enters too short": (lambda: in_state_run(enter=lambda T: T.q), "enter: 4 numbers are needed, got 2"),
+    "a state that shows no pair": (lambda: in_state_run(show=lambda x, t: x), r"show: \(q, v\) is needed"),
+    "a state that shows too little": (lambda: in_state_run(show=lambda x, t: (x[:2], x[2])), "show: v: 2 numbers"),
+    "a state whose show is no inverse": (
+        lambda: in_state_run(show=lambda x, t: (x[:2], 2 * x[2:])), "show does not undo enter"),
+    "a rate of symbols of its own": (
+        lambda: in_state_run(rate=lambda T, motion, x: ca.SX.sym("x", 4)), "rate uses symbols that are not of the mechanism"),
+    "a rate that fails": (lambda: in_state_run(rate=lambda T, motion, x: T.speed), "rate.*'Terms' object has no attribute"),
+    "signals without names": (lambda: in_state_run(signals=lambda T, motion, x: [x[0]]), r"signals: {name: column}"),
+    "a state's own signal named as another": (
+        lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
+    "semi-implicit steps of a state without v": (
+        lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")), "goes with the state"),
+    "hamiltonian of a name": (lambda: pf.hamiltonian("arm"), "a Mechanism is needed"),
+    "chosen velocities without names": (lambda: pf.chosen_velocities(ARM, lambda k: ca.SX.eye(2), "ab"), "2 names are needed"),
+    "chosen velocities of a matrix": (lambda: pf.chosen_velocities(ARM, np.eye(2), ["a", "b"]), "a function of the kinematics"),
+    "chosen velocities by v": (
+        lambda: pf.run(pf.chosen_velocities(ARM, lambda k: ca.diag(k.v), ["a", "b"]), **QUICK), "not on v"),
+    "chosen velocities of another size": (
+        lambda: pf.run(pf.chosen_velocities(ARM, lambda k: ca.SX.eye(3), ["a", "b"]), **QUICK), r"\(2, 2\) is needed"),
     "the pair that read gives": (lambda: pf.run((ARM, pf.RunSettings()), **QUICK), "m, settings = pf.read"),
     "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
     "settings for a state": (lambda: pf.run(ARM, pf.RunSettings(), **QUICK), "settings.arrays"),

@@ -6,14 +6,15 @@ import pytest
 import pfaffian as pf
 from pfaffian.kernel.passes import optimise
 from pfaffian.kernel.trace import trace
-from pfaffian.simulate.system import System
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import as_system
 from tests.simulate.machines import FOUR_BAR_START, four_bar
 
 ROUNDING = 1e-14
 
 
 def functions(**scheme):
-    s = System(four_bar(), pf.Scheme(**scheme))
+    s = Simulation(as_system(four_bar()), pf.Scheme(**scheme))
     return s, s.traced.project, s.project
 
 

@@ -14,7 +14,8 @@ from pfaffian.kernel import rollout, toolchain, trial
 from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.recipe import Recipe, recipe, shape
-from pfaffian.simulate.system import System
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import as_system
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slider_crank.yaml"
 PLANTS = 250  # in each Program
@@ -26,7 +27,7 @@ OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "sqrt": "fabs",
 def plan():
     """The step and the observation, and states of a run through several singular configurations."""
     m, settings = pf.read(EXAMPLE)
-    system = System(m, pf.Scheme())
+    system = Simulation(as_system(m), pf.Scheme())
     made = recipe(lambda: (system.traced.step, system.traced.observe), rollout.checked_source, "c", 1, True)
     q, v, u, p = settings.arrays(m)
     r = pf.run(m, q, v, u=u, parameters=p, duration=settings.duration, step=settings.step, every=50, record="all")

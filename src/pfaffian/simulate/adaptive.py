@@ -20,23 +20,24 @@ from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, dataset
 from pfaffian.simulate.signals import Record, as_record
+from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
-from pfaffian.simulate.system import System, arguments
+from pfaffian.simulate.system import System, as_system, enter
 
 
 @lru_cache(maxsize=64)
 def _kernels(
-    m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, record: Record
-) -> tuple[System, kernel.Kernel, kernel.Kernel]:
-    system = System(m, scheme, control, outputs, record)
-    rhs, project = (kernel.compile(f, lanes=1) for f in (system.traced.rhs, system.project))
-    return system, rhs, project
+    system: System, scheme: Scheme, control: Control | None, outputs: tuple, record: Record
+) -> tuple[Simulation, kernel.Kernel, kernel.Kernel]:
+    simulation = Simulation(system, scheme, control, outputs, record)
+    rhs, project = (kernel.compile(f, lanes=1) for f in (simulation.traced.rhs, simulation.project))
+    return simulation, rhs, project
 
 
 def run_accurately(
-    m: Mechanism,
+    m: Mechanism | System,
     q: Any = None,
     v: Any = None,
     *,
@@ -53,14 +54,16 @@ def run_accurately(
     """One run by an adaptive method of order 8.
 
     Args:
-        q, v, u, parameters, control, outputs, record, scheme: as in `run`; u is constant.
+        m, q, v, u, parameters, control, outputs, record, scheme: as in `run`; u is constant.
         times: (n,) increasing [s]; the run starts at the first.
         tolerance: local error allowed, relative and absolute.   max_step: [s], so that no singular passage is stepped over.
     Returns:
         Dataset over time, as `run` gives it. A run that fails keeps what it had, with its status and time.
     Raises and warns as `run`; ModelError also where the state, the parameters or u are a batch.
     """
-    scheme, extra = arguments(m, scheme, control, outputs)
+    system = as_system(m)
+    m = system.mechanism
+    scheme, extra = arguments(scheme, control, outputs)
     times = floats(times, "times")
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("times must be at least two increasing numbers")
@@ -68,20 +71,22 @@ def run_accurately(
         raise ModelError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
     if max_step != np.inf and not named_float(max_step, "max_step") > 0:
         raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
-    system, rhs, project = _kernels(m, scheme, control, extra, as_record(record, 1))
+    simulation, rhs, project = _kernels(system, scheme, control, extra, as_record(record, 1))
     given = start_of(m, q, v, parameters, float(times[0]), "auto")
-    held = runs(u, system.w_names, np.zeros(len(system.w_names)), "u")
+    held = runs(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
     if max(len(given.q), len(held)) > 1:
         raise ModelError("run_accurately makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
-    x = np.concatenate([begun.q[0], begun.v[0], system.z])
+    x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
     done = _integrate(rhs, project, x, held[0], begun.p[0], times, tolerance, max_step)
     provenance = (
-        machine() | asdict(scheme) | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"]}
+        machine()
+        | asdict(scheme)
+        | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"], "state": system.name}
     )
     course = Course(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
-    result = dataset(system, course, provenance)
-    tell_stops(result, system, done.x[None], begun)
+    result = dataset(simulation, course, provenance)
+    tell_stops(result, simulation, done.x[None], begun)
     tell_limits(result, m, scheme.saturate, begun.q)
     return result.squeeze("run")
 

@@ -1,7 +1,7 @@
 """Starts in singular configurations: found by looking a little way off, and left by a step of their own.
 
 Where rows lose rank the first stage of a step goes without them. In a passage that is one stage of many; a run that starts
-there would carry its error for good. Such a start takes one step by `System.entering`, on NumPy and so with the same bits
+there would carry its error for good. Such a start takes one step by `Simulation.entering`, on NumPy and so with the same bits
 everywhere; all others cost nothing but a look at their rank, here and where rows are redundant a little way off.
 """
 
@@ -20,8 +20,8 @@ from pfaffian.kernel.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.simulate.newton import free_problem, rank_at, settle
+from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
-from pfaffian.simulate.system import System
 from pfaffian.terms.terms import symbols
 
 AWAY = 1e-2
@@ -87,9 +87,9 @@ def _q_dot(m: Mechanism) -> kernel.Kernel:
 
 
 @lru_cache(maxsize=64)
-def entering(system: System, strict: bool) -> kernel.Rollout:
+def entering(s: Simulation, strict: bool) -> kernel.Rollout:
     """The first step of singular starts."""
-    return kernel.compile_rollout(lambda: (system.entering, system.traced.observe), backend="numpy", lanes=1, strict=strict)
+    return kernel.compile_rollout(lambda: (s.entering, s.traced.observe), backend="numpy", lanes=1, strict=strict)
 
 
 def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:

@@ -18,12 +18,12 @@ from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.tree_factor import solve_W, solve_WT
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
+from pfaffian.simulate.simulation import arguments, command_of, input_names
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.system import arguments, command_of, input_names
 from pfaffian.terms import inertia
 from pfaffian.terms.terms import Terms, symbols
 
@@ -118,7 +118,8 @@ def linearise(
             values if None), which become states.
     Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there.
     """
-    arguments(m, None, control, None)
+    as_mechanism(m)
+    arguments(None, control, None)
     at, near = _functions(m, control)
     names = input_names(m, control)
     held_u = runs(u, names, np.zeros(len(names)), "u")

@@ -12,6 +12,7 @@ from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.reach import BLOCKED
 from pfaffian.simulate.signals import standard
+from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
@@ -40,11 +41,14 @@ class Course(NamedTuple):
     u_step: float
 
 
-def dataset(s: System, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
-    """Label what a System did."""
+def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
+    """Label what a Simulation did."""
     m, (time, records, status, stopped, *_) = s.mechanism, course
     data: dict[str, Any] = {}
-    coords: dict[str, Any] = _coordinates(m) | {"time": ("time", time, {"units": "s"}), "run": np.arange(records.shape[1])}
+    coords: dict[str, Any] = _coordinates(s.system) | {
+        "time": ("time", time, {"units": "s"}),
+        "run": np.arange(records.shape[1]),
+    }
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
     at = 0
@@ -64,8 +68,8 @@ def dataset(s: System, course: Course, provenance: dict[str, Any]) -> xr.Dataset
     return xr.Dataset(data, coords, attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
 
 
-def causes_of(s: System) -> tuple[str, ...]:
-    """Meaning of each status value of a system."""
+def causes_of(s: Simulation) -> tuple[str, ...]:
+    """Meaning of each status value of a simulation."""
     return (*CAUSES, *s.faults, NO_START)
 
 
@@ -91,7 +95,7 @@ def _parameters(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str,
     return {"parameters": values}, {"parameter": names, "p_unit": ("parameter", units)}
 
 
-def _inputs(s: System, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+def _inputs(s: Simulation, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the caller gave as u: constant, or a series; those of a law are the law's own."""
     if not s.w_names:
         return {}, {}
@@ -111,7 +115,8 @@ def _each(values: np.ndarray, runs: int) -> np.ndarray:
     return np.array(np.broadcast_to(values, (runs, *values.shape[1:])))
 
 
-def _coordinates(m: Mechanism) -> dict[str, Any]:
+def _coordinates(s: System) -> dict[str, Any]:
+    m = s.mechanism
     coords: dict[str, Any] = {
         "coordinate": list(m.q_names),
         "q_unit": ("coordinate", list(m.q_units)),
@@ -119,6 +124,7 @@ def _coordinates(m: Mechanism) -> dict[str, Any]:
         "v_unit": ("velocity", list(m.v_units)),
         "force_unit": ("velocity", ["N" if u == "m/s" else "N m" for u in m.v_units]),
     }
+    coords |= {f"{part.name}_unit": (f"{part.name}_entry", list(part.units)) for part in s.parts if part.name in s.labels}
     if m.nu:
         coords |= {"input": list(m.u_names), "u_unit": ("input", list(m.u_units))}
     return coords

@@ -31,10 +31,11 @@ from pfaffian.simulate.progress import told
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import Course, causes_of, dataset
 from pfaffian.simulate.signals import Output, Record, as_record
+from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
-from pfaffian.simulate.system import System, arguments, input_names
+from pfaffian.simulate.system import System, as_system, enter
 
 CALL_SECONDS = 0.5
 """What one call of the compiled loop should take: Ctrl-C and the progress bar wait for its end."""
@@ -52,18 +53,18 @@ MOST_THREADS = 1024
 
 
 @lru_cache(maxsize=64)
-def _system(m: Mechanism, scheme: Scheme, control: Control | None, outputs: tuple, record: Record) -> System:
-    return System(m, scheme, control, outputs, record)
+def _simulation(system: System, scheme: Scheme, control: Control | None, outputs: tuple, record: Record) -> Simulation:
+    return Simulation(system, scheme, control, outputs, record)
 
 
 @lru_cache(maxsize=64)
-def _compiled(system: System, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
-    build = lambda: (system.traced.step, system.traced.observe)  # noqa: E731
-    return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=system.key)
+def _compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
+    build = lambda: (simulation.traced.step, simulation.traced.observe)  # noqa: E731
+    return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
 
 
 def run(
-    m: Mechanism,
+    m: Mechanism | System,
     q: Any = None,
     v: Any = None,
     *,
@@ -89,7 +90,7 @@ def run(
     """Run a mechanism, or a batch of them, through time.
 
     Args:
-        m: the mechanism.
+        m: the mechanism, or a System: the mechanism in a state of another kind.
         q, v: initial state: None (neutral, at rest), (n,), (runs, n), or {name: number or (runs,)}. What a dict names is
             kept; unnamed coordinates move onto the constraints, the least in the metric of M. An array is a guess and moves
             as a whole: `moved` in the result tells how far, `assemble` gives more say.
@@ -117,7 +118,9 @@ def run(
     its nearest possible value. Warns RunWarning: a guess moved; a series of u ends before the run; runs stopped, see `causes`;
     joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in the result.
     """
-    scheme, extra = arguments(m, scheme, control, outputs)
+    system = as_system(m)
+    m = system.mechanism
+    scheme, extra = arguments(scheme, control, outputs)
     when = times(start, duration, step, every, u_step)
     check_options(backend, 1)
     one_of(hold, HOLDS, "hold")
@@ -131,21 +134,22 @@ def run(
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    system = _system(m, scheme, control, extra, as_record(record, count))
+    simulation = _simulation(system, scheme, control, extra, as_record(record, count))
     with told(m.name, progress):
-        check_memory(when.records, count, system.width, m.nq + m.nv + len(system.z))
+        check_memory(when.records, count, simulation.width, simulation.nx)
         begun = start_state(given, q, v, correct_start)
-        rollout = _compiled(system, backend, 8 if count > 1 else 1, strict)
+        x = enter(system, begun.q, begun.v, begun.p, when.start)
+        rollout = _compiled(simulation, backend, 8 if count > 1 else 1, strict)
     tell_light(m, begun.p)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
-    done = _roll(system, rollout, when, begun, series, hold, workers, progress, kinds, strict)
-    provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme)
+    done = _roll(simulation, rollout, when, x, begun, series, hold, workers, progress, kinds, strict)
+    provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": system.name}
     provenance |= {"step": when.step, "duration": when.duration, "hold": hold}
     instants = when.start + when.step * when.every * np.arange(when.records)
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
     course = Course(instants, done.records, done.status, stopped, begun, series, when.step * when.stride)
-    result = dataset(system, course, provenance)
-    tell_stops(result, system, done.x, begun)
+    result = dataset(simulation, course, provenance)
+    tell_stops(result, simulation, done.x, begun)
     tell_limits(result, m, scheme.saturate, begun.q)
     tell_entrances(result, m, kinds)
     return result.squeeze("run") if squeeze and count == 1 else result
@@ -161,9 +165,10 @@ class _Rolled(NamedTuple):
 
 
 def _roll(
-    system: System,
+    simulation: Simulation,
     rollout: kernel.Rollout,
     when: Times,
+    x: np.ndarray,
     begun: Start,
     series: np.ndarray,
     hold: Hold,
@@ -174,14 +179,14 @@ def _roll(
 ) -> _Rolled:
     """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
 
-    kinds: (runs,) how each start is left, see `entrances`.
+    x: (1 or runs, nx) states of the system to start from.   kinds: (runs,) how each start is left, see `entrances`.
     """
-    count, width = len(kinds), system.width
-    z = np.broadcast_to(np.array(system.z, dtype=float), (count, len(system.z)))
-    q, v, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (begun.q, begun.v, begun.p))
-    x = np.asfortranarray(np.hstack([q, v, z]))
+    count, width = len(kinds), simulation.width
+    z = np.broadcast_to(np.array(simulation.z, dtype=float), (count, len(simulation.z)))
+    x, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (x, begun.p))
+    x = np.asfortranarray(np.hstack([x, z]))
     shut_out = np.broadcast_to(np.array([bool(words) for words in begun.words]), count)
-    status = np.where(shut_out, len(causes_of(system)) - 1, 0).astype(np.int32)
+    status = np.where(shut_out, len(causes_of(simulation)) - 1, 0).astype(np.int32)
     stopped = np.where(shut_out, 0, -1).astype(np.int64)
     records = np.empty((when.records, width, count)).swapaxes(1, 2)
     spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride}
@@ -191,14 +196,14 @@ def _roll(
     if singular.size and when.steps:
         r = rollout(x, series, p, steps=1, threads=threads, status=status, stopped=stopped, **spacing)
         own = series[:, singular] if series.ndim == 3 else series
-        entered = entering(system, strict)(
+        entered = entering(simulation, strict)(
             x[singular], own, p[singular], steps=1, status=status[singular], stopped=stopped[singular], **spacing
         )
         x, status, stopped = r.x, r.status, r.stopped
         x[singular], status[singular], stopped[singular] = entered.x, entered.status, entered.stopped
         records[: len(r.records)] = r.records
         done, at = 1, len(r.records)
-    with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=system.mechanism.name) as bar:
+    with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=simulation.mechanism.name) as bar:
         while True:
             n = min(n, most, when.steps - done)
             clock = time.perf_counter()

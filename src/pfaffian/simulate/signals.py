@@ -125,14 +125,18 @@ def columns(
     outputs: Mapping[str, Output],
     record: Record = "all",
     cut: ca.SX | None = None,
+    own: Mapping[str, ca.SX] | None = None,
 ) -> dict[str, ca.SX]:
     """The chosen signals and all outputs as dense columns; what is not recorded costs nothing.
 
-    cut: what saturation takes off the inputs.
+    cut: what saturation takes off the inputs.   own: what the state says of itself.
 
     Raises ModelError: two of one name; a name in `record` that there is not.
     """
-    known = _standard_columns(T, motion, cut)
+    known, own = _standard_columns(T, motion, cut), own or {}
+    for name in [n for n in own if n in known]:
+        raise ModelError(f"signal {name!r} of the state: the result has a signal of that name already")
+    known |= {name: partial(_as_is, x) for name, x in own.items()}
     extra = {name: partial(_as_is, x) for name, x in command.signals.items()}
     extra |= {name: partial(_output_column, name, output, T, motion) for name, output in outputs.items()}
     for name in extra:

@@ -1,11 +1,11 @@
-"""One step of time as traced functions: right-hand side, integrator, correction onto the manifold, observation.
+"""One step of time as traced functions: integrator, correction onto the manifold.
 
-State x = [q; v; z]: configuration, velocity, and whatever a controller integrates.
+State x: that of a System, [q; v] or another, and whatever a controller integrates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from pfaffian.maths.minimum_norm import MinimumNorm
 from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
-from pfaffian.simulate.variables import Rate, normalise, shown, stepped, stepped_rate, straight
+from pfaffian.simulate.variables import Variables, normalise
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
@@ -70,28 +70,42 @@ class Scheme:
 
 
 def time_step(
-    rhs: ca.Function, project: ca.Function, m: Mechanism, scheme: Scheme, first: ca.Function | None = None
+    rhs: ca.Function,
+    project: ca.Function,
+    m: Mechanism,
+    variables: Variables,
+    scheme: Scheme,
+    first: ca.Function | None = None,
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, fault).
 
     rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...).   project: (x, p, t, carried) -> (x, violation), with what the
-    last stage carried.   first: instead of rhs at the first stage.
+    last stage carried.   variables: of the state that are stepped.   first: instead of rhs at the first stage.
     """
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
-    start, f = (partial(stepped_rate, m, rate) for rate in (first or rhs, rhs))
+    start, f = (partial(_stepped_rate, variables, rate) for rate in (first or rhs, rhs))
     if scheme.integrator == "rk4":
-        moved, faults, carried = _rk4(start, f, m, x, u0, u1, p, t, h)
+        moved, faults, carried = _rk4(start, f, variables, x, u0, u1, p, t, h)
     else:
-        moved, faults, carried = _semi_implicit(start, f, m, x, u0, u1, p, t, h)
+        moved, faults, carried = _semi_implicit(start, f, m, variables, x, u0, u1, p, t, h)
     corrected, violation = project(moved, p, t + h, carried)
     faults = ca.vertcat(violation > scheme.violation_limit, faults)
     return ca.Function("step", [x, u0, u1, p, t, h], [corrected, faults], {"cse": True})
 
 
+Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
+"""(x, u, p, t) -> (rate of what is stepped, faults, sides, carried) at a state x; see `time_step`."""
+
+
+def _stepped_rate(variables: Variables, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ...]:
+    x_dot, faults, sides, carried, _ = f(x, u, p, t)
+    return variables.rate(x, x_dot), faults, sides, carried
+
+
 def _rk4(
-    start: Rate, f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
+    start: Rate, f: Rate, variables: Variables, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """x after the step, the faults of all its stages, and what the last one carries.
 
@@ -99,31 +113,31 @@ def _rk4(
     too (Nystroem), q + h/2 y + h^2/8 y_dot where the plain rule has h^2/4 and none. So a stage is off the constraints by h^3
     and not h^2, which counts where their rows are short: close to a singular configuration. The rule stays of order four.
     """
-    X, u = stepped(m, x), (u0 + u1) / 2
-    at, rate = straight(m)
+    X, u = variables.stepped(x), (u0 + u1) / 2
+    at, rate = variables.straight
     k1, *first = start(x, u0, p, t)
     slopes, faults = [k1], first[0]
     bends = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
     for part, w, bend in zip((h / 2, h / 2, h), (u, u, u1), bends, strict=True):
         ahead = X + part * slopes[-1]
         ahead[at, 0] += h**2 * bend()[rate, 0]
-        there = shown(m, ahead)
+        there = variables.shown(ahead)
         slope, *seen = f(there, w, p, t + part)
         faults = _further(faults, first, there, seen)
         slopes.append(slope)
     k1, k2, k3, k4 = slopes
-    return shown(m, X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen[-1]
+    return variables.shown(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen[-1]
 
 
 def _semi_implicit(
-    start: Rate, f: Rate, m: Mechanism, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
+    start: Rate, f: Rate, m: Mechanism, variables: Variables, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """v first, then q with the new v; a controller's state as in the explicit rule. Faults at both ends; what is carried."""
     rate, *first = start(x, u0, p, t)
-    faster = stepped(m, x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :, 0])
-    v = shown(m, faster)[m.nq : m.nq + m.nv, 0]
+    faster = variables.stepped(x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :, 0])
+    v = variables.shown(faster)[m.nq : m.nq + m.nv, 0]
     K = Kinematics(m, x[: m.nq, 0], v, t)
-    moved, faults = shown(m, ca.vertcat(x[: m.nq, 0] + h * K.q_dot, faster[m.nq :, 0])), first[0]
+    moved, faults = variables.shown(ca.vertcat(x[: m.nq, 0] + h * K.q_dot, faster[m.nq :, 0])), first[0]
     if faults.numel():
         faults = _further(faults, first, moved, f(moved, u1, p, t + h)[1:])
     return moved, faults, first[-1]
@@ -147,8 +161,8 @@ def along(T: Terms) -> Along:
     return Along(T.factor, shortest_change(T))
 
 
-def correct(T: Terms, z: ca.SX, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX, ca.SX]:
-    """The state moved onto phi = 0 and A v = c along M^-1 A^T, and the largest |phi| left.
+def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """(q, v) moved onto phi = 0 and A v = c along M^-1 A^T, and the largest |phi| left.
 
     The shortest moves in the metric of M. All corrections share one factorisation: that of the state they start from, or of one
     `near`, such as the last stage of the step, which is off by h^3. They are small, and each leaves an error that is smaller by
@@ -158,7 +172,7 @@ def correct(T: Terms, z: ca.SX, scheme: Scheme, near: Along | None = None) -> tu
     m = T.mechanism
     q, v = normalise(m, T.q), T.v
     if not m.ideal:
-        return ca.vertcat(q, v, z), ca.SX(0)
+        return q, v, ca.SX(0)
     here = Terms(m, q, v, T.u, T.t)
     metric, rows = near or along(here)
     for _ in range(scheme.corrections):
@@ -169,7 +183,7 @@ def correct(T: Terms, z: ca.SX, scheme: Scheme, near: Along | None = None) -> tu
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
         here = Terms(m, q, v, T.u, T.t)
-    return ca.vertcat(q, v, z), largest(here.rows.phi)
+    return q, v, largest(here.rows.phi)
 
 
 def _beyond(T: Terms, tolerance: float) -> ca.SX:

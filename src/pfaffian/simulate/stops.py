@@ -10,17 +10,17 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import RunWarning, notice
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.diagnose import blamed, realisability
 from pfaffian.simulate.result import causes, causes_of
+from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
-from pfaffian.simulate.system import System
+from pfaffian.simulate.system import System, show
 
 BLAMED = 64
 """Stopped runs of a batch whose state is looked at, the first ones; the others have their cause alone."""
 
 
-def tell_stops(result: xr.Dataset, s: System, x: np.ndarray, start: Start) -> None:
+def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -> None:
     """Add to a result what stopped its runs, and warn once, with the number of each cause.
 
     Args:
@@ -43,25 +43,25 @@ def tell_stops(result: xr.Dataset, s: System, x: np.ndarray, start: Start) -> No
     notice(_summary(result, lost), RunWarning)
 
 
-def _finders(s: System, needed: set[int]) -> dict[int, Callable[[np.ndarray, np.ndarray, float], str]]:
+def _finders(s: Simulation, needed: set[int]) -> dict[int, Callable[[np.ndarray, np.ndarray, float], str]]:
     """status -> (x, p, t) -> who is to blame, of those statuses that are needed."""
     m, meanings = s.mechanism, causes_of(s)
     found: dict[int, Callable[[np.ndarray, np.ndarray, float], str]] = {}
     for fault, reason in (s.control.reasons if s.control else {}).items():
         status = meanings.index(fault)
         if status in needed:
-            found[status] = partial(_by_law, m, blamed(m, reason))
+            found[status] = partial(_by_law, s.system, blamed(m, reason))
     if m.servos:  # their own fault is the last of those that a step has
-        found[meanings.index(s.faults[-1])] = partial(_hold, m)
+        found[meanings.index(s.faults[-1])] = partial(_hold, s.system)
     return found
 
 
-def _by_law(m: Mechanism, look: Callable[..., str], x: np.ndarray, p: np.ndarray, t: float) -> str:
-    return look(x[: m.nq], x[m.nq : m.nq + m.nv], p, t)
+def _by_law(s: System, look: Callable[..., str], x: np.ndarray, p: np.ndarray, t: float) -> str:
+    return look(*show(s, x, p, t), p, t)
 
 
-def _hold(m: Mechanism, x: np.ndarray, p: np.ndarray, t: float) -> str:
-    return f"its last state is {realisability(m, x[: m.nq], t=t, parameters=p)}"
+def _hold(s: System, x: np.ndarray, p: np.ndarray, t: float) -> str:
+    return f"its last state is {realisability(s.mechanism, show(s, x, p, t)[0], t=t, parameters=p)}"
 
 
 def _summary(result: xr.Dataset, lost: np.ndarray) -> str:

@@ -1,248 +1,252 @@
-"""A mechanism in time, under a control law: the functions that the kernel compiles, traced when they are needed."""
+"""A system: a mechanism and the state in which it goes through time, [q; v] or any other that tells q and v."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from hashlib import sha256
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control import law
-from pfaffian.control.digest import digest as law_digest
-from pfaffian.control.law import Command, Control
-from pfaffian.dynamics import FORMULATIONS, formulation, gauss, passage
-from pfaffian.dynamics.controlforce import control_force
-from pfaffian.dynamics.controlforce import fault as servo_fault
-from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
+from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths.linear import orthogonalise
-from pfaffian.maths.pack import pack, unpack
+from pfaffian.model import shown
+from pfaffian.model.caller import answer, checked
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.limits import saturated
-from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
-from pfaffian.simulate.step import INTEGRATORS, Along, Scheme, along, correct, time_step
-from pfaffian.terms.digest import digest, of_function
+from pfaffian.model.number import column
+from pfaffian.simulate.signals import Signal
+from pfaffian.simulate.variables import AS_THEY_ARE, Variables, of_joints
 from pfaffian.terms.terms import Terms, symbols
 
-
-def arguments(m: Any, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Output], ...]]:
-    """Scheme and outputs of a run as a System takes them. Raises ModelError: one of the four is something else."""
-    as_mechanism(m)
-    if scheme is not None and not isinstance(scheme, Scheme):
-        known = {"integrator": INTEGRATORS, "formulation": ("auto", *FORMULATIONS)}
-        which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
-        way = f"{which}={scheme!r}" if which else "integrator=..., formulation=..."
-        raise ModelError(f"scheme: a Scheme is needed, got {brief(scheme)}; write scheme=pf.Scheme({way})")
-    if control is not None and not isinstance(control, law.Control):
-        raise ModelError(
-            f"control: a control law is needed, got {brief(control)}; make one by pf.control.projected(...) or another "
-            "law, or of your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"
-        )
-    if outputs is not None and not isinstance(outputs, Mapping):
-        raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(outputs)}")
-    for name, f in (outputs or {}).items():
-        if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
-            raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
-    return scheme or Scheme(), tuple((outputs or {}).items())
+RETURNS = 1e-6
+"""What a velocity or coordinate may differ by, beside 1 and the largest, after it went into a state and came back."""
 
 
-def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
-    """Inputs of a run: the mechanism's own; under a law the law's, then what pushes from outside. Raises ModelError: two of
-    one name."""
-    if control is None:
-        return m.u_names
-    for name in control.w_names:
-        if name in m.wrench_names:
-            raise ModelError(f"the control law and a wrench from outside both have an input {name!r}; give one another name")
-    return control.w_names + m.wrench_names
+class StatePart(NamedTuple):
+    """A named part of a state, recorded as a signal of that name.   names, units: of its entries."""
 
-
-class Traced(NamedTuple):
-    """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).   step,
-    observe: as the kernel's rollout takes them; both call rhs, so that what they share is one text.   sizes: entries of each
-    signal.   carried: what the correction after a step needs of its last stage."""
-
-    rhs: ca.Function
-    project: ca.Function
-    step: ca.Function
-    observe: ca.Function
-    sizes: Mapping[str, int]
-
-
-SHARED = {"never_inline": True, "cse": True}
-"""Options of a Function whose text every call of it shares."""
+    name: str
+    names: tuple[str, ...]
+    units: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """State x = [q; v; z], inputs w, recorded signals. control: None drives the mechanism's inputs directly by w."""
+    """A mechanism and its state x [nx], whose parts stand one after another.
+
+        x_dot = rate(T, motion, x),   (q, v) = show(x, t),   x = enter(T) where T.q = q and T.v = v
+
+    All are functions that trace: they take and give CasADi expressions, and may use the mechanism's parameters. `run` takes a
+    System wherever it takes a mechanism: starts are given as q and v, and laws, constraints, inputs and outputs are those of
+    the mechanism, so two systems of one mechanism give results that can be subtracted.
+
+    name: of the state, said where something is refused.
+    parts: what the state consists of. One named "q" or "v" is the mechanism's own.
+    enter: Terms at a state [q; v] -> x (nx, 1).   show: (x, t) -> (q, v), its inverse.
+    rate: (T, motion, x) -> x_dot (nx, 1). T: the Terms at show(x) with the inputs applied; motion: v_dot, reaction and rank by
+        the formulation of the scheme. A rate with equations of its own takes of these what it needs, if only T.u.
+    project: (x, t) -> x on the state's own manifold, quaternions of unit length say; None: by way of (q, v). On the
+        constraints of the mechanism a state is put by way of (q, v) in any case.
+    signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None for no more.
+    digest: what tells the system from all others of its mechanism, so that its kernel is found again without being traced;
+        None: what its functions trace does.
+    variables: what of the state is stepped; see `simulate.variables`.
+    """
 
     mechanism: Mechanism
-    scheme: Scheme
-    control: Control | None = None
-    outputs: tuple[tuple[str, Output], ...] = ()
-    record: Record = "all"
+    name: str
+    parts: tuple[StatePart, ...]
+    enter: Callable[[Terms], Any]
+    show: Callable[[ca.SX, ca.SX], Any]
+    rate: Callable[[Terms, Motion, ca.SX], Any]
+    project: Callable[[ca.SX, ca.SX], Any] | None = None
+    signals: Callable[[Terms, Motion, ca.SX], Any] | None = None
+    digest: str | None = None
+    variables: Variables = AS_THEY_ARE
+
+    def __post_init__(self) -> None:
+        as_mechanism(self.mechanism)
+        for part in self.parts:
+            if not (isinstance(part, StatePart) and part.names and len(part.names) == len(part.units)):
+                raise ModelError(
+                    f"{self.said}: a StatePart(name, names, units) with a unit for each name is needed, got {brief(part)}"
+                )
+        names = [part.name for part in self.parts]
+        if len(set(names)) < len(names):
+            raise ModelError(f"{self.said}: two parts have one name among {', '.join(names)}")
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{part.name} ({len(part.names)})" for part in self.parts)
+        return shown.words(self, f"of {self.mechanism.name!r}", f"state {self.name!r}: {parts}")
 
     @property
-    def z(self) -> tuple[float, ...]:
-        """Start values of what the control law integrates."""
-        return self.control.z if self.control else ()
+    def said(self) -> str:
+        return f"system {self.name!r} of {self.mechanism.name!r}"
 
     @property
-    def w_names(self) -> tuple[str, ...]:
-        return input_names(self.mechanism, self.control)
+    def nx(self) -> int:
+        """Numbers in the state."""
+        return sum(len(part.names) for part in self.parts)
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """Meaning of each fault after the step's own."""
-        servos = self.mechanism.servos
-        return (self.control.faults if self.control else ()) + ((servo_fault(servos),) if servos else ())
+    def own(self) -> bool:
+        """Whether the state is another than the mechanism's [q; v]."""
+        return self.digest != STANDARD
+
+    def at(self) -> At:
+        """The state at fresh symbols."""
+        m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
+        q, v = self._shown(x, t)
+        u = ca.SX.sym("u", m.nu)
+        if q.is_valid_input() and v.is_valid_input():
+            return At(Terms(m, q, v, u, t), x, None)
+        return At(Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), u, t), x, (q, v))
+
+    def _shown(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        m, what = self.mechanism, f"{self.said}: show"
+        pair = answer(self.show, what, x, t)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ModelError(f"{what}: (q, v) is needed, got {brief(pair)}")
+        known = (x, t, m.p_symbols)
+        return sized(pair[0], m.nq, f"{what}: q", known), sized(pair[1], m.nv, f"{what}: v", known)
+
+    def entered(self, T: Terms, q: ca.SX, v: ca.SX) -> ca.SX:
+        """x of a state [q; v] at the instant T.t."""
+        m, what = self.mechanism, f"{self.said}: enter"
+        here = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), T.t)
+        x = sized(answer(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
+        return ca.substitute(x, ca.vertcat(here.q, here.v), ca.vertcat(q, v))
+
+    def rated(self, x: ca.SX, closed: Terms, motion: Motion) -> ca.SX:
+        """x_dot at a state x, in its letters and those of the Terms."""
+        what = f"{self.said}: rate"
+        return sized(answer(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
+
+    def projected(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """x on the state's own manifold."""
+        what = f"{self.said}: project"
+        assert self.project is not None
+        return sized(answer(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
+
+    def recorded(self, x: ca.SX, closed: Terms, motion: Motion) -> dict[str, ca.SX]:
+        """What the state adds to the record: its parts but those of the mechanism, and its signals."""
+        ends = np.cumsum([len(part.names) for part in self.parts])
+        said = {part.name: x[end - len(part.names) : end, 0] for part, end in zip(self.parts, ends.tolist(), strict=True)}
+        said = {name: column for name, column in said.items() if name in self.labels}
+        if self.signals is None:
+            return said
+        what = f"{self.said}: signals"
+        more = answer(self.signals, what, closed, motion, x)
+        if not isinstance(more, Mapping):
+            raise ModelError(f"{what}: {{name: column}} is needed, got {brief(more)}")
+        known = _known(closed, x, motion)
+        return said | {
+            name: checked(column(value, f"{what}: {name}"), f"{what}: {name}", known) for name, value in more.items()
+        }
 
     @cached_property
-    def key(self) -> str:
-        """Digest of all that shapes the functions; traced only where a function of the forces is among the outputs."""
-        m = self.mechanism
-        forces = [x for _, x in self.outputs if isinstance(x, MotionOutput)]
-        if any(not type(x.column).__module__.startswith("pfaffian.") for x in forces):
-            return sha256((self.traced.step.serialize() + self.traced.observe.serialize()).encode()).hexdigest()
-        k = symbols(m).kinematics
-        said = (
-            digest(m),
-            sorted(asdict(self.scheme).items()),
-            m.u_limits.tolist() if self.scheme.saturate else [],
-            self.control and law_digest(self.control, m),
-            [
-                (name, repr(x) if isinstance(x, MotionOutput) else of_function(x, f"output {name!r}", k))
-                for name, x in self.outputs
-            ],
-            self.record,
-        )
-        return sha256(repr(said).encode()).hexdigest()
-
-    @cached_property
-    def sizes(self) -> Mapping[str, int]:
-        """Entries of each signal, in order, found again by the key."""
-        if "traced" in vars(self):
-            return self.traced.sizes
-        return kernel.noted(f"sizes {self.key}", lambda: dict(self.traced.sizes))
-
-    @cached_property
-    def signals(self) -> dict[str, tuple[Signal, int]]:
-        """Recorded signals in order, with the entries of each."""
-        known = standard(self.mechanism, self.scheme.saturate)
-        if self.control is None and not self.outputs:
-            return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
-        known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
-        signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
-        check_names(signals)
-        return signals
-
-    @property
-    def width(self) -> int:
-        """Numbers in one record."""
-        return sum(size for _, size in self.signals.values())
-
-    @cached_property
-    def traced(self) -> Traced:
-        m, T, z = self.mechanism, symbols(self.mechanism), ca.SX.sym("z", len(self.z))
-        solve = formulation(self.scheme.formulation, T)
-        # Only there the rate has what a correction needs; of a step of Euler's it would be too far off.
-        shares = solve is gauss.motion and bool(m.ideal) and self.scheme.integrator == "rk4" and self.scheme.corrections > 0
-        project, wanted = self._project(T, z, along(T) if shares else None)
-        rhs, sizes = self._rate("rhs", T, z, solve, wanted)
-        inputs = list(rhs.sx_in())
-        observe = ca.Function("observe", inputs, [rhs(*inputs)[4]])
-        return Traced(rhs, project, time_step(rhs, project, m, self.scheme), observe, sizes)
-
-    @cached_property
-    def entering(self) -> ca.Function:
-        """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
-        first, _ = self._rate("passage", symbols(self.mechanism), ca.SX.sym("z", len(self.z)), passage.motion, [])
-        return time_step(self.traced.rhs, self.traced.project, self.mechanism, self.scheme, first)
-
-    @cached_property
-    def project(self) -> ca.Function:
-        """(x, p, t) -> (x, violation), by a factorisation of its own."""
-        T, z = symbols(self.mechanism), ca.SX.sym("z", len(self.z))
-        x = ca.vertcat(T.q, T.v, z)
-        return ca.Function("project", [x, self.mechanism.p_symbols, T.t], list(correct(T, z, self.scheme)))
-
-    def _project(self, T: Terms, z: ca.SX, near: Along | None) -> tuple[ca.Function, list[int]]:
-        """(x, p, t, carried) -> (x, violation), and which numbers of what is near at hand it wants carried."""
-        numbers = ca.SX.sym("carried", pack(near).numel())
-        corrected = list(correct(T, z, self.scheme, near and unpack(near, numbers)))
-        used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
-        wanted = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
-        inputs = [ca.vertcat(T.q, T.v, z), self.mechanism.p_symbols, T.t, numbers[wanted, 0]]
-        return ca.Function("project", inputs, corrected, SHARED), wanted
-
-    def _rate(
-        self, name: str, T: Terms, z: ca.SX, solve: Callable[[Terms], Motion], wanted: list[int]
-    ) -> tuple[ca.Function, dict[str, int]]:
-        """(x, w, p, t) -> (x_dot, faults, sides, the wanted numbers of `along`, recorded), and the entries of each signal."""
-        m, w = self.mechanism, ca.SX.sym("w", len(self.w_names))
-        command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w)
-        asked = command.u
-        if self.scheme.saturate:
-            command = command._replace(u=self._cut(asked))
-        closed = Terms(m, T.q, T.v, command.u, T.t)
-        motion = solve(closed)
-        faults, sides = command.faults, command.sides
-        if m.servos:
-            held = control_force(closed)
-            faults, sides = ca.vertcat(faults, 1 - held.realisable), ca.vertcat(sides, held.side)
-        rate = ca.vertcat(closed.kinematics.q_dot, motion.v_dot, command.z_dot)
-        cut = asked - command.u if self.scheme.saturate else None
-        recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut)
-        carried = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
-        parts = [rate, ca.densify(faults), ca.densify(sides), carried, ca.vertcat(*recorded.values())]
-        rhs = ca.Function(name, [ca.vertcat(T.q, T.v, z), w, m.p_symbols, T.t], parts, SHARED)
-        return rhs, {name: column.numel() for name, column in recorded.items()}
-
-    def _cut(self, u: ca.SX) -> ca.SX:
-        m = self.mechanism
-        if m.servos:
-            held = ", ".join(s.name for s in m.servos)
-            raise ModelError(f"saturate: the forces of {held} hold a motion and cannot be cut; use control.servo_control")
-        return saturated(m, u)
+    def labels(self) -> dict[str, Signal]:
+        """The signals that the parts are, but those of the mechanism."""
+        own = [part for part in self.parts if part.name not in ("q", "v")]
+        return {
+            part.name: Signal(part.units[0] if len(set(part.units)) == 1 else "per entry", f"{part.name}_entry", part.names)
+            for part in own
+        }
 
 
-def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
-    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give."""
-    m = T.mechanism
-    idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
-    y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
-    given = len(control.w_names)
-    command = law.command(control, idle, z, w[:given, 0], y)
-    _check_command(command, control, m)
-    # What pushes from outside is no answer of the law's, nor seen by it.
-    command = command._replace(u=command.u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]))
-    command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
-    parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
-    if not ca.depends_on(ca.veccat(*parts), y):
-        return command
-    if scheme.saturate:
-        raise ModelError("saturate: a control law that measures reactions cannot be cut; use it without")
-    if ca.depends_on(ca.jacobian(command.u, y), y):
-        raise ModelError("a control law must be affine in the measured reaction")
-    plant = Terms(m, T.q, T.v, command.u, T.t)
-    seen = ca.densify(law.measured(control, plant, formulation(scheme.formulation, plant)(plant).reaction))
-    Y, y0 = ca.jacobian(seen, y), ca.substitute(seen, y, ca.SX.zeros(*y.shape))
-    loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
-    u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
-    return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
+class At(NamedTuple):
+    """A state x (nx, 1) at symbols, and Terms there.
+
+    shown: (q, v) as expressions of x where T has symbols of its own for them; None where they are entries of x.
+    """
+
+    T: Terms
+    x: ca.SX
+    shown: tuple[ca.SX, ca.SX] | None
+
+    def of_state(self, expressions: list[ca.SX]) -> list[ca.SX]:
+        """The expressions as functions of x."""
+        if self.shown is None:
+            return expressions
+        return ca.substitute(expressions, [self.T.q, self.T.v], list(self.shown))
 
 
-def _check_command(command: Command, control: Control, m: Mechanism) -> None:
-    for what, got, wanted in (
-        ("inputs", command.u, m.nu),
-        ("integrated states", command.z_dot, len(control.z)),
-        ("faults", command.faults, len(control.faults)),
-        ("sides", command.sides, len(control.faults) if command.sides.numel() else 0),
-    ):
-        if got.numel() != wanted:
-            raise ModelError(f"the control law gives {got.numel()} {what} where {wanted} are declared")
+def _known(T: Terms, x: ca.SX, motion: Motion) -> tuple[ca.SX, ...]:
+    return x, T.q, T.v, T.u, T.t, T.mechanism.p_symbols, motion.v_dot, motion.reaction, motion.rank
+
+
+def sized(value: Any, size: int, what: str, known: tuple[ca.SX, ...]) -> ca.SX:
+    """(size, 1) of what a function of a System's gave. Raises ModelError: it is none."""
+    x = checked(column(value, what), what, known)
+    if x.numel() != size:
+        raise ModelError(f"{what}: {size} numbers are needed, got {x.numel()}")
+    return x
+
+
+STANDARD = "[q; v]"
+
+
+def as_system(value: Any) -> System:
+    """A System as it is; a mechanism in its state [q; v]. Raises ModelError: it is neither."""
+    return value if isinstance(value, System) else _standard(as_mechanism(value))
+
+
+@lru_cache(maxsize=256)
+def _standard(m: Mechanism) -> System:
+    parts = (StatePart("q", m.q_names, m.q_units), StatePart("v", m.v_names, m.v_units))
+    return System(
+        m,
+        STANDARD,
+        tuple(part for part in parts if part.names),
+        enter=lambda T: ca.vertcat(T.q, T.v),
+        show=lambda x, t: (x[: m.nq, 0], x[m.nq :, 0]),
+        rate=lambda T, motion, x: ca.vertcat(T.kinematics.q_dot, motion.v_dot),
+        digest=STANDARD,
+        variables=of_joints(m),
+    )
+
+
+def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+    """(runs, nx) the state of each run, from q (runs, nq), v (runs, nv), parameters p (runs, np) and the time t [s].
+
+    Raises ModelError: enter and show do not undo each other.
+    """
+    if not s.own:
+        return np.hstack([q, v])
+    m, instant = s.mechanism, np.array([t])
+    x = _entering(s)(q, v, p, instant)[0]
+    back = show(s, x, p, t)
+    for what, given, found, names in (("q", q, back[0], m.q_names), ("v", v, back[1], m.v_names)):
+        off = np.abs(found - given) / (1 + np.abs(given).max(axis=1, keepdims=True, initial=0.0))
+        if not (off <= RETURNS).all():
+            run, i = np.unravel_index(int(np.argmax(np.nan_to_num(off, nan=np.inf))), off.shape)
+            raise ModelError(
+                f"{s.said}: show does not undo enter: {what} {names[i]!r} went in as {given[run, i]:.6g} and came back as "
+                f"{found[run, i]:.6g}; each state (q, v) needs one x, and x here no more than that"
+            )
+    return x
+
+
+def show(s: System, x: np.ndarray, p: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+    """q (..., nq) and v (..., nv) of states x (..., nx or more) at the time t [s]."""
+    if not s.own:
+        return x[..., : s.mechanism.nq], x[..., s.mechanism.nq : s.nx]
+    q, v = _showing(s)(x[..., : s.nx], p, np.array([t]))
+    return q, v
+
+
+@lru_cache(maxsize=64)
+def _entering(s: System) -> kernel.Kernel:
+    T = symbols(s.mechanism)
+    function = ca.Function("enter", [T.q, T.v, s.mechanism.p_symbols, T.t], [ca.densify(s.entered(T, T.q, T.v))])
+    return kernel.compile(function, backend="numpy", lanes=1)
+
+
+@lru_cache(maxsize=64)
+def _showing(s: System) -> kernel.Kernel:
+    x, t = ca.SX.sym("x", s.nx), ca.SX.sym("t")
+    shown = [ca.densify(part) for part in s._shown(x, t)]
+    return kernel.compile(ca.Function("show", [x, s.mechanism.p_symbols, t], shown), backend="numpy", lanes=1)

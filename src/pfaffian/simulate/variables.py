@@ -11,6 +11,7 @@ pushes it has; of another body the angular velocity changes less along its own (
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import casadi as ca
@@ -21,9 +22,6 @@ from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.rates import tree
 from pfaffian.terms.tree import Link, motion, split_motion
-
-Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
-"""(x, u, p, t) -> (rate of [q; y; z], faults, sides, carried) at a state x = [q; v; z]; see `time_step`."""
 
 
 class Choice(NamedTuple):
@@ -52,16 +50,37 @@ def is_ball(link: Link) -> bool:
     return bool((link.I - link.I[0, 0] * ca.SX.eye(3)).is_zero())
 
 
-def stepped(m: Mechanism, x: ca.SX) -> ca.SX:
-    """[q; y; z] of a state [q; v; z]."""
+class Variables(NamedTuple):
+    """What is stepped of a state x: X, of as many numbers.
+
+    stepped: x -> X.   shown: X -> x.   rate: (x, x_dot) -> X_dot.
+    straight: where in X the numbers stand whose rate is another number of X, and where that stands.
+    """
+
+    stepped: Callable[[ca.SX], ca.SX]
+    shown: Callable[[ca.SX], ca.SX]
+    rate: Callable[[ca.SX, ca.SX], ca.SX]
+    straight: tuple[list[int], list[int]]
+
+
+AS_THEY_ARE = Variables(ca.SX, ca.SX, lambda x, x_dot: x_dot, ([], []))
+"""The state itself."""
+
+
+def of_joints(m: Mechanism) -> Variables:
+    """[q; y; ...] of a state [q; v; ...]."""
+    return Variables(partial(_stepped, m), partial(_shown, m), partial(_rate, m), _straight(m))
+
+
+def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
     X = ca.SX(x)
     for at, of in _choices(m, x):
         X[at] = of.T @ x[at]
     return X
 
 
-def shown(m: Mechanism, X: ca.SX) -> ca.SX:
-    """The state [q; v; z] of [q; y; z], its quaternions made of unit length where T takes one."""
+def _shown(m: Mechanism, X: ca.SX) -> ca.SX:
+    """Quaternions are made of unit length where T takes one."""
     if not _choices(m, X):
         return X
     x = ca.vertcat(normalise(m, X[: m.nq, 0]), X[m.nq :, 0])
@@ -70,17 +89,15 @@ def shown(m: Mechanism, X: ca.SX) -> ca.SX:
     return x
 
 
-def stepped_rate(m: Mechanism, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ...]:
-    """The rate of [q; y; z] at a state x = [q; v; z], faults, sides and what is carried, by the rate f of [q; v; z]."""
-    x_dot, faults, sides, carried, _ = f(x, u, p, t)
+def _rate(m: Mechanism, x: ca.SX, x_dot: ca.SX) -> ca.SX:
     X_dot = ca.SX(x_dot)
     for at, of in _choices(m, x):
         X_dot[at] = of.T @ (x_dot[at] + of.carried)
-    return X_dot, faults, sides, carried
+    return X_dot
 
 
-def straight(m: Mechanism) -> tuple[list[int], list[int]]:
-    """Where in [q; y; z] the coordinates stand whose rate is one y: all but quaternions; and where those y do."""
+def _straight(m: Mechanism) -> tuple[list[int], list[int]]:
+    """All coordinates but quaternions, and the y that are their rates."""
     pairs = []
     for j in [] if m.velocities else m.joints:
         q, v = m.q_slices[j.name].start, m.nq + m.v_slices[j.name].start

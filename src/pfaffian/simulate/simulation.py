@@ -1,0 +1,283 @@
+"""A system under a control law and a scheme: the functions that the kernel compiles, traced when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian import kernel
+from pfaffian.control import law
+from pfaffian.control.digest import digest as law_digest
+from pfaffian.control.law import Command, Control
+from pfaffian.dynamics import FORMULATIONS, formulation, gauss, passage
+from pfaffian.dynamics.controlforce import control_force
+from pfaffian.dynamics.controlforce import fault as servo_fault
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
+from pfaffian.errors import ModelError, brief
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.pack import pack, unpack
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.limits import saturated
+from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
+from pfaffian.simulate.step import INTEGRATORS, Along, Scheme, along, correct, time_step
+from pfaffian.simulate.system import At, System
+from pfaffian.terms.digest import digest, of_function
+from pfaffian.terms.terms import Terms, symbols
+
+
+def arguments(scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Output], ...]]:
+    """Scheme and outputs of a run as a Simulation takes them. Raises ModelError: one of the three is something else."""
+    if scheme is not None and not isinstance(scheme, Scheme):
+        known = {"integrator": INTEGRATORS, "formulation": ("auto", *FORMULATIONS)}
+        which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
+        way = f"{which}={scheme!r}" if which else "integrator=..., formulation=..."
+        raise ModelError(f"scheme: a Scheme is needed, got {brief(scheme)}; write scheme=pf.Scheme({way})")
+    if control is not None and not isinstance(control, law.Control):
+        raise ModelError(
+            f"control: a control law is needed, got {brief(control)}; make one by pf.control.projected(...) or another "
+            "law, or of your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"
+        )
+    if outputs is not None and not isinstance(outputs, Mapping):
+        raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(outputs)}")
+    for name, f in (outputs or {}).items():
+        if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
+            raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
+    return scheme or Scheme(), tuple((outputs or {}).items())
+
+
+def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
+    """Inputs of a run: the mechanism's own; under a law the law's, then what pushes from outside. Raises ModelError: two of
+    one name."""
+    if control is None:
+        return m.u_names
+    for name in control.w_names:
+        if name in m.wrench_names:
+            raise ModelError(f"the control law and a wrench from outside both have an input {name!r}; give one another name")
+    return control.w_names + m.wrench_names
+
+
+class Traced(NamedTuple):
+    """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).   step,
+    observe: as the kernel's rollout takes them; both call rhs, so that what they share is one text.   sizes: entries of each
+    signal.   carried: what the correction after a step needs of its last stage."""
+
+    rhs: ca.Function
+    project: ca.Function
+    step: ca.Function
+    observe: ca.Function
+    sizes: Mapping[str, int]
+
+
+SHARED = {"never_inline": True, "cse": True}
+"""Options of a Function whose text every call of it shares."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """State [x; z], x that of the system and z what a control law integrates; inputs w, recorded signals.
+
+    control: None drives the mechanism's inputs directly by w.
+    """
+
+    system: System
+    scheme: Scheme
+    control: Control | None = None
+    outputs: tuple[tuple[str, Output], ...] = ()
+    record: Record = "all"
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.system.mechanism
+
+    @property
+    def z(self) -> tuple[float, ...]:
+        """Start values of what the control law integrates."""
+        return self.control.z if self.control else ()
+
+    @property
+    def nx(self) -> int:
+        """Numbers in the state [x; z]."""
+        return self.system.nx + len(self.z)
+
+    @property
+    def w_names(self) -> tuple[str, ...]:
+        return input_names(self.mechanism, self.control)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Meaning of each fault after the step's own."""
+        servos = self.mechanism.servos
+        return (self.control.faults if self.control else ()) + ((servo_fault(servos),) if servos else ())
+
+    @cached_property
+    def key(self) -> str:
+        """Digest of all that shapes the functions; traced only where a function of the forces is among the outputs, or the
+        system has no digest of its own."""
+        m = self.mechanism
+        forces = [x for _, x in self.outputs if isinstance(x, MotionOutput)]
+        traced = any(not type(x.column).__module__.startswith("pfaffian.") for x in forces)
+        if traced or self.system.digest is None:
+            functions = self.traced.step.serialize() + self.traced.observe.serialize()
+            return sha256((functions + repr(dict(self.traced.sizes))).encode()).hexdigest()
+        k = symbols(m).kinematics
+        said = (
+            digest(m),
+            self.system.digest,
+            sorted(asdict(self.scheme).items()),
+            m.u_limits.tolist() if self.scheme.saturate else [],
+            self.control and law_digest(self.control, m),
+            [
+                (name, repr(x) if isinstance(x, MotionOutput) else of_function(x, f"output {name!r}", k))
+                for name, x in self.outputs
+            ],
+            self.record,
+        )
+        return sha256(repr(said).encode()).hexdigest()
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """Entries of each signal, in order, found again by the key."""
+        if "traced" in vars(self):
+            return self.traced.sizes
+        return kernel.noted(f"sizes {self.key}", lambda: dict(self.traced.sizes))
+
+    @cached_property
+    def signals(self) -> dict[str, tuple[Signal, int]]:
+        """Recorded signals in order, with the entries of each."""
+        known = {**standard(self.mechanism, self.scheme.saturate), **self.system.labels}
+        if self.control is None and not self.outputs and self.system.signals is None:
+            return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
+        known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
+        signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
+        check_names(signals)
+        return signals
+
+    @property
+    def width(self) -> int:
+        """Numbers in one record."""
+        return sum(size for _, size in self.signals.values())
+
+    @cached_property
+    def traced(self) -> Traced:
+        here, z = self.system.at(), ca.SX.sym("z", len(self.z))
+        solve = formulation(self.scheme.formulation, here.T)
+        # Only there the rate has what a correction needs; of a step of Euler's it would be too far off.
+        gauss_ = solve is gauss.motion and bool(self.mechanism.ideal)
+        shares = gauss_ and self.scheme.integrator == "rk4" and self.scheme.corrections > 0
+        project, wanted = self._project(here, z, along(here.T) if shares else None)
+        rhs, sizes = self._rate("rhs", here, z, solve, wanted)
+        inputs = list(rhs.sx_in())
+        observe = ca.Function("observe", inputs, [rhs(*inputs)[4]])
+        return Traced(rhs, project, self._step(rhs, project), observe, sizes)
+
+    @cached_property
+    def entering(self) -> ca.Function:
+        """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
+        first, _ = self._rate("passage", self.system.at(), ca.SX.sym("z", len(self.z)), passage.motion, [])
+        return self._step(self.traced.rhs, self.traced.project, first)
+
+    def _step(self, rhs: ca.Function, project: ca.Function, first: ca.Function | None = None) -> ca.Function:
+        s = self.system
+        if s.own and self.scheme.integrator == "euler":
+            raise ModelError(f"integrator 'euler' steps v before q and so goes with the state [q; v]; {s.said} goes with 'rk4'")
+        return time_step(rhs, project, s.mechanism, s.variables, self.scheme, first)
+
+    @cached_property
+    def project(self) -> ca.Function:
+        """(x, p, t) -> (x, violation), by a factorisation of its own."""
+        here, z = self.system.at(), ca.SX.sym("z", len(self.z))
+        inputs = [ca.vertcat(here.x, z), self.mechanism.p_symbols, here.T.t]
+        return ca.Function("project", inputs, self._corrected(here, z, None))
+
+    def _project(self, here: At, z: ca.SX, near: Along | None) -> tuple[ca.Function, list[int]]:
+        """(x, p, t, carried) -> (x, violation), and which numbers of what is near at hand it wants carried."""
+        numbers = ca.SX.sym("carried", pack(near).numel())
+        corrected = self._corrected(here, z, near and unpack(near, numbers))
+        used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
+        wanted = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
+        inputs = [ca.vertcat(here.x, z), self.mechanism.p_symbols, here.T.t, numbers[wanted, 0]]
+        return ca.Function("project", inputs, corrected, SHARED), wanted
+
+    def _corrected(self, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
+        """The state at `here` put onto its own manifold and onto the constraints, by way of (q, v); and the largest |phi|."""
+        s, T = self.system, here.T
+        x, violation = here.x, ca.SX(0)
+        if s.project is None or self.mechanism.ideal:
+            q, v, violation = correct(T, self.scheme, near)
+            x, violation = here.of_state([s.entered(T, q, v), violation])
+        if s.project is not None:
+            x, violation = ca.substitute([x, violation], [here.x], [s.projected(here.x, T.t)])
+        return [ca.vertcat(x, z), violation]
+
+    def _rate(
+        self, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion], wanted: list[int]
+    ) -> tuple[ca.Function, dict[str, int]]:
+        """(x, w, p, t) -> (x_dot, faults, sides, the wanted numbers of `along`, recorded), and the entries of each signal."""
+        m, T, w = self.mechanism, here.T, ca.SX.sym("w", len(self.w_names))
+        command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w)
+        asked = command.u
+        if self.scheme.saturate:
+            command = command._replace(u=self._cut(asked))
+        closed = Terms(m, T.q, T.v, command.u, T.t)
+        motion = solve(closed)
+        faults, sides = command.faults, command.sides
+        if m.servos:
+            held = control_force(closed)
+            faults, sides = ca.vertcat(faults, 1 - held.realisable), ca.vertcat(sides, held.side)
+        rate = ca.vertcat(self.system.rated(here.x, closed, motion), command.z_dot)
+        cut = asked - command.u if self.scheme.saturate else None
+        own = self.system.recorded(here.x, closed, motion)
+        recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut, own)
+        carried = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
+        parts = [rate, ca.densify(faults), ca.densify(sides), carried, ca.vertcat(*recorded.values())]
+        rhs = ca.Function(name, [ca.vertcat(here.x, z), w, m.p_symbols, T.t], here.of_state(parts), SHARED)
+        return rhs, {name: column.numel() for name, column in recorded.items()}
+
+    def _cut(self, u: ca.SX) -> ca.SX:
+        m = self.mechanism
+        if m.servos:
+            held = ", ".join(s.name for s in m.servos)
+            raise ModelError(f"saturate: the forces of {held} hold a motion and cannot be cut; use control.servo_control")
+        return saturated(m, u)
+
+
+def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
+    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give."""
+    m = T.mechanism
+    idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
+    y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
+    given = len(control.w_names)
+    command = law.command(control, idle, z, w[:given, 0], y)
+    _check_command(command, control, m)
+    # What pushes from outside is no answer of the law's, nor seen by it.
+    command = command._replace(u=command.u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]))
+    command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
+    parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
+    if not ca.depends_on(ca.veccat(*parts), y):
+        return command
+    if scheme.saturate:
+        raise ModelError("saturate: a control law that measures reactions cannot be cut; use it without")
+    if ca.depends_on(ca.jacobian(command.u, y), y):
+        raise ModelError("a control law must be affine in the measured reaction")
+    plant = Terms(m, T.q, T.v, command.u, T.t)
+    seen = ca.densify(law.measured(control, plant, formulation(scheme.formulation, plant)(plant).reaction))
+    Y, y0 = ca.jacobian(seen, y), ca.substitute(seen, y, ca.SX.zeros(*y.shape))
+    loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
+    u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
+    return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
+
+
+def _check_command(command: Command, control: Control, m: Mechanism) -> None:
+    for what, got, wanted in (
+        ("inputs", command.u, m.nu),
+        ("integrated states", command.z_dot, len(control.z)),
+        ("faults", command.faults, len(control.faults)),
+        ("sides", command.sides, len(control.faults) if command.sides.numel() else 0),
+    ):
+        if got.numel() != wanted:
+            raise ModelError(f"the control law gives {got.numel()} {what} where {wanted} are declared")

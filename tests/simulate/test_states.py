@@ -1,0 +1,258 @@
+"""A system in another state than [q; v] is the same machine: Hamilton's, chosen velocities, a reduction by momentum."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.maths import so3
+from pfaffian.maths.linear import solve_definite
+from pfaffian.simulate.states import momentum_rate
+from pfaffian.simulate.variables import normalise
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import random_configuration
+from tests.random_mechanisms import random_forces, random_tree
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
+from tests.tolerance import ALGEBRA, DERIVATIVE, MET, close
+
+KEEP = {"duration": 0.1, "step": 1e-3, "every": 10, "backend": "numpy"}
+SAME = 1e-9
+"""Two states of one machine after 0.1 s of RK4 at 1 ms: both err by h^4."""
+
+
+def on_constraints(m, q=None, v=None):
+    there = pf.assemble(m, q, velocity(m) if v is None else v)
+    return there.q, there.v
+
+
+def spun(m):
+    """Velocities that a caller might choose, of q and t, far from orthogonal."""
+    mixed = np.random.default_rng(3).normal(size=(m.nv, m.nv)) / m.nv
+    return lambda k: ca.SX.eye(m.nv) + mixed * ca.sin(k.q[0] + 2 * k.t)
+
+
+def chosen(m):
+    return pf.chosen_velocities(m, spun(m), [f"y{i}" for i in range(m.nv)])
+
+
+STATES = {"Hamilton's": pf.hamiltonian, "chosen velocities": chosen}
+MACHINES = {
+    "pendulum": (pendulum(), None, {"pivot": 2.0}),
+    "ball and plane": (ball_and_plane(), None, None),
+    "flying pair": (flying_pair(), None, None),
+    "four-bar": (four_bar(), FOUR_BAR_START, {"a": 1.0}),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_motion_is_that_of_q_and_v(machine, state):
+    m, q, v = MACHINES[machine]
+    q, v = on_constraints(m, q, v)
+    plain, other = pf.run(m, q, v, **KEEP), pf.run(STATES[state](m), q, v, **KEEP)
+    assert other.status == 0 and plain.attrs["state"] == "[q; v]" != other.attrs["state"]
+    for name in ("q", "v", "energy"):
+        close(other[name], plain[name], SAME, f"{name} of {machine} in {state} state")
+    if m.ideal:
+        assert float(other.violation.max()) < MET and float(other.velocity_violation.max()) < MET
+        close(other.reaction, plain.reaction, 1e2 * SAME, "reaction")
+
+
+TREES = {
+    "chain": (["revolute", "prismatic", "spherical", "revolute"], [-1, 0, 1, 2]),
+    "free": (["free", "spherical", "revolute"], [-1, 0, 1]),
+    "planar": (["planar", "revolute", "planar"], [-1, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_momenta_change_as_the_product_rule_says(tree):
+    """Hamel-Hamilton without M_dot and bias force, against d/dt (M v) = M_dot v + M v_dot with both."""
+    random = np.random.default_rng(7)
+    m = random_forces(random, random_tree(random, *TREES[tree]))
+    T = pf.symbols(m)
+    motion = pf.FORMULATIONS["gauss"](T)
+    by_hamel = momentum_rate(T, motion, T.M @ T.v)
+    by_product = ca.jtimes(T.M @ T.v, T.q, T.kinematics.q_dot) + T.M @ motion.v_dot
+    f = ca.Function("both", [T.q, T.v, T.u, T.t, m.p_symbols], [by_hamel, by_product])
+    q = random_configuration(m, random)
+    found, expected = (np.array(x) for x in f(q, random.normal(size=m.nv), random.normal(size=m.nu), 0.3, m.p_defaults))
+    close(found, expected, 1e3 * DERIVATIVE, "p_dot", scale=np.abs(expected).max() + 1)
+
+
+def test_the_state_is_in_the_result():
+    m = flying_pair()
+    q, v = on_constraints(m)
+    r = pf.run(pf.hamiltonian(m), q, v, **KEEP)
+    M = pf.mass_matrix(m, r.q.values)
+    close(r.momentum, np.einsum("tij,tj->ti", M, r.v.values), 1e3 * ALGEBRA, "p = M v")
+    assert list(r.momentum_entry.values) == list(m.v_names) and list(r.momentum_unit.values[[0, 3]]) == ["N s", "N m s"]
+    lean = pf.run(pf.hamiltonian(m), q, v, record=["q", "momentum"], **KEEP)
+    assert "v" not in lean and np.array_equal(lean.momentum, r.momentum)
+
+
+def test_same_bits_in_a_batch_and_compiled(tmp_path):
+    m = ball_and_plane()
+    q, v = on_constraints(m)
+    qs, vs = np.array([q] * 5), np.array([v] * 5) * np.linspace(0.5, 1, 5)[:, None]
+    keep = KEEP | {"record": ["q", "v", "momentum"]}
+    plain, fast = (pf.run(pf.hamiltonian(m), qs, vs, **keep | {"backend": b}) for b in ("numpy", "c"))
+    for name in keep["record"]:
+        assert np.array_equal(plain[name], fast[name]), name
+    pf.write_netcdf(plain, tmp_path / "r.nc")
+    assert pf.read_netcdf(tmp_path / "r.nc").equals(plain)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_laws_inputs_and_parameters_are_the_mechanisms(state):
+    """A law that integrates, a push beside it, a parameter: all as in [q; v]."""
+    length = pf.Parameter("length", 0.8, "m")
+    m = pf.mechanism(
+        "arm",
+        [pf.body("b", 1.0, com=(0.5 * length, 0, 0), inertia=0.1), pf.body("c", 0.5, com=(0.2, 0, 0), inertia=0.05)],
+        [
+            pf.joint("A", "revolute", "world", "b", axis=(0, 1, 0)),
+            pf.joint("B", "revolute", "b", "c", axis=(0, 1, 0), placement=(length, 0, 0)),
+        ],
+        forces=[pf.external_wrench("push", "c")],
+        actuators=[pf.actuator("mA", "A"), pf.actuator("mB", "B")],
+        parameters=[length],
+    )
+
+    def integrating(terms, z, w, y):
+        off = terms.q - w
+        return control.Command(u=ca.vertcat(-4 * off - terms.v - z, ca.SX(6, 1)), z_dot=off)
+
+    law = control.Control(integrating, z=(0.0, 0.0), w_names=("A*", "B*"))
+    keep = KEEP | {"control": law, "u": {"A*": 0.4, "B*": -0.2, "push.fz": 2.0}, "parameters": {"length": 0.9}}
+    plain, other = pf.run(m, {"A": 0.1}, **keep), pf.run(STATES[state](m), {"A": 0.1}, **keep)
+    for name in ("q", "v", "u"):
+        close(other[name], plain[name], SAME, name)
+
+
+def test_an_accurate_run_takes_a_system():
+    m = flying_pair()
+    q, v = on_constraints(m)
+    ends = [pf.run_accurately(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.hamiltonian(m), chosen(m))]
+    for other in ends[1:]:
+        close(other.q, ends[0].q, SAME, "q")
+        close(other.v, ends[0].v, SAME, "v")
+
+
+def test_a_singular_start_is_left_along_its_branch():
+    """Two equal cranks and a coupler as long as the ground, all in line: the first step needs what the lost rows say."""
+    bodies = [pf.body(n, 1.0, com=(l / 2, 0, 0), inertia=0.1) for n, l in {"crank": 1.0, "coupler": 2.0, "rocker": 1.0}.items()]
+    joints = [
+        pf.joint("a", "revolute", "world", "crank", axis=(0, 1, 0)),
+        pf.joint("b", "revolute", "crank", "coupler", axis=(0, 1, 0), placement=(1, 0, 0)),
+        pf.joint("d", "revolute", "world", "rocker", axis=(0, 1, 0), placement=(2, 0, 0)),
+    ]
+    close_it = pf.closure("c", "revolute", "coupler", "rocker", axis=(0, 1, 0), placement_a=(2, 0, 0), placement_b=(1, 0, 0))
+    m = pf.mechanism("parallelogram", bodies, joints, constraints=[close_it])
+    v = {"a": 3.0, "b": -3.0, "d": 3.0}
+    plain, other = pf.run(m, {}, v, **KEEP), pf.run(pf.hamiltonian(m), {}, v, **KEEP)
+    assert plain.entrance == other.entrance == 1
+    close(other.q, plain.q, 1e3 * SAME, "q")
+    # Its energy is as it was: the first step was no step without rows.
+    close(other.energy, np.full(len(other.time), float(other.energy[0])), 1e-6, "energy")
+
+
+# -- a reduction, as a caller would write it --------------------------------------------------------------------
+
+
+def rotors() -> pf.Mechanism:
+    """A free hull with two arms on hinges, no weight: six momenta are kept."""
+    bodies = [
+        pf.body("hull", 3.0, com=(0.1, 0, 0.05), inertia=(0.3, 0.4, 0.5)),
+        pf.body("left", 0.7, com=(0.4, 0, 0), inertia=(0.01, 0.03, 0.02)),
+        pf.body("right", 0.5, com=(0, 0.3, 0.1), inertia=(0.02, 0.01, 0.03)),
+    ]
+    joints = [
+        pf.joint("flight", "free", "world", "hull"),
+        pf.joint("l", "revolute", "hull", "left", axis=(0, 0, 1), placement=(0.2, 0.1, 0)),
+        pf.joint("r", "revolute", "left", "right", axis=(1, 0, 0.2), placement=(0.5, 0, 0)),
+    ]
+    motors = [pf.actuator("ml", "l"), pf.actuator("mr", "r")]
+    return pf.mechanism("rotors", bodies, joints, actuators=motors, gravity=(0, 0, 0))
+
+
+def reduced(m: pf.Mechanism) -> pf.System:
+    """Shape, shape momentum, group element and body momentum, by the bundle equations. [chhabra14 (3.3)]"""
+    n = m.nv - 6
+
+    def blocks(shape):
+        q = ca.vertcat(0, 0, 0, 0, 0, 0, 1, shape)
+        M = ca.densify(pf.Terms(m, q, ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)).M)
+        A = solve_definite(M[:6, :6], M[:6, 6:])
+        return M[:6, :6], A, M[6:, 6:] - M[6:, :6] @ A
+
+    def split(x):
+        return x[:7, 0], x[7:13, 0], x[13 : 13 + n, 0], x[13 + n :, 0]
+
+    def rates(mu, shape, p):
+        K11, A, reduced_mass = blocks(shape)
+        shape_dot = solve_definite(reduced_mass, p)
+        return solve_definite(K11, mu) - A @ shape_dot, shape_dot
+
+    def enter(T):
+        shape = T.q[7:, 0]
+        _, A, _ = blocks(shape)
+        momentum = ca.densify(T.M) @ T.v
+        return ca.vertcat(T.q[:7, 0], momentum[:6, 0], shape, momentum[6:, 0] - A.T @ momentum[:6, 0])
+
+    def show(x, t):
+        g, mu, shape, p = split(x)
+        return ca.vertcat(g, shape), ca.vertcat(*rates(mu, shape, p))
+
+    def rate(T, motion, x):
+        g, mu, shape, p = split(x)
+        tau, shape_dot = rates(mu, shape, p)
+        K = Kinematics(m, ca.vertcat(g, shape), ca.vertcat(tau, shape_dot), T.t).q_dot
+        v, w = tau[:3], tau[3:]
+        mu_dot = ca.vertcat(-ca.cross(w, mu[:3]), -ca.cross(v, mu[:3]) - ca.cross(w, mu[3:]))
+        _, A, _ = blocks(shape)
+        at = ca.SX.sym("shape", n)
+        K11_, A_, mass_ = blocks(at)
+        H = (p.T @ solve_definite(mass_, p) + mu.T @ solve_definite(K11_, mu)) / 2
+        J = ca.jacobian(A_.T @ mu, at)
+        slope, curl = ca.substitute([ca.gradient(H, at), J - J.T], [at], [shape])
+        p_dot = T.u - slope - curl @ shape_dot - A.T @ mu_dot
+        return ca.vertcat(K[:7, 0], mu_dot, shape_dot, p_dot)
+
+    return pf.System(
+        m,
+        "reduced",
+        (
+            pf.StatePart("group", m.q_names[:7], m.q_units[:7]),
+            pf.StatePart("body_momentum", m.v_names[:6], ("N s",) * 3 + ("N m s",) * 3),
+            pf.StatePart("shape", m.q_names[7:], m.q_units[7:]),
+            pf.StatePart("shape_momentum", m.v_names[6:], ("N m s",) * n),
+        ),
+        enter,
+        show,
+        rate,
+        project=lambda x, t: ca.vertcat(normalise(m, ca.vertcat(x[:7, 0], x[13 : 13 + n, 0]))[:7, 0], x[7:, 0]),
+        signals=lambda T, motion, x: {"spatial_momentum": spatial(x[:7, 0], x[7:13, 0])},
+    )
+
+
+def spatial(g, mu):
+    """Ad_g^-T mu: what is kept."""
+    R = so3.quat_to_matrix(g[3:7])
+    f, n = R @ mu[:3], R @ mu[3:]
+    return ca.vertcat(f, n + ca.cross(g[:3], f))
+
+
+def test_a_reduction_by_momentum_is_a_short_function():
+    m = rotors()
+    v = velocity(m, 4, 0.8)
+    keep = KEEP | {"u": [0.02, -0.03]}
+    plain, other = pf.run(m, None, v, **keep), pf.run(reduced(m), None, v, **keep)
+    for name in ("q", "v", "energy"):
+        close(other[name], plain[name], SAME, name)
+    momentum = other["spatial_momentum"].values
+    close(momentum, momentum[:1].repeat(len(momentum), 0), SAME, "momentum about the world's origin")
+    assert other["shape_momentum"].sizes["shape_momentum_entry"] == 2
