@@ -32,6 +32,7 @@ def arm(constraints=(), **changes):
 ARM = arm()
 RESULT = pf.run(ARM, {"A": 0.1}, **QUICK)
 SWING = pf.holonomic("swing", lambda k: k.q[0] - ca.sin(k.t))
+TURNED = pf.velocities(lambda k: np.eye(2), ["a", "b"])
 AB = control.joints("A", "B")
 HERE = control.set_point([0, 0])
 
@@ -95,12 +96,9 @@ WRONG = {
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")), "goes with the state"),
     "hamiltonian of a name": (lambda: pf.hamiltonian("arm"), "a Mechanism is needed"),
-    "chosen velocities without names": (lambda: pf.chosen_velocities(ARM, lambda k: ca.SX.eye(2), "ab"), "2 names are needed"),
-    "chosen velocities of a matrix": (lambda: pf.chosen_velocities(ARM, np.eye(2), ["a", "b"]), "a function of the kinematics"),
-    "chosen velocities by v": (
-        lambda: pf.run(pf.chosen_velocities(ARM, lambda k: ca.diag(k.v), ["a", "b"]), **QUICK), "not on v"),
-    "chosen velocities of another size": (
-        lambda: pf.run(pf.chosen_velocities(ARM, lambda k: ca.SX.eye(3), ["a", "b"]), **QUICK), r"\(2, 2\) is needed"),
+    "chosen velocities by a function": (lambda: pf.chosen_velocities(ARM, lambda k: np.eye(2)), "pf.velocities"),
+    "velocities chosen twice": (
+        lambda: pf.chosen_velocities(ARM.with_(velocities=TURNED), TURNED), "a choice of velocities already"),
     "the pair that read gives": (lambda: pf.run((ARM, pf.RunSettings()), **QUICK), "m, settings = pf.read"),
     "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
     "settings for a state": (lambda: pf.run(ARM, pf.RunSettings(), **QUICK), "settings.arrays"),

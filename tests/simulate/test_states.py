@@ -29,13 +29,13 @@ def on_constraints(m, q=None, v=None):
 
 
 def spun(m):
-    """Velocities that a caller might choose, of q and t, far from orthogonal."""
+    """Velocities that a caller might choose, far from orthogonal."""
     mixed = np.random.default_rng(3).normal(size=(m.nv, m.nv)) / m.nv
-    return lambda k: ca.SX.eye(m.nv) + mixed * ca.sin(k.q[0] + 2 * k.t)
+    return pf.velocities(lambda k: ca.SX.eye(m.nv) + mixed * ca.sin(k.q[0] + 0.3), [f"y{i}" for i in range(m.nv)])
 
 
 def chosen(m):
-    return pf.chosen_velocities(m, spun(m), [f"y{i}" for i in range(m.nv)])
+    return pf.chosen_velocities(m, spun(m))
 
 
 STATES = {"Hamilton's": pf.hamiltonian, "chosen velocities": chosen}
@@ -73,6 +73,12 @@ def test_momenta_change_as_the_product_rule_says(tree):
     """Hamel-Hamilton without M_dot and bias force, against d/dt (M v) = M_dot v + M v_dot with both."""
     random = np.random.default_rng(7)
     m = random_forces(random, random_tree(random, *TREES[tree]))
+    momenta_change(m, random)
+    # Rotors, then, spin at rates that are functions of q.
+    momenta_change(m.with_(velocities=spun(m)), random)
+
+
+def momenta_change(m, random):
     T = pf.symbols(m)
     motion = pf.FORMULATIONS["gauss"](T)
     by_hamel = momentum_rate(T, motion, T.M @ T.v)
@@ -117,7 +123,7 @@ def test_laws_inputs_and_parameters_are_the_mechanisms(state):
             pf.joint("A", "revolute", "world", "b", axis=(0, 1, 0)),
             pf.joint("B", "revolute", "b", "c", axis=(0, 1, 0), placement=(length, 0, 0)),
         ],
-        forces=[pf.external_wrench("push", "c")],
+        forces=[pf.wrench("push", "c")],
         actuators=[pf.actuator("mA", "A"), pf.actuator("mB", "B")],
         parameters=[length],
     )

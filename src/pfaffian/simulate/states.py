@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import casadi as ca
 
@@ -12,9 +10,8 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
 from pfaffian.maths.tree_factor import solve_M
-from pfaffian.model.caller import answer, checked
+from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.model.number import matrix, several
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.kinematics import Kinematics
@@ -61,64 +58,61 @@ def momentum_rate(T: Terms, motion: Motion, p: ca.SX) -> ca.SX:
     """p_dot (nv, 1) of momenta p = M v by the Hamel-Hamilton equations. [konz25 (2.37)]
 
     d_i H at constant p is d_i V - d_i T, T(q, v) at constant v, and gamma_ij^k v^j p_k = (d_i K v - dK_i/dt)^T K^+^T p. Rotors
-    that joints drive have a momentum along v and no axes that turn with it: theirs is in p, not under gamma.
+    that joints drive have no axes that turn with them: their momentum N^T a s, s = N v, is in p, but of their energy only its
+    change along v counts, which leaves N_dot^T a s.
     """
     k = T.kinematics
     K, q_dot = ca.densify(k.kinematic_matrix), k.q_dot
-    rotors = ca.vertcat(*[link.joint.armature * k.v[link.v] for link in k.tree.links])
+    rotors = ca.SX.zeros(k.tree.ns, 1)
+    for link in k.tree.links:
+        rotors[link.v] = link.joint.armature * k.s[link.v]
     # K^+^T p of the bodies' p: any left inverse of K serves.
-    covector = K @ solve_definite(K.T @ K, p - rotors)
+    covector = K @ solve_definite(K.T @ K, p - k.along_v(rotors))
+    held = ca.SX.sym("rotors", k.tree.ns)
+    carried = ca.substitute(ca.densify(ca.jtimes(k.along_v(held), T.q, q_dot)), held, rotors)
     K_dot = ca.reshape(ca.jtimes(ca.vec(K), T.q, q_dot), *K.shape)
     turning = K.T @ ca.jtimes(q_dot, T.q, covector, True) - K_dot.T @ covector
-    kinetic = K.T @ ca.gradient(T.T, T.q)
+    kinetic = K.T @ ca.gradient(T.T - ca.dot(rotors, k.s) / 2, T.q)
     weight = ca.substitute(T.c, T.v, ca.SX.zeros(T.mechanism.nv, 1))
-    return kinetic - turning + T.generalised_input - weight + motion.reaction
+    return kinetic + carried - turning + T.generalised_input - weight + motion.reaction
 
 
-def chosen_velocities(m: Mechanism, T: Callable[[Kinematics], Any], names: Sequence[str], units: Sequence[str] = ()) -> System:
-    """The mechanism in the state [q; y], y = T(q, t) v velocities that the caller chooses: what a law or a paper speaks of, or
-    what changes least along the motion and so errs least in a step.
+def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
+    """The mechanism in the state [q; y], v = T(q) y: what changes least along the motion errs least in a step.
 
-        y_dot = T v_dot + T_dot v
+        y_dot = T^-1 (v_dot - T_dot y)
 
-    Args:
-        T: Kinematics -> (nv, nv), of q and t alone, invertible: K^-1 for coordinate rates, the rotation of a body for axes that
-            do not turn with it.   names: of the nv entries of y.   units: of these; those of v if none are given.
-    `y` in the result holds them. Raises ModelError: wrong numbers of names, T no such matrix or of v.
+    Start and result stay in q and v, and `y` in the result holds the others; a mechanism whose v are themselves chosen is
+    made by `mechanism(..., velocities=choice)`.
+
+    choice: as by `velocities(T, names)`. Raises ModelError: it is none, or the mechanism has one already.
     """
     as_mechanism(m)
-    if not callable(T):
-        raise ModelError(f"chosen_velocities: T, a function of the kinematics, is needed, got {brief(T)}")
-    for what, given in (("names", names), ("units", units or m.v_units)):
-        if not several(given) or len(given) != m.nv or not all(isinstance(n, str) for n in given):
-            raise ModelError(f"chosen_velocities: {m.nv} {what} are needed, as many as velocities, got {brief(given)}")
+    if not isinstance(choice, Velocities):
+        raise ModelError(f"chosen_velocities: a choice is needed as pf.velocities(T, names) makes it, got {brief(choice)}")
+    if m.velocities is not None:
+        raise ModelError(f"chosen_velocities: {m.name!r} has a choice of velocities already; give it without")
+    other = m.with_(velocities=choice)
 
-    def matrix_at(k: Kinematics) -> ca.SX:
-        what = "chosen_velocities: T"
-        found = checked(matrix(answer(T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
-        if found.shape != (m.nv, m.nv):
-            raise ModelError(f"{what}: ({m.nv}, {m.nv}) is needed, got {found.shape}")
-        if ca.depends_on(found, k.v):
-            raise ModelError(f"{what}: it may depend on q and t, not on v")
-        return found
+    def matrix(q: ca.SX, t: ca.SX) -> ca.SX:
+        return Kinematics(other, q, ca.SX(m.nv, 1), t).maps[2]
+
+    def solve(T: ca.SX, b: ca.SX) -> ca.SX:
+        return smallest(orthogonalise(T, ca.SX(m.nv, 0), RANK_TOLERANCE), b)
 
     def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        q = x[: m.nq, 0]
-        rows = orthogonalise(ca.sparsify(matrix_at(Kinematics(m, q, ca.SX.sym("v", m.nv), t))), ca.SX(m.nv, 0), RANK_TOLERANCE)
-        return q, smallest(rows, x[m.nq :, 0])
+        return x[: m.nq, 0], matrix(x[: m.nq, 0], t) @ x[m.nq :, 0]
 
     def rate(terms: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        k = terms.kinematics
-        here = matrix_at(k)
-        y = here @ k.v
-        turning = ca.jtimes(y, k.q, k.q_dot) + ca.jacobian(y, k.t)
-        return ca.vertcat(k.q_dot, here @ motion.v_dot + turning)
+        T, q_dot, y = matrix(terms.q, terms.t), terms.kinematics.q_dot, ca.SX.sym("y", m.nv)
+        turning = ca.substitute(ca.densify(ca.jtimes(T @ y, terms.q, q_dot)), y, x[m.nq :, 0])
+        return ca.vertcat(q_dot, solve(T, motion.v_dot - turning))
 
     return System(
         m,
         "[q; y]",
-        _parts(m, StatePart("y", tuple(names), tuple(units or m.v_units))),
-        enter=lambda terms: ca.vertcat(terms.q, matrix_at(terms.kinematics) @ terms.v),
+        _parts(m, StatePart("y", choice.names, choice.units)),
+        enter=lambda terms: ca.vertcat(terms.q, solve(matrix(terms.q, terms.t), terms.v)),
         show=show,
         rate=rate,
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
