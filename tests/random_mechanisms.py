@@ -13,13 +13,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 import pfaffian as pf
+from pfaffian.model.constraint import AccelerationConstraint
 
 JOINTS = ("revolute", "prismatic", "spherical", "planar", "free", "fixed")
 CLOSURES = (
     "weld", "revolute", "prismatic", "cylindrical", "spherical", "planar", "point-on-line", "point-on-plane",
 )  # fmt: skip
 SYMMETRIC = ("weld", "revolute", "prismatic", "cylindrical", "spherical", "planar")  # the same read from B to A
-EXTRAS = ("duplicate", "reversed", "driven", "rolling", "squared", "within")
+EXTRAS = ("duplicate", "reversed", "driven", "rolling", "squared", "within", "speed", "pushed")
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,11 @@ def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, a
         return [pf.holonomic(name, lambda k: k.position(body, x)[i] - here - 0.1 * (ca.sin(3 * k.t) - np.sin(3 * t)))]
     if kind == "rolling":
         return [pf.nonholonomic(name, lambda k: ca.dot(k.rotation(body)[:, i], k.velocity(body, x)) - 0.2 * ca.cos(k.t))]
+    if kind == "speed":  # not affine in v
+        return [pf.nonholonomic(name, lambda k: ca.sumsqr(k.velocity(body, x)) - 0.5 - 0.1 * ca.sin(3 * k.t))]
+    if kind == "pushed":  # of accelerations, by rows that turn with q, v and t
+        mix = random.normal(size=(2, m.nv))
+        return [pf.acceleration_constraint(name, lambda k: _pushed(k, mix))]
     if kind == "squared":  # beside the plain row, one whose gradient vanishes wherever the plain one is met
         return [
             pf.holonomic(name, lambda k: k.position(body, x)[i] - here),
@@ -137,6 +143,11 @@ def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, a
     if kind == "within":  # a closure between a body and itself, by way of a fixed joint: rows that are zero throughout
         return [pf.closure(name, "weld", body, f"{body} plate")]
     return []
+
+
+def _pushed(k: pf.Kinematics, mix: np.ndarray) -> tuple[ca.SX, ca.SX]:
+    Z = mix[:1] + 0.3 * mix[1:] * ca.sin(ca.sum1(k.v) + k.q[0] + k.t)
+    return Z, ca.cos(k.v[0] - k.t)
 
 
 def constrained(
@@ -160,15 +171,31 @@ def constrained(
         made += extra(kind, m, made, random, at, t)
     m = m.with_(constraints=made)
     v = on_velocity(m, q, random.normal(size=m.nv), t)
+    m = _without_contradiction(Case(m, q, v, np.zeros(m.nu), t))
     return Case(m, q, v, random.normal(size=m.nu), t)
 
 
+def _without_contradiction(case: Case) -> pf.Mechanism:
+    """Without rows of accelerations where others leave no freedom for them: those agree with each other, these do not."""
+    m, others = case.m, [c for c in case.m.constraints if not isinstance(c, AccelerationConstraint)]
+    if len(others) == len(m.constraints):
+        return m
+    rows = matrices(case, {"A": lambda T: T.A, "level": lambda T: ca.DM(T.rows.level)})
+    A, before = rows["A"], rows["A"][rows["level"].ravel() < 2]
+    free = np.linalg.matrix_rank(A, tol=1e-2) > np.linalg.matrix_rank(before, tol=1e-2)
+    return m if free else m.with_(constraints=others)
+
+
 def on_velocity(m: pf.Mechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-    """v moved onto A v = c by NumPy's pseudoinverse."""
+    """v moved onto eta = 0 by NumPy's pseudoinverse, in one go where eta is affine in v."""
     if not m.constraints:
         return v
-    rows = matrices(Case(m, q, v, np.zeros(m.nu), t), {"A": lambda T: T.A, "eta": lambda T: T.rows.eta})
-    return v - (np.linalg.pinv(rows["A"], rcond=1e-9) @ rows["eta"]).ravel()
+    wanted = {"A": lambda T: T.A[T.rows.at(0, 1), :], "eta": lambda T: T.rows.eta[T.rows.at(0, 1), 0]}
+    compiled = pf.compile_terms(m, wanted, backend="numpy", lanes=1)
+    for _ in range(12 if any(c.name.startswith("speed") for c in m.constraints) else 1):
+        rows = compiled.matrices(q, v, np.zeros(m.nu), t=t)
+        v = v - (np.linalg.pinv(rows["A"], rcond=1e-9) @ rows["eta"]).ravel()
+    return v
 
 
 @st.composite
@@ -180,14 +207,14 @@ def trees(draw: st.DrawFn, most: int = 6) -> tuple[np.random.Generator, list[str
 
 
 @st.composite
-def loops(draw: st.DrawFn, most: int = 5) -> Case:
+def loops(draw: st.DrawFn, most: int = 5, kinds_of_more: tuple[str, ...] = EXTRAS) -> Case:
     """A constrained mechanism at a consistent state."""
     random, kinds, parents = draw(trees(most))
     closures = draw(st.lists(st.sampled_from(CLOSURES), min_size=0, max_size=2))
     if len(kinds) < 2:
         closures = closures[:1]
-    extras = draw(st.lists(st.sampled_from(EXTRAS), min_size=0 if closures else 1, max_size=3))
-    if not closures and not set(extras) & {"driven", "rolling", "squared", "within"}:
+    extras = draw(st.lists(st.sampled_from(kinds_of_more), min_size=0 if closures else 1, max_size=3))
+    if not closures and not set(extras) & {"driven", "rolling", "squared", "within", "speed", "pushed"}:
         extras = [*extras, "driven"]
     return constrained(random, kinds, parents, closures, extras)
 

@@ -80,7 +80,7 @@ def test_power_with_constraints(case):
     r = matrices(case, powers("gauss"))
     well_posed(r)
     balance(r, case.v, "dE/dt with constraints")
-    moving = [c for c in case.m.constraints if c.name.startswith(("driven", "rolling"))]
+    moving = [c for c in case.m.constraints if c.name.startswith(("driven", "rolling", "speed", "pushed"))]
     if not moving:  # constraints at rest
         forces = np.abs(r["M"]).max() * np.abs(r["v_dot"]).max() + np.abs(r["force"]).max()
         close(r["reaction"], [[0.0]], POWER, "constraints at rest do no work", (1 + np.abs(case.v).sum()) * forces)

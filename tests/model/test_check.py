@@ -35,7 +35,16 @@ LOOSE = pf.Parameter("length", 1.0)
 WRONG = {
     "phi of velocities": (
         lambda: rows(pf.holonomic("c", lambda k: k.v[0])), r"'c': phi depends on velocities; use nonholonomic"),
-    "eta not affine": (lambda: rows(pf.nonholonomic("c", lambda k: k.v[0] ** 2)), r"'c': eta must be affine in the velocities"),
+    "eta without velocity": (lambda: rows(pf.nonholonomic("c", lambda k: k.q[0])), r"'c': eta has no velocity in it"),
+    "no pair": (
+        lambda: rows(pf.acceleration_constraint("c", lambda k: [[1.0]])), r"'c': its function must give a pair \(Z, z\)"),
+    "rows and right sides": (
+        lambda: rows(pf.acceleration_constraint("c", lambda k: ([1, 1], 0))), r"'c': Z 2 x 1 and z 1 given; a row"),
+    "no acceleration in a row": (
+        lambda: rows(pf.acceleration_constraint("c", lambda k: (ca.SX(1, k.v.numel()), k.v[0]))),
+        r"'c': row 0 of Z has no entry"),
+    "unlisted symbol of Z": (
+        lambda: rows(pf.acceleration_constraint("c", lambda k: (k.v.T * STRANGER, 0))), r"'c': Z uses symbols.*parameters"),
     "no rows": (lambda: rows(pf.holonomic("c", lambda k: ca.SX(0, 1))), r"'c' gives no rows"),
     "unlisted symbol of phi": (
         lambda: rows(pf.holonomic("c", lambda k: k.joint("turn") - STRANGER)), r"'c' uses symbols.*list them as parameters"),

@@ -39,7 +39,7 @@ class Manifold:
             "K": lambda T: T.kinematics.kinematic_matrix, "M": lambda T: T.M, "A": lambda T: T.A, "phi": lambda T: T.rows.phi,
             "eta": lambda T: T.rows.eta, "q_dot": lambda T: T.kinematics.q_dot,
             "v_dot": lambda T: pf.FORMULATIONS["control-force" if case.m.servos else "gauss"](T).v_dot,
-            "whole": lambda T: ca.DM([[float(i)] for i in T.rows.integrable] or ca.DM(0, 1)),
+            "whole": lambda T: ca.DM([[float(i == 0)] for i in T.rows.level] or ca.DM(0, 1)),
         }  # fmt: skip
         self.f = pf.compile_terms(case.m, parts, backend="numpy", lanes=1)
         here = {name: x[0] for name, x in self.at(case.q, case.v).items()}

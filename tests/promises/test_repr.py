@@ -59,7 +59,8 @@ SAID = {
     "<Closure 'C': revolute, 'coupler' to 'rocker', 5 rows>": M.constraints[0],
     "<Holonomic 'h': phi(q, t) = 0 by still>": HOLD,
     "<Holonomic 'h': phi(q, t) = 0 by still, while early>": pf.active_while(HOLD, early),
-    "<Nonholonomic 'n': A(q, t) v = c by a lambda>": pf.nonholonomic("n", lambda k: k.v[0]),
+    "<Nonholonomic 'n': eta(q, v, t) = 0 by a lambda>": pf.nonholonomic("n", lambda k: k.v[0]),
+    "<AccelerationConstraint 'a': Z v_dot = z by a lambda>": pf.acceleration_constraint("a", lambda k: ([[1]], 0)),
     "<Servo 'h': holds <Holonomic 'h': phi(q, t) = 0 by still> by forces along motor>": pf.servo(HOLD, ["motor"]),
     "<Spring 's': 'world' to 'crank', stiffness f(coupler) N/m, rest 0.5 m, damping 0 N s/m>": pf.spring(
         "s", "world", "crank", stiffness=2 * L, rest=0.5

@@ -140,6 +140,12 @@ WRONG = {
         lambda: pf.run(arm([pf.nonholonomic("c", lambda k: k.v[0] if k.v[0] > 0 else 0)]), **QUICK),
         "constraint 'c'.*if_else",
     ),
+    "acceleration_constraint: rows at once": (
+        lambda: pf.acceleration_constraint("c", ([[1, 0]], [0])), "'c': rows must be a function of the kinematics"),
+    "acceleration_constraint: if": (
+        lambda: pf.run(arm([pf.acceleration_constraint("c", lambda k: ([[1, 0]], 1 if k.t > 0 else 0))]), **QUICK),
+        "constraint 'c'.*if_else",
+    ),
     "active_while: and": (
         lambda: pf.run(arm([pf.active_while(SWING, lambda k: k.t < 1 and k.t > 0)]), **QUICK),
         "'swing': active_while.*logic_and",

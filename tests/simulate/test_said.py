@@ -26,8 +26,8 @@ def test_a_state_on_the_constraints_is_taken():
 @pytest.mark.parametrize(
     "q, v, said",
     [
-        ([1.5, 0.4], [2.0, 2.0], r"row 'tie' has phi = 0.1, A v - c = 0;"),
-        ([1.5, 0.5], [2.0, 2.25], r"row 'tie' has phi = 0, A v - c = -0.25;"),
+        ([1.5, 0.4], [2.0, 2.0], r"row 'tie' has phi = 0.1, eta = 0;"),
+        ([1.5, 0.5], [2.0, 2.25], r"row 'tie' has phi = 0, eta = -0.25;"),
         ([1.5 + 4e-6, 0.5], [2.0, 2.0], r"row 'tie' has phi = 4e-06"),
         ([[1.5, 0.5], [1.5, 0.2]], [2.0, 2.0], r"off the constraints in run 1: row 'tie' has phi = 0.3"),
     ],

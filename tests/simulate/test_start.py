@@ -103,7 +103,7 @@ def test_the_rest_moves_least_in_the_metric_of_M(which):
     parts = {"M": lambda T: T.M, "A": lambda T: T.A, "K": lambda T: T.kinematics.kinematic_matrix,
              "phi": lambda T: T.rows.phi, "eta": lambda T: T.rows.eta}  # fmt: skip
     here = matrices(Case(m, q, case.v, case.u, case.t), parts)
-    firm = np.array(pf.symbols(m).rows.integrable, dtype=bool)
+    firm = np.array(pf.symbols(m).rows.level) == 0
     R, names = rates(m, here["K"]), held_names(m)
     for _ in range(6):
         hold = [n for n in dict.fromkeys(names) if random.random() < 0.3]

@@ -38,9 +38,11 @@ def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -
     return orthogonalise(terms.Lam, rhs, tolerance, terms.row_size, terms.counted)
 
 
-def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE) -> MinimumNorm:
+def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE, rows: list[int] | None = None) -> MinimumNorm:
     """solve(rhs): the y (nv, k) shortest in the metric of M with Lam y = rhs (m, k): what constraints do to a motion.
 
-    Of an acceleration (Gauss), of a position or a velocity that has drifted off. A may be redundant or lose rank.
+    Of an acceleration (Gauss), of a position or a velocity that has drifted off. A may be redundant or lose rank. rows: only
+    some of them.
     """
-    return minimum_norm(terms.Lam, tolerance, terms.row_size, terms.counted)
+    Lam, size = (terms.Lam, terms.row_size) if rows is None else (terms.Lam[rows, :], terms.row_size[rows, 0])
+    return minimum_norm(Lam, tolerance, size, terms.counted)

@@ -6,6 +6,8 @@ d/dt (A v_dot - b) = A v_ddot + A_dot v_dot - b_dot = 0, of which n leaves
     n^T (A_dot - db/dv) v_dot = n^T (db/dq q_dot + db/dt),
 
 as many rows as the velocity tells branches apart. None where the mechanism is at rest: then nothing says which branch it takes.
+Rows that turn with v (an eta that is not affine in it) would add what is quadratic in v_dot; a combination with such a row in
+it is taken to say nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
+from pfaffian.dynamics.multipliers import SHARED
 from pfaffian.maths.linear import NOTHING, orthogonalise
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.terms import Terms, turning
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
@@ -27,6 +30,8 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     F, b, m = terms.factor, terms.b, terms.A.shape[0]
     y_free = solve_W(F, terms.force)
     lost = weighted_rows(terms, ca.SX.eye(m), tolerance).rest
+    if among := turning(terms):
+        lost *= ca.sum2(lost[:, among] ** 2) < SHARED**2
     slope = terms.A_dot - ca.jacobian(b, terms.v)
     later = lost @ slope
     said = lost @ (ca.jtimes(b, terms.q, terms.kinematics.q_dot) + ca.jacobian(b, terms.t))

@@ -18,7 +18,7 @@ from pfaffian.maths.roots import square_root
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.terms.articulated import check_plain, innovations_factor
 from pfaffian.terms.inertia import coriolis_matrix
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.terms import Terms, turning
 
 FACTORS = ("cholesky", "symmetric", "innovations")
 
@@ -97,7 +97,15 @@ def reduce(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) ->
 
 
 def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """P_dot (nv, nv) along the motion, from P_dot P = -Lam^+ Lam_dot P: no derivative passes through a rank decision."""
+    """P_dot (nv, nv) along the motion, from P_dot P = -Lam^+ Lam_dot P: no derivative passes through a rank decision.
+
+    Raises ModelError: rows that turn with v, whose rate would need the acceleration.
+    """
+    if turning(terms):
+        raise ModelError(
+            f"mechanism {terms.mechanism.name!r} has constraint rows that depend on velocities (an eta that is not affine in "
+            "v): the rate of their projector needs the acceleration, and no law or bound that asks for it is known here"
+        )
     if terms.A.shape[0] == 0:
         return ca.SX(*x.W.shape)
     Lam = terms.A @ x.inverse.T

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, PfaffianError, brief
-from pfaffian.model.number import column, sx_named
+from pfaffian.model.number import column, matrix, sx_named
 
 HINTS = {
     "truth value": "an expression is neither true nor false while the equations are made: choose by "
@@ -65,6 +65,22 @@ def ask_column(function: Callable, what: str, k: Any) -> ca.SX:
     value = answer(function, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value
     return checked(column(value, what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
+
+
+def ask_rows(function: Callable, what: str, k: Any) -> tuple[ca.SX, ca.SX]:
+    """function(k) as Z (m, nv) sparse and z (m, 1), k a Kinematics; lists and numbers count as matrices.
+
+    Raises ModelError: as `ask`, and what is no pair of them.
+    """
+    pair = answer(function, what, k)
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise ModelError(f"{what}: its function must give a pair (Z, z) with Z v_dot = z, got {brief(pair)}")
+    known, n = (k.q, k.v, k.t, k.mechanism.p_symbols), k.mechanism.nv
+    Z, z = checked(matrix(pair[0], f"{what}: Z"), f"{what}: Z", known), checked(column(pair[1], what), f"{what}: z", known)
+    if Z.shape != (z.numel(), n) or not z.numel():
+        given = f"Z {Z.shape[0]} x {Z.shape[1]} and z {z.numel()} given"
+        raise ModelError(f"{what}: {given}; a row of {n} for each z is needed, [[...], ...] or a matrix (rows, {n})")
+    return ca.sparsify(Z), z
 
 
 def answer(function: Callable, what: str, *arguments: Any) -> Any:

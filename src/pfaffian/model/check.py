@@ -89,7 +89,11 @@ def _check_kinds(m: Mechanism) -> None:
         ("bodies", Body, "body(...)"),
         ("joints", Joint, "joint(...) or edge(...)"),
         ("coordinates", Coordinates, "coordinates(...)"),
-        ("constraints", Constraint, "closure(...), coincide(...), holonomic(...), nonholonomic(...) or servo(...)"),
+        (
+            "constraints",
+            Constraint,
+            "closure(...), coincide(...), holonomic(...), nonholonomic(...), acceleration_constraint(...) or servo(...)",
+        ),
         ("forces", Force, "spring(...), wrench(...), potential(...), dissipation(...) or generalised_force(...)"),
         ("actuators", Actuator, "actuator(...)"),
         ("parameters", Parameter, "Parameter(...)"),

@@ -1,4 +1,4 @@
-"""Constraints beyond the tree: loops, touching points, any phi(q, t) = 0, any A(q) v = c(q, t)."""
+"""Constraints beyond the tree: loops, touching points, any phi(q, t) = 0, eta(q, v, t) = 0, Z(q, v, t) v_dot = z(q, v, t)."""
 
 from __future__ import annotations
 
@@ -63,21 +63,33 @@ class Holonomic:
 
 @data
 class Nonholonomic:
-    """eta(k) = 0, eta a function of Kinematics, affine in v: the Pfaffian rows A(q, t) v = c(q, t)."""
+    """eta(k) = 0, eta a function of Kinematics and so of q, v and t: the Pfaffian rows A = d eta / d v."""
 
     name: str
     eta: Callable[[Any], ca.SX]
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return shown.words(self, f"A(q, t) v = c by {shown.function(self.eta)}", *_while(self), name=self.name)
+        return shown.words(self, f"eta(q, v, t) = 0 by {shown.function(self.eta)}", *_while(self), name=self.name)
 
 
-def _while(c: Closure | Holonomic | Nonholonomic) -> list[str]:
+@data
+class AccelerationConstraint:
+    """Z v_dot = z, `rows` a function of Kinematics giving Z (m, nv) and z (m, 1)."""
+
+    name: str
+    rows: Callable[[Any], tuple[Any, Any]]
+    active: Callable[[Any], ca.SX] | None = None
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"Z v_dot = z by {shown.function(self.rows)}", *_while(self), name=self.name)
+
+
+def _while(c: Target) -> list[str]:
     return [] if c.active is None else [f"while {shown.function(c.active)}"]
 
 
-Target = Closure | Holonomic | Nonholonomic
+Target = Closure | Holonomic | Nonholonomic | AccelerationConstraint
 
 
 @data
@@ -145,7 +157,7 @@ def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
 def servo(
     target: Target, directions: Sequence[str] | Callable[[Any], ca.SX], *, stiffness: Scalar = 400.0, damping: Scalar = 40.0
 ) -> Servo:
-    """Hold a target (closure, phi = 0 or eta = 0) by forces along chosen directions, as many as the target has rows.
+    """Hold a target (closure, phi = 0, eta = 0, Z v_dot = z) by forces along chosen directions, as many as the target has rows.
 
     Args:
         directions: input names, e.g. actuators, or a function of Kinematics giving rows (count, nv).
@@ -183,7 +195,29 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
 
 
 def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:
-    """eta(k) = 0 with eta affine in the velocities, such as a point's velocity along a direction."""
+    """eta(k) = 0, a function of velocities, such as a point's velocity along a direction. [konz25 (3.125)]
+
+    Rows A = d eta / d v, b = -(d eta / d q q_dot + d eta / d t). Where eta is affine in v, A(q, t) v = c(q, t), the reaction
+    A^T lambda does work only through c. A nonlinear one, v . v = c^2 for a constant speed, is allowed: its reaction is the
+    smallest that keeps eta = 0 (Gauss, Chetaev), and it does work, (A v) . lambda, so energy is not kept. Where A vanishes, as
+    that of v . v does at rest, the row holds nothing and no start is found: give v a direction.
+    """
     if not callable(eta):
         raise ModelError(f"constraint {name!r}: eta must be a function of the kinematics, got {brief(eta)}")
     return Nonholonomic(name, eta)
+
+
+def acceleration_constraint(name: str, rows: Callable[[Any], tuple[Any, Any]]) -> AccelerationConstraint:
+    """Z v_dot = z: accelerations alone are held, whatever q and v are. [konz25 (3.124)]
+
+    Nothing stands behind it that a correction could bring the state back to: what a step errs stays. Write phi = 0 or
+    eta = 0 where there is one, or add to z what draws it back, -k eta. The reaction Z^T lambda may do work.
+
+    Args:
+        rows: function of Kinematics that gives Z (m, nv) and z (m,), functions of q, v and t, e.g.
+            `lambda k: ([[1, -1]], [0])`. A row of zeros is an error, except in rows that only vanish at some states.
+    Raises ModelError: rows is no function; when the equations are made, shapes that do not fit, a row without entries.
+    """
+    if not callable(rows):
+        raise ModelError(f"constraint {name!r}: rows must be a function of the kinematics that gives (Z, z), got {brief(rows)}")
+    return AccelerationConstraint(name, rows)

@@ -8,8 +8,9 @@ from hashlib import sha256
 
 import casadi as ca
 
+from pfaffian.model.caller import ask_rows
 from pfaffian.model.check import numbers
-from pfaffian.model.constraint import Closure, Constraint, Holonomic, Servo
+from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
 from pfaffian.model.force import Force
 from pfaffian.model.mechanism import Mechanism
 
@@ -47,6 +48,8 @@ def _constraint(c: Constraint, graph: Callable[[Callable, str], str]) -> tuple:
     active = c.active and graph(c.active, f"{what}: active_while")
     if isinstance(c, Closure):
         return c.kind, c.body_a, c.body_b, active
+    if isinstance(c, AccelerationConstraint):
+        return type(c).__name__, graph(lambda k: ca.horzcat(*ask_rows(c.rows, "rows", k)), what), active
     return type(c).__name__, graph(c.phi if isinstance(c, Holonomic) else c.eta, what), active
 
 

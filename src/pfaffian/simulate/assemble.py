@@ -45,7 +45,7 @@ class Assembly(NamedTuple):
     """A state on the constraints, or (runs, ...) or (branches, ...) of them.
 
     q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the state given.
-    residual: (...) the largest |phi| and |A v - c| left.   q_names, v_names: of the entries.
+    residual: (...) the largest |phi| and |eta| left.   q_names, v_names: of the entries.
     """
 
     q: np.ndarray
@@ -74,7 +74,8 @@ def assemble(
     branches: int = 1,
     backend: Backend = "auto",
 ) -> Assembly:
-    """The nearest state, in the metric of M, that meets the constraints at time t [s]: phi(q, t) = 0 and A v = c.
+    """The nearest state, in the metric of M, that meets the constraints at time t [s]: phi(q, t) = 0 and
+    eta(q, v, t) = 0, A v = c where it is affine.
 
     Newton's iterations with the rank-revealing inverse. What is named is kept to the last digit, the rest moves.
 

@@ -13,10 +13,10 @@ import numpy as np
 from pfaffian.control.law import Command, Control
 from pfaffian.dynamics import formulation
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
-from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
+from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
@@ -25,6 +25,7 @@ from pfaffian.simulate.simulation import arguments, command_of, input_names
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms import inertia
+from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
 from pfaffian.terms.terms import Terms, symbols
 
 STILL = 1e-6
@@ -107,7 +108,7 @@ def linearise(
     """The motion near a state, exactly, in as many displacements and speeds as the constraints leave free.
 
     Displacements x_1 = Z_q^T M K^+ (q - q_0) and speeds x_2 = Z_v^T M (v - v_0), the columns of Z_q (Z_v) a basis,
-    orthonormal in the metric of M, of the velocities that phi = 0 (all rows) allow at the state. With the multipliers held,
+    orthonormal in the metric of M, of the velocities that phi = 0 (and eta = 0) allow at the state. With the multipliers held,
     x_2_dot = Z_v^T r, r = f + B u - c - M v_dot + A^T lambda, so that no derivative passes through a rank decision; redundant
     rows change nothing. At a singular configuration there is no manifold, and the answer is that of the rows in use.
 
@@ -140,10 +141,11 @@ def linearise(
 class _Parts(NamedTuple):
     """At a state, as SX and then as arrays; "along" is the derivative along q, v, z and the inputs.
 
-    inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and all rows allow.   back: W^-T.
+    inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and eta = 0 allow.   back: W^-T.
     bent: (nv, nq) change of v that the rows call for when q moves.   r: force balance, accelerations and multipliers held,
     along.   called: acceleration that the rows call for, along.   servo: that the servo rows call for, along.
-    q_dot, z_dot: along.   A_s, Z_s: servo rows and directions.   scale: accelerations by each kind of force, in y.
+    q_dot, z_dot: along.   A_s, Z_s: servo rows and directions, and
+    rows of accelerations, which are their own.   scale: accelerations by each kind of force, in y.
     """
 
     M: Any
@@ -179,9 +181,12 @@ def _assembled(
     move = block_diag(states, np.eye(n_in))  # what a unit of each state, and of each input, is among q, v, z and the inputs
     pushed = Z_v.T @ x.r @ move
     if len(x.A_s):
-        # Servo forces answer: the servo rows' own acceleration must be what their feedback calls for.
+        # Servo forces answer, and the reactions of rows of accelerations: these rows get the acceleration that they call for.
         G = x.A_s @ Z_v @ Z_v.T @ x.Z_s.T
-        pushed += Z_v.T @ x.Z_s.T @ np.linalg.solve(G, (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed)
+        missed = (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed
+        redundant = ACCELERATION in symbols(m).rows.level  # which may be, where servo rows may not
+        answer = np.linalg.pinv(G, rcond=RANK_TOLERANCE) @ missed if redundant else np.linalg.solve(G, missed)
+        pushed += Z_v.T @ x.Z_s.T @ answer
     along = Z_q.T @ x.M
     rates = np.vstack([along @ x.inverse_K @ x.q_dot @ move, pushed, x.z_dot @ move])
     if not np.isfinite(rates).all():
@@ -229,12 +234,11 @@ def _functions(m: Mechanism, control: Control | None) -> tuple[ca.Function, ca.F
 def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, mu: ca.SX) -> _Parts:
     k, n = T.kinematics, T.M.shape[0]
     every = ca.vertcat(T.q, T.v, z, w)
-    rows = weighted_rows(T, ca.SX(T.A.shape[0], 0))
-    integrable = [i for i, holds in enumerate(T.rows.integrable) if holds]
-    positions = orthogonalise(
-        T.Lam[integrable, :], ca.SX(len(integrable), 0), RANK_TOLERANCE, T.row_size[integrable], T.counted
-    )
-    I, W = ca.SX.eye(n), T.factor
+    rows, positions = (_orthonormal(T, T.rows.at(*levels)) for levels in ((POSITION, VELOCITY), (POSITION,)))
+    I, W, only = ca.SX.eye(n), T.factor, T.rows.at(ACCELERATION)
+    held, along = ca.vertcat(T.servo.A, T.A[only, :]), ca.vertcat(T.servo.Z, T.A[only, :])
+    wanted = ca.vertcat(T.servo.b, T.b[only, 0])
+    velocity = T.rows.at(POSITION, VELOCITY)
 
     def particular(rhs: ca.SX) -> ca.SX:
         return solve_WT(W, rows.Q.T @ rows.carry(ca.densify(rhs))[0])
@@ -245,7 +249,12 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, 
     scale.append(ca.sqrt(sum(link.mass for link in k.tree.links)) * ca.norm_2(T.mechanism.gravity))
     return _Parts(
         T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
-        particular(-ca.jacobian(T.rows.eta, T.q)), ca.jacobian(r, every), particular(ca.jacobian(T.b - T.A @ a, every)),
-        ca.jacobian(T.servo.b - T.servo.A @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
-        T.servo.A, T.servo.Z, ca.vertcat(*scale), command.z_dot,
+        particular(-ca.jacobian(T.rows.eta, T.q)[velocity, :]), ca.jacobian(r, every),
+        particular(ca.jacobian(T.b - T.A @ a, every)[velocity, :]),
+        ca.jacobian(wanted - held @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
+        held, along, ca.vertcat(*scale), command.z_dot,
     )  # fmt: skip
+
+
+def _orthonormal(T: Terms, rows: list[int]) -> Orthogonal:
+    return orthogonalise(T.Lam[rows, :], ca.SX(len(rows), 0), RANK_TOLERANCE, T.row_size[rows, 0], T.counted)

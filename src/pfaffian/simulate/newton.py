@@ -1,4 +1,4 @@
-"""Newton's iterations onto phi(q, t) = 0 and A v = c, with some coordinates held and others dear."""
+"""Newton's iterations onto phi(q, t) = 0 and eta(q, v, t) = 0, with some coordinates held and others dear."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import largest
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest
+from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms, symbols, typical
 
 ITERATIONS = 50
 ACCEPTED = 1e-9
-"""Largest |phi| and |A v - c| that count as met."""
+"""Largest |phi| and |eta| that count as met."""
 
 MET = 1e-13
-"""|phi| and |A v - c| below which nothing is left to gain."""
+"""|phi| and |eta| below which nothing is left to gain."""
 
 FEW = 64
 """Runs for which a kernel that is compiled quickly does."""
@@ -142,14 +143,14 @@ def _newton(m: Mechanism) -> ca.Function:
     T = symbols(m)
     T.check_mass()
     free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
-    firm = [i for i, yes in enumerate(T.rows.integrable) if yes]
+    firm = T.rows.at(POSITION)
     R = _rates(T)
     move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free_q, stiffness)
     turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit == "rad/s"]])
     q = normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE)))
     there = Terms(m, q, T.v, T.u, T.t)
-    rows = list(range(there.A.shape[0]))
-    v = T.v - _shortest(there, there.A, there.M, there.rows.eta, rows, free_v, stiffness)[0]
+    moving = T.rows.at(POSITION, VELOCITY)
+    v = T.v - _shortest(there, there.A[moving, :], there.M, there.rows.eta[moving], moving, free_v, stiffness)[0]
     left = Terms(m, q, v, T.u, T.t).rows
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
     return ca.Function("newton", inputs, [ca.densify(x) for x in (q, v, left.phi, left.eta, rank)], {"cse": True})

@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
 from pfaffian.simulate.newton import ACCEPTED, Problem, State, held_entries, settle
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import symbols, turning
 
 STARTS = 24
 """Random starts for one state that does not close from its own."""
@@ -27,6 +27,9 @@ NAMED_MOST = 4
 BLOCKED = "the initial state cannot be put onto the constraints"
 ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
 """What is said where no coordinate or rate is to blame, and the way out."""
+
+FASTER = "; a row that is not affine in v leaves velocities open, or vanishes at rest: guess all of v, as an array"
+"""The way out where only eta is left, and such a row is among those that hold."""
 
 
 def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False) -> State:
@@ -101,8 +104,10 @@ def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray) -> str
     run = int(np.argmax(found.residual > ACCEPTED))
     where = f" in run {run}" if len(q) > 1 else ""
     one, state, q, v = problem.take([run]), found.take([run]), q[[run]], v[[run]]
-    said = _rates_in_the_way(one, q, v) if not _unmet(state)[0] else _coordinates_in_the_way(one, q, v)
-    return said + where if said else f"{BLOCKED}: {open_row(problem.m, state)[0]}{where}{ADVICE}"
+    met = not _unmet(state)[0]
+    said = _rates_in_the_way(one, q, v) if met else _coordinates_in_the_way(one, q, v)
+    way = FASTER if met and turning(symbols(problem.m)) else "" if said else ADVICE
+    return f"{said or f'{BLOCKED}: {open_row(problem.m, state)[0]}'}{where}{way}"
 
 
 def open_row(m: Mechanism, s: State) -> list[str]:
@@ -111,7 +116,7 @@ def open_row(m: Mechanism, s: State) -> list[str]:
     left = np.maximum(np.abs(s.phi), np.abs(s.eta))
     rows = np.argmax(np.where(np.isfinite(left), left, np.inf), axis=1)
     sizes = zip(rows, s.phi, s.eta, strict=True)
-    return [f"row {names[i]!r} is left with phi = {phi[i]:.3g}, A v - c = {eta[i]:.3g}" for i, phi, eta in sizes]
+    return [f"row {names[i]!r} is left with phi = {phi[i]:.3g}, eta = {eta[i]:.3g}" for i, phi, eta in sizes]
 
 
 def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:

@@ -82,7 +82,7 @@ def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]
     data: dict[str, Any] = {
         "moved": (("run", "coordinate"), _each(start.moved, runs), {"units": "per coordinate", "meaning": said}),
         "moved_rate": (("run", "velocity"), _each(start.moved_rate, runs), {"units": "per velocity", "meaning": said}),
-        "start_residual": ("run", _each(start.residual, runs), {"units": "per row", "meaning": "left of phi and A v - c"}),
+        "start_residual": ("run", _each(start.residual, runs), {"units": "per row", "meaning": "left of phi and eta"}),
     }
     return data, {}
 

@@ -27,6 +27,7 @@ from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, chec
 from pfaffian.simulate.step import INTEGRATORS, Along, Scheme, along, correct, time_step
 from pfaffian.simulate.system import At, System
 from pfaffian.terms.digest import digest, of_function
+from pfaffian.terms.pfaffian import ACCELERATION
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -169,6 +170,7 @@ class Simulation:
         # Only there the rate has what a correction needs; of a step of Euler's it would be too far off.
         gauss_ = solve is gauss.motion and bool(self.mechanism.ideal)
         shares = gauss_ and self.scheme.integrator == "rk4" and self.scheme.corrections > 0
+        shares = shares and ACCELERATION not in here.T.rows.level  # rows that only the rate has
         project, wanted = self._project(here, z, along(here.T) if shares else None)
         rhs, sizes = self._rate("rhs", here, z, solve, wanted)
         inputs = list(rhs.sx_in())

@@ -14,7 +14,7 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
 MET = 1e-6
-"""Largest |phi| [its unit], and |A v - c| beside 1 and what its terms amount to, of a state on its constraints: as much as a
+"""Largest |phi| [its unit], and |eta| beside 1 and what its terms amount to, of a state on its constraints: as much as a
 run may leave by default."""
 
 
@@ -28,7 +28,7 @@ def check_said(value: Any, names: Sequence[str], what: str) -> None:
 
 
 def off_constraints(T: Terms) -> ca.SX:
-    """(m, 3) of each row: phi, A v - c, and the latter beside what its terms amount to."""
+    """(m, 3) of each row: phi, eta, and the latter beside what its terms amount to."""
     eta = T.rows.eta
     return ca.densify(ca.horzcat(T.rows.phi, eta, eta / (1 + ca.sqrt((T.A**2) @ T.v**2))))
 
@@ -43,6 +43,6 @@ def check_on_constraints(m: Mechanism, off: np.ndarray) -> None:
         phi, eta = off[run, row, :2]
         raise ModelError(
             f"the state is off the constraints{f' in run {run}' if len(off) > 1 else ''}: row "
-            f"{row_names(symbols(m).kinematics)[row]!r} has phi = {phi:.3g}, A v - c = {eta:.3g}; put it onto them with "
+            f"{row_names(symbols(m).kinematics)[row]!r} has phi = {phi:.3g}, eta = {eta:.3g}; put it onto them with "
             "pfaffian.assemble, or take it from a run"
         )

@@ -20,6 +20,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.simulate.variables import Variables, normalise
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
 
 INTEGRATORS = ("rk4", "euler")
@@ -35,9 +36,9 @@ class Scheme:
     """How time goes on; all that changes the compiled step.
 
     formulation: a name of dynamics.FORMULATIONS, or auto.   integrator: rk4, or euler (semi-implicit).
-    corrections: at most so many Newton iterations onto phi = 0 and A v = c after each step; 0 for none.
-    tolerance: iterations end where |phi| is not above it [the unit of phi; of rows without phi, A v - c]. 0: none is left out.
-    violation_limit: a run stops when |phi| is above it after the last [the unit of phi]. [aghili05 section VI]
+    corrections: at most so many Newton iterations onto phi = 0 and eta = 0 after each step; 0 for none.
+    tolerance: iterations end where |phi| is not above it [the unit of phi; of rows without phi, eta]. 0: none is left out.
+    violation_limit: a run stops when |phi|, or |eta| of rows without phi, is above it after the last. [aghili05 section VI]
     saturate: cut the inputs at their limits (`actuator`, a joint's effort) within the step; the result's u is what was
     applied, its u_cut what was cut off. Refused where forces are not a function of the inputs alone: with servo constraints
     in the mechanism, and under a law that measures reactions.
@@ -151,18 +152,21 @@ def _further(faults: ca.SX, first: Sequence[ca.SX], x: ca.SX, seen: Sequence[ca.
 
 
 class Along(NamedTuple):
-    """What corrections move along: the factor of M, and that of the rows in its metric."""
+    """What corrections move along: the factor of M, and that of the rows, of those that have something to correct, in its
+    metric."""
 
     metric: TreeFactor
     rows: MinimumNorm
 
 
 def along(T: Terms) -> Along:
-    return Along(T.factor, shortest_change(T))
+    """Rows of accelerations have no residual, and what is corrected need not keep to them."""
+    with_residual = T.rows.at(POSITION, VELOCITY)
+    return Along(T.factor, shortest_change(T, rows=with_residual if len(with_residual) < len(T.rows.level) else None))
 
 
 def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """(q, v) moved onto phi = 0 and A v = c along M^-1 A^T, and the largest |phi| left.
+    """(q, v) moved onto phi = 0 and eta = 0 along M^-1 A^T, and the largest |phi| left, |eta| of rows without phi.
 
     The shortest moves in the metric of M. All corrections share one factorisation: that of the state they start from, or of one
     `near`, such as the last stage of the step, which is off by h^3. They are small, and each leaves an error that is smaller by
@@ -175,21 +179,26 @@ def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX,
         return q, v, ca.SX(0)
     here = Terms(m, q, v, T.u, T.t)
     metric, rows = near or along(here)
+    corrected = T.rows.at(POSITION, VELOCITY)
     for _ in range(scheme.corrections):
-        off = ca.horzcat(here.rows.phi, here.rows.eta)
+        off = ca.horzcat(here.rows.phi, here.rows.eta)[corrected, :]
         if scheme.tolerance:
             off *= _beyond(here, scheme.tolerance)
         move = solve_WT(metric, rows.solve(off))
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
         here = Terms(m, q, v, T.u, T.t)
-    return q, v, largest(here.rows.phi)
+    return q, v, _off(here)
+
+
+def _off(T: Terms) -> ca.SX:
+    """How far the furthest row is off: by phi, or by eta where no phi stands behind it."""
+    return largest(ca.vertcat(T.rows.phi, T.rows.eta[T.rows.at(VELOCITY), 0]))
 
 
 def _beyond(T: Terms, tolerance: float) -> ca.SX:
-    """1 where a row is further off than tolerance: by phi, or by A v - c where no phi stands behind it; else 0."""
-    without = [i for i, integrable in enumerate(T.rows.integrable) if not integrable]
-    return largest(ca.vertcat(T.rows.phi, T.rows.eta[without, 0])) > tolerance
+    """1 where a row is further off than tolerance, else 0."""
+    return _off(T) > tolerance
 
 
 def largest(x: ca.SX) -> ca.SX:

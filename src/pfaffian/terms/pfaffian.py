@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.model.caller import answer, ask_column, checked
-from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Servo, Target
+from pfaffian.model.caller import answer, ask_column, ask_rows, checked
+from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
 from pfaffian.terms.fresh import fresh, placed
@@ -17,19 +17,27 @@ from pfaffian.terms.kinematics import Kinematics
 
 _ROTATION = (3, 4, 5)
 
+POSITION, VELOCITY, ACCELERATION = 0, 1, 2
+"""What stands behind a row: phi(q, t) = 0, eta(q, v, t) = 0, or nothing but Z v_dot = z."""
+
 
 class Rows(NamedTuple):
-    """Constraint rows.
+    """Constraint rows. [konz25 (3.124)-(3.125)]
 
-    A: (m, nv) with A v_dot = b.   b: (m, 1).   phi: (m, 1) position residual, zero for rows that are not integrable.
-    eta: (m, 1) velocity residual A v - c.   integrable: for each row whether phi stands behind it.
+    A: (m, nv) with A v_dot = b, a function of q and t, and of v where eta is not affine in it.   b: (m, 1).
+    phi: (m, 1) position residual, zero for rows without one.   eta: (m, 1) velocity residual, A v - c where it is affine in v,
+    zero for rows without one.   level: for each row POSITION, VELOCITY or ACCELERATION, what stands behind it.
     """
 
     A: ca.SX
     b: ca.SX
     phi: ca.SX
     eta: ca.SX
-    integrable: tuple[bool, ...]
+    level: tuple[int, ...]
+
+    def at(self, *levels: int) -> list[int]:
+        """Indices of the rows of these levels."""
+        return [i for i, level in enumerate(self.level) if level in levels]
 
 
 def constraint_rows(k: Kinematics) -> Rows:
@@ -81,9 +89,9 @@ def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
     parts = [target_rows(k, c) for c in constraints]
     if not parts:
         return Rows(ca.SX(0, k.mechanism.nv), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1), ())
-    integrable = tuple(i for part in parts for i in part.integrable)
+    level = tuple(i for part in parts for i in part.level)
     A, b, phi, eta = (ca.vertcat(*[part[i] for part in parts]) for i in range(4))
-    return Rows(A, b, phi, eta, integrable)
+    return Rows(A, b, phi, eta, level)
 
 
 def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> tuple[str, ...]:
@@ -104,7 +112,7 @@ def target_rows(k: Kinematics, c: Target) -> Rows:
     if c.active is None:
         return rows
     on = activity(k, c.active, c.name)
-    return Rows(rows.A * on, rows.b * on, rows.phi * on, rows.eta * on, rows.integrable)
+    return Rows(rows.A * on, rows.b * on, rows.phi * on, rows.eta * on, rows.level)
 
 
 def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
@@ -117,12 +125,12 @@ def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) ->
     return ca.if_else(condition, 1, 0)
 
 
-def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic) -> Rows:
+def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic | AccelerationConstraint) -> Rows:
     """Rows of a user's function: differentiated at fresh symbols, then put where k stands."""
     s = fresh(k)
-    rows = holonomic_rows(s, c) if isinstance(c, Holonomic) else nonholonomic_rows(s, c)
+    rows = _OF[type(c)](s, c)
     A, b, phi, eta = placed(rows[:4], s, k)
-    return Rows(A, b, phi, eta, rows.integrable)
+    return Rows(A, b, phi, eta, rows.level)
 
 
 def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
@@ -132,11 +140,11 @@ def holonomic_rows(k: Kinematics, c: Holonomic) -> Rows:
         raise ModelError(f"constraint {c.name!r}: phi depends on velocities; use nonholonomic(...)")
     A = ca.jacobian(phi, k.q) @ k.kinematic_matrix
     eta = A @ k.v + ca.jacobian(phi, k.t)
-    return Rows(A, -_drift(k, eta), phi, eta, (True,) * phi.numel())
+    return Rows(A, -_drift(k, eta), phi, eta, (POSITION,) * phi.numel())
 
 
 def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
-    """eta(q, v, t) = 0 affine in v: A = deta/dv. k is at symbols."""
+    """eta(q, v, t) = 0: A = deta/dv. k is at symbols. [konz25 (3.125)]"""
     eta = _column(c.eta, c.name, k)
     A = ca.sparsify(ca.jacobian(eta, k.v))
     for i in range(eta.numel()):
@@ -145,9 +153,27 @@ def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
             raise ModelError(
                 f"constraint {c.name!r}: eta{_numbered(i, eta)} has no velocity in it; use holonomic(...) for phi(q, t) = 0"
             )
-    if ca.depends_on(A, k.v):
-        raise ModelError(f"constraint {c.name!r}: eta must be affine in the velocities, A(q, t) v - c(q, t)")
-    return Rows(A, -_drift(k, eta), ca.SX.zeros(eta.numel(), 1), eta, (False,) * eta.numel())
+    return Rows(A, -_drift(k, eta), ca.SX.zeros(eta.numel(), 1), eta, (VELOCITY,) * eta.numel())
+
+
+def acceleration_rows(k: Kinematics, c: AccelerationConstraint) -> Rows:
+    """Z v_dot = z as it is. k is at symbols. [konz25 (3.124)]"""
+    Z, z = ask_rows(c.rows, f"constraint {c.name!r}", k)
+    for i in range(z.numel()):
+        if Z[i, :].nnz() == 0:
+            raise ModelError(
+                f"constraint {c.name!r}: row {i} of Z has no entry, so it holds no acceleration; leave it out, or use "
+                "nonholonomic(...) for eta(q, v, t) = 0"
+            )
+    nothing = ca.SX.zeros(z.numel(), 1)
+    return Rows(Z, z, nothing, nothing, (ACCELERATION,) * z.numel())
+
+
+_OF: dict[type, Callable[[Kinematics, Any], Rows]] = {
+    Holonomic: holonomic_rows,
+    Nonholonomic: nonholonomic_rows,
+    AccelerationConstraint: acceleration_rows,
+}
 
 
 def _numbered(i: int, x: ca.SX) -> str:
@@ -188,7 +214,7 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     phi = ca.vertcat(Ga.R.T @ r, _rotation_residual(Ga.R.T @ Gb.R, c.locked))
     rows = list(c.locked)
     A = J[rows, :]
-    return Rows(A, -drift[rows], phi[rows], A @ k.v, (True,) * len(rows))
+    return Rows(A, -drift[rows], phi[rows], A @ k.v, (POSITION,) * len(rows))
 
 
 def _rotation_residual(R: ca.SX, locked: tuple[int, ...]) -> ca.SX:

@@ -113,7 +113,7 @@ class Terms:
 
     @cached_property
     def A_dot(self) -> ca.SX:
-        """(m, nv) dA/dt along the motion; of A as a function of q and t."""
+        """(m, nv) dA/dt along the motion at v_dot = 0, which is all of it but for rows of an eta that is not affine in v."""
         A = ca.densify(self.A)
         along = ca.jtimes(ca.vec(A), self.q, self.kinematics.q_dot) + ca.jacobian(ca.vec(A), self.t)
         return ca.reshape(along, *A.shape)
@@ -144,6 +144,11 @@ class Terms:
         return kinetic_energy(self.kinematics)
 
 
+def turning(T: Terms) -> list[int]:
+    """Indices of the constraint rows that depend on v, those of an eta that is not affine in it; T is at symbols."""
+    return [i for i in range(T.A.shape[0]) if ca.depends_on(T.A[i, :], T.v)]
+
+
 def as_terms(T: Terms) -> Terms:
     """T as it is. Raises ModelError: it is none."""
     if not isinstance(T, Terms):
@@ -172,14 +177,17 @@ RANK_TOLERANCE although it is far above rounding. Columns of robots differ by le
 
 @lru_cache(maxsize=256)
 def typical(m: Mechanism) -> Typical:
-    """The constraint rows of a mechanism over 32 configurations, parameters at their defaults."""
+    """The constraint rows of a mechanism over 32 configurations, parameters at their defaults; speeds of 1 rad/s and m/s."""
     if not m.ideal:
         return Typical(ca.DM(0, 1), None)
     always = tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints)
     T = symbols(replace(m, constraints=always))
-    terms = ca.Function("terms", [T.q, T.t, m.p_symbols], [ca.densify(T.A), ca.densify(T.M)])
-    random = np.random.default_rng(20)
-    samples = [[np.array(x) for x in terms(random_configuration(m, random), 0, m.p_defaults)] for _ in range(32)]
+    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.A), ca.densify(T.M)])
+    random, speeds = np.random.default_rng(20), np.random.default_rng(21)
+    samples = [
+        [np.array(x) for x in terms(random_configuration(m, random), speeds.normal(size=m.nv), 0, m.p_defaults)]
+        for _ in range(32)
+    ]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     lengths = np.sqrt(np.where(np.isfinite(mean) & (mean > 0), mean, 1.0))
     return Typical(ca.DM(lengths), _counted([(A / lengths, M) for A, M in samples]))

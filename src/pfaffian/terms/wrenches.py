@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.caller import answer
-from pfaffian.model.constraint import Closure, Holonomic, Target
+from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
 from pfaffian.model.force import Dissipation, Potential, Spring, Wrench
 from pfaffian.model.number import column
 from pfaffian.model.pose import Pose
@@ -117,6 +117,10 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
     A row that names a joint's coordinate or rate itself acts within the joint, as a motor does, and on no body.
     Raises ModelError: a function of the caller's that asks for more than joints, poses and twists of bodies.
     """
+    if isinstance(c, AccelerationConstraint):
+        raise ModelError(
+            f"constraint {c.name!r}: its rows are of the mechanism's v, so which body feels its force cannot be told"
+        )
     if isinstance(c, Closure):
         found = _closure(k, c)
     else:

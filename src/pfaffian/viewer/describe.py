@@ -12,7 +12,7 @@ from pfaffian.errors import RunError, plural
 from pfaffian.formats import RunSettings
 from pfaffian.model.body import WORLD
 from pfaffian.model.check import unphysical
-from pfaffian.model.constraint import Closure, Holonomic
+from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.simulate.assemble import assemble
@@ -20,6 +20,14 @@ from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 from pfaffian.viewer.plain import table, text
+
+EQUATION = {
+    Holonomic: "phi(q, t) = 0",
+    Nonholonomic: "eta(q, v, t) = 0",
+    AccelerationConstraint: "Z v_dot = z",
+    Servo: "held by chosen forces",
+}
+"""Kind of constraint -> what it says."""
 
 SAMPLES = 4
 DEEPEST = 24
@@ -123,7 +131,7 @@ def _constraints(m: Mechanism, settings: RunSettings) -> str:
 def _kind(c: Any) -> tuple[str, str]:
     if isinstance(c, Closure):
         return c.kind, f"{text(c.body_a)} - {text(c.body_b)}"
-    return ("phi(q, t) = 0" if isinstance(c, Holonomic) else "A(q, t) v = c(q, t)"), ""
+    return EQUATION[type(c)], ""
 
 
 def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
