@@ -125,7 +125,7 @@ def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     return checked(column(answer(c.phi, what, q), what), what, (q, p))
 
 
-ITERATIONS, MET = 50, 1e-13
+ITERATIONS, MET, STARTS = 50, 1e-13, 5
 RANK = 1e-8
 """Singular values below this, relative to the largest, are zero."""
 
@@ -144,6 +144,17 @@ def _at(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...]) -> lis
     return [np.array(x) for x in f(q, [x.default for x in parameters])]
 
 
+def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], free: np.ndarray) -> np.ndarray | None:
+    for _ in range(ITERATIONS):
+        phi, rows, _ = _at(c, q, parameters)
+        if not (np.isfinite(phi).all() and np.isfinite(rows).all()):
+            return None
+        if np.abs(phi).max(initial=0.0) <= MET:
+            return q
+        q = q - free * np.linalg.lstsq(rows * free, phi, RANK)[0][:, 0]
+    return q if np.abs(phi).max(initial=0.0) <= np.sqrt(MET) else None
+
+
 def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], kept: np.ndarray | None = None) -> np.ndarray:
     """(nq,) the nearest q with phi = 0 by Newton's iterations, q itself where phi vanishes.   kept: (nq,) what may not move.
 
@@ -152,15 +163,12 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], ke
     if c.phi is None:
         return q
     free = np.ones(c.nq) if kept is None else 1.0 - kept
-    for _ in range(ITERATIONS):
-        phi, rows, _ = _at(c, q, parameters)
-        if not np.isfinite(phi).all():
-            break
-        if np.abs(phi).max(initial=0.0) <= MET:
-            return q
-        q = q - free * np.linalg.lstsq(rows * free, phi, RANK)[0][:, 0]
-    if np.isfinite(phi).all() and np.abs(phi).max(initial=0.0) <= np.sqrt(MET):
-        return q
+    random, guess = np.random.default_rng(3), q
+    for _ in range(STARTS):
+        found = _newton(c, guess, parameters, free)
+        if found is not None:
+            return found
+        guess = q + free * random.normal(size=c.nq)  # where the rows vanish no step leads on
     held = "" if kept is None or not kept.any() else f" that keeps {', '.join(np.array(c.q_names)[kept])}"
     raise ModelError(
         f"coordinates {c.name!r}: no q with phi(q) = 0{held} is found near {brief(q.tolist())}; give others, or more"

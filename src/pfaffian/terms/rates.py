@@ -88,7 +88,9 @@ def rates(m: Mechanism) -> Rates:
 
 @lru_cache(maxsize=256)
 def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
-    q, p, at = ca.SX.sym("q", m.nq), m.p_symbols, layout(m)
+    q, p = ca.SX.sym("q", m.nq), m.p_symbols
+    poses = {j.name: _edge_pose(m, j, q, p) for j in m.joints if j.pose}
+    at = layout(m, {name: G for name, G in poses.items() if not ca.depends_on(ca.veccat(G.R, G.p), q)})
     K = ca.diagcat(ca.SX(0, 0), *[_own_block(m, o, q, p) for o in m.owners])
     bases, rows, pose = list[ca.SX](), list[ca.SX](), dict[int, ca.Function]()
     for i, (_, j, _) in enumerate(at.frames):
@@ -96,7 +98,7 @@ def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
             bases.append(ca.SX(j.kind.subgroup.S))
             rows.append(ca.SX.eye(m.nv)[m.v_slices[j.name], :])
         else:
-            G = _edge_pose(m, j, q, p)
+            G = poses[j.name]
             pose[i] = ca.Function("pose", [q, p], [G.R, G.p])
             S, N = _reduced(settled(m, _twists(G, q, K), q, p))
             bases.append(S)

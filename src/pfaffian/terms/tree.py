@@ -67,14 +67,14 @@ class Layout(NamedTuple):
     place: dict[str, tuple[int, Pose]]
 
 
-def layout(m: Mechanism) -> Layout:
-    """Bodies on fixed joints lumped."""
+def layout(m: Mechanism, still: dict[str, Pose]) -> Layout:
+    """Bodies on fixed joints, and on edges that stand `still`, lumped."""
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
     frames: list[tuple[int, Joint, Pose]] = []
     for j in m.joints:
         link, X = place[j.parent]
-        if j.nv == 0 and j.pose is None:
-            place[j.child] = (link, X @ j.placement @ j.child_placement.inverse())
+        if j.nv == 0 and (j.pose is None or j.name in still):
+            place[j.child] = (link, X @ j.placement @ still.get(j.name, IDENTITY) @ j.child_placement.inverse())
         else:
             frames.append((link, j, X @ j.placement))
             place[j.child] = (len(frames) - 1, j.child_placement.inverse())

@@ -1,0 +1,295 @@
+"""Trees said as graphs, and velocities of the caller's choice: the same Terms, the same motion."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from tests.graph_twin import graph_twin
+from tests.random_mechanisms import closing, placements, random_forces, random_tree
+from tests.tolerance import DERIVATIVE, INTEGRATED, close
+
+TREES = {
+    "chain": (["revolute", "spherical", "prismatic", "revolute"], [-1, 0, 1, 2]),
+    "branches": (["free", "revolute", "planar", "revolute", "fixed", "spherical"], [-1, 0, 0, 2, 3, 4]),
+    "two roots": (["planar", "prismatic", "revolute", "free"], [-1, 0, -1, 2]),
+}
+PARTS = {
+    "M": lambda T: T.M, "c": lambda T: T.c, "f": lambda T: T.f, "B": lambda T: T.B, "T": lambda T: T.T, "V": lambda T: T.V,
+    "A": lambda T: T.A, "b": lambda T: T.b, "phi": lambda T: T.rows.phi, "eta": lambda T: T.rows.eta,
+    "rate of A": lambda T: T.A_dot,
+}  # fmt: skip
+
+
+def bare(m: pf.Mechanism) -> pf.Mechanism:
+    """Without armature and joint springs, which edges do not have."""
+    from dataclasses import replace
+
+    zero = ca.SX(0)
+    return m.with_(joints=[replace(j, armature=zero, stiffness=zero, rest=zero) for j in m.joints])
+
+
+def tree_of(name: str, seed: int) -> pf.Mechanism:
+    random = np.random.default_rng(seed)
+    m = random_forces(random, bare(random_tree(random, *TREES[name])))
+    q = pf.random_configuration(m, random)
+    at = placements(m, q)
+    names = [b.name for b in m.bodies]
+    loops = [
+        closing("weld", "weld", names[0], names[-1], random, at),
+        closing("ball", "spherical", "world", names[-1], random, at),
+    ]
+    rolling = pf.nonholonomic("rolling", lambda k: k.velocity(names[-1], (0.1, 0.2, 0.3))[0] - 0.1 * ca.cos(k.t))
+    return m.with_(constraints=[*loops, rolling])
+
+
+def evaluated(m: pf.Mechanism, q, v, u) -> dict[str, np.ndarray]:
+    return pf.compile_terms(m, PARTS, backend="numpy", lanes=1)(q, v, u=u)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("name", TREES)
+def test_a_tree_said_as_a_graph_has_the_same_terms(name, backwards):
+    m = tree_of(name, 3)
+    twin, random = graph_twin(m, backwards=backwards), np.random.default_rng(8)
+    assert twin.m.nv == m.nv and twin.m.nq != m.nq
+    for _ in range(3):
+        q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+        here, there = evaluated(m, q, v, u), evaluated(twin.m, twin.q(q), v, u)
+        for what, x in here.items():
+            close(there[what], x, DERIVATIVE, f"{name}: {what}", scale=[1.0, np.abs(x).max(initial=0.0)])
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_graph_in_place_of_a_tree_costs_no_more(name):
+    """Edges that turn or slide about constant axes become the tree's own links."""
+    m = tree_of(name, 3).with_(constraints=[])
+    twin = graph_twin(m).m
+    assert pf.symbols(twin).kinematics.rates.plain
+    counts = []
+    for x in (m, twin):
+        T = pf.symbols(x)
+        counts.append(ca.Function("terms", [T.q, T.v, T.t], [ca.densify(T.M), T.c]).n_instructions())
+    # The tree puts each link into the frame of its joint; a pose that is any function of q leaves it where it is.
+    assert counts[1] < 2.5 * counts[0]
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_motion_of_a_graph_is_that_of_the_tree(name):
+    m = tree_of(name, 5).with_(constraints=[])
+    twin, random = graph_twin(m, backwards=True), np.random.default_rng(9)
+    q, v = pf.random_configuration(m, random), 0.5 * random.normal(size=m.nv)
+    u = 0.3 * random.normal(size=m.nu)
+    body = m.bodies[-1].name
+    how = {
+        "duration": 0.5,
+        "step": 5e-4,
+        "every": 100,
+        "u": u,
+        "outputs": {"tip": lambda k: k.position(body, (0.3, 0.1, -0.2))},
+    }
+    here, there = pf.run(m, q, v, **how), pf.run(twin.m, twin.q(q), v, **how)
+    assert int(there.status) == 0
+    close(there.tip.values, here.tip.values, INTEGRATED, "tip")
+    close(there.v.values, here.v.values, INTEGRATED, "v")
+    close(there.energy.values, here.energy.values, INTEGRATED, "energy")
+
+
+# -- choice of velocities ----------------------------------------------------------------------------------------------
+
+
+def chosen(m: pf.Mechanism, seed: int):
+    """The mechanism with random velocities that turn as it moves, and T at q."""
+    random = np.random.default_rng(seed)
+    A, B = np.eye(m.nv) + 0.3 * random.normal(size=(2, m.nv, m.nv)) / np.sqrt(m.nv), random.normal(size=m.nq)
+
+    def T(k):
+        s = ca.sin(ca.dot(ca.DM(B), k.q))
+        return ca.SX(A[0]) + 0.2 * s * ca.SX(A[1])
+
+    at = lambda q: A[0] + 0.2 * np.sin(B @ q) * A[1]  # noqa: E731
+    return m.with_(velocities=pf.velocities(T, [f"y{i}" for i in range(m.nv)])), at
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("name", TREES)
+def test_terms_along_chosen_velocities(name, graph):
+    """M_y = T^T M T, and so on; c_y differs from T^T c by M_y T^-1 T_dot y."""
+    tree, random = tree_of(name, 4), np.random.default_rng(2)
+    twin = graph_twin(tree)
+    m, q = (twin.m, twin.q(pf.random_configuration(tree, random))) if graph else (tree, pf.random_configuration(tree, random))
+    new, T_of = chosen(m, 1)
+    T, y, u = T_of(q), random.normal(size=m.nv), random.normal(size=m.nu)
+    here, there = evaluated(m, q, T @ y, u), evaluated(new, q, y, u)
+    q_dot = pf.compile_terms(m, {"q_dot": lambda t: t.kinematics.q_dot}, backend="numpy", lanes=1)(q, T @ y)["q_dot"].ravel()
+    h = 1e-6
+    T_dot_y = (T_of(q + h * q_dot) - T_of(q - h * q_dot)) @ y / (2 * h)
+    wanted = {
+        "M": T.T @ here["M"] @ T, "f": T.T @ here["f"], "B": T.T @ here["B"], "T": here["T"], "V": here["V"],
+        "A": here["A"] @ T, "phi": here["phi"], "eta": here["eta"],
+    }  # fmt: skip
+    for what, x in wanted.items():
+        close(there[what], x, DERIVATIVE, f"{name}: {what}", scale=[1.0, np.abs(x).max(initial=0.0)])
+    c = T.T @ (here["c"].ravel() + here["M"] @ T_dot_y)
+    close(there["c"].ravel(), c, 1e-8, f"{name}: c by a central difference")
+    b = here["b"].ravel() - here["A"] @ T_dot_y
+    close(there["b"].ravel(), b, 1e-8, f"{name}: b by a central difference", scale=[1.0, np.abs(b).max(initial=0.0)])
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_motion_does_not_depend_on_the_choice(name):
+    m, random = tree_of(name, 6).with_(constraints=[]), np.random.default_rng(4)
+    new, T = chosen(m, 3)
+    q, v = pf.random_configuration(m, random), 0.5 * random.normal(size=m.nv)
+    how = {"duration": 0.5, "step": 5e-4, "every": 100}
+    here, there = pf.run(m, q, v, **how), pf.run(new, q, np.linalg.solve(T(q), v), **how)
+    assert list(there.velocity.values) == [f"y{i}" for i in range(m.nv)]
+    close(there.q.values, here.q.values, INTEGRATED, "q")
+    v = np.array([T(q) @ y for q, y in zip(there.q.values, there.v.values, strict=True)])
+    close(v, here.v.values, INTEGRATED, "T y")
+
+
+def test_every_formulation_along_chosen_velocities():
+    m = tree_of("chain", 7)
+    new, _ = chosen(m, 5)
+    random = np.random.default_rng(6)
+    q, y, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+    names = [n for n in pf.FORMULATIONS if n not in ("articulated", "quasi-velocity-innovations")]
+    found = {n: pf.forward_dynamics(new, q, y, u=u, formulation=n) for n in names}
+    for n, x in found.items():
+        close(x.v_dot, found["gauss"].v_dot, 1e-8, n)
+    for n in ("articulated", "quasi-velocity-innovations"):
+        with pytest.raises(pf.ModelError, match="not those of its joints one by one"):
+            pf.forward_dynamics(new.with_(constraints=[]), q, y, u=u, formulation=n)
+    assert len(names) > 6
+
+
+def test_a_robot_with_one_joint_of_the_callers_own():
+    """A joint of a tree of ordinary ones replaced by coordinates with another K: half the angle's tangent."""
+    random = np.random.default_rng(12)
+    m = bare(random_tree(random, ["revolute"] * 4, [-1, 0, 1, 2]))
+    j = m.joints[2]
+    own = pf.coordinates("knee", ["t"], ["w"], lambda q: (1 + q[0] ** 2) / 2)
+
+    def pose(k):
+        t = k.joint("knee")[0]
+        c, s = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
+        return (
+            j.placement
+            @ pf.Pose(ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]]), ca.SX.zeros(3, 1))
+            @ j.child_placement.inverse()
+        )
+
+    joints = [*m.joints[:2], pf.edge("knee edge", j.parent, j.child, pose), m.joints[3]]
+    damping = [pf.dissipation("damper", lambda k: j.damping * ca.sumsqr(k.joint_rate("knee")) / 2)]
+    new = pf.mechanism("robot", m.bodies, joints, coordinates=[own], gravity=m.gravity, forces=damping)
+    q, v = random.uniform(-1, 1, 4), random.normal(size=4)
+    order = [0, 1, 3, 2]
+    q_new, v_new = q[order], v[order]
+    q_new[3] = np.tan(q[2] / 2)
+    how = {"duration": 0.5, "step": 1e-3, "every": 100}
+    here, there = pf.run(m, q, v, **how), pf.run(new, q_new, v_new, **how)
+    close(there.v.values[:, [0, 1, 3, 2]], here.v.values, INTEGRATED, "v")
+    close(2 * np.arctan(there.q.values[:, 3]), here.q.values[:, 2], INTEGRATED, "the replaced joint")
+
+
+def test_coordinates_stay_on_phi():
+    random = np.random.default_rng(1)
+    m = bare(random_tree(random, ["spherical"], [-1]))
+    twin = graph_twin(m)
+    q, v = pf.random_configuration(m, random), 3 * random.normal(size=3)
+    r = pf.run(twin.m, twin.q(q), v, duration=5.0, step=1e-3, every=50)
+    R = r.q.values.reshape(-1, 3, 3)
+    assert np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max() < 1e-14
+
+
+def test_random_configurations_and_starts_are_on_phi():
+    twin = graph_twin(bare(random_tree(np.random.default_rng(2), ["planar", "spherical"], [-1, 0]))).m
+    q = pf.random_configuration(twin, np.random.default_rng(0))
+    a = pf.assemble(twin, q + 1e-3)
+    c, s = a.q[..., 2].ravel(), a.q[..., 3].ravel()
+    assert np.abs(c**2 + s**2 - 1).max() < 1e-12
+    named = pf.assemble(twin, {"j0.c": 0.6})
+    close(np.abs(named.q[..., 2:4].ravel()), [0.6, 0.8], 1e-12, "what is named is kept")
+    with pytest.raises(pf.ModelError, match="no q with phi\\(q\\) = 0 that keeps c"):
+        pf.assemble(twin, {"j0.c": 1.5})
+
+
+EDGE = [pf.body("b", 1.0, inertia=(1, 1, 1))]
+
+
+def made(K=lambda q: 1, phi=None, q=("x",), v=("w",), pose=None, **more):
+    how = {"start": more.pop("start", None)}
+    edge = pf.edge("e", "world", "b", pose or (lambda k: pf.Pose(ca.SX.eye(3), ca.vertcat(k.q[0], 0, 0))))
+    return pf.mechanism("m", EDGE, [edge], coordinates=[pf.coordinates("x", q, v, K, phi=phi, **how)], **more)
+
+
+WRONG = {
+    "K of the wrong size": (lambda: made(lambda q: ca.vertcat(1, 1)), r"coordinates 'x': K must give \(1, 1\)"),
+    "K off phi": (
+        lambda: made(lambda q: ca.vertcat(1, 0), lambda q: ca.sumsqr(q) - 1, ("c", "s"), start=[0.6, 0.8]),
+        "K leads off phi = 0",
+    ),
+    "too few velocities": (
+        lambda: made(lambda q: ca.vertcat(1, 0), None, ("c", "s")),
+        "move in 2 directions, but 1 velocities",
+    ),
+    "a start off phi": (
+        lambda: made(lambda q: ca.vertcat(-q[1], q[0]), lambda q: ca.sumsqr(q) + 1, ("c", "s")),
+        "no q with phi",
+    ),
+    "dependent columns": (lambda: made(lambda q: ca.SX.zeros(1, 1)), "columns of K depend on each other"),
+    "no pose": (lambda: pf.symbols(made(pose=lambda k: 1)).M, r"edge 'e': pose must give a Pose"),
+    "no rotation": (
+        lambda: pf.symbols(made(pose=lambda k: pf.Pose(2 * ca.SX.eye(3), ca.SX.zeros(3, 1)))).M,
+        "R is no rotation",
+    ),
+    "a pose that asks too much": (lambda: pf.symbols(made(pose=lambda k: k.pose("b"))).M, "edge 'e': pose"),
+    "an edge too many": (
+        lambda: pf.mechanism("m", EDGE, [pf.joint("j", "free", "world", "b"), pf.edge("e", "world", "b", lambda k: pf.pose())]),
+        "has a joint already",
+    ),
+    "an edge to nowhere": (
+        lambda: pf.mechanism("m", EDGE, [pf.joint("j", "free", "world", "b"), pf.edge("e", "b", "c", lambda k: pf.pose())]),
+        "there is no body 'c'",
+    ),
+    "names for velocities": (lambda: made(velocities=pf.velocities(lambda k: 1, ["a", "b"])), "2 names for the 1 velocities"),
+    "a singular T": (lambda: pf.symbols(made(velocities=pf.velocities(lambda k: 0, ["a"]))).M, "T is singular"),
+    "T of velocities": (
+        lambda: pf.symbols(made(velocities=pf.velocities(lambda k: 2 + k.v[0], ["a"]))).M,
+        "a function of q alone",
+    ),
+    "no inertia": (
+        lambda: pf.run(made(pose=lambda k: pf.Pose(ca.SX.eye(3), ca.SX.zeros(3, 1))), duration=0.1),
+        "moves no inertia",
+    ),
+    "no function": (lambda: pf.coordinates("x", ["a"], ["b"], 3), "K must be a function"),
+    "a name twice": (lambda: pf.coordinates("x", ["a", "a"], ["b"], abs), "used twice"),
+    "units": (lambda: pf.coordinates("x", ["a"], ["b"], abs, q_units=["m", "m"]), "one unit, or one for each"),
+    "coordinates among joints": (
+        lambda: pf.mechanism("m", EDGE, [pf.coordinates("x", ["a"], ["b"], abs)]),
+        r"belongs into coordinates=\[...\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_graphs_are_named(case):
+    call, words = WRONG[case]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
+
+
+def test_two_maps_do_not_share_a_kernel():
+    from pfaffian.terms.digest import digest
+
+    plain = made()
+    others = [
+        made(lambda q: 2), made(pose=lambda k: pf.Pose(ca.SX.eye(3), ca.vertcat(0, k.q[0], 0))),
+        made(velocities=pf.velocities(lambda k: 2, ["a"])), made(velocities=pf.velocities(lambda k: 3, ["a"])),
+        made(pose=lambda k: pf.Pose(ca.SX.eye(3), ca.vertcat(ca.sin(k.q[0]), 0, 0))),
+    ]  # fmt: skip
+    assert len({digest(m) for m in [plain, *others]}) == 6
+    assert digest(plain) == digest(made())
