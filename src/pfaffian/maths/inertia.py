@@ -7,7 +7,7 @@ frame's origin [kg m^2]; I = trace(S) 1 - S for the second moment S, the integra
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.so3 import Matrix, hat, matrix, symmetric
+from pfaffian.maths.so3 import Matrix, Vee, Wed, hat, matrix, symmetric
 
 PHYSICAL = 1e-9  # relative room for the rounding of inertias written with some ten digits
 
@@ -32,34 +32,16 @@ def from_moments(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
     return ca.vertcat(ca.horzcat(matrix(m, 1) * ca.DM.eye(3), -H), ca.horzcat(H, matrix(I, 3, 3)))
 
 
-def to_moments(M: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """(m, h, I) of the 6 x 6 inertia of a rigid body."""
-    M = matrix(M, 6, 6)
-    return M[0, 0], ca.vertcat(M[5, 1], M[3, 2], M[4, 0]), M[3:, 3:]
-
-
 def pseudo(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
-    """Pseudo-inertia [[S, h], [h^T, m]] with S = trace(I)/2 1 - I. -> (4, 4)."""
-    I, h = matrix(I, 3, 3), matrix(h, 3)
-    S = (ca.trace(I) / 2) * ca.DM.eye(3) - I
-    return ca.vertcat(ca.horzcat(S, h), ca.horzcat(h.T, matrix(m, 1)))
+    """Pseudo-inertia [[S, h], [h^T, m]] with S = trace(I)/2 1 - I; se3.Vee gives the 6 x 6 inertia of it. -> (4, 4)."""
+    h = matrix(h, 3)
+    return ca.vertcat(ca.horzcat(Wed(I), h), ca.horzcat(h.T, matrix(m, 1)))
 
 
 def pseudo_to_moments(P: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """(m, h, I) of a pseudo-inertia: I = trace(S) 1 - S. P (4, 4)."""
     P = matrix(P, 4, 4)
-    S = P[:3, :3]
-    return P[3, 3], P[:3, 3], ca.trace(S) * ca.DM.eye(3) - S
-
-
-def spatial_to_pseudo(M: Matrix) -> Matrix:
-    """Pseudo-inertia of a 6 x 6 inertia. (6, 6) -> (4, 4)."""
-    return pseudo(*to_moments(M))
-
-
-def pseudo_to_spatial(P: Matrix) -> Matrix:
-    """6 x 6 inertia of a pseudo-inertia. (4, 4) -> (6, 6)."""
-    return from_moments(*pseudo_to_moments(P))
+    return P[3, 3], P[:3, 3], Vee(P[:3, :3])
 
 
 def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:

@@ -32,6 +32,30 @@ def vee(S: Matrix) -> Matrix:
     return ca.vertcat(S[:3, 3], so3.vee(S[:3, :3]))
 
 
+def vee2(M: Matrix) -> Matrix:
+    """[b; so3.vee2(A)] of M = [[A, b], [*, *]]: tr(M hat(xi)^T) = xi^T vee2(M). M (4, 4) -> (6,)."""
+    M = matrix(M, 4, 4)
+    return ca.vertcat(M[:3, 3], so3.vee2(M[:3, :3]))
+
+
+def Vee(M: Matrix) -> Matrix:
+    """6 x 6 matrix of the pseudo-matrix M = [[A, b], [c^T, d]]: [[d 1, hat(b)^T], [hat(c), so3.Vee(A)]]. (4, 4) -> (6, 6).
+
+    tr(hat(xi) M hat(eta)^T) = eta^T Vee(M) xi: inertia, damping or stiffness of weights at points of a body, in twists, from
+    their second moments. [konz25 (3.78)-(3.87)]
+    """
+    M = matrix(M, 4, 4)
+    b, c, d = M[:3, 3], M[3, :3].T, M[3, 3]
+    return ca.vertcat(ca.horzcat(d * ca.DM.eye(3), so3.hat(b).T), ca.horzcat(so3.hat(c), so3.Vee(M[:3, :3])))
+
+
+def Wed(K: Matrix) -> Matrix:
+    """Pseudo-matrix of a 6 x 6 matrix that has one, the inverse of Vee. (6, 6) -> (4, 4)."""
+    K = matrix(K, 6, 6)
+    b, c = -so3.vee(K[:3, 3:]), so3.vee(K[3:, :3])
+    return ca.vertcat(ca.horzcat(so3.Wed(K[3:, 3:]), b), ca.horzcat(c.T, K[0, 0]))
+
+
 def homogeneous(R: Matrix, p: Matrix) -> Matrix:
     """Pose as one matrix g = [[R, p], [0, 1]]. R (3, 3), p (3,) [m] -> (4, 4)."""
     return ca.vertcat(ca.horzcat(matrix(R, 3, 3), matrix(p, 3)), ca.sparsify(ca.DM([[0, 0, 0, 1]])))

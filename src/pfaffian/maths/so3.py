@@ -96,6 +96,23 @@ def vee(S: Matrix) -> Matrix:
     return ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2
 
 
+def vee2(M: Matrix) -> Matrix:
+    """Vector of M - M^T: tr(M hat(w)^T) = w^T vee2(M), the gradient of tr(M R) along R_dot = R hat(w). M (3, 3) -> (3,)."""
+    return 2 * vee(M)
+
+
+def Vee(M: Matrix) -> Matrix:
+    """trace(M) 1 - M: tr(hat(w) M hat(x)^T) = x^T Vee(M) w, the inertia of a second moment M. [konz25 (2.51)-(2.57)] -> (3, 3)."""
+    M = matrix(M, 3, 3)
+    return ca.trace(M) * ca.DM.eye(3) - M
+
+
+def Wed(M: Matrix) -> Matrix:
+    """trace(M)/2 1 - M, the inverse of Vee. (3, 3) -> (3, 3)."""
+    M = matrix(M, 3, 3)
+    return (ca.trace(M) / 2) * ca.DM.eye(3) - M
+
+
 def exp(w: Matrix) -> Matrix:
     """Rotation by |w| [rad] about w: R = c_0 1 + c_1 hat(w) + c_2 w w^T at s = w.w. w (3,) -> (3, 3)."""
     w = matrix(w, 3)
