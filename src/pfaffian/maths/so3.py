@@ -102,7 +102,7 @@ def vee2(M: Matrix) -> Matrix:
 
 
 def Vee(M: Matrix) -> Matrix:
-    """trace(M) 1 - M: tr(hat(w) M hat(x)^T) = x^T Vee(M) w, the inertia of a second moment M. [konz25 (2.51)-(2.57)] -> (3, 3)."""
+    """trace(M) 1 - M: tr(hat(w) M hat(x)^T) = x^T Vee(M) w, inertia from a second moment. [konz25 (2.51)-(2.57)] -> (3, 3)."""
     M = matrix(M, 3, 3)
     return ca.trace(M) * ca.DM.eye(3) - M
 

@@ -47,11 +47,11 @@ def body(name: str, mass: Scalar = 0.0, com: Any = (0, 0, 0), inertia: Any = 0.0
     if name == WORLD:
         raise ModelError("'world' is the fixed frame; call the body something else")
     what = f"body {name!r}"
-    return Body(name, scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), _inertia(inertia, what))
+    return Body(name, scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), tensor(inertia, f"{what}: inertia"))
 
 
-def _inertia(value: Any, what: str) -> ca.SX:
-    what = f"{what}: inertia"
+def tensor(value: Any, what: str) -> ca.SX:
+    """(3, 3) symmetric from one number (isotropic), (3,) principal, (6,) xx yy zz xy xz yz or (3, 3); `what` names it."""
     I = matrix(value, what)
     if I.shape == (1, 3) or I.shape == (1, 6):
         I = I.T

@@ -155,8 +155,7 @@ def _check_references(m: Mechanism) -> None:
             if c.body_a == c.body_b:
                 raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}")
     for f in m.forces:
-        ends = (f.body_a, f.body_b) if isinstance(f, Spring) else (f.body, f.by) if isinstance(f, Wrench) else ()
-        named = tuple(n for n in ends if n is not None)
+        named = _ends(f)
         if len(set(named)) < len(named):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}")
         _check_bodies(f"force {f.name!r}", named, bodies)
@@ -173,6 +172,15 @@ def _check_references(m: Mechanism) -> None:
         effort = owner.effort if isinstance(owner, Joint) else np.inf
         if not (a.limits[0] <= effort and -effort <= a.limits[1]):
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} leave nothing of its joint's effort {effort:g}")
+
+
+def _ends(f: Force) -> tuple[str, ...]:
+    """The bodies that a force says it acts on."""
+    if isinstance(f, Spring):
+        return f.body_a, f.body_b
+    if isinstance(f, Wrench):
+        return (f.body,) if f.by is None else (f.body, f.by)
+    return getattr(f.function, "bodies", ())
 
 
 def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:

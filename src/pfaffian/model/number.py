@@ -215,6 +215,33 @@ def scalar(value: Any, what: str) -> ca.SX:
     return ca.densify(number)
 
 
+def at_defaults(x: ca.SX) -> np.ndarray | None:
+    """x with each Parameter at its default; None if it uses a symbol that is none."""
+    used = ca.symvar(x)
+    owners = [parameter_of(s) for s in used]
+    if not all(owners):
+        return None
+    return np.array(ca.Function("x", used, [ca.densify(x)]).call([p.default for p in owners if p])[0])
+
+
+def not_negative(value: Any, what: str) -> ca.SX:
+    """As `scalar`. Raises ModelError: below zero, at the parameters' defaults."""
+    x = scalar(value, what)
+    number = at_defaults(x)
+    if number is not None and number.item() < 0:
+        raise ModelError(f"{what} {number.item():g} is below zero")
+    return x
+
+
+def positive(value: Any, what: str) -> ca.SX:
+    """As `scalar`. Raises ModelError: zero or below, at the parameters' defaults."""
+    x = scalar(value, what)
+    number = at_defaults(x)
+    if number is not None and not number.item() > 0:
+        raise ModelError(f"{what} {number.item():g} must be above zero")
+    return x
+
+
 def sx_named(value: Any, what: str) -> ca.SX:
     """As `sx`, or a DM matrix; `what` names it in the error."""
     try:

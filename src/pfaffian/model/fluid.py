@@ -1,0 +1,100 @@
+"""What a fluid does to a body: quadratic drag, and the thrust and torque of a propeller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.caller import ask_column
+from pfaffian.model.data import data
+from pfaffian.model.force import Wrench, wrench
+from pfaffian.model.number import Scalar, floats, not_negative, scalar, vector
+
+AIR = 1.225
+"""[kg/m^3] at sea level and 15 degrees C."""
+
+STILL = 1e-12
+"""[m/s] at which a speed is rounded off, so that it has a derivative at rest."""
+
+
+def drag(
+    name: str, body: str, area: Scalar, *, coefficient: Scalar = 1.0, density: Scalar = AIR, point: Any = (0, 0, 0),
+    wind: Any = (0, 0, 0),
+) -> Wrench:  # fmt: skip
+    """The force -rho C A |w| w / 2 at the centre of pressure, w = v - wind the velocity of that point in the fluid.
+
+    Args:
+        area: A [m^2], the same from all sides.   coefficient: C [1].   density: rho [kg/m^3].
+        point: (3,) the centre of pressure, in the body [m].
+        wind: (3,) velocity of the fluid, world axes [m/s]; or f(k) that gives it, k being the mechanism's Kinematics.
+    Raises ModelError: a number below zero, a wind that is none of these.
+    """
+    what = f"force {name!r}"
+    words = (("area", area), ("coefficient", coefficient), ("density", density))
+    A, C, rho = (not_negative(x, f"{what}: {word}") for word, x in words)
+    at = vector(point, 3, f"{what}: point")
+    blown = wind if callable(wind) else vector(wind, 3, f"{what}: wind")
+    return wrench(name, body, Drag(body, at, rho * C * A / 2, blown), point=at)
+
+
+def propeller(
+    name: str, body: str, speed: Any, *, thrust: Scalar, torque: Scalar = 0.0, handed: str = "right", axis: Any = (0, 0, 1),
+    point: Any = (0, 0, 0),
+) -> Wrench:  # fmt: skip
+    """The thrust k_T |w| w along an axis of a body and the torque -k_M |w| w about it, which works against the rotation.
+
+    Args:
+        body: that carries the propeller, or is the propeller.
+        speed: w [rad/s] about the axis: the name of a joint, its rate; a number or Parameter; f(k) that gives it.
+        thrust, torque: k_T [N s^2/rad^2], k_M [N m s^2/rad^2].   handed: "right", or "left" for one that pushes along its axis
+            when w is negative.   axis: (3,) in the body, of any length.   point: (3,) in the body [m].
+    Raises ModelError: a coefficient below zero, an axis that is zero, a speed or a hand that is none of these.
+    """
+    what = f"force {name!r}"
+    a = floats(axis, f"{what}: axis")
+    if a.shape != (3,) or not (a @ a) > 0:
+        raise ModelError(f"{what}: axis: three numbers, not all zero, are needed, got {brief(axis)}")
+    if handed not in ("right", "left"):
+        raise ModelError(f"{what}: handed {brief(handed)} must be right or left")
+    k_T, k_M = not_negative(thrust, f"{what}: thrust"), not_negative(torque, f"{what}: torque")
+    w = speed if isinstance(speed, str) or callable(speed) else scalar(speed, f"{what}: speed")
+    law = Propeller(w, ca.SX(a / (a @ a) ** 0.5), k_T if handed == "right" else -k_T, k_M)
+    return wrench(name, body, law, point=point, axes="LOCAL")
+
+
+@data
+class Drag:
+    """f(k) of quadratic drag: a force, world axes."""
+
+    body: str
+    point: ca.SX
+    factor: ca.SX
+    wind: ca.SX | Callable[[Any], Any]
+
+    def __call__(self, k: Any) -> ca.SX:
+        wind = ask_column(self.wind, "wind", k) if callable(self.wind) else self.wind
+        if wind.numel() != 3:
+            raise ModelError(f"wind: 3 numbers are needed of its function, got {wind.numel()}")
+        w = k.velocity(self.body, self.point) - wind
+        return ca.vertcat(-self.factor * ca.sqrt(ca.sumsqr(w) + STILL**2) * w, ca.SX.zeros(3, 1))
+
+
+@data
+class Propeller:
+    """f(k) of a propeller: a wrench along its body's axes."""
+
+    speed: str | ca.SX | Callable[[Any], Any]
+    axis: ca.SX
+    thrust: ca.SX
+    torque: ca.SX
+
+    def __call__(self, k: Any) -> ca.SX:
+        w = k.joint_rate(self.speed) if isinstance(self.speed, str) else self.speed
+        w = ask_column(w, "speed", k) if callable(w) else w
+        if w.numel() != 1:
+            raise ModelError(f"speed: one number is needed, got {w.numel()}")
+        square = ca.fabs(w) * w
+        return ca.vertcat(self.thrust * square * self.axis, -self.torque * square * self.axis)

@@ -1,0 +1,117 @@
+"""Dry friction, smooth at rest: Coulomb's, with Stribeck's drop from the static to the sliding one, and a viscous part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.model.data import data
+from pfaffian.model.force import GeneralisedForce, Wrench, wrench
+from pfaffian.model.number import Scalar, at_defaults, floats, not_negative, positive, vector
+
+SMOOTH = 1e-3
+"""[m/s, rad/s] below which friction grows with the speed instead of being whole."""
+
+
+@data
+class Sliding:
+    """Friction against a velocity s: -(C + (S - C) exp(-(|s| / s_S)^2)) s / sqrt(|s|^2 + s_0^2) - d s.
+
+    sliding: C, static: S [N, N m], at the speed `stribeck` s_S of which it has dropped by 63 %.   viscous: d [N s/m, N m s].
+    smooth: s_0; a body on a slope creeps at about s_0 tan(slope) / friction instead of sticking.
+    """
+
+    sliding: ca.SX
+    static: ca.SX
+    stribeck: ca.SX
+    viscous: ca.SX
+    smooth: ca.SX
+
+    def __call__(self, s: ca.SX) -> ca.SX:
+        speed2 = ca.sumsqr(s)
+        dry = self.sliding + (self.static - self.sliding) * ca.exp(-speed2 / self.stribeck**2)
+        return -(dry / ca.sqrt(speed2 + self.smooth**2) + self.viscous) * s
+
+
+def joint_friction(
+    name: str, joint: str, sliding: Scalar, *, static: Scalar | None = None, stribeck: Scalar = 0.01, viscous: Scalar = 0.0,
+    smooth: Scalar = SMOOTH,
+) -> GeneralisedForce:  # fmt: skip
+    """Friction within a joint of one degree of freedom, against its rate.
+
+    Args:
+        sliding: [N] or [N m].   static: the same at rest, `sliding` if None.   stribeck: [m/s, rad/s] over which it drops.
+        viscous: [N s/m, N m s].   smooth: [m/s, rad/s] below which it is not whole; the integrator must resolve it.
+    Raises ModelError: a number below zero, a speed that is zero, static friction below the sliding one.
+    """
+    what = f"force {name!r}"
+    return GeneralisedForce(name, JointFriction(joint, _sliding(what, sliding, static, stribeck, viscous, smooth)), joint)
+
+
+def contact_friction(
+    name: str, body: str, on: str, *, normal: Any, load: Scalar, coefficient: Scalar, static: Scalar | None = None,
+    point: Any = (0, 0, 0), stribeck: Scalar = 0.01, viscous: Scalar = 0.0, smooth: Scalar = SMOOTH,
+) -> Wrench:  # fmt: skip
+    """Friction of a point of a body against the surface of another, pressed together by a load that does not change.
+
+    Args:
+        body, point: what slides, (3,) in its frame [m].   on: the body that it slides on, which takes the opposite force.
+        normal: (3,) of the surface, along the axes of `on`, of any length.   load: [N].
+        coefficient: sliding friction per load [1].   static: the same at rest.
+        stribeck, viscous, smooth: see `joint_friction`.
+    Raises ModelError: as `joint_friction`; a normal that is zero.
+    """
+    what = f"force {name!r}"
+    n = floats(normal, f"{what}: normal")
+    if n.shape != (3,) or not (n @ n) > 0:
+        raise ModelError(f"{what}: normal: three numbers, not all zero, are needed, got {normal}")
+    N = not_negative(load, f"{what}: load")
+    mu = _sliding(what, coefficient, static, stribeck, 0.0, smooth)
+    law = Sliding(N * mu.sliding, N * mu.static, mu.stribeck, not_negative(viscous, f"{what}: viscous"), mu.smooth)
+    at = vector(point, 3, f"{what}: point")
+    return wrench(name, body, ContactFriction(body, on, at, ca.SX(n / (n @ n) ** 0.5), law), point=at, by=on)
+
+
+@data
+class JointFriction:
+    """f(k) of friction within a joint."""
+
+    joint: str
+    law: Sliding
+
+    def __call__(self, k: Any) -> ca.SX:
+        rate = k.joint_rate(self.joint)
+        if rate.numel() != 1:
+            raise ModelError(
+                f"joint {self.joint!r} has {rate.numel()} velocities; friction is of one, use generalised_force(...)"
+            )
+        return self.law(rate)
+
+
+@data
+class ContactFriction:
+    """f(k) of friction at a point that slides on a surface: a force in its plane, world axes."""
+
+    body: str
+    on: str
+    point: ca.SX
+    normal: ca.SX
+    law: Sliding
+
+    def __call__(self, k: Any) -> ca.SX:
+        surface, n = k.pose(self.on), k.rotation(self.on) @ self.normal
+        there = surface.R.T @ (k.position(self.body, self.point) - surface.p)
+        s = k.velocity(self.body, self.point) - k.velocity(self.on, there)
+        return ca.vertcat(self.law(s - n * ca.dot(n, s)), ca.SX.zeros(3, 1))
+
+
+def _sliding(what: str, sliding: Any, static: Any, stribeck: Any, viscous: Any, smooth: Any) -> Sliding:
+    C = not_negative(sliding, f"{what}: sliding friction")
+    S = C if static is None else not_negative(static, f"{what}: static friction")
+    lacks = at_defaults(S - C)
+    if lacks is not None and lacks.item() < 0:
+        raise ModelError(f"{what}: static friction is less than the sliding one by {-lacks.item():g}")
+    speeds = positive(stribeck, f"{what}: stribeck"), positive(smooth, f"{what}: smooth")
+    return Sliding(C, S, speeds[0], not_negative(viscous, f"{what}: viscous"), speeds[1])
