@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.formats import RunSettings, parse_yaml, read, read_yaml
 from tests.work import CALLS_A_CHARACTER, calls_to_refuse
@@ -57,6 +58,41 @@ forces:
     assert m.value(m.constraints[2].placement_b.R)[:, 0] == pytest.approx([0, 1, 0], abs=1e-15)
     assert m.nu == 1 + 6 and m.value(m.forces[0].stiffness).item() == 20
     assert m.value(m.gravity).ravel().tolist() == [0, -9.81, 0]
+
+
+FORCES = """
+  feet: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 10*m, centre: [0, 0, l], moments: [2, 2, 3]},
+         rest: {xyz: [0, 0, 1]}}
+  felt: {kind: pose-damper, body_a: world, body_b: rod, damping: {weight: 2, moments: 0.1}}
+  dry: {kind: joint-friction, joint: pivot, sliding: m, static: 2*m, stribeck: 0.1, viscous: 0.3, smooth: 0.02}
+  floor: {kind: contact-friction, body: rod, on: world, normal: [0, 0, 1], load: 9, coefficient: 0.4, point: [l, 0, 0]}
+  air: {kind: drag, body: rod, area: 0.2, coefficient: 1.1, density: 1.2, point: [l, 0, 0], wind: [m, 0, 0]}
+  blade: {kind: propeller, body: rod, speed: -30*m, thrust: 1e-3, torque: 1e-4, handed: left, axis: [0, 1, 0], point: [l, 0, 0]}
+  rotor: {kind: rotor, body: rod, joint: pivot, thrust: 1e-3}
+  pull: {kind: wrench, body: rod, by: world, value: [1, 0, 0, 0, 0, l]}
+"""
+
+
+def test_forces_are_those_of_their_functions():
+    m, _ = parse_yaml(PENDULUM + "forces:" + FORCES)
+    l, w = m.parameters
+    known = [
+        pf.pose_spring("feet", "world", "rod", pf.pseudo_matrix(10 * w, (0, 0, l), (2, 2, 3)), rest=(0, 0, 1)),
+        pf.pose_damper("felt", "world", "rod", pf.pseudo_matrix(2, moments=0.1)),
+        pf.joint_friction("dry", "pivot", w, static=2 * w, stribeck=0.1, viscous=0.3, smooth=0.02),
+        pf.contact_friction("floor", "rod", "world", normal=(0, 0, 1), load=9, coefficient=0.4, point=(l, 0, 0)),
+        pf.drag("air", "rod", 0.2, coefficient=1.1, density=1.2, point=(l, 0, 0), wind=(w, 0, 0)),
+        pf.propeller("blade", "rod", -30 * w, thrust=1e-3, torque=1e-4, handed="left", axis=(0, 1, 0), point=(l, 0, 0)),
+        pf.propeller("rotor", "rod", "pivot", thrust=1e-3),
+        pf.wrench("pull", "rod", (1, 0, 0, 0, 0, l), by="world"),
+    ]
+    assert [f.name for f in m.forces] == [f.name for f in known]
+    for f, g in zip(m.forces, known, strict=True):
+        one, two = (m.with_(forces=[x]) for x in (f, g))
+        at = [pf.forward_dynamics(x, {"pivot": 0.3}, {"pivot": 0.7}).v_dot for x in (one, two, m)]
+        assert at[0] == pytest.approx(at[1], rel=1e-13) and at[0] != at[2]
+    r = pf.run(m, {"pivot": 0.3}, duration=0.01, backend="numpy")
+    assert int(r["status"]) == 0
 
 
 RUN = """
@@ -174,6 +210,27 @@ BAD = {
     "run duration": (PENDULUM + "run: {duration: -1}", "a time above zero"),
     "run steps": (PENDULUM + "run: {duration: 1e300, step: 1e-300}", "is not between 1 and"),
     "run parameter": (PENDULUM + "run: {parameters: {k: 1}}", "the key 'k' is unknown"),
+    "force of no kind": (PENDULUM + "forces: {f: {kind: dragg, body: rod}}", "forces.f.kind: 'dragg' is unknown; did you mean"),
+    "force without its number": (
+        PENDULUM + "forces: {f: {kind: drag, body: rod}}",
+        "line 10: forces.f: the key 'area' is missing",
+    ),
+    "force of another's key": (
+        PENDULUM + "forces: {f: {kind: drag, body: rod, area: 1, load: 2}}",
+        "forces.f.load: .*'load' is unkn",
+    ),
+    "force below zero": (
+        PENDULUM + "forces: {f: {kind: drag, body: rod, area: -m}}",
+        "line 10: forces.f: .*area -2 is below zero",
+    ),
+    "spring of no spring": (
+        PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, 0]}}}",
+        "line 10: forces.f: .*lowest eigenvalue is -0.5",
+    ),
+    "spring to no body": (
+        PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rot, stiffness: {weight: 1}}}",
+        "line 10: forces.f: force 'f': there is no body 'rot'",
+    ),
     "yes": (
         "urdf: {file: a.urdf, package: pfaffian, strict: yes}",
         "urdf.strict: 'yes' is unknown; there are true, false",

@@ -13,7 +13,10 @@ from pfaffian.formats.number import shown
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.model.body import Body, body
 from pfaffian.model.constraint import LOCKED, Closure, closure, coincide
+from pfaffian.model.elastic import pose_damper, pose_spring, pseudo_matrix
+from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import Actuator, Force, actuator, spring, wrench
+from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose, pose
@@ -73,21 +76,6 @@ def read_constraint(name: str, node: Node, names: Names) -> Closure:
     return _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
 
 
-def read_force(name: str, node: Node, names: Names) -> Force:
-    """`rope: {kind: spring, body_a: ..., stiffness: k}` or `push: {kind: wrench, body: ..., axes: WORLD}`."""
-    kind = node.fields([*node.map()], required=("kind",))["kind"].choice(("spring", "wrench"))
-    point = lambda n: n.numbers(3, names)  # noqa: E731
-    if kind == "wrench":
-        f = node.fields(("kind", "body", "by", "point", "axes", "value"), required=("body",))
-        given = _take(f, point=point, axes=lambda n: n.choice(("LOCAL", "WORLD")), value=lambda n: n.numbers(6, names),
-                      by=lambda n: n.text())  # fmt: skip
-        return _made(node, wrench, name, f["body"].text(), **given)
-    scalars = ("stiffness", "rest", "damping")
-    f = node.fields(("kind", "body_a", "body_b", "point_a", "point_b", *scalars), required=("body_a", "body_b"))
-    given = _take(f, point_a=point, point_b=point, **{k: lambda n: n.number(names) for k in scalars})
-    return _made(node, spring, name, f["body_a"].text(), f["body_b"].text(), **given)
-
-
 def read_actuator(name: str, node: Node, names: Names) -> Actuator:
     """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}`."""
     f = node.fields(("joint", "component", "gear", "limits"), required=("joint",))
@@ -121,3 +109,69 @@ def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any
         return make(*args, **given)
     except ModelError as error:
         raise node.error(str(error)) from None
+
+
+# -- forces, one reader a kind -----------------------------------------------------------------------------------------
+
+
+def read_force(name: str, node: Node, names: Names) -> Force:
+    """`rope: {kind: spring, body_a: ..., stiffness: k}`: a kind with the arguments of its function of `pfaffian`."""
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice(_FORCES)
+    return _FORCES[kind](name, node, names)
+
+
+def _reader(make: Callable[..., Force], *required: str, **optional: str) -> Callable[[str, Node, Names], Force]:
+    """A reader of the arguments of `make`: the bodies or the joint that come first, and then others, each by its form."""
+
+    def read(name: str, node: Node, names: Names) -> Force:
+        needed = [key for key, form in optional.items() if form.endswith("!")]
+        f = node.fields(("kind", *required, *optional), required=(*required, *needed))
+        forms = {key: _FORMS[form.rstrip("!")] for key, form in optional.items()}
+        given = _take(f, **{key: lambda n, form=form: form(n, names) for key, form in forms.items()})
+        return _made(node, make, name, *[f[key].text() for key in required], **given)
+
+    return read
+
+
+def _pseudo(node: Node, names: Names) -> ca.SX:
+    """`{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`."""
+    f = node.fields(("weight", "centre", "moments"), required=("weight",))
+    given = _take(f, weight=lambda n: n.number(names), centre=lambda n: n.numbers(3, names),
+                  moments=lambda n: _moments(n, names))  # fmt: skip
+    return _made(node, pseudo_matrix, **given)
+
+
+def _moments(node: Node, names: Names) -> Any:
+    return node.number(names) if isinstance(node.value, str) else [x.number(names) for x in node.items()]
+
+
+_FORMS: dict[str, Callable[[Node, Names], Any]] = {
+    "number": lambda n, names: n.number(names),
+    "point": lambda n, names: n.numbers(3, names),
+    "wrench": lambda n, names: n.numbers(6, names),
+    "direction": lambda n, _: n.constants(3),
+    "axes": lambda n, _: n.choice(("LOCAL", "WORLD")),
+    "hand": lambda n, _: n.choice(("right", "left")),
+    "text": lambda n, _: n.text(),
+    "pose": read_pose,
+    "pseudo": _pseudo,
+}
+"""What a value may look like -> its reader."""
+
+_DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
+_BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}
+
+_FORCES: dict[str, Callable[[str, Node, Names], Force]] = {
+    "spring": _reader(spring, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
+                      damping="number"),
+    "wrench": _reader(wrench, "body", value="wrench", point="point", axes="axes", by="text"),
+    "pose-spring": _reader(pose_spring, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
+    "pose-damper": _reader(pose_damper, "body_a", "body_b", damping="pseudo!"),
+    "joint-friction": _reader(joint_friction, "joint", sliding="number!", **_DRY),
+    "contact-friction": _reader(contact_friction, "body", "on", normal="direction!", load="number!", coefficient="number!",
+                                point="point", **_DRY),
+    "drag": _reader(drag, "body", area="number!", coefficient="number", density="number", point="point", wind="point"),
+    "propeller": _reader(propeller, "body", speed="number!", **_BLADE),
+    "rotor": _reader(propeller, "body", "joint", **_BLADE),
+}  # fmt: skip
+"""Kind -> its reader. A propeller turns at a speed that is a number, a rotor at the rate of a joint."""

@@ -62,7 +62,10 @@ def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipatio
 def bushing(
     name: str, body_a: str, body_b: str, *, stiffness: Any, damping: Any, rest: Any = (0, 0, 0)
 ) -> tuple[Potential, Dissipation]:
-    """A `pose_spring` and a `pose_damper` named "name spring" and "name damper", for forces=[*bushing(...)]."""
+    """A `pose_spring` and a `pose_damper` named "name spring" and "name damper", for forces=[*bushing(...)].
+
+    body_a, body_b, stiffness, rest, damping: as these take them.
+    """
     spring = pose_spring(f"{name} spring", body_a, body_b, stiffness, rest=rest)
     return spring, pose_damper(f"{name} damper", body_a, body_b, damping)
 
