@@ -2,6 +2,7 @@
 
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
+from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
 from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
@@ -12,7 +13,8 @@ from pfaffian.control.servo import servo_control
 from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
 
 __all__ = [
-    "Command", "Control", "Reference", "Task", "centre_of_mass", "computed_torque", "function_of_time", "hybrid_force",
-    "joints", "length_weights", "operational_space", "point", "polynomial", "pose", "projected", "regulation", "sampled",
-    "series", "servo_control", "set_point", "stack", "tracking", "whole",
+    "Command", "Control", "Reference", "Sample", "Sensor", "Task", "centre_of_mass", "computed_torque", "discrete",
+    "function_of_time", "hybrid_force", "joints", "length_weights", "operational_space", "point", "polynomial", "pose",
+    "projected", "python_law", "regulation", "sampled", "sensor", "series", "servo_control", "set_point", "several", "stack",
+    "tracking", "whole",
 ]  # fmt: skip

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from hashlib import sha256
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.control import law
+from pfaffian.control.discrete import Sensor
 from pfaffian.control.law import Control
+from pfaffian.control.layout import answers
 from pfaffian.control.reference import Reference
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism
@@ -25,11 +28,18 @@ def digest(control: Control, m: Mechanism) -> str:
     A law of the library tells of what it was made: numbers, references, and tasks, of which only the graph is traced. Of
     another law, or one of which a function was replaced, the whole graph is.
     """
-    made = control.made
-    if made and made.law is control.law and made.measured is control.measured:
-        with suppress(_Unknown):
-            return sha256(repr((made.maker, [(name, _said(x, m)) for name, x in made.arguments])).encode()).hexdigest()
+    with suppress(_Unknown):
+        return _by_maker(control, m)
     return _traced(control, m)
+
+
+def _by_maker(control: Control, m: Mechanism) -> str:
+    made = control.made
+    if not made or (made.law, made.measured, made.parts) != (control.law, control.measured, control.parts):
+        raise _Unknown
+    if any(name == "law" and not isinstance(x, Control) for name, x in made.arguments):
+        raise _Unknown  # a function of a Sample
+    return sha256(repr((made.maker, [(name, _said(x, m)) for name, x in made.arguments])).encode()).hexdigest()
 
 
 class _Unknown(Exception):
@@ -49,6 +59,13 @@ def _said(x: Any, m: Mechanism) -> Any:
         return x.size, x.w_names, equations.graph([t, w, m.p_symbols], list(x.at(t, w)))
     if isinstance(x, Servo):
         return equations.digest(m.with_(constraints=(*m.constraints, x)))
+    if isinstance(x, Control):
+        # A law in discrete time may ask for what others hold, so that it cannot be traced alone.
+        return _by_maker(x, m) if x.parts else digest(x, m)
+    if isinstance(x, Mapping):
+        return [(name, _said(value, m)) for name, value in x.items()]
+    if isinstance(x, Sensor):
+        return _said((x.function, x.std, x.period, x.phase, x.latency, x.unit), m)
     if callable(x):
         return equations.of_function(x, "the task", symbols(m).kinematics)
     if x is None or isinstance(x, (str, bool, int, float, np.generic)):
@@ -61,8 +78,13 @@ def _traced(control: Control, m: Mechanism) -> str:
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     F = ca.SX.sym("F", m.nv)
     y = law.measured(control, idle, F)
-    inputs = [ca.SX.sym(name, n) for name, n in (("z", len(control.z)), ("w", len(control.w_names)), ("y", y.numel()))]
+    taken = control.w_names if control.takes is None else control.takes
+    inputs = [ca.SX.sym(name, n) for name, n in (("z", len(control.z)), ("w", len(taken)), ("y", y.numel()))]
     said = law.command(control, idle, *inputs)
     names = list(said.signals)
     outputs = [y, *said[:3], said.sides, *said.signals.values()]
-    return sha256(repr((names, equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs))).encode()).hexdigest()
+    parts = [(part.name, part.period, part.phase, part.latency, part.state, part.start, part.faults, part.units, part.random,
+              answer.inputs, answer.signals, equations.graph(answer.function.sx_in(), answer.function(*answer.function.sx_in())))
+             for part, answer in zip(control.parts, answers(control, m), strict=True)]  # fmt: skip
+    graph = equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs)
+    return sha256(repr((names, control.takes, control.w_names, parts, graph)).encode()).hexdigest()

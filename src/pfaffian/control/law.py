@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import casadi as ca
 import numpy as np
@@ -17,6 +17,9 @@ from pfaffian.model.caller import answer
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, floats
 from pfaffian.terms.terms import Terms
+
+if TYPE_CHECKING:
+    from pfaffian.control.discrete import Part
 
 
 class Reason(NamedTuple):
@@ -33,6 +36,7 @@ class Command(NamedTuple):
     faults: (nf, 1) nonzero where it cannot go on; Control.faults says what each means.   signals: recorded columns.
     sides: (nf, 1), or empty for none: where fault i has a side that is not zero, it is looked for at every stage of a step,
     and also is where the side changes its sign; the others are judged at the start of a step, on the constraints.
+    d_next: of a law in discrete time, the next values of its discrete state by name; see `discrete`.
     """
 
     u: ca.SX
@@ -40,6 +44,7 @@ class Command(NamedTuple):
     faults: ca.SX = ca.SX(0, 1)
     signals: Mapping[str, ca.SX] = {}
     sides: ca.SX = ca.SX(0, 1)
+    d_next: Mapping[str, ca.SX] = {}
 
 
 def _whole(terms: Terms, reaction: ca.SX) -> ca.SX:
@@ -63,6 +68,7 @@ class Made(NamedTuple):
     arguments: tuple[tuple[str, Any], ...]
     law: Callable
     measured: Callable
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +82,8 @@ class Control:
     z: start values.   w_names: of the run's inputs.   faults: what each fault means and what to do.
     measured(terms, reaction) -> y, linear in the generalised reaction (nv, 1); all of it if not given.
     reasons: fault -> how to find at the stopping state who is to blame.   made: by which maker of the library, if by one.
+    parts: what is called once a period instead of at every stage of a step, see `discrete`; what they hold adds to the law's u.
+    takes: names of the law's w, where parts give some of it; None: w_names.
     Raises ModelError: what should be a function, texts or finite numbers is not. What the law answers is checked by a run.
     """
 
@@ -86,8 +94,13 @@ class Control:
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
     reasons: Mapping[str, Reason] = field(default_factory=dict)
     made: Made | None = None
+    parts: tuple[Part, ...] = ()
+    takes: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
+        if self.parts:
+            often = [f"{part.name} every {part.period:g} s" for part in self.parts]
+            return shown.words(self, "in discrete time", shown.listed(often))
         parts = [f"integrates {plural(len(self.z), 'number')}"] if self.z else []
         parts += [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
         return shown.words(self, shown.maker(self.law), *parts)
@@ -114,7 +127,7 @@ def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
         control = make(*args, **kwargs)
         given = signature(make).bind(*args, **kwargs)
         given.apply_defaults()
-        said = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured)
+        said = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured, control.parts)
         return replace(control, made=said)
 
     return made
@@ -123,13 +136,25 @@ def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
     """What the law answers, its parts as columns. Raises ModelError: it fails, or gives no Command."""
     what = "the control law"
-    given = answer(control.law, what, terms, z, w, y)
+    given = as_command(answer(control.law, what, terms, z, w, y), what)
+    if given.d_next:
+        raise ModelError(f"{what} gives d_next, and only a law in discrete time has such a state: see control.discrete")
+    return given
+
+
+def as_command(given: Any, what: str) -> Command:
+    """A Command, its parts as columns. Raises ModelError: it is none."""
     if not isinstance(given, Command):
         raise ModelError(f"{what} must give a control.Command(u, ...), got {brief(given)}")
-    if not isinstance(given.signals, Mapping):
-        raise ModelError(f"{what}: signals must be {{name: column}}, got {brief(given.signals)}")
-    parts = {name: column(x, f"{what}: {name}") for name, x in given._asdict().items() if name != "signals"}
-    return Command(**parts, signals={name: column(x, f"{what}: signal {name!r}") for name, x in given.signals.items()})
+    parts: dict[str, Any] = {}
+    for field_name, value in given._asdict().items():
+        if field_name not in ("signals", "d_next"):
+            parts[field_name] = column(value, f"{what}: {field_name}")
+        elif not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+            raise ModelError(f"{what}: {field_name} must be {{name: column}}, got {brief(value)}")
+        else:
+            parts[field_name] = {name: column(x, f"{what}: {field_name} {name!r}") for name, x in value.items()}
+    return Command(**parts)
 
 
 def measured(control: Control, terms: Terms, reaction: ca.SX) -> ca.SX:

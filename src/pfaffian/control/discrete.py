@@ -1,0 +1,339 @@
+"""Laws in discrete time: called once a period, held in between; sensors with noise; several rates; laws in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control import law as laws
+from pfaffian.control.law import Command, Control, Reason, maker
+from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.maths.random import WORD, Stream, normals
+from pfaffian.model import shown
+from pfaffian.model.caller import ask_column
+from pfaffian.model.mechanism import as_names
+from pfaffian.model.number import column, floats, named_float
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms
+
+MOST_LATENCY = 1000
+"""Periods that a ring of outputs on their way may hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample(Mapping[str, ca.SX]):
+    """What a law in discrete time sees at an instant.
+
+    terms: at the state, with zero inputs, at the time terms.t.   u: (nu, 1) inputs of the mechanism held until now.   known: by
+    name its own discrete state, what sensors measured, what the parts before it hold, and the run's inputs: s["gyro"].
+    reaction: (nv, 1) generalised reaction under u.   owner, count, stream: whose sample it is and which, for random numbers.
+    """
+
+    terms: Terms
+    u: ca.SX
+    known: Mapping[str, ca.SX]
+    reaction: ca.SX
+    owner: str
+    count: ca.SX
+    stream: Stream
+
+    def __repr__(self) -> str:
+        return shown.words(self, shown.listed(tuple(self.known)), name=self.owner)
+
+    def __getitem__(self, name: str) -> ca.SX:
+        if name not in self.known:
+            raise ModelError(f"at a sample of {self.owner!r} there is no {brief(name)}; {nearest(name, tuple(self.known))}")
+        return self.known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What is called once a period, and what of it the state of a run holds.
+
+    name: before the names of what it gives, where two parts give the same.   call: Sample -> Command; what the Command gives as
+    u and signals is held, `d_next` are the next values of the state.   period, phase: [s].   latency: whole periods until what
+    it gives comes out.   state: start values of its discrete state by name.   inputs: of the run that it takes, or of a part
+    before it.   gives: names of its signals that later parts take as inputs.   start: (nu,) inputs that are held until its
+    first come out, zero if empty.   faults: what each means.   units: of its signals.   random: whether it draws numbers.
+    python: instead of `call`, (t, q, v) -> u between compiled steps.
+    """
+
+    name: str
+    call: Callable[[Sample], Command]
+    period: float
+    phase: float = 0.0
+    latency: int = 0
+    state: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    inputs: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
+    start: tuple[float, ...] = ()
+    faults: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    random: bool = False
+    python: Callable[..., Any] | None = None
+
+    def __repr__(self) -> str:
+        late = [f"latency {self.latency}"] if self.latency else []
+        return shown.words(self, f"every {self.period:g} s", *late, name=self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Sensor:
+    """What a sensor measures: see `sensor`."""
+
+    function: Callable[[Kinematics], Any]
+    std: Any
+    period: float | None
+    phase: float | None
+    latency: int
+    unit: str
+
+    def __repr__(self) -> str:
+        often = "with its law" if self.period is None else f"every {self.period:g} s"
+        return shown.words(self, shown.function(self.function), often)
+
+
+def sensor(
+    function: Callable[[Kinematics], Any],
+    std: Any = 0.0,
+    *,
+    period: float | None = None,
+    phase: float | None = None,
+    latency: int = 0,
+    unit: str = "",
+) -> Sensor:
+    """A signal as a law in discrete time gets it: sampled, noisy, late; `discrete(law, 0.005, measure={"gyro": sensor(...)})`.
+
+    y_k = function(at t_k) + std n_k, n_k independent normal numbers that the seed of the run, the number of the run in its
+    batch, the name of the sensor and k alone decide.
+
+    Args:
+        function: of the kinematics, a number or a column.   std: standard deviation of the noise, one or one for each number.
+        period, phase: [s], those of its law if None.   latency: whole periods of its own until a sample is seen.   unit: of it.
+    Raises ModelError: what is none of these.
+    """
+    if not callable(function):
+        raise ModelError(f"sensor: a function of the kinematics is needed, got {brief(function)}")
+    if not isinstance(unit, str):
+        raise ModelError(f"sensor: unit must be a text, got {brief(unit)}")
+    if period is not None:
+        _when(period, phase or 0.0, "sensor")
+    spread = column(std, "sensor: std")
+    if spread.is_constant() and not (np.array(ca.DM(spread)) >= 0).all():
+        raise ModelError(f"sensor: std must not be negative, got {brief(std)}")
+    return Sensor(function, std, period, phase, _late(latency, "sensor"), unit)
+
+
+@maker
+def discrete(
+    law: Control | Callable[[Sample], Command],
+    period: float,
+    *,
+    phase: float = 0.0,
+    latency: int = 0,
+    state: Mapping[str, Any] | None = None,
+    inputs: Sequence[str] = (),
+    gives: Sequence[str] = (),
+    measure: Mapping[str, Sensor] | None = None,
+    start: Any = None,
+    faults: Sequence[str] = (),
+) -> Control:
+    """A law that is called once a period and whose inputs are held in between.
+
+    At t_k = start of the run + phase + k period the law is asked, after its sensors; what it answers comes out `latency`
+    periods later. A law of the library is evaluated at the state of the instant; what it integrates goes on by one period at
+    the rate of the instant, z_k+1 = z_k + period z_dot_k; reactions that it measures are those under the inputs held until
+    then. A law of your own is a function of a `Sample`: law(s) -> Command(u, signals=..., d_next=...), of s["name"] (own
+    state, sensors, inputs) and s.terms; its signals are held and recorded as u is.
+
+    Args:
+        law: of the library, or a function.   period: [s], a whole number of steps of the run.   phase: [s], below the period.
+        latency: whole periods, 0 for none.
+        state: {name: start values} of the discrete state of a law of your own; the law gives all of it in d_next each time.
+        inputs: of the run that a law of your own takes.   gives: names of its signals that laws after it take as inputs, see
+            `several`.   measure: {name: sensor(...)}.   start: (nu,) inputs until the first come out; zero if None.
+        faults: what each fault of a law of your own means.
+    Stops a run: as the law does, at the instants at which it is asked.
+    Raises ModelError: what is none of these; a law that is in discrete time already.
+    """
+    period, phase = _when(period, phase, "discrete")
+    given = {"state": state, "inputs": inputs, "gives": gives, "faults": faults}
+    if isinstance(law, Control):
+        part = _of_library(law, period)
+        for name in [name for name, x in given.items() if x]:
+            raise ModelError(f"discrete: {name} belongs to a law of your own; a law of the library has them already")
+    elif callable(law):
+        part = Part("law", law, period)
+        part = replace(part, **{name: as_names(x, f"discrete: {name}") for name, x in given.items() if name != "state"})
+        part = replace(part, state=_states(state))
+    else:
+        raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
+    held = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
+    part = replace(part, phase=phase, latency=_late(latency, "discrete"), start=held)
+    sensors = [_sensing(name, s, part) for name, s in _sensors(measure)]
+    reasons = law.reasons if isinstance(law, Control) else {}
+    return Control(_nothing, w_names=part.inputs, reasons=reasons, parts=(*sensors, part))
+
+
+@maker
+def several(**controls: Control) -> Control:
+    """Several laws as one: `several(outer=discrete(...), inner=discrete(...))`; what they give adds up.
+
+    At a common instant they are asked in this order. A law sees by name what those before it hold, and takes of it what a
+    law before it `gives` and it has as an input; all other inputs are the run's. One of them may be in continuous time. Signals
+    that two have of one name are told apart by the law's: "inner.error".
+
+    Args:
+        controls: two laws or more, by the name of each.
+    Raises ModelError: what is no law; two in continuous time; a law in Python, which runs alone.
+    """
+    if len(controls) < 2:
+        raise ModelError("several: two laws or more are needed, several(outer=..., inner=...)")
+    parts: list[Part] = []
+    faults: dict[str, str] = {}
+    reasons: dict[str, Reason] = {}
+    flowing: list[tuple[str, Control]] = []
+    given: set[str] = set()
+    w_names: list[str] = []
+    for name, c in controls.items():
+        if not isinstance(c, Control):
+            raise ModelError(f"several: {name}: a control law is needed, got {brief(c)}; discrete(...) makes one of a function")
+        if any(p.python for p in c.parts):
+            raise ModelError(f"several: {name}: a law in Python runs alone")
+        if c.law is not _nothing:
+            flowing.append((name, c))
+        own = {fault: f"{name}: {fault}" for p in c.parts for fault in p.faults}
+        parts += [replace(p, name=name, faults=tuple(own[f] for f in p.faults)) for p in c.parts]
+        faults |= own
+        reasons |= {own.get(fault, fault): reason for fault, reason in c.reasons.items()}
+        w_names += [n for n in c.w_names if n not in given and n not in w_names]
+        given |= {n for p in c.parts for n in p.gives}
+    if len(flowing) > 1:
+        raise ModelError(f"several: {' and '.join(n for n, _ in flowing)} are in continuous time; give all but one a period")
+    whole = flowing[0][1] if flowing else Control(_nothing)
+    return replace(whole, w_names=tuple(w_names), reasons=reasons, parts=tuple(parts), takes=whole.w_names, made=None)
+
+
+def python_law(
+    function: Callable[[float, np.ndarray, np.ndarray], Any],
+    period: float,
+    *,
+    phase: float = 0.0,
+    latency: int = 0,
+    start: Any = None,
+) -> Control:
+    """A law in plain Python for a single run: function(t, q, v) -> u, of numbers, called once a period. Slow.
+
+    The compiled steps stop for each call: some 0.1 ms a period beside the function's own time, and one run at a time. For more
+    write the law with CasADi's functions, see `discrete`.
+
+    Args:
+        function: of t [s], q (nq,), v (nv,); it gives u (nu,) [N, N m]. It may keep a state of its own, and is called with
+            times that grow.   period, phase: [s].   latency: whole periods.   start: (nu,) inputs until the first come out.
+    Stops a run: the function raises, or gives no such u; `reason` in the result says what.
+    Raises ModelError: what is none of these.
+    """
+    if not callable(function):
+        raise ModelError(f"python_law: a function of t, q and v is needed, got {brief(function)}")
+    period, phase = _when(period, phase, "python_law")
+    held = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
+    part = Part("law", _silent, period, phase, _late(latency, "python_law"), start=held, python=function)
+    return Control(_nothing, parts=(part,))
+
+
+def _nothing(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+    """The law in continuous time where there is none."""
+    return Command(ca.SX(terms.mechanism.nu, 1))
+
+
+def _silent(s: Sample) -> Command:
+    """What stands for a law in Python where equations are made."""
+    return Command(ca.SX.zeros(s.terms.mechanism.nu, 1))
+
+
+def _of_library(law: Control, period: float) -> Part:
+    if law.parts:
+        raise ModelError("discrete: this law is in discrete time already; compose laws by several(...)")
+
+    def call(s: Sample) -> Command:
+        w = ca.vertcat(ca.SX(0, 1), *[s[name] for name in law.w_names])
+        z = s["z"] if law.z else ca.SX(0, 1)
+        c = laws.command(law, s.terms, z, w, laws.measured(law, s.terms, s.reaction))
+        return Command(c.u, faults=c.faults, signals=c.signals, d_next={"z": z + period * c.z_dot} if law.z else {})
+
+    state = (("z", law.z),) if law.z else ()
+    return Part("law", call, period, state=state, inputs=law.w_names, faults=law.faults)
+
+
+def _sensing(name: str, s: Sensor, part: Part) -> Part:
+    """The sensor as a part of its law."""
+    noisy = not column(s.std, name).is_zero()
+
+    def call(at: Sample) -> Command:
+        what = f"sensor {name!r}"
+        y, spread = ask_column(s.function, what, at.terms.kinematics), column(s.std, what)
+        if spread.numel() not in (1, y.numel()):
+            raise ModelError(f"{what}: std has {spread.numel()} numbers, and it measures {y.numel()}")
+        if noisy:
+            y += spread * normals(y.numel(), at.stream, _word(f"{at.owner}.{name}"), at.count)
+        return Command(ca.SX(0, 1), signals={name: y})
+
+    own = part.phase if s.period is None else 0.0
+    phase = own if s.phase is None else s.phase
+    period, phase = _when(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
+    return Part(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy)
+
+
+def _word(name: str) -> int:
+    """What tells the numbers of one signal from those of another."""
+    return int.from_bytes(sha256(name.encode()).digest()[:4], "big") % int(WORD)
+
+
+def _sensors(measure: Any) -> list[tuple[str, Sensor]]:
+    if measure is None:
+        return []
+    if not isinstance(measure, Mapping):
+        raise ModelError(f"measure: {{name: sensor(...)}} is needed, got {brief(measure)}")
+    for name, s in measure.items():
+        if not isinstance(name, str) or not name or not isinstance(s, Sensor):
+            raise ModelError(f"measure: {{name: sensor(...)}} is needed, got {brief(name)}: {brief(s)}")
+    return list(measure.items())
+
+
+def _states(state: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    if state is None:
+        return ()
+    if not isinstance(state, Mapping) or not all(isinstance(name, str) and name for name in state):
+        raise ModelError(f"discrete: state: {{name: start values}} is needed, got {brief(state)}")
+    values = {name: np.atleast_1d(floats(x, f"discrete: state {name!r}")) for name, x in state.items()}
+    for name, x in values.items():
+        if x.ndim != 1 or not x.size:
+            raise ModelError(f"discrete: state {name!r} has shape {x.shape}: a number or a list of numbers is needed")
+    return tuple((name, tuple(x.tolist())) for name, x in values.items())
+
+
+def _when(period: Any, phase: Any, what: str) -> tuple[float, float]:
+    """The two [s]. Raises ModelError: no period above zero, no phase within it."""
+    period, phase = named_float(period, f"{what}: period"), named_float(phase, f"{what}: phase")
+    if not period > 0:
+        raise ModelError(f"{what}: period must be a time above zero, got {period:g}")
+    if not 0 <= phase < period:
+        raise ModelError(f"{what}: phase must be at least 0 and below the period of {period:g} s, got {phase:g}")
+    return period, phase
+
+
+def _late(latency: Any, what: str) -> int:
+    if isinstance(latency, bool) or not isinstance(latency, (int, np.integer)) or not 0 <= latency <= MOST_LATENCY:
+        raise ModelError(f"{what}: latency must be a whole number of periods from 0 to {MOST_LATENCY}, got {brief(latency)}")
+    return int(latency)

@@ -1,0 +1,178 @@
+"""What the parts of a law in discrete time answer, as functions; and where in a run's state what they hold stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.discrete import Part, Sample
+from pfaffian.control.law import Command, Control, as_command
+from pfaffian.errors import ModelError
+from pfaffian.maths.random import Stream, split_seed
+from pfaffian.model.caller import answer, checked
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.terms import Terms, symbols
+
+STREAM = 3
+"""Numbers of a Stream."""
+
+
+class Answer(NamedTuple):
+    """What a part answers at an instant.
+
+    function: (q, v, t, p, w, u, F, stream, others, own, count) -> (given, next own, faults); F the generalised reaction under
+    u, others what all parts before it hold, own its discrete state, given u and signals one after another.
+    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.   reacts: whether F is used.
+    """
+
+    function: ca.Function
+    inputs: int
+    signals: tuple[tuple[str, int], ...]
+    reacts: bool
+
+
+@lru_cache(maxsize=64)
+def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
+    """Of each part. Raises ModelError: a law fails, or gives what does not fit the mechanism or what it declares."""
+    T = symbols(m)
+    idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
+    w = ca.SX.sym("w", len(control.w_names))
+    u, F, stream = ca.SX.sym("u", m.nu), ca.SX.sym("F", m.nv), ca.SX.sym("stream", STREAM)
+    common = [T.q, T.v, T.t, m.p_symbols, w, u, F, stream]
+    held: dict[str, ca.SX] = {}
+    plain: dict[str, ca.SX] = {}
+    taken: set[str] = set()
+    found: list[Answer] = []
+    for part in control.parts:
+        what = f"the law {part.name!r} in discrete time" if part.name != "law" else "the law in discrete time"
+        own = {name: ca.SX.sym(name, len(start)) for name, start in part.state}
+        count, others = ca.SX.sym("count"), ca.vertcat(ca.SX(0, 1), *held.values())
+        run = {name: w[i] for i, name in enumerate(control.w_names)} | {name: plain[name] for name in taken}
+        inputs_ = {name: run[name] for name in part.inputs if name in run}
+        known = {**held, **plain, **inputs_, **own}
+        drawn = Stream(*ca.vertsplit(stream))
+        command = as_command(answer(part.call, what, Sample(idle, u, known, F, part.name, count, drawn)), what)
+        _check(command, part, m, what)
+        next_own = ca.vertcat(ca.SX(0, 1), *[command.d_next[name] for name in own])
+        given = ca.vertcat(command.u, *command.signals.values())
+        inputs = [*common, others, ca.vertcat(ca.SX(0, 1), *own.values()), count]
+        outputs = [checked(x, what, inputs) for x in (given, next_own, command.faults)]
+        sizes = tuple((name, x.numel()) for name, x in command.signals.items())
+        f = ca.Function("answer", inputs, outputs)
+        found.append(Answer(f, command.u.numel(), sizes, ca.depends_on(ca.veccat(*outputs), F)))
+        symbolic = {name: ca.SX.sym(name, n) for name, n in sizes}
+        for name in symbolic:
+            if f"{part.name}.{name}" in held:
+                raise ModelError(f"{what}: two signals or sensors are called {name!r}")
+        held |= {f"{part.name}.{name}": x for name, x in symbolic.items()}
+        plain = symbolic | plain
+        taken |= set(part.gives)
+    return tuple(found)
+
+
+def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
+    if command.u.numel() not in (0, m.nu):
+        raise ModelError(f"{what} gives {command.u.numel()} inputs: {m.nu} are needed, or none of a law that only gives signals")
+    if command.z_dot.numel():
+        raise ModelError(f"{what} gives z_dot: what it remembers is its state, whose next values go into d_next")
+    if command.faults.numel() != len(part.faults):
+        raise ModelError(f"{what} gives {command.faults.numel()} faults where {len(part.faults)} are declared")
+    if part.start and len(part.start) != m.nu:
+        raise ModelError(f"{what}: start has {len(part.start)} numbers, the mechanism {m.nu} inputs")
+    for name in part.gives:
+        if name not in command.signals or command.signals[name].numel() != 1:
+            raise ModelError(f"{what}: it gives no signal {name!r} of one number")
+    sizes = {name: len(start) for name, start in part.state}
+    for name in [*sizes, *command.d_next]:
+        got = command.d_next[name].numel() if name in command.d_next else 0
+        if sizes.get(name, 0) != got:
+            raise ModelError(f"{what}: d_next has {got} numbers of {name!r} where its state has {sizes.get(name, 0)}")
+    for name in sizes:
+        if name in command.signals or name in part.inputs:
+            raise ModelError(f"{what}: its state and {'a signal' if name in command.signals else 'an input'} are called {name!r}")
+
+
+class Slots(NamedTuple):
+    """Where what a part holds stands. given: u and signals in force.   ring: those on their way.   own: its discrete state.
+    count: of its samples, where it draws random numbers."""
+
+    given: slice
+    ring: slice
+    own: slice
+    count: slice
+
+
+class Layout(NamedTuple):
+    """Where in d (size,), the part of a run's state that is discrete, everything stands.
+
+    slots: of each part.   inputs: how many of what each part gives are u.   signals: recorded name -> where.   stream: the
+    Stream, empty where nothing draws numbers.   start: (size,) start values, the Stream aside.
+    """
+
+    slots: tuple[Slots, ...]
+    inputs: tuple[int, ...]
+    signals: Mapping[str, slice]
+    stream: slice
+    start: np.ndarray
+
+    @property
+    def size(self) -> int:
+        return len(self.start)
+
+    def u(self, d: ca.SX, nu: int) -> ca.SX:
+        """(nu, 1) inputs in force."""
+        given = [d[s.given, 0][:n, 0] for s, n in zip(self.slots, self.inputs, strict=True) if n]
+        return sum(given[1:], given[0]) if given else ca.SX(nu, 1)
+
+    def started(self, runs: int, seed: int) -> np.ndarray:
+        """(runs, size) of d at the start."""
+        d = np.tile(self.start, (runs, 1))
+        if self.stream.stop > self.stream.start:
+            d[:, self.stream] = np.column_stack([np.tile(split_seed(seed), (runs, 1)), np.arange(runs)])
+        return d
+
+
+Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
+"""Of each part how many inputs it gives, and its signals with their sizes."""
+
+
+def sizes(control: Control, m: Mechanism) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
+    return [(a.inputs, a.signals) for a in answers(control, m)]
+
+
+def layout(control: Control, of: Sizes) -> Layout:
+    """The layout of what the parts of a law hold, of these sizes."""
+    slots: list[Slots] = []
+    start: list[float] = []
+    places: list[tuple[str, str, slice]] = []
+
+    def place(values: Sequence[float]) -> slice:
+        start.extend(values)
+        return slice(len(start) - len(values), len(start))
+
+    for part, (inputs, signals) in zip(control.parts, of, strict=True):
+        first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * sum(n for _, n in signals)]
+        given, ring = place(first), place(first * part.latency)
+        own = place([x for _, values in part.state for x in values])
+        slots.append(Slots(given, ring, own, place([0.0] * part.random)))
+        for at, entries in (
+            (given.start + inputs, signals),
+            (own.start, [(name, len(values)) for name, values in part.state]),
+        ):
+            for name, n in entries:
+                places.append((part.name, name, slice(at, at + n)))
+                at += n
+    stream = place([0.0] * (STREAM if any(part.random for part in control.parts) else 0))
+    often = Counter(name for _, name, _ in places)
+    named = {f"{owner}.{name}" if often[name] > 1 else name: where for owner, name, where in places}
+    return Layout(tuple(slots), tuple(n for n, _ in of), named, stream, np.array(start))
+
+
+def units(control: Control) -> dict[str, Any]:
+    """Units of recorded signals that are known."""
+    return {name: unit for part in control.parts for name, unit in part.units.items()}
