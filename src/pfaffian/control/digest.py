@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
-from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
@@ -83,8 +83,11 @@ def _traced(control: Control, m: Mechanism) -> str:
     said = law.command(control, idle, *inputs)
     names = list(said.signals)
     outputs = [y, *said[:3], said.sides, *said.signals.values()]
-    parts = [(part.name, part.period, part.phase, part.latency, part.state, part.start, part.faults, part.units, part.random,
-              answer.inputs, answer.signals, equations.graph(answer.function.sx_in(), answer.function(*answer.function.sx_in())))
-             for part, answer in zip(control.parts, answers(control, m), strict=True)]  # fmt: skip
+    of = answers(control, m)
+    graphs = [equations.graph(a.function.sx_in(), a.function.call(a.function.sx_in())) for a in of]
+    parts = [
+        (x.name, x.period, x.phase, x.latency, x.state, x.start, x.faults, x.units, x.random, *a[1:], graph)
+        for x, a, graph in zip(control.parts, of, graphs, strict=True)
+    ]
     graph = equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs)
     return sha256(repr((names, control.takes, control.w_names, parts, graph)).encode()).hexdigest()

@@ -174,9 +174,8 @@ def discrete(
         for name in [name for name, x in given.items() if x]:
             raise ModelError(f"discrete: {name} belongs to a law of your own; a law of the library has them already")
     elif callable(law):
-        part = Part("law", law, period)
-        part = replace(part, **{name: as_names(x, f"discrete: {name}") for name, x in given.items() if name != "state"})
-        part = replace(part, state=_states(state))
+        taken, given_on, stops = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives", "faults"))
+        part = Part("law", law, period, state=_states(state), inputs=taken, gives=given_on, faults=stops)
     else:
         raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
     held = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())

@@ -77,7 +77,9 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
 
 def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
     if command.u.numel() not in (0, m.nu):
-        raise ModelError(f"{what} gives {command.u.numel()} inputs: {m.nu} are needed, or none of a law that only gives signals")
+        raise ModelError(
+            f"{what} gives {command.u.numel()} inputs: {m.nu} are needed, or none of a law that only gives signals"
+        )
     if command.z_dot.numel():
         raise ModelError(f"{what} gives z_dot: what it remembers is its state, whose next values go into d_next")
     if command.faults.numel() != len(part.faults):
@@ -94,17 +96,19 @@ def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
             raise ModelError(f"{what}: d_next has {got} numbers of {name!r} where its state has {sizes.get(name, 0)}")
     for name in sizes:
         if name in command.signals or name in part.inputs:
-            raise ModelError(f"{what}: its state and {'a signal' if name in command.signals else 'an input'} are called {name!r}")
+            raise ModelError(
+                f"{what}: its state and {'a signal' if name in command.signals else 'an input'} are called {name!r}"
+            )
 
 
 class Slots(NamedTuple):
     """Where what a part holds stands. given: u and signals in force.   ring: those on their way.   own: its discrete state.
-    count: of its samples, where it draws random numbers."""
+    drawn: count of its samples, where it draws random numbers."""
 
     given: slice
     ring: slice
     own: slice
-    count: slice
+    drawn: slice
 
 
 class Layout(NamedTuple):

@@ -19,6 +19,7 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, dataset
+from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.start import start_state
@@ -64,6 +65,7 @@ def run_accurately(
     system = as_system(m)
     m = system.mechanism
     scheme, extra = arguments(scheme, control, outputs)
+    refuse(control, "run_accurately")
     times = floats(times, "times")
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("times must be at least two increasing numbers")

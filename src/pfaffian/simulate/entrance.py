@@ -89,7 +89,9 @@ def _q_dot(m: Mechanism) -> kernel.Kernel:
 @lru_cache(maxsize=64)
 def entering(s: Simulation, strict: bool) -> kernel.Rollout:
     """The first step of singular starts."""
-    return kernel.compile_rollout(lambda: (s.entering, s.traced.observe), backend="numpy", lanes=1, strict=strict)
+    return kernel.compile_rollout(
+        lambda: (s.entering, s.traced.observe, *s.traced.samplers), backend="numpy", lanes=1, strict=strict
+    )
 
 
 def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:

@@ -21,6 +21,7 @@ from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
+from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.simulation import arguments, command_of, input_names
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
@@ -121,6 +122,7 @@ def linearise(
     """
     as_mechanism(m)
     arguments(None, control, None)
+    refuse(control, "linearise")
     at, near = _functions(m, control)
     names = input_names(m, control)
     held_u = runs(u, names, np.zeros(len(names)), "u")

@@ -30,6 +30,8 @@ from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.progress import told
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import Course, causes_of, dataset
+from pfaffian.simulate.sampling import PYTHON_FAULT, InPython, check_seed, in_python, rates, sampling
+from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, Record, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
@@ -59,7 +61,7 @@ def _simulation(system: System, scheme: Scheme, control: Control | None, outputs
 
 @lru_cache(maxsize=64)
 def _compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
-    build = lambda: (simulation.traced.step, simulation.traced.observe)  # noqa: E731
+    build = lambda: (simulation.traced.step, simulation.traced.observe, *simulation.traced.samplers)  # noqa: E731
     return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
 
 
@@ -81,6 +83,7 @@ def run(
     record: Any = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,
+    seed: int = 0,
     backend: Backend = "auto",
     strict: bool = True,
     threads: int | None = None,
@@ -105,6 +108,8 @@ def run(
             leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
         scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
             a singular configuration by a step of its own.
+        seed: of the noise of sensors, see `control.sensor`; a whole number from 0 to 2^52 - 1. Each run of a batch has noise
+            of its own.
         backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
         threads: None for one a core when the batch is large.   progress: say what is compiled, then show a bar.
@@ -127,6 +132,8 @@ def run(
     flags = {"correct_start": correct_start, "strict": strict, "progress": progress, "squeeze": squeeze}
     for name, value in flags.items():
         as_flag(value, name)
+    check_seed(seed)
+    instants = sampling([group[0] for group in rates(control)], when.step)
     given = start_of(m, q, v, parameters, when.start, backend)
     names = input_names(m, control)
     series = constant_or_series(u, names, u_step is not None, len(given.q))
@@ -142,14 +149,16 @@ def run(
         rollout = _compiled(simulation, backend, 8 if count > 1 else 1, strict)
     tell_light(m, begun.p)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
-    done = _roll(simulation, rollout, when, x, begun, series, hold, workers, progress, kinds, strict)
+    d = simulation.layout.started(count, seed)
+    python = in_python(system, control, simulation.layout, simulation.nx - d.shape[1], when.step, count)
+    done = _roll(simulation, rollout, when, x, d, begun, series, hold, instants, python, workers, progress, kinds, strict)
     provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": system.name}
-    provenance |= {"step": when.step, "duration": when.duration, "hold": hold}
-    instants = when.start + when.step * when.every * np.arange(when.records)
+    provenance |= {"step": when.step, "duration": when.duration, "hold": hold} | sampled(control, seed)
+    recorded = when.start + when.step * when.every * np.arange(when.records)
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    course = Course(instants, done.records, done.status, stopped, begun, series, when.step * when.stride)
+    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride)
     result = dataset(simulation, course, provenance)
-    tell_stops(result, simulation, done.x, begun)
+    tell_stops(result, simulation, done.x, begun._replace(words=(python.failure,)) if python else begun)
     tell_limits(result, m, scheme.saturate, begun.q)
     tell_entrances(result, m, kinds)
     return result.squeeze("run") if squeeze and count == 1 else result
@@ -169,9 +178,12 @@ def _roll(
     rollout: kernel.Rollout,
     when: Times,
     x: np.ndarray,
+    d: np.ndarray,
     begun: Start,
     series: np.ndarray,
     hold: Hold,
+    instants: list[tuple[int, int]],
+    python: InPython | None,
     threads: int,
     progress: bool,
     kinds: np.ndarray,
@@ -179,21 +191,35 @@ def _roll(
 ) -> _Rolled:
     """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
 
-    x: (1 or runs, nx) states of the system to start from.   kinds: (runs,) how each start is left, see `entrances`.
+    x: (1 or runs, nx) states of the system to start from.   d: (runs, nd) what the law holds then.   instants: period and phase
+    of what is sampled in compiled code.   python: what is asked between compiled steps.   kinds: (runs,) how each start is
+    left, see `entrances`.
     """
     count, width = len(kinds), simulation.width
     z = np.broadcast_to(np.array(simulation.z, dtype=float), (count, len(simulation.z)))
     x, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (x, begun.p))
-    x = np.asfortranarray(np.hstack([x, z]))
+    x = np.asfortranarray(np.hstack([x, z, d]))
     shut_out = np.broadcast_to(np.array([bool(words) for words in begun.words]), count)
     status = np.where(shut_out, len(causes_of(simulation)) - 1, 0).astype(np.int32)
     stopped = np.where(shut_out, 0, -1).astype(np.int64)
     records = np.empty((when.records, width, count)).swapaxes(1, 2)
-    spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride}
+    spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride,
+                               "sampling": instants}  # fmt: skip
     done, at, n = 0, 0, max(1, FIRST_LANE_STEPS // count)
     most = max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
+
+    def ask(k: int) -> np.ndarray:
+        """The state at step k, after the law in Python was asked if it is due; a failure stops the run."""
+        if python is None or status.any() or not python.due(k):
+            return x
+        there = python.asked(x, p, when.start + k * when.step)
+        if python.failure:
+            status[:], stopped[:] = causes_of(simulation).index(PYTHON_FAULT), k
+        return there
+
     singular = np.flatnonzero(kinds != REGULAR)
     if singular.size and when.steps:
+        x = ask(0)
         r = rollout(x, series, p, steps=1, threads=threads, status=status, stopped=stopped, **spacing)
         own = series[:, singular] if series.ndim == 3 else series
         entered = entering(simulation, strict)(
@@ -207,13 +233,18 @@ def _roll(
         while True:
             n = min(n, most, when.steps - done)
             clock = time.perf_counter()
+            if python:
+                x = ask(done)
+                n = min(n, python.until(done))
+            # What is asked at the end is for the last record.
+            last = done + n == when.steps and not (python and n and python.due(when.steps))
             r = rollout(x, series, p, steps=n, first=done, threads=threads, status=status, stopped=stopped,
-                        last=done + n == when.steps, **spacing)  # fmt: skip
+                        last=last, **spacing)  # fmt: skip
             x, status, stopped = r.x, r.status, r.stopped
             records[at : at + len(r.records)] = r.records
             done, at = done + n, at + len(r.records)
             bar.update(n)
-            if done == when.steps:
+            if last:
                 return _Rolled(x, records, status, stopped)
             seconds = max(time.perf_counter() - clock, 1e-6)
             n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))

@@ -14,6 +14,7 @@ from pfaffian import kernel
 from pfaffian.control import law
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Command, Control
+from pfaffian.control.layout import Layout, units
 from pfaffian.dynamics import FORMULATIONS, formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.controlforce import fault as servo_fault
@@ -23,6 +24,7 @@ from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.limits import saturated
+from pfaffian.simulate.sampling import PYTHON_FAULT, in_force, layout_of, samplers
 from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
 from pfaffian.simulate.step import INTEGRATORS, Along, Scheme, along, correct, time_step
 from pfaffian.simulate.system import At, System
@@ -64,14 +66,15 @@ def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
 
 class Traced(NamedTuple):
     """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).   step,
-    observe: as the kernel's rollout takes them; both call rhs, so that what they share is one text.   sizes: entries of each
-    signal.   carried: what the correction after a step needs of its last stage."""
+    observe, samplers: as the kernel's rollout takes them; the first two call rhs, so that what they share is one text.   sizes:
+    entries of each signal.   carried: what the correction after a step needs of its last stage."""
 
     rhs: ca.Function
     project: ca.Function
     step: ca.Function
     observe: ca.Function
     sizes: Mapping[str, int]
+    samplers: tuple[ca.Function, ...] = ()
 
 
 SHARED = {"never_inline": True, "cse": True}
@@ -80,7 +83,8 @@ SHARED = {"never_inline": True, "cse": True}
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """State [x; z], x that of the system and z what a control law integrates; inputs w, recorded signals.
+    """State [x; z; d], x that of the system, z what a control law integrates, d what it holds from one of its instants to the
+    next; inputs w, recorded signals.
 
     control: None drives the mechanism's inputs directly by w.
     """
@@ -100,10 +104,19 @@ class Simulation:
         """Start values of what the control law integrates."""
         return self.control.z if self.control else ()
 
+    @cached_property
+    def layout(self) -> Layout:
+        """Where what is in d stands."""
+        return layout_of(self.control, self.mechanism)
+
     @property
     def nx(self) -> int:
-        """Numbers in the state [x; z]."""
-        return self.system.nx + len(self.z)
+        """Numbers in the state [x; z; d]."""
+        return self.system.nx + len(self.z) + self.layout.size
+
+    def _beside(self) -> ca.SX:
+        """[z; d] as symbols."""
+        return ca.SX.sym("z", len(self.z) + self.layout.size)
 
     @property
     def w_names(self) -> tuple[str, ...]:
@@ -113,7 +126,11 @@ class Simulation:
     def faults(self) -> tuple[str, ...]:
         """Meaning of each fault after the step's own."""
         servos = self.mechanism.servos
-        return (self.control.faults if self.control else ()) + ((servo_fault(servos),) if servos else ())
+        own = self.control.faults if self.control else ()
+        parts = self.control.parts if self.control else ()
+        sampled = tuple(fault for part in parts for fault in part.faults)
+        python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
+        return own + ((servo_fault(servos),) if servos else ()) + sampled + python
 
     @cached_property
     def key(self) -> str:
@@ -123,7 +140,8 @@ class Simulation:
         forces = [x for _, x in self.outputs if isinstance(x, MotionOutput)]
         traced = any(not type(x.column).__module__.startswith("pfaffian.") for x in forces)
         if traced or self.system.digest is None:
-            functions = self.traced.step.serialize() + self.traced.observe.serialize()
+            of = self.traced
+            functions = "".join(f.serialize() for f in (of.step, of.observe, *of.samplers))
             return sha256((functions + repr(dict(self.traced.sizes))).encode()).hexdigest()
         k = symbols(m).kinematics
         said = (
@@ -154,6 +172,7 @@ class Simulation:
         if self.control is None and not self.outputs and self.system.signals is None:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
+        known |= {name: Signal(unit) for name, unit in (units(self.control) if self.control else {}).items()}
         signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
         check_names(signals)
         return signals
@@ -165,7 +184,7 @@ class Simulation:
 
     @cached_property
     def traced(self) -> Traced:
-        here, z = self.system.at(), ca.SX.sym("z", len(self.z))
+        here, z = self.system.at(), self._beside()
         solve = formulation(self.scheme.formulation, here.T)
         # Only there the rate has what a correction needs; of a step of Euler's it would be too far off.
         gauss_ = solve is gauss.motion and bool(self.mechanism.ideal)
@@ -175,12 +194,17 @@ class Simulation:
         rhs, sizes = self._rate("rhs", here, z, solve, wanted)
         inputs = list(rhs.sx_in())
         observe = ca.Function("observe", inputs, [rhs(*inputs)[4]])
-        return Traced(rhs, project, self._step(rhs, project), observe, sizes)
+        return Traced(rhs, project, self._step(rhs, project), observe, sizes, self._samplers())
+
+    def _samplers(self) -> tuple[ca.Function, ...]:
+        if self.control is None or not self.control.parts:
+            return ()
+        return samplers(self.system, self.control, self.scheme, self.layout, len(self.z), len(self.w_names))
 
     @cached_property
     def entering(self) -> ca.Function:
         """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
-        first, _ = self._rate("passage", self.system.at(), ca.SX.sym("z", len(self.z)), passage.motion, [])
+        first, _ = self._rate("passage", self.system.at(), self._beside(), passage.motion, [])
         return self._step(self.traced.rhs, self.traced.project, first)
 
     def _step(self, rhs: ca.Function, project: ca.Function, first: ca.Function | None = None) -> ca.Function:
@@ -192,7 +216,7 @@ class Simulation:
     @cached_property
     def project(self) -> ca.Function:
         """(x, p, t) -> (x, violation), by a factorisation of its own."""
-        here, z = self.system.at(), ca.SX.sym("z", len(self.z))
+        here, z = self.system.at(), self._beside()
         inputs = [ca.vertcat(here.x, z), self.mechanism.p_symbols, here.T.t]
         return ca.Function("project", inputs, self._corrected(here, z, None))
 
@@ -221,7 +245,10 @@ class Simulation:
     ) -> tuple[ca.Function, dict[str, int]]:
         """(x, w, p, t) -> (x_dot, faults, sides, the wanted numbers of `along`, recorded), and the entries of each signal."""
         m, T, w = self.mechanism, here.T, ca.SX.sym("w", len(self.w_names))
-        command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w)
+        z, d = z[: len(self.z), 0], z[len(self.z) :, 0]
+        state = ca.vertcat(here.x, z, d)
+        waiting = in_force(self.layout, d, m.nu)
+        command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w, waiting)
         asked = command.u
         if self.scheme.saturate:
             command = command._replace(u=self._cut(asked))
@@ -237,7 +264,7 @@ class Simulation:
         recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut, own)
         carried = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
         parts = [rate, ca.densify(faults), ca.densify(sides), carried, ca.vertcat(*recorded.values())]
-        rhs = ca.Function(name, [ca.vertcat(here.x, z), w, m.p_symbols, T.t], here.of_state(parts), SHARED)
+        rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
         return rhs, {name: column.numel() for name, column in recorded.items()}
 
     def _cut(self, u: ca.SX) -> ca.SX:
@@ -248,14 +275,20 @@ class Simulation:
         return saturated(m, u)
 
 
-def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -> Command:
-    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give."""
+def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
+    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give.
+
+    held: what its parts in discrete time hold.
+    """
     m = T.mechanism
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
     given = len(control.w_names)
-    command = law.command(control, idle, z, w[:given, 0], y)
+    command = law.command(control, idle, z, _taken(control, w[:given, 0], held), y)
     _check_command(command, control, m)
+    if held is not None:
+        own = {f"law.{name}" if name in held.signals else name: x for name, x in command.signals.items()}
+        command = command._replace(u=command.u + held.u, signals={**held.signals, **own})
     # What pushes from outside is no answer of the law's, nor seen by it.
     command = command._replace(u=command.u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]))
     command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
@@ -272,6 +305,14 @@ def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX) -
     loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
     u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
     return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
+
+
+def _taken(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
+    """The w of the law in continuous time: of the run's inputs, and of what the parts in discrete time hold."""
+    if control.takes is None or held is None:
+        return w
+    known = {name: w[i] for i, name in enumerate(control.w_names)}
+    return ca.vertcat(ca.SX(0, 1), *[known[name] if name in known else held.signals[name] for name in control.takes])
 
 
 def _check_command(command: Command, control: Control, m: Mechanism) -> None:

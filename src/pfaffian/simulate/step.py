@@ -102,6 +102,8 @@ Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
 
 def _stepped_rate(variables: Variables, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ...]:
     x_dot, faults, sides, carried, _ = f(x, u, p, t)
+    # What a law in discrete time holds comes last, has no rate, and stays.
+    x_dot = ca.vertcat(x_dot, ca.SX(x.numel() - x_dot.numel(), 1))
     return variables.rate(x, x_dot), faults, sides, carried
 
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate.diagnose import blamed, realisability
 from pfaffian.simulate.result import causes, causes_of
@@ -51,8 +52,8 @@ def _finders(s: Simulation, needed: set[int]) -> dict[int, Callable[[np.ndarray,
         status = meanings.index(fault)
         if status in needed:
             found[status] = partial(_by_law, s.system, blamed(m, reason))
-    if m.servos:  # their own fault is the last of those that a step has
-        found[meanings.index(s.faults[-1])] = partial(_hold, s.system)
+    if m.servos:
+        found[meanings.index(servo_fault(m.servos))] = partial(_hold, s.system)
     return found
 
 

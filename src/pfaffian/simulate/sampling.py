@@ -1,0 +1,191 @@
+"""Laws in discrete time in a run: what is sampled when, as functions of the run's state; laws in Python between the steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.control.digest import digest as law_digest
+from pfaffian.control.discrete import Part
+from pfaffian.control.law import Command, Control
+from pfaffian.control.layout import Layout, Slots, answers, layout, sizes
+from pfaffian.dynamics import formulation
+from pfaffian.errors import ModelError, brief
+from pfaffian.maths.random import WORD
+from pfaffian.model.caller import ask
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import floats
+from pfaffian.simulate.limits import saturated
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.system import System, show
+from pfaffian.terms.digest import digest
+from pfaffian.terms.terms import Terms
+
+PYTHON_FAULT = "the law in Python failed"
+
+WHOLE = 1e-9
+"""Of a period, by which it may differ from a whole number of steps."""
+
+
+def layout_of(control: Control | None, m: Mechanism) -> Layout:
+    """Where what the law holds stands; found again without tracing the law."""
+    if control is None or not control.parts:
+        return layout(Control(lambda *_: Command(ca.SX(0, 1))), [])
+    key = f"layout {digest(m)} {law_digest(control, m)}"
+    return layout(control, kernel.noted(key, lambda: {"sizes": sizes(control, m)})["sizes"])
+
+
+def in_force(at: Layout, d: ca.SX, nu: int) -> Command:
+    """What the law's parts hold: their inputs (nu, 1) and, by name, their signals."""
+    return Command(at.u(d, nu), signals={name: d[where, 0] for name, where in at.signals.items()})
+
+
+def refuse(control: Control | None, what: str) -> None:
+    """Raise ModelError: a law in discrete time, where time is continuous."""
+    if control is not None and control.parts:
+        raise ModelError(f"{what} takes laws in continuous time; this one is asked once a period: use run")
+
+
+def rates(control: Control | None) -> list[list[Part]]:
+    """The parts that are sampled in compiled code, those of one period and phase that follow each other together."""
+    parts = [part for part in (control.parts if control else ()) if part.python is None]
+    return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
+
+
+def samplers(system: System, control: Control, scheme: Scheme, at: Layout, nz: int, nw: int) -> tuple[ca.Function, ...]:
+    """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z (nz); d]."""
+    m = system.mechanism
+    said = dict(zip(control.parts, zip(answers(control, m), at.slots, strict=True), strict=True))
+    functions = []
+    for group in rates(control):
+        here = system.at()
+        z, before, w = ca.SX.sym("z", nz), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
+        d, faults = ca.SX(before), [ca.SX(0, 1)]
+        for part in group:
+            answer, slots = said[part]
+            u = at.u(d, m.nu)
+            u = ca.densify(saturated(m, u) if scheme.saturate else u)
+            F = _reaction(here.T, u, w, len(control.w_names), scheme) if answer.reacts else ca.SX(m.nv, 1)
+            others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
+            T, own, count = here.T, d[slots.own, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
+            asked = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, F, _stream(at, d)]
+            asked += [ca.vertcat(ca.SX(0, 1), *others), own, count]
+            given, next_own, fault = answer.function.call([ca.densify(x) for x in asked], True, False)
+            d[slots.given], d[slots.ring] = _passed_on(slots, d, given)
+            d[slots.own] = next_own
+            d[slots.drawn] = d[slots.drawn, 0] + 1
+            faults.append(fault)
+        outputs = [ca.vertcat(here.x, z, d), ca.densify(ca.vertcat(*faults))]
+        inputs = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
+        functions.append(ca.Function("sample", inputs, here.of_state(outputs), {"cse": True}))
+    return tuple(functions)
+
+
+def _reaction(T: Terms, u: ca.SX, w: ca.SX, given: int, scheme: Scheme) -> ca.SX:
+    """(nv, 1) generalised reaction under inputs u and what pushes from outside."""
+    m = T.mechanism
+    pushed = Terms(m, T.q, T.v, u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]), T.t)
+    return formulation(scheme.formulation, pushed)(pushed).reaction
+
+
+def _stream(at: Layout, d: ca.SX) -> ca.SX:
+    stream = d[at.stream, 0]
+    return stream if stream.numel() else ca.SX.zeros(3, 1)
+
+
+def _passed_on(slots: Slots, d: Any, given: Any) -> tuple[Any, Any]:
+    """What is in force and on its way once `given` is put in at the ring's end; of expressions or numbers."""
+    n, stack = slots.given.stop - slots.given.start, ca.vertcat if isinstance(d, ca.SX) else np.concatenate
+    ring = d[slots.ring]
+    line = stack(ring, given) if stack is ca.vertcat else stack([ring, given])
+    return (line[:n, 0], line[n:, 0]) if stack is ca.vertcat else (line[:n], line[n:])
+
+
+def sampling(parts: Sequence[Part], step: float) -> list[tuple[int, int]]:
+    """Period and phase of each part in steps of `step` [s]. Raises ModelError: no whole number of steps."""
+    return [(_steps(part, "period", part.period, step), _steps(part, "phase", part.phase, step)) for part in parts]
+
+
+def _steps(part: Part, what: str, seconds: float, step: float) -> int:
+    count = round(seconds / step)
+    if abs(count * step - seconds) > WHOLE * part.period or (what == "period" and count < 1):
+        raise ModelError(
+            f"{what} {seconds!r} s of {part.name!r} must be a whole number of steps of {step!r} s, and is "
+            f"{seconds / step:.6g} of them; change the one or the other"
+        )
+    return count
+
+
+def check_seed(seed: Any) -> None:
+    """Raise ModelError: no whole number that fits into two words."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < int(WORD) ** 2:
+        raise ModelError(f"seed must be a whole number from 0 to 2^52 - 1, got {brief(seed)}")
+
+
+def provenance(control: Control | None, seed: int) -> dict[str, Any]:
+    """What a result says of its laws in discrete time."""
+    if control is None or not control.parts:
+        return {}
+    parts = [
+        {"name": p.name, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": "zero"}
+        | ({"python": "asked between compiled steps, which is slow"} if p.python else {})
+        for p in control.parts
+    ]
+    return {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in control.parts) else {})
+
+
+@dataclass
+class InPython:
+    """A law in Python within a run.   at: where d begins in the state.   period, phase: in steps.   failure: in words."""
+
+    part: Part
+    system: System
+    slots: Slots
+    at: int
+    period: int
+    phase: int
+    failure: str = ""
+
+    def due(self, k: int) -> bool:
+        return k >= self.phase and (k - self.phase) % self.period == 0
+
+    def until(self, k: int) -> int:
+        """Steps from k to the next at which it is asked."""
+        return self.phase - k if k < self.phase else self.period - (k - self.phase) % self.period
+
+    def asked(self, x: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+        """The state (1, nx) after the law was asked; as it was where the law fails, which `failure` then says."""
+        m, what = self.system.mechanism, "the law in Python"
+        assert self.part.python is not None
+        try:
+            q, v = (np.array(a[0]) for a in show(self.system, x, p, t))
+            u = floats(ask(self.part.python, what, t, q, v), f"{what}: u")
+            if u.shape != (m.nu,):
+                raise ModelError(f"{what} gives u of shape {u.shape}: ({m.nu},) is needed")
+        except ModelError as error:
+            self.failure = str(error)
+            return x
+        x = x.copy(order="F")
+        d = x[0, self.at :]
+        d[self.slots.given], d[self.slots.ring] = _passed_on(self.slots, d, u)
+        return x
+
+
+def in_python(system: System, control: Control | None, at: Layout, where: int, step: float, runs: int) -> InPython | None:
+    """The law in Python, if there is one. Raises ModelError: of a batch."""
+    found = [(part, s) for part, s in zip(control.parts, at.slots, strict=True) if part.python] if control else []
+    if not found:
+        return None
+    if runs > 1:
+        raise ModelError(
+            f"a law in Python drives one run, and these are {runs}: write it with CasADi's functions, see discrete"
+        )
+    part, slots = found[0]
+    return InPython(part, system, slots, where, *sampling([part], step)[0])
