@@ -94,6 +94,64 @@ def test_a_replaced_function_is_not_taken_for_the_one_it_replaces():
     assert digest(replace(given, measured=lambda T, F: F[:1]), m) != digest(given, m)
 
 
+def sampled(law, **more):
+    measure = {"gyro": control.sensor(lambda k: k.v, 0.1)}
+    return control.discrete(law, **({"period": 0.01, "measure": measure} | more))
+
+
+CHANGES = {
+    "period": 0.02,
+    "phase": 0.005,
+    "latency": 1,
+    "start": [0.0, 1.0],
+    "measure": {"gyro": control.sensor(lambda k: k.v, 0.2)},
+}
+SENSORS = (
+    control.sensor(lambda k: 2 * k.v, 0.1),
+    control.sensor(lambda k: k.v, 0.1, period=0.005),
+    control.sensor(lambda k: k.v, 0.1, phase=0.005),
+    control.sensor(lambda k: k.v, 0.1, latency=1),
+    control.sensor(lambda k: k.v, 0.1, unit="rad/s"),
+    control.sensor(lambda k: k.v, [0.1, 0.2]),
+)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["of the library", "of the caller's"])
+def test_all_of_a_law_in_discrete_time_counts(own):
+    m = arm()
+
+    def law(c=1.0):
+        return (lambda s: control.Command(c * s["gyro"])) if own else control.computed_torque(**TWO | {"stiffness": c})
+
+    given = [{}, *({name: x} for name, x in CHANGES.items()), *({"measure": {"gyro": s}} for s in SENSORS),
+             {"measure": CHANGES["measure"] | {"more": SENSORS[0]}}]  # fmt: skip
+    keys = [digest(sampled(law(), **more), m) for more in given]
+    keys += [digest(sampled(law(2.0)), m), digest(law(), m) if not own else ""]
+    assert len(set(keys)) == len(keys) and keys[:1] == [digest(sampled(law()), arm())]
+    one, two = sampled(law()), sampled(law(2.0), phase=0.001)
+    pairs = [{"a": one, "b": two}, {"b": one, "a": two}, {"a": two, "b": one}, {"a": one, "c": two}]
+    keys = [digest(control.several(**pair), m) for pair in pairs]
+    assert len(set(keys)) == 4 and keys[0] == digest(control.several(a=sampled(law()), b=sampled(law(2.0), phase=0.001)), m)
+
+
+def test_what_only_a_law_of_the_callers_says_counts():
+    m = arm()
+
+    def law(gain=1.0, name="i", start=0.0, faults=(), signals=(), **more):
+        def call(s):
+            late = ca.SX(len(faults), 1)
+            seen = {n: s[name] for n in signals}
+            return control.Command(ca.vertcat(s["w"], gain), faults=late, signals=seen, d_next={name: s[name] + 1})
+
+        return control.discrete(call, 0.01, state={name: start}, inputs=("w",), faults=faults, **more)
+
+    changes = [{}, {"gain": 2.0}, {"name": "j"}, {"start": 1.0}, {"faults": ("no",)}, {"signals": ("a",)}]
+    keys = [digest(law(**change), m) for change in changes]
+    assert len(set(keys)) == len(keys) and keys[0] == digest(law(), m)
+    part = law().parts[0]
+    assert digest(replace(law(), parts=(replace(part, call=lambda s: part.call(s)._replace(u=2 * s.u)),)), m) not in keys
+
+
 @pytest.mark.parametrize(
     "change",
     [

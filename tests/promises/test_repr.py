@@ -87,6 +87,13 @@ SAID = {
     "<Control: hybrid_force, integrates 1 number, inputs x, x', x''>": control.hybrid_force(
         control.joints("A"), control.sampled(["x"]), control.set_point([0]), ["C.vx"], **AIM
     ),
+    "<Control: in discrete time, gyro every 0.001 s, law every 0.005 s>": control.discrete(
+        control.projected(control.joints("A"), control.set_point([1]), **AIM),
+        0.005,
+        measure={"gyro": control.sensor(still, period=0.001)},
+    ),
+    "<Part 'law': every 0.005 s, latency 2>": control.discrete(early, 0.005, latency=2).parts[0],
+    "<Sensor: still, with its law>": control.sensor(still),
     "<Control: early, integrates 2 numbers>": control.Control(early, z=(0, 0)),
     "<Reference: set_point of 1 coordinate>": control.set_point([1]),
     "<Reference: sampled of 2 coordinates, inputs a, b, a', b', a'', b''>": control.sampled(["a", "b"]),

@@ -66,7 +66,7 @@ class Part:
     it gives comes out.   state: start values of its discrete state by name.   inputs: of the run that it takes, or of a part
     before it.   gives: names of its signals that later parts take as inputs.   start: (nu,) inputs that are held until its
     first come out, zero if empty.   faults: what each means.   units: of its signals.   random: whether it draws numbers.
-    python: instead of `call`, (t, q, v) -> u between compiled steps.
+    python: instead of `call`, (t, q, v) -> u between compiled steps.   sensor: its name, if it is one of the law's.
     """
 
     name: str
@@ -82,10 +82,15 @@ class Part:
     units: Mapping[str, str] = field(default_factory=dict)
     random: bool = False
     python: Callable[..., Any] | None = None
+    sensor: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.sensor or self.name
 
     def __repr__(self) -> str:
         late = [f"latency {self.latency}"] if self.latency else []
-        return shown.words(self, f"every {self.period:g} s", *late, name=self.name)
+        return shown.words(self, f"every {self.period:g} s", *late, name=self.title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +296,7 @@ def _sensing(name: str, s: Sensor, part: Part) -> Part:
     own = part.phase if s.period is None else 0.0
     phase = own if s.phase is None else s.phase
     period, phase = _when(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
-    return Part(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy)
+    return Part(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
 
 
 def _word(name: str) -> int:

@@ -99,7 +99,7 @@ class Control:
 
     def __repr__(self) -> str:
         if self.parts:
-            often = [f"{part.name} every {part.period:g} s" for part in self.parts]
+            often = [f"{part.title} every {part.period:g} s" for part in self.parts]
             return shown.words(self, "in discrete time", shown.listed(often))
         parts = [f"integrates {plural(len(self.z), 'number')}"] if self.z else []
         parts += [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []

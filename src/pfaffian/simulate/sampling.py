@@ -117,7 +117,7 @@ def _steps(part: Part, what: str, seconds: float, step: float) -> int:
     count = round(seconds / step)
     if abs(count * step - seconds) > WHOLE * part.period or (what == "period" and count < 1):
         raise ModelError(
-            f"{what} {seconds!r} s of {part.name!r} must be a whole number of steps of {step!r} s, and is "
+            f"{what} {seconds!r} s of {part.title!r} must be a whole number of steps of {step!r} s, and is "
             f"{seconds / step:.6g} of them; change the one or the other"
         )
     return count
@@ -134,7 +134,7 @@ def provenance(control: Control | None, seed: int) -> dict[str, Any]:
     if control is None or not control.parts:
         return {}
     parts = [
-        {"name": p.name, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": "zero"}
+        {"name": p.title, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": "zero"}
         | ({"python": "asked between compiled steps, which is slow"} if p.python else {})
         for p in control.parts
     ]

@@ -1,0 +1,363 @@
+"""Laws in discrete time, against the exact map of a linear system by the matrix exponential, and to the bit."""
+
+import json
+import re
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control import Command
+from pfaffian.errors import ModelError, RunWarning
+from pfaffian.simulate.result import causes
+from tests.tolerance import EPS
+
+EXACT = 1e-12
+"""The issue's bound; of it RK4 at steps of 1 ms and frequencies of some rad/s needs less than 1e-14 a second."""
+
+STEP = 1e-3
+NOTHING = ca.SX(0, 1)
+
+
+def chain(n=3, driven=True):
+    """n carts of 1 kg in a row, springs of 2 N/m between them and to the wall, slightly damped."""
+    bodies = [pf.body(f"b{i}", 1.0) for i in range(n)]
+    rail = [pf.joint(f"x{i}", "prismatic", "world", f"b{i}", axis=(1, 0, 0), placement=(i, 0, 0)) for i in range(n)]
+    pulls = pf.potential("springs", lambda k: ca.sumsqr(ca.vertcat(k.q[0], k.q[1:] - k.q[:-1])))
+    motors = [pf.actuator("first", "x0"), pf.actuator("last", f"x{n - 1}")] if driven else []
+    return pf.mechanism("chain", bodies, rail, forces=[pulls], actuators=motors, gravity=(0, 0, 0))
+
+
+M = chain()
+K = 2 * (np.diag([2, 2, 1.0]) - np.eye(3, k=1) - np.eye(3, k=-1))
+A = np.block([[np.zeros((3, 3)), np.eye(3)], [-K, np.zeros((3, 3))]])
+B = np.vstack([np.zeros((3, 2)), [[1, 0], [0, 0], [0, 1]]])
+GAIN = np.array([[1.5, 0.2, 0.0, 1.0, 0.1, 0.0], [0.0, 0.3, 1.1, 0.0, 0.2, 0.9]])
+X0 = np.array([0.3, -0.2, 0.5, 0.0, 0.4, -0.1])
+
+
+def hold(T):
+    """F, G with x(t + T) = F x + G u, u held."""
+    whole = expm(T * np.block([[A, B], [np.zeros((2, 8))]]))
+    return whole[:6, :6], whole[:6, 6:]
+
+
+def state(s):
+    return ca.vertcat(s.terms.q, s.terms.v)
+
+
+def feedback(s):
+    return Command(-ca.DM(GAIN) @ state(s))
+
+
+def run(law, seconds=2.0, m=M, x=X0, **how):
+    return pf.run(m, x[..., :3], x[..., 3:], duration=seconds, step=STEP, control=law, **{"backend": "numpy"} | how)
+
+
+def states(r):
+    return np.concatenate([r.q.values, r.v.values], axis=-1)
+
+
+@pytest.mark.parametrize("latency", [0, 1, 2, 3])
+@pytest.mark.parametrize("phase", [0.0, 0.004])
+def test_state_feedback_is_the_exact_discrete_map(latency, phase):
+    T, start = 0.02, np.array([0.3, -0.1])
+    r = run(control.discrete(feedback, T, latency=latency, phase=phase, start=start), every=4)
+    F, G = hold(T)
+    before, force = hold(phase)
+    x, waiting = before @ X0 + force @ start, [start] * latency
+    found = states(r)[round(phase / 0.004) :: 5]
+    for k in range(98):
+        np.testing.assert_allclose(found[k], x, rtol=0, atol=EXACT)
+        waiting.append(-GAIN @ x)
+        x = F @ x + G @ waiting[k]
+    assert json.loads(r.attrs["sampling"]) == [{"name": "law", "period": T, "phase": phase, "latency": latency, "hold": "zero"}]
+
+
+def test_an_exponent_says_the_same_of_the_whole_loop():
+    """Not only step by step: the eigenvalues of F - G K, and the 100th power."""
+    F, G = hold(0.02)
+    r = run(control.discrete(feedback, 0.02), every=2000)
+    np.testing.assert_allclose(states(r)[-1], np.linalg.matrix_power(F - G @ GAIN, 100) @ X0, rtol=0, atol=EXACT)
+
+
+@pytest.mark.parametrize(("fast", "slow"), [(0, 0), (1, 0), (0, 2), (2, 1)])
+def test_two_rates(fast, slow):
+    """An outer loop that integrates what is left and gives the inner one, five times as fast, its goal."""
+    aim = np.array([0.1, 0.2])
+
+    def outer(s):
+        wanted = ca.vertcat(s["aim0"], s["aim1"])
+        goal = s["sum"] + 0.5 * wanted
+        return Command(NOTHING, signals={"goal": goal}, d_next={"sum": s["sum"] + 0.02 * (wanted - s.terms.q[[0, 2]])})
+
+    def inner(s):
+        return Command(-ca.DM(GAIN) @ state(s) + 3 * s["goal"])
+
+    law = control.several(
+        outer=control.discrete(outer, 0.02, latency=slow, state={"sum": [0.0, 0.05]}, inputs=("aim0", "aim1")),
+        inner=control.discrete(inner, 0.004, latency=fast),
+    )
+    r = run(law, u={"aim0": aim[0], "aim1": aim[1]}, every=4)
+    F, G = hold(0.004)
+    x, total, goals, forces = X0, np.array([0.0, 0.05]), [np.zeros(2)] * slow, [np.zeros(2)] * fast
+    for k in range(500):
+        np.testing.assert_allclose(states(r)[k], x, rtol=0, atol=EXACT)
+        if k % 5 == 0:
+            goals.append(total + 0.5 * aim)
+            total = total + 0.02 * (aim - x[[0, 2]])
+        np.testing.assert_allclose(r.goal.values[k], goals[k // 5], rtol=0, atol=EXACT)
+        np.testing.assert_allclose(r["sum"].values[k], total, rtol=0, atol=EXACT)
+        forces.append(-GAIN @ x + 3 * goals[k // 5])
+        np.testing.assert_allclose(r.u.values[k], forces[k], rtol=0, atol=10 * EXACT)
+        x = F @ x + G @ forces[k]
+
+
+def test_a_law_of_the_library_takes_its_goal_from_the_one_before_it():
+    """The inner one in continuous time or not: the goal is held in between."""
+    aims = ("x0", "x1", "x2")
+    names = tuple(f"{n}{mark}" for mark in ("", "'", "''") for n in aims)
+
+    def outer(s):
+        return Command(NOTHING, signals={n: s["far"] + s.terms.t if n == "x1" else 0.0 for n in names})
+
+    m = pf.actuate_all(chain(driven=False))
+    inner = control.computed_torque(control.joints("x0", "x1", "x2"), control.sampled(aims), stiffness=4, damping=4)
+    first = control.discrete(outer, 0.02, inputs=("far",), gives=names)
+    for law in (control.several(outer=first, inner=control.discrete(inner, STEP)), control.several(outer=first, inner=inner)):
+        assert law.w_names == ("far",)
+        r = run(law, m=m, u={"far": 0.3}, seconds=0.1)
+        wanted = 0.3 + np.floor(np.arange(101) / 20 + 1e-9) * 0.02
+        np.testing.assert_allclose(r.error.values[:, 1], wanted - r.q.values[:, 1], rtol=0, atol=EXACT)
+    # In continuous time the error obeys its own equation exactly while the goal is held.
+    e = np.array([r.error.values[0, 1], -X0[4]])
+    np.testing.assert_allclose(
+        (expm(0.02 * np.array([[0, 1], [-4, -4]])) @ e)[0] + 0.02, r.error.values[20, 1], rtol=0, atol=1e-11
+    )
+
+
+def test_what_a_law_of_the_library_integrates_goes_on_by_one_period():
+    law = control.Control(
+        lambda T, z, w, y: Command(ca.vertcat(-z[0] - T.v[0], w[0]), ca.vertcat(T.q[0], 0), signals={"sum": z}),
+        z=(0.5, 1.0),
+        w_names=("pull",),
+    )
+    r = run(control.discrete(law, 0.01), u={"pull": 0.2}, seconds=0.1, every=10)
+    z = 0.5 + np.concatenate([[0], np.cumsum(0.01 * r.q.values[:-1, 0])])
+    np.testing.assert_allclose(r["sum"].values[:, 0], z, rtol=0, atol=4 * EPS)
+    np.testing.assert_allclose(r.z.values[:-1, 0], z[1:], rtol=0, atol=4 * EPS)  # what was recorded is the next already
+    assert (r.u.values[:, 1] == 0.2).all()
+
+
+def test_a_law_sees_what_is_in_force_and_the_reaction_under_it():
+    """Reaction of a blocked cart: what the law held until then pushes against the block."""
+    m = M.with_(constraints=(pf.holonomic("block", lambda k: k.q[2]),))
+    given = control.discrete(
+        lambda s: Command(ca.vertcat(0, s.terms.t * 10), signals={"seen": s.reaction[2], "was": s.u[1]}), 0.01
+    )
+    r = run(given, m=m, x=np.array([0.1, 0.1, 0, 0, 0, 0.0]), seconds=0.05, every=10)
+    np.testing.assert_allclose(r.was.values, np.concatenate([[0], r.u.values[:-1, 1]]), rtol=0, atol=0)
+    np.testing.assert_allclose(r.reaction.values[:, 2] + r.u.values[:, 1], r.seen.values + r.was.values, rtol=0, atol=1e-12)
+
+
+# -- sensors ------------------------------------------------------------------------------------------------------------
+
+
+def noisy(**more):
+    """A law that holds what two sensors say, one of them late."""
+    measure = {
+        "place": control.sensor(lambda k: k.q, 0.1, unit="m"),
+        "speed": control.sensor(lambda k: k.v[0], 0.2, period=0.002, latency=2),
+    }
+    return control.discrete(lambda s: Command(ca.vertcat(-s["place"][0], -s["speed"])), 0.004, measure=measure, **more)
+
+
+def test_a_sensor_is_sampled_late_and_noisy():
+    r = run(noisy(), seconds=0.04, seed=3)
+    held, late = np.arange(41) // 4 * 4, np.maximum(np.arange(41) // 2 * 2 - 4, 0)
+    off = r.place.values - r.q.values[held]
+    assert (off[:-1].reshape(10, 4, 3) == off[:-1].reshape(10, 4, 3)[:, :1]).all()
+    assert 0.01 < np.abs(off).max() < 0.4
+    slow = r.speed.values[4:] - r.v.values[late[4:], 0]
+    assert len(np.unique(slow)) == 19 and 0.02 < np.abs(slow).max() < 0.8
+    assert (r.speed.values[:4] == 0).all(), "nothing has come out yet"
+    np.testing.assert_array_equal(r.u.values[:-1:4, 0], -r.place.values[:-1:4, 0])
+    assert r.place.attrs["units"] == "m" and r.attrs["seed"] == 3
+    exact = run(control.discrete(lambda s: Command(-s["at"][:2]), 0.004, measure={"at": control.sensor(lambda k: k.q)}))
+    np.testing.assert_array_equal(exact["at"].values[::4], exact.q.values[::4])
+    np.testing.assert_array_equal(exact.u.values[::4], -exact.q.values[::4, :2])
+
+
+@pytest.fixture(scope="module")
+def many():
+    return run(noisy(), seconds=0.012, x=np.tile(X0, (4097, 1)), seed=11, backend="c", threads=1)
+
+
+@pytest.mark.parametrize(("runs", "threads"), [(1, 1), (2, 1), (7, 2), (8, 1), (9, 2), (64, 2), (1025, 1), (4097, 2)])
+def test_noise_has_the_same_bits_in_any_batch(many, runs, threads):
+    r = run(noisy(), seconds=0.012, x=np.tile(X0, (runs, 1)), seed=11, backend="c", threads=threads, squeeze=False)
+    for name in ("q", "v", "u", "place", "speed"):
+        assert np.array_equal(r[name].values, many[name].values[:runs]), name
+
+
+def test_noise_is_that_of_the_interpreter_and_of_a_run_in_pieces(many, monkeypatch):
+    monkeypatch.setattr("pfaffian.simulate.run.FIRST_LANE_STEPS", 1)
+    monkeypatch.setattr("pfaffian.simulate.run.GROWTH", 1.0)
+    r = run(noisy(), seconds=0.012, x=np.tile(X0, (5, 1)), seed=11)
+    assert np.array_equal(r.place.values, many.place.values[:5]) and np.array_equal(r.v.values, many.v.values[:5])
+
+
+def test_noise_is_normal_and_of_its_own(many):
+    off = (many.place.values - many.q.values)[:, ::4] / 0.1  # (runs, samples, entries)
+    n = off[:, :, 0].size
+    assert abs(off.mean()) < 4 / np.sqrt(off.size) and abs(off.var() - 1) < 4 * np.sqrt(2 / off.size)
+    flat = off.reshape(n, 3)
+    assert np.abs(np.corrcoef(flat.T) - np.eye(3)).max() < 5 / np.sqrt(n), "entries"
+    assert abs(np.mean(off[1:] * off[:-1])) < 5 / np.sqrt(off.size), "runs"
+    assert abs(np.mean(off[:, 1:] * off[:, :-1])) < 5 / np.sqrt(off.size), "samples"
+    other = run(noisy(), seconds=0.012, x=np.tile(X0, (64, 1)), seed=12, backend="c")
+    assert not (other.place.values == many.place.values[:64]).any(), "seeds"
+
+
+# -- in Python ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("latency", [0, 2])
+def test_a_law_in_python_is_the_compiled_one(latency):
+    how = {"period": 0.008, "latency": latency, "phase": 0.002, "start": [0.1, 0.2]}
+    called = []
+
+    def law(t, q, v):
+        called.append(t)
+        return [-2 * q[0] - v[0], -0.5 * q[2]]
+
+    def equations(s):
+        return Command(ca.vertcat(-2 * s.terms.q[0] - s.terms.v[0], -0.5 * s.terms.q[2]))
+
+    compiled = run(control.discrete(equations, **how), seconds=0.05)
+    r = run(control.python_law(law, **how), seconds=0.05)
+    np.testing.assert_array_equal(states(r), states(compiled))
+    np.testing.assert_array_equal(r.u.values, compiled.u.values)
+    np.testing.assert_allclose(called, np.arange(0.002, 0.0501, 0.008), rtol=1e-12)
+    assert "slow" in r.attrs["sampling"]
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        (lambda t, q, v: [1.0, 2.0] if t < 0.02 else 1 / 0, "ZeroDivisionError"),
+        (lambda t, q, v: [1.0, 2.0] if t < 0.02 else [1.0], r"shape \(1,\).*\(2,\)"),
+        (lambda t, q, v: [1.0, 2.0] if t < 0.02 else [1.0, np.nan], "not finite"),
+    ],
+)
+def test_a_law_in_python_that_fails_stops_the_run(law, words):
+    with pytest.warns(RunWarning, match="the law in Python failed"):
+        r = run(control.python_law(law, 0.01), seconds=0.05, squeeze=False)
+    assert r.stopped.values == pytest.approx([0.02])
+    assert np.isfinite(r.q.values[0, :20]).all() and np.isnan(r.q.values[0, 20:]).all()
+    assert re.search(words, r.reason.values[0])
+    assert causes(r)[0].startswith("the law in Python failed")
+
+
+# -- limits and stops ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_held_is_cut():
+    m = M.with_(actuators=tuple(pf.actuator(n, j, limits=(-0.1, 0.2)) for n, j in (("first", "x0"), ("last", "x2"))))
+    r = run(control.discrete(feedback, 0.01), m=m, seconds=0.1, scheme=pf.Scheme(saturate=True))
+    assert r.u.values.min() == -0.1 and r.u.values.max() <= 0.2
+    asked = (r.u + r.u_cut).values[::10]
+    np.testing.assert_allclose(asked, -states(r)[::10] @ GAIN.T, rtol=0, atol=1e-13)
+
+
+def test_a_fault_is_judged_when_the_law_is_asked():
+    law = control.discrete(lambda s: Command(ca.vertcat(1, 1), faults=s.terms.t > 0.0131), 0.01, faults=("too late",))
+    with pytest.warns(RunWarning, match="too late"):
+        r = run(control.several(a=law, b=control.discrete(feedback, 0.003)), seconds=0.05)
+    assert float(r.stopped) == pytest.approx(0.02) and causes(r)[0].startswith("a: too late")
+
+
+def test_a_law_of_the_library_tells_who_is_to_blame():
+    bodies = [pf.body(f"b{i}", 1.0, (0.5, 0, 0), 0.1) for i in range(2)]
+    joints = [pf.joint(f"j{i}", "revolute", "world" if i == 0 else "b0", f"b{i}", axis=(0, 1, 0), placement=(i, 0, 0))
+              for i in range(2)]  # fmt: skip
+    m = pf.actuate_all(pf.mechanism("arm", bodies, joints))
+    law = control.computed_torque(
+        control.point("b1", (1, 0, 0), axes=(0, 2)), control.set_point([2.0, 0.0]), stiffness=1, damping=1
+    )
+    with pytest.warns(RunWarning, match="singular"):
+        r = pf.run(m, [0.0, 0.0], duration=0.01, control=control.discrete(law, 0.005), backend="numpy")
+    assert "task coordinate 0" in str(r.reason.values)
+
+
+# -- what is refused ----------------------------------------------------------------------------------------------------
+
+LAW = control.discrete(feedback, 0.01)
+WRONG = {
+    "period between steps": (lambda: run(control.discrete(feedback, 0.0025)), r"0\.0025 s .*whole number of steps of 0\.001 s"),
+    "phase between steps": (lambda: run(control.discrete(feedback, 0.01, phase=0.0005)), r"phase 0\.0005 s"),
+    "sensor between steps": (
+        lambda: run(control.discrete(feedback, 0.01, measure={"a": control.sensor(lambda k: k.q, period=0.0105)})),
+        r"0\.0105 s",
+    ),
+    "no period": (lambda: control.discrete(feedback, 0.0), "period must be a time above zero"),
+    "a phase beyond": (lambda: control.discrete(feedback, 0.01, phase=0.01), "below the period"),
+    "early": (lambda: control.discrete(feedback, 0.01, latency=-1), "latency must be a whole number"),
+    "half late": (lambda: control.discrete(feedback, 0.01, latency=0.5), "latency must be a whole number"),
+    "no law": (lambda: control.discrete(3, 0.01), "a control law or a function"),
+    "twice": (lambda: control.discrete(LAW, 0.01), "discrete time already"),
+    "unknown name": (lambda: run(control.discrete(lambda s: Command(s["giro"]), 0.01, state={"gyro": 0})), "mean 'gyro'"),
+    "state of wrong size": (
+        lambda: run(control.discrete(lambda s: Command(s.u, d_next={"i": s.terms.q}), 0.01, state={"i": [0, 0]})),
+        "3 numbers of 'i' where its state has 2",
+    ),
+    "forgotten state": (lambda: run(control.discrete(feedback, 0.01, state={"i": 0})), "0 numbers of 'i' where"),
+    "inputs of wrong size": (lambda: run(control.discrete(lambda s: Command(s.terms.q), 0.01)), "3 inputs: 2 are needed"),
+    "start of wrong size": (lambda: run(control.discrete(feedback, 0.01, start=[1.0])), "start has 1 numbers"),
+    "z_dot": (lambda: run(control.discrete(lambda s: Command(s.u, s.terms.t), 0.01)), "gives z_dot.*d_next"),
+    "d_next in continuous time": (
+        lambda: run(control.Control(lambda T, z, w, y: Command(ca.SX(2, 1), d_next={"i": 1}))), "discrete"
+    ),
+    "no command": (lambda: run(control.discrete(lambda s: s.u, 0.01)), "must give a control.Command"),
+    "state of the library": (lambda: control.discrete(control.Control(lambda *_: 0), 0.01, state={"i": 0}), "state belongs to"),
+    "gives what it has not": (lambda: run(control.discrete(feedback, 0.01, gives=("goal",))), "gives no signal 'goal'"),
+    "state without a name": (lambda: control.discrete(feedback, 0.01, state=[0]), "state: {name: start values}"),
+    "sensor by a number": (lambda: control.discrete(feedback, 0.01, measure={"a": 1}), "measure: {name: sensor"),
+    "sensor of numbers": (lambda: control.sensor(1.0), "a function of the kinematics"),
+    "negative noise": (lambda: control.sensor(lambda k: k.q, -1), "std must not be negative"),
+    "noise of wrong size": (
+        lambda: run(control.discrete(feedback, 0.01, measure={"a": control.sensor(lambda k: k.q, [1, 2])})),
+        "std has 2 numbers, and it measures 3",
+    ),
+    "one alone": (lambda: control.several(a=LAW), "two laws or more"),
+    "several functions": (lambda: control.several(a=LAW, b=feedback), "b: a control law is needed"),
+    "two continuous": (
+        lambda: control.several(a=control.Control(lambda *_: 0), b=control.Control(lambda *_: 0)), "a and b are in continuous"
+    ),
+    "python with others": (lambda: control.several(a=LAW, b=control.python_law(feedback, 0.01)), "runs alone"),
+    "python of a batch": (
+        lambda: run(control.python_law(lambda t, q, v: [0, 0], 0.01), x=np.tile(X0, (2, 1))), "drives one run, and these are 2"
+    ),
+    "seed": (lambda: run(LAW, seed=-1), "seed must be a whole number"),
+    "adaptive": (lambda: pf.run_accurately(M, X0[:3], times=[0, 1], control=LAW), "asked once a period: use run"),
+    "linearise": (lambda: pf.linearise(M, X0[:3], control=LAW), "asked once a period"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said(case):
+    call, words = WRONG[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ModelError, match=words):
+            call()
+
+
+def test_oracle_is_the_chain():
+    """The matrices above are those of the mechanism."""
+    found = pf.linearise(M, np.zeros(3))
+    assert np.allclose(sorted(np.linalg.eigvals(A).imag), sorted(found.eigenvalues.imag))
