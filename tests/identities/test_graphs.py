@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.formats.place import installed
+from pfaffian.maths.inertia import moments, pseudo
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import closing, placements, random_forces, random_tree
 from tests.tolerance import DERIVATIVE, INTEGRATED, close
@@ -25,8 +29,6 @@ PARTS = {
 
 def bare(m: pf.Mechanism) -> pf.Mechanism:
     """Without armature and joint springs, which edges do not have."""
-    from dataclasses import replace
-
     zero = ca.SX(0)
     return m.with_(joints=[replace(j, armature=zero, stiffness=zero, rest=zero) for j in m.joints])
 
@@ -167,10 +169,10 @@ def test_every_formulation_along_chosen_velocities():
 
 
 def test_a_robot_with_one_joint_of_the_callers_own():
-    """A joint of a tree of ordinary ones replaced by coordinates with another K: half the angle's tangent."""
+    """The elbow of a UR5 replaced by coordinates with another K: half its angle's tangent."""
     random = np.random.default_rng(12)
-    m = bare(random_tree(random, ["revolute"] * 4, [-1, 0, 1, 2]))
-    j = m.joints[2]
+    m = pf.read_urdf(installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
+    j = m.joint("elbow_joint")
     own = pf.coordinates("knee", ["t"], ["w"], lambda q: (1 + q[0] ** 2) / 2)
 
     def pose(k):
@@ -182,17 +184,47 @@ def test_a_robot_with_one_joint_of_the_callers_own():
             @ j.child_placement.inverse()
         )
 
-    joints = [*m.joints[:2], pf.edge("knee edge", j.parent, j.child, pose), m.joints[3]]
+    joints = [pf.edge("elbow edge", j.parent, j.child, pose) if x is j else x for x in m.joints]
     damping = [pf.dissipation("damper", lambda k: j.damping * ca.sumsqr(k.joint_rate("knee")) / 2)]
-    new = pf.mechanism("robot", m.bodies, joints, coordinates=[own], gravity=m.gravity, forces=damping)
-    q, v = random.uniform(-1, 1, 4), random.normal(size=4)
-    order = [0, 1, 3, 2]
-    q_new, v_new = q[order], v[order]
-    q_new[3] = np.tan(q[2] / 2)
-    how = {"duration": 0.5, "step": 1e-3, "every": 100}
-    here, there = pf.run(m, q, v, **how), pf.run(new, q_new, v_new, **how)
-    close(there.v.values[:, [0, 1, 3, 2]], here.v.values, INTEGRATED, "v")
-    close(2 * np.arctan(there.q.values[:, 3]), here.q.values[:, 2], INTEGRATED, "the replaced joint")
+    motors = [replace(a, joint="knee") if a.joint == j.name else a for a in m.actuators]
+    new = pf.mechanism("UR5", m.bodies, joints, coordinates=[own], gravity=m.gravity, forces=damping, actuators=motors)
+    at, last = m.q_slices[j.name].start, m.nq - 1
+    order = [i for i in range(m.nq) if i != at] + [at]
+    q, v, u = random.uniform(-1, 1, m.nq), random.normal(size=m.nv), random.normal(size=m.nu)
+    q_new = q[order]
+    q_new[last] = np.tan(q[at] / 2)
+    how = {"duration": 0.5, "step": 1e-3, "every": 100, "u": u}
+    here, there = pf.run(m, q, v, **how), pf.run(new, q_new, v[order], **how)
+    close(there.v.values, here.v.values[:, order], INTEGRATED, "v")
+    close(2 * np.arctan(there.q.values[:, last]), here.q.values[:, at], INTEGRATED, "the elbow")
+
+
+def test_a_graph_starts_far_from_its_constraints():
+    m = tree_of("branches", 3)
+    twin = graph_twin(m.with_(constraints=[m.constraints[1]])).m
+    assert np.abs(pf.assemble(twin).residual).max() < 1e-9
+
+
+def test_a_body_of_a_pseudo_inertia():
+    m = bare(random_tree(np.random.default_rng(3), ["free", "revolute"], [-1, 0]))
+    bodies = []
+    for b in m.bodies:
+        mass, h, I = moments(b.mass, b.com, b.inertia)
+        bodies.append(pf.body(b.name, pseudo=pseudo(mass, h, I)))
+    other = m.with_(bodies=bodies)
+    q, v = pf.random_configuration(m, np.random.default_rng(0)), np.ones(m.nv)
+    for what in ("M", "c", "V"):
+        part = {what: PARTS[what]}
+        here, there = (pf.compile_terms(x, part, backend="numpy", lanes=1)(q, v)[what] for x in (m, other))
+        close(there, here, DERIVATIVE, what)
+    for wrong, words in (
+        ({"mass": 1.0, "pseudo": np.eye(4)}, "leave these out"),
+        ({"pseudo": np.eye(3)}, "symmetric \\(4, 4\\)"),
+        ({"pseudo": np.diag([1.0, 1, 1, 0])}, "no mass"),
+        ({"pseudo": np.triu(np.ones((4, 4)))}, "symmetric"),
+    ):
+        with pytest.raises(pf.ModelError, match=words):
+            pf.body("b", **wrong)
 
 
 def test_coordinates_stay_on_phi():

@@ -8,11 +8,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.maths.inertia import pseudo_to_moments
 from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, matrix, scalar, vector
 
 WORLD = "world"
+ORIGIN = (0, 0, 0)
 
 
 @data
@@ -33,21 +35,41 @@ class Body:
         return shown.words(self, f"mass {shown.number(self.mass, 'kg')}", f"com {com}", f"inertia {inertia}", name=self.name)
 
 
-def body(name: str, mass: Scalar = 0.0, com: Any = (0, 0, 0), inertia: Any = 0.0) -> Body:
+def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None) -> Body:
     """A rigid body from numbers or parameters.
 
     Args:
         name: unique among the bodies.   mass: [kg].   com: (3,) mass centre in the body frame [m].
         inertia: about the mass centre [kg m^2]: one number (isotropic), (3,) principal along the axes,
             (6,) xx yy zz xy xz yz, or (3, 3).
-    Raises ModelError: a name that is no text, numbers of the wrong count. Physical sense is checked by `mechanism`.
+        pseudo: (4, 4) pseudo-inertia [[S, h], [h^T, m]] in place of the three, S = sum m x x^T [kg m^2], h = sum m x [kg m],
+            m [kg]. [konz25 (3.91)]
+    Raises ModelError: a name that is no text, numbers of the wrong count, a pseudo-inertia beside others, not symmetric or of
+    no mass. Physical sense is checked by `mechanism`.
     """
     if not isinstance(name, str) or not name:
         raise ModelError(f"body(name, mass, com, inertia): the name must be text, got {brief(name)}")
     if name == WORLD:
         raise ModelError("'world' is the fixed frame; call the body something else")
     what = f"body {name!r}"
+    if pseudo is not None:
+        return _of_pseudo(name, mass, com, inertia, pseudo)
     return Body(name, scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), tensor(inertia, f"{what}: inertia"))
+
+
+def _of_pseudo(name: str, mass: Any, com: Any, inertia: Any, pseudo: Any) -> Body:
+    what = f"body {name!r}: pseudo"
+    none_beside = com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
+    if not none_beside:
+        raise ModelError(f"{what} says mass, mass centre and inertia; leave these out")
+    P = matrix(pseudo, what)
+    if P.shape != (4, 4) or not _symmetric(P):
+        raise ModelError(f"{what} must be a symmetric (4, 4) matrix [[S, h], [h^T, m]]")
+    m, h, I = pseudo_to_moments(P)
+    if m.is_zero():
+        raise ModelError(f"{what} has no mass in its last entry, so no mass centre")
+    c = h / m
+    return Body(name, ca.SX(m), ca.densify(c), ca.densify(I - m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)))
 
 
 def tensor(value: Any, what: str) -> ca.SX:

@@ -67,6 +67,10 @@ def _plain(text: str) -> str:
 def mechanism(m: Mechanism) -> str:
     """One line: how large, what holds it, what drives it, what may vary."""
     parts = [plural(len(m.bodies), "body"), f"{plural(len(m.joints), 'joint')} (nq {m.nq}, nv {m.nv})"]
+    if m.coordinates:
+        parts.append(f"coordinates {listed([c.name for c in m.coordinates])}")
+    if m.velocities:
+        parts.append(f"velocities {listed(m.velocities.names)}")
     for kind, items in (("constraint", m.constraints), ("force", m.forces)):
         if items:
             parts.append(plural(len(items), kind))
@@ -83,12 +87,14 @@ def html(m: Mechanism) -> str:
         for j in m.joints
     ]
     joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
+    own = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
     constraints = [(c.name, repr(c).removeprefix(f"<{type(c).__name__} {c.name!r}: ")[:-1]) for c in m.constraints]
     inputs = list(zip(m.u_names, m.u_units, strict=True))
     parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in m.parameters]
     return f"<b>{_cell(m.name)}</b>: {plural(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(
         (
             _table(("joint", "kind", "parent", "child", "coordinates"), joints),
+            _table(("coordinates", "q", "v"), own),
             _table(("constraint", "holds"), constraints),
             _table(("input", "unit"), inputs),
             _table(("parameter", "default", "unit"), parameters),

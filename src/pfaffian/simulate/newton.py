@@ -146,7 +146,7 @@ def _newton(m: Mechanism) -> ca.Function:
     firm = T.rows.at(POSITION)
     R = _rates(T)
     move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free_q, stiffness)
-    turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit == "rad/s"]])
+    turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
     q = normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE)))
     there = Terms(m, q, T.v, T.u, T.t)
     moving = T.rows.at(POSITION, VELOCITY)

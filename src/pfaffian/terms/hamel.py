@@ -49,5 +49,5 @@ def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:
     S = ca.SX(0)
     for link, x in zip(k.tree.links, k.accelerations(v_dot, k.mechanism.gravity), strict=True):
         S += link.mass * ca.sumsqr(x.a) / 2 + ca.dot(x.a, x.Phi @ link.h) + ca.trace(x.Phi @ link.S @ x.Phi.T) / 2
-        S += link.joint.armature * ca.sumsqr(v_dot[link.v]) / 2
+        S += link.joint.armature * ca.sumsqr(k.s_dot(v_dot)[link.v]) / 2
     return S

@@ -44,7 +44,15 @@ class Rank(NamedTuple):
 
 def describe(m: Mechanism, settings: RunSettings) -> str:
     """The whole description. Ranks are found by the interpreter, so nothing is compiled."""
-    parts = [_head(m), _tree(m), _inputs(m), _parameters(m, settings), _constraints(m, settings), _bodies_of_no_body(m)]
+    parts = [
+        _head(m),
+        _tree(m),
+        _own(m),
+        _inputs(m),
+        _parameters(m, settings),
+        _constraints(m, settings),
+        _bodies_of_no_body(m),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -52,9 +60,10 @@ def _head(m: Mechanism) -> str:
     g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity).ravel())
     mass = sum(m.value(b.mass).item() for b in m.bodies)
     parts = {"body": m.bodies, "joint": m.joints, "constraint": m.constraints, "force": m.forces}
+    own = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} of their own" if m.coordinates else ""
     counts = ", ".join(plural(len(items), word) for word, items in parts.items() if items)
     return (
-        f"{text(m.name, 60)}: {counts}\n"
+        f"{text(m.name, 60)}: {counts}{own}\n"
         f"  nq {m.nq} (configuration), nv {m.nv} (velocity), nu {m.nu} (inputs)\n"
         f"  total mass {mass:.6g} kg, gravity ({g}) m/s^2"
     )
@@ -65,6 +74,18 @@ def _tree(m: Mechanism) -> str:
             for depth, j in _depth_first(m)]  # fmt: skip
     header = ("body", "by joint", "kind", "q", "from", "to", "effort", "mass [kg]")
     return "tree, from the world\n" + table(rows, header)
+
+
+def _own(m: Mechanism) -> str:
+    """Coordinates that no joint owns, and velocities that no joint has."""
+    rows = [(c.name, ", ".join(f"{n} [{u}]" for n, u in zip(c.q_names, c.q_units, strict=True)),
+             ", ".join(f"{n} [{u}]" for n, u in zip(c.v_names, c.v_units, strict=True)), "phi(q) = 0" if c.phi else "free")
+            for c in m.coordinates]  # fmt: skip
+    parts = ["coordinates\n" + table(rows, ("name", "q", "v", "held on"))] if rows else []
+    if m.velocities:
+        chosen = list(zip(m.velocities.names, m.velocities.units, strict=True))
+        parts.append("velocities of the caller's choice\n" + table(chosen, ("name", "unit")))
+    return "\n\n".join(parts)
 
 
 def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
