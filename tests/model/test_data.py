@@ -53,6 +53,7 @@ def parts(length: float = 1.0, name: str = "l", **of_joint) -> dict:
         "function": pf.wrench("wind", "rod", still, point=(l, 0, 0), by="cart"),
         "potential": pf.potential("V", Level(h)),
         "dissipation": pf.dissipation("R", Level(h)),
+        "kinetic": pf.kinetic_energy("T", Level(h)),
         "generalised": pf.generalised_force("f", still, joint="slide"),
         "motor": pf.actuator("motor", "slide", gear=l),
         "pose": pf.pose((l, 0, 1)),
@@ -83,7 +84,7 @@ def test_an_item_is_equal_by_content(name):
     read = pickle.loads(pickle.dumps(one[name]))
     assert read == one[name] and hash(read) == hash(one[name])
     assert copy.deepcopy(one[name]) == copy.copy(one[name]) == one[name]
-    if name not in ("cart", "phi", "eta", "wrench_free", "potential", "dissipation", "generalised"):
+    if name not in ("cart", "phi", "eta", "wrench_free", "potential", "dissipation", "kinetic", "generalised"):
         assert one[name] != other[name], "a parameter of another default"
     assert one[name] != one["l"]
 

@@ -72,6 +72,7 @@ SAID = {
     "<Wrench 'p': on 'crank' at (0, 0, 0) m, early, WORLD, by 'rocker'>": pf.wrench("p", "crank", early, by="rocker"),
     "<Potential 'V': early>": pf.potential("V", early),
     "<Dissipation 'R': a lambda>": pf.dissipation("R", lambda k: k.t),
+    "<KineticEnergy 'T': early>": pf.kinetic_energy("T", early),
     "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
     "<GeneralisedForce 'f': early, on all joints>": pf.generalised_force("f", early),
     "<Actuator 'motor': on 'A', velocity 0, gear 2, from -3 to 3>": M.actuators[0],

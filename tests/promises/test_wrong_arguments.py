@@ -201,6 +201,9 @@ WRONG = {
     "potential: nothing": (lambda: pushed(pf.potential("V", lambda k: None)), "force 'V'.*return"),
     "dissipation: a list": (lambda: pf.dissipation("R", [1, 2]), "force 'R': R must be a function"),
     "dissipation: two": (lambda: pushed(pf.dissipation("R", lambda k: k.v)), "force 'R': one number is needed"),
+    "kinetic energy: a number": (lambda: pf.kinetic_energy("T", 2.0), "force 'T': T must be a function"),
+    "kinetic energy: not quadratic": (
+        lambda: pushed(pf.kinetic_energy("T", lambda k: ca.fabs(k.v[0]))), "force 'T': T must be quadratic in v"),
     "dissipation: no such body": (
         lambda: pushed(pf.dissipation("R", lambda k: ca.sumsqr(k.twist("tipp")))), "force 'R'.*did you mean 'tip'"),
     "generalised force: a number": (lambda: pf.generalised_force("f", 3), "force 'f': f must be a function"),

@@ -38,7 +38,7 @@ def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
     """
     m = terms.mechanism
     if name == "auto":
-        plain = not m.constraints and terms.kinematics.rates.plain
+        plain = not (m.constraints or m.kinetic_energies) and terms.kinematics.rates.plain
         return controlforce.motion if m.servos else articulated.motion if plain else gauss.motion
     if m.servos and name != "control-force":
         raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' holds them")

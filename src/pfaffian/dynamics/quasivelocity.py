@@ -17,7 +17,7 @@ from pfaffian.maths.linear import orthogonalise, solve_definite
 from pfaffian.maths.roots import square_root
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.terms.articulated import check_plain, innovations_factor
-from pfaffian.terms.inertia import coriolis_matrix
+from pfaffian.terms.connection import rate
 from pfaffian.terms.terms import Terms, turning
 
 FACTORS = ("cholesky", "symmetric", "innovations")
@@ -60,18 +60,16 @@ def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
     (43) needs and the printed Gamma is not in general. Symmetric factors are not triangular but just as good.
     Raises ModelError: an unknown factor.
     """
-    k = terms.kinematics
     W, inverse, W_dot = _factor(terms, factor)
-    C = coriolis_matrix(k)
-    Gamma = (inverse @ C - W_dot.T) @ inverse.T
+    Gamma = (inverse @ terms.C - W_dot.T) @ inverse.T
     counted = None if factor == "symmetric" else terms.counted
-    return QuasiVelocity(W, inverse, W_dot, W.T @ terms.v, Gamma, terms.c - C @ terms.v, counted)
+    return QuasiVelocity(W, inverse, W_dot, W.T @ terms.v, Gamma, terms.c - terms.C @ terms.v, counted)
 
 
 def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
     """W, W^-1 and W_dot."""
     if factor == "symmetric":
-        return square_root(ca.densify(terms.M), _along(terms, ca.densify(terms.M)))
+        return square_root(ca.densify(terms.M), rate(terms.kinematics, ca.densify(terms.M)))
     identity = ca.SX.eye(terms.M.shape[0])
     if factor == "cholesky":
         W, inverse = terms.factor.W, solve_W(terms.factor, identity)
@@ -81,12 +79,7 @@ def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
         inverse = solve_definite(W, identity)
     else:
         raise ModelError(f"factor {factor!r} is unknown; one of {', '.join(FACTORS)}")
-    return ca.densify(W), ca.densify(inverse), _along(terms, ca.densify(W))
-
-
-def _along(terms: Terms, X: ca.SX) -> ca.SX:
-    """dX/dt of a matrix function of q."""
-    return ca.reshape(ca.jtimes(ca.vec(X), terms.q, terms.kinematics.q_dot), *X.shape)
+    return ca.densify(W), ca.densify(inverse), rate(terms.kinematics, ca.densify(W))
 
 
 def reduce(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:

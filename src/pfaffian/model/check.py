@@ -94,7 +94,11 @@ def _check_kinds(m: Mechanism) -> None:
             Constraint,
             "closure(...), coincide(...), holonomic(...), nonholonomic(...), acceleration_constraint(...) or servo(...)",
         ),
-        ("forces", Force, "spring(...), wrench(...), potential(...), dissipation(...) or generalised_force(...)"),
+        (
+            "forces",
+            Force,
+            "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...) or generalised_force(...)",
+        ),
         ("actuators", Actuator, "actuator(...)"),
         ("parameters", Parameter, "Parameter(...)"),
     )
@@ -216,6 +220,8 @@ def _check_physics(m: Mechanism) -> None:
     if not m.lenient:
         for name, reason in unphysical(m).items():
             raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
+    if m.kinetic_energies:
+        return  # which may be all the inertia there is; what moves none is said when the equations are made
     moved = Counter({b.name: int(bool(m.value(b.mass).any() or m.value(b.inertia).any())) for b in m.bodies})
     for j in reversed(m.joints):
         moved[j.parent] += moved[j.child]

@@ -109,7 +109,18 @@ class Dissipation:
         return shown.words(self, shown.function(self.function), name=self.name)
 
 
-Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation
+@data
+class KineticEnergy:
+    """T(q, v, t), quadratic in v: it adds to the mass matrix and the bias force by Hamel's equations."""
+
+    name: str
+    function: Callable[[Any], Any]
+
+    def __repr__(self) -> str:
+        return shown.words(self, shown.function(self.function), name=self.name)
+
+
+Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation | KineticEnergy
 
 
 def actuator(
@@ -169,6 +180,17 @@ def dissipation(name: str, R: Callable[[Any], Any]) -> Dissipation:
     The energy is not conserved: it changes by -v^T (dR/dv)^T a second, -2 R if R is quadratic in the velocities.
     """
     return Dissipation(name, _function(R, f"force {name!r}: R"))
+
+
+def kinetic_energy(name: str, T: Callable[[Any], Any]) -> KineticEnergy:
+    """The inertia force of a kinetic energy T(k) [J], beside that of the bodies, if there are any. [konz25 (2.31)]
+
+    T = M_ij v^i v^j / 2 + b_i v^i + T0 with M, b and T0 of q and t, k being the mechanism's Kinematics: k.q, k.v, k.q_dot,
+    k.twist, ... Hamel's equations add d/dt dT/dv^i + gamma_ij^k v^j dT/dv^k - d_i T to M v_dot + c. What T adds to the energy
+    is v^i dT/dv^i - T = M_ij v^i v^j / 2 - T0, so that the energy is conserved where T does not depend on t. Like a rotor's
+    armature it acts within joints: no body feels it.
+    """
+    return KineticEnergy(name, _function(T, f"force {name!r}: T"))
 
 
 def _function(f: Any, what: str) -> Callable[[Any], Any]:

@@ -17,7 +17,7 @@ from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest
 from pfaffian.model.data import data
-from pfaffian.model.force import Actuator, Force, Wrench
+from pfaffian.model.force import Actuator, Force, KineticEnergy, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter, several, vector
 
@@ -116,6 +116,11 @@ class Mechanism:
         """The inputs that push from outside: six components of each wrench without a value."""
         wrenches = (f.name for f in self.forces if isinstance(f, Wrench) and f.value is None)
         return tuple(f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
+
+    @cached_property
+    def kinetic_energies(self) -> tuple[KineticEnergy, ...]:
+        """Those given beside that of the bodies."""
+        return tuple(f for f in self.forces if isinstance(f, KineticEnergy))
 
     @cached_property
     def u_names(self) -> tuple[str, ...]:

@@ -25,7 +25,6 @@ from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.simulation import arguments, command_of, input_names
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
-from pfaffian.terms import inertia
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
 from pfaffian.terms.terms import Terms, symbols
 
@@ -245,7 +244,7 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, 
     def particular(rhs: ca.SX) -> ca.SX:
         return solve_WT(W, rows.Q.T @ rows.carry(ca.densify(rhs))[0])
 
-    r = T.generalised_input - inertia.inverse_dynamics(k, a) + T.A.T @ lam + T.servo.Z.T @ mu
+    r = T.generalised_input - T.inertia_force(a) + T.A.T @ lam + T.servo.Z.T @ mu
     K = ca.densify(k.kinematic_matrix)
     scale = [ca.norm_2(ca.densify(solve_W(W, x))) for x in (T.c, T.f, T.B @ T.u)]
     scale.append(ca.sqrt(sum(link.mass for link in k.tree.links)) * ca.norm_2(T.mechanism.gravity))

@@ -1,7 +1,8 @@
 """One call for one quantity: where bodies are, how they move, what they weigh, at one state or a batch.
 
 q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None is neutral, and at rest. parameters: {name: value} or an
-array, defaults if None. Nothing here asks whether the state meets the constraints. Compiled at the first call, and found again.
+array, defaults if None. t [s] matters where a potential or kinetic energy depends on it. Nothing here asks
+whether the state meets the constraints. Compiled at the first call, and found again.
 """
 
 from __future__ import annotations
@@ -99,26 +100,26 @@ def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = No
     return _ask(m, "momentum", (), q, v, parameters=parameters)[..., 0]
 
 
-def energy(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> Energy:
+def energy(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> Energy:
     """Kinetic energy (armature included) and potential energy of weight, springs and potentials [J].
 
-    m: the mechanism.   q, v, parameters: as said above.
+    m: the mechanism.   q, v, parameters: as said above.   t: [s].
     """
-    both = _ask(m, "energy", (), q, v, parameters=parameters)
+    both = _ask(m, "energy", (), q, v, t=t, parameters=parameters)
     return Energy(both[..., 0, 0], both[..., 1, 0])
 
 
-def mass_matrix(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """M (..., nv, nv), armature included [kg, kg m, kg m^2].   m: the mechanism.   q, parameters: as said above."""
-    return _ask(m, "mass matrix", (), q, parameters=parameters)
+def mass_matrix(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
+    """M (..., nv, nv), armature included [kg, kg m, kg m^2].   m: the mechanism.   q, parameters: as said above.   t: [s]."""
+    return _ask(m, "mass matrix", (), q, t=t, parameters=parameters)
 
 
-def bias_force(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
+def bias_force(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
     """c (..., nv): Coriolis, centrifugal and gravity force, M v_dot + c = f + B u + reaction [N, N m].
 
-    m: the mechanism.   q, v, parameters: as said above.
+    m: the mechanism.   q, v, parameters: as said above.   t: [s].
     """
-    return _ask(m, "bias force", (), q, v, parameters=parameters)[..., 0]
+    return _ask(m, "bias force", (), q, v, t=t, parameters=parameters)[..., 0]
 
 
 def _poses(T: Terms, *bodies: str) -> ca.SX:
@@ -137,10 +138,10 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple], 
 """Quantity -> what it is of Terms and further arguments, and its shape."""
 
 
-def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, parameters: Any) -> np.ndarray:
+def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, t: float = 0.0, parameters: Any) -> np.ndarray:
     """(..., rows, columns)."""
     as_mechanism(m)
-    return _compiled(m, what, arguments).matrices(q, v, parameters=parameters)[what]
+    return _compiled(m, what, arguments).matrices(q, v, t=t, parameters=parameters)[what]
 
 
 @lru_cache(maxsize=256)

@@ -14,6 +14,8 @@ from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
+from pfaffian.terms.connection import rate
+from pfaffian.terms.inertia import bias_force, kinetic_energy
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
@@ -59,9 +61,12 @@ def momentum_rate(T: Terms, motion: Motion, p: ca.SX) -> ca.SX:
 
     d_i H at constant p is d_i V - d_i T, T(q, v) at constant v, and gamma_ij^k v^j p_k = (d_i K v - dK_i/dt)^T K^+^T p. Rotors
     that joints drive have no axes that turn with them: their momentum N^T a s, s = N v, is in p, but of their energy only its
-    change along v counts, which leaves N_dot^T a s.
+    change along v counts, which leaves N_dot^T a s. What kinetic energies of the caller's add comes as M_dot v - c.
     """
     k = T.kinematics
+    own = ca.SX.zeros(T.mechanism.nv, 1)
+    if T.added is not None:
+        own, p = rate(k, T.added.M) @ T.v - T.added.c, p - T.added.M @ T.v
     K, q_dot = ca.densify(k.kinematic_matrix), k.q_dot
     rotors = ca.SX.zeros(k.tree.ns, 1)
     for link in k.tree.links:
@@ -72,9 +77,9 @@ def momentum_rate(T: Terms, motion: Motion, p: ca.SX) -> ca.SX:
     carried = ca.substitute(ca.densify(ca.jtimes(k.along_v(held), T.q, q_dot)), held, rotors)
     K_dot = ca.reshape(ca.jtimes(ca.vec(K), T.q, q_dot), *K.shape)
     turning = K.T @ ca.jtimes(q_dot, T.q, covector, True) - K_dot.T @ covector
-    kinetic = K.T @ ca.gradient(T.T - ca.dot(rotors, k.s) / 2, T.q)
-    weight = ca.substitute(T.c, T.v, ca.SX.zeros(T.mechanism.nv, 1))
-    return kinetic + carried - turning + T.generalised_input - weight + motion.reaction
+    kinetic = K.T @ ca.gradient(kinetic_energy(k) - ca.dot(rotors, k.s) / 2, T.q)
+    weight = ca.substitute(bias_force(k), T.v, ca.SX.zeros(T.mechanism.nv, 1))
+    return own + kinetic + carried - turning + T.generalised_input - weight + motion.reaction
 
 
 def chosen_velocities(m: Mechanism, choice: Velocities) -> System:

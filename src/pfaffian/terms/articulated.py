@@ -33,11 +33,11 @@ class ArticulatedJoint(NamedTuple):
 
 
 def check_plain(k: Kinematics, formulation: str) -> None:
-    """Raise ModelError where velocities are not the links' own, which articulated bodies know nothing of."""
-    if not k.rates.plain:
+    """Raise ModelError where velocities are not the links' own, or more than links has inertia."""
+    if not k.rates.plain or k.mechanism.kinetic_energies:
+        has = "velocities that are not those of its joints one by one" if not k.rates.plain else "a kinetic energy of its own"
         raise ModelError(
-            f"mechanism {k.mechanism.name!r} has velocities that are not those of its joints one by one; the formulation "
-            f"{formulation!r} cannot serve it, use 'gauss'"
+            f"mechanism {k.mechanism.name!r} has {has}; the formulation {formulation!r} cannot serve it, use 'gauss'"
         )
 
 

@@ -79,7 +79,7 @@ def coriolis_matrix(k: Kinematics, M: ca.SX) -> ca.SX:
     """
     K, Y, p = k.kinematic_matrix, left_inverse(k), M @ k.v
     steps = directional_derivative(k, p)  # [i, j]: d_j M_ik v^k
-    y = Y.T @ p
+    y = ca.densify(Y.T @ p)
     held = ca.SX.sym("y", k.mechanism.nq)
     bracket = ca.substitute(directional_derivative(k, K.T @ held), held, y)  # [j, i]: d_i K_j . y
     turned = bracket_along_v(k).T @ Y.T @ M  # [i, j]: gamma_ik^s v^k M_sj

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.model.caller import ask_column
-from pfaffian.model.force import Dissipation, GeneralisedForce, Potential, Spring, Wrench
+from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
 from pfaffian.terms.kinematics import Kinematics
@@ -135,11 +135,11 @@ def potential_force(k: Kinematics, p: Potential) -> ca.SX:
 def dissipation_force(k: Kinematics, d: Dissipation) -> ca.SX:
     """(nv, 1) -(dR/dv)^T. [konz25 (3.37)]"""
     s = fresh(k)
-    return placed([-ca.jacobian(_number(s, d.function, f"force {d.name!r}"), s.v).T], s, k)[0]
+    return placed([-ca.jacobian(one_number(s, d.function, f"force {d.name!r}"), s.v).T], s, k)[0]
 
 
 def _potential(s: Kinematics, p: Potential) -> ca.SX:
-    V = _number(s, p.function, f"force {p.name!r}")
+    V = one_number(s, p.function, f"force {p.name!r}")
     if ca.depends_on(V, s.v):
         raise ModelError(
             f"force {p.name!r}: V depends on velocities; use dissipation(...), generalised_force(...) or wrench(...)"
@@ -147,7 +147,8 @@ def _potential(s: Kinematics, p: Potential) -> ca.SX:
     return V
 
 
-def _number(k: Kinematics, function: Callable[[Any], Any], what: str) -> ca.SX:
+def one_number(k: Kinematics, function: Callable[[Any], Any], what: str) -> ca.SX:
+    """function(k), to be differentiated. Raises ModelError: it fails, or gives something else."""
     x = _asked(k, function, what, 1)
     if any(x.is_op(kind) for kind in (ca.OP_EQ, ca.OP_NE, ca.OP_LT, ca.OP_LE)):
         raise ModelError(f"{what} gives a comparison, 0 or 1, whose derivative is zero; choose by ca.if_else")
@@ -168,6 +169,7 @@ _FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
     GeneralisedForce: generalised_column,
     Potential: potential_force,
     Dissipation: dissipation_force,
+    KineticEnergy: lambda k, _: ca.SX(k.mechanism.nv, 1),  # whose force is part of M v_dot + c
 }
 """Kind of force -> its (nv, 1) [N, N m]."""
 

@@ -9,10 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.maths import so3
 from pfaffian.terms.connection import directional_derivative, left_inverse, rate
+from pfaffian.terms.forces import one_number
+from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.rates import places
 
 
 class Inertia(NamedTuple):
@@ -32,13 +37,34 @@ def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
     """
     p = ca.gradient(T, k.v)
     M = ca.jacobian(p, k.v)
-    if ca.depends_on(M, k.v):
+    if ca.depends_on(M, k.v) or not _constant_in_v(k, p - M @ k.v):
         raise ModelError(f"{what}: T must be quadratic in v, v^T M v / 2 + b^T v + T0 with M, b and T0 of q and t")
-    y = left_inverse(k).T @ p
+    y = ca.densify(left_inverse(k).T @ p)
     held = ca.SX.sym("y", k.mechanism.nq)
     bracket = directional_derivative(k, ca.dot(k.q_dot, held)).T - rate(k, k.kinematic_matrix).T @ held
     c = rate(k, p) + ca.substitute(bracket, held, y) - directional_derivative(k, T).T
     return Inertia(M, c, ca.dot(k.v, p) - T)
+
+
+def _constant_in_v(k: Kinematics, x: ca.SX) -> bool:
+    """Whether x is the same at two velocities of other signs: an absolute value has a second derivative of zero, too."""
+    f = ca.Function("x", [k.q, k.t, k.mechanism.p_symbols, k.v], [x])
+    v = np.random.default_rng(7).normal(size=k.mechanism.nv)
+    for q, p in places(k.mechanism):
+        one, two = (np.array(f(q, 0.3, p, sign * v)) for sign in (1, -1))
+        if (np.abs(one - two) > 1e-9 * (1 + np.abs(one))).any():
+            return False
+    return True
+
+
+def added_inertia(k: Kinematics) -> Inertia | None:
+    """Of the kinetic energies of a mechanism together, None where it has none. Raises ModelError: one is not quadratic in v."""
+    energies, s = k.mechanism.kinetic_energies, fresh(k)
+    if not energies:
+        return None
+    each = [hamel(s, one_number(s, e.function, f"force {e.name!r}"), f"force {e.name!r}") for e in energies]
+    M, c, energy = (sum(parts[1:], parts[0]) for parts in zip(*each, strict=True))
+    return Inertia(*placed([so3.symmetric(M), c, energy], s, k))
 
 
 def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:

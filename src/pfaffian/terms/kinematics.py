@@ -63,6 +63,8 @@ class Kinematics:
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """For each velocity the one before it on the way to the root, or -1: where M is not zero. [tree_factor]"""
+        if self.mechanism.kinetic_energies:
+            return tuple(range(-1, self.mechanism.nv - 1))
         if self.rates.plain:
             return self.tree.parents
         path = ca.DM(self.tree.ns, self.tree.ns)

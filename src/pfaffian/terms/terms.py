@@ -17,9 +17,11 @@ from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.model import shown
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.terms import connection
 from pfaffian.terms.articulated import check_inertia
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
-from pfaffian.terms.inertia import bias_force, kinetic_energy, mass_matrix
+from pfaffian.terms.hamel import Inertia, added_inertia
+from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import Rows, ServoRows, constraint_rows, servo_rows
 
@@ -48,7 +50,13 @@ class Terms:
     @cached_property
     def M(self) -> ca.SX:
         """(nv, nv) mass matrix [kg, kg m, kg m^2]."""
-        return mass_matrix(self.kinematics)
+        M = mass_matrix(self.kinematics)
+        return M if self.added is None else M + self.added.M
+
+    @cached_property
+    def added(self) -> Inertia | None:
+        """What kinetic energies add to that of the bodies; None where there are none."""
+        return added_inertia(self.kinematics)
 
     @cached_property
     def factor(self) -> TreeFactor:
@@ -70,7 +78,19 @@ class Terms:
     @cached_property
     def c(self) -> ca.SX:
         """(nv, 1) Coriolis, centrifugal and gravity force [N, N m]."""
-        return bias_force(self.kinematics)
+        c = bias_force(self.kinematics)
+        return c if self.added is None else c + self.added.c
+
+    def inertia_force(self, v_dot: ca.SX) -> ca.SX:
+        """(nv, 1) M v_dot + c, by recursion where bodies are what moves."""
+        f = inverse_dynamics(self.kinematics, v_dot)
+        return f if self.added is None else f + self.added.M @ v_dot + self.added.c
+
+    @cached_property
+    def C(self) -> ca.SX:
+        """(nv, nv) with C + C^T = dM/dt; C v is what in c is quadratic in v."""
+        C = coriolis_matrix(self.kinematics)
+        return C if self.added is None else C + connection.coriolis_matrix(self.kinematics, self.added.M)
 
     @cached_property
     def f(self) -> ca.SX:
@@ -140,8 +160,9 @@ class Terms:
 
     @cached_property
     def T(self) -> ca.SX:
-        """Kinetic energy [J]."""
-        return kinetic_energy(self.kinematics)
+        """Kinetic energy [J], v^i dT/dv^i - T of one that is not quadratic alone."""
+        T = kinetic_energy(self.kinematics)
+        return T if self.added is None else T + self.added.energy
 
 
 def turning(T: Terms) -> list[int]:

@@ -1,0 +1,158 @@
+"""Kinetic energies of the caller's: bodies said by their T, rotors, gyroscopic terms, systems without bodies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given
+
+import pfaffian as pf
+from pfaffian.terms.digest import digest
+from tests.identities.test_connection import weightless
+from tests.oracles.test_formulations import affordable
+from tests.random_mechanisms import Case, matrices, moving, trees
+from tests.tolerance import ALGEBRA, DERIVATIVE, INTEGRATED, close
+
+QUICK = {"backend": "numpy", "step": 1e-3}
+
+
+def body_energy(b: pf.Body):
+    """T of a body by its own numbers and its twist."""
+
+    def T(k):
+        R, w = k.rotation(b.name), k.twist(b.name)[3:]
+        v = R.T @ k.velocity(b.name, b.com)
+        return (b.mass * ca.sumsqr(v) + ca.dot(w, b.inertia @ w)) / 2
+
+    return pf.kinetic_energy(f"T {b.name}", T)
+
+
+def said_by_energies(m: pf.Mechanism) -> pf.Mechanism:
+    """The same, half the bodies without mass but with their T."""
+    told = set(moving(m)[::2])
+    bodies = [pf.body(b.name) if b.name in told else b for b in m.bodies]
+    return m.with_(bodies=bodies, forces=[*m.forces, *(body_energy(b) for b in m.bodies if b.name in told)])
+
+
+@given(trees(most=4))
+def test_bodies_said_by_their_energy(drawn):
+    case = weightless(drawn)
+    wanted = {"M": lambda T: T.M, "c": lambda T: T.c, "T": lambda T: T.T, "rnea": lambda T: T.inertia_force(T.v)}
+    wanted |= {"C v": lambda T: T.C @ T.v, "C": lambda T: T.C + T.C.T}
+    one = matrices(case, wanted)
+    two = matrices(Case(said_by_energies(case.m), case.q, case.v, case.u, 0.0), wanted)
+    size = np.abs(one["M"]).max() * (1 + np.abs(case.v).sum()) ** 2
+    for name in wanted:
+        close(two[name], one[name], DERIVATIVE, name, size)
+
+
+def chain() -> Case:
+    random = np.random.default_rng(4)
+    return weightless((random, ["revolute", "spherical", "prismatic", "revolute"], [-1, 0, 1, 1]))
+
+
+def test_every_formulation():
+    case = chain()
+    names = affordable(case.m)
+    known = matrices(case, {n: lambda T, n=n: pf.FORMULATIONS[n](T).v_dot for n in names})
+    said = Case(said_by_energies(case.m), case.q, case.v, case.u, 0.0)
+    with pytest.raises(pf.ModelError, match="a kinetic energy of its own; the formulation 'articulated'"):
+        matrices(said, {"x": lambda T: pf.FORMULATIONS["articulated"](T).v_dot})
+    names = [n for n in names if n not in ("articulated", "quasi-velocity-innovations")]
+    found = matrices(said, {n: lambda T, n=n: pf.FORMULATIONS[n](T).v_dot for n in names})
+    for n in names:
+        close(found[n], known["gauss"], 1e-10, n)
+
+
+def test_motion_and_linearised_motion():
+    case = chain()
+    said = said_by_energies(case.m)
+    one, *others = (pf.run(m, case.q, case.v, duration=0.1, **QUICK) for m in (case.m, said, pf.hamiltonian(said)))
+    for two in others:
+        close(two["q"].values, one["q"].values, INTEGRATED, "motion")
+        close(two["energy"].values, one["energy"].values, INTEGRATED, "energy")
+    still = np.zeros(case.m.nv)
+    A, B = (pf.linearise(m, case.q, still).A for m in (case.m, said))
+    close(B, A, 1e-10, "linearised")
+
+
+def bare(T, nq=2, *forces) -> pf.Mechanism:
+    names = list("xyz"[:nq])
+    own = pf.coordinates("r", names, names, lambda q: ca.SX.eye(nq), q_units="m")
+    return pf.mechanism("bare", [], [], coordinates=[own], forces=[pf.kinetic_energy("T", T), *forces])
+
+
+def test_a_charge_in_a_field():
+    """T = |v|^2 / 2 + (x vy - y vx): a circle, turned at twice the field over the mass; the linear term has no energy."""
+    m = bare(lambda k: ca.sumsqr(k.v) / 2 + k.q[0] * k.v[1] - k.q[1] * k.v[0])
+    for system in (m, pf.hamiltonian(m)):
+        r = pf.run(system, [0, 0], [1, 0], duration=1.0, every=10, **QUICK)
+        t = r["time"].values
+        close(r["q"].values, np.column_stack([np.sin(2 * t), np.cos(2 * t) - 1]) / 2, INTEGRATED, "circle")
+        close(r["energy"].values, np.full_like(t, 0.5), INTEGRATED, "energy")
+    close(pf.bias_force(m, [0.3, 0.1], [1, 2]), [-4, 2], ALGEBRA, "skew in v")
+
+
+def test_a_mass_that_grows_and_a_hill_of_T0():
+    m = bare(lambda k: (1 + k.t) * k.v[0] ** 2 / 2, 1)
+    r = pf.run(m, [0], [1], duration=1.0, every=10, **QUICK)
+    close(r["v"].values[:, 0], 1 / (1 + r["time"].values), INTEGRATED, "momentum stays")
+    assert pf.mass_matrix(m, t=2.0).tolist() == [[3]] and pf.energy(m, None, [1.0], t=2.0).kinetic == 1.5
+    close(pf.bias_force(m, None, [2.0], t=1.0), [2.0], ALGEBRA, "dM/dt v")
+    turning = bare(lambda k: (k.v[0] ** 2 + 9 * k.q[0] ** 2) / 2, 1)  # a bead on a rod that turns at 3 rad/s
+    r = pf.run(turning, [1], [0], duration=0.5, every=10, **QUICK)
+    close(r["q"].values[:, 0], np.cosh(3 * r["time"].values), INTEGRATED, "bead")
+    close(r["energy"].values, np.full(r.sizes["time"], -4.5), INTEGRATED, "Jacobi's integral")
+
+
+def test_a_rotor_said_as_energy_is_armature():
+    """Within a joint: the bodies' reactions are those of armature."""
+    case = chain()
+    alone = [replace(j, armature=ca.SX(0)) for j in case.m.joints]
+    known = case.m.with_(joints=[replace(j, armature=ca.SX(0.3)) if j.name == "j3" else j for j in alone])
+    said = case.m.with_(joints=alone, forces=[pf.kinetic_energy("rotor", lambda k: 0.15 * k.joint_rate("j3") ** 2)])
+    names = [j.name for j in known.joints]
+    one, two = (pf.reaction_wrench(m, names, case.q, case.v) for m in (known, said))
+    for n in names:
+        close(two[n].wrench, one[n].wrench, 1e-10, f"wrench of {n}", 10.0)
+
+
+def test_constraints_and_inputs():
+    """A bead of T alone on a circle, by a row and by coordinates with phi = 0."""
+    weight = pf.potential("V", lambda k: 9.81 * k.q[1])
+    free = bare(lambda k: ca.sumsqr(k.v) / 2, 2, weight).with_(constraints=[pf.holonomic("c", lambda k: ca.sumsqr(k.q) - 1)])
+    on = pf.coordinates("r", ["x", "y"], ["w"], lambda q: ca.vertcat(-q[1], q[0]), phi=lambda q: ca.sumsqr(q) - 1, start=(1, 0))
+    T = pf.kinetic_energy("T", lambda k: ca.sumsqr(k.q_dot) / 2)
+    held = pf.mechanism("held", [], [], coordinates=[on], forces=[T, weight], actuators=[pf.actuator("motor", "r")])
+    one, two = pf.run(free, [1, 0], duration=0.5, **QUICK), pf.run(held, [1, 0], duration=0.5, **QUICK)
+    close(two["q"].values, one["q"].values, 1e-9, "two ways to say a pendulum")
+    close(pf.inverse_dynamics(held, [0.6, 0.8], {}, [2.0]).u, [2 + 9.81 * 0.6], ALGEBRA, "motor")
+
+
+def test_what_is_compiled_and_kept():
+    def made(c, name="T"):
+        return pf.mechanism("m", [], [], coordinates=[pf.coordinates("r", ["x"], ["x"], lambda q: ca.SX.eye(1))],
+                            forces=[pf.kinetic_energy(name, lambda k: c * k.v[0] ** 2)])  # fmt: skip
+
+    assert digest(made(1)) == digest(made(1)) != digest(made(2))
+    assert repr(made(1).forces[0]) == "<KineticEnergy 'T': a lambda>"
+
+
+def test_what_is_no_kinetic_energy():
+    for T, said in (
+        (lambda k: k.v[0] ** 3, "force 'T': T must be quadratic in v"),
+        (lambda k: ca.norm_2(k.v), "must be quadratic"),
+        (lambda k: ca.fabs(k.v[0]) + k.v[1] ** 2, "must be quadratic"),
+        (lambda k: k.v, "one number is needed"),
+        (lambda k: k.joint("nothing"), "no joint or coordinates 'nothing'"),
+        (lambda k: None, "its function gives nothing"),
+    ):
+        with pytest.raises(pf.ModelError, match=said):
+            pf.mass_matrix(bare(T))
+    with pytest.raises(pf.ModelError, match="T must be a function of the kinematics"):
+        pf.kinetic_energy("T", 3)
+    with pytest.raises(pf.ModelError, match=r"velocity 'r\.y' moves no inertia"):
+        pf.run(bare(lambda k: k.v[0] ** 2), duration=0.01, **QUICK)
