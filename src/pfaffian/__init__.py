@@ -31,6 +31,7 @@ _HOME = {
         "kinetic_energy",
         "potential",
         "spring",
+        "thruster",
         "wrench",
     ],
     "pfaffian.model.elastic": ["bushing", "pose_damper", "pose_spring", "pseudo_matrix"],

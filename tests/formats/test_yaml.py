@@ -123,6 +123,15 @@ def test_a_run():
         RunSettings(q={"x": 1.0}).arrays(m)
 
 
+def test_a_thruster():
+    m, _ = parse_yaml(PENDULUM + "  jet: {body: rod, axis: [0, 0, 2], point: [l, 0, 0], torque: l, limits: [0, 5]}\n")
+    l = m.parameters[0]
+    assert m.actuators[1] == pf.thruster("jet", "rod", axis=(0, 0, 2), point=(l, 0, 0), torque=l, limits=(0, 5))
+    assert m.u_names == ("motor", "jet") and m.u_limits[1].tolist() == [0, 5]
+    with pytest.raises(ModelError, match=r"line 10: actuators\.jet: actuator 'jet': there is no body 'rot'"):
+        parse_yaml(PENDULUM + "  jet: {body: rot}\n")
+
+
 EXPRESSIONS = {
     "1": 1, "-2.5e-1": -0.25, "l": 3, "-l": -3, "l/2": 1.5, "2*m*l^2/12": 3, "2*m*l**2/12": 3, "-l^2": -9, "2^-1": 0.5,
     "2^3^2": 512, "8/4/2": 1, "8-4-2": 2, "(8-4)*-2": -8, "+l - -m": 5, "2*pi": 2 * math.pi, " ( l ) ": 3, "l-l": 0,

@@ -269,6 +269,49 @@ def test_a_rotor_on_its_motor():
     np.testing.assert_allclose(found.v_dot, [0, 0, k_T * w**2 / 1.1 - 9.81, 0, 0, turn, -turn], rtol=1e-12, atol=1e-12)
 
 
+def test_a_thruster_is_a_wrench_by_one_input():
+    """As many as components of a wrench do what its inputs do, and what a known wrench does in each joint."""
+    case = chain(7)
+    one = [pf.thruster("x", "b1", axis=(2, 0, 0), point=X, torque=0.3), pf.thruster("y", "b2", axis=(0, 3, -4))]
+    m = case.m.with_(actuators=[pf.actuator("motor", "j3"), *one])
+    u = np.array([0.4, 1.5, -2.0])
+    known = [pf.wrench("x", "b1", (1.5, 0, 0, 0.45, 0, 0), point=X, axes="LOCAL"),
+             pf.wrench("y", "b2", (0, -1.2, 1.6, 0, 0, 0), axes="LOCAL")]  # fmt: skip
+    said = case.m.with_(actuators=[pf.actuator("motor", "j3")], forces=known)
+    assert m.u_names == ("motor", "x", "y") and m.u_units[1:] == ("N", "N") and m.motor_names == m.u_names
+    parts = {"x": lambda T: T.generalised_input}
+    a, b = (matrices(Case(x, case.q, case.v, w, 0.0), parts)["x"] for x, w in ((m, u), (said, u[:1])))
+    close(a, b, ALGEBRA, "generalised force of thrusters", np.abs(b).max())
+    names = [j.name for j in m.joints]
+    found, expected = (pf.reaction_wrench(x, names, case.q, case.v, w) for x, w in ((m, u), (said, u[:1])))
+    for n in names:
+        close(found[n].wrench, expected[n].wrench, 1e-11, f"wrench of {n}", np.abs(expected["j0"].wrench).max())
+    ways = [{}, {"torque": 1}, {"axis": (1, 0, 0)}, {"point": (1, 0, 0)}]
+    digests = {digest(case.m.with_(actuators=[pf.thruster("x", b, **x)])) for b in ("b1", "b2") for x in ways}
+    assert len(digests) == 8
+    assert pickle.loads(pickle.dumps(m)) == m
+
+
+def test_thrusters_hold_a_hull():
+    """A servo constraint and a law hold a planar vehicle by two thrusters, each with half its weight; limits cut them."""
+    hull = pf.body("hull", 2.0, inertia=0.3)
+    ride = pf.joint("p", "planar", "world", "hull", placement=pf.pose(rpy=(np.pi / 2, 0, 0)))
+    motors = [pf.thruster(n, "hull", axis=(0, 1, 0), point=(x, 0, 0), limits=(0, 12)) for n, x in (("left", -1), ("right", 1))]
+    m = pf.mechanism("hull", [hull], [ride], actuators=motors, gravity=(0, 0, -10.0))
+    assert m.u_limits.tolist() == [[0, 12], [0, 12]]
+    hold = pf.servo(pf.holonomic("hold", lambda k: k.joint("p")[1:]), ["left", "right"])
+    r = pf.run(m.with_(constraints=[hold]), v={"p.vx": 0.5}, duration=0.2, every=200, record=["q", "servo_force"])
+    np.testing.assert_allclose(r["q"].values[-1], [0.1, 0, 0], atol=1e-9)
+    np.testing.assert_allclose(r["servo_force"].values, 10.0, atol=1e-9)
+    m = m.with_(actuators=[*motors, pf.thruster("side", "hull", axis=(1, 0, 0), point=(0, 0.2, 0))])
+    law = pf.control.computed_torque(pf.control.joints("p"), pf.control.set_point([0.0, 0.0, 0.3]), stiffness=16, damping=8)
+    r = pf.run(m, duration=1.0, every=100, control=law)
+    t = r["time"].values
+    np.testing.assert_allclose(r["q"].values[:, 2], 0.3 * (1 - (1 + 4 * t) * np.exp(-4 * t)), atol=1e-9)
+    near = pf.run(m, duration=0.05, every=10, control=law, scheme=pf.Scheme(saturate=True))
+    assert float(near["u"].max()) <= 12.0
+
+
 K, BAD = np.eye(4), np.diag([1.0, 1, 1, -0.5])
 REFUSED = [
     (lambda: pf.pose_spring("s", "a", "b", BAD), r"force 's': stiffness: .*positive semidefinite.*-0.5"),
@@ -296,6 +339,10 @@ REFUSED = [
     (lambda: pf.propeller("p", "b", 1.0, thrust=1, axis=(0, 0, 0)), "force 'p': axis: three numbers"),
     (lambda: pf.propeller("p", "b", 1.0, thrust=-1), "force 'p': thrust -1 is below zero"),
     (lambda: pf.propeller("p", "b", 1.0, thrust=1, handed="up"), "handed 'up' must be right or left"),
+    (lambda: pf.thruster("t", "b", axis=(0, 0, 0)), "actuator 't': axis: three numbers, not all zero"),
+    (lambda: pf.thruster("t", pf.body("b")), "actuator 't': body must be the name of a body"),
+    (lambda: block().with_(actuators=[pf.thruster("t", "blok")]), "actuator 't': there is no body 'blok'"),
+    (lambda: block(pf.thruster("t", "block")), r"forces: .* belongs into actuators=\[...\]"),
     (lambda: pf.propeller("p", "b", None, thrust=1), "force 'p': speed: None is not a number"),
     (lambda: pf.run(block(pf.propeller("p", "block", "y", thrust=1)), duration=0.01, backend="numpy"), "force 'p'.*'y'"),
 ]  # fmt: skip

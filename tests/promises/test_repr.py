@@ -75,6 +75,9 @@ SAID = {
     "<KineticEnergy 'T': early>": pf.kinetic_energy("T", early),
     "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
     "<GeneralisedForce 'f': early, on all joints>": pf.generalised_force("f", early),
+    "<Thruster 't': on 'crank' at (1, 0, 0) m, along (0, 0, 1), torque 0.02 m, from 0 to inf>": pf.thruster(
+        "t", "crank", point=(1, 0, 0), torque=0.02, limits=(0, np.inf)
+    ),
     "<Actuator 'motor': on 'A', velocity 0, gear 2, from -3 to 3>": M.actuators[0],
     "<Pose: at (1, 0, 0) m, turned by (0, 0, 1.5708) rad>": pf.pose((1, 0, 0), rpy=(0, 0, np.pi / 2)),
     "<Pose: at (coupler, 0, 0) m>": pf.pose((L, 0, 0)),

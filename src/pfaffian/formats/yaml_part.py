@@ -15,7 +15,7 @@ from pfaffian.model.body import Body, body
 from pfaffian.model.constraint import LOCKED, Closure, closure, coincide
 from pfaffian.model.elastic import pose_damper, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
-from pfaffian.model.force import Actuator, Force, actuator, spring, wrench
+from pfaffian.model.force import Actuator, Force, Thruster, actuator, spring, thruster, wrench
 from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.number import Parameter
@@ -76,8 +76,13 @@ def read_constraint(name: str, node: Node, names: Names) -> Closure:
     return _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
 
 
-def read_actuator(name: str, node: Node, names: Names) -> Actuator:
-    """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}`."""
+def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster:
+    """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}` or `jet: {body: hull, axis: [1, 0, 0], limits: [0, 5]}`."""
+    if "body" in node.map():
+        f = node.fields(("body", "axis", "point", "torque", "limits"))
+        given = _take(f, axis=lambda n: n.constants(3), point=lambda n: n.numbers(3, names),
+                      torque=lambda n: n.number(names), limits=lambda n: n.constants(2))  # fmt: skip
+        return _made(node, thruster, name, f["body"].text(), **given)
     f = node.fields(("joint", "component", "gear", "limits"), required=("joint",))
     given = _take(f, component=_index, gear=lambda n: n.number(names), limits=lambda n: n.constants(2))
     return _made(node, actuator, name, f["joint"].text(), **given)

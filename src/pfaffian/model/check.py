@@ -15,7 +15,7 @@ from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Constraint, Servo
 from pfaffian.model.coordinates import Coordinates, check_coordinates
-from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Wrench
+from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
@@ -99,7 +99,7 @@ def _check_kinds(m: Mechanism) -> None:
             Force,
             "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...) or generalised_force(...)",
         ),
-        ("actuators", Actuator, "actuator(...)"),
+        ("actuators", Actuator | Thruster, "actuator(...) or thruster(...)"),
         ("parameters", Parameter, "Parameter(...)"),
     )
     for what, kind, maker in kinds:
@@ -166,6 +166,9 @@ def _check_references(m: Mechanism) -> None:
         if isinstance(f, GeneralisedForce) and f.joint is not None and f.joint not in owners:
             raise ModelError(f"force {f.name!r}: there is no joint {brief(f.joint)}; {nearest(f.joint, list(owners))}")
     for a in m.actuators:
+        if isinstance(a, Thruster):
+            _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
+            continue
         if a.joint not in owners:
             raise ModelError(f"actuator {a.name!r}: there is no joint {a.joint!r}")
         owner = owners[a.joint]

@@ -11,7 +11,7 @@ import casadi as ca
 from pfaffian.model.caller import ask_rows
 from pfaffian.model.check import numbers
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
-from pfaffian.model.force import Force
+from pfaffian.model.force import Actuator, Force, Thruster
 from pfaffian.model.mechanism import Mechanism
 
 
@@ -26,8 +26,8 @@ def structure(m: Mechanism, graph: Callable[[Callable, str], str]) -> str:
         [b.name for b in m.bodies],
         [(j.name, j.kind.name, j.parent, j.child) for j in m.joints],
         [_constraint(c, graph) for c in m.constraints],
-        [_force(f, graph) for f in m.forces],
-        [(a.name, a.joint, a.component) for a in m.actuators],
+        [_parts(f, graph) for f in m.forces],
+        [_parts(a, graph) for a in m.actuators],
         m.u_names,
         [(c.name, c.nq, c.nv, c.start) for c in m.coordinates],
         m.velocities and m.velocities.names,
@@ -53,8 +53,8 @@ def _constraint(c: Constraint, graph: Callable[[Callable, str], str]) -> tuple:
     return type(c).__name__, graph(c.phi if isinstance(c, Holonomic) else c.eta, what), active
 
 
-def _force(f: Force, graph: Callable[[Callable, str], str]) -> tuple:
-    """All but its name and its numbers, which `numbers` gives."""
-    values = [getattr(f, field.name) for field in fields(f) if field.name != "name"]
+def _parts(f: Force | Actuator | Thruster, graph: Callable[[Callable, str], str]) -> tuple:
+    """All but its name and its numbers, which `u_names` and `numbers` give; limits are no part of an equation."""
+    values = [getattr(f, field.name) for field in fields(f) if field.name not in ("name", "limits")]
     shape = ["number" if isinstance(x, ca.SX) else graph(x, f"force {f.name!r}") if callable(x) else x for x in values]
     return type(f).__name__, *shape

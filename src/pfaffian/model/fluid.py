@@ -11,7 +11,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.model.caller import ask_column
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
-from pfaffian.model.number import Scalar, floats, not_negative, scalar, vector
+from pfaffian.model.number import Scalar, direction, not_negative, scalar, vector
 
 AIR = 1.225
 """[kg/m^3] at sea level and 15 degrees C."""
@@ -54,14 +54,11 @@ def propeller(
     Raises ModelError: a coefficient below zero, an axis that is zero, a speed or a hand that is none of these.
     """
     what = f"force {name!r}"
-    a = floats(axis, f"{what}: axis")
-    if a.shape != (3,) or not (a @ a) > 0:
-        raise ModelError(f"{what}: axis: three numbers, not all zero, are needed, got {brief(axis)}")
     if handed not in ("right", "left"):
         raise ModelError(f"{what}: handed {brief(handed)} must be right or left")
     k_T, k_M = not_negative(thrust, f"{what}: thrust"), not_negative(torque, f"{what}: torque")
     w = speed if isinstance(speed, str) or callable(speed) else scalar(speed, f"{what}: speed")
-    law = Propeller(w, ca.SX(a / (a @ a) ** 0.5), k_T if handed == "right" else -k_T, k_M)
+    law = Propeller(w, direction(axis, f"{what}: axis"), k_T if handed == "right" else -k_T, k_M)
     return wrench(name, body, law, point=point, axes="LOCAL")
 
 

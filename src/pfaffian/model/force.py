@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import shown
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, interval, scalar, vector
+from pfaffian.model.number import Scalar, direction, interval, scalar, vector
 
 
 @data
@@ -28,6 +28,29 @@ class Actuator:
         low, high = self.limits
         parts = [f"on {self.joint!r}", f"velocity {self.component}", f"gear {shown.number(self.gear)}"]
         return shown.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
+
+
+@data
+class Thruster:
+    """One input u [N] on a body: the force axis * u at a point, and the moment torque * axis * u, along the body's axes."""
+
+    name: str
+    body: str
+    point: ca.SX
+    axis: ca.SX
+    torque: ca.SX
+    limits: tuple[float, float]
+
+    @property
+    def wrench(self) -> ca.SX:
+        """(6, 1) about the point for a unit of the input."""
+        return ca.vertcat(self.axis, self.torque * self.axis)
+
+    def __repr__(self) -> str:
+        low, high = self.limits
+        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", f"along {shown.number(self.axis)}"]
+        parts += [f"torque {shown.number(self.torque, 'm')}", f"from {low:g} to {high:g}"]
+        return shown.words(self, *parts, name=self.name)
 
 
 @data
@@ -135,6 +158,25 @@ def actuator(
     if isinstance(component, bool) or not isinstance(component, (int, np.integer)):
         raise ModelError(f"{what}: component must be a whole number, got {brief(component)}")
     return Actuator(name, joint, int(component), scalar(gear, f"{what}: gear"), interval(limits, f"{what}: limits"))
+
+
+def thruster(
+    name: str, body: str, *, axis: Any = (0, 0, 1), point: Any = (0, 0, 0), torque: Scalar = 0.0,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+) -> Thruster:  # fmt: skip
+    """An actuator that pushes a body from outside: a propeller by its thrust u [N], a jet, a rope.
+
+    Args:
+        axis: (3,) of the force for u > 0, along the body's axes, of any length.   point: (3,) in the body [m].
+        torque: moment about the axis per force [m]; of a right-handed propeller -k_M / k_T, of a left-handed one k_M / k_T.
+        limits: (low, high) of u [N], as of an `actuator`.
+    Raises ModelError: an axis that is zero, numbers of the wrong count.
+    """
+    what = f"actuator {name!r}"
+    if not isinstance(body, str):
+        raise ModelError(f"{what}: body must be the name of a body, got {brief(body)}")
+    a, t = direction(axis, f"{what}: axis"), scalar(torque, f"{what}: torque")
+    return Thruster(name, body, vector(point, 3, f"{what}: point"), a, t, interval(limits, f"{what}: limits"))
 
 
 def wrench(

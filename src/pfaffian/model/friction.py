@@ -9,7 +9,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.model.data import data
 from pfaffian.model.force import GeneralisedForce, Wrench, wrench
-from pfaffian.model.number import Scalar, at_defaults, floats, not_negative, positive, vector
+from pfaffian.model.number import Scalar, at_defaults, direction, not_negative, positive, vector
 
 SMOOTH = 1e-3
 """[m/s, rad/s] below which friction grows with the speed instead of being whole."""
@@ -64,14 +64,12 @@ def contact_friction(
     Raises ModelError: as `joint_friction`; a normal that is zero.
     """
     what = f"force {name!r}"
-    n = floats(normal, f"{what}: normal")
-    if n.shape != (3,) or not (n @ n) > 0:
-        raise ModelError(f"{what}: normal: three numbers, not all zero, are needed, got {normal}")
+    n = direction(normal, f"{what}: normal")
     N = not_negative(load, f"{what}: load")
     mu = _sliding(what, coefficient, static, stribeck, 0.0, smooth)
     law = Sliding(N * mu.sliding, N * mu.static, mu.stribeck, not_negative(viscous, f"{what}: viscous"), mu.smooth)
     at = vector(point, 3, f"{what}: point")
-    return wrench(name, body, ContactFriction(body, on, at, ca.SX(n / (n @ n) ** 0.5), law), point=at, by=on)
+    return wrench(name, body, ContactFriction(body, on, at, n, law), point=at, by=on)
 
 
 @data

@@ -17,7 +17,7 @@ from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest
 from pfaffian.model.data import data
-from pfaffian.model.force import Actuator, Force, KineticEnergy, Wrench
+from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.model.number import Parameter, several, vector
 
@@ -42,7 +42,7 @@ class Mechanism:
     joints: tuple[Joint, ...]
     constraints: tuple[Constraint, ...]
     forces: tuple[Force, ...]
-    actuators: tuple[Actuator, ...]
+    actuators: tuple[Actuator | Thruster, ...]
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
     lenient: bool = False
@@ -128,9 +128,9 @@ class Mechanism:
 
     @cached_property
     def u_units(self) -> tuple[str, ...]:
-        """Of each input: N on translations, N m on rotations, J on coordinates of no unit."""
+        """Of each input: N on translations and of thrusters, N m on rotations, J on coordinates of no unit."""
         rates = {j.name: j.v_units for j in self.owners}
-        motors = [FORCE_UNITS.get(rates[a.joint][a.component], "J") for a in self.actuators]
+        motors = ["N" if isinstance(a, Thruster) else FORCE_UNITS.get(rates[a.joint][a.component], "J") for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property
@@ -144,7 +144,8 @@ class Mechanism:
     def u_limits(self) -> np.ndarray:
         """(nu, 2) lowest and highest value of each input: the actuator's own, within its joint's effort."""
         effort = {j.name: j.effort if isinstance(j, Joint) else np.inf for j in self.owners}
-        motors = [(max(a.limits[0], -effort[a.joint]), min(a.limits[1], effort[a.joint])) for a in self.actuators]
+        reach = [np.inf if isinstance(a, Thruster) else effort[a.joint] for a in self.actuators]
+        motors = [(max(a.limits[0], -r), min(a.limits[1], r)) for a, r in zip(self.actuators, reach, strict=True)]
         return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
 
     @cached_property
@@ -210,7 +211,7 @@ def mechanism(
     *,
     constraints: Iterable[Constraint] = (),
     forces: Iterable[Force] = (),
-    actuators: Iterable[Actuator] = (),
+    actuators: Iterable[Actuator | Thruster] = (),
     gravity: Any = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
     lenient: bool = False,

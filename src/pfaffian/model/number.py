@@ -207,6 +207,14 @@ def vector(values: Any, length: int, what: str) -> ca.SX:
     return ca.densify(sx_named(ca.vec(x), what))
 
 
+def direction(value: Any, what: str) -> ca.SX:
+    """(3, 1) of length one along three plain numbers; `what` names them in the error."""
+    x = floats(value, what)
+    if x.shape != (3,) or not np.linalg.norm(x) > 0:
+        raise ModelError(f"{what}: three numbers, not all zero, are needed, got {brief(value)}")
+    return ca.SX(x / np.linalg.norm(x))
+
+
 def scalar(value: Any, what: str) -> ca.SX:
     """(1, 1) SX; `what` names it in the error."""
     number = sx_named(value, what)

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.model.caller import ask_column
-from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
+from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Wrench
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
 from pfaffian.terms.kinematics import Kinematics
@@ -44,10 +44,13 @@ def potential_energy(k: Kinematics) -> ca.SX:
 def input_matrix(k: Kinematics) -> ca.SX:
     """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
-    B = ca.SX(m.nv, len(m.actuators))
+    own, pushed = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
     for i, a in enumerate(m.actuators):
-        B[m.v_slices[a.joint].start + a.component, i] = a.gear
-    B = k.own_along_v(B)
+        if isinstance(a, Thruster):
+            pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
+        else:
+            own[m.v_slices[a.joint].start + a.component, i] = a.gear
+    B = k.own_along_v(own) + pushed
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 

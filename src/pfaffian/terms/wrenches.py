@@ -15,7 +15,7 @@ from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.caller import answer
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
-from pfaffian.model.force import Dissipation, Potential, Spring, Wrench
+from pfaffian.model.force import Dissipation, Potential, Spring, Thruster, Wrench
 from pfaffian.model.number import column
 from pfaffian.model.pose import Pose
 from pfaffian.terms.forces import spring_pull, wrench_value
@@ -48,12 +48,13 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
 
 
 def applied_wrench(T: Terms, body: str, u: ca.SX) -> ca.SX:
-    """(6, 1) of the forces that act on a body: springs, wrenches, known or inputs u (nu, 1), potentials, dissipation.
+    """(6, 1) of what acts on a body: springs, thrusters, wrenches, known or inputs u (nu, 1), potentials, dissipation.
 
     What acts within joints, as motors and generalised forces do, is left out. Raises ModelError: a potential or dissipation
     that asks for more than joints, poses and twists of bodies.
     """
-    ends = [end for f in T.mechanism.forces if type(f) in _ENDS for end in _ENDS[type(f)](T, f, u)]
+    m = T.mechanism
+    ends = [end for f in (*m.forces, *m.actuators) if type(f) in _ENDS for end in _ENDS[type(f)](T, f, u)]
     return sum((W for name, W in ends if name == body), ca.SX.zeros(6, 1))
 
 
@@ -76,6 +77,11 @@ def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _Ends:
     return [(body, move(sign * W, x - k.position(body))) for body, sign in ends if body is not None]
 
 
+def _thruster_ends(T: Terms, a: Thruster, u: ca.SX) -> _Ends:
+    R = T.kinematics.rotation(a.body)
+    return [(a.body, move(turn(R, a.wrench * u[T.mechanism.u_names.index(a.name)]), R @ a.point))]
+
+
 def _potential_ends(T: Terms, p: Potential, u: ca.SX) -> _Ends:
     return _down(T.kinematics, p, _Apart(T.kinematics, displaced=True))
 
@@ -93,10 +99,11 @@ def _down(k: Kinematics, force: Potential | Dissipation, apart: _Apart) -> _Ends
 _ENDS: dict[type, Callable[[Terms, Any, ca.SX], _Ends]] = {
     Spring: _spring_ends,
     Wrench: _wrench_ends,
+    Thruster: _thruster_ends,
     Potential: _potential_ends,
     Dissipation: _dissipation_ends,
 }
-"""Kind of force -> the bodies that it acts on; the others act within joints."""
+"""Kind of force or actuator -> the bodies that it acts on; the others act within joints."""
 
 
 def _inputs(T: Terms, force: Wrench, u: ca.SX) -> ca.SX:
