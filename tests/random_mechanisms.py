@@ -5,7 +5,7 @@ Structure (which joints, which constraints) is drawn by Hypothesis so that failu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -13,13 +13,15 @@ import numpy as np
 from hypothesis import strategies as st
 
 import pfaffian as pf
+from pfaffian.maths.closures import CLOSURES as KINDS_OF_CLOSURE
+from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.constraint import AccelerationConstraint
+from pfaffian.model.joint import axis_frame
+from pfaffian.model.pose import Pose
 
 JOINTS = ("revolute", "prismatic", "spherical", "planar", "free", "fixed")
-CLOSURES = (
-    "weld", "revolute", "prismatic", "cylindrical", "spherical", "planar", "point-on-line", "point-on-plane",
-)  # fmt: skip
-SYMMETRIC = ("weld", "revolute", "prismatic", "cylindrical", "spherical", "planar")  # the same read from B to A
+CLOSURES = tuple(name for name in KINDS_OF_CLOSURE if name != "fixed")  # which is weld
+SYMMETRIC = tuple(name for name in CLOSURES if not name.startswith("point"))  # the same read from B to A
 EXTRAS = ("duplicate", "reversed", "driven", "rolling", "squared", "within", "speed", "pushed")
 
 
@@ -103,17 +105,40 @@ def placements(m: pf.Mechanism, q: np.ndarray) -> dict[str, tuple[np.ndarray, np
 
 
 def closing(name: str, kind: str, a: str, b: str, random: np.random.Generator, at: dict) -> Any:
-    """A closure between two bodies that holds where they are now."""
+    """A closure between two bodies that holds where they are now, moved somewhere by what it leaves free."""
     X, axis = random_pose(random), random.normal(size=3)
     (Ra, pa), (Rb, pb) = at[a], at[b]
-    R, p = Ra @ np.array(ca.DM(X.R)), Ra @ np.array(ca.DM(X.p)).ravel() + pa
+    number = KINDS_OF_CLOSURE[kind].number
+    numbers = {number: random.uniform(0.1, 0.5)} if number else {}
+    G = axis_frame(axis, name)
+    there = X @ G @ allowed(kind, random, numbers) @ Pose(G.R.T, ca.SX.zeros(3, 1))
+    if kind == "universal":
+        numbers["axis_b"] = np.array(ca.DM(G.R))[:, 0]
+    R, p = Ra @ np.array(ca.DM(there.R)), Ra @ np.array(ca.DM(there.p)).ravel() + pa
     Y = pf.pose(Rb.T @ (p - pb), rotation=Rb.T @ R)
-    return pf.closure(name, kind, a, b, placement_a=X, placement_b=Y, axis=axis)
+    return pf.closure(name, kind, a, b, placement_a=X, placement_b=Y, axis=axis, **numbers)
+
+
+def allowed(kind: str, random: np.random.Generator, numbers: dict) -> pf.Pose:
+    """A pose of b seen from a that a closure leaves, its axis being z; of a universal joint with x the second axis of b."""
+    if kind == "universal":  # about z of a, then about x of b
+        a, b = random.uniform(-np.pi, np.pi, 2)
+        return pf.pose(rpy=(0, 0, a)) @ pf.pose(rpy=(b, 0, 0))
+    place = {"point-on-line": (0, 0, 1), "point-on-plane": (1, 1, 0), "distance": (1, 1, 1)}.get(kind)
+    if place:
+        p = random.normal(size=3) * place
+        return pf.pose(p * numbers["length"] / np.linalg.norm(p) if numbers else p, rotation=random_rotation(random))
+    g = SUBGROUPS["fixed" if kind == "weld" else kind]
+    g = g.with_pitch(numbers["pitch"]) if g.screws else g
+    q = random.uniform(-1, 1, g.nq) * (20 if g.screws else 1)
+    R, p = g.motion(ca.DM(q / np.linalg.norm(q) if kind == "spherical" else q)) if g.nq else (np.eye(3), np.zeros(3))
+    return pf.pose(np.array(ca.DM(p)).ravel(), rotation=np.array(ca.DM(R)))
 
 
 def reverse(c: Any) -> Any:
     """The same closure with its ends exchanged: other rows, the same row space."""
-    return type(c)(f"{c.name} reversed", c.kind, c.body_b, c.body_a, c.placement_b, c.placement_a)
+    ends = {"body_a": c.body_b, "body_b": c.body_a, "placement_a": c.placement_b, "placement_b": c.placement_a}
+    return replace(c, name=f"{c.name} reversed", **ends)
 
 
 def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, at: dict, t: float) -> list:

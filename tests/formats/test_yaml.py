@@ -47,13 +47,17 @@ constraints:
   loop: {kind: point-on-line, body_a: world, body_b: rod, placement_a: {xyz: [0, 0, 1], rpy: [0, pi/2, 0]}}
   pin: {kind: coincide, body_a: rod, point_a: [l, 0, 0], body_b: world, point_b: [1, 0, 0]}
   weld: {kind: weld, body_a: world, body_b: rod, placement_b: {quaternion: [0, 0, 1, 1]}}
+  thread: {kind: helical, body_a: world, body_b: rod, pitch: l/30}
+  stay: {kind: distance, body_a: world, body_b: rod, length: 2*l}
+  cross: {kind: universal, body_a: world, body_b: rod, axis: [0, 0, 1], axis_b: [0, 1, 0]}
 forces:
   rope: {kind: spring, body_a: rod, point_a: [l, 0, 0], body_b: world, stiffness: 10*m, rest: 0.5}
   push: {kind: wrench, body: rod, axes: LOCAL}
   wind: {kind: wrench, body: rod, value: [1, 0, 0, 0, 0, 0]}
 """
     )
-    assert [len(c.locked) for c in m.constraints] == [2, 3, 6]
+    assert [len(c.holds.rows) for c in m.constraints] == [2, 3, 6, 5, 1, 4]
+    assert [m.value(c.number).item() for c in m.constraints[3:]] == [pytest.approx(0.05), 3, 0]
     assert m.value(m.constraints[0].placement_a.R)[:, 2] == pytest.approx([1, 0, 0], abs=1e-15)
     assert m.value(m.constraints[2].placement_b.R)[:, 0] == pytest.approx([0, 1, 0], abs=1e-15)
     assert m.nu == 1 + 6 and m.value(m.forces[0].stiffness).item() == 20

@@ -57,6 +57,7 @@ SAID = {
     ),
     "<Joint 'B': revolute, 'crank' to 'coupler'>": M.joint("B"),
     "<Closure 'C': revolute, 'coupler' to 'rocker', 5 rows>": M.constraints[0],
+    "<Closure 't': helical of pitch 0.1, 'crank' to 'rod', 5 rows>": pf.closure("t", "helical", "crank", "rod", pitch=0.1),
     "<Holonomic 'h': phi(q, t) = 0 by still>": HOLD,
     "<Holonomic 'h': phi(q, t) = 0 by still, while early>": pf.active_while(HOLD, early),
     "<Nonholonomic 'n': eta(q, v, t) = 0 by a lambda>": pf.nonholonomic("n", lambda k: k.v[0]),

@@ -186,6 +186,16 @@ def test_results_of_other_functions_are_not_found_again():
     assert digest(slide([one])) != digest(slide([pf.active_while(one, lambda k: k.t < 1)]))
 
 
+def test_numbers_of_closures_are_in_the_digest():
+    def screw(kind="helical", **given):
+        return digest(slide([pf.closure("c", kind, "world", "point", **given)]))
+
+    axes = {"axis": (0, 0, 1)}
+    found = [screw(pitch=0.1), screw(pitch=0.2), screw("planar-helical", pitch=0.1), screw("distance", length=0.1),
+             screw("universal", axis_b=(1, 0, 0), **axes), screw("universal", axis_b=(0, 1, 0), **axes)]  # fmt: skip
+    assert len(set(found)) == len(found) and screw(pitch=0.1) == found[0]
+
+
 @pytest.mark.parametrize("constraint", [CONSTANT, PUSHED], ids=["speed", "push"])
 def test_while(constraint):
     m = slide([pf.active_while(constraint, lambda k: k.t < 0.2)])

@@ -11,8 +11,9 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
 from pfaffian.formats.number import shown
 from pfaffian.formats.yaml_tree import Node
+from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
-from pfaffian.model.constraint import LOCKED, Closure, closure, coincide
+from pfaffian.model.constraint import Closure, closure, coincide
 from pfaffian.model.elastic import pose_damper, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import Actuator, Force, Thruster, actuator, spring, thruster, wrench
@@ -65,14 +66,15 @@ def read_joint(name: str, node: Node, names: Names) -> Joint:
 def read_constraint(name: str, node: Node, names: Names) -> Closure:
     """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide."""
     ends = ("kind", "body_a", "body_b")
-    kind = node.fields([*node.map()], required=ends)["kind"].choice([*LOCKED, "coincide"])
+    kind = node.fields([*node.map()], required=ends)["kind"].choice([*CLOSURES, "coincide"])
     if kind == "coincide":
         f = node.fields((*ends, "point_a", "point_b"), required=("point_a", "point_b"))
         a, b = (f[k].numbers(3, names) for k in ("point_a", "point_b"))
         return _made(node, coincide, name, f["body_a"].text(), a, f["body_b"].text(), b)
-    f = node.fields((*ends, "placement_a", "placement_b", "axis"))
+    f = node.fields((*ends, "placement_a", "placement_b", "axis", "axis_b", "pitch", "length"))
     given = _take(f, placement_a=lambda n: read_pose(n, names), placement_b=lambda n: read_pose(n, names),
-                  axis=lambda n: n.constants(3))  # fmt: skip
+                  axis=lambda n: n.constants(3), axis_b=lambda n: n.constants(3), pitch=lambda n: n.number(names),
+                  length=lambda n: n.number(names))  # fmt: skip
     return _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
 
 

@@ -9,28 +9,20 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief, plural
+from pfaffian.maths.closures import CLOSURES, ClosureKind
 from pfaffian.model import shown
 from pfaffian.model.data import data
-from pfaffian.model.joint import KINDS, axis_frame
+from pfaffian.model.joint import axis_frame
 from pfaffian.model.number import Scalar, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
-
-_ALL = (0, 1, 2, 3, 4, 5)
-
-LOCKED = {
-    name: tuple(i for i in _ALL if i not in kind.motion) for name, kind in KINDS.items() if name not in ("free", "edge")
-} | {
-    "weld": _ALL,
-    "cylindrical": (0, 1, 3, 4),
-    "point-on-line": (0, 1),
-    "point-on-plane": (2,),
-}
-"""Kind of closure -> the components of the relative twist [vx vy vz wx wy wz] that it holds at zero."""
 
 
 @data
 class Closure:
-    """A joint that closes a loop: the relative twist of frame B in frame A has zero `locked` components."""
+    """A joint that closes a loop: rows of the relative twist of frame B in frame A are held at zero.
+
+    number: pitch [m/rad] or length [m] of the kinds that have one, else zero.
+    """
 
     name: str
     kind: str
@@ -38,15 +30,17 @@ class Closure:
     body_b: str
     placement_a: Pose
     placement_b: Pose
+    number: ca.SX
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        parts = [self.kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.locked), "row")]
+        kind = f"{self.kind} of {self.holds.number} {shown.number(self.number)}" if self.holds.number else self.kind
+        parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
         return shown.words(self, *parts, *_while(self), name=self.name)
 
     @property
-    def locked(self) -> tuple[int, ...]:
-        return LOCKED[self.kind]
+    def holds(self) -> ClosureKind:
+        return CLOSURES[self.kind]
 
 
 @data
@@ -123,28 +117,63 @@ def closure(
     placement_a: Any = IDENTITY,
     placement_b: Any = IDENTITY,
     axis: Any = (0, 0, 1),
+    axis_b: Any = None,
+    pitch: Scalar | None = None,
+    length: Scalar | None = None,
 ) -> Closure:
-    """Close a loop by a joint between two bodies that are in the tree already.
+    """Close a loop by a joint between two bodies that are in the tree already. [chhabra14 table 2.1]
+
+    Rows are what the kind holds of the twist of b seen from a, [v; w] along the joint's axes in a: `vx` ... `wz` [m/s, rad/s];
+    `screw`, vz - pitch wz [m/s]; `cross`, the cosine of the angle between the two axes [1]; `length` [m/s].
 
     Args:
-        body_a, body_b: names, "world" for the fixed frame; the rows are the locked motions of b seen from a.
-        kind: weld (fixed), revolute, prismatic, cylindrical, spherical, planar, point-on-line, point-on-plane.
+        body_a, body_b: names, "world" for the fixed frame.
+        kind: weld (fixed), revolute, prismatic, helical, cylindrical, planar, spherical, universal; planar-translation (two
+            directions), translation (all three), schoenflies (planar and along the normal: parallel axes), planar-helical (a
+            helix normal to the plane that it slides in); point-on-line, point-on-plane: the origin of b's frame on what a has;
+            distance: origins `length` apart, a rod of balls.
         placement_a, placement_b: the joint's frame in each body, poses or positions; the two coincide up to the joint's motion.
         axis: (3,) of the joint, line or plane normal, in the joint frame.
-    Raises ModelError: an unknown kind, a zero axis.
+        axis_b: (3,) of a universal joint the second axis, in the joint frame of b; `axis` is then that of a alone.
+        pitch: [m/rad] along the axis, of the kinds that screw; not zero.   length: [m] of a distance, above zero.
+    Raises ModelError: an unknown kind, a zero axis, a number that the kind needs and has not, or has no use for.
     """
-    if not isinstance(kind, str) or kind not in LOCKED:
-        raise ModelError(f"constraint {name!r}: kind {brief(kind)} is unknown; one of {', '.join(LOCKED)}")
     what = f"constraint {name!r}"
+    if not isinstance(kind, str) or kind not in CLOSURES:
+        raise ModelError(f"{what}: kind {brief(kind)} is unknown; one of {', '.join(CLOSURES)}")
     G = axis_frame(axis, what)
-    a, b = (as_pose(x, f"{what}: placement") @ G for x in (placement_a, placement_b))
-    return Closure(name, kind, body_a, body_b, a, b)
+    if (axis_b is None) == (kind == "universal"):
+        raise ModelError(f"{what}: axis_b, the second axis, is for a universal joint, which needs it; the kind is {kind}")
+    H = G if axis_b is None else axis_frame(axis_b, f"{what}: axis_b")
+    a, b = as_pose(placement_a, f"{what}: placement") @ G, as_pose(placement_b, f"{what}: placement") @ H
+    number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
+    return Closure(name, kind, body_a, body_b, a, b, number)
+
+
+def _number(kind: ClosureKind, given: dict[str, Scalar | None], what: str) -> ca.SX:
+    """The one number that a kind takes. Raises ModelError: it is missing, zero or below, or another one is given."""
+    for word, value in given.items():
+        if (value is None) == (word == kind.number):
+            kinds = ", ".join(k.name for k in CLOSURES.values() if k.number == word)
+            raise ModelError(f"{what}: {word} is for {kinds}, which need it; the kind is {kind.name}")
+    if not kind.number:
+        return ca.SX(0)
+    x = scalar(given[kind.number], f"{what}: {kind.number}")
+    if x.is_zero():
+        raise ModelError(f"{what}: {kind.number} must not be zero; a {_PLAIN[kind.name]} closure has none")
+    if kind.number == "length" and x.is_constant() and float(x) < 0:
+        raise ModelError(f"{what}: length {float(x):g} is below zero")
+    return x
+
+
+_PLAIN = {"helical": "revolute", "planar-helical": "planar", "distance": "spherical"}
+"""What a kind becomes where its number is zero."""
 
 
 def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) -> Closure:
     """Hold point_a (3,) [m] of body_a on point_b (3,) [m] of body_b: a spherical closure."""
     a, b = (Pose(IDENTITY.R, vector(x, 3, f"constraint {name!r}: point")) for x in (point_a, point_b))
-    return Closure(name, "spherical", body_a, body_b, a, b)
+    return Closure(name, "spherical", body_a, body_b, a, b, ca.SX(0))
 
 
 def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:

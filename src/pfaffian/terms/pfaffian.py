@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.maths.closures import rate
 from pfaffian.model.caller import answer, ask_column, ask_rows, checked
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
-
-_ROTATION = (3, 4, 5)
 
 POSITION, VELOCITY, ACCELERATION = 0, 1, 2
 """What stands behind a row: phi(q, t) = 0, eta(q, v, t) = 0, or nothing but Z v_dot = z."""
@@ -99,7 +98,7 @@ def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> t
     names: list[str] = []
     for c in k.mechanism.ideal if constraints is None else constraints:
         if isinstance(c, Closure):
-            names += [f"{c.name}.{('vx', 'vy', 'vz', 'wx', 'wy', 'wz')[i]}" for i in c.locked]
+            names += [f"{c.name}.{row}" for row in c.holds.rows]
         else:
             count = target_rows(k, c).b.numel()
             names += [c.name] if count == 1 else [f"{c.name}.{i}" for i in range(count)]
@@ -197,7 +196,7 @@ def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
 
 
 def closure_rows(k: Kinematics, c: Closure) -> Rows:
-    """The locked components of the twist of frame B seen from frame A, in A's axes, with their drift."""
+    """What the closure holds of the twist of frame B seen from frame A, in A's axes, with its drift: L V = 0."""
     (la, Xa), (lb, Xb) = (_frame(k, b, X) for b, X in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)))
     Ga, Gb = k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
     r = Gb.p - Ga.p
@@ -211,18 +210,12 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     linear = ab - aa - ca.cross(alpha_a, r) - 2 * ca.cross(wa, vb - va) + ca.cross(wa, ca.cross(wa, r))
     angular = alpha_b - alpha_a - ca.cross(wa, wb - wa)
     drift = ca.vertcat(Ga.R.T @ linear, Ga.R.T @ angular)
-    phi = ca.vertcat(Ga.R.T @ r, _rotation_residual(Ga.R.T @ Gb.R, c.locked))
-    rows = list(c.locked)
-    A = J[rows, :]
-    return Rows(A, -drift[rows], phi[rows], A @ k.v, (POSITION,) * len(rows))
-
-
-def _rotation_residual(R: ca.SX, locked: tuple[int, ...]) -> ca.SX:
-    """(3, 1) that vanishes with the locked rotations and whose rate is the relative angular velocity there."""
-    if all(i in locked for i in _ROTATION):
-        return ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
-    # Free about z: the z axis of B in A tells the two others.
-    return ca.vertcat(-R[1, 2], R[0, 2], 0)
+    seen = Ga.R.T @ Gb.R, Ga.R.T @ r, c.number
+    L, phi = c.holds.held(*seen)
+    turning = rate(c.holds, *seen, J @ k.v)
+    drift = ca.mtimes(L, drift) + (ca.mtimes(turning, J @ k.v) if turning.nnz() else 0)
+    A = ca.mtimes(L, J)
+    return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))
 
 
 def _frame(k: Kinematics, body: str, X: Pose) -> tuple[int, Pose]:

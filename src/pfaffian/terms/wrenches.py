@@ -143,7 +143,8 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
 
 def _closure(k: Kinematics, c: Closure) -> list[BodyRows]:
     Ga, Gb = k.pose(c.body_a) @ c.placement_a, k.pose(c.body_b) @ c.placement_b
-    L = turn(Ga.R, ca.SX.eye(6)[:, list(c.locked)])  # at the origin of B, along the axes of A
+    seen = Ga.R.T @ Gb.R, Ga.R.T @ (Gb.p - Ga.p), c.number
+    L = turn(Ga.R, c.holds.held(*seen).L.T)  # at the origin of B, along the axes of A
     ends = ((c.body_a, -1), (c.body_b, 1))
     return [BodyRows(body, move(sign * L, Gb.p - k.position(body))) for body, sign in ends if body != WORLD]
 
