@@ -106,12 +106,14 @@ def run_loop(
 def _settled(
     x: np.ndarray, x_next: np.ndarray, fault: np.ndarray, k: int, span: Span, result: RolloutResult, first_fault: int
 ) -> np.ndarray:
-    """The next state where it is good; where not, the reason is noted and the state stays."""
+    """The next state where it is good; where not, the reason is noted. What has no next value stays."""
     running, now = result.status == 0, _verdict(x_next, fault, span.limit, first_fault)
     failing = running & (now != 0)
     result.status[failing] = now[failing]
     result.stopped[failing] = k
-    return np.where((running & (now == 0))[:, None], x_next, x)
+    moved = x.copy()
+    moved[:, : x_next.shape[1]] = np.where((running & (now == 0))[:, None], x_next, x[:, : x_next.shape[1]])
+    return moved
 
 
 def _input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:

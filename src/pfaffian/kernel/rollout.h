@@ -11,6 +11,7 @@ typedef struct {
 } Rollout;
 
 #define NX STEP_IN[0]
+#define MOVING STEP_OUT[0] /* the first entries of x; what comes after a step leaves alone */
 #define NU STEP_IN[1]
 #define NP STEP_IN[3]
 #define NF STEP_OUT[1]
@@ -77,20 +78,21 @@ static void leave(const Rollout *r, Block *block, int64_t index, const V *x, V *
 }
 
 /* 0 good, 1 state not finite or beyond the limit, first + i fault i. A fault that is a number is the better reason. */
-static V verdict(const V *x, const V *fault, int nf, int first, V limit) {
+static V verdict(const V *x, int n, const V *fault, int nf, int first, V limit) {
   I good = KI(-1);
-  for (int i = 0; i < NX; i++) good = good & LE(FABS(x[i]), limit);
+  for (int i = 0; i < n; i++) good = good & LE(FABS(x[i]), limit);
   V code = SEL(good, K(0.0), K(1.0));
   for (int i = nf - 1; i >= 0; i--)
     code = SEL(NE(fault[i], K(0.0)) & (good | EQ(fault[i], fault[i])), K((double)(first + i)), code);
   return code;
 }
 
-/* Take the next state where it is good; where not, note the reason: the first of nf faults has the status `first`. */
-static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *next, const V *fault, int nf, int first) {
-  const V now = verdict(next, fault, nf, first, K(r->limit));
+/* Take the next n entries of the state where they are good; where not, note the reason: the first of nf faults, which come
+   after them, has the status `first`. */
+static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *next, int n, int nf, int first) {
+  const V now = verdict(next, n, next + n, nf, first, K(r->limit));
   const I ok = block->running & EQ(now, K(0.0)), failing = block->running & ~ok;
-  for (int i = 0; i < NX; i++) x[i] = SEL(ok, next[i], x[i]);
+  for (int i = 0; i < n; i++) x[i] = SEL(ok, next[i], x[i]);
   if (!ANY(failing)) return;
   block->code = SEL(failing, now, block->code);
   block->running = ok;
@@ -108,10 +110,10 @@ static inline void look(V *seen, const V *x, const V *u, const V *p) {
 }
 
 static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
-  /* A frame: inputs of STEP x u0 u1 p t h, its outputs, inputs of OBSERVE x u p t, its outputs, outputs of a sampler, slots. */
+  /* A frame: inputs of STEP x u0 u1 p t h, its outputs, inputs of OBSERVE x u p t, its outputs, those of a sampler, x, slots. */
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
-  V *const next = h + 1, *const fault = next + NX, *const seen = fault + NF, *const y = seen + NX + NU + NP + 1;
-  V *const sampled = y + NY, *const slots = sampled + SAMPLER_OUT;
+  V *const next = h + 1, *const seen = next + MOVING + NF, *const y = seen + NX + NU + NP + 1;
+  V *const sampled = y + NY, *const kept = sampled + SAMPLER_OUT, *const slots = kept + KEPT;
   const int64_t end = r->first + r->steps, entered = n;
   int64_t index = 0;
   Block blocks[TILE];
@@ -133,7 +135,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       t[f] = K(time);
       input_at(r, k, blocks[i].run, u0 + f, u1 + f);
       /* What is sampled at the end is for its record: a call that goes on from here samples it again. */
-      if (N_SAMPLERS && k == end) __builtin_memcpy(next + f, x + f, NX * sizeof(V));
+      if (k == end) __builtin_memcpy(kept + f, x + f, KEPT * sizeof(V));
     }
     for (int j = 0, first = 2 + NF; j < N_SAMPLERS; first += SAMPLER_NF[j++]) {
       const int64_t period = r->sampling[2 * j], phase = r->sampling[2 * j + 1];
@@ -141,7 +143,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
       SAMPLER[j](seen, sampled, slots, n * FRAME);
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME)
-        settle(r, blocks + i, k, x + f, sampled + f, sampled + f + NX, SAMPLER_NF[j], first);
+        settle(r, blocks + i, k, x + f, sampled + f, NX, SAMPLER_NF[j], first);
     }
     if (recorded) {
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
@@ -151,7 +153,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       index++;
     }
     if (k == end) {
-      for (int64_t i = 0, f = 0; N_SAMPLERS && i < n; i++, f += FRAME) __builtin_memcpy(x + f, next + f, NX * sizeof(V));
+      for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) __builtin_memcpy(x + f, kept + f, KEPT * sizeof(V));
       break;
     }
     for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
@@ -159,7 +161,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       else __builtin_memcpy(u1 + f, u0 + f, NU * sizeof(V));
     }
     STEP(x, next, slots, n * FRAME);
-    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) settle(r, blocks + i, k, x + f, next + f, fault + f, NF, 2);
+    for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) settle(r, blocks + i, k, x + f, next + f, MOVING, NF, 2);
   }
   for (int64_t i = 0; i < n; i++) leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
 }

@@ -35,8 +35,8 @@ def compile_rollout(
     """Compile a time loop.
 
     Args:
-        step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[nx], fault[nf]); u0, u1 at both ends of the step.
-            Or a function without arguments that gives (step, observe, *samplers).
+        step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[n], fault[nf]); u0, u1 at both ends of the step, n at most
+            nx: the other entries of x stay. Or a function without arguments that gives (step, observe, *samplers).
         observe: (x[nx], u[nu], p[np], t[1]) -> y[ny].
         samplers: (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) each: what changes at some instants only, and how.
         key: names them all for good; see `compile`.
@@ -73,7 +73,7 @@ def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
     if len(step.inputs) != 6 or len(step.outputs) != 2:
         raise BuildError("step must be (x, u0, u1, p, t, h) -> (x_next, fault)")
     nx, nu, nu1, n_p, nt, nh = step.inputs
-    if nu != nu1 or nt != 1 or nh != 1 or len(step.outputs[0]) != nx:
+    if nu != nu1 or nt != 1 or nh != 1 or len(step.outputs[0]) > nx:
         raise BuildError(f"step has inputs {step.inputs} and a next state of {len(step.outputs[0])}: they do not fit")
     if observe.inputs != (nx, nu, n_p, 1) or len(observe.outputs) != 1:
         raise BuildError(f"observe has inputs {observe.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} and one output")
@@ -262,6 +262,7 @@ def _loop_inputs(plan: Recipe) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     u = u.reshape(RUNS, 2, nu).swapaxes(0, 1)
     for _ in range(SETTLING):
         x, fault = evaluate(step, [x0, u[0], u[0], p, np.array([TRIAL_START]), np.zeros(1)])
+        x = np.hstack([x, x0[:, x.shape[1] :]])
         faulty = (np.nan_to_num(fault) != 0).any(axis=1) & np.isfinite(x).all(axis=1)
         if not faulty.any():
             break

@@ -85,7 +85,7 @@ def _source(
         slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
     ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
     ports.append(_table(samplers, [index[s.digest()] for s in samplers]))
-    frame = sum(p.n_in + p.n_out for p in programs) + max((s.n_out for s in samplers), default=0)
+    frame = sum(p.n_in + p.n_out for p in programs) + max((s.n_out + s.inputs[0] for s in samplers), default=0)
     frame += max(slots[p.digest()] for p in (*programs, *samplers))
     steps = sum(len(program.steps) for program in order)
     tile = TILE if steps > TEXT else TILE // 2
@@ -127,7 +127,8 @@ def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
     faults = ", ".join(str(len(s.outputs[1])) for s in samplers) or "0"
     most = max((s.n_out for s in samplers), default=0)
     lines = [f"#define SAMPLERS {{{functions}}}", f"#define SAMPLER_FAULTS {{{faults}}}"]
-    return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most} }};", ""])
+    kept = samplers[0].inputs[0] if samplers else 0
+    return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most}, KEPT = {kept} }};", ""])
 
 
 def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int) -> str:

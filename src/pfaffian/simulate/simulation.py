@@ -114,10 +114,6 @@ class Simulation:
         """Numbers in the state [x; z; d]."""
         return self.system.nx + len(self.z) + self.layout.size
 
-    def _beside(self) -> ca.SX:
-        """[z; d] as symbols."""
-        return ca.SX.sym("z", len(self.z) + self.layout.size)
-
     @property
     def w_names(self) -> tuple[str, ...]:
         return input_names(self.mechanism, self.control)
@@ -184,7 +180,7 @@ class Simulation:
 
     @cached_property
     def traced(self) -> Traced:
-        here, z = self.system.at(), self._beside()
+        here, z = self.system.at(), ca.SX.sym("z", len(self.z))
         solve = formulation(self.scheme.formulation, here.T)
         # Only there the rate has what a correction needs; of a step of Euler's it would be too far off.
         gauss_ = solve is gauss.motion and bool(self.mechanism.ideal)
@@ -204,7 +200,7 @@ class Simulation:
     @cached_property
     def entering(self) -> ca.Function:
         """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
-        first, _ = self._rate("passage", self.system.at(), self._beside(), passage.motion, [])
+        first, _ = self._rate("passage", self.system.at(), ca.SX.sym("z", len(self.z)), passage.motion, [])
         return self._step(self.traced.rhs, self.traced.project, first)
 
     def _step(self, rhs: ca.Function, project: ca.Function, first: ca.Function | None = None) -> ca.Function:
@@ -216,7 +212,7 @@ class Simulation:
     @cached_property
     def project(self) -> ca.Function:
         """(x, p, t) -> (x, violation), by a factorisation of its own."""
-        here, z = self.system.at(), self._beside()
+        here, z = self.system.at(), ca.SX.sym("z", len(self.z))
         inputs = [ca.vertcat(here.x, z), self.mechanism.p_symbols, here.T.t]
         return ca.Function("project", inputs, self._corrected(here, z, None))
 
@@ -245,7 +241,7 @@ class Simulation:
     ) -> tuple[ca.Function, dict[str, int]]:
         """(x, w, p, t) -> (x_dot, faults, sides, the wanted numbers of `along`, recorded), and the entries of each signal."""
         m, T, w = self.mechanism, here.T, ca.SX.sym("w", len(self.w_names))
-        z, d = z[: len(self.z), 0], z[len(self.z) :, 0]
+        d = ca.SX.sym("d", self.layout.size)
         state = ca.vertcat(here.x, z, d)
         waiting = in_force(self.layout, d, m.nu)
         command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w, waiting)

@@ -78,7 +78,7 @@ def time_step(
     scheme: Scheme,
     first: ca.Function | None = None,
 ) -> ca.Function:
-    """(x, u0, u1, p, t, h) -> (x_next, fault).
+    """(x, u0, u1, p, t, h) -> (x_next, fault), x_next without what comes last in x: what a law in discrete time holds.
 
     rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...).   project: (x, p, t, carried) -> (x, violation), with what the
     last stage carried.   variables: of the state that are stepped.   first: instead of rhs at the first stage.
@@ -86,24 +86,25 @@ def time_step(
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
-    start, f = (partial(_stepped_rate, variables, rate) for rate in (first or rhs, rhs))
+    whole, x, held = x, x[: project.size1_in(0), 0], x[project.size1_in(0) :, 0]
+    start, f = (partial(_stepped_rate, variables, rate, held) for rate in (first or rhs, rhs))
     if scheme.integrator == "rk4":
         moved, faults, carried = _rk4(start, f, variables, x, u0, u1, p, t, h)
     else:
         moved, faults, carried = _semi_implicit(start, f, m, variables, x, u0, u1, p, t, h)
     corrected, violation = project(moved, p, t + h, carried)
     faults = ca.vertcat(violation > scheme.violation_limit, faults)
-    return ca.Function("step", [x, u0, u1, p, t, h], [corrected, faults], {"cse": True})
+    return ca.Function("step", [whole, u0, u1, p, t, h], [corrected, faults], {"cse": True})
 
 
 Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
 """(x, u, p, t) -> (rate of what is stepped, faults, sides, carried) at a state x; see `time_step`."""
 
 
-def _stepped_rate(variables: Variables, f: ca.Function, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.SX, ...]:
-    x_dot, faults, sides, carried, _ = f(x, u, p, t)
-    # What a law in discrete time holds comes last, has no rate, and stays.
-    x_dot = ca.vertcat(x_dot, ca.SX(x.numel() - x_dot.numel(), 1))
+def _stepped_rate(
+    variables: Variables, f: ca.Function, held: ca.SX, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX
+) -> tuple[ca.SX, ...]:
+    x_dot, faults, sides, carried, _ = f(ca.vertcat(x, held), u, p, t)
     return variables.rate(x, x_dot), faults, sides, carried
 
 
