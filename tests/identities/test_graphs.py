@@ -325,3 +325,37 @@ def test_two_maps_do_not_share_a_kernel():
     ]  # fmt: skip
     assert len({digest(m) for m in [plain, *others]}) == 6
     assert digest(plain) == digest(made())
+
+
+def test_laws_tasks_servos_and_figures_take_a_graph_as_it_is(tmp_path):
+    """A hand on a task, one joint held by a servo, with another v as well: the inputs and motions of the tree."""
+    random = np.random.default_rng(21)
+    m = pf.actuate_all(bare(random_tree(random, ["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2])))
+    q, tip = pf.random_configuration(m, random), m.bodies[-1].name
+    twin = graph_twin(m)
+    new, T = chosen(twin.m, 4)
+    # As many coordinates as there are velocities: what a law leaves open it leaves at rest along v, and so along other v not.
+    task = lambda k: ca.vertcat(k.position(tip), k.rotation(tip)[0, 1])  # noqa: E731
+    here = pf.compile_terms(m, {"p": lambda T: task(T.kinematics)}, backend="numpy", lanes=1)(q)["p"].ravel()
+    law = pf.control.operational_space(task, pf.control.set_point(here + 0.02), stiffness=30.0, damping=8.0, joint_damping=1.0)
+    how = {"duration": 0.3, "step": 1e-3, "every": 50, "control": law}
+    here = pf.run(m, q, **how)
+    for other in (twin.m, new):
+        there = pf.run(other, twin.q(q), **how)
+        assert int(there.status) == 0
+        close(there.u.values, here.u.values, INTEGRATED, "u")
+        close(there.energy.values, here.energy.values, INTEGRATED, "energy")
+        pf.write_netcdf(there, tmp_path / "graph.nc")
+        assert pf.read_netcdf(tmp_path / "graph.nc").v.equals(there.v)
+        assert len(pf.overview(there).axes) > 1
+    held = pf.servo(pf.holonomic("hold", lambda k: k.position(tip)[2] - 0.1 * k.t), ["j0"])
+    pushed = [x.with_(constraints=[held], actuators=[pf.actuator("j0", "j0")]) for x in (m, twin.m, new)]
+    start = pf.assemble(m.with_(constraints=[held.target]), q)
+    v = start.v.ravel()
+    starts = [(start.q.ravel(), v), (twin.q(start.q.ravel()), v)]
+    starts.append((starts[1][0], np.linalg.solve(T(starts[1][0]), v)))
+    forces = [
+        pf.run(x, *at, duration=0.1, step=1e-3, every=20).servo_force.values for x, at in zip(pushed, starts, strict=True)
+    ]
+    for found in forces[1:]:
+        close(found, forces[0], INTEGRATED, "servo force")
