@@ -16,7 +16,16 @@ from benchmarks.machine import describe, headline
 from benchmarks.result import Comparison, table, write_json
 from benchmarks.timing import Options, pin_to_one_core
 
-NAMES = ("forward_dynamics", "constrained_dynamics", "rollout", "build_time", "chain_length", "single_run", "closed_loop", "graph")
+NAMES = (
+    "forward_dynamics",
+    "constrained_dynamics",
+    "rollout",
+    "build_time",
+    "chain_length",
+    "single_run",
+    "closed_loop",
+    "graph",
+)
 CHECK, CRASH = 1, 2
 """Exit status when a check failed, and when something else did."""
 

@@ -52,7 +52,7 @@ def traced(m: pf.Mechanism) -> dict[str, float]:
 
 
 def as_graph(m: pf.Mechanism) -> pf.Mechanism:
-    """A robot of turning and sliding joints with all its angles as coordinates, every joint a pose that is a function of them."""
+    """A robot of turning and sliding joints: its angles as coordinates, every joint a pose that is a function of them."""
     moving = [j for j in m.joints if j.nv]
     names = [j.name for j in moving]
     x = pf.coordinates("x", names, names, lambda q: ca.SX.eye(len(names)), q_units=[j.q_units[0] for j in moving])
