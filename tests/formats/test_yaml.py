@@ -1,6 +1,7 @@
 """What a YAML model file means, and what is refused with which words."""
 
 import math
+import pickle
 
 import casadi as ca
 import numpy as np
@@ -127,6 +128,46 @@ def test_a_run():
         RunSettings(q={"x": 1.0}).arrays(m)
 
 
+WRITTEN = """
+  weight: {kind: potential, V: 5*m*cos(pivot)^2/2 + 0.1*t*base.x}
+  oil: {kind: dissipation, R: l*pivot'^2/2 + exp(-base.vx)}
+  cubic: {kind: generalised-force, joint: pivot, f: -0.1*abs(pivot')*pivot'}
+  all: {kind: generalised-force, f: [base.vy, 0, sqrt(1 + base.angle^2), tanh(t)]}
+  wind: {kind: wrench, body: rod, value: [sin(2*t), 0, "l*cos(base.wz)", 0, 0, m]}
+"""
+
+
+def test_forces_as_expressions():
+    base = PENDULUM.replace("bodies:", "bodies:\n  cart: {mass: 1, inertia: 1}").replace(
+        "joints:", "joints:\n  base: {kind: planar, parent: world, child: cart}").replace("parent: world, child: rod",
+        "parent: cart, child: rod")  # fmt: skip
+    m, _ = parse_yaml(base + "forces:" + WRITTEN)
+    l, w = m.parameters
+
+    def rate(k, name):
+        return k.joint_rate(name)
+
+    known = [
+        pf.potential("weight", lambda k: 5 * w * ca.cos(k.joint("pivot")) ** 2 / 2 + 0.1 * k.t * k.joint("base")[0]),
+        pf.dissipation("oil", lambda k: l * rate(k, "pivot") ** 2 / 2 + ca.exp(-rate(k, "base")[0])),
+        pf.generalised_force("cubic", lambda k: -0.1 * ca.fabs(rate(k, "pivot")) * rate(k, "pivot"), joint="pivot"),
+        pf.generalised_force(
+            "all", lambda k: ca.vertcat(rate(k, "base")[1], 0, ca.sqrt(1 + k.joint("base")[2] ** 2), ca.tanh(k.t))
+        ),
+        pf.wrench("wind", "rod", lambda k: ca.vertcat(ca.sin(2 * k.t), 0, l * ca.cos(rate(k, "base")[2]), 0, 0, w)),
+    ]
+    state = ([0.1, -0.2, 0.4, 0.3], [0.5, -0.6, 0.7, 0.8])
+    plain = pf.forward_dynamics(m.with_(forces=()), *state, t=0.9).v_dot
+    for f, g in zip(m.forces, known, strict=True):
+        a, b = (pf.forward_dynamics(m.with_(forces=[x]), *state, t=0.9).v_dot for x in (f, g))
+        assert a == pytest.approx(b, rel=1e-12, abs=1e-12) and np.abs(a - plain).max() > 1e-4
+    again, _ = parse_yaml(base + "forces:" + WRITTEN)
+    assert pickle.loads(pickle.dumps(m)) == m and again == m
+    found = pf.reaction_wrench(m, "pivot", *state)
+    assert np.isfinite(found.wrench).all()
+    assert repr(m.forces[2].function) == "<Written: -0.1*abs(pivot')*pivot'>"
+
+
 def test_a_thruster():
     m, _ = parse_yaml(PENDULUM + "  jet: {body: rod, axis: [0, 0, 2], point: [l, 0, 0], torque: l, limits: [0, 5]}\n")
     l = m.parameters[0]
@@ -138,11 +179,13 @@ def test_a_thruster():
 
 EXPRESSIONS = {
     "1": 1, "-2.5e-1": -0.25, "l": 3, "-l": -3, "l/2": 1.5, "2*m*l^2/12": 3, "2*m*l**2/12": 3, "-l^2": -9, "2^-1": 0.5,
-    "2^3^2": 512, "8/4/2": 1, "8-4-2": 2, "(8-4)*-2": -8, "+l - -m": 5, "2*pi": 2 * math.pi, " ( l ) ": 3, "l-l": 0,
+    "2^3^2": 512, "8/4/2": 1, "8-4-2": 2, "(8-4)*-2": -8, "+l - -m": 5, "2*pi": 2 * math.pi, "sin(pi/6)": 0.5,
+    "-abs(-l)^2": -9, "2*sqrt(m+2)": 4, "atan(tan(0.5))": 0.5, "exp(log(l))": 3, " ( l ) ": 3, "l-l": 0,
 }  # fmt: skip
 NO_EXPRESSIONS = [
     "1_000", "\u0661", ".nan", "nan", ".inf", "inf", "1e400", "0x1F", "0o17", "017", "1:30", "yes", "l.real",
     "__import__('os')", "l(1)", "[l]", "2 l", "2l", "(l", "l)", "l*", "*l", "", "~", "1/0", "0^-1", "(-8)^(1/3)",
+    "sin", "sin 1", "sin()", "sin(1", "sin(1)2", "sqrt(-1)", "log(0)", "l'", "sin'(1)", "pow(2)", "b.x", "t",
     "l if l else m", "1;2", "l//2",
     "(" * 40 + "l" + ")" * 40, "-" * 40 + "l", "2^" * 40 + "2", "9" * 2000, "l\\0", "k",
 ]  # fmt: skip
@@ -236,6 +279,18 @@ BAD = {
         PENDULUM + "forces: {f: {kind: drag, body: rod, area: -m}}",
         "line 10: forces.f: .*area -2 is below zero",
     ),
+    "expression of no name": (
+        PENDULUM + "forces: {f: {kind: potential, V: 2*cos(pivott)}}",
+        r"line 10: forces.f: force 'f': its expression: .*no parameter 'pivott'; known are l, m, pivot, pivot', t, pi",
+    ),
+    "expression of no function": (PENDULUM + "forces: {f: {kind: potential, V: 2*cosine(pivot)}}", "no parameter 'cosine'"),
+    "expression without its brackets": (PENDULUM + "forces: {f: {kind: potential, V: cos pivot}}", "no parameter 'cos'"),
+    "expression of code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
+    "expression of a name of two": (
+        PENDULUM.replace("l: 1.5", "l: 1.5, pivot: 2") + "forces: {f: {kind: potential, V: pivot}}",
+        "forces.f: force 'f': 'pivot' is a parameter and a coordinate",
+    ),
+    "wrench of five": (PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}", "a list of 6 is needed"),
     "spring of no spring": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, 0]}}}",
         "line 10: forces.f: .*lowest eigenvalue is -0.5",

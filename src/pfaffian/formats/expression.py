@@ -1,17 +1,17 @@
-"""Arithmetic in model files: "l/2", "m*l^2/12", "2*pi/3". A grammar of ten lines; nothing is ever evaluated as code.
+"""Arithmetic in model files: "l/2", "m*l^2/12", "sin(pi/3)". A grammar of ten lines; nothing is ever evaluated as code.
 
 sum     = product (("+" | "-") product)*
 product = sign (("*" | "/") sign)*
 sign    = ("+" | "-") sign | power
 power   = atom (("^" | "**") sign)?
-atom    = number | name | "(" sum ")"
+atom    = number | name | function "(" sum ")" | "(" sum ")"
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import casadi as ca
@@ -24,7 +24,15 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 CONSTANTS = {"pi": math.pi}
 
-_TOKEN = re.compile(rf"({UNSIGNED})|({NAME.pattern})|(\*\*|[-+*/^()])")
+FUNCTIONS: dict[str, Callable[[ca.SX], ca.SX]] = {
+    "sin": ca.sin, "cos": ca.cos, "tan": ca.tan, "asin": ca.asin, "acos": ca.acos, "atan": ca.atan, "tanh": ca.tanh,
+    "exp": ca.exp, "log": ca.log, "sqrt": ca.sqrt, "abs": ca.fabs,
+}  # fmt: skip
+
+WORD = re.compile(rf"{NAME.pattern}(\.[A-Za-z0-9_]+)*'?")
+"""What else has a name: a coordinate `base.x`, the rate `hinge'` of one."""
+
+_TOKEN = re.compile(rf"(?P<number>{UNSIGNED})|({WORD.pattern})|(\*\*|[-+*/^()])")
 _OCTAL = re.compile(r"0[0-9]")
 _LONGEST = 1000
 _DEEPEST = 32
@@ -64,7 +72,7 @@ class _Reader:
             if not found:
                 self.fail("it has a character that does not belong")
             i = found.end()
-            if found[1] and (_OCTAL.match(found[1]) or re.match(r"[\w.]", self.text[i : i + 1])):
+            if found["number"] and (_OCTAL.match(found[0]) or re.match(r"[\w.]", self.text[i : i + 1])):
                 self.fail("write plain decimal numbers: no leading zeros, underscores, hexadecimals or units")
             tokens.append(found[0])
         return tokens
@@ -125,11 +133,13 @@ class _Reader:
             return value
         if word[:1] in tuple("0123456789."):
             return ca.SX(number(word, self.where))
+        if word in FUNCTIONS and self.peek() == "(":
+            return FUNCTIONS[word](self.atom())
         if word in self.names:
             return self.names[word]
         if word in CONSTANTS:
             return ca.SX(CONSTANTS[word])
-        if NAME.fullmatch(word):
+        if WORD.fullmatch(word):
             known = ", ".join([*self.names, *CONSTANTS][:20])
             self.fail(f"there is no parameter {shown(word)}; known are {known}")
         self.fail(f"a number or a name is missing before {shown(word)}" if word else "it ends too early")

@@ -14,6 +14,7 @@ from pfaffian.formats.number import shown
 from pfaffian.formats.place import beside, installed
 from pfaffian.formats.run_settings import RunSettings, read_run
 from pfaffian.formats.urdf import read_urdf
+from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_part import (
     read_actuator,
     read_body,
@@ -51,6 +52,8 @@ def parse_yaml(
 
     Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the factory
     functions of `pfaffian.model`; numbers may be expressions of the parameters. With `urdf` they add to that robot.
+    Potentials, dissipations, generalised forces and wrenches may use coordinates, their rates and the time as well:
+    `V: m*9.81*l*cos(pivot)`, `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`.
 
     Args:
         folder: where relative file names start; None refuses them.   allow: more folders that files may come from.
@@ -73,6 +76,7 @@ def parse_yaml(
     try:
         made = mechanism(name, **parts, parameters=parameters, lenient=robot is not None and robot.lenient)
         _check_own_bodies(made, f)
+        _check_written(made)
     except ModelError as error:
         raise _placed(error, f, root) from None
     return made, read_run(f["run"], made) if "run" in f else RunSettings()
@@ -116,6 +120,17 @@ def _check_own_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
     for name, reason in unphysical(m).items():
         if name in _entries(f, "bodies"):
             raise ModelError(f"body {name!r}: {reason}; correct it")
+
+
+def _check_written(m: Mechanism) -> None:
+    """Expressions of forces use names that only the whole mechanism knows."""
+    for force in m.forces:
+        for function in vars(force).values():
+            if isinstance(function, Written):
+                try:
+                    function.check(m)
+                except ModelError as error:
+                    raise ModelError(f"force {force.name!r}: {error}") from None
 
 
 def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:

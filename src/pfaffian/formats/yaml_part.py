@@ -10,13 +10,25 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
 from pfaffian.formats.number import shown
+from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
 from pfaffian.model.constraint import Closure, closure, coincide
 from pfaffian.model.elastic import pose_damper, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
-from pfaffian.model.force import Actuator, Force, Thruster, actuator, spring, thruster, wrench
+from pfaffian.model.force import (
+    Actuator,
+    Force,
+    Thruster,
+    actuator,
+    dissipation,
+    generalised_force,
+    potential,
+    spring,
+    thruster,
+    wrench,
+)
 from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.number import Parameter
@@ -152,10 +164,27 @@ def _moments(node: Node, names: Names) -> Any:
     return node.number(names) if isinstance(node.value, str) else [x.number(names) for x in node.items()]
 
 
+def _written(texts: list[str], names: Names) -> Written:
+    return Written(tuple(texts), tuple(names), ca.vertcat(ca.SX(0, 1), *names.values()))
+
+
+def _wrench(node: Node, names: Names) -> ca.SX | Written:
+    """Six numbers; expressions of more than parameters make a function."""
+    try:
+        return node.numbers(6, names)
+    except ModelError:
+        return _written([n.text() for n in node.items(6)], names)
+
+
+def _column(node: Node, names: Names) -> Written:
+    return _written([node.text()] if isinstance(node.value, str) else [n.text() for n in node.items()], names)
+
+
 _FORMS: dict[str, Callable[[Node, Names], Any]] = {
     "number": lambda n, names: n.number(names),
     "point": lambda n, names: n.numbers(3, names),
-    "wrench": lambda n, names: n.numbers(6, names),
+    "wrench": _wrench,
+    "function": _column,
     "direction": lambda n, _: n.constants(3),
     "axes": lambda n, _: n.choice(("LOCAL", "WORLD")),
     "hand": lambda n, _: n.choice(("right", "left")),
@@ -172,6 +201,9 @@ _FORCES: dict[str, Callable[[str, Node, Names], Force]] = {
     "spring": _reader(spring, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
                       damping="number"),
     "wrench": _reader(wrench, "body", value="wrench", point="point", axes="axes", by="text"),
+    "potential": _reader(potential, V="function!"),
+    "dissipation": _reader(dissipation, R="function!"),
+    "generalised-force": _reader(generalised_force, f="function!", joint="text"),
     "pose-spring": _reader(pose_spring, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
     "pose-damper": _reader(pose_damper, "body_a", "body_b", damping="pseudo!"),
     "joint-friction": _reader(joint_friction, "joint", sliding="number!", **_DRY),

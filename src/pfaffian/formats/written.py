@@ -1,0 +1,46 @@
+"""Functions of the kinematics as expressions of a file: of coordinates, their rates, the time and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.expression import expression
+from pfaffian.model.data import data
+from pfaffian.model.mechanism import Mechanism
+
+
+@data
+class Written:
+    """f(k), a column of expressions: "m*g*l*cos(hinge)", "hinge'" for the rate of a joint, "base.vz", "sin(2*t)".
+
+    texts: one a row.   names, values: parameters, and their symbols (n, 1).
+    """
+
+    texts: tuple[str, ...]
+    names: tuple[str, ...]
+    values: ca.SX
+
+    def __repr__(self) -> str:
+        return f"<Written: {', '.join(self.texts)[:60]}>"
+
+    def __call__(self, k: Any) -> ca.SX:
+        known = self._known(k.mechanism, k.q, k.v, k.t)
+        return ca.vertcat(*[expression(text, known, "its expression") for text in self.texts])
+
+    def check(self, m: Mechanism) -> None:
+        """Raise ModelError: a name that the mechanism does not have, or has twice."""
+        both = [n for n in self.names if n in {*m.q_names, *m.v_names, "t"}]
+        if both:
+            raise ModelError(f"{both[0]!r} is a parameter and a coordinate; call one of them something else")
+        known = self._known(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
+        for text in self.texts:
+            expression(text, known, "its expression")
+
+    def _known(self, m: Mechanism, q: ca.SX, v: ca.SX, t: ca.SX) -> Mapping[str, ca.SX]:
+        rates = [f"{n}'" if n in m.q_names else n for n in m.v_names]
+        names = (*self.names, *m.q_names, *rates, "t")
+        return dict(zip(names, ca.vertsplit(ca.vertcat(self.values, q, v, t)), strict=True))
