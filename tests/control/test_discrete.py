@@ -361,3 +361,42 @@ def test_oracle_is_the_chain():
     """The matrices above are those of the mechanism."""
     found = pf.linearise(M, np.zeros(3))
     assert np.allclose(sorted(np.linalg.eigvals(A).imag), sorted(found.eigenvalues.imag))
+
+
+# -- with everything else -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "euler"])
+def test_what_is_held_does_not_care_for_the_integrator(integrator):
+    """Inputs, measurements and states of the law are those of the instants, by a loop in NumPy of short runs."""
+    law = control.discrete(feedback, 0.005, latency=1, measure={"at": control.sensor(lambda k: k.q[0])})
+    scheme = pf.Scheme(integrator=integrator)
+    r = run(law, seconds=0.05, scheme=scheme)
+    x, waiting = X0, np.zeros(2)
+    for k in range(10):
+        u, waiting = waiting, -GAIN @ x
+        np.testing.assert_array_equal(r["at"].values[5 * k], x[0])
+        part = pf.run(M, x[:3], x[3:], u=u, duration=0.005, step=STEP, scheme=scheme, backend="numpy")
+        np.testing.assert_allclose(states(r)[5 * k : 5 * k + 6], states(part), rtol=0, atol=64 * EPS)
+        x = states(r)[5 * k + 5]
+
+
+def test_another_state_of_the_same_mechanism_gives_the_same_motion():
+    r, momenta = run(control.discrete(feedback, 0.01), seconds=0.1), {"seconds": 0.1, "m": pf.hamiltonian(M)}
+    for law in (control.discrete(feedback, 0.01), control.python_law(lambda t, q, v: -GAIN @ [*q, *v], 0.01)):
+        np.testing.assert_allclose(states(r), states(run(law, **momenta)), rtol=0, atol=EXACT)
+
+
+def test_force_control_at_a_rate_holds_the_force():
+    """A slider against a wall: what the law measures of the reaction is a period old, so only the integral part serves."""
+    bodies = [pf.body(f"b{i}", 1.0, (0.5, 0, 0), 0.1) for i in range(2)]
+    joints = [pf.joint(f"j{i}", "revolute", "world" if i == 0 else "b0", f"b{i}", axis=(0, 1, 0), placement=(i, 0, 0))
+              for i in range(2)]  # fmt: skip
+    wall = pf.holonomic("wall", lambda k: k.position("b1", (1, 0, 0))[0] - 1.5)
+    m = pf.actuate_all(pf.mechanism("arm", bodies, joints, constraints=[wall]))
+    height, pull = control.point("b1", (1, 0, 0), axes=2), {"stiffness": 100, "damping": 20, "integral_gain": 30.0}
+    law = control.hybrid_force(height, control.set_point([0.2]), control.set_point([5.0]), ["wall"], **pull)
+    r = pf.run(m, {"j0": -0.6}, duration=0.6, control=control.discrete(law, 0.005), backend="numpy", every=5)
+    errors = np.abs(r.force_error.values)
+    assert errors[0] > 1 and errors[-1] < 0.03 and abs(float(r.multiplier[-1, 0]) - 5.0) < 0.03
+    assert float(r.violation.max()) < 1e-9
