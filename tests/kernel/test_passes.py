@@ -77,3 +77,84 @@ def test_check_refuses(steps):
         Program((1,), (), steps, ((0,),)).check()
     with pytest.raises(BuildError, match="inf or nan"):
         Program((1,), (float("inf"),), (), ((0,),)).check()
+
+
+STEPPED = Program((3,), (1.0,), (Step("add", (0, 3), 4), Step("fmin", (4, 2), 5), Step("sub", (1, 5), 6)), ((5, 6),))
+"""(x, y, limit) -> x one nearer to the limit, y less that."""
+
+
+def chain(*limits, callee=STEPPED, extra=()):
+    """x and y through one call for each limit, which is a number of the input after them."""
+    steps, now = [], (0, 1)
+    first = 2 + max(limits) - 1
+    for i, limit in enumerate(limits):
+        steps.append(Step("call", (*now, limit), first + 2 * i, 0))
+        now = (first + 2 * i, first + 2 * i + 1)
+    return Program((first,), (), tuple(steps), ((*now, *extra),), (callee,)).check()
+
+
+def test_a_chain_of_calls_becomes_a_loop(awkward):
+    straight = chain(*[2] * 20)
+    rolled = passes.roll(straight).check()
+    assert [s.times for s in rolled.steps] == [20] and rolled.n_ops == straight.n_ops
+    inputs = [np.vstack([awkward(30, 3), np.arange(90.0).reshape(30, 3) % 7])]
+    wanted = evaluate(straight, inputs)
+    assert same(evaluate(rolled, inputs), wanted)
+    for lanes in (1, 8):
+        assert same(from_program(rolled, backend="c", lanes=lanes)(*inputs), wanted)
+
+
+def test_what_is_no_chain_stays():
+    assert [s.times for s in passes.roll(chain(2, 2, 3, 3, 3)).steps] == [2, 3]
+    used_between = chain(2, 2, 2, extra=(4,))  # the second number of the first call
+    assert [s.times for s in passes.roll(used_between).steps] == [1, 2]
+    two = Program((3,), (), (Step("call", (0, 1, 2), 3, 0), Step("call", (3, 4, 2), 5, 1)), ((5, 6),), (STEPPED, DOUBLED))
+    assert len(passes.roll(two.check()).steps) == 2
+    swapped = Program((3,), (), (Step("call", (0, 1, 2), 3, 0), Step("call", (4, 3, 2), 5, 0)), ((5, 6),), (STEPPED,))
+    assert len(passes.roll(swapped.check()).steps) == 2
+
+
+DOUBLED = Program((3,), (), (Step("twice", (0,), 3),), ((3, 1),))
+
+
+def test_a_loop_ends_where_it_rests():
+    """A thousand million turns: each run stands still after a few of its own."""
+    steps = (Step("call", (0, 1, 2), 3, 0, 10**9),)
+    rest = Program((3,), (1.0,), (Step("add", (0, 3), 4), Step("fmin", (4, 2), 5)), ((5, 1),))
+    program = Program((3,), (), steps, ((3, 4),), (rest,)).check()
+    x = np.zeros((40, 3))
+    x[:, 1:] = [2.0, 1.0]
+    x[:, 2] += np.arange(40) % 11
+    for answer in (
+        evaluate(program, [x]),
+        from_program(program, backend="c")(x),
+        from_program(program, backend="c", lanes=1)(x),
+    ):
+        assert np.array_equal(answer[0], x[:, [2, 1]])
+
+
+def test_a_loop_of_a_loop_between_other_calls(awkward):
+    inner = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 3), Step("mul", (3, 2), 5)), ((5, 4),), (STEPPED,))
+    steps = (Step("call", (0, 1, 2), 3, 1), Step("call", (3, 4, 2), 5, 0, 4), Step("call", (5, 6, 3), 7, 1))
+    program = Program((3,), (), steps, ((7, 8, 4),), (inner, STEPPED)).check()
+    inputs = [awkward(50, 3)]
+    assert same(from_program(program, backend="c")(*inputs), evaluate(program, inputs))
+    apart = []
+    x, y, limit = inputs[0].T
+    with np.errstate(all="ignore"):
+        turn = lambda x, y, limit: ((a := np.where((x + 1 < limit) | (limit != limit), x + 1, limit)), y - a)  # noqa: E731
+        x1, y1 = turn(x, y, limit)
+        x, y = x1, y1
+        for _ in range(4):
+            for _ in range(3):
+                x, y = turn(x, y, limit)
+            x = x * limit
+        x, y = turn(x, y, x1)
+        apart = np.stack([x, y, y1], axis=1)
+    assert same(evaluate(program, inputs), [apart])
+
+
+def test_digests_tell_how_often():
+    assert passes.roll(chain(2, 2)).digest() != passes.roll(chain(2, 2, 2)).digest()
+    with pytest.raises(BuildError, match="repeated"):
+        Program((1,), (), (Step("call", (0,), 1, 0, 2),), ((1, 2),), (Program((1,), (), (), ((0, 0),)),)).check()

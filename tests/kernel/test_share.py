@@ -98,3 +98,10 @@ def test_shared_text_computes_what_two_texts_do():
             x = evaluate(optimise(trace(step)), [x, u[0, :1], u[0, :1], p[:, :1], t, np.array([1e-2])])[0]
     assert np.array_equal(fast.x, x)
     assert np.array_equal(fast.records, np.array(records))
+
+
+def test_a_repeated_function_is_left_whole(random_program, awkward):
+    turn = Program((3,), (), (Step("mul", (0, 2), 3), Step("add", (1, 0), 4)), ((3, 4),))
+    step = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 9),), ((3,),), (turn,)).check()
+    observe = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 5),), ((4, 3),), (turn,)).check()
+    assert share(step, observe) == (step, observe)

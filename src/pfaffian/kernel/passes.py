@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from pfaffian.kernel.ops import OPS
@@ -12,7 +13,7 @@ COMMUTE = {"add", "mul", "eq", "ne", "and", "or"}
 
 def optimise(program: Program) -> Program:
     """All passes, callees included."""
-    return pair(prune(merge(program)))
+    return roll(pair(prune(merge(program))))
 
 
 def rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...]) -> Program:
@@ -23,7 +24,7 @@ def rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callee
     known, fresh = program.first_result, []
     for step in steps:
         args = tuple([number[renamed.get(a, a)] for a in step.args])
-        fresh.append(Step(step.op, args, known, step.callee))
+        fresh.append(step._replace(args=args, result=known))
         width = callees[step.callee].n_out if step.op == "call" else OPS[step.op].results
         for k in range(width):
             number[step.result + k] = known + k
@@ -50,7 +51,7 @@ def merge(program: Program) -> Program:
     kept = []
     for step in program.steps:
         args = tuple([renamed.get(a, a) for a in step.args])
-        key = (step.op, step.callee, *(sorted(args) if step.op in COMMUTE else args))
+        key = (step.op, step.callee, step.times, *(sorted(args) if step.op in COMMUTE else args))
         first = seen.setdefault(key, step.result)
         if first == step.result:
             kept.append(step)
@@ -77,3 +78,26 @@ def pair(program: Program) -> Program:
             fresh += 2
         renamed[step.result] = pairs[step.args] + (step.op == "cos")
     return rebuild(program, kept, renamed, tuple(map(pair, program.callees)))
+
+
+def roll(program: Program) -> Program:
+    """A chain of calls, each on all that the one before gave and otherwise on the same, becomes one call made so many times."""
+    uses = Counter(a for s in program.steps for a in s.args) + Counter(v for output in program.outputs for v in output)
+    chains: dict[int, Step] = {}  # by their first result
+    for s in program.steps:
+        if s.op != "call":
+            continue
+        width = program.width(s)
+        before = chains.get(s.args[0]) if s.args else None
+        given = range(s.args[0], s.args[0] + width) if before else range(0)
+        if (
+            before is not None
+            and (before.callee, s.times) == (s.callee, 1)
+            and s.args == (*given, *before.args[width:])
+            and all(uses[v] == 1 for v in given)
+        ):
+            del chains[before.result]
+            s = s._replace(args=before.args, times=before.times + 1)
+        chains[s.result] = s
+    kept = [chains.get(s.result, s) for s in program.steps if s.op != "call" or s.result in chains]
+    return rebuild(program, kept, {}, tuple(map(roll, program.callees)))

@@ -91,3 +91,12 @@ static inline V FMOD(V a, V b) {
   __builtin_memcpy(&a, x, sizeof a);
   return a;
 }
+
+/* Makes the first n of the arguments x the results y of a call; 0 if they have been that, to the bit. */
+static inline int pf_moved(V *x, const V *y, int n) {
+  int j = 0;
+  while (j < n && !ANY(NE(BITS(x[j]), BITS(y[j])))) j++;
+  if (j == n) return 0;
+  for (; j < n; j++) x[j] = y[j];
+  return 1;
+}

@@ -17,12 +17,16 @@ from pfaffian.kernel.ops import OPS
 
 
 class Step(NamedTuple):
-    """One operation. Its results are the values result, result + 1, ... (one, unless a call or a pair)."""
+    """One operation. Its results are the values result, result + 1, ... (one, unless a call or a pair).
+
+    times: how often a call is made, each time with the results of the time before as its first arguments.
+    """
 
     op: str
     args: tuple[int, ...]
     result: int
     callee: int = -1
+    times: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +62,8 @@ class Program:
 
     @cached_property
     def n_ops(self) -> int:
-        """Operations executed by one evaluation, calls followed."""
-        return sum(self.callees[s.callee].n_ops if s.op == "call" else 1 for s in self.steps)
+        """Operations executed by one evaluation at most, calls followed."""
+        return sum(self.callees[s.callee].n_ops * s.times if s.op == "call" else 1 for s in self.steps)
 
     def check(self) -> Program:
         """Return self. BuildError unless it is single assignment, in order, of right arity, finite and callable."""
@@ -88,7 +92,7 @@ class Program:
     @cached_property
     def _digest(self) -> str:
         parts = [repr((self.inputs, [c.hex() for c in self.constants], self.outputs))]
-        parts += [f"{s.op} {s.args} {s.result} {s.callee}" for s in self.steps]
+        parts += [f"{s.op} {s.args} {s.result} {s.callee} {s.times}" for s in self.steps]
         parts += [callee.digest() for callee in self.callees]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -98,6 +102,8 @@ def _check_step(program: Program, step: Step, known: int) -> None:
         if not 0 <= step.callee < len(program.callees):
             raise BuildError(f"a call refers to callee {step.callee} of {len(program.callees)}")
         arity = program.callees[step.callee].n_in
+        if step.times > 1 and arity < program.callees[step.callee].n_out:
+            raise BuildError("a call cannot be repeated on its own results: it gives more than it takes")
     elif step.op in OPS:
         arity = OPS[step.op].arity
     else:

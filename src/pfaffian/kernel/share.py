@@ -21,7 +21,7 @@ def share(step: Program, observe: Program, *samplers: Program) -> tuple[Program,
 
     Samplers, called now and then, stay as they are.
     """
-    for function in [p for p in observe.callees if p in step.callees]:
+    for function in [p for p in observe.callees if p in step.callees and not _repeated(p, step, observe)]:
         used, wanted = (_used(program, function) for program in (step, observe))
         head = _steps_for(function, used)
         if used == list(range(len(used))) and len(head & _steps_for(function, wanted)) > WORTH * len(head):
@@ -55,7 +55,7 @@ def _tail(function: Program, rest: list[Step], crossing: list[int], values: Sequ
     number |= {v: n + i for i, v in enumerate(crossing)}
     steps, known = [], function.first_result + more
     for s in rest:
-        steps.append(Step(s.op, tuple([number[a] for a in s.args]), known, s.callee))
+        steps.append(s._replace(args=tuple([number[a] for a in s.args]), result=known))
         number |= {s.result + k: known + k for k in range(function.width(s))}
         known += function.width(s)
     outputs = (tuple([number[v] for v in values]),)
@@ -80,6 +80,10 @@ def _steps_for(function: Program, wanted: Sequence[int]) -> set[int]:
             needed.update(s.args)
             found.add(s.result)
     return found
+
+
+def _repeated(function: Program, *programs: Program) -> bool:
+    return any(s.times > 1 and program.callees[s.callee] == function for program in programs for s in program.steps)
 
 
 def _used(program: Program, function: Program) -> list[int]:

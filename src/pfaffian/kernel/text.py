@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from pfaffian.kernel import elementary, reduction
 from pfaffian.kernel.ops import OPS
-from pfaffian.kernel.parts import Stage, Stages, cut
+from pfaffian.kernel.parts import Call, Stage, Stages, cut
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.units import of_unit
 
@@ -144,10 +144,22 @@ def _function(program: Program, index: int, order: dict[str, int], pieces: Stage
             text += [f"{signature};", *of_unit((index + j) % units, f"{signature} {{", *lines, "}")]
             body.append(f"  for (int64_t i = 0; i < n; i += FRAME) p{index}_{j}(in + i, out + i, w + i);")
         if stage.call:
-            callee = order[program.callees[stage.call.callee].digest()]
-            body.append(f"  p{callee}(w + {stage.call.inputs}, w + {stage.call.outputs}, w + {pieces.slots}, n);")
+            assert stage.called
+            body.append(_call(order, program.callees[stage.call.callee], stage.call, stage.called.times, pieces.slots))
     signature = f"static void p{index}(const V *in, V *out, V *w, int64_t n) {{"
     return "\n".join([*text, *of_unit(0, signature, *body, "}"), ""])
+
+
+def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots: int) -> str:
+    """Over all frames of a tile, or frame by frame so many times on its own results, until they come to rest."""
+    name, x, y, w = f"p{order[callee.digest()]}", f"w + {call.inputs}", f"w + {call.outputs}", f"w + {slots}"
+    if times == 1:
+        return f"  {name}({x}, {y}, {w}, n);"
+    turn = f"{name}({x} + i, {y} + i, {w} + i, FRAME)"
+    return (
+        f"  for (int64_t i = 0; i < n; i += FRAME)\n"
+        f"    for (int k = 0; k < {times}; k++) {{ {turn}; if (!pf_moved({x} + i, {y} + i, {callee.n_out})) break; }}"
+    )
 
 
 def _stage_lines(program: Program, stage: Stage) -> list[str]:
