@@ -79,6 +79,7 @@ _HOME = {
     "pfaffian.simulate.gain": ["GainBound", "position_gain_bound"],
     "pfaffian.simulate.diagnose": ["realisability"],
     "pfaffian.simulate.basis": ["transport_basis"],
+    "pfaffian.simulate.qp": ["NearestInput", "solve_qp"],
     "pfaffian.viewer.figures": ["overview"],
     "pfaffian.viewer.scene": ["view"],
     "pfaffian.viewer.study": ["Claim", "run_study", "studies"],

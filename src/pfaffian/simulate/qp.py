@@ -1,0 +1,123 @@
+"""Nearest points within linear limits, over one problem or a batch: the small quadratic programs of the kernel."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.errors import ModelError, brief, listed
+from pfaffian.kernel.kernel import Backend
+from pfaffian.maths import qp
+from pfaffian.simulate.arrays import common_runs
+
+WORDS = {
+    qp.SOLVED: "solved",
+    qp.INFEASIBLE: "infeasible",
+    qp.TOO_MANY_TURNS: "not solved: it took more turns than any known problem",
+    qp.INACCURATE: "not solved: the rows are too close to dependent, or H too close to singular, for the digits of a double",
+    qp.INDEFINITE: "H is not positive definite",
+    qp.NOT_A_NUMBER: "an entry of H, u0 or W is not finite, or one of l is nan",
+}
+
+
+class NearestInput(NamedTuple):
+    """What `solve_qp` found; leading axes (runs,) where a batch was given.
+
+    u: (..., n), nan where there is none.   active: (..., m) of bool, the rows that hold u; of an infeasible problem those that
+        contradict each other.
+    multipliers: (..., m) y >= 0 of H (u - u0) + W^T y = 0; of an infeasible problem W^T y = 0 with l^T y < 0, which no u can
+        meet, or a single row whose limit is -inf.
+    status: (...) 0 solved, 1 infeasible, 2 too many turns, 3 inaccurate, 4 H not positive definite, 5 not a number.
+    turns: (...) of the method.
+    """
+
+    u: np.ndarray
+    active: np.ndarray
+    multipliers: np.ndarray
+    status: np.ndarray
+    turns: np.ndarray
+
+    @property
+    def words(self) -> str | list[str]:
+        """The status of each problem in words, with the rows that contradict each other."""
+        if self.status.ndim == 0:
+            return _words(int(self.status), self.active)
+        return [_words(int(s), a) for s, a in zip(self.status, self.active, strict=True)]
+
+
+def _words(status: int, active: np.ndarray) -> str:
+    if status != qp.INFEASIBLE:
+        return WORDS[status]
+    rows = np.flatnonzero(active)
+    if len(rows) == 1:
+        return f"infeasible: nothing meets row {rows[0]}"
+    return f"infeasible: rows {listed([str(i) for i in rows])} contradict each other"
+
+
+def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> NearestInput:
+    """The u nearest to u0 in the metric of H within limits: min 1/2 (u - u0)^T H (u - u0) with W u <= l.
+
+    Exact to rounding times the conditioning of the active rows; rows may repeat each other, be parallel, zero, or more than n
+    meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low].
+
+    Args:
+        H: (n, n) or (runs, n, n) symmetric positive definite.   u0: (n,) or (runs, n), what would be taken without limits.
+        W: (m, n) or (runs, m, n).   l: (m,) or (runs, m); inf for a row without effect. In units of yours: those of H u0 and of
+            W^T y agree, y the multipliers.
+        backend: auto, c or numpy.
+    Returns:
+        `NearestInput`. Nothing raises for numbers alone: status, and words, say what a problem had.
+    Raises ModelError: shapes that do not fit together, what is no array of real numbers, H that is not symmetric.
+    """
+    given = {name: _array(x, name, axes) for name, x, axes in (("H", H, 2), ("u0", u0, 1), ("W", W, 2), ("l", l, 1))}
+    n, m = given["u0"].shape[-1], given["l"].shape[-1]
+    if not n or not m:
+        raise ModelError(f"solve_qp: at least one input and one row are needed, got {n} and {m}")
+    for name, rows in (("H", n), ("W", m)):
+        if given[name].shape[-2:] != (rows, n):
+            of = f"u0 has {n} numbers" if name == "H" else f"u0 has {n} numbers and l {m}"
+            raise ModelError(f"solve_qp: {of}, so {name} must be ({rows}, {n}) or (runs, {rows}, {n}), got {given[name].shape}")
+    with np.errstate(invalid="ignore"):
+        lopsided = np.abs(given["H"] - given["H"].swapaxes(1, 2)).max(axis=(1, 2)) > 1e-9 * np.abs(given["H"]).max(axis=(1, 2))
+    if lopsided.any():
+        raise ModelError("solve_qp: H must be symmetric; of any other only (H + H^T) / 2 counts")
+    count = common_runs({name: len(x) for name, x in given.items()})
+    many = count > 1 or any(np.ndim(x) > axes for x, axes in ((H, 2), (u0, 1), (W, 2), (l, 1)))
+    # CasADi stores columns one after another, the kernel the runs of one number.
+    flat = [x.swapaxes(1, -1).reshape(len(x), -1) for x in given.values()]
+    u, y, active, status, turns = _kernel(n, m, backend)(*[x if len(x) == count else x[0] for x in flat])
+    status, turns = (np.atleast_2d(x)[:, 0].astype(int) for x in (status, turns))
+    there = np.isin(status, (qp.SOLVED, qp.INFEASIBLE))[:, None]
+    u = np.where(status[:, None] == qp.SOLVED, u, np.nan)
+    found = NearestInput(u, np.atleast_2d(active) * there > 0, np.where(there, y, np.nan), status, turns)
+    return found if many else NearestInput(*[x[0] for x in found])
+
+
+def _array(value: Any, name: str, axes: int) -> np.ndarray:
+    """(runs, ...) or (1, ...) of float64, nan and inf left in."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiu":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise ModelError(f"solve_qp: {name}: {brief(value)} is no array of real numbers") from None
+    if array.ndim not in (axes, axes + 1):
+        raise ModelError(f"solve_qp: {name} has shape {array.shape}: {axes} axes are needed, or one more of runs before them")
+    numbers = array.astype(np.float64)
+    return numbers if array.ndim > axes else numbers[None]
+
+
+@lru_cache(maxsize=64)
+def _kernel(n: int, m: int, backend: Backend) -> kernel.Kernel:
+    return kernel.compile(lambda: _function(n, m), backend=backend, key=f"qp {n} {m}")
+
+
+def _function(n: int, m: int) -> ca.Function:
+    """(H, u0, W, l) -> (u, y, active, status, turns), matrices column by column."""
+    given = [ca.SX.sym(name, *shape) for name, shape in (("H", (n, n)), ("u0", (n, 1)), ("W", (m, n)), ("l", (m, 1)))]
+    r = qp.nearest(*given)
+    return ca.Function("qp", given, [ca.densify(x) for x in (r.u, r.y, r.active, r.status, r.turns)], {"cse": True})

@@ -1,0 +1,221 @@
+"""Nearest points within limits: right by their own conditions, for whatever rows; the same as a kept solver's."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import pfaffian as pf
+from pfaffian.kernel import compile
+from pfaffian.kernel.kernel import from_program
+from pfaffian.maths import qp
+from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction
+from tests.tolerance import EPS
+
+EACH = 160  # of 13 families in 5 sizes: 10,400 problems
+
+OPTIMAL = 1e-13
+"""Conditions of a problem whose active rows are not close to dependent, relative to their terms."""
+
+MEETING = 1e-9
+"""More than n rows through one point, n of them at random and so now and then close to dependent: ACCURATE of the solver."""
+
+FEASIBLE = {"plain", "box", "inside", "doubled", "vertex", "cone", "badly_scaled", "nearly_parallel"}
+"""Families with a point that meets every row."""
+
+
+def solve(*problem, **options):
+    return pf.solve_qp(*problem, **{"backend": "numpy"} | options)
+
+
+def right(p: Problems, r: pf.NearestInput, tolerance: float) -> None:
+    """Each problem is solved or shown to have no solution, by numbers that do not depend on how they were found."""
+    assert np.isin(r.status, (0, 1)).all(), r.words
+    good = r.status == 0
+    for name, left in conditions(Problems(*[x[good] for x in p]), r.u[good], r.multipliers[good])._asdict().items():
+        assert left.max(initial=0) <= tolerance, name
+    assert (r.multipliers[good] * ~r.active[good] == 0).all() and r.active.sum(axis=1)[good].max(initial=0) <= p.u0.shape[1]
+    shown = contradiction(Problems(*[x[~good] for x in p]), r.multipliers[~good])
+    assert shown.max(initial=0) <= 1e-12
+    assert np.array_equal(r.active[~good], r.multipliers[~good] > 0) and np.isnan(r.u[~good]).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_kind_of_problem(family, size):
+    n, m = size
+    p = FAMILIES[family](np.random.default_rng([n, m, *map(ord, family)]), EACH, n, m)
+    r = solve(*p)
+    right(p, r, MEETING if family in ("vertex", "cone") else OPTIMAL)
+    assert r.turns.max() <= qp.most_turns(n, m) / 2 + 2
+    if family in FEASIBLE:
+        assert (r.status == 0).all()
+    if family == "contradicting":
+        assert (r.status == 1).all()
+    if family == "narrow":
+        assert (r.status[p.l[:, 0] + p.l[:, 1] < 0] == 1).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("family", ["plain", "box", "inside", "doubled", "grid", "equalities", "odd_rows", "nearly_parallel"])
+def test_a_kept_solver_finds_the_same(family, size):
+    pytest.importorskip("daqp")
+    p = FAMILIES[family](np.random.default_rng([1, *size]), 40, *size)
+    r, kept = solve(*p), by_daqp(p)
+    assert np.array_equal(r.status == 0, kept.solved)
+    assert np.abs(r.u - kept.u)[kept.solved].max(initial=0) <= 1e-7 * (1 + np.abs(p.u0).max())
+
+
+SMALL = st.integers(-3, 3).map(float)
+
+
+@st.composite
+def problems(draw):
+    n, m = draw(st.integers(1, 4)), draw(st.integers(1, 7))
+    A = draw(arrays(float, (n, n), elements=SMALL))
+    H = A @ A.T + np.diag(10.0 ** draw(arrays(float, n, elements=st.integers(-3, 3))))
+    u0 = draw(arrays(float, n, elements=st.floats(-5, 5)))
+    W = draw(arrays(float, (m, n), elements=st.one_of(SMALL, st.floats(-2, 2, width=16))))
+    l = draw(arrays(float, m, elements=st.one_of(SMALL, st.floats(-3, 3), st.sampled_from([np.inf, -np.inf]))))
+    return Problems(*[x[None] for x in (H, u0, W, l)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems())
+def test_conditions_of_whatever_problem(p):
+    r = solve(*p)
+    right(p, r, 1e-9)
+    assert solve(p.H, p.u0, p.W, np.full(p.l.shape, np.inf)).u == pytest.approx(p.u0, abs=0)
+
+
+def test_a_box_of_independent_inputs_cuts_each():
+    u0 = np.random.default_rng(0).normal(size=(200, 4)) * 2
+    r = solve(np.diag([1.0, 4.0, 0.1, 9.0]), u0, np.vstack([np.eye(4), -np.eye(4)]), np.ones(8))
+    assert np.abs(r.u - np.clip(u0, -1, 1)).max() <= 4 * EPS * np.abs(u0).max()
+    assert np.array_equal(r.active, np.hstack([u0 > 1, u0 < -1]))
+    assert np.allclose(r.multipliers, np.hstack([u0 - 1, -u0 - 1]).clip(0) * np.tile([1, 4, 0.1, 9], 2), rtol=1e-12)
+    assert r.words == ["solved"] * 200
+
+
+@pytest.mark.parametrize("family", ["plain", "vertex", "equalities"])
+def test_how_rows_are_written_changes_nothing(family):
+    p = FAMILIES[family](np.random.default_rng(5), 60, 4, 9)
+    r = solve(*p)
+    good = r.status == 0
+    order = np.random.default_rng(6).permutation(9)
+    scale = 10.0 ** np.random.default_rng(7).uniform(-3, 3, (60, 9))
+    twice = [np.concatenate([p.W, p.W * scale[:, :, None]], axis=1), np.concatenate([p.l, p.l * scale], axis=1)]
+    for other in (
+        solve(p.H, p.u0, p.W[:, order], p.l[:, order]),
+        solve(p.H * 1e4, p.u0, p.W * scale[:, :, None], p.l * scale),
+        solve(p.H, p.u0, *twice),
+    ):
+        assert np.array_equal(other.status, r.status)
+        assert np.abs(other.u - r.u)[good].max() <= 1e-9
+
+
+def test_rows_that_say_nothing_and_rows_that_nothing_meets():
+    def one(W, l, H=((1.0,),), u0=(2.0,)):
+        r = solve(H, u0, W, l)
+        return r.words, r.u.tolist(), r.active.tolist()
+
+    assert one([[1], [-1]], [np.inf, np.inf]) == ("solved", [2.0], [False, False])
+    assert one([[0], [1]], [0, 1]) == ("solved", [1.0], [False, True])
+    words, u, active = one([[1], [0]], [1, -1e-30])
+    assert words == "infeasible: nothing meets row 1" and np.isnan(u) and active == [False, True]
+    assert one([[1], [-1]], [5, -np.inf])[0] == "infeasible: nothing meets row 1"
+    assert one([[1], [1], [-1]], [9, 1, -2])[0] == "infeasible: rows 1, 2 contradict each other"
+    assert one([[1], [-1]], [1, -1]) == ("solved", [1.0], [True, False])
+    for broken in ({"W": [[np.nan], [1]]}, {"u0": [np.inf]}, {"H": [[np.nan]]}, {"l": [1, np.nan]}):
+        words, u, active = one(**{"W": [[1], [-1]], "l": [1, 1]} | broken)
+        assert "not finite" in words and np.isnan(u) and active == [False, False]
+    for H in ([[0.0]], [[-1.0]]):
+        assert one([[1], [-1]], [1, 1], H)[0] == "H is not positive definite"
+    assert solve([[1, 2], [2, 4]], [3, 3], [[1, 0]], [1]).words == "H is not positive definite"
+
+
+def test_a_fault_leaves_the_others_of_a_batch_alone():
+    p = FAMILIES["plain"](np.random.default_rng(0), 30, 3, 6)
+    whole = solve(*p)
+    p.u0[4], p.l[9, 2], p.W[11, 1, 1] = np.nan, np.nan, np.inf
+    p.W[13, 1], p.l[13, 1] = -p.W[13, 0], -10.0
+    r = solve(*p)
+    odd = [4, 9, 11, 13]
+    assert r.status[odd].tolist() == [5, 5, 5, 1]
+    assert np.array_equal(np.delete(r.u, odd, axis=0), np.delete(whole.u, odd, axis=0))
+
+
+def symbols(n, m):
+    return [ca.SX.sym("H", n, n), ca.SX.sym("u0", n), ca.SX.sym("W", m, n), ca.SX.sym("l", m)]
+
+
+def flat(p):
+    return [x.swapaxes(1, -1).reshape(len(x), -1) for x in p]
+
+
+def test_the_compiled_text_has_the_interpreters_bits():
+    p = Problems(
+        *[np.concatenate(x) for x in zip(*[f(np.random.default_rng(3), 9, 3, 7) for f in FAMILIES.values()], strict=True)]
+    )
+    p.u0[5] = np.nan
+    x = symbols(3, 7)
+    interpreted = compile(ca.Function("f", x, [ca.densify(y) for y in qp.nearest(*x)]), backend="numpy")
+    wanted = interpreted(*flat(p))
+    for lanes in (1, 8):
+        found = from_program(interpreted.program, backend="c", lanes=lanes)(*flat(p))
+        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, wanted, strict=True))
+    assert len(interpreted.program.steps) < 3000 and [len(c.steps) < 1000 for c in interpreted.program.callees] == [True]
+
+
+def test_too_few_turns_are_a_fault_of_their_own(monkeypatch):
+    p = FAMILIES["box"](np.random.default_rng(0), 50, 3, 6)
+    wanted = solve(*p)
+    monkeypatch.setattr(qp, "most_turns", lambda n, m: 3)
+    x = symbols(3, 6)
+    r = qp.nearest(*x)
+    u, status = compile(ca.Function("f", x, [r.u, r.status]), backend="numpy")(*flat(p))
+    late = wanted.turns > 3
+    assert late.any() and (status[late] == qp.TOO_MANY_TURNS).all() and (status[~late] == qp.SOLVED).all()
+    assert np.array_equal(u[~late], wanted.u[~late])
+
+
+def test_lost_digits_are_a_fault_of_their_own():
+    """H of a condition of 1e15: what it answers does not meet the conditions."""
+    r = np.random.default_rng(2)
+    Q = np.linalg.qr(r.normal(size=(40, 4, 4)))[0]
+    H = np.einsum("bij,j,bkj->bik", Q, [1, 1e-5, 1e-10, 1e-15], Q)
+    found = solve((H + H.swapaxes(1, 2)) / 2, r.normal(size=(40, 4)), r.normal(size=(40, 6, 4)), -np.ones((40, 6)))
+    assert set(found.status) >= {qp.INACCURATE} and (np.isnan(found.u).any(axis=1) == (found.status != 0)).all()
+
+
+def test_two_problems_in_one_kernel():
+    """Of other sizes, and of one size with zeros in other places."""
+    H, u0, W, l = symbols(2, 3)
+    box = ca.SX(ca.DM([[1, 0], [0, 1], [-1, 0]]))
+    other = ca.SX(ca.DM([[1, 0], [0, 1], [0, -1]]))
+    answers = [qp.nearest(H, u0, w, l).u for w in (W, ca.sparsify(box), ca.sparsify(other))]
+    answers.append(qp.nearest(H, u0, ca.sparsify(box[:2, :]), l[:2]).u)
+    f = compile(ca.Function("f", [H, u0, W, l], answers), backend="numpy")
+    p = FAMILIES["plain"](np.random.default_rng(0), 20, 2, 3)
+    found = f(*flat(p))
+    for u, rows in zip(found, (p.W, box, other, box[:2, :]), strict=True):
+        w = p.W if rows is p.W else np.array(ca.DM(rows))
+        assert np.allclose(u, solve(p.H, p.u0, w, p.l[:, : w.shape[-2]]).u, rtol=0, atol=1e-13)
+
+
+def test_derivatives_are_of_the_active_rows():
+    x = symbols(3, 6)
+    u = qp.nearest(*x).u
+    f = ca.Function("f", x, [u, ca.jacobian(u, x[1]), ca.jacobian(u, x[3])])
+    p = FAMILIES["box"](np.random.default_rng(1), 5, 3, 6)
+    for i in range(5):
+        H, u0, W, l = (ca.DM(y[i]) for y in p)
+        _, by_u0, by_l = f(H, u0, W, l)
+        for column, change in enumerate(np.eye(3) * 1e-6):
+            apart = (f(H, u0 + change, W, l)[0] - f(H, u0 - change, W, l)[0]) / 2e-6
+            assert np.abs(np.array(apart - by_u0[:, column])).max() <= 1e-8
+        for column, change in enumerate(np.eye(6) * 1e-6):
+            apart = (f(H, u0, W, l + change)[0] - f(H, u0, W, l - change)[0]) / 2e-6
+            assert np.abs(np.array(apart - by_l[:, column])).max() <= 1e-8
