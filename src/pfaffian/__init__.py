@@ -37,6 +37,7 @@ _HOME = {
     "pfaffian.model.elastic": ["bushing", "pose_damper", "pose_spring", "pseudo_matrix"],
     "pfaffian.model.friction": ["contact_friction", "joint_friction"],
     "pfaffian.model.fluid": ["drag", "propeller"],
+    "pfaffian.model.rolling": ["knife_edge", "rolling_disk", "rolling_sphere", "rolling_wheel"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
     "pfaffian.model.check": ["unphysical"],
     "pfaffian.formats": ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],

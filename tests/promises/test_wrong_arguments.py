@@ -169,6 +169,18 @@ WRONG = {
         "servo constraint 'swing': directions.*if_else",
     ),
     "directions: flat": (lambda: pf.run(arm([pf.servo(SWING, lambda k: [1, 0])]), **QUICK), r"rows \(count, 2\) .* 2 x 1"),
+    "rolling_disk: no radius": (lambda: pf.rolling_disk("c", "rod", 0.0), "'c': radius 0 must be above zero"),
+    "rolling_disk: no axis": (lambda: pf.rolling_disk("c", "rod", 1.0, axis=(0, 0, 0)), "'c': axis: three numbers"),
+    "rolling_sphere: no normal": (lambda: pf.rolling_sphere("c", "rod", 1.0, normal=(0, 0, 0)), "'c': normal: three numbers"),
+    "rolling_sphere: a list of rates": (lambda: pf.rolling_sphere("c", "rod", 1.0, rate=[1, 2]), "'c': rate: "),
+    "rolling_sphere: rate by if": (
+        lambda: pf.run(arm([*pf.rolling_sphere("c", "rod", 1.0, rate=lambda t: 1 if t > 0 else 0)]), **QUICK),
+        "'c slip'.*if_else",
+    ),
+    "rolling_wheel: on a pose": (lambda: pf.rolling_wheel("c", "rod", 1.0, on=pf.pose()), "'c': on must be the name of a body"),
+    "rolling_sphere: not unpacked": (
+        lambda: arm([pf.rolling_sphere("c", "rod", 1.0)]), "constraints: .* is none; make it by .*rolling_disk"),
+    "knife_edge: no edge": (lambda: pf.knife_edge("c", "rod", (0, 0, 0)), "'c': along: three numbers, not all zero"),
     "closure: no pitch": (lambda: pf.closure("c", "helical", "rod", "tip"), "'c': pitch is for helical, planar-helical, which"),
     "closure: a pitch too many": (lambda: pf.closure("c", "revolute", "rod", "tip", pitch=0.1), "the kind is revolute"),
     "closure: pitch of zero": (lambda: pf.closure("c", "helical", "rod", "tip", pitch=0), "must not be zero; a revolute"),

@@ -88,7 +88,8 @@ def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:
 
 def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX]) -> tuple[Any, ...]:
     reader = _PARTS[key][1]
-    return tuple(reader(name, node, names) for name, node in _entries(f, key).items())
+    found = (reader(name, node, names) for name, node in _entries(f, key).items())
+    return tuple(part for made in found for part in (made if isinstance(made, tuple) else (made,)))
 
 
 def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mechanism:

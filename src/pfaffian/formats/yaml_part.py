@@ -14,7 +14,7 @@ from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
-from pfaffian.model.constraint import Closure, closure, coincide
+from pfaffian.model.constraint import Constraint, closure, coincide
 from pfaffian.model.elastic import pose_damper, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import (
@@ -33,6 +33,7 @@ from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose, pose
+from pfaffian.model.rolling import knife_edge, rolling_disk, rolling_sphere, rolling_wheel
 
 Names = Mapping[str, ca.SX]
 
@@ -75,15 +76,18 @@ def read_joint(name: str, node: Node, names: Names) -> Joint:
     return _made(node, joint, name, f["kind"].choice(KINDS), f["parent"].text(), f["child"].text(), **given)
 
 
-def read_constraint(name: str, node: Node, names: Names) -> Closure:
-    """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide."""
+def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[Constraint, ...]:
+    """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide, or what rolls
+    or slides: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_CONTACTS])
+    if kind in _CONTACTS:
+        return _CONTACTS[kind](name, node, names)
     ends = ("kind", "body_a", "body_b")
-    kind = node.fields([*node.map()], required=ends)["kind"].choice([*CLOSURES, "coincide"])
     if kind == "coincide":
-        f = node.fields((*ends, "point_a", "point_b"), required=("point_a", "point_b"))
+        f = node.fields((*ends, "point_a", "point_b"), required=(*ends, "point_a", "point_b"))
         a, b = (f[k].numbers(3, names) for k in ("point_a", "point_b"))
         return _made(node, coincide, name, f["body_a"].text(), a, f["body_b"].text(), b)
-    f = node.fields((*ends, "placement_a", "placement_b", "axis", "axis_b", "pitch", "length"))
+    f = node.fields((*ends, "placement_a", "placement_b", "axis", "axis_b", "pitch", "length"), required=ends)
     given = _take(f, placement_a=lambda n: read_pose(n, names), placement_b=lambda n: read_pose(n, names),
                   axis=lambda n: n.constants(3), axis_b=lambda n: n.constants(3), pitch=lambda n: n.number(names),
                   length=lambda n: n.number(names))  # fmt: skip
@@ -130,7 +134,7 @@ def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any
         raise node.error(str(error)) from None
 
 
-# -- forces, one reader a kind -----------------------------------------------------------------------------------------
+# -- forces and contacts, one reader a kind -----------------------------------------------------------------------------
 
 
 def read_force(name: str, node: Node, names: Names) -> Force:
@@ -139,10 +143,10 @@ def read_force(name: str, node: Node, names: Names) -> Force:
     return _FORCES[kind](name, node, names)
 
 
-def _reader(make: Callable[..., Force], *required: str, **optional: str) -> Callable[[str, Node, Names], Force]:
+def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callable[[str, Node, Names], Any]:
     """A reader of the arguments of `make`: the bodies or the joint that come first, and then others, each by its form."""
 
-    def read(name: str, node: Node, names: Names) -> Force:
+    def read(name: str, node: Node, names: Names) -> Any:
         needed = [key for key, form in optional.items() if form.endswith("!")]
         f = node.fields(("kind", *required, *optional), required=(*required, *needed))
         forms = {key: _FORMS[form.rstrip("!")] for key, form in optional.items()}
@@ -214,3 +218,14 @@ _FORCES: dict[str, Callable[[str, Node, Names], Force]] = {
     "rotor": _reader(propeller, "body", "joint", **_BLADE),
 }  # fmt: skip
 """Kind -> its reader. A propeller turns at a speed that is a number, a rotor at the rate of a joint."""
+
+_PLANE = {"on": "text", "through": "point", "normal": "direction", "rate": "number"}
+_DISK = {"radius": "number!", "axis": "direction", "centre": "point", **_PLANE}
+
+_CONTACTS: dict[str, Callable[[str, Node, Names], Any]] = {
+    "rolling-disk": _reader(rolling_disk, "body", **_DISK),
+    "rolling-wheel": _reader(rolling_wheel, "body", **_DISK),
+    "rolling-sphere": _reader(rolling_sphere, "body", radius="number!", centre="point", **_PLANE),
+    "knife-edge": _reader(knife_edge, "body", along="direction!", point="point", **_PLANE),
+}
+"""Kind of contact with a plane -> its reader."""

@@ -92,7 +92,8 @@ def _check_kinds(m: Mechanism) -> None:
         (
             "constraints",
             Constraint,
-            "closure(...), coincide(...), holonomic(...), nonholonomic(...), acceleration_constraint(...) or servo(...)",
+            "closure(...), coincide(...), holonomic(...), nonholonomic(...), acceleration_constraint(...), servo(...) or "
+            "knife_edge(...), or unpack *rolling_disk(...) into it",
         ),
         (
             "forces",
