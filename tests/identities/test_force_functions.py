@@ -32,7 +32,7 @@ def thick(a: str, b: str):
 
     def R(k):
         w = k.twist(a, "LOCAL_WORLD_ALIGNED") - k.twist(b, "LOCAL_WORLD_ALIGNED")
-        return ca.sumsqr(w[:3]) ** 1.5 / 3 + (1 + ca.sumsqr(k.q)) * ca.sumsqr(w[3:]) / 2
+        return ca.sumsqr(w[:3]) ** 1.5 / 3 + (1 + ca.sumsqr(k.position(a))) * ca.sumsqr(w[3:]) / 2
 
     return R
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -13,6 +14,9 @@ import pfaffian as pf
 from pfaffian.maths import se3
 from pfaffian.terms.digest import digest
 from pfaffian.terms.inertia import gravity_energy
+from tests.graph_twin import graph_twin
+from tests.identities.test_force_functions import LOAD, functions
+from tests.identities.test_graphs import bare, chosen
 from tests.identities.test_inertia import rate
 from tests.random_mechanisms import Case, matrices, random_pose, random_tree
 from tests.tolerance import ALGEBRA, DERIVATIVE, POWER, close
@@ -177,6 +181,34 @@ def test_power(name):
         assert r["power"] < 0, "it takes energy"
     read = pickle.loads(pickle.dumps(case.m))
     assert read == case.m and digest(read) == digest(case.m) != digest(plain.m)
+
+
+def every_force(m: pf.Mechanism) -> list:
+    """The forces above, and functions of every kind, under names of their own."""
+    named = [replace(force, name=name) for name, (force, _) in POWERS.items()]
+    return [*named, *[f for f in functions(m) if f.name != "swirl"]]  # which is along v, whatever v is
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_on_graphs_and_along_other_velocities(backwards):
+    """Said on a graph the same forces; along chosen velocities v0 = T v they are T^T f."""
+    case = chain(11)
+    thrusters = [pf.thruster("t", "b2", axis=(1, 2, 3), torque=0.2), pf.actuator("a", "j1")]
+    m = bare(case.m).with_(actuators=thrusters)
+    parts = {"f": lambda T: T.f, "V": lambda T: T.V, "B": lambda T: T.B}
+    twin, (new, T_of) = graph_twin(m, backwards=backwards), chosen(m, 2)
+    dampers = twin.m.forces
+    forces, given_ = every_force(m), {"parameters": [WIND, LOAD]}
+    here = matrices(Case(m.with_(forces=forces, **given_), case.q, case.v, np.zeros(2), 0.4), parts)
+    graph = twin.m.with_(forces=[*dampers, *forces], **given_)
+    there = matrices(Case(graph, twin.q(case.q), case.v, np.zeros(2), 0.4), parts)
+    T = T_of(case.q)
+    y = np.linalg.solve(T, case.v)
+    other = matrices(Case(new.with_(forces=forces, **given_), case.q, y, np.zeros(2), 0.4), parts)
+    for what, x in here.items():
+        size = 1 + np.abs(x).max()
+        close(there[what], x, 1e-11, f"{what} of a graph", size)
+        close(other[what], x if what == "V" else T.T @ x, 1e-11, f"{what} along chosen velocities", size)
 
 
 # -- known motions ----------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ SAID = {
     "<Dissipation 'R': a lambda>": pf.dissipation("R", lambda k: k.t),
     "<KineticEnergy 'T': early>": pf.kinetic_energy("T", early),
     "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
-    "<GeneralisedForce 'f': early, on all joints>": pf.generalised_force("f", early),
+    "<GeneralisedForce 'f': early, on v>": pf.generalised_force("f", early),
     "<Thruster 't': on 'crank' at (1, 0, 0) m, along (0, 0, 1), torque 0.02 m, from 0 to inf>": pf.thruster(
         "t", "crank", point=(1, 0, 0), torque=0.02, limits=(0, np.inf)
     ),

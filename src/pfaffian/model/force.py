@@ -106,7 +106,7 @@ class GeneralisedForce:
     joint: str | None = None
 
     def __repr__(self) -> str:
-        along = "all joints" if self.joint is None else repr(self.joint)
+        along = "v" if self.joint is None else repr(self.joint)
         return shown.words(self, shown.function(self.function), f"on {along}", name=self.name)
 
 
@@ -198,9 +198,9 @@ def wrench(
 
 
 def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None = None) -> GeneralisedForce:
-    """f(k) [N, N m] along the velocity coordinates of a joint, or of all joints, k being the mechanism's Kinematics.
+    """f(k) [N, N m] along the rates of a joint or of coordinates, or along v, k being the mechanism's Kinematics.
 
-    f: gives as many numbers as the joint has velocities, (nv,) without a joint; it may use k.q, k.v, k.t, poses and twists.
+    f: gives as many numbers as the joint has rates, (nv,) without a joint; it may use k.q, k.v, k.t, poses and twists.
 
     It acts within the joints, as actuators do. A force that acts on a body is a `wrench`.
     """
