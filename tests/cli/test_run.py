@@ -85,6 +85,25 @@ def test_inputs_are_cut_where_the_file_or_the_command_says(cli, here: Path) -> N
     assert "by up to 2 N m" in cli(*strong, "--no-saturate").err
 
 
+BLOCK = """
+bodies: {block: {mass: 2}}
+joints: {x: {kind: prismatic, parent: world, child: block, axis: [1, 0, 0]}}
+forces:
+  dry: {kind: joint-friction, joint: x, sliding: 1}
+  hold: {kind: potential, V: 5*x^2}
+run: {duration: 0.1, q: {x: 0.5}}
+"""
+
+
+def test_forces_of_a_file(cli, here: Path) -> None:
+    (here / "b.yaml").write_text(BLOCK)
+    said = cli("info", "b.yaml").out
+    assert "JointFriction: sliding 1, static 1, viscous 0, on 'x'" in said and "Written: 5*x^2" in said
+    assert cli("run", "b.yaml", "--out", "o").status == 0
+    result = pf.read_netcdf(here / "o" / "b.nc")
+    assert 0 < float(result["energy"][0] - result["energy"][-1]) < 0.1 and float(result["energy"][0]) == pytest.approx(1.25)
+
+
 def test_start_that_does_not_close(cli, here: Path) -> None:
     (here / "l.yaml").write_text(TWO_LOOPS)
     said = cli("run", "l.yaml")

@@ -72,6 +72,17 @@ SAID = {
     ),
     "<Wrench 'p': on 'crank' at (0, 0, 0) m, early, WORLD, by 'rocker'>": pf.wrench("p", "crank", early, by="rocker"),
     "<Potential 'V': early>": pf.potential("V", early),
+    "<Potential 's': PoseSpring: 'world' to 'crank'>": pf.pose_spring("s", "world", "crank", np.eye(4)),
+    "<Dissipation 'd': PoseDamper: 'world' to 'crank'>": pf.pose_damper("d", "world", "crank", np.eye(4)),
+    "<GeneralisedForce 'f': JointFriction: sliding 1, static f(coupler), viscous 0, on 'A'>": pf.joint_friction(
+        "f", "A", 1.0, static=2 * L
+    ),
+    "<Wrench 'c': on 'crank' at (0, 0, 0) m, ContactFriction: normal (0, 0, 1), sliding 2, static 2, viscous 0, WORLD, "
+    "by 'world'>": pf.contact_friction("c", "crank", "world", normal=(0, 0, 3), load=10, coefficient=0.2),
+    "<Wrench 'd': on 'crank' at (0, 0, 0) m, Drag: 2 kg/m, wind early, WORLD>": pf.drag("d", "crank", 4, density=1, wind=early),
+    "<Wrench 'p': on 'crank' at (0, 0, 0) m, Propeller: speed rate of 'A', along (0, 0, 1), thrust 0.1, LOCAL>": pf.propeller(
+        "p", "crank", "A", thrust=0.1
+    ),
     "<Dissipation 'R': a lambda>": pf.dissipation("R", lambda k: k.t),
     "<KineticEnergy 'T': early>": pf.kinetic_energy("T", early),
     "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
@@ -154,7 +165,7 @@ class Cells(HTMLParser):
 
 
 def test_a_notebook_shows_tables_with_units():
-    found = Cells(M._repr_html_())
+    found = Cells(M.with_(forces=[pf.dissipation("slow", early)])._repr_html_())
     assert found.open == []
     assert found.rows == [
         ["joint", "kind", "parent", "child", "coordinates"],
@@ -163,6 +174,8 @@ def test_a_notebook_shows_tables_with_units():
         ["D", "revolute", "world", "rocker", "[rad]"],
         ["constraint", "holds"],
         ["C", "revolute, 'coupler' to 'rocker', 5 rows"],
+        ["force", "kind", "acts"],
+        ["slow", "Dissipation", "early"],
         ["input", "unit"],
         ["motor", "N m"],
         ["parameter", "default", "unit"],

@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.force import GeneralisedForce, Wrench, wrench
 from pfaffian.model.number import Scalar, at_defaults, direction, not_negative, positive, vector
@@ -28,6 +29,9 @@ class Sliding:
     stribeck: ca.SX
     viscous: ca.SX
     smooth: ca.SX
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{word} {shown.number(getattr(self, word))}" for word in ("sliding", "static", "viscous"))
 
     def __call__(self, s: ca.SX) -> ca.SX:
         speed2 = ca.sumsqr(s)
@@ -79,6 +83,9 @@ class JointFriction:
     joint: str
     law: Sliding
 
+    def __repr__(self) -> str:
+        return shown.words(self, repr(self.law))
+
     def __call__(self, k: Any) -> ca.SX:
         rate = k.joint_rate(self.joint)
         if rate.numel() != 1:
@@ -97,6 +104,9 @@ class ContactFriction:
     point: ca.SX
     normal: ca.SX
     law: Sliding
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"normal {shown.number(self.normal)}", repr(self.law))
 
     def __call__(self, k: Any) -> ca.SX:
         surface, n = k.pose(self.on), k.rotation(self.on) @ self.normal

@@ -27,6 +27,11 @@ def words(item: Any, *parts: str, name: str | None = None) -> str:
     return f"<{type(item).__name__}{named}: {', '.join(parts)}>"
 
 
+def said(item: Any) -> str:
+    """What an item says of itself, less its kind and name."""
+    return repr(item).removeprefix(f"<{type(item).__name__} {item.name!r}: ")[:-1]
+
+
 def number(x: ca.SX, unit: str = "") -> str:
     """A number or a vector in short: 0.5, (1, 0, 0), f(length) where parameters decide."""
     entries = [_scalar(x[i]) for i in range(x.numel())]
@@ -49,7 +54,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def function(f: Callable) -> str:
-    """What a function of the caller's is called."""
+    """What a function of the caller's is called; of ours, what it says of itself."""
+    if not hasattr(f, "__name__") and type(f).__module__.startswith("pfaffian."):
+        return _plain(repr(f).strip("<>"))
     return _plain(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "a lambda")
 
 
@@ -81,14 +88,15 @@ def mechanism(m: Mechanism) -> str:
 
 
 def html(m: Mechanism) -> str:
-    """Tables of joints, constraints, inputs and parameters, every text escaped."""
+    """Tables of joints, constraints, forces, inputs and parameters, every text escaped."""
     q = [
         ", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.kind.q_names, j.kind.q_units, strict=True))
         for j in m.joints
     ]
     joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
     own = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
-    constraints = [(c.name, repr(c).removeprefix(f"<{type(c).__name__} {c.name!r}: ")[:-1]) for c in m.constraints]
+    constraints = [(c.name, said(c)) for c in m.constraints]
+    forces = [(f.name, type(f).__name__, said(f)) for f in m.forces]
     inputs = list(zip(m.u_names, m.u_units, strict=True))
     parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in m.parameters]
     return f"<b>{_cell(m.name)}</b>: {plural(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(
@@ -96,6 +104,7 @@ def html(m: Mechanism) -> str:
             _table(("joint", "kind", "parent", "child", "coordinates"), joints),
             _table(("coordinates", "q", "v"), own),
             _table(("constraint", "holds"), constraints),
+            _table(("force", "kind", "acts"), forces),
             _table(("input", "unit"), inputs),
             _table(("parameter", "default", "unit"), parameters),
         )

@@ -10,6 +10,7 @@ import numpy as np
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError, plural
 from pfaffian.formats import RunSettings
+from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.check import unphysical
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
@@ -50,6 +51,7 @@ def describe(m: Mechanism, settings: RunSettings) -> str:
         _own(m),
         _inputs(m),
         _parameters(m, settings),
+        _forces(m),
         _constraints(m, settings),
         _bodies_of_no_body(m),
     ]
@@ -133,6 +135,11 @@ def _parameters(m: Mechanism, settings: RunSettings) -> str:
     values = {p.name: settings.parameters.get(p.name, p.default) for p in m.parameters}
     rows = [(p.name, f"{p.default:.6g}", f"{values[p.name]:.6g}", p.unit) for p in m.parameters]
     return "parameters\n" + table(rows, ("name", "default", "in this run", "unit"))
+
+
+def _forces(m: Mechanism) -> str:
+    rows = [(f.name, type(f).__name__, shown.said(f)) for f in m.forces]
+    return "forces\n" + table(rows, ("name", "kind", "acts")) if rows else ""
 
 
 def _constraints(m: Mechanism, settings: RunSettings) -> str:
