@@ -25,6 +25,7 @@ NAMES = (
     "single_run",
     "closed_loop",
     "graph",
+    "qp",
 )
 CHECK, CRASH = 1, 2
 """Exit status when a check failed, and when something else did."""
