@@ -97,10 +97,11 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     V, d, e, inverse = _normal(L, u0, W, l)
     known = ca.sum1(ca.fabs(pack((H, u0, W)))) <= LARGEST
     known *= ca.sum1(ca.vertcat(ca.SX(0, 1), ca.fabs(l) <= LARGEST, l > LARGEST, l < -LARGEST)) == m
-    x = _pack(_start(n, k, ca.if_else(known, ca.if_else(definite, -1, INDEFINITE), NOT_A_NUMBER)))
+    start = _start(n, k, ca.if_else(known, ca.if_else(definite, -1, INDEFINITE), NOT_A_NUMBER))
     rows = ca.horzcat(V, d + ROUNDING * e)
     turn = _turn(m, n, *map(tuple, rows.sparsity().get_triplet()))
-    for _ in range(most_turns(n, m)):
+    x = _pack(_next(start, rows, n, m))  # Nothing is active yet: most of it folds away.
+    for _ in range(most_turns(n, m) - 1):
         x = turn(x, pack(rows))
     s = _unpack(x, n, k)
     here = [s.row == i + 1 for i in range(m)]
@@ -180,7 +181,7 @@ def _next(s: _State, rows: ca.SX, n: int, m: int) -> _State:
     # How far: to the row, or to where a multiplier falls to zero.
     fall, first = ca.SX(FAR), ca.SX(0)
     for j in range(k):
-        until = ca.if_else(r[j] > RISING * made, s.y[j] / ca.fmax(r[j], NOTHING), FAR)
+        until = (s.y[j] + (r[j] <= RISING * made) * FAR) / ca.fmax(r[j], RISING)
         first = first + (until < fall) * (j + 1 - first)
         fall = ca.fmin(fall, until)
     violated = p > 0
