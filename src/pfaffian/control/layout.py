@@ -115,13 +115,15 @@ class Layout(NamedTuple):
     """Where in d (size,), the part of a run's state that is discrete, everything stands.
 
     slots: of each part.   inputs: how many of what each part gives are u.   signals: recorded name -> where.   stream: the
-    Stream, empty where nothing draws numbers.   start: (size,) start values, the Stream aside.
+    Stream, empty where nothing draws numbers.   switched: parameters that the run changes.   start: (size,) start values,
+    Stream and parameters aside.
     """
 
     slots: tuple[Slots, ...]
     inputs: tuple[int, ...]
     signals: Mapping[str, slice]
     stream: slice
+    switched: slice
     start: np.ndarray
 
     @property
@@ -133,9 +135,11 @@ class Layout(NamedTuple):
         given = [d[s.given, 0][:n, 0] for s, n in zip(self.slots, self.inputs, strict=True) if n]
         return sum(given[1:], given[0]) if given else ca.SX(nu, 1)
 
-    def started(self, runs: int, seed: int) -> np.ndarray:
-        """(runs, size) of d at the start."""
+    def started(self, runs: int, seed: int, switched: np.ndarray | None = None) -> np.ndarray:
+        """(runs, size) of d at the start, where the switched parameters are (1 or runs, ...)."""
         d = np.tile(self.start, (runs, 1))
+        if switched is not None:
+            d[:, self.switched] = switched
         if self.stream.stop > self.stream.start:
             d[:, self.stream] = np.column_stack([np.tile(split_seed(seed), (runs, 1)), np.arange(runs)])
         return d
@@ -149,8 +153,8 @@ def sizes(control: Control, m: Mechanism) -> list[tuple[int, tuple[tuple[str, in
     return [(a.inputs, a.signals) for a in answers(control, m)]
 
 
-def layout(control: Control, of: Sizes) -> Layout:
-    """The layout of what the parts of a law hold, of these sizes."""
+def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> Layout:
+    """The layout of what the parts of a law hold, of these sizes, and of parameters that the run changes."""
     slots: list[Slots] = []
     start: list[float] = []
     places: list[tuple[str, str, slice]] = []
@@ -159,7 +163,7 @@ def layout(control: Control, of: Sizes) -> Layout:
         start.extend(values)
         return slice(len(start) - len(values), len(start))
 
-    for part, (inputs, signals) in zip(control.parts, of, strict=True):
+    for part, (inputs, signals) in zip(parts, of, strict=True):
         first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * sum(n for _, n in signals)]
         given, ring = place(first), place(first * part.latency)
         own = place([x for _, values in part.state for x in values])
@@ -171,10 +175,15 @@ def layout(control: Control, of: Sizes) -> Layout:
             for name, n in entries:
                 places.append((part.name, name, slice(at, at + n)))
                 at += n
-    stream = place([0.0] * (STREAM if any(part.random for part in control.parts) else 0))
+    stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
+    modes = place([0.0] * len(switched))
     often = Counter(name for _, name, _ in places)
     named = {f"{owner}.{name}" if often[name] > 1 else name: where for owner, name, where in places}
-    return Layout(tuple(slots), tuple(n for n, _ in of), named, stream, np.array(start))
+    for i, name in enumerate(switched, start=modes.start):
+        if name in named:
+            raise ModelError(f"switch {name!r}: the law has a signal of that name; give one another")
+        named[name] = slice(i, i + 1)
+    return Layout(tuple(slots), tuple(n for n, _ in of), named, stream, modes, np.array(start))
 
 
 def units(control: Control) -> dict[str, Any]:

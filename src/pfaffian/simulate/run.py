@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,14 +30,16 @@ from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.progress import told
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import Course, causes_of, dataset
-from pfaffian.simulate.sampling import PYTHON_FAULT, InPython, check_seed, in_python, rates, sampling
+from pfaffian.simulate.sampling import PYTHON_FAULT, InPython, check_seed, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, Record, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
+from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system, enter
+from pfaffian.terms.kinematics import Kinematics
 
 CALL_SECONDS = 0.5
 """What one call of the compiled loop should take: Ctrl-C and the progress bar wait for its end."""
@@ -55,8 +57,10 @@ MOST_THREADS = 1024
 
 
 @lru_cache(maxsize=64)
-def _simulation(system: System, scheme: Scheme, control: Control | None, outputs: tuple, record: Record) -> Simulation:
-    return Simulation(system, scheme, control, outputs, record)
+def _simulation(
+    system: System, scheme: Scheme, control: Control | None, outputs: tuple, record: Record, switches: tuple
+) -> Simulation:
+    return Simulation(system, scheme, control, outputs, record, switches)
 
 
 @lru_cache(maxsize=64)
@@ -79,6 +83,7 @@ def run(
     hold: Hold = "zero",
     parameters: Any = None,
     control: Control | None = None,
+    switches: Mapping[str, Callable[[Kinematics], Any]] | None = None,
     outputs: Mapping[str, Output] | None = None,
     record: Any = None,
     scheme: Scheme | None = None,
@@ -103,6 +108,11 @@ def run(
             (samples,) or (samples, runs)}.   hold: "zero" or "linear" between samples; the last one is held to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order.
         control: a law that drives the mechanism's inputs; `u` then are the law's own inputs.
+        switches: {name of a parameter: function of Kinematics that gives its next value}, all judged at the start of each step,
+            before laws are asked: a mode that latches, {"landed": lambda k: ca.if_else(k.position("foot")[2] < 0, 1, landed)}.
+            It starts at its value in `parameters`; constraints (`active_while`), forces and laws that have it change with it,
+            velocities by the shortest way onto a constraint that begins. Recorded by its name. An event is known at the end of
+            the step in which it falls.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
         record: names of the signals to record, "all" or "lean". None: all of one run; of a batch the lean record, which
             leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
@@ -133,7 +143,8 @@ def run(
     for name, value in flags.items():
         as_flag(value, name)
     check_seed(seed)
-    instants = sampling([group[0] for group in rates(control)], when.step)
+    changing = as_switches(m, switches)
+    due = instants(control, changing, when.step)
     given = start_of(m, q, v, parameters, when.start, backend)
     names = input_names(m, control)
     series = constant_or_series(u, names, u_step is not None, len(given.q))
@@ -141,7 +152,7 @@ def run(
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    simulation = _simulation(system, scheme, control, extra, as_record(record, count))
+    simulation = _simulation(system, scheme, control, extra, as_record(record, count), changing.next)
     with told(m.name, progress):
         check_memory(when.records, count, simulation.width, simulation.nx)
         begun = start_state(given, q, v, correct_start)
@@ -149,11 +160,11 @@ def run(
         rollout = _compiled(simulation, backend, 8 if count > 1 else 1, strict)
     tell_light(m, begun.p)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
-    d = simulation.layout.started(count, seed)
+    d = simulation.layout.started(count, seed, begun.p[:, changing.at])
     python = in_python(system, control, simulation.layout, simulation.nx - d.shape[1], when.step, count)
-    done = _roll(simulation, rollout, when, x, d, begun, series, hold, instants, python, workers, progress, kinds, strict)
+    done = _roll(simulation, rollout, when, x, d, begun, series, hold, due, python, workers, progress, kinds, strict)
     provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": system.name}
-    provenance |= {"step": when.step, "duration": when.duration, "hold": hold} | sampled(control, seed)
+    provenance |= {"step": when.step, "duration": when.duration, "hold": hold} | sampled(control, changing, seed)
     recorded = when.start + when.step * when.every * np.arange(when.records)
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
     course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride)
@@ -182,7 +193,7 @@ def _roll(
     begun: Start,
     series: np.ndarray,
     hold: Hold,
-    instants: list[tuple[int, int]],
+    due: list[tuple[int, int]],
     python: InPython | None,
     threads: int,
     progress: bool,
@@ -191,7 +202,7 @@ def _roll(
 ) -> _Rolled:
     """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
 
-    x: (1 or runs, nx) states of the system to start from.   d: (runs, nd) what the law holds then.   instants: period and phase
+    x: (1 or runs, nx) states of the system to start from.   d: (runs, nd) what the law holds then.   due: period and phase
     of what is sampled in compiled code.   python: what is asked between compiled steps.   kinds: (runs,) how each start is
     left, see `entrances`.
     """
@@ -204,7 +215,7 @@ def _roll(
     stopped = np.where(shut_out, 0, -1).astype(np.int64)
     records = np.empty((when.records, width, count)).swapaxes(1, 2)
     spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride,
-                               "sampling": instants}  # fmt: skip
+                               "sampling": due}  # fmt: skip
     done, at, n = 0, 0, max(1, FIRST_LANE_STEPS // count)
     most = max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
 

@@ -24,6 +24,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.switches import Switches
 from pfaffian.simulate.system import System, show
 from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms
@@ -34,12 +35,12 @@ WHOLE = 1e-9
 """Of a period, by which it may differ from a whole number of steps."""
 
 
-def layout_of(control: Control | None, m: Mechanism) -> Layout:
-    """Where what the law holds stands; found again without tracing the law."""
+def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str]) -> Layout:
+    """Where stands what the law holds, and the switched parameters; found again without tracing the law."""
     if control is None or not control.parts:
-        return layout(Control(lambda *_: Command(ca.SX(0, 1))), [])
+        return layout((), (), switched)
     key = f"layout {digest(m)} {law_digest(control, m)}"
-    return layout(control, kernel.noted(key, lambda: {"sizes": sizes(control, m)})["sizes"])
+    return layout(control.parts, kernel.noted(key, lambda: {"sizes": sizes(control, m)})["sizes"], switched)
 
 
 def in_force(at: Layout, d: ca.SX, nu: int) -> Command:
@@ -59,7 +60,9 @@ def rates(control: Control | None) -> list[list[Part]]:
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
 
 
-def samplers(system: System, control: Control, scheme: Scheme, at: Layout, nz: int, nw: int) -> tuple[ca.Function, ...]:
+def samplers(
+    system: System, control: Control, scheme: Scheme, at: Layout, nz: int, nw: int, switches: Switches
+) -> tuple[ca.Function, ...]:
     """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z (nz); d]."""
     m = system.mechanism
     said = dict(zip(control.parts, zip(answers(control, m), at.slots, strict=True), strict=True))
@@ -83,6 +86,8 @@ def samplers(system: System, control: Control, scheme: Scheme, at: Layout, nz: i
             d[slots.drawn] = d[slots.drawn, 0] + 1
             faults.append(fault)
         outputs = [ca.vertcat(here.x, z, d), ca.densify(ca.vertcat(*faults))]
+        if switches.names:
+            outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
         inputs = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
         functions.append(ca.Function("sample", inputs, here.of_state(outputs), {"cse": True}))
     return tuple(functions)
@@ -108,6 +113,11 @@ def _passed_on(slots: Slots, d: Any, given: Any) -> tuple[Any, Any]:
     return (line[:n, 0], line[n:, 0]) if stack is ca.vertcat else (line[:n], line[n:])
 
 
+def instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
+    """Period and phase of each sampler in steps of `step` [s]: parameters are switched at every step, before laws are asked."""
+    return [(1, 0)] * bool(switches.names) + sampling([group[0] for group in rates(control)], step)
+
+
 def sampling(parts: Sequence[Part], step: float) -> list[tuple[int, int]]:
     """Period and phase of each part in steps of `step` [s]. Raises ModelError: no whole number of steps."""
     return [(_steps(part, "period", part.period, step), _steps(part, "phase", part.phase, step)) for part in parts]
@@ -129,16 +139,17 @@ def check_seed(seed: Any) -> None:
         raise ModelError(f"seed must be a whole number from 0 to 2^52 - 1, got {brief(seed)}")
 
 
-def provenance(control: Control | None, seed: int) -> dict[str, Any]:
-    """What a result says of its laws in discrete time."""
+def provenance(control: Control | None, switches: Switches, seed: int) -> dict[str, Any]:
+    """What a result says of its laws in discrete time and of what it switched."""
+    said = {"switches": json.dumps(switches.names)} if switches.names else {}
     if control is None or not control.parts:
-        return {}
+        return said
     parts = [
         {"name": p.title, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": "zero"}
         | ({"python": "asked between compiled steps, which is slow"} if p.python else {})
         for p in control.parts
     ]
-    return {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in control.parts) else {})
+    return said | {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in control.parts) else {})
 
 
 @dataclass

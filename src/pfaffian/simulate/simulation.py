@@ -27,6 +27,7 @@ from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import PYTHON_FAULT, in_force, layout_of, samplers
 from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
 from pfaffian.simulate.step import INTEGRATORS, Along, Scheme, along, correct, time_step
+from pfaffian.simulate.switches import Next, Switches
 from pfaffian.simulate.system import At, System
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.pfaffian import ACCELERATION
@@ -86,7 +87,7 @@ class Simulation:
     """State [x; z; d], x that of the system, z what a control law integrates, d what it holds from one of its instants to the
     next; inputs w, recorded signals.
 
-    control: None drives the mechanism's inputs directly by w.
+    control: None drives the mechanism's inputs directly by w.   switches: parameters that change on the way.
     """
 
     system: System
@@ -94,6 +95,7 @@ class Simulation:
     control: Control | None = None
     outputs: tuple[tuple[str, Output], ...] = ()
     record: Record = "all"
+    switches: tuple[tuple[str, Next], ...] = ()
 
     @property
     def mechanism(self) -> Mechanism:
@@ -107,7 +109,16 @@ class Simulation:
     @cached_property
     def layout(self) -> Layout:
         """Where what is in d stands."""
-        return layout_of(self.control, self.mechanism)
+        return layout_of(self.control, self.mechanism, self.changing.names)
+
+    @cached_property
+    def changing(self) -> Switches:
+        """The parameters that change on the way."""
+        return Switches(self.mechanism, self.switches)
+
+    def now(self, p: ca.SX, d: ca.SX) -> ca.SX:
+        """The parameters (np, 1) in force where the law and the switches hold d."""
+        return self.changing.now(p, d[self.layout.switched, 0])
 
     @property
     def nx(self) -> int:
@@ -151,6 +162,7 @@ class Simulation:
                 for name, x in self.outputs
             ],
             self.record,
+            self.changing.said,
         )
         return sha256(repr(said).encode()).hexdigest()
 
@@ -165,9 +177,10 @@ class Simulation:
     def signals(self) -> dict[str, tuple[Signal, int]]:
         """Recorded signals in order, with the entries of each."""
         known = {**standard(self.mechanism, self.scheme.saturate), **self.system.labels}
-        if self.control is None and not self.outputs and self.system.signals is None:
+        if self.control is None and not self.outputs and self.system.signals is None and not self.changing.names:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
+        known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.names}
         known |= {name: Signal(unit) for name, unit in (units(self.control) if self.control else {}).items()}
         signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
         check_names(signals)
@@ -188,14 +201,16 @@ class Simulation:
         shares = shares and ACCELERATION not in here.T.rows.level  # rows that only the rate has
         project, wanted = self._project(here, z, along(here.T) if shares else None)
         rhs, sizes = self._rate("rhs", here, z, solve, wanted)
-        inputs = list(rhs.sx_in())
-        observe = ca.Function("observe", inputs, [rhs(*inputs)[4]])
+        x, w, p, t = inputs = list(rhs.sx_in())
+        observe = ca.Function("observe", inputs, [rhs(x, w, self.now(p, x[x.numel() - self.layout.size :, 0]), t)[4]])
         return Traced(rhs, project, self._step(rhs, project), observe, sizes, self._samplers())
 
     def _samplers(self) -> tuple[ca.Function, ...]:
+        at, changing, nz, nw = self.layout, self.changing, len(self.z), len(self.w_names)
+        first = (changing.sampler(self.system, nz, at.size, at.switched, nw),) if changing.names else ()
         if self.control is None or not self.control.parts:
-            return ()
-        return samplers(self.system, self.control, self.scheme, self.layout, len(self.z), len(self.w_names))
+            return first
+        return first + samplers(self.system, self.control, self.scheme, at, nz, nw, changing)
 
     @cached_property
     def entering(self) -> ca.Function:
@@ -207,7 +222,7 @@ class Simulation:
         s = self.system
         if s.own and self.scheme.integrator == "euler":
             raise ModelError(f"integrator 'euler' steps v before q and so goes with the state [q; v]; {s.said} goes with 'rk4'")
-        return time_step(rhs, project, s.mechanism, s.variables, self.scheme, first)
+        return time_step(rhs, project, s.mechanism, s.variables, self.scheme, first, self.now)
 
     @cached_property
     def project(self) -> ca.Function:
@@ -244,7 +259,8 @@ class Simulation:
         d = ca.SX.sym("d", self.layout.size)
         state = ca.vertcat(here.x, z, d)
         waiting = in_force(self.layout, d, m.nu)
-        command = Command(w) if self.control is None else command_of(T, self.control, self.scheme, z, w, waiting)
+        free = Command(w, signals=waiting.signals)
+        command = free if self.control is None else command_of(T, self.control, self.scheme, z, w, waiting)
         asked = command.u
         if self.scheme.saturate:
             command = command._replace(u=self._cut(asked))

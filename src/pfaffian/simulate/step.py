@@ -77,16 +77,19 @@ def time_step(
     variables: Variables,
     scheme: Scheme,
     first: ca.Function | None = None,
+    now: Callable[[ca.SX, ca.SX], ca.SX] = lambda p, held: p,
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, fault), x_next without what comes last in x: what a law in discrete time holds.
 
     rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...).   project: (x, p, t, carried) -> (x, violation), with what the
-    last stage carried.   variables: of the state that are stepped.   first: instead of rhs at the first stage.
+    last stage carried.   variables: of the state that are stepped.   first: instead of rhs at the first stage.   now: (p, held)
+    -> the parameters in force.
     """
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
     whole, x, held = x, x[: project.size1_in(0), 0], x[project.size1_in(0) :, 0]
+    given, p = p, now(p, held)
     start, f = (partial(_stepped_rate, variables, rate, held) for rate in (first or rhs, rhs))
     if scheme.integrator == "rk4":
         moved, faults, carried = _rk4(start, f, variables, x, u0, u1, p, t, h)
@@ -94,7 +97,7 @@ def time_step(
         moved, faults, carried = _semi_implicit(start, f, m, variables, x, u0, u1, p, t, h)
     corrected, violation = project(moved, p, t + h, carried)
     faults = ca.vertcat(violation > scheme.violation_limit, faults)
-    return ca.Function("step", [whole, u0, u1, p, t, h], [corrected, faults], {"cse": True})
+    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults], {"cse": True})
 
 
 Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]

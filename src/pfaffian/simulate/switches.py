@@ -1,0 +1,87 @@
+"""Parameters that a run changes: modes that latch, and so constraints, forces and laws that come and go at a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.model.caller import ask_column
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.system import System
+from pfaffian.terms.digest import of_function
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms, symbols
+
+Next = Callable[[Kinematics], Any]
+"""Gives the next value of a parameter."""
+
+
+@dataclass(frozen=True, eq=False)
+class Switches:
+    """next: name of a parameter -> function of the kinematics that gives its next value, of its present one among others."""
+
+    m: Mechanism
+    next: tuple[tuple[str, Next], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.next)
+
+    @property
+    def at(self) -> list[int]:
+        """Where in p the parameters stand."""
+        return [self.m.p_names.index(name) for name in self.names]
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """What tells them from others."""
+        k = symbols(self.m).kinematics
+        return [(name, of_function(f, f"switch {name!r}", k)) for name, f in self.next]
+
+    def now(self, p: ca.SX, held: ca.SX) -> ca.SX:
+        """p (np, 1) with the values that are held (len, 1) in force."""
+        p = ca.SX(p)
+        p[self.at, 0] = held
+        return p
+
+    def put(self, p: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """As `now`, of numbers p (np,) and held (len,)."""
+        p = p.copy()
+        p[self.at] = held
+        return p
+
+    def sampler(self, system: System, before: int, size: int, where: slice, nw: int) -> ca.Function:
+        """(x, w, p, t) -> (x, no faults); x = [state of the system; `before` numbers; d (size)], the values at d[where]."""
+        here, m = system.at(), self.m
+        beside, d, w = ca.SX.sym("z", before), ca.SX.sym("d", size), ca.SX.sym("w", nw)
+        following = ca.vertcat(*[self._next(name, f, here.T) for name, f in self.next])
+        (following,) = here.of_state([following])
+        after = ca.SX(d)
+        after[where, 0] = ca.substitute(following, m.p_symbols, self.now(m.p_symbols, d[where, 0]))
+        inputs = [ca.vertcat(here.x, beside, d), w, m.p_symbols, here.T.t]
+        return ca.Function("switch", inputs, [ca.vertcat(here.x, beside, after), ca.SX(0, 1)])
+
+    def _next(self, name: str, f: Callable[[Kinematics], Any], T: Terms) -> ca.SX:
+        value = ask_column(f, f"switch {name!r}", T.kinematics)
+        if value.numel() != 1:
+            raise ModelError(f"switch {name!r}: one number is needed, its function gives {value.numel()}")
+        return value
+
+
+def as_switches(m: Mechanism, given: Any) -> Switches:
+    """What a caller's {name of a parameter: function} means. Raises ModelError: it is none, or names no parameter."""
+    if given is None:
+        return Switches(m)
+    if not isinstance(given, Mapping):
+        raise ModelError(f"switches: {{name of a parameter: function of the kinematics}} is needed, got {brief(given)}")
+    for name, f in given.items():
+        if name not in m.p_names:
+            raise ModelError(f"switches: the mechanism has no parameter {brief(name)}; {nearest(name, m.p_names)}")
+        if not callable(f):
+            raise ModelError(f"switches: {name!r}: a function of the kinematics is needed, got {brief(f)}")
+    return Switches(m, tuple(given.items()))

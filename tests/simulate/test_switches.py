@@ -1,0 +1,167 @@
+"""Parameters that a run changes: constraints, forces and laws that come and go at a state."""
+
+import json
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.errors import ModelError, RunWarning
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.switches import as_switches
+from pfaffian.simulate.system import as_system
+from tests.tolerance import EPS
+
+G, STEP = 9.81, 1e-3
+LANDED = pf.Parameter("landed", 0.0)
+
+
+def on_floor(k):
+    return LANDED > 0.5
+
+
+def touches(point):
+    return lambda k: ca.if_else(point(k) < 0, 1, LANDED)
+
+
+DROP = pf.mechanism(
+    "drop", [pf.body("c", 2.0)], [pf.joint("x", "prismatic", "world", "c", axis=(0, 0, 1))], parameters=[LANDED],
+    constraints=[pf.active_while(pf.holonomic("floor", lambda k: k.q[0]), on_floor)],
+)  # fmt: skip
+LATCH = {"landed": touches(lambda k: k.q[0])}
+
+
+def tip(k):
+    return k.position("b1", (1, 0, 0))
+
+
+def arm():
+    bodies = [pf.body(f"b{i}", 1.0 + i, (0.4, 0, 0.1), 0.1) for i in range(2)]
+    joints = [pf.joint(f"j{i}", "revolute", "world" if i == 0 else "b0", f"b{i}", axis=(0, 1, 0), placement=(i, 0, 1 - i))
+              for i in range(2)]  # fmt: skip
+    floor = pf.active_while(pf.holonomic("floor", lambda k: tip(k)[2]), on_floor)
+    return pf.mechanism("arm", bodies, joints, constraints=[floor], parameters=[LANDED])
+
+
+def run(m=DROP, q=1.0, v=0.0, switches=LATCH, duration=0.6, **how):
+    q, v = (np.array(x, ndmin=1) for x in (q, v))
+    return pf.run(m, q, v, **{"duration": duration, "step": STEP, "switches": switches, "backend": "numpy"} | how)
+
+
+def test_what_falls_lies_still_from_the_step_after_it_touches():
+    r = run()
+    at = int(np.argmax(r.landed.values > 0.5))
+    assert at == int(np.sqrt(2 / G) / STEP) + 1 and (r.landed.values[at:] == 1).all()
+    t = r.time.values[: at + 1]
+    np.testing.assert_allclose(r.q.values[: at + 1, 0], 1 - G / 2 * t**2, rtol=0, atol=64 * EPS)
+    assert (r.q.values[at + 1 :] == 0).all() and (r.v.values[at + 1 :] == 0).all()
+    np.testing.assert_allclose(r.reaction.values[at + 1 :, 0], 2 * G, rtol=1e-12)
+    assert (r.reaction.values[:at] == 0).all() and json.loads(r.attrs["switches"]) == ["landed"]
+
+
+def test_velocities_jump_the_shortest_way():
+    """v+ = v- - M^-1 A^T (A M^-1 A^T)^-1 A v- in the metric of M, as a plastic impact has it, but for one step of gravity."""
+    m = arm()
+    r = run(m, [0.2, -0.3], [0.0, 0.0], {"landed": touches(lambda k: tip(k)[2])}, duration=0.8)
+    at = int(np.argmax(r.landed.values > 0.5))
+    assert 100 < at < 700
+    parts = pf.compile_terms(m, {"M": lambda T: T.M, "A": lambda T: ca.jacobian(tip(T.kinematics)[2], T.q)}, backend="numpy")
+    found = parts(r.q.values[at], r.v.values[at])
+    v, M, A = r.v.values[at], found["M"], found["A"].reshape(1, 2)
+    back = np.linalg.solve(M, A.T)
+    jumped = v - (back @ np.linalg.solve(A @ back, A @ v[:, None]))[:, 0]
+    assert np.abs(v - jumped).max() > 0.5
+    np.testing.assert_allclose(r.v.values[at + 1], jumped, rtol=0, atol=20 * STEP)
+    assert np.abs(r.phi.values[at + 1 :]).max() < 1e-6, "a millimetre back onto the floor"
+    assert np.abs(r.phi.values[at + 2 :]).max() < 1e-12 and np.abs(r.velocity_violation.values[at + 2 :]).max() < 1e-12
+
+
+@pytest.mark.parametrize("law", [None, control.discrete(lambda s: control.Command(s.u), 0.002)])
+def test_one_that_never_changes_changes_nothing(law):
+    m = pf.actuate_all(arm())
+    same = {"duration": 0.05, "control": law, "outputs": {"tip": tip}}
+    for start in (0.0, 1.0):
+        own = same | {"parameters": {"landed": start}}
+        q, v = pf.assemble(m, np.array([0.9, 1.2]), parameters={"landed": 1.0})[:2]
+        plain, switched = (run(m, q, v, s, **own) for s in (None, {"landed": lambda k: LANDED}))
+        for name in ("q", "v", "tip", "energy", "multiplier"):
+            np.testing.assert_array_equal(plain[name].values, switched[name].values)
+
+
+@pytest.mark.parametrize("how", [{"backend": "c"}, {"backend": "c", "threads": 2}, {"backend": "numpy"}])
+def test_each_run_of_a_batch_has_its_own_with_the_same_bits(how, monkeypatch):
+    heights, start = np.linspace(0.01, 0.2, 19)[:, None], np.where(np.arange(19) % 5 == 0, 1.0, 0.0)
+    given = {"q": heights, "v": np.zeros((19, 1)), "duration": 0.15, "parameters": {"landed": start}, "record": "all"}
+    batch = run(correct_start=False, **given | how, scheme=pf.Scheme(violation_limit=1.0))
+    monkeypatch.setattr("pfaffian.simulate.run.FIRST_LANE_STEPS", 1)
+    monkeypatch.setattr("pfaffian.simulate.run.GROWTH", 1.0)
+    for i in (0, 1, 7, 18):
+        one = run(q=heights[i], parameters={"landed": start[i]}, duration=0.15, correct_start=False,
+                  scheme=pf.Scheme(violation_limit=1.0))  # fmt: skip
+        for name in ("q", "v", "landed", "reaction"):
+            np.testing.assert_array_equal(batch[name].values[i], one[name].values)
+    assert (batch.landed.values[start == 1] == 1).all() and 0 < batch.landed.values[start == 0].mean() < 1
+
+
+def test_a_relay_with_hysteresis_switches_a_law_to_and_fro():
+    """u = -push above, +push below, changing sides at +-0.1: between two changes a parabola."""
+    side = pf.Parameter("side", 1.0)
+    m = pf.mechanism("cart", [pf.body("c", 1.0)], [pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))],
+                     actuators=[pf.actuator("motor", "x")], parameters=[side], gravity=(0, 0, 0))  # fmt: skip
+
+    def relay(k):
+        return ca.if_else(k.q[0] > 0.1, -1, ca.if_else(k.q[0] < -0.1, 1, side))
+
+    law = control.Control(lambda T, z, w, y: control.Command(2 * side.symbol))
+    late = control.discrete(lambda s: control.Command(2 * side.symbol), 0.001)
+    r, sampled = (run(m, 0.0, 0.0, {"side": relay}, duration=3.0, control=c) for c in (law, late))
+    x, v, s = 0.0, 0.0, 1.0
+    for k in range(3001):
+        s = -1.0 if x > 0.1 else 1.0 if x < -0.1 else s
+        assert r["side"].values[k] == s
+        assert abs(r.q.values[k, 0] - x) < 1e-11 and abs(r.v.values[k, 0] - v) < 1e-11
+        x, v = x + STEP * v + STEP**2 * s, v + STEP * 2 * s
+    assert (np.diff(r["side"].values) != 0).sum() == 3
+    np.testing.assert_allclose(sampled.q.values, r.q.values, rtol=0, atol=1e-12)
+    assert r["side"].attrs["units"] == "1"
+
+
+def test_who_is_to_blame_is_asked_of_the_mode_that_was():
+    """The task sees its second coordinate no more; only after the switch."""
+    sight = pf.Parameter("sight", 1.0)
+    m = pf.actuate_all(arm()).with_(parameters=(LANDED, sight))
+    task = lambda k: ca.vertcat(k.q[0], sight * k.q[1])  # noqa: E731
+    law = control.computed_torque(task, control.set_point([0.1, 0.1]), stiffness=1, damping=1)
+    with pytest.warns(RunWarning, match="singular"):
+        r = run(m, [0.1, 0.2], [0, 0], {"sight": lambda k: ca.if_else(k.t > 0.0095, 0, sight)}, duration=0.1, control=law)
+    assert float(r.stopped) == pytest.approx(0.01) and "task coordinate 1 the least motion, 0 " in str(r.reason.values)
+
+
+def test_what_it_becomes_counts_for_the_kernel():
+    def key(f, name="landed"):
+        return Simulation(as_system(DROP), pf.Scheme(), switches=as_switches(DROP, {name: f}).next).key
+
+    assert key(LATCH["landed"]) == key(touches(lambda k: k.q[0])) != key(touches(lambda k: k.q[0] + 1))
+    assert key(LATCH["landed"]) != Simulation(as_system(DROP), pf.Scheme()).key
+
+
+WRONG = {
+    "no dict": (lambda: run(switches=[1]), "switches: {name of a parameter"),
+    "unknown": (lambda: run(switches={"laned": on_floor}), "no parameter 'laned'; did you mean 'landed'"),
+    "a number": (lambda: run(switches={"landed": 1.0}), "'landed': a function of the kinematics"),
+    "two numbers": (lambda: run(switches={"landed": lambda k: [1, 2]}), "switch 'landed': one number is needed"),
+    "nothing": (lambda: run(switches={"landed": lambda k: None}), "switch 'landed'.*return"),
+    "a name that is taken": (
+        lambda: run(control=control.discrete(lambda s: control.Command(s.u, signals={"landed": 1}), 0.01)),
+        "switch 'landed': the law has a signal of that name",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said(case):
+    call, words = WRONG[case]
+    with pytest.raises(ModelError, match=words):
+        call()
