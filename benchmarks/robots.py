@@ -13,7 +13,6 @@ import numpy as np
 import pfaffian as pf
 from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
-from pfaffian.model.joint import KINDS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 READY = (0.3, -0.8, 0.2, -2.3, 0.4, 1.6, 0.8)
@@ -48,14 +47,8 @@ def undamped(m: pf.Mechanism) -> pf.Mechanism:
 
 def locked(m: pf.Mechanism, at: Mapping[str, float]) -> pf.Mechanism:
     """The mechanism with one-dof joints fixed at the given q, their motors gone."""
-    joints = []
-    for j in m.joints:
-        if j.name in at:
-            slide = j.kind.name == "prismatic"
-            place = pf.pose((0, 0, at[j.name])) if slide else pf.pose(rpy=(0, 0, at[j.name]))
-            j = replace(j, kind=KINDS["fixed"], placement=j.placement @ place)
-        joints.append(j)
-    return m.with_(joints=tuple(joints), actuators=tuple(a for a in m.actuators if a.joint not in at))
+    joints = [pf.locked(j, at[j.name]) if j.name in at else j for j in m.joints]
+    return m.with_(joints=joints, actuators=tuple(a for a in m.actuators if a.joint not in at))
 
 
 def panda_arm() -> pf.Mechanism:

@@ -53,7 +53,7 @@ def mechanism(rows: str = "once") -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the file's mimic joints and unphysical inertias
         robot = pf.read_urdf(installed("example-robot-data", "baxter_description/urdf/baxter.urdf", "study"), mimic="free")
-    joints = [replace(j, damping=ca.SX(0)) if "finger" not in j.name else locked(j) for j in robot.joints]
+    joints = [replace(j, damping=ca.SX(0)) if "finger" not in j.name else pf.locked(j) for j in robot.joints]
     I = MASS * LENGTH**2 / 12
     bar = pf.body("bar", MASS, (0, 0, 0), (I, 0, I))
     end = pf.pose((0, -LENGTH / 2, 0))
@@ -66,11 +66,6 @@ def mechanism(rows: str = "once") -> pf.Mechanism:
     }
     constraints = [*again[rows], grip]
     return robot.with_(bodies=[*robot.bodies, bar], joints=[*joints, left], constraints=constraints, actuators=())
-
-
-def locked(j: pf.Joint) -> pf.Joint:
-    """The same joint without its motion, at zero."""
-    return pf.joint(j.name, "fixed", j.parent, j.child, placement=j.placement, child_placement=j.child_placement)
 
 
 def run() -> dict[str, xr.Dataset]:

@@ -26,7 +26,6 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
-from pfaffian.model.joint import KINDS
 from pfaffian.terms.terms import Terms
 
 READY = (-0.2164, -0.4031, 0.3095, -2.3173, 0.1982, 3.5, 0.7198)
@@ -54,10 +53,10 @@ def arm(side: str, base: pf.Pose) -> tuple[list[pf.Body], list[pf.Joint]]:
     bodies = [replace(b, name=f"{b.name} {side}") for b in m.bodies]
     joints = []
     for j in m.joints:
-        kind = KINDS["fixed"] if "finger" in j.name else j.kind
+        j = pf.locked(j) if "finger" in j.name else j
         parent, place = (f"{j.parent} {side}", j.placement) if j.parent != "world" else ("world", base)
         ends = {"parent": parent, "child": f"{j.child} {side}", "placement": place}
-        joints.append(replace(j, name=f"{j.name} {side}", kind=kind, damping=ca.SX(0), **ends))
+        joints.append(replace(j, name=f"{j.name} {side}", damping=ca.SX(0), **ends))
     return bodies, joints
 
 

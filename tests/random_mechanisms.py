@@ -16,10 +16,14 @@ import pfaffian as pf
 from pfaffian.maths.closures import CLOSURES as KINDS_OF_CLOSURE
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.constraint import AccelerationConstraint
-from pfaffian.model.joint import axis_frame
+from pfaffian.model.joint import KINDS, axis_frame
 from pfaffian.model.pose import Pose
 
-JOINTS = ("revolute", "prismatic", "spherical", "planar", "free", "fixed")
+JOINTS = (
+    "revolute", "prismatic", "spherical", "planar", "free", "fixed", "helical", "cylindrical", "planar-translation",
+    "translation", "universal", "planar-helical", "schoenflies",
+)  # fmt: skip
+SCREWS = ("helical", "planar-helical")
 CLOSURES = tuple(name for name in KINDS_OF_CLOSURE if name != "fixed")  # which is weld
 SYMMETRIC = tuple(name for name in CLOSURES if not name.startswith("point"))  # the same read from B to A
 EXTRAS = ("duplicate", "reversed", "driven", "rolling", "squared", "within", "speed", "pushed")
@@ -64,15 +68,26 @@ def random_tree(random: np.random.Generator, kinds: list[str], parents: list[int
     bodies = [random_body(random, f"b{i}") for i in range(len(kinds))]
     joints = []
     for i, (kind, parent) in enumerate(zip(kinds, parents, strict=True)):
-        numbers = {"damping": random.uniform(0, 0.5), "armature": random.choice([0.0, 0.3])}
-        if kind in ("revolute", "prismatic"):
-            numbers |= {"stiffness": random.uniform(0, 5), "rest": random.uniform(-1, 1)}
         above = "world" if parent < 0 else f"b{parent}"
         joints.append(
             pf.joint(f"j{i}", kind, above, f"b{i}", axis=random.normal(size=3), placement=random_pose(random),
-                     child_placement=random_pose(random), **(numbers if kind != "fixed" else {}))
+                     child_placement=random_pose(random), **joint_numbers(random, kind))
         )  # fmt: skip
     return pf.mechanism("random", bodies, joints, gravity=random.normal(size=3) * 5)
+
+
+def joint_numbers(random: np.random.Generator, kind: str) -> dict[str, Any]:
+    """Pitch, spring, damper and armature of a joint: single numbers, one for each velocity, or matrices."""
+    k = KINDS[kind]
+    numbers: dict[str, Any] = {"pitch": random.choice([-0.3, 0.4])} if kind in SCREWS else {}
+    if not k.nv:
+        return numbers
+    damping, stiffness = random.uniform(0, 0.5, k.nv), random.uniform(0, 5, k.nv)
+    mixed = random.normal(size=(k.nv, k.nv))
+    numbers["damping"] = [damping[0], damping, 0.2 * mixed @ mixed.T][random.integers(3)]
+    numbers["stiffness"] = [0.0, stiffness[0], stiffness][random.integers(3)]
+    numbers["armature"] = [0.0, 0.3, random.uniform(0, 0.5, k.nv)][random.integers(3)]
+    return numbers | {"rest": random.uniform(-1, 1, k.nq)}
 
 
 def random_forces(random: np.random.Generator, m: pf.Mechanism) -> pf.Mechanism:

@@ -13,7 +13,7 @@ _HOME = {
     "pfaffian.model.number": ["Parameter"],
     "pfaffian.model.pose": ["Pose", "pose"],
     "pfaffian.model.body": ["Body", "body"],
-    "pfaffian.model.joint": ["Joint", "edge", "joint"],
+    "pfaffian.model.joint": ["Joint", "edge", "joint", "locked", "mimic"],
     "pfaffian.model.coordinates": ["Coordinates", "Velocities", "coordinates", "velocities"],
     "pfaffian.model.constraint": [
         "acceleration_constraint",

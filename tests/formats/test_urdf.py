@@ -46,10 +46,10 @@ def test_limits_effort_damping_axis():
     inside = '<axis xyz="0 3 4"/><limit lower="-1" upper="2" effort="5" velocity="9"/><dynamics damping="0.5"/>'
     m = parse_urdf(robot(link("a"), link("b"), joint("j", "a", "b", inside=inside)))
     j = m.joint("j")
-    assert (j.limits, j.effort, m.value(j.damping).item(), m.actuators[0].limits) == ((-1, 2), 5, 0.5, (-5, 5))
+    assert (j.limits, j.effort, m.value(j.damping).item(), m.actuators[0].limits) == (((-1, 2),), 5, 0.5, (-5, 5))
     assert m.value(j.placement.R)[:, 2] == pytest.approx([0, 0.6, 0.8], abs=1e-15)
     bare = parse_urdf(robot(*ARM)).joint("j")
-    assert (bare.limits, bare.effort) == ((-math.inf, math.inf), math.inf)
+    assert (bare.limits, bare.effort) == (((-math.inf, math.inf),), math.inf)
     assert parse_urdf(robot(*ARM)).value(bare.placement.R)[:, 2] == pytest.approx([1, 0, 0], abs=1e-15)
 
 

@@ -33,7 +33,7 @@ def test_a_whole_mechanism():
     assert (m.name, m.q_names, m.u_names) == ("pendulum", ("pivot",), ("motor",))
     assert [(p.name, p.default, p.unit) for p in m.parameters] == [("l", 1.5, ""), ("m", 2, "kg")]
     assert np.diag(m.value(m.body("rod").inertia)) == pytest.approx([0, 0.375, 0.375])
-    assert m.joint("pivot").limits == (-3, 3) and m.joint("pivot").effort == 4
+    assert m.joint("pivot").limits == ((-3, 3),) and m.joint("pivot").effort == 4
     assert m.value(m.actuators[0].gear).item() == 10 and m.actuators[0].limits == (-2, 2)
     assert m.value(m.gravity).ravel().tolist() == [0, 0, -9.81]
     assert settings == RunSettings()

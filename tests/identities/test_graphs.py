@@ -29,8 +29,7 @@ PARTS = {
 
 def bare(m: pf.Mechanism) -> pf.Mechanism:
     """Without armature and joint springs, which edges do not have."""
-    zero = ca.SX(0)
-    return m.with_(joints=[replace(j, armature=zero, stiffness=zero, rest=zero) for j in m.joints])
+    return m.with_(joints=[replace(j, armature=0 * j.armature, stiffness=0 * j.stiffness) for j in m.joints])
 
 
 def tree_of(name: str, seed: int) -> pf.Mechanism:

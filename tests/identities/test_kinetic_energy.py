@@ -111,8 +111,8 @@ def test_a_mass_that_grows_and_a_hill_of_T0():
 def test_a_rotor_said_as_energy_is_armature():
     """Within a joint: the bodies' reactions are those of armature."""
     case = chain()
-    alone = [replace(j, armature=ca.SX(0)) for j in case.m.joints]
-    known = case.m.with_(joints=[replace(j, armature=ca.SX(0.3)) if j.name == "j3" else j for j in alone])
+    alone = [replace(j, armature=0 * j.armature) for j in case.m.joints]
+    known = case.m.with_(joints=[replace(j, armature=0 * j.armature + 0.3) if j.name == "j3" else j for j in alone])
     said = case.m.with_(joints=alone, forces=[pf.kinetic_energy("rotor", lambda k: 0.15 * k.joint_rate("j3") ** 2)])
     names = [j.name for j in known.joints]
     one, two = (pf.reaction_wrench(m, names, case.q, case.v) for m in (known, said))

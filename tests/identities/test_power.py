@@ -16,7 +16,8 @@ from tests.tolerance import POWER, close
 def damping_power(T: pf.Terms) -> ca.SX:
     """What joint dampers, the dampers between bodies and constant wrenches put in, by their own definitions."""
     k, m = T.kinematics, T.mechanism
-    P = -sum(j.damping * ca.sumsqr(k.joint_rate(j.name)) for j in m.joints if j.nv)
+    rates = {j: k.joint_rate(j.name) for j in m.joints}
+    P = -sum(ca.dot(v, j.damping @ v) for j, v in rates.items())
     for f in m.forces:
         if hasattr(f, "stiffness"):
             line = k.position(f.body_b, f.point_b) - k.position(f.body_a, f.point_a)

@@ -185,6 +185,22 @@ def test_log_refuses_what_is_not_of_the_group():
                 g.log(R, p)
 
 
+@every
+def test_displacement_from_a_rest(g):
+    """None at the rest, its rate E v by differentiation, and the same stretch for both quaternions of an orientation."""
+    q, v, rest = ca.SX.sym("q", g.nq), ca.SX.sym("v", g.nv), configuration(g)
+    e, E = g.displacement(q, rest)
+    f = ca.Function("f", [q, v], [e, ca.jtimes(e, q, g.kinematic(q) @ v), E @ v])
+    here = full(g.screw_to_chart(screws(g)[3])).ravel()
+    found, e_dot, E_v = map(np.array, f(here, np.random.default_rng(1).normal(size=g.nv)))
+    close(e_dot, E_v, ALGEBRA, "rate")
+    close(np.array(f(rest, np.zeros(g.nv))[0]), np.zeros((g.nv, 1)), ALGEBRA, "at rest")
+    if g.rotation is ANY_TURN:
+        other = np.r_[here[:-4], -here[-4:]]
+        there = np.array(f(other, np.zeros(g.nv))[0])
+        close((there * there).sum(), (found * found).sum(), ALGEBRA, "the other quaternion")
+
+
 def test_pitch_may_be_a_symbol():
     h, s = ca.SX.sym("h"), ca.SX.sym("s", 3)
     g = SUBGROUPS["planar-helical"].with_pitch(h)

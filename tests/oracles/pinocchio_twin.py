@@ -8,6 +8,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pinocchio as pin
 
@@ -77,13 +78,29 @@ def twin(name: str, base: str = "fixed", **changes: Any) -> Twin:
     return Twin(ours.with_(**changes) if changes else ours, model, model.createData())
 
 
+def composite(*parts: Any) -> Any:
+    model = pin.JointModelComposite()
+    for part in parts:
+        model.addJoint(part, pin.SE3.Identity())
+    return model
+
+
 JOINTS = {
-    "revolute": pin.JointModelRZ,
-    "prismatic": pin.JointModelPZ,
-    "spherical": pin.JointModelSpherical,
-    "planar": pin.JointModelPlanar,
-    "free": pin.JointModelFreeFlyer,
+    "revolute": lambda pitch: pin.JointModelRZ(),
+    "prismatic": lambda pitch: pin.JointModelPZ(),
+    "helical": pin.JointModelHZ,
+    "cylindrical": lambda pitch: composite(pin.JointModelPZ(), pin.JointModelRZ()),
+    "planar-translation": lambda pitch: composite(pin.JointModelPX(), pin.JointModelPY()),
+    "translation": lambda pitch: pin.JointModelTranslation(),
+    "planar": lambda pitch: pin.JointModelPlanar(),
+    "planar-helical": lambda pitch: composite(pin.JointModelPX(), pin.JointModelPY(), pin.JointModelHZ(pitch)),
+    "schoenflies": lambda pitch: composite(pin.JointModelTranslation(), pin.JointModelRZ()),
+    "universal": lambda pitch: pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0])),
+    "spherical": lambda pitch: pin.JointModelSpherical(),
+    "free": lambda pitch: pin.JointModelFreeFlyer(),
 }
+BY_COORDINATES = ("planar-helical", "schoenflies")
+"""Kinds whose velocities there are q_dot; ours are those of the body, q_dot = K v."""
 
 
 def twin_of(m: pf.Mechanism) -> Twin:
@@ -98,14 +115,26 @@ def twin_of(m: pf.Mechanism) -> Twin:
         if j.nv == 0:
             at[j.child] = (above, X * se3(m, j.placement) * child)
         else:
-            at[j.child] = (model.addJoint(above, JOINTS[j.kind.name](), X * se3(m, j.placement), j.name), child)
-            armature += [m.value(j.armature).item()] * j.nv
+            at[j.child] = (
+                model.addJoint(above, JOINTS[j.kind.name](m.value(j.pitch).item()), X * se3(m, j.placement), j.name),
+                child,
+            )
+            armature += m.value(j.armature).ravel().tolist()
         b, (link, place) = m.body(j.child), at[j.child]
         own = pin.Inertia(m.value(b.mass).item(), m.value(b.com).ravel(), m.value(b.inertia))
         model.appendBodyToJoint(link, own, place)
         model.addFrame(pin.Frame(j.child, link, 0, place, pin.BODY))
     model.armature = np.array(armature)
     return Twin(m, model, model.createData())
+
+
+def their_rates(T: pf.Terms) -> tuple[ca.SX, ca.SX]:
+    """(nv, nv) R with Pinocchio's velocities = R v, joint by joint, and R_dot v."""
+    m, blocks = T.mechanism, [ca.SX(0, 0)]
+    for j in m.joints:
+        blocks.append(j.kinematic(T.kinematics.joint(j.name)) if j.kind.name in BY_COORDINATES else ca.SX.eye(j.nv))
+    R = ca.diagcat(*blocks)
+    return ca.densify(R), ca.densify(ca.jtimes(R @ T.v, T.q, T.kinematics.q_dot))
 
 
 def depth_first(m: pf.Mechanism, body: str) -> list[pf.Joint]:

@@ -170,10 +170,10 @@ def along_motion(T: pf.Terms, held_by_inputs: ca.SX | None = None) -> ca.SX:
     left = []
     for j in moving:
         v = m.v_slices[j.name]
-        own = given[v] - j.damping * T.v[v] - j.armature * motion.v_dot[v]
-        if j.nv == 1:
-            own -= j.stiffness * (T.q[m.q_slices[j.name]] - j.rest)
-        left.append(found[j.name].wrench[list(j.kind.motion)] - own)
+        own = given[v] - j.damping @ T.v[v] - j.armature * motion.v_dot[v]
+        e, E = j.displacement(T.q[m.q_slices[j.name]])
+        own -= E.T @ (j.stiffness @ e)
+        left.append(j.parts[-1].S.T @ found[j.name].wrench - own)
     return ca.horzcat(ca.vertcat(*left), ca.repmat(ca.norm_inf(ca.vertcat(*[found[j.name].wrench for j in moving])), m.nv, 1))
 
 

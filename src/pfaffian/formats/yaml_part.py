@@ -30,7 +30,7 @@ from pfaffian.model.force import (
     wrench,
 )
 from pfaffian.model.friction import contact_friction, joint_friction
-from pfaffian.model.joint import KINDS, Joint, joint
+from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose, pose
 from pfaffian.model.rolling import knife_edge, rolling_disk, rolling_sphere, rolling_wheel
@@ -66,14 +66,45 @@ def _inertia(node: Node, names: Names) -> Any:
 
 
 def read_joint(name: str, node: Node, names: Names) -> Joint:
-    """`pivot: {kind: revolute, parent: world, child: crank, axis: [0, 1, 0]}`."""
-    scalars = ("stiffness", "rest", "damping", "armature")
-    f = node.fields(("kind", "parent", "child", "axis", "placement", "child_placement", "limits", "effort", *scalars),
-                    required=("kind", "parent", "child"))  # fmt: skip
+    """`pivot: {kind: revolute, parent: world, child: crank, axis: [0, 1, 0]}`.
+
+    `locked: 0.3` holds it there; `mimic: {joints: {other: 2}, offset: 0.1}` lets it follow others.
+    """
+    arrays = ("stiffness", "rest", "damping", "armature", "pitch")
+    keys = ("kind", "parent", "child", "axis", "placement", "child_placement", "limits", "effort", "distribution", "speeds",
+            "mimic", "locked", *arrays)  # fmt: skip
+    f = node.fields(keys, required=("kind", "parent", "child"))
     given = _take(f, axis=lambda n: n.constants(3), placement=lambda n: read_pose(n, names),
-                  child_placement=lambda n: read_pose(n, names), limits=lambda n: n.constants(2),
-                  effort=lambda n: n.constant(), **{k: lambda n: n.number(names) for k in scalars})  # fmt: skip
-    return _made(node, joint, name, f["kind"].choice(KINDS), f["parent"].text(), f["child"].text(), **given)
+                  child_placement=lambda n: read_pose(n, names), limits=_limits, effort=lambda n: n.constant(),
+                  distribution=lambda n: _distribution(n, names), speeds=_speeds, mimic=lambda n: _mimic(n, names),
+                  **{k: lambda n: n.array(names) for k in arrays})  # fmt: skip
+    made = _made(node, joint, name, f["kind"].choice(KINDS), f["parent"].text(), f["child"].text(), **given)
+    return _made(f["locked"], locked, made, f["locked"].array(names)) if "locked" in f else made
+
+
+def _limits(node: Node) -> Any:
+    """A pair of constants, or a pair for each coordinate."""
+    if isinstance(node.value, list) and any(isinstance(n.value, list) for n in node.value):
+        return [n.constants(2) for n in node.items()]
+    return node.constants(2)
+
+
+def _distribution(node: Node, names: Names) -> Any:
+    """Names of velocities, or rows of numbers."""
+    rows = node.items()
+    return node.array(names) if any(isinstance(n.value, list) for n in rows) else [n.text() for n in rows]
+
+
+def _speeds(node: Node) -> Any:
+    if isinstance(node.value, dict):
+        return {name: unit.text() for name, unit in node.value.items()}
+    return [n.text() for n in node.items()]
+
+
+def _mimic(node: Node, names: Names) -> Mimic:
+    f = node.fields(("joints", "offset"), required=("joints",))
+    ratios = {name: ratio.number(names) for name, ratio in f["joints"].map().items()}
+    return _made(node, mimic, ratios, **_take(f, offset=lambda n: n.number(names)))
 
 
 def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[Constraint, ...]:

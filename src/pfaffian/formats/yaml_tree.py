@@ -82,6 +82,10 @@ class Node:
         """(count, 1) numbers or expressions."""
         return ca.vertcat(*[node.number(names) for node in self.items(count)])
 
+    def array(self, names: Mapping[str, ca.SX]) -> ca.SX | list:
+        """A number or expression, or lists of such."""
+        return [node.array(names) for node in self.value] if isinstance(self.value, list) else self.number(names)
+
     def constants(self, count: int) -> tuple[float, ...]:
         return tuple(node.constant() for node in self.items(count))
 

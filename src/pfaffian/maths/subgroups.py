@@ -31,6 +31,7 @@ class Rotation(NamedTuple):
     axes: the entries of the twist [v; w] that turn.   names, rates, units: of its coordinates and velocities.
     matrix: coordinates -> R (3, 3).   rate: coordinates -> K with their rate K w.
     of_vector: rotation vector along the axes -> coordinates.
+    offset: coordinates of a rest and of here -> e, see `Subgroup.displacement`, and E with e_dot = E w.
     """
 
     axes: tuple[int, ...]
@@ -40,6 +41,7 @@ class Rotation(NamedTuple):
     matrix: Callable[[Matrix], Matrix]
     rate: Callable[[Matrix], Matrix]
     of_vector: Callable[[Matrix], Matrix]
+    offset: Callable[[Matrix, Matrix], tuple[Matrix, Matrix]]
 
 
 def _eye(q: Matrix) -> Matrix:
@@ -63,11 +65,24 @@ def _unit_rate(q: Matrix) -> Matrix:
     return ca.DM.ones(1, 1)
 
 
-NO_TURN = Rotation((), (), (), (), _eye, _no_rate, _same)
-ABOUT_Z = Rotation((5,), ("angle",), ("wz",), ("rad",), _turn_z, _unit_rate, _same)
+def _no_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    return q, ca.DM(0, 0)
+
+
+def _angle_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    return q - rest, ca.DM.ones(1, 1)
+
+
+def _quaternion_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    r = so3.quat_mul(so3.quat_conj(rest), q)
+    return 2 * r[:3], 2 * so3.quat_rate(r)[:3, :]
+
+
+NO_TURN = Rotation((), (), (), (), _eye, _no_rate, _same, _no_offset)
+ABOUT_Z = Rotation((5,), ("angle",), ("wz",), ("rad",), _turn_z, _unit_rate, _same, _angle_offset)
 ANY_TURN = Rotation(
     (3, 4, 5), ("qx", "qy", "qz", "qw"), ("wx", "wy", "wz"), ("1",) * 4,
-    so3.quat_to_matrix, so3.quat_rate, so3.quat_exp,
+    so3.quat_to_matrix, so3.quat_rate, so3.quat_exp, _quaternion_offset,
 )  # fmt: skip
 
 
@@ -154,6 +169,17 @@ class Subgroup:
         w = ca.vertcat(0, 0, matrix(p, 3)[2] / self.pitch) if self._unwinds else so3.log(R)
         turn = self.rotation.of_vector(w[[i - 3 for i in self.rotation.axes], 0])
         return ca.vertcat(matrix(p, 3)[list(self.along), 0], turn)
+
+    def displacement(self, q: Matrix, rest: Matrix) -> tuple[Matrix, Matrix]:
+        """e (k, 1) from the coordinates of a rest to q, and E (k, k) with e_dot = E v.
+
+        Translations and angles are differences; of an orientation twice the vector part of the quaternion from rest to q, with
+        the size 2 sin(turn / 2): smooth, and e^T e the same for both quaternions of an orientation.
+        """
+        n, q, rest = len(self.along), matrix(q, self.nq), matrix(rest, self.nq)
+        e, E = self.rotation.offset(rest[n:, 0], q[n:, 0])
+        R = self.rotation.matrix(q[n:, 0])
+        return ca.vertcat(q[:n, 0] - rest[:n, 0], e), ca.diagcat(R[list(self.along), list(self.along)], E)
 
     @property
     def _unwinds(self) -> bool:

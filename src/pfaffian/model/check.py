@@ -16,7 +16,7 @@ from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Constraint, Servo
 from pfaffian.model.coordinates import Coordinates, check_coordinates
 from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Wrench
-from pfaffian.model.joint import Joint
+from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
 
@@ -29,8 +29,10 @@ def check(m: Mechanism) -> None:
     _check_kinds(m)
     _check_names(m)
     _check_tree(m)
+    _check_mimics(m)
     _check_references(m)
     _check_parameters(m)
+    _check_distributions(m)
     _check_coordinates(m)
     _check_physics(m)
 
@@ -49,10 +51,16 @@ def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
     for what, items in owners:
         for item in items:
             for field in fields(item):
-                value = getattr(item, field.name)
-                for x in (value.R, value.p) if isinstance(value, Pose) else (value,):
-                    if isinstance(x, ca.SX):
-                        yield f"{what} {item.name!r}: {field.name}", x
+                for x in _numbers_in(getattr(item, field.name)):
+                    yield f"{what} {item.name!r}: {field.name}", x
+
+
+def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
+    if isinstance(value, Pose):
+        return value.R, value.p
+    if isinstance(value, Mimic):
+        return value.ratios, value.offset
+    return (value,) if isinstance(value, ca.SX) else ()
 
 
 def check_parameters(m: Mechanism, p: np.ndarray) -> None:
@@ -147,6 +155,35 @@ def _check_tree(m: Mechanism) -> None:
         raise ModelError(f"body {lost!r} has no joint or edge that leads to it; use kind 'free' if it floats")
 
 
+def _check_mimics(m: Mechanism) -> None:
+    joints = {j.name: j for j in m.joints}
+    sound: set[str] = set()
+
+    def follow(j: Joint, before: tuple[str, ...]) -> None:
+        if j.mimic is None or j.name in sound:
+            return
+        for n in j.mimic.joints:
+            if n not in joints:
+                raise ModelError(f"joint {j.name!r} follows {n!r}, which is no joint; {nearest(n, list(joints))}")
+            if joints[n].kind.nq != 1:
+                raise ModelError(f"joint {j.name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
+            if n in (*before, j.name):
+                circle = ", ".join((*before, j.name))
+                raise ModelError(f"joints follow each other in a circle: {circle}; let one of them move freely")
+            follow(joints[n], (*before, j.name))
+        sound.add(j.name)
+
+    for j in m.joints:
+        follow(j, ())
+
+
+def _check_distributions(m: Mechanism) -> None:
+    for j in m.joints:
+        B = None if j.distribution is None else m.value(j.distribution)
+        if B is not None and np.linalg.matrix_rank(B, tol=1e-9 * np.abs(B).max(initial=0.0)) < B.shape[1]:
+            raise ModelError(f"joint {j.name!r}: distribution: the columns depend on each other; give independent ones")
+
+
 def _check_references(m: Mechanism) -> None:
     bodies, owners = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.owners}
     for c in m.constraints:
@@ -173,6 +210,9 @@ def _check_references(m: Mechanism) -> None:
         if a.joint not in owners:
             raise ModelError(f"actuator {a.name!r}: there is no joint {a.joint!r}")
         owner = owners[a.joint]
+        if isinstance(owner, Joint) and owner.mimic:
+            led = ", ".join(owner.mimic.joints)
+            raise ModelError(f"actuator {a.name!r}: joint {a.joint!r} follows {led}; drive that, with gear times the ratio")
         if not 0 <= a.component < owner.nv:
             raise ModelError(f"actuator {a.name!r}: joint {a.joint!r} has {owner.nv} velocities, none numbered {a.component}")
         if not a.limits[0] <= a.limits[1]:
@@ -229,5 +269,5 @@ def _check_physics(m: Mechanism) -> None:
     moved = Counter({b.name: int(bool(m.value(b.mass).any() or m.value(b.inertia).any())) for b in m.bodies})
     for j in reversed(m.joints):
         moved[j.parent] += moved[j.child]
-        if j.nv and not moved[j.child] and not m.value(j.armature).item() > 0:
+        if j.nv and not moved[j.child] and not (m.value(j.armature) > 0).all():
             raise ModelError(f"joint {j.name!r} moves no mass at all; give {j.child!r} a mass, or make the joint fixed")

@@ -18,7 +18,7 @@ from pfaffian.model.constraint import Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Wrench
-from pfaffian.model.joint import Joint
+from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.number import Parameter, several, vector
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
@@ -85,8 +85,8 @@ class Mechanism:
     @cached_property
     def quaternions(self) -> dict[str, slice]:
         """Joint name -> the four entries of q that are its quaternion (x, y, z, w), of the joints that have one."""
-        own = {j.name: self.q_slices[j.name].start + j.kind.plain for j in self.joints if j.kind.plain < j.nq}
-        return {name: slice(first, first + 4) for name, first in own.items()}
+        last = {j.name: self.q_slices[j.name].stop for j in self.joints if j.kind.quaternion}
+        return {name: slice(end - 4, end) for name, end in last.items()}
 
     @cached_property
     def q_names(self) -> tuple[str, ...]:
@@ -136,8 +136,7 @@ class Mechanism:
     @cached_property
     def q_limits(self) -> np.ndarray:
         """(nq, 2) lowest and highest value of each coordinate, infinite where there is none."""
-        none = (-np.inf, np.inf)
-        found = [j.limits if isinstance(j, Joint) else none for j in self.owners for _ in j.q_names]
+        found = [x for j in self.owners for x in (j.limits[: j.nq] if isinstance(j, Joint) else (UNLIMITED,) * j.nq)]
         return np.array(found, dtype=float).reshape(-1, 2)
 
     @cached_property

@@ -89,10 +89,7 @@ def mechanism(m: Mechanism) -> str:
 
 def html(m: Mechanism) -> str:
     """Tables of joints, constraints, forces, inputs and parameters, every text escaped."""
-    q = [
-        ", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.kind.q_names, j.kind.q_units, strict=True))
-        for j in m.joints
-    ]
+    q = [", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.q_names, j.q_units, strict=True)) for j in m.joints]
     joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
     own = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
     constraints = [(c.name, said(c)) for c in m.constraints]

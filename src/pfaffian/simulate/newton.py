@@ -204,10 +204,10 @@ def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
 def _movers(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q the velocity coordinates that move it: its own, or the three of a quaternion's rotation."""
     found: list[tuple[int, ...]] = []
-    by_K = _moved_together(m) if m.velocities or m.coordinates else ()
+    by_K = _moved_together(m)
     for j in m.owners:
         v, k = m.v_slices[j.name].start, j.plain
-        if m.velocities or isinstance(j, Coordinates):
+        if m.velocities or isinstance(j, Coordinates) or j.distribution is not None:
             found += by_K[m.q_slices[j.name]]
         else:
             found += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]

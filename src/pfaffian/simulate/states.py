@@ -14,7 +14,7 @@ from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.connection import rate
+from pfaffian.terms.connection import check_brackets, rate
 from pfaffian.terms.inertia import bias_force, kinetic_energy
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -29,8 +29,10 @@ def hamiltonian(m: Mechanism) -> System:
     with H(q, p) = p^T M^-1 p / 2 + V, d_i = K_i^a d/dq^a, gamma the commutation coefficients of the d_i, and f the forces
     without potential. Neither M_dot nor the bias force is in it, so that it is a second formulation of every mechanism; the
     reaction is that of the scheme's formulation. `momentum` in the result holds p [N s, N m s].
+    Raises ModelError: m is no mechanism, or has a joint with a distribution.
     """
-    return _hamiltonian(as_mechanism(m))
+    check_brackets(as_mechanism(m))
+    return _hamiltonian(m)
 
 
 @lru_cache(maxsize=64)
@@ -70,7 +72,7 @@ def momentum_rate(T: Terms, motion: Motion, p: ca.SX) -> ca.SX:
     K, q_dot = ca.densify(k.kinematic_matrix), k.q_dot
     rotors = ca.SX.zeros(k.tree.ns, 1)
     for link in k.tree.links:
-        rotors[link.v] = link.joint.armature * k.s[link.v]
+        rotors[link.v] = link.armature * k.s[link.v]
     # K^+^T p of the bodies' p: any left inverse of K serves.
     covector = K @ solve_definite(K.T @ K, p - k.along_v(rotors))
     held = ca.SX.sym("rotors", k.tree.ns)

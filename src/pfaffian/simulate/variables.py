@@ -33,7 +33,9 @@ class Choice(NamedTuple):
 
 def choice(link: Link, q: ca.SX, v: ca.SX) -> Choice | None:
     """What is stepped of a link's joint at its q, of unit quaternion, and v; None where that is v itself."""
-    g = link.joint.kind.subgroup
+    g = link.subgroup
+    if g is None or link.joint.distribution is not None:
+        return None
     turns, n = len(g.rotation.axes), len(g.along)
     ball = turns == 3 and is_ball(link)
     if not turns or not (n or ball):
@@ -107,7 +109,7 @@ def _straight(m: Mechanism) -> tuple[list[int], list[int]]:
 
 def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
     """Every choice at a state x, with where the joint's velocity stands in it."""
-    own = [] if m.velocities else [link for link in tree(m).links if link.joint.pose is None]
+    own = [] if m.velocities else [link for link in tree(m).links if link.joint.nv]
     places = [(link, m.v_slices[link.joint.name]) for link in own]
     found = [(at := slice(m.nq + v.start, m.nq + v.stop), choice(link, x[link.q], x[at])) for link, v in places]
     return [(at, of) for at, of in found if of is not None]

@@ -49,7 +49,7 @@ def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
     for i in reversed(range(len(links))):
         link = links[i]
         U = inertia[i] @ link.basis
-        D = link.basis.T @ U + link.joint.armature * ca.SX.eye(link.nv)
+        D = link.basis.T @ U + ca.diag(link.armature)
         check_inertia(ca.diag(D), link.joint.name)
         K, rest = ca.SX(link.nv, 6), ca.SX(6, 6)
         if link.parent >= 0:
@@ -75,7 +75,7 @@ def _rigid(link: Link) -> ca.SX:
 
 def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
     rest = symmetric(IA - U @ K)
-    if link.joint.armature.is_zero():
+    if link.armature.is_zero():
         for column in range(link.nv):
             if link.basis[:, column].nnz() == 1:
                 free = link.basis[:, column].sparsity().row()[0]

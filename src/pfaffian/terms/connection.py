@@ -11,7 +11,9 @@ from itertools import pairwise
 
 import casadi as ca
 
+from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
 
 
@@ -27,8 +29,19 @@ def rate(k: Kinematics, f: ca.SX) -> ca.SX:
     return ca.reshape(along, *f.shape)
 
 
+def check_brackets(m: Mechanism) -> None:
+    """Raise ModelError for joints with a distribution: brackets of their speeds lead out of what the speeds span."""
+    for j in m.joints:
+        if j.distribution is not None:
+            raise ModelError(
+                f"joint {j.name!r} has a distribution, and brackets of its speeds are no speeds of it: Hamel's and Hamilton's "
+                "equations do not serve it; leave the joint its velocities and hold them by nonholonomic(...)"
+            )
+
+
 def left_inverse(k: Kinematics) -> ca.SX:
-    """(nv, nq) K^+ = (K^T K)^-1 K^T, joint by joint: v = K^+ q_dot."""
+    """(nv, nq) K^+ = (K^T K)^-1 K^T, joint by joint: v = K^+ q_dot. Raises ModelError: see `check_brackets`."""
+    check_brackets(k.mechanism)
     K = k.kinematic_matrix
     KK, out = K.T @ K, ca.SX(*reversed(K.shape))
     count, order, first = KK.sparsity().scc()

@@ -10,20 +10,16 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.model.caller import ask_column
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Wrench
+from pfaffian.model.joint import Joint
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.rates import own_rates
 
 
 def applied_force(k: Kinematics) -> ca.SX:
     """f (nv, 1): joint springs and dampers, and every force of the mechanism that is no input [N, N m]."""
-    own = ca.SX(k.tree.ns, 1)
-    for link in k.tree.links:
-        j = link.joint
-        own[link.v] -= j.damping * k.s[link.v]
-        if j.nv == 1:
-            own[link.v] -= j.stiffness * (k.q[link.q] - j.rest)
-    f = k.along_v(own)
+    f = joint_forces(k)
     for force in k.mechanism.forces:
         f += _FORCE[type(force)](k, force)
     return ca.densify(f)
@@ -32,9 +28,9 @@ def applied_force(k: Kinematics) -> ca.SX:
 def potential_energy(k: Kinematics) -> ca.SX:
     """V [J] of weight, springs and potentials."""
     V = gravity_energy(k, k.mechanism.gravity)
-    for link in k.tree.links:
-        if link.joint.nv == 1:
-            V += link.joint.stiffness * (k.q[link.q] - link.joint.rest) ** 2 / 2
+    for j in _sprung(k):
+        e, _ = j.displacement(k.joint(j.name))
+        V += ca.dot(e, j.stiffness @ e) / 2
     for force in k.mechanism.forces:
         if type(force) in _ENERGY:
             V += _ENERGY[type(force)](k, force)
@@ -53,6 +49,25 @@ def input_matrix(k: Kinematics) -> ca.SX:
     B = k.own_along_v(own) + pushed
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
+
+
+# -- springs and dampers in joints ------------------------------------------------------------------------------------
+
+
+def joint_forces(k: Kinematics) -> ca.SX:
+    """(nv, 1) -E^T stiffness e - damping v of each joint, e its displacement from rest and E v the rate of that."""
+    own = ca.SX(k.mechanism.nv, 1)
+    for j in k.mechanism.joints:
+        if not j.damping.is_zero():
+            own -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
+    for j in _sprung(k):
+        e, E = j.displacement(k.joint(j.name))
+        own -= own_rates(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
+    return k.own_along_v(own)
+
+
+def _sprung(k: Kinematics) -> list[Joint]:
+    return [j for j in k.mechanism.joints if not j.stiffness.is_zero()]
 
 
 # -- springs ----------------------------------------------------------------------------------------------------------

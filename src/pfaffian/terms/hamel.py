@@ -72,8 +72,8 @@ def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:
 
     dS/dv_dot (nv, 1) is M v_dot + c, gravity included: Gibbs and Appell's equations.
     """
-    S = ca.SX(0)
+    S, s_dot = ca.SX(0), k.s_dot(v_dot)
     for link, x in zip(k.tree.links, k.accelerations(v_dot, k.mechanism.gravity), strict=True):
         S += link.mass * ca.sumsqr(x.a) / 2 + ca.dot(x.a, x.Phi @ link.h) + ca.trace(x.Phi @ link.S @ x.Phi.T) / 2
-        S += link.joint.armature * ca.sumsqr(k.s_dot(v_dot)[link.v]) / 2
+        S += ca.dot(link.armature, s_dot[link.v] ** 2) / 2
     return S

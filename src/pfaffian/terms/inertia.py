@@ -70,7 +70,7 @@ def _link_mass_matrix(k: Kinematics) -> ca.SX:
             at = link.v.start + column
             own = project_force(link, *F)
             for row in range(column + 1):
-                entry = own[row] + (link.joint.armature if row == column else 0)
+                entry = own[row] + (link.armature[column] if row == column else 0)
                 M[link.v.start + row, at] = M[at, link.v.start + row] = entry
             for child, parent in zip(k.tree.path(i), k.tree.path(i)[1:], strict=False):
                 F = carry(k.steps[child], F)
@@ -103,7 +103,7 @@ def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration
     tau = [ca.SX(0)] * len(F)
     for i in reversed(range(len(F))):
         link = k.tree.links[i]
-        tau[i] = project_force(link, *F[i]) + link.joint.armature * s_dot[link.v]
+        tau[i] = project_force(link, *F[i]) + link.armature * s_dot[link.v]
         if link.parent >= 0:
             F[link.parent] = Wrench(*[x + y for x, y in zip(F[link.parent], carry(k.steps[i], F[i]), strict=True)])
     return k.along_v(_in_order(k, tau))
@@ -133,9 +133,9 @@ def coriolis_matrix(k: Kinematics) -> ca.SX:
         own = ca.blockcat([[link.mass * ca.SX.eye(3), -h], [h, link.I]])
         N = ca.blockcat([[ca.SX(3, 3), -so3.hat(l)], [-so3.hat(l), -so3.hat(link.I @ w + ca.cross(link.h, u))]])
         C += J.T @ (own @ J_dot + N @ J)
-        if not link.joint.armature.is_zero():
+        if not link.armature.is_zero():
             J = ca.jacobian(k.s[link.v], k.v)
-            C += link.joint.armature * J.T @ ca.reshape(ca.jtimes(ca.vec(J), k.q, k.q_dot), *J.shape)
+            C += J.T @ ca.diag(link.armature) @ ca.reshape(ca.jtimes(ca.vec(J), k.q, k.q_dot), *J.shape)
     return ca.densify(C)
 
 
@@ -153,7 +153,7 @@ def kinetic_energy(k: Kinematics) -> ca.SX:
     T = ca.SX(0)
     for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
         T += (link.mass * ca.dot(u, u) + ca.dot(w, link.I @ w)) / 2 + ca.dot(u, ca.cross(w, link.h))
-        T += link.joint.armature * ca.dot(k.s[link.v], k.s[link.v]) / 2
+        T += ca.dot(link.armature, k.s[link.v] ** 2) / 2
     return T
 
 

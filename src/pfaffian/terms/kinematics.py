@@ -18,8 +18,8 @@ from pfaffian.model import shown
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
 from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.terms.rates import Rates, elimination_parents, rates
-from pfaffian.terms.tree import Tree, kinematic_block, motion, split_motion, turned
+from pfaffian.terms.rates import Rates, elimination_parents, own_coordinates, own_rates, rates
+from pfaffian.terms.tree import Tree, motion, split_motion, turned
 
 FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
@@ -102,16 +102,13 @@ class Kinematics:
     # -- what a constraint or task function asks for ------------------------------------------------------------
 
     def joint(self, name: str) -> ca.SX:
-        """The entries of q of a joint or of coordinates."""
-        self.mechanism.owner(name)
-        # Both axes are named: CasADi takes an empty slice of a 1 x 1 column for a row.
-        return self.q[self.mechanism.q_slices[name], 0]
+        """The entries of q of a joint or of coordinates; what a joint that follows others has."""
+        return own_coordinates(self.mechanism, self.mechanism.owner(name), self.q)
 
     def joint_rate(self, name: str) -> ca.SX:
         """The own rates of a joint or of coordinates: their entries of v, or of T v where velocities are chosen."""
-        self.mechanism.owner(name)
         own = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
-        return ca.densify(own[self.mechanism.v_slices[name], 0])
+        return ca.densify(own_rates(self.mechanism, self.mechanism.owner(name)) @ own)
 
     def pose(self, body: str) -> Pose:
         """Pose of the body in the world."""
@@ -152,7 +149,8 @@ class Kinematics:
     def kinematic_matrix(self) -> ca.SX:
         """K (nq, nv): q_dot = K v."""
         if self.rates.plain and not self.mechanism.coordinates:
-            return ca.diagcat(*[kinematic_block(link.joint, self.q[link.q]) for link in self.tree.links])
+            m = self.mechanism
+            return ca.diagcat(*[j.kinematic(self.q[m.q_slices[j.name], 0]) for j in m.joints if j.nv])
         return self.maps[0]
 
     @cached_property

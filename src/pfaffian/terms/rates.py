@@ -22,7 +22,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
-from pfaffian.terms.tree import Layout, Tree, assemble_tree, kinematic_block, layout
+from pfaffian.terms.tree import Layout, Tree, assemble_tree, layout
 
 SAMPLES = 6
 """Random configurations at which an entry has to be the same to count as constant."""
@@ -65,8 +65,7 @@ class Configuration:
 
     def joint(self, name: str) -> ca.SX:
         """The entries of q of a joint or of coordinates."""
-        self.mechanism.owner(name)
-        return self.q[self.mechanism.q_slices[name], 0]
+        return own_coordinates(self.mechanism, self.mechanism.owner(name), self.q)
 
 
 class Rates(NamedTuple):
@@ -93,10 +92,12 @@ def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
     at = layout(m, {name: G for name, G in poses.items() if not ca.depends_on(ca.veccat(G.R, G.p), q)})
     K = ca.diagcat(ca.SX(0, 0), *[_own_block(m, o, q, p) for o in m.owners])
     bases, rows, pose = list[ca.SX](), list[ca.SX](), dict[int, ca.Function]()
-    for i, (_, j, _) in enumerate(at.frames):
-        if j.pose is None:
-            bases.append(ca.SX(j.kind.subgroup.S))
-            rows.append(ca.SX.eye(m.nv)[m.v_slices[j.name], :])
+    for i, (_, j, part, _) in enumerate(at.frames):
+        if part is not None:
+            bases.append(part.S)
+            rows.append(own_rates(m, j)[part.v, :])
+            if j.mimic:
+                pose[i] = ca.Function("pose", [q, p], list(map(ca.SX, part.subgroup.motion(own_coordinates(m, j, q)))))
         else:
             G = poses[j.name]
             pose[i] = ca.Function("pose", [q, p], [G.R, G.p])
@@ -118,10 +119,26 @@ def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
     return Rates(tree, pose, plain, ca.Function("maps", [q, p], [K, N, T]), ca.Function("bias", [q, v, p], [ca.densify(bias)]))
 
 
+def own_coordinates(m: Mechanism, owner: Joint | Coordinates, q: ca.SX) -> ca.SX:
+    """The entries of q (nq, 1) of a joint or of coordinates; of a joint that follows others the coordinate that it has."""
+    if isinstance(owner, Joint) and owner.mimic:
+        others = ca.vertcat(*[own_coordinates(m, m.joint(n), q) for n in owner.mimic.joints])
+        return ca.dot(owner.mimic.ratios, others) + owner.mimic.offset
+    # Both axes are named: CasADi takes an empty slice of a 1 x 1 column for a row.
+    return q[m.q_slices[owner.name], 0]
+
+
+def own_rates(m: Mechanism, owner: Joint | Coordinates) -> ca.SX:
+    """Rows (nv of the owner, nv): its rates of all v0; of a joint that follows others one row, their rates by the ratios."""
+    if isinstance(owner, Joint) and owner.mimic:
+        return owner.mimic.ratios.T @ ca.vertcat(*[own_rates(m, m.joint(n)) for n in owner.mimic.joints])
+    return ca.SX.eye(m.nv)[m.v_slices[owner.name], :]
+
+
 def _own_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     own = q[m.q_slices[owner.name], 0]
     if isinstance(owner, Joint):
-        return kinematic_block(owner, own) if owner.nv else ca.SX(0, 0)
+        return owner.kinematic(own) if owner.nv else ca.SX(0, 0)
     alone = ca.SX.sym("q", owner.nq)
     return ca.substitute(coordinate_block(owner, alone, p), alone, own)
 
@@ -205,9 +222,7 @@ def _in_place(at: Layout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
             return None
         picks += columns
         slices.append(slice(columns[0], columns[-1] + 1))
-    parents_first = all(
-        parent < 0 or slices[parent].stop <= s.start for (parent, _, _), s in zip(at.frames, slices, strict=True)
-    )
+    parents_first = all(f.parent < 0 or slices[f.parent].stop <= s.start for f, s in zip(at.frames, slices, strict=True))
     return slices if parents_first and len(set(picks)) == len(picks) else None
 
 

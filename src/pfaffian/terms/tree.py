@@ -7,8 +7,9 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.maths import so3
+from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.joint import Joint
+from pfaffian.model.joint import Joint, Part
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import IDENTITY, Pose
 
@@ -16,18 +17,22 @@ from pfaffian.model.pose import IDENTITY, Pose
 class Link(NamedTuple):
     """All that moves rigidly with one joint or edge, in its frame on the child side.
 
-    parent: index of the link before, -1 for the world.   placement: joint frame in the parent link.
-    q: its entries of q, none of an edge.   v: its entries of the link rates s, which are v itself in a plain tree.
-    basis: (6, k) S, twist [v; w] over the link before = S s.
+    parent: index of the link before, -1 for the world.   joint: what it is a part of.
+    placement: its frame in the link before.
+    subgroup: of its motion, None of an edge.   q: its own entries of q, of joints that have some.
+    v: its entries of the link rates s, which are v itself in a plain tree.
+    basis: (6, k) S, twist [v; w] over the link before = S s.   armature: (k, 1) along s.
     mass: [kg].   h: (3, 1) first moment [kg m].   I: (3, 3) inertia about the frame's origin.
     """
 
     parent: int
     joint: Joint
     placement: Pose
+    subgroup: Subgroup | None
     q: slice
     v: slice
     basis: ca.SX
+    armature: ca.SX
     mass: ca.SX
     h: ca.SX
     I: ca.SX
@@ -60,24 +65,35 @@ class Tree(NamedTuple):
         return path
 
 
-class Layout(NamedTuple):
-    """Where bodies hang: frames, (link before, joint or edge, its frame in that link) of each link, and place as in Tree."""
+class Frame(NamedTuple):
+    """A link to be: the link before it, the joint or edge, which part of the joint, and where in the link before."""
 
-    frames: list[tuple[int, Joint, Pose]]
+    parent: int
+    joint: Joint
+    part: Part | None
+    placement: Pose
+
+
+class Layout(NamedTuple):
+    """Where bodies hang: frames of the links, and place as in Tree."""
+
+    frames: list[Frame]
     place: dict[str, tuple[int, Pose]]
 
 
 def layout(m: Mechanism, still: dict[str, Pose]) -> Layout:
     """Bodies on fixed joints, and on edges that stand `still`, lumped."""
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
-    frames: list[tuple[int, Joint, Pose]] = []
+    frames: list[Frame] = []
     for j in m.joints:
         link, X = place[j.parent]
-        if j.nv == 0 and (j.pose is None or j.name in still):
+        if not j.moves and (j.pose is None or j.name in still):
             place[j.child] = (link, X @ j.placement @ still.get(j.name, IDENTITY) @ j.child_placement.inverse())
-        else:
-            frames.append((link, j, X @ j.placement))
-            place[j.child] = (len(frames) - 1, j.child_placement.inverse())
+            continue
+        for part in j.parts or [None]:
+            frames.append(Frame(link, j, part, X @ (part.placement if part else j.placement)))
+            link, X = len(frames) - 1, IDENTITY
+        place[j.child] = (link, j.end)
     return Layout(frames, place)
 
 
@@ -88,9 +104,16 @@ def assemble_tree(m: Mechanism, at: Layout, bases: list[ca.SX], slices: list[sli
         link, X = at.place[b.name]
         if link >= 0:
             inertias[link] = tuple(x + y for x, y in zip(inertias[link], _moments(b, X), strict=True))  # type: ignore[assignment]
-    links = tuple(Link(parent, j, X, m.q_slices[j.name], own, S, *inertia)
-                  for (parent, j, X), own, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))  # fmt: skip
+    links = tuple(_link(m, f, own, S, inertia) for f, own, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))
     return Tree(links, at.place, sum(link.nv for link in links), _rate_parents(links))
+
+
+def _link(m: Mechanism, f: Frame, own: slice, S: ca.SX, inertia: tuple[ca.SX, ca.SX, ca.SX]) -> Link:
+    if f.part is None:
+        return Link(f.parent, f.joint, f.placement, None, slice(0, 0), own, S, ca.SX(S.shape[1], 1), *inertia)
+    q, first = f.part.q, m.q_slices[f.joint.name].start
+    return Link(f.parent, f.joint, f.placement, f.part.subgroup, slice(first + q.start, first + q.stop), own, S,
+                f.joint.armature[f.part.v, 0], *inertia)  # fmt: skip
 
 
 def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -110,9 +133,9 @@ def _rate_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
 
 
 def motion(link: Link, q: ca.SX) -> Pose:
-    """Pose of the joint frame on the child in that on the parent, at the joint's q."""
-    R, p = link.joint.kind.subgroup.motion(q)
-    return Pose(ca.SX(R), p)
+    """Pose of the link's frame on the child in that on the parent, at its q."""
+    assert link.subgroup is not None
+    return Pose(*map(ca.SX, link.subgroup.motion(q)))
 
 
 def turned(R: ca.SX, Y: ca.SX) -> ca.SX:
@@ -120,11 +143,6 @@ def turned(R: ca.SX, Y: ca.SX) -> ca.SX:
     if R[2, 2].is_one() and R[0, 2].is_zero() and R[1, 2].is_zero():
         return Y if R[0, 0].is_one() else so3.conjugate_z(R[0, 0], R[1, 0], Y)
     return R @ Y @ R.T
-
-
-def kinematic_block(j: Joint, q: ca.SX) -> ca.SX:
-    """(nq, nv) of a joint: q_dot = K v with v body-fixed."""
-    return ca.SX(j.kind.subgroup.kinematic(q))
 
 
 def split_motion(link: Link, x: ca.SX) -> tuple[ca.SX, ca.SX]:

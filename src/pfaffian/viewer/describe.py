@@ -14,8 +14,8 @@ from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.check import unphysical
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
-from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.joint import UNLIMITED, Joint
+from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, random_configuration
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names
@@ -104,17 +104,20 @@ def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
 def _units(j: Joint) -> str:
     """Its coordinates with their units, a unit once for those that share it."""
     if j.nq <= 1:
-        return "".join(f"[{u}]" for u in j.kind.q_units)
+        return "".join(f"[{u}]" for u in j.q_units)
     parts: dict[str, list[str]] = {}
-    for name, unit in zip(j.kind.q_names, j.kind.q_units, strict=True):
+    for name, unit in zip(j.q_names, j.q_units, strict=True):
         parts.setdefault(unit, []).append(name)
     return ", ".join(f"{' '.join(names)} [{unit}]" for unit, names in parts.items())
 
 
 def _limits(j: Joint) -> tuple[str, str, str]:
-    low, high = (f"{x:.4g}" if np.isfinite(x) else "-" for x in j.limits)
-    unit = {"rad/s": "N m", "m/s": "N"}.get(j.kind.v_units[0], "") if j.nv == 1 else ""
-    return (low, high, f"{j.effort:.4g} {unit}" if np.isfinite(j.effort) and unit else "-") if j.nv else ("", "", "")
+    if not j.nv:
+        return "", "", ""
+    ends = (UNLIMITED,) if set(j.limits) == {UNLIMITED} else j.limits
+    low, high = (", ".join(f"{x[end]:.4g}" if np.isfinite(x[end]) else "-" for x in ends) for end in (0, 1))
+    unit = FORCE_UNITS.get(j.v_units[0], "") if j.nv == 1 else ""
+    return low, high, f"{j.effort:.4g} {unit}" if np.isfinite(j.effort) and unit else "-"
 
 
 def _mass(m: Mechanism, name: str) -> str:
