@@ -40,6 +40,7 @@ _HOME = {
     "pfaffian.model.rolling": ["knife_edge", "rolling_disk", "rolling_sphere", "rolling_wheel"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
     "pfaffian.model.check": ["unphysical"],
+    "pfaffian.model.rotations": ["critical_rotations", "nearest_rotation", "special_polar", "wahba"],
     "pfaffian.formats": ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],

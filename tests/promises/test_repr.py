@@ -96,6 +96,7 @@ SAID = {
     "<Pose: at (0, 0, 0) m, turned by parameters>": pf.pose(rpy=(L, 0, 0)),
     "<System: of 'four-bar', state '[q; v]': q (3), v (3)>": as_system(M),
     "<System: of 'four-bar', state '[q; p]': q (3), momentum (3)>": pf.hamiltonian(M),
+    "<CriticalRotations: minimum, a circle, value -2, eigenvalues (0, 1, 3)>": pf.critical_rotations(np.diag([2, 1, -1]))[0],
     "Parameter(name='coupler', default=2.0, unit='m')": L,
     "<Terms: of 'four-bar', q (3, 1), v (3, 1), u (1, 1), t>": T,
     "<Kinematics: of 'four-bar', q (3, 1), v (3, 1), t>": T.kinematics,

@@ -1,0 +1,202 @@
+"""V(R) = -tr(P R) on rotations: its critical points, the special polar decomposition, Wahba's problem. [konz25 2.4]
+
+In the unit quaternion of R, (x, y, z, w), V is a quadratic form with the symmetric 4 x 4 matrix
+
+    [[tr(P) 1 - P - P^T, vee2(P)], [vee2(P)^T, -tr(P)]],
+
+so its critical points are eigenvectors, its critical values eigenvalues V_0 <= ... <= V_3, and the Hessian at the i-th has the
+eigenvalues (V_j - V_i) / 2: the table of [konz25 2.4] in one line. An eigenvalue that comes twice leaves a circle of critical
+rotations, one that comes three times a sphere of quaternions of which opposite ones are one rotation. Numbers in, numbers out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.maths import so3
+from pfaffian.model.number import floats
+
+ALIKE = 1e-12
+"""Part of the range of V by which critical values may differ and still count as one."""
+
+SHAPES = ("a point", "a circle", "a sphere", "all rotations")
+"""Sets of critical rotations of one value, by their dimension."""
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalRotations:
+    """The critical rotations of V = -tr(P R) at one value.
+
+    kind: minimum, saddle or maximum, each over all rotations; constant for P = 0.   value: V there.
+    eigenvalues: (3,) of the Hessian Vee(P R), ascending; zero along the set.
+    quaternions: (k, 4) orthonormal rows (x, y, z, w), k - 1 the dimension of the set: all their combinations of length one.
+    """
+
+    kind: str
+    value: float
+    eigenvalues: np.ndarray
+    quaternions: np.ndarray
+
+    @property
+    def shape(self) -> str:
+        """a point, a circle, a sphere or all rotations."""
+        return SHAPES[len(self.quaternions) - 1]
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """(3, 3) the rotation of the set that turns least."""
+        nearest = self.quaternions[:, 3]
+        return self.at(nearest if np.linalg.norm(nearest) > ALIKE else np.eye(len(nearest))[0])
+
+    def at(self, c: Any) -> np.ndarray:
+        """(3, 3) the rotation of the quaternion c @ quaternions.   c: (k,), of any length but zero.
+
+        Raises ModelError: numbers of the wrong count, or all zero.
+        """
+        x = floats(c, "c")
+        if x.shape != (len(self.quaternions),) or not x.any():
+            raise ModelError(f"c: {len(self.quaternions)} number(s), not all zero, are needed for {self.shape}, got {brief(c)}")
+        q = x / np.linalg.norm(x) @ self.quaternions
+        return np.array(ca.DM(so3.quat_to_matrix(q / np.linalg.norm(q))))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{x:.5g}" for x in self.eigenvalues)
+        return f"<CriticalRotations: {self.kind}, {self.shape}, value {self.value:.5g}, eigenvalues ({shown})>"
+
+
+class SpecialPolar(NamedTuple):
+    """M = R Wed(K), Wed(K) = tr(K)/2 1 - K.
+
+    R: (3, 3) rotation; of several the one that turns least.   K: (3, 3) symmetric, positive semidefinite, unique.
+    unique: whether R is, which is whether K is positive definite.
+    """
+
+    R: np.ndarray
+    K: np.ndarray
+    unique: bool
+
+
+class Attitude(NamedTuple):
+    """R: (3, 3) rotation with u_k = R v_k as nearly as possible.   cost: sum w_k |u_k - R v_k|^2 / 2.
+
+    information: (3, 3) Hessian of the cost along R_dot = R hat(w). With w_k = 1/sigma_k^2 for directions that are sigma_k [rad]
+    uncertain across themselves, its inverse is the covariance of the error of R [rad^2], along the axes of the v_k.
+    """
+
+    R: np.ndarray
+    cost: float
+    information: np.ndarray
+
+
+def critical_rotations(P: Any) -> tuple[CriticalRotations, ...]:
+    """All critical points of V(R) = -tr(P R) over rotations, by ascending value. [konz25 (2.61)-(2.68)]
+
+    Along R_dot = R hat(w) the gradient of V is vee2(P R), at critical points its Hessian is Vee(P R). There are no minima or
+    maxima beside the lowest and the highest value.
+
+    P: (3, 3) numbers, of any kind. Values that differ by less than 1e-12 of the range of V are one.
+    Raises ModelError: no (3, 3) numbers.
+    """
+    M = _square(P, "P")
+    across = float(np.abs(M).max()) or 1.0  # so that no product of entries leaves the range of doubles
+    values, vectors = np.linalg.eigh(_quadratic_form(M / across))
+    groups = [[0]]
+    for i, (low, high) in enumerate(pairwise(values), 1):
+        groups[-1:] = [[*groups[-1], i]] if high - low <= ALIKE * (values[3] - values[0]) else [groups[-1], [i]]
+    mean = np.concatenate([np.full(len(g), values[g].mean()) for g in groups]) * across
+    return tuple(
+        CriticalRotations(
+            _kind(g), float(mean[g[0]]), np.delete(mean - mean[g[0]], g[0]) / 2, vectors[:, g].T,
+        )
+        for g in groups
+    )  # fmt: skip
+
+
+def _quadratic_form(P: np.ndarray) -> np.ndarray:
+    """(4, 4) D with -tr(P R) = q^T D q for the unit quaternion q of R."""
+    axial = np.array(so3.vee2(P))
+    return np.block([[np.trace(P) * np.eye(3) - P - P.T, axial], [axial.T, np.full((1, 1), -np.trace(P))]])
+
+
+def _kind(group: list[int]) -> str:
+    if len(group) == 4:
+        return "constant"
+    return "minimum" if group[0] == 0 else "maximum" if group[-1] == 3 else "saddle"
+
+
+def special_polar(M: Any) -> SpecialPolar:
+    """M = R Wed(K) with a rotation R and K symmetric, positive semidefinite; Wed(K) = tr(K)/2 1 - K. [konz25 2.4]
+
+    R minimises -tr(M^T R), the distance |M - R|, and K is the Hessian there. Unlike the polar decomposition it takes a
+    determinant of either sign; Wed(K) is then indefinite.
+
+    M: (3, 3) numbers, of any kind.   Raises ModelError: no (3, 3) numbers.
+    """
+    X = _square(M, "M")
+    lowest = critical_rotations(X.T)[0]
+    S = lowest.rotation.T @ X
+    S = (S + S.T) / 2
+    return SpecialPolar(lowest.rotation, np.trace(S) * np.eye(3) - S, lowest.shape == "a point")
+
+
+def nearest_rotation(Q: Any, metric: Any = None) -> np.ndarray:
+    """(3, 3) the rotation R with the least tr((R - Q)^T K (R - Q)). [konz25 2.4]
+
+    Q: (3, 3) numbers.   metric: K (3, 3), symmetric and positive semidefinite; the unit matrix if None.
+    Raises ModelError: several rotations are as near, or a metric that is none, with its lowest eigenvalue.
+    """
+    X, K = _square(Q, "Q"), np.eye(3) if metric is None else _square(metric, "metric")
+    lowest = np.linalg.eigvalsh(K)[0]
+    if np.abs(K - K.T).max() > ALIKE * np.abs(K).max():
+        raise ModelError("metric: the matrix is not symmetric")
+    if lowest < -ALIKE * np.abs(K).max():
+        raise ModelError(f"metric: the matrix must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
+    found = critical_rotations(X.T @ K)[0]
+    if found.shape != "a point":
+        raise ModelError(
+            f"Q: its nearest rotations are no point but {found.shape}; critical_rotations(Q.T @ K)[0] has them all"
+        )
+    return found.rotation
+
+
+def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
+    """The rotation R with the least cost sum w_k |u_k - R v_k|^2 / 2: Wahba's problem, P = sum w_k v_k u_k^T. [konz25 2.4]
+
+    Args:
+        u, v: (n, 3) the same directions in two frames, n >= 2.   weights: (n,) w_k, not below zero; ones if None.
+    Raises ModelError: fewer than two directions that are not along one line, so that R is not unique; a weight below zero.
+    """
+    a, b = floats(u, "u"), floats(v, "v")
+    if a.ndim != 2 or a.shape != b.shape or a.shape[1] != 3:
+        raise ModelError(f"wahba: u and v of one shape (n, 3) are needed, got {a.shape} and {b.shape}")
+    w = np.ones(len(a)) if weights is None else floats(weights, "weights")
+    if w.shape != (len(a),) or (w < 0).any():
+        raise ModelError(f"wahba: weights: {len(a)} numbers, none below zero, are needed, got {brief(weights)}")
+    P = (w[:, None] * b).T @ a
+    found = critical_rotations(P)[0]
+    R = found.rotation
+    if found.shape != "a point":
+        free = np.linalg.eigh(_symmetric_Vee(P @ R))[1][:, 0]
+        about = ", ".join(f"{x:.3g}" for x in free)
+        raise ModelError(
+            f"wahba: the rotations that fit best are no point but {found.shape}: turning about ({about}) in v's frame costs nothing; two "
+            "directions with a weight that are not along one line are needed"
+        )
+    return Attitude(R, float(w @ np.square(a - b @ R.T).sum(axis=1)) / 2, _symmetric_Vee(P @ R))
+
+
+def _symmetric_Vee(S: np.ndarray) -> np.ndarray:
+    return np.trace(S) * np.eye(3) - (S + S.T) / 2
+
+
+def _square(value: Any, what: str) -> np.ndarray:
+    x = floats(value, what)
+    if x.shape != (3, 3):
+        raise ModelError(f"{what}: a (3, 3) matrix of numbers is needed, got {brief(value)}")
+    return x
