@@ -1,4 +1,4 @@
-"""-tr(P R) on rotations: the table of its critical points by differentiation, special polar decomposition, Wahba. [konz25 2.4]"""
+"""-tr(P R) on rotations: its critical points by differentiation, special polar decomposition, Wahba. [konz25 2.4]"""
 
 from __future__ import annotations
 
@@ -192,7 +192,8 @@ REFUSED = {
     "another shape": (lambda: pf.special_polar(np.eye(4)), r"M: a \(3, 3\) matrix of numbers is needed"),
     "nan": (lambda: pf.special_polar(E * np.nan), "M is not finite"),
     "c of a point": (lambda: pf.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
-    "one direction": (lambda: pf.wahba([[0, 0, 1]], [[0, 0, 1]]), "no point but a circle: turning about .*0, 0, -?1.* two directions"),
+    "one direction": (
+        lambda: pf.wahba([[0, 0, 1]], [[0, 0, 1]]), "no point but a circle: turning about .*0, 0, -?1.* two directions"),
     "along one line": (lambda: pf.wahba([[0, 0, 1], [0, 0, 2]], [[0, 1, 0], [0, -1, 0]]), "no point but a (sphere|circle)"),
     "no weight": (lambda: pf.wahba(E, E, [0, 0, 0]), "no point but all rotations: turning about .* with a weight"),
     "a weight below zero": (lambda: pf.wahba(E, E, [1, 1, -1]), "weights: 3 numbers, none below zero"),

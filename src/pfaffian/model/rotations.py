@@ -185,8 +185,8 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
         free = np.linalg.eigh(_symmetric_Vee(P @ R))[1][:, 0]
         about = ", ".join(f"{x:.3g}" for x in free)
         raise ModelError(
-            f"wahba: the rotations that fit best are no point but {found.shape}: turning about ({about}) in v's frame costs nothing; two "
-            "directions with a weight that are not along one line are needed"
+            f"wahba: the rotations that fit best are no point but {found.shape}: turning about ({about}) in v's frame costs "
+            "nothing; two directions with a weight that are not along one line are needed"
         )
     return Attitude(R, float(w @ np.square(a - b @ R.T).sum(axis=1)) / 2, _symmetric_Vee(P @ R))
 
