@@ -7,14 +7,42 @@ from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
 from pfaffian.control.projected import projected
+from pfaffian.control.prototype import pair, prototype_tracking
 from pfaffian.control.quasivelocity import regulation, tracking
 from pfaffian.control.reference import Reference, function_of_time, polynomial, sampled, series, set_point
 from pfaffian.control.servo import servo_control
 from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
 
 __all__ = [
-    "Command", "Control", "Reference", "Sample", "Sensor", "Task", "centre_of_mass", "computed_torque", "discrete",
-    "function_of_time", "hybrid_force", "joints", "length_weights", "operational_space", "point", "polynomial", "pose",
-    "projected", "python_law", "regulation", "sampled", "sensor", "series", "servo_control", "set_point", "several", "stack",
-    "tracking", "whole",
-]  # fmt: skip
+    "Command",
+    "Control",
+    "Reference",
+    "Sample",
+    "Sensor",
+    "Task",
+    "centre_of_mass",
+    "computed_torque",
+    "discrete",
+    "function_of_time",
+    "hybrid_force",
+    "joints",
+    "length_weights",
+    "operational_space",
+    "pair",
+    "point",
+    "polynomial",
+    "pose",
+    "projected",
+    "prototype_tracking",
+    "python_law",
+    "regulation",
+    "sampled",
+    "sensor",
+    "series",
+    "servo_control",
+    "set_point",
+    "several",
+    "stack",
+    "tracking",
+    "whole",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
@@ -14,6 +15,7 @@ from pfaffian.control import law
 from pfaffian.control.discrete import Sensor
 from pfaffian.control.law import Control
 from pfaffian.control.layout import answers
+from pfaffian.control.prototype import Pair
 from pfaffian.control.reference import Reference
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism
@@ -39,6 +41,8 @@ def _by_maker(control: Control, m: Mechanism) -> str:
         raise _Unknown
     if any(name == "law" and not isinstance(x, Control) for name, x in made.arguments):
         raise _Unknown  # a function of a Sample
+    if any(name == "transport" and x is not None for name, x in made.arguments):
+        raise _Unknown  # a function of two kinematics
     return sha256(repr((made.maker, [(name, _said(x, m)) for name, x in made.arguments])).encode()).hexdigest()
 
 
@@ -62,6 +66,8 @@ def _said(x: Any, m: Mechanism) -> Any:
     if isinstance(x, Control):
         # A law in discrete time may ask for what others hold, so that it cannot be traced alone.
         return _by_maker(x, m) if x.parts else digest(x, m)
+    if isinstance(x, Pair):
+        return [_said(getattr(x, f.name), m) for f in fields(x)]
     if isinstance(x, Mapping):
         return [(name, _said(value, m)) for name, value in x.items()]
     if isinstance(x, Sensor):

@@ -168,7 +168,7 @@ class Semidefinite(NamedTuple):
 def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None = None) -> Semidefinite:
     """x = G^- b by L D L^T, skipping pivots of dependent rows: the rule of `orthogonalise` for G = A A^T.
 
-    G: (m, m) positive semidefinite.   b: (m, 1).   x is a solution if b is in the range of G, zero on skipped rows.
+    G: (m, m) positive semidefinite.   b: (m, k).   x is a solution if b is in the range of G, zero on skipped rows.
     """
     m = G.shape[0]
     S, x, own = ca.densify(G), ca.densify(b), ca.diag(G)
@@ -179,10 +179,10 @@ def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None 
         inverse = keep / ca.fmax(S[k, k], NOTHING)
         l = S[k + 1 :, k] * inverse
         S[k + 1 :, k + 1 :] = S[k + 1 :, k + 1 :] - l @ S[k + 1 :, k].T
-        x[k + 1 :, :] = x[k + 1 :, :] - l * x[k]
-        x[k] = x[k] * inverse
+        x[k + 1 :, :] = x[k + 1 :, :] - l @ x[k, :]
+        x[k, :] = x[k, :] * inverse
         rows.append(l)
         kept.append(keep)
     for k in reversed(range(m)):
-        x[k] = kept[k] * (x[k] - ca.dot(rows[k], x[k + 1 :, :]))
+        x[k, :] = kept[k] * (x[k, :] - rows[k].T @ x[k + 1 :, :])
     return Semidefinite(x, ca.vertcat(*kept))

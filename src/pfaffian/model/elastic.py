@@ -47,7 +47,7 @@ def pose_spring(name: str, body_a: str, body_b: str, stiffness: Any, *, rest: An
     Raises ModelError: a K' that is none of these, with its lowest eigenvalue. [konz25 (3.71) (3.115)]
     """
     what = f"force {name!r}"
-    return Potential(name, PoseSpring(body_a, body_b, _pseudo(stiffness, f"{what}: stiffness"), as_pose(rest, f"{what}: rest")))
+    return Potential(name, PoseSpring(body_a, body_b, pseudo(stiffness, f"{what}: stiffness"), as_pose(rest, f"{what}: rest")))
 
 
 def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipation:
@@ -56,7 +56,7 @@ def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipatio
     damping: D' (4, 4) symmetric and positive semidefinite, in body_b's frame; `pseudo_matrix` makes one.
     Raises ModelError: a D' that is none of these, with its lowest eigenvalue. [konz25 (3.117)]
     """
-    return Dissipation(name, PoseDamper(body_a, body_b, _pseudo(damping, f"force {name!r}: damping")))
+    return Dissipation(name, PoseDamper(body_a, body_b, pseudo(damping, f"force {name!r}: damping")))
 
 
 def bushing(
@@ -113,7 +113,8 @@ class PoseDamper:
         return shown.words(self, f"{self.body_a!r} to {self.body_b!r}")
 
 
-def _pseudo(value: Any, what: str) -> ca.SX:
+def pseudo(value: Any, what: str) -> ca.SX:
+    """(4, 4) symmetric and positive semidefinite; `what` names it. Raises ModelError: it is none, with an eigenvalue."""
     K = ca.densify(matrix(value, what))
     if K.shape != (4, 4):
         raise ModelError(f"{what}: a (4, 4) matrix is needed, as pseudo_matrix(...) makes, got {brief(value)}")

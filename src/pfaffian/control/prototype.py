@@ -1,0 +1,340 @@
+"""Tracking of a prototype: the machine moves as nearly as its inputs can make it like another of one's choice. [konz25 ch. 4]
+
+The prototype has the machine's kinematics, and between any pairs of bodies inertia, damping and stiffness of its own, 4 x 4
+pseudo-matrices Mbar', Dbar', Kbar'. Its motion towards a reference q_R(t) is Mbar v_dot + bbar = 0 with
+
+    Mbar = sum J^T Vee(Mbar') J,    bbar = cbar + fDbar + fKbar,    fKbar = sum J^T vee2((1 - G_E^-1) Kbar'),    (4.66)
+
+G_E = G_R^-1 G the error of the pose G of each pair and J its body Jacobian. Inertia and damping feel the difference of the
+motions, in one of three ways, of which only `body` and `energy` have an energy that falls along every reference:
+
+particle: of all points of the body, seen from the first one of the pair (4.66c,d).
+body: of the twists, xi_E = J v - Ad(G_E^-1) J_R v_R (4.66e,f).
+energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g-i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.control.law import Command, Control, Reason, maker, with_no_wrench
+from pfaffian.control.reason import mainly
+from pfaffian.control.reference import Reference, as_reference
+from pfaffian.dynamics import gauss
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError, brief
+from pfaffian.maths import se3
+from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.model import shown
+from pfaffian.model.body import WORLD
+from pfaffian.model.caller import answer
+from pfaffian.model.data import data
+from pfaffian.model.elastic import pseudo
+from pfaffian.model.number import matrix, several
+from pfaffian.terms.fresh import fresh, placed
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms
+
+SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give a pair of bodies more Mbar'"
+
+
+@data
+class Pair:
+    """What the prototype has between two bodies: pseudo-matrices (4, 4) in the frame of `body`, seen from `seen_from`."""
+
+    body: str
+    seen_from: str
+    inertia: ca.SX
+    damping: ca.SX
+    stiffness: ca.SX
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"{self.body!r} seen from {self.seen_from!r}")
+
+
+def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any = None, stiffness: Any = None) -> Pair:
+    """Inertia, damping and stiffness of a prototype between two bodies. [konz25 (4.66)]
+
+    Args:
+        body, seen_from: names of bodies; the world is the other end of an absolute pair.
+        inertia: Mbar' [kg, kg m, kg m^2].   damping: Dbar' [N s/m, N s, N m s].   stiffness: Kbar' [N/m, N, N m]. Each (4, 4),
+            symmetric and positive semidefinite, in the frame of `body`; `pseudo_matrix` makes one; None for none.
+    Raises ModelError: a matrix that is none of these, with its lowest eigenvalue; one body twice.
+    """
+    what = f"pair {body!r} seen from {seen_from!r}"
+    if body == seen_from or not all(isinstance(n, str) for n in (body, seen_from)):
+        raise ModelError(f"{what}: two different bodies are needed")
+    given = {"inertia": inertia, "damping": damping, "stiffness": stiffness}
+    matrices = {n: ca.SX(4, 4) if x is None else pseudo(x, f"{what}: {n}") for n, x in given.items()}
+    return Pair(body, seen_from, **matrices)
+
+
+class Motion(NamedTuple):
+    """How a pair moves.   G: (4, 4) pose of the body seen from the other.   J: (6, nv) body Jacobian.   J_dot: (6, nv)."""
+
+    G: ca.SX
+    J: ca.SX
+    J_dot: ca.SX
+
+
+def motion_of(k: Kinematics, of: Pair) -> Motion:
+    """Of a pair at k."""
+    s = fresh(k)
+    G = s.pose(of.seen_from).inverse() @ s.pose(of.body)
+    J = s.jacobian(of.body) - se3.Ad_inv(G.R, G.p) @ s.jacobian(of.seen_from)
+    J_dot = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), s.q, s.q_dot), *J.shape)
+    return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), J_dot], s, k))
+
+
+class Wanted(NamedTuple):
+    """The reference as a motion of the mechanism.   k: its kinematics.   v_dot: (nv, 1)."""
+
+    k: Kinematics
+    v_dot: ca.SX
+
+
+def wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
+    """q_R(t) with v_R = K^+ q_R_dot, and v_R_dot. Raises ModelError: a reference of another size."""
+    m, x = terms.mechanism, reference.at(terms.t, w)
+    if reference.size != m.nq:
+        raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: it needs all")
+    s = fresh(terms.kinematics)
+    rate = ca.SX.sym("rate", m.nq)
+    left = ca.solve(s.kinematic_matrix.T @ s.kinematic_matrix, s.kinematic_matrix.T)
+    v = ca.densify(left @ rate)
+    bend = ca.jtimes(ca.densify(s.kinematic_matrix @ s.v), s.q, s.q_dot)
+    f = ca.Function("v_R", [s.q, rate, m.p_symbols], [v])
+    v_R = ca.SX(f(x.value, x.rate, m.p_symbols))
+    f = ca.Function("v_R_dot", [s.q, s.v, rate, m.p_symbols], [ca.densify(left @ (rate - bend))])
+    v_R_dot = ca.SX(f(x.value, v_R, x.acceleration, m.p_symbols))
+    return Wanted(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot)
+
+
+class Prototype(NamedTuple):
+    """Mbar (nv, nv), bbar (nv, 1): Mbar v_dot + bbar = 0.   energy: (1, 1) Wbar = Tbar + Vbar [J].   potential: Vbar."""
+
+    M: ca.SX
+    b: ca.SX
+    energy: ca.SX
+    potential: ca.SX
+
+
+class _Error(NamedTuple):
+    """Of one pair.   of: the pair.   here, there: actual and wanted motion.   back: (4, 4) G_E^-1.   carry: (6, 6) Ad of it."""
+
+    of: Pair
+    here: Motion
+    there: Motion
+    back: ca.SX
+    carry: ca.SX
+
+    @property
+    def pull(self) -> ca.SX:
+        """(6, 1) vee2((1 - G_E^-1) Kbar')."""
+        return se3.vee2((ca.SX.eye(4) - self.back) @ self.of.stiffness)
+
+
+def _errors(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair]) -> list[_Error]:
+    found = []
+    for of in pairs:
+        here, there = motion_of(k, of), motion_of(k_R, of)
+        R, p = here.G[:3, :3], here.G[:3, 3]
+        back = se3.homogeneous(*se3.compose(R.T, -(R.T @ p), there.G[:3, :3], there.G[:3, 3]))
+        found.append(_Error(of, here, there, back, se3.Ad(back[:3, :3], back[:3, 3])))
+    return found
+
+
+def _norm(E: ca.SX, weight: ca.SX) -> ca.SX:
+    """tr(E weight E^T) / 2."""
+    return ca.dot(E, E @ weight) / 2
+
+
+def prototype(
+    k: Kinematics, goal: Wanted, pairs: Sequence[Pair], approach: str, transport: Callable[[Kinematics, Kinematics], Any] | None
+) -> Prototype:
+    """Mbar, bbar and energies of the prototype at k on its way to the goal. [konz25 (4.66)]"""
+    errors = _errors(k, goal.k, pairs)
+    v, v_R, n = k.v, goal.k.v, k.mechanism.nv
+    M, b, kinetic, potential = ca.SX(n, n), ca.SX(n, 1), ca.SX(0), ca.SX(0)
+    for e in errors:
+        M += e.here.J.T @ se3.Vee(e.of.inertia) @ e.here.J
+        b += e.here.J.T @ e.pull
+        potential += _norm(ca.SX.eye(4) - e.back, e.of.stiffness)
+    if approach == "energy":
+        f, kinetic = _by_energy(k, goal, errors, M, transport)
+        return Prototype(M, ca.densify(b + f), kinetic + potential, potential)
+    for e in errors:
+        here, there = e.here, e.there
+        xi, xi_R = here.J @ v, there.J @ v_R
+        a, a_R = here.J_dot @ v, there.J @ goal.v_dot + there.J_dot @ v_R
+        if approach == "particle":
+            X, X_R = se3.hat(xi), se3.hat(xi_R)
+            slip = X - e.back @ X_R
+            gone = se3.hat(a) + X @ X - e.back @ (se3.hat(a_R) + X_R @ X_R)
+            b += here.J.T @ se3.vee2(slip @ e.of.damping + gone @ e.of.inertia)
+            kinetic += _norm(slip, e.of.inertia)
+        else:
+            I, carried = se3.Vee(e.of.inertia), e.carry @ xi_R
+            xi_E = xi - carried
+            gone = I @ (a - e.carry @ a_R + se3.ad(xi_E) @ carried) - se3.ad_transpose(xi_E, I @ xi_E)
+            b += here.J.T @ (se3.Vee(e.of.damping) @ xi_E + gone)
+            kinetic += ca.dot(xi_E, I @ xi_E) / 2
+    return Prototype(M, ca.densify(b), kinetic + potential, potential)
+
+
+def _by_energy(
+    k: Kinematics, goal: Wanted, errors: list[_Error], M: ca.SX, transport: Callable[[Kinematics, Kinematics], Any] | None
+) -> tuple[ca.SX, ca.SX]:
+    """cbar + fDbar, and Tbar. [konz25 (4.66g-i)]"""
+    n = k.mechanism.nv
+    Q, turning = _transported(k, goal, [e.of for e in errors], transport)
+    v_E = k.v - Q @ goal.k.v
+    C, D = ca.SX(n, n), ca.SX(n, n)
+    for e in errors:
+        J, I = e.here.J, se3.Vee(e.of.inertia)
+        C += J.T @ (I @ e.here.J_dot + _skew(e.of.inertia, J @ k.v) @ J)
+        D += J.T @ se3.Vee(e.of.damping) @ J
+    return (C + D) @ v_E - M @ (Q @ goal.v_dot + turning), ca.dot(v_E, M @ v_E) / 2
+
+
+def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
+    """C (6, 6) = Gamma_pqr xi^r of a free body, skew, with C xi = -ad(xi)^T M xi. [konz25 (3.58)]"""
+    m, h, w = inertia[3, 3], ca.densify(inertia[:3, 3]), se3.so3.hat(xi[3:])
+    s = se3.so3.hat(h)
+    turning = se3.so3.hat(ca.densify(inertia[:3, :3]) @ xi[3:])
+    return ca.SX(ca.blockcat([[m * w, -w @ s], [s @ w, turning]]))
+
+
+def _transported(
+    k: Kinematics, goal: Wanted, pairs: list[Pair], transport: Callable[[Kinematics, Kinematics], Any] | None
+) -> tuple[ca.SX, ca.SX]:
+    """Q(q, q_R) (nv, nv) and Q_dot v_R (nv, 1)."""
+    s, s_R = fresh(k), fresh(k)
+    Q = (
+        _transport(s, s_R, pairs)
+        if transport is None
+        else ca.densify(matrix(answer(transport, "transport", s, s_R), "transport"))
+    )
+    n = k.mechanism.nv
+    if Q.shape != (n, n):
+        raise ModelError(f"transport must give Q ({n}, {n}), got {Q.shape}")
+    held = ca.SX.sym("v_R", n)
+    turning = ca.jtimes(Q @ held, s.q, s.q_dot) + ca.jtimes(Q @ held, s_R.q, s_R.q_dot)
+    p = k.mechanism.p_symbols
+    f = ca.Function("Q", [s.q, s.v, s_R.q, s_R.v, held, p], [Q, ca.densify(turning)])
+    Q, turning = f.call([k.q, k.v, goal.k.q, goal.k.v, goal.k.v, p])
+    return Q, turning
+
+
+def _transport(s: Kinematics, s_R: Kinematics, pairs: list[Pair]) -> ca.SX:
+    """The Q nearest to 1 that carries the twists of the reference as the stiffness sees them, J Q = Ad(G_E^-1) J_R. (4.46)"""
+    n = s.mechanism.nv
+    S, rhs = ca.SX(n, n), ca.SX(n, n)
+    for e in _errors(s, s_R, pairs):
+        JK = e.here.J.T @ se3.Vee(e.of.stiffness)
+        S += JK @ e.here.J
+        rhs += JK @ (e.carry @ e.there.J - e.here.J)
+    return ca.SX.eye(n) + solve_semidefinite(ca.densify(S), ca.densify(rhs), RANK_TOLERANCE).x
+
+
+APPROACHES = ("particle", "body", "energy")
+
+
+@maker
+def prototype_tracking(
+    pairs: Sequence[Pair],
+    reference: Reference,
+    *,
+    approach: str = "energy",
+    transport: Callable[[Kinematics, Kinematics], Any] | None = None,
+) -> Control:
+    """u such that the motion is nearest to the prototype's, |v_dot + Mbar^-1 bbar| in the metric of Mbar. [konz25 (4.52)]
+
+        v_dot = a + S u,    u = -(S^T Mbar S)^-1 S^T (Mbar a + bbar)
+
+    With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what is left is the
+    matching force Mbar v_dot + bbar, recorded as `matching_force` along v. Constraints are taken into account: a and S are
+    those of the constrained mechanism.
+
+    Args:
+        pairs: of bodies with what the prototype has between them, see `pair`.
+        reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints.
+        approach: "particle", "body" or "energy", see above; at a constant reference they are the same.
+        transport: of "energy": function of the kinematics k and k_R of motion and reference giving Q (nv, nv), with Q = 1
+            where the two are equal; the one nearest to 1 that carries the pairs' twists if None.
+    Records `prototype_energy` Wbar [J], `prototype_power` its rate [W], `prototype_potential` Vbar [J], `matching_force`.
+    Stops a run: the prototype has no inertia against some motion that the inputs drive.
+    Raises ModelError: no pairs, unknown bodies or approach, a reference of another size, no actuators.
+    """
+    if not several(pairs) or not pairs or not all(isinstance(p, Pair) for p in pairs):
+        raise ModelError(f"prototype_tracking: a list of pair(...) is needed, got {brief(pairs)}")
+    as_reference(reference)
+    if approach not in APPROACHES:
+        raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
+    if transport is not None and (approach != "energy" or not callable(transport)):
+        raise ModelError("transport: a function of two kinematics, for the approach 'energy' only")
+
+    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        m, k = terms.mechanism, terms.kinematics
+        if not m.actuators:
+            raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")
+        goal = wanted(terms, reference, w)
+        P = prototype(k, goal, pairs, approach, transport)
+        a, S = accelerations(terms)
+        H = S.T @ P.M @ S
+        solved = solve_semidefinite(H, -S.T @ (P.M @ a + P.b), RANK_TOLERANCE)
+        v_dot = a + S @ solved.x
+        signals = {
+            "prototype_energy": P.energy,
+            "prototype_power": _power(k, goal, pairs, approach, transport, v_dot),
+            "prototype_potential": P.potential,
+            "matching_force": P.M @ v_dot + P.b,
+        }
+        return Command(with_no_wrench(terms, solved.x), ca.SX(0, 1), ca.sum1(solved.kept) < H.shape[0], signals)
+
+    return Control(law, (), reference.w_names, (SINGULAR,), reasons={SINGULAR: _weightless(pairs)})
+
+
+def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
+    """a (nv, 1) and S (nv, motors): v_dot = a + S u on the constraints."""
+    m, u = terms.mechanism, ca.SX.sym("u", terms.mechanism.nu)
+    v_dot = gauss.motion(Terms(m, terms.q, terms.v, u, terms.t)).v_dot
+    S = ca.jacobian(v_dot, u)
+    return ca.substitute(v_dot, u, ca.SX.zeros(m.nu, 1)), ca.densify(S[:, : len(m.actuators)])
+
+
+def _power(
+    k: Kinematics,
+    goal: Wanted,
+    pairs: Sequence[Pair],
+    approach: str,
+    transport: Callable[[Kinematics, Kinematics], Any] | None,
+    v_dot: ca.SX,
+) -> ca.SX:
+    """Rate of Wbar along the motion and the reference."""
+    s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
+    W = prototype(s, Wanted(s_R, v_R_dot), pairs, approach, transport).energy
+    bend = ca.SX.sym("v_dot", k.mechanism.nv)
+    rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
+    p = k.mechanism.p_symbols
+    f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
+    return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
+
+
+def _weightless(pairs: Sequence[Pair]) -> Reason:
+    """Which velocities the prototype has the least inertia against."""
+
+    def M(terms: Terms) -> ca.SX:
+        parts = [(motion_of(terms.kinematics, p).J, se3.Vee(p.inertia)) for p in pairs]
+        return sum((J.T @ I @ J for J, I in parts), ca.SX(terms.mechanism.nv, terms.mechanism.nv))
+
+    def words(m: Any, x: Any) -> str:
+        import numpy as np
+
+        _, vectors = np.linalg.eigh(x["Mbar"])
+        return f"the prototype has the least inertia against {mainly(vectors[:, 0], m.v_names)}"
+
+    return Reason({"Mbar": M}, words)
