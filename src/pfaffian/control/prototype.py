@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.control.law import Command, Control, Reason, maker, with_no_wrench
 from pfaffian.control.reason import mainly
@@ -26,18 +27,22 @@ from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics import gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths import se3
+from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.qp import INFEASIBLE, SOLVED, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer
 from pfaffian.model.data import data
 from pfaffian.model.elastic import pseudo
-from pfaffian.model.number import matrix, several
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import column, matrix, several
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
+EXCLUDED = "no input is within the limits W u <= l: rows of it contradict each other"
+UNSOLVED = "the limits could not be met to rounding: scale W, l and the prototype's inertia, or leave rows out that say nothing"
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give a pair of bodies more Mbar'"
 
 
@@ -202,9 +207,9 @@ def _by_energy(
 
 def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
     """C (6, 6) = Gamma_pqr xi^r of a free body, skew, with C xi = -ad(xi)^T M xi. [konz25 (3.58)]"""
-    m, h, w = inertia[3, 3], ca.densify(inertia[:3, 3]), se3.so3.hat(xi[3:])
-    s = se3.so3.hat(h)
-    turning = se3.so3.hat(ca.densify(inertia[:3, :3]) @ xi[3:])
+    m, h, w = inertia[3, 3], ca.densify(inertia[:3, 3]), so3.hat(xi[3:])
+    s = so3.hat(h)
+    turning = so3.hat(ca.densify(inertia[:3, :3]) @ xi[3:])
     return ca.SX(ca.blockcat([[m * w, -w @ s], [s @ w, turning]]))
 
 
@@ -250,6 +255,7 @@ def prototype_tracking(
     *,
     approach: str = "energy",
     transport: Callable[[Kinematics, Kinematics], Any] | None = None,
+    limits: Any = None,
 ) -> Control:
     """u such that the motion is nearest to the prototype's, |v_dot + Mbar^-1 bbar| in the metric of Mbar. [konz25 (4.52)]
 
@@ -265,9 +271,13 @@ def prototype_tracking(
         approach: "particle", "body" or "energy", see above; at a constant reference they are the same.
         transport: of "energy": function of the kinematics k and k_R of motion and reference giving Q (nv, nv), with Q = 1
             where the two are equal; the one nearest to 1 that carries the pairs' twists if None.
-    Records `prototype_energy` Wbar [J], `prototype_power` its rate [W], `prototype_potential` Vbar [J], `matching_force`.
-    Stops a run: the prototype has no inertia against some motion that the inputs drive.
-    Raises ModelError: no pairs, unknown bodies or approach, a reference of another size, no actuators.
+        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,) numbers or parameters, or
+            "actuators" for their own; None for none. Within them u is the nearest to the one without, in the metric of
+            S^T Mbar S: the motion then is as near as the limits let it be. [konz25 (4.63)-(4.64)]
+    Records `prototype_energy` Wbar [J], `prototype_power` its rate [W], `prototype_potential` Vbar [J], `matching_force`, and
+    with limits `limit_slack` l - W u and `limit_active`, 1 for rows that hold u.
+    Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits.
+    Raises ModelError: no pairs, unknown bodies or approach, a reference of another size, no actuators, no limits.
     """
     if not several(pairs) or not pairs or not all(isinstance(p, Pair) for p in pairs):
         raise ModelError(f"prototype_tracking: a list of pair(...) is needed, got {brief(pairs)}")
@@ -286,16 +296,44 @@ def prototype_tracking(
         a, S = accelerations(terms)
         H = S.T @ P.M @ S
         solved = solve_semidefinite(H, -S.T @ (P.M @ a + P.b), RANK_TOLERANCE)
-        v_dot = a + S @ solved.x
+        u, faults, bounded = solved.x, [ca.sum1(solved.kept) < H.shape[0]], {}
+        if limits is not None:
+            W, l = _limits(terms.mechanism, limits)
+            within = nearest(so3.symmetric(H), u, W, l)
+            u, bounded = within.u, {"limit_slack": l - W @ within.u, "limit_active": within.active}
+            faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
+        v_dot = a + S @ u
         signals = {
             "prototype_energy": P.energy,
             "prototype_power": _power(k, goal, pairs, approach, transport, v_dot),
             "prototype_potential": P.potential,
             "matching_force": P.M @ v_dot + P.b,
         }
-        return Command(with_no_wrench(terms, solved.x), ca.SX(0, 1), ca.sum1(solved.kept) < H.shape[0], signals)
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | bounded)
 
-    return Control(law, (), reference.w_names, (SINGULAR,), reasons={SINGULAR: _weightless(pairs)})
+    known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
+    return Control(law, (), reference.w_names, known, reasons={SINGULAR: _weightless(pairs)})
+
+
+def _limits(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
+    """W (rows, motors) and l (rows, 1)."""
+    n = len(m.actuators)
+    if isinstance(limits, str) and limits == "actuators":
+        low, high = m.u_limits[:n].T
+        rows = [(i, -1.0, -x) for i, x in enumerate(low) if np.isfinite(x)]
+        rows += [(i, 1.0, x) for i, x in enumerate(high) if np.isfinite(x)]
+        if not rows:
+            raise ModelError(f"limits: no actuator of {m.name!r} has any; give them limits=(low, high), or leave it out")
+        W = ca.SX(len(rows), n)
+        for r, (i, sign, _) in enumerate(rows):
+            W[r, i] = sign
+        return W, ca.SX(ca.DM([x for *_, x in rows]))
+    if not isinstance(limits, tuple) or len(limits) != 2:
+        raise ModelError(f'limits: a pair (W, l) with W u <= l is needed, or "actuators", got {brief(limits)}')
+    W, l = matrix(limits[0], "limits: W"), column(limits[1], "limits: l")
+    if W.shape != (l.numel(), n) or not l.numel():
+        raise ModelError(f"limits: W must be ({l.numel()}, {n}) for {l.numel()} limits on {n} actuators, got {W.shape}")
+    return W, l
 
 
 def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
@@ -332,8 +370,6 @@ def _weightless(pairs: Sequence[Pair]) -> Reason:
         return sum((J.T @ I @ J for J, I in parts), ca.SX(terms.mechanism.nv, terms.mechanism.nv))
 
     def words(m: Any, x: Any) -> str:
-        import numpy as np
-
         _, vectors = np.linalg.eigh(x["Mbar"])
         return f"the prototype has the least inertia against {mainly(vectors[:, 0], m.v_names)}"
 
