@@ -7,7 +7,7 @@ from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
 from pfaffian.control.projected import projected
-from pfaffian.control.prototype import pair, prototype_tracking
+from pfaffian.control.prototype import Pair, pair, prototype_tracking
 from pfaffian.control.quasivelocity import regulation, tracking
 from pfaffian.control.reference import Reference, function_of_time, polynomial, sampled, series, set_point
 from pfaffian.control.servo import servo_control
@@ -16,6 +16,7 @@ from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, sta
 __all__ = [
     "Command",
     "Control",
+    "Pair",
     "Reference",
     "Sample",
     "Sensor",

@@ -1,0 +1,411 @@
+"""Tracking of a prototype: the thesis's numbers, energies that fall, least deviation, limits, any coordinates."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.prototype import APPROACHES, Wanted, motion_of, prototype
+from pfaffian.maths import se3, so3
+from pfaffian.terms.kinematics import Kinematics
+from tests.random_mechanisms import random_tree
+from tests.tolerance import DERIVATIVE, INTEGRATED, close
+
+pm = pf.pseudo_matrix
+PLANAR = pf.actuate_all(
+    pf.mechanism("planar", [pf.body("b", 1.0, inertia=0.3)], [pf.joint("j", "planar", "world", "b")], gravity=(0, 0, 0))
+)
+FREE = pf.actuate_all(
+    pf.mechanism(
+        "free",
+        [pf.body("b", 1.3, com=(0.1, -0.2, 0.05), inertia=(0.3, 0.4, 0.5))],
+        [pf.joint("j", "free", "world", "b")],
+    )
+)
+
+
+def definite(random: np.random.Generator) -> np.ndarray:
+    A = random.normal(size=(4, 6))
+    return A @ A.T
+
+
+def random_pairs(m: pf.Mechanism, seed: int) -> list[control.Pair]:
+    """Each body seen from the world and from its neighbour."""
+    random, names = np.random.default_rng(seed), [b.name for b in m.bodies]
+    ends = [(n, "world") for n in names] + list(zip(names[1:], names, strict=False))
+    return [control.pair(b, seen_from=a, inertia=definite(random), damping=definite(random), stiffness=definite(random))
+            for b, a in ends]  # fmt: skip
+
+
+MOVING = control.function_of_time(
+    lambda t: ca.vertcat(ca.cos(t), ca.sin(2 * t), 0.3 * t, so3.quat_exp(ca.vertcat(ca.sin(t), 0.5 * ca.cos(2 * t), 0.8 * t))),
+    7,
+)
+
+
+# -- one body: the numbers of [konz25 4.7.5], and what its energies do ------------------------------------------------
+
+GOLDEN = {  # e at 0.5, 1, 2, 3 s, r - r_R along the world, and the translational energy [konz25 fig. 4.8, recomputed]
+    "particle": ([(0, 0.735759), (0, 0.406006), (0, 0.091578), (0, 0.017351)], (2.0, 1.353353, 0.476207, 0.027508, 0.001045)),
+    "body": (
+        [(-0.735759, 0.577864), (-0.425168, -0.406006), (0.115081, 0.091578), (-0.023362, -0.017351)],
+        (6.934802, 2.021206, 0.928127, 0.068894, 0.002894),
+    ),
+    "energy": (
+        [(-0.504518, 0.371566), (-0.094439, -0.362186), (-0.077704, 0.218092), (0.107514, -0.081774)],
+        (6.934802, 1.212096, 0.351324, 0.124162, 0.042135),
+    ),
+}
+
+
+@pytest.mark.parametrize("approach", APPROACHES)
+def test_a_planar_body_that_follows_a_turning_one(approach):
+    """Position and rotation are decoupled: stiffness 4 and damping 4 of mass 1, at a reference that turns at pi rad/s."""
+    turn = {"moments": 0.5}
+    own = control.pair("b", inertia=pm(1, **turn), damping=pm(4, moments=1.0), stiffness=pm(4, moments=2.0))
+    law = control.prototype_tracking([own], control.function_of_time(lambda t: [0, 0, np.pi * t], 3), approach=approach)
+    r = pf.run(PLANAR, [0, 1, 0], [0, 0, 0], duration=3.0, step=1e-3, every=500, control=law)
+    errors, energies = GOLDEN[approach]
+    close(r.q.values[[1, 2, 4, 6], :2], errors, 1e-6, "e")
+    angle, rate = r.q.values[:, 2] - np.pi * r.time.values, r.v.values[:, 2] - np.pi
+    if approach == "particle":
+        w = r.v.values[:, 2]
+        turning = 0.5 / 2 * (w**2 - 2 * w * np.pi * np.cos(angle) + np.pi**2) + 2.0 * (1 - np.cos(angle))
+    else:
+        turning = 0.5 / 2 * rate**2 + 2.0 * (1 - np.cos(angle))
+    close((r.prototype_energy.values - turning)[[0, 1, 2, 4, 6]], energies, 1e-6, "energy of the translation")
+
+
+@pytest.mark.parametrize("approach", APPROACHES)
+def test_energy_of_a_free_body_falls_along_any_reference(approach):
+    """W_dot = -xi_E^T D xi_E of the body and the energy approach, not of the particles'. [konz25 (4.23), (4.32)]"""
+    random = np.random.default_rng(3)
+    M, D, K = (definite(random) for _ in range(3))
+    own = [control.pair("b", inertia=M, damping=D, stiffness=K)]
+    law = control.prototype_tracking(own, MOVING, approach=approach)
+    q, v = pf.random_configuration(FREE, random), random.normal(size=6)
+    r = pf.run(FREE, q, v, duration=0.5, step=5e-4, control=law)
+    W, h = r.prototype_energy.values, 5e-4
+    slope = (-W[4:] + 8 * W[3:-1] - 8 * W[1:-3] + W[:-4]) / (12 * h)
+    close(slope, r.prototype_power.values[2:-2], 1e-7, "the power recorded is the energy's rate")
+    lost, T = [], pf.compile_terms(FREE, {"G": _pose, "K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy", lanes=1)
+    for t, q, v in zip(r.time.values, r.q.values, r.v.values, strict=True):
+        x = MOVING.at(ca.SX(float(t)), ca.SX(0, 1))
+        q_R, rate = (np.array(ca.DM(ca.evalf(y))).ravel() for y in (x.value, x.rate))
+        here, there = T(q), T(q_R)
+        v_R = np.linalg.lstsq(there["K"], rate, rcond=None)[0]
+        E = np.linalg.solve(there["G"], here["G"])
+        xi = v - np.array(se3.Ad_inv(ca.DM(E[:3, :3]), ca.DM(E[:3, 3]))) @ v_R
+        lost.append(-xi @ np.array(se3.Vee(ca.DM(D))) @ xi)
+        if len(lost) > 40:
+            break
+    found = r.prototype_power.values[: len(lost)]
+    if approach == "particle":
+        assert np.abs(found - lost).max() > 0.1 * np.abs(lost).max()
+    else:
+        close(found, lost, 1e-9, "W_dot = -xi_E^T D xi_E")
+    assert np.abs(r.matching_force.values).max() < 1e-10
+
+
+def _pose(T: pf.Terms) -> ca.SX:
+    G = T.kinematics.pose("b")
+    return se3.homogeneous(G.R, G.p)
+
+
+# -- any mechanism ------------------------------------------------------------------------------------------------------
+
+TREE = pf.actuate_all(random_tree(np.random.default_rng(7), ["free", "revolute", "spherical"], [-1, 0, 1]))
+
+
+def at_symbols(m: pf.Mechanism, f) -> dict[str, np.ndarray]:
+    """f(k, goal) at random states of motion and reference."""
+    random = np.random.default_rng(5)
+    s = [ca.SX.sym(n, k) for n, k in (("q", m.nq), ("v", m.nv), ("q_R", m.nq), ("v_R", m.nv), ("a_R", m.nv))]
+    t = ca.SX.sym("t")
+    k, k_R = Kinematics(m, s[0], s[1], t), Kinematics(m, s[2], s[3], t)
+    parts = f(k, Wanted(k_R, s[4]))
+    numbers = [pf.random_configuration(m, random), random.normal(size=m.nv), pf.random_configuration(m, random),
+               random.normal(size=m.nv), random.normal(size=m.nv)]  # fmt: skip
+    given = {
+        "error": numbers,
+        "none": [*numbers[:2], *numbers[:2], numbers[4]],
+        "rest": [*numbers[:3], 0 * numbers[3], 0 * numbers[4]],
+    }
+    values = {
+        name: [np.array(x) for x in ca.Function("f", [*s, t], list(parts.values()))(*at, 0.0)] for name, at in given.items()
+    }
+    return {name: dict(zip(parts, x, strict=True)) | {"a_R": given[name][4]} for name, x in values.items()}
+
+
+def test_forces_are_derivatives_of_their_energies():
+    """f^K = grad V, f^D = dR/dv, f^M = dS/dv_dot with the acceleration energies of the differences. [konz25 (4.16), T15]"""
+    m, pairs = TREE, random_pairs(TREE, 1)
+    v_dot = ca.SX.sym("v_dot", m.nv)
+
+    def compared(k, goal):
+        P = {a: prototype(k, goal, pairs, a, None) for a in ("particle", "body")}
+        S = R = V = ca.SX(0)
+        R_body = ca.SX(0)
+        for e in pairs:
+            here, there = motion_of(k, e), motion_of(goal.k, e)
+            back = ca.solve(here.G, there.G)
+            X, X_R = se3.hat(here.J @ k.v), se3.hat(there.J @ goal.k.v)
+            A = se3.hat(here.J @ v_dot + here.J_dot @ k.v) + X @ X
+            A_R = se3.hat(there.J @ goal.v_dot + there.J_dot @ goal.k.v) + X_R @ X_R
+            half = lambda E, weight: ca.trace(E @ weight @ E.T) / 2  # noqa: E731
+            S += half(A - back @ A_R, e.inertia)
+            R += half(X - back @ X_R, e.damping)
+            V += half(here.G - there.G, e.stiffness)
+            xi = here.J @ k.v - se3.Ad(back[:3, :3], back[:3, 3]) @ (there.J @ goal.k.v)
+            R_body += ca.dot(xi, se3.Vee(e.damping) @ xi) / 2
+        pull = (ca.jacobian(V, k.q) @ k.kinematic_matrix).T
+        force = (ca.jacobian(S, v_dot) + ca.jacobian(R, k.v)).T + pull
+        return {
+            "particle": ca.substitute(P["particle"].M @ v_dot + P["particle"].b - force, v_dot, ca.DM(np.arange(m.nv))),
+            "size": ca.substitute(force, v_dot, ca.DM(np.arange(m.nv))),
+            "potential": P["particle"].potential - V,
+            "body's": P["body"].potential - V,
+        }
+
+    found = at_symbols(m, compared)["error"]
+    for what in ("particle", "potential", "body's"):
+        close(found[what], np.zeros_like(found[what]), DERIVATIVE, what, scale=[1.0, np.abs(found["size"]).max()])
+
+
+def test_the_three_are_one_at_rest_and_without_error():
+    """Constant reference: the same bbar [T17]; no error: bbar = -Mbar v_R_dot [T16]."""
+    pairs = random_pairs(TREE, 2)
+
+    def all_three(k, goal):
+        P = {a: prototype(k, goal, pairs, a, None) for a in APPROACHES}
+        return {a: x.b for a, x in P.items()} | {"M": P["body"].M} | {f"W {a}": x.energy for a, x in P.items()}
+
+    found = at_symbols(TREE, all_three)
+    for a in APPROACHES:
+        close(found["rest"][a], found["rest"]["body"], 1e-11, f"{a} at a constant reference")
+        close(found["rest"][f"W {a}"], found["rest"]["W body"], 1e-11, f"energy of {a}")
+        wanted = -found["none"]["M"] @ found["none"]["a_R"]
+        close(found["none"][a].ravel(), wanted, 1e-11, f"{a} without error")
+        close(found["none"][f"W {a}"], np.zeros((1, 1)), 1e-11, f"energy of {a} without error")
+    assert np.abs(found["error"]["particle"] - found["error"]["body"]).max() > 1e-3
+    assert np.abs(found["error"]["energy"] - found["error"]["body"]).max() > 1e-3
+
+
+def test_the_closed_loop_does_not_know_its_coordinates():
+    """The same pairs of a robot along other velocities: one motion, of all three. [T20]"""
+    random = np.random.default_rng(4)
+    m = pf.actuate_all(random_tree(random, ["revolute", "prismatic", "revolute"], [-1, 0, 1]))
+    A = np.eye(3) + 0.3 * random.normal(size=(3, 3))
+    T = lambda q: A + 0.2 * np.sin(q[0]) * np.eye(3)  # noqa: E731
+    new = m.with_(velocities=pf.velocities(lambda k: ca.SX(A) + 0.2 * ca.sin(k.q[0]) * ca.SX.eye(3), ["a", "b", "c"]))
+    reference = control.function_of_time(lambda t: [ca.sin(t), 0.3 * t, ca.cos(2 * t)], 3)
+    q, v = random.normal(size=3), random.normal(size=3)
+    for approach in APPROACHES:
+        law = control.prototype_tracking(random_pairs(m, 3), reference, approach=approach)
+        how = {"duration": 0.4, "step": 1e-3, "every": 100, "control": law}
+        here, there = pf.run(m, q, v, **how), pf.run(new, q, np.linalg.solve(T(q), v), **how)
+        close(there.q.values, here.q.values, INTEGRATED, approach)
+        close(there.u.values, here.u.values, 1e-7, f"u of {approach}")
+
+
+def test_joint_space_laws_are_special_prototypes():
+    """Moments about each joint's axis, seen from the body before: two joints as two single ones. [konz25 (4.104)-(4.106)]"""
+    bodies = [pf.body("arm", 1.0, com=(0.2, 0, 0), inertia=0.1), pf.body("hand", 0.5, com=(0.1, 0, 0), inertia=0.05)]
+    joints = [pf.joint("j1", "revolute", "world", "arm"), pf.joint("j2", "revolute", "arm", "hand", placement=(0.4, 0, 0))]
+    m = pf.actuate_all(pf.mechanism("scara", bodies, joints))
+    chain = {"arm": "world", "hand": "arm"}
+    inertia, damping, stiffness = 0.5, 1.5, 3.0
+    pairs = [control.pair(b, seen_from=a, inertia=pm(0, moments=inertia), damping=pm(0, moments=damping),
+                          stiffness=pm(0, moments=stiffness)) for b, a in chain.items()]  # fmt: skip
+    goal = np.array([0.4, -0.7])
+    for approach in ("body", "energy"):
+        law = control.prototype_tracking(pairs, control.function_of_time(lambda t: [0.4 + t, -0.7 - t], 2), approach=approach)
+        r = pf.run(m, goal + 0.8, [0.0, 0.0], duration=1.0, step=1e-3, control=law)
+        e = r.q.values - goal - np.outer(r.time.values, [1, -1])
+        rate = r.v.values - [1, -1]
+        bend = (r.v.values[2:] - r.v.values[:-2]) / 2e-3
+        left = inertia * bend + damping * rate[1:-1] + stiffness * np.sin(e[1:-1])
+        assert np.abs(left).max() < 2e-5
+
+
+# -- fewer inputs than motions ------------------------------------------------------------------------------------------
+
+G, BEAM = 9.81, 0.2
+"""[m/s^2], and by how much each propeller of the PVTOL leans inwards [rad]."""
+NUMBERS = {"k": 1.8, "d": 2.4, "h": 1.14, "s": 0.268, "Th": 0.190096, "Pi": 8.55432, "eps": 0.05}
+"""Of the prototype with four poles at -3 and a pair at -1.2 +- 0.6 i, at m = 1 kg. [konz25 (4.141), recomputed]"""
+
+
+def pvtol(limits=(-np.inf, np.inf)) -> pf.Mechanism:
+    inertia, c, s = 0.02, np.cos(BEAM), np.sin(BEAM)
+    arm = inertia * s / (NUMBERS["eps"] * c)
+    motors = [
+        pf.thruster(n, "b", axis=(x * s, c, 0), point=(x * arm, 0, 0), limits=limits) for n, x in (("right", 1), ("left", -1))
+    ]
+    body, joint = pf.body("b", 1.0, inertia=inertia), pf.joint("j", "planar", "world", "b")
+    return pf.mechanism("pvtol", [body], [joint], gravity=(0, -G, 0), actuators=motors)
+
+
+def hovering() -> list[control.Pair]:
+    x = NUMBERS
+    return [control.pair("b", inertia=pm(1, (0, x["s"], 0), x["Th"]), damping=pm(x["d"], (0, x["h"], 0)),
+                         stiffness=pm(x["k"], (0, x["h"], 0), x["Pi"]))]  # fmt: skip
+
+
+@pytest.mark.parametrize("approach", APPROACHES)
+def test_poles_of_a_hovering_pvtol_are_where_they_were_placed(approach):
+    law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=approach)
+    found = pf.linearise(pvtol(), [0, 0, 0], [0, 0, 0], control=law).eigenvalues
+    polynomial = np.poly(found).real
+    wanted = np.polymul(np.poly([-3] * 4), np.poly([-1.2 + 0.6j, -1.2 - 0.6j]).real)
+    close(polynomial, wanted, 1e-5, "characteristic polynomial")
+
+
+def test_the_matching_force_is_that_of_the_thesis():
+    """btilde = (h - s) / (h - eps) [1, 0, -eps]^T lambda of a moving reference, of three lambdas. [konz25 (4.142), FIX-23]"""
+    x, m = NUMBERS, pvtol()
+    y = lambda t: (0.8 * ca.sin(1.1 * t), 0.5 * ca.cos(0.7 * t))  # noqa: E731
+
+    def flat(t):
+        s = ca.SX.sym("s")
+        p = ca.vertcat(*y(s))
+        bend = ca.jacobian(ca.jacobian(p, s), s)
+        angle = ca.atan2(-bend[0], bend[1] + G)
+        place = ca.vertcat(p[0] + x["eps"] * ca.sin(angle), p[1] - x["eps"] * ca.cos(angle), angle)
+        return ca.Function("flat", [s], [place])(t)
+
+    reference = control.function_of_time(flat, 3)
+    for approach in APPROACHES:
+        law = control.prototype_tracking(hovering(), reference, approach=approach)
+        r = pf.run(m, [0.3, -0.2, 0.5], [0.1, 0.2, -0.3], duration=0.2, step=1e-3, control=law)
+        for t, q, v, force in zip(r.time.values, r.q.values, r.v.values, r.matching_force.values, strict=True):
+            w = reference.at(ca.SX(float(t)), ca.SX(0, 1))
+            q_R, rate, bend = (np.array(ca.DM(ca.evalf(z))).ravel() for z in w)
+            R = lambda a: np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]])  # noqa: E731
+            v_R, w_R, w_R_dot = R(q_R[2]).T @ rate[:2], rate[2], bend[2]
+            v_R_dot = R(q_R[2]).T @ bend[:2] - w_R * np.array([-v_R[1], v_R[0]])
+            a = q[2] - q_R[2]
+            r_E = R(q[2]).T @ (q[:2] - q_R[:2])
+            S = np.array([[0, -1], [1, 0]])
+            v_E = v[:2] - R(a).T @ v_R - w_R * S @ r_E
+            up = v_R_dot[1] + v_R[0] * w_R + G * (np.cos(q_R[2]) - 1)
+            if approach == "particle":
+                lam = -(up - x["eps"] * w_R**2) * np.sin(a)
+            else:
+                twice = 2 if approach == "body" else 1
+                lam = -(
+                    up * np.sin(a) - r_E[0] * w_R**2 - twice * v_E[1] * w_R - (r_E[1] + x["eps"] * (1 - np.cos(a))) * w_R_dot
+                )
+            wanted = (x["h"] - x["s"]) / (x["h"] - x["eps"]) * np.array([1, 0, -x["eps"]]) * lam
+            close(force, wanted, 1e-9, f"{approach} at {t}", scale=[1.0])
+
+
+def test_no_other_input_comes_nearer():
+    """|v_dot + Mbar^-1 bbar| in the metric of Mbar is least: any other u is further off. [konz25 (4.52), T23]"""
+    m, random = pvtol(), np.random.default_rng(2)
+    law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]))
+    r = pf.run(m, [0.3, -0.2, 0.9], [0.1, 0.2, -0.3], duration=0.01, step=1e-3, control=law)
+    q, v, u = r.q.values[0], r.v.values[0], r.u.values[0]
+    inertia = lambda T: prototype(T.kinematics, Wanted(T.kinematics, ca.SX(3, 1)), hovering(), "body", None).M  # noqa: E731
+    M = pf.compile_terms(m, {"M": inertia}, backend="numpy", lanes=1)(q)["M"]
+    of = lambda u: pf.forward_dynamics(m, q, v, u=u).v_dot  # noqa: E731
+    best = of(u)
+    target = best - np.linalg.solve(M, r.matching_force.values[0])
+    size = lambda a: (a - target) @ M @ (a - target)  # noqa: E731
+    for _ in range(20):
+        assert size(of(u + 0.1 * random.normal(size=2))) > size(best)
+    assert size(best) > 0
+
+
+# -- limits ---------------------------------------------------------------------------------------------------------------
+
+
+def test_limits_are_kept_and_the_rest_is_as_near_as_may_be():
+    m = pvtol(limits=(0.0, 9.0))
+    how = {"duration": 6.0, "step": 2e-3, "every": 10}
+    start = ([1.5, 0.5, 2.2], [0.0, 0.0, 0.0])
+    law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits="actuators")
+    r = pf.run(m, *start, control=law, **how)
+    assert r.u.values.min() > -1e-9 and r.u.values.max() < 9 + 1e-9
+    assert r.limit_active.values.any() and int(r.status) == 0
+    assert np.abs(r.q.values[-1]).max() < 0.05
+    free = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]))
+    loose = pf.run(m, *start, control=free, record=["u"], duration=0.1, step=2e-3)
+    assert loose.u.values.min() < -1 or loose.u.values.max() > 10
+    slack = np.concatenate([r.u.values, 9.0 - r.u.values], axis=1)
+    close(r.limit_slack.values, slack, 1e-12, "what is left to the limits")
+    wide = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=(np.eye(2), [1e3, 1e3]))
+    same = [pf.run(m, [0.1, 0, 0.1], [0, 0, 0], duration=0.2, step=2e-3, control=x).u.values for x in (wide, free)]
+    close(*same, 1e-10, "limits that are far change nothing")
+
+
+def test_limits_that_exclude_every_input_stop_the_run():
+    law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=([[1.0, 0], [-1, 0]], [0.0, -1.0]))
+    with pytest.warns(pf.RunWarning, match="no input is within the limits"):
+        r = pf.run(pvtol(), duration=0.1, control=law)
+    assert int(r.status) != 0
+
+
+def test_a_prototype_without_inertia_stops_and_names_the_motion():
+    only_turning = [control.pair("b", inertia=pm(0, moments=1.0), stiffness=pm(1.0))]
+    law = control.prototype_tracking(only_turning, control.set_point([0, 0, 0]))
+    with pytest.warns(pf.RunWarning, match=r"no inertia against some motion[^$]*j\.v[xy]"):
+        pf.run(PLANAR, duration=0.1, control=law)
+
+
+REF = control.set_point([0, 0, 0])
+WRONG = {
+    "no pairs": (lambda: control.prototype_tracking([], REF), "a list of pair"),
+    "no list": (lambda: control.prototype_tracking(hovering()[0], REF), "a list of pair"),
+    "approach": (lambda: control.prototype_tracking(hovering(), REF, approach="best"), "one of particle, body, energy"),
+    "transport": (
+        lambda: control.prototype_tracking(hovering(), REF, approach="body", transport=abs),
+        "approach 'energy' only",
+    ),
+    "one body twice": (lambda: control.pair("b", seen_from="b"), "two different bodies"),
+    "indefinite": (lambda: control.pair("b", stiffness=-np.eye(4)), "stiffness.*lowest eigenvalue is -1"),
+    "reference": (
+        lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), control.set_point([0.0]))),
+        "the reference has 1 numbers, the configuration of 'planar' 3",
+    ),
+    "no actuators": (
+        lambda: pf.run(PLANAR.with_(actuators=()), duration=0.1, control=control.prototype_tracking(hovering(), REF)),
+        "has no actuators",
+    ),
+    "an unknown body": (
+        lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking([control.pair("c", inertia=pm(1))], REF)),
+        "no body 'c'",
+    ),
+    "limits": (lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), REF, limits=3)), "a pair"),
+    "limits of another size": (
+        lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), REF, limits=([[1.0]], [1.0]))),
+        "W must be",
+    ),
+    "no limits": (
+        lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), REF, limits="actuators")),
+        "no actuator of 'planar' has any",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_prototypes_are_named(case):
+    call, words = WRONG[case]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
+
+
+def test_two_prototypes_do_not_share_a_kernel():
+    from pfaffian.control.digest import digest
+
+    laws = [
+        control.prototype_tracking(hovering(), REF),
+        control.prototype_tracking(hovering(), REF, approach="body"),
+        control.prototype_tracking([control.pair("b", inertia=pm(1, (0, 1, 0), 2))], REF),
+        control.prototype_tracking(hovering(), REF, transport=lambda k, k_R: ca.SX.eye(3)),
+        control.prototype_tracking(hovering(), REF, limits=(np.eye(3), [1.0, 1.0, 1.0])),
+    ]
+    assert len({digest(law, PLANAR) for law in laws}) == len(laws)
