@@ -14,6 +14,7 @@ import pfaffian as pf
 from pfaffian.simulate import calculus
 from pfaffian.terms import connection, inertia
 from pfaffian.terms.hamel import acceleration_energy, hamel
+from tests.graph_twin import graph_twin
 from tests.random_mechanisms import Case, matrices, random_body, random_tree, trees
 from tests.tolerance import DERIVATIVE, close
 
@@ -43,8 +44,11 @@ def tensor(x: np.ndarray) -> np.ndarray:
 
 @given(trees(most=4))
 def test_four_equivalent_inertia_forces(drawn):
+    four_forces(weightless(drawn))
+
+
+def four_forces(case: Case) -> None:
     """Gibbs and Appell, Hamel, Levi-Civita, projection. [konz25 (3.26)-(3.31)]"""
-    case = weightless(drawn)
     v_dot = ca.DM(np.random.default_rng(1).normal(size=case.m.nv))
 
     def gibbs_appell(T):
@@ -135,23 +139,45 @@ def test_free_body_tables():
     close(pf.connection_coefficients(m, q), Gamma, DERIVATIVE, "Gamma of a free body")
 
 
-def test_other_velocities():
-    """The twist along the world's axes for v: gamma as it must transform. [konz25 (2.19)]"""
-    random = np.random.default_rng(3)
-    m = pf.mechanism("free", [random_body(random, "b")], [pf.joint("j", "free", "world", "b")])
-    T = pf.symbols(m)
-    k = T.kinematics
-    turn = ca.diagcat(k.rotation("b").T, k.rotation("b").T)  # body twist = turn (twist along the world's axes)
-    chosen = pf.Kinematics(m, T.q, T.v, T.t)
-    chosen.__dict__["kinematic_matrix"] = k.kinematic_matrix @ turn
-    old, new = (connection.commutation_coefficients(x) for x in (k, chosen))
-    along = connection.directional_derivative(chosen, ca.vec(turn))  # [a + 6 j, i]: d_i T_j^a in the new directions
-    f = ca.Function("f", [T.q], [ca.vertcat(*old), ca.vertcat(*new), turn, along])
-    old, new, turn, along = (np.array(x) for x in f(pf.random_configuration(m, random)))
-    step = along.reshape(6, 6, 6).transpose(2, 0, 1)  # [i, j, a]
-    there = np.einsum("ai,bj,abc->ijc", turn, turn, tensor(old)) + step - step.transpose(1, 0, 2)
-    close(tensor(new), np.einsum("ijc,kc->ijk", there, np.linalg.inv(turn)), DERIVATIVE, "gamma of chosen velocities")
-    close(tensor(new)[:3, :3], np.zeros((3, 3, 6)), DERIVATIVE, "translations along the world's axes commute", 1.0)
+def whirl(m: pf.Mechanism) -> pf.Mechanism:
+    """The same along velocities that turn with the configuration and are no rates of anything."""
+    mixed = np.roll(np.diag(np.random.default_rng(8).normal(size=m.nv)), 1, axis=1)
+    names = [f"y{i}" for i in range(m.nv)]
+    return m.with_(velocities=pf.velocities(lambda k: ca.SX.eye(m.nv) + mixed * ca.sin(k.position("b1")[0] + 0.3), names))
+
+
+def unsprung(kinds: list[str], parents: list[int]) -> pf.Mechanism:
+    m = random_tree(np.random.default_rng(3), kinds, parents)
+    none = {"armature": ca.SX(0), "stiffness": ca.SX(0)}
+    return m.with_(joints=[replace(j, **none) for j in m.joints], gravity=(0, 0, 0))
+
+
+def test_other_coordinates_and_velocities():
+    """Cosines and rotation matrices for q change nothing, v = T(q) y what a change of basis must. [konz25 (2.19)]"""
+    m = unsprung(["spherical", "planar"], [-1, 0])
+    q = pf.random_configuration(m, np.random.default_rng(4))
+    n, twin, other = m.nv, graph_twin(m), whirl(m)
+    old, Gamma = pf.commutation_coefficients(m, q), pf.connection_coefficients(m, q)
+    close(pf.commutation_coefficients(twin.m, twin.q(q)), old, DERIVATIVE, "gamma of a graph")
+    close(pf.connection_coefficients(twin.m, twin.q(q)), Gamma, DERIVATIVE, "Gamma of a graph")
+    r = matrices(Case(other, q, np.zeros(n), np.zeros(0), 0.0), {
+        "T": lambda T: T.kinematics.maps[2],
+        "along": lambda T: connection.directional_derivative(T.kinematics, ca.vec(ca.densify(T.kinematics.maps[2]))),
+    })  # fmt: skip
+    T, step = r["T"], r["along"].reshape(n, n, n).transpose(2, 0, 1)  # step[i, j, a]: d_i T_j^a in the new directions
+    there = np.einsum("ai,bj,abc->ijc", T, T, old) + step - step.transpose(1, 0, 2)
+    new = pf.commutation_coefficients(other, q)
+    close(new, np.einsum("ijc,kc->ijk", there, np.linalg.inv(T)), DERIVATIVE, "gamma of chosen velocities", np.abs(new).max())
+    M = pf.mass_matrix(m, q)
+    bent = np.einsum("ai,bj,ck,abc->ijk", T, T, T, Gamma) + np.einsum("ai,ab,kjb->ijk", T, M, step)
+    close(pf.connection_coefficients(other, q), bent, DERIVATIVE, "Gamma of chosen velocities", np.abs(bent).max())
+
+
+@pytest.mark.parametrize("other", [whirl, lambda m: graph_twin(m).m, lambda m: whirl(graph_twin(m).m)])
+def test_inertia_forces_of_graphs_and_chosen_velocities(other):
+    m = other(unsprung(["free", "revolute"], [-1, 0]))
+    random = np.random.default_rng(6)
+    four_forces(Case(m, pf.random_configuration(m, random), random.normal(size=m.nv), np.zeros(0), 0.0))
 
 
 def pendulum() -> pf.Mechanism:
