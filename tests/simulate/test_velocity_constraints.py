@@ -49,6 +49,25 @@ def test_constant_speed_to_its_closed_form():
     close(power, 1.5 * G * r["v"].values[:, 1], MET, "power of the reaction")
 
 
+@pytest.mark.parametrize("formulation", [n for n in pf.FORMULATIONS if n != "articulated"])
+def test_appell_and_hamel(formulation):
+    """z_dot = a |(x_dot, y_dot)|: the reaction is along the velocity across, so the way is straight from above and
+    u_dot = -a g / (1 + a^2), as the textbook example of a nonlinear constraint has it."""
+    a, v0 = 0.7, np.array([0.6, 0.8, 0.7])
+    bodies = [pf.body("x", 0.0), pf.body("y", 0.0), pf.body("point", 1.5)]
+    joints = [
+        pf.joint("x", "prismatic", "world", "x", axis=(1, 0, 0)),
+        pf.joint("y", "prismatic", "x", "y", axis=(0, 1, 0)),
+        pf.joint("z", "prismatic", "y", "point"),
+    ]
+    cone = pf.nonholonomic("cone", lambda k: k.v[2] ** 2 - a**2 * ca.sumsqr(k.v[:2]))
+    m = pf.mechanism("cone", bodies, joints, constraints=[cone])
+    scheme = pf.Scheme(formulation=formulation)
+    r = pf.run(m, None, v0, duration=0.1, step=0.01, backend="numpy", scheme=scheme)
+    u = 1 - a * G / (1 + a * a) * r["time"].values
+    close(r["v"].values, u[:, None] * v0, MET, "velocity")
+
+
 def test_start_is_put_onto_a_speed():
     with pytest.warns(pf.RunWarning, match=r"moved onto them"):
         r = pf.run(slide([CONSTANT]), [0, 0], [0.3, 0.4], duration=0.01, backend="numpy")
