@@ -165,3 +165,14 @@ def test_what_is_wrong_is_said(case):
     call, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
         call()
+
+
+def test_a_file_keeps_what_was_switched_and_sampled(tmp_path):
+    law = control.discrete(lambda s: control.Command(s.u, d_next={"n": s["n"] + 1}), 0.01, state={"n": 0},
+                           measure={"speed": control.sensor(lambda k: k.v, 0.1)})  # fmt: skip
+    r = run(control=law, seed=7)
+    pf.write_netcdf(r, tmp_path / "run.nc")
+    back = pf.read_netcdf(tmp_path / "run.nc")
+    assert back.attrs["seed"] == 7 and json.loads(back.attrs["sampling"])[0]["name"] == "speed"
+    for name in ("landed", "speed", "n"):
+        np.testing.assert_array_equal(back[name].values, r[name].values)
