@@ -219,6 +219,10 @@ def test_noise_is_normal_and_of_its_own(many):
     assert np.abs(np.corrcoef(flat.T) - np.eye(3)).max() < 5 / np.sqrt(n), "entries"
     assert abs(np.mean(off[1:] * off[:-1])) < 5 / np.sqrt(off.size), "runs"
     assert abs(np.mean(off[:, 1:] * off[:, :-1])) < 5 / np.sqrt(off.size), "samples"
+    # Sample by sample, though the one is late: place k at 4 k ms, speed k at 2 k ms, out 4 ms later.
+    first, second = off[:, :3, 0], (many.speed.values[:, 4:9:2] - many.v.values[:, 0:5:2, 0]) / 0.2
+    assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 5 / np.sqrt(first.size), "sensors"
+    assert abs(second.var() - 1) < 4 * np.sqrt(2 / second.size)
     other = run(noisy(), seconds=0.012, x=np.tile(X0, (64, 1)), seed=12, backend="c")
     assert not (other.place.values == many.place.values[:64]).any(), "seeds"
 

@@ -239,7 +239,7 @@ def python_law(
 ) -> Control:
     """A law in plain Python for a single run: function(t, q, v) -> u, of numbers, called once a period. Slow.
 
-    The compiled steps stop for each call: some 0.1 ms a period beside the function's own time, and one run at a time. For more
+    The compiled steps stop for each call: some 0.2 ms a period beside the function's own time, and one run at a time. For more
     write the law with CasADi's functions, see `discrete`.
 
     Args:
