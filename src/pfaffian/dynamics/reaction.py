@@ -18,7 +18,7 @@ from pfaffian.model.pose import Pose
 from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.pfaffian import target_rows
 from pfaffian.terms.terms import Terms
-from pfaffian.terms.wrenches import applied_wrench, constraint_wrenches, inertial_wrench, move, turn
+from pfaffian.terms.wrenches import applied_wrenches, constraint_wrenches, inertial_wrench, move, turn
 
 
 class ReactionWrench(NamedTuple):
@@ -79,7 +79,7 @@ class _Loads:
     def __init__(self, terms: Terms, motion: Motion) -> None:
         m = terms.mechanism
         self.terms, self.accelerations = terms, terms.kinematics.accelerations(motion.v_dot, m.gravity)
-        self.u = _inputs(terms)
+        self.applied = applied_wrenches(terms, _inputs(terms))
         self.multipliers = minimum_norm_multipliers(terms, ideal_reaction(terms, motion))
         self.combinations = vanishing_combinations(terms).T
         counts = [target_rows(terms.kinematics, c).b.numel() for c in m.ideal]
@@ -110,7 +110,7 @@ class _Loads:
         m, k = self.terms.mechanism, self.terms.kinematics
         if j.child not in self._needs:
             b = m.body(j.child)
-            own = inertial_wrench(k, b, self.accelerations) - applied_wrench(self.terms, b.name, self.u)
+            own = inertial_wrench(k, b, self.accelerations) - self.applied.get(b.name, ca.SX(6, 1))
             X = ca.horzcat(own, -self._constraints_on(b.name))
             for above in m.joints:
                 if above.parent == b.name:

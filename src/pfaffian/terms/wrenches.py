@@ -47,15 +47,17 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
     return move(ca.vertcat(f, n), R @ b.com)
 
 
-def applied_wrench(T: Terms, body: str, u: ca.SX) -> ca.SX:
-    """(6, 1) of what acts on a body: springs, thrusters, wrenches, known or inputs u (nu, 1), potentials, dissipation.
+def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
+    """Body -> (6, 1) of what acts on it: springs, thrusters, wrenches, known or inputs u (nu, 1), potentials, dissipation.
 
     What acts within joints, as motors and generalised forces do, is left out. Raises ModelError: a potential or dissipation
     that asks for more than joints, poses and twists of bodies.
     """
-    m = T.mechanism
-    ends = [end for f in (*m.forces, *m.actuators) if type(f) in _ENDS for end in _ENDS[type(f)](T, f, u)]
-    return sum((W for name, W in ends if name == body), ca.SX.zeros(6, 1))
+    m, total = T.mechanism, dict[str, ca.SX]()
+    for f in (*m.forces, *m.actuators):
+        for body, W in _ENDS[type(f)](T, f, u) if type(f) in _ENDS else []:
+            total[body] = total.get(body, 0) + W
+    return total
 
 
 _Ends = list[tuple[str, ca.SX]]
