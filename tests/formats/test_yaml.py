@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -166,6 +167,16 @@ def test_forces_as_expressions():
     found = pf.reaction_wrench(m, "pivot", *state)
     assert np.isfinite(found.wrench).all()
     assert repr(m.forces[2].function) == "<Written: -0.1*abs(pivot')*pivot'>"
+
+
+def test_the_quadcopter_holds_its_parcel():
+    """Four equal thrusts as large as both weights: the mass centre moves with the wind's push, and not at all without."""
+    m, settings = read(Path(__file__).parents[2] / "examples" / "quadcopter.yaml")
+    q, v, u, _ = settings.arrays(m)
+    still = pf.forward_dynamics(m, q, v, u, parameters={"wind": 0.0}).v_dot
+    assert still[:3] == pytest.approx([0, 0, (60 * 0.05 - 0.3 * 9.81) / -1.2], abs=1e-12) and not still[3:6].any()
+    pushed = pf.forward_dynamics(m, q, v, u).v_dot
+    assert 1.2 * pushed[0] + 0.3 * pushed[6] == pytest.approx(0.5 * 1.225 * (0.03 + 0.02 * 1.1) * 4, rel=1e-12)
 
 
 def test_a_thruster():
