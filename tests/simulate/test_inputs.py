@@ -76,7 +76,7 @@ WRONG = {
     "u_step": (lambda: pf.run(pendulum(), u=np.zeros((3, 1)), u_step=1.5e-3, **RUN), r"u_step 0.0015 must be"),
     "series": (lambda: pf.run(pendulum(), u=np.zeros((3, 2)), u_step=1e-2, **RUN), r"u has shape \(3, 2\)"),
     "formulation": (lambda: pf.run(pendulum(), scheme=pf.Scheme(**NEWTON), **RUN), r"formulation 'newton' is unknown"),
-    "integrator": (lambda: pf.Scheme(integrator="rk5"), r"integrator 'rk5' is unknown"),
+    "integrator": (lambda: pf.Scheme(integrator="rk5"), r"integrator 'rk5' is unknown; one of rk4, euler, midpoint, tr-bdf2"),
     "corrections": (lambda: pf.Scheme(corrections=-1), r"corrections must be .* got -1"),
     "output name": (lambda: pf.run(pendulum(), outputs={"q": lambda k: k.q}, **RUN), r"output 'q'"),
     "times": (lambda: pf.run_accurately(pendulum(), times=[0, 0]), r"times must be"),

@@ -37,10 +37,10 @@ def slope(error: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("integrator, order", [("rk4", 4), ("euler", 1)])
+@pytest.mark.parametrize("integrator, order", [("rk4", 4), ("euler", 1), ("midpoint", 2), ("tr-bdf2", 2)])
 def test_order(case, integrator, order):
     m, q, v, first = CASES[case]
-    error = errors(m, q, v, pf.Scheme(integrator=integrator), first if order == 4 else 320)
+    error = errors(m, q, v, pf.Scheme(integrator=integrator), {4: first, 2: max(first, 40), 1: 320}[order])
     assert abs(slope(error) - order) < SLOPE, error
 
 

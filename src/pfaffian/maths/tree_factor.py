@@ -78,6 +78,14 @@ def multiply_W(F: TreeFactor, b: ca.SX) -> ca.SX:
     return ca.vertcat(*out)
 
 
+def multiply_WT(F: TreeFactor, b: ca.SX) -> ca.SX:
+    """W^T b, (n, 1): from velocities to quasi-velocities."""
+    return ca.vertcat(
+        ca.SX(0, 1),
+        *[F.diagonal[k] * b[k] + sum((entry * b[j] for j, entry in row.items()), ca.SX(0)) for k, row in enumerate(F.L)],
+    )
+
+
 def solve_M(F: TreeFactor, B: ca.SX) -> ca.SX:
     """M^-1 B, (n, k)."""
     return solve_WT(F, solve_W(F, B))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -23,10 +23,11 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import PYTHON_FAULT, in_force, layout_of, samplers
 from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
-from pfaffian.simulate.step import INTEGRATORS, Along, Scheme, along, correct, time_step
+from pfaffian.simulate.step import Along, Functions, Scheme, along, correct, time_step
 from pfaffian.simulate.switches import Next, Switches
 from pfaffian.simulate.system import At, System
 from pfaffian.terms.digest import digest, of_function
@@ -68,13 +69,15 @@ def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
 class Traced(NamedTuple):
     """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).   step,
     observe, samplers: as the kernel's rollout takes them; the first two call rhs, so that what they share is one text.   sizes:
-    entries of each signal.   carried: what the correction after a step needs of its last stage."""
+    entries of each signal.   carried: what the correction after a step needs of its last stage, and the
+    integrator of all."""
 
     rhs: ca.Function
     project: ca.Function
     step: ca.Function
     observe: ca.Function
     sizes: Mapping[str, int]
+    functions: Functions
     samplers: tuple[ca.Function, ...] = ()
 
 
@@ -137,7 +140,8 @@ class Simulation:
         parts = self.control.parts if self.control else ()
         sampled = tuple(fault for part in parts for fault in part.faults)
         python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
-        return own + ((servo_fault(servos),) if servos else ()) + sampled + python
+        integrators = tuple(INTEGRATORS[self.scheme.integrator].faults)
+        return own + ((servo_fault(servos),) if servos else ()) + integrators + sampled + python
 
     @cached_property
     def key(self) -> str:
@@ -195,15 +199,15 @@ class Simulation:
     def traced(self) -> Traced:
         here, z = self.system.at(), ca.SX.sym("z", len(self.z))
         solve = formulation(self.scheme.formulation, here.T)
-        # Only there the rate has what a correction needs; of a step of Euler's it would be too far off.
-        gauss_ = solve is gauss.motion and bool(self.mechanism.ideal)
-        shares = gauss_ and self.scheme.integrator == "rk4" and self.scheme.corrections > 0
-        shares = shares and ACCELERATION not in here.T.rows.level  # rows that only the rate has
+        # Only there the rate has what a correction needs, and all rows that it corrects.
+        near = solve is gauss.motion and bool(self.mechanism.ideal) and self.scheme.corrections > 0
+        shares = near and self.integrator.shares and ACCELERATION not in here.T.rows.level
         project, wanted = self._project(here, z, along(here.T) if shares else None)
-        rhs, sizes = self._rate("rhs", here, z, solve, wanted)
+        rhs, sizes, own = self._rate("rhs", here, z, solve, wanted)
         x, w, p, t = inputs = list(rhs.sx_in())
         observe = ca.Function("observe", inputs, [rhs(x, w, self.now(p, x[x.numel() - self.layout.size :, 0]), t)[4]])
-        return Traced(rhs, project, self._step(rhs, project), observe, sizes, self._samplers())
+        functions = Functions(rhs, project, self._energy(here, z), own, self._settled)
+        return Traced(rhs, project, self._step(functions), observe, sizes, functions, self._samplers())
 
     def _samplers(self) -> tuple[ca.Function, ...]:
         at, changing, nz, nw = self.layout, self.changing, len(self.z), len(self.w_names)
@@ -212,17 +216,37 @@ class Simulation:
             return first
         return first + samplers(self.system, self.control, self.scheme, at, nz, nw, changing)
 
+    @property
+    def integrator(self) -> Integrator:
+        """The scheme's. Raises ModelError: it cannot serve the system."""
+        s, name = self.system, self.scheme.integrator
+        found = INTEGRATORS[name]
+        if s.own and not found.any_state:
+            others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
+            raise ModelError(f"integrator {name!r} goes with the state [q; v]; {s.said} goes with {others}")
+        if words := found.refuses(s.mechanism):
+            raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {words}; take 'rk4'")
+        return found
+
     @cached_property
     def entering(self) -> ca.Function:
         """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
-        first, _ = self._rate("passage", self.system.at(), ca.SX.sym("z", len(self.z)), passage.motion, [])
-        return self._step(self.traced.rhs, self.traced.project, first)
+        first, *_ = self._rate("passage", self.system.at(), ca.SX.sym("z", len(self.z)), passage.motion, None)
+        return self._step(self.traced.functions, first)
 
-    def _step(self, rhs: ca.Function, project: ca.Function, first: ca.Function | None = None) -> ca.Function:
+    def _step(self, functions: Functions, first: ca.Function | None = None) -> ca.Function:
+        return time_step(functions, self.mechanism, self.system.variables, self.scheme, first, self.now)
+
+    def _settled(self, x: ca.SX, t: ca.SX) -> ca.SX:
         s = self.system
-        if s.own and self.scheme.integrator == "euler":
-            raise ModelError(f"integrator 'euler' steps v before q and so goes with the state [q; v]; {s.said} goes with 'rk4'")
-        return time_step(rhs, project, s.mechanism, s.variables, self.scheme, first, self.now)
+        return ca.vertcat(s.settled(x[: s.nx, 0], t), x[s.nx :, 0])
+
+    def _energy(self, here: At, z: ca.SX) -> ca.Function:
+        """(x, way, p, t) -> T + V and its slope along a way of x."""
+        x = ca.vertcat(here.x, z)
+        way = ca.SX.sym("way", x.numel())
+        (E,) = here.of_state([here.T.T + here.T.V])
+        return ca.Function("energy", [x, way, self.mechanism.p_symbols, here.T.t], [E, ca.jtimes(E, x, way)], SHARED)
 
     @cached_property
     def project(self) -> ca.Function:
@@ -252,9 +276,10 @@ class Simulation:
         return [ca.vertcat(x, z), violation]
 
     def _rate(
-        self, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion], wanted: list[int]
-    ) -> tuple[ca.Function, dict[str, int]]:
-        """(x, w, p, t) -> (x_dot, faults, sides, the wanted numbers of `along`, recorded), and the entries of each signal."""
+        self, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion], wanted: list[int] | None
+    ) -> tuple[ca.Function, dict[str, int], Any]:
+        """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the structure of what the
+        integrator asked for: carried are the wanted numbers of `along`, zero if they are not known, and then these."""
         m, T, w = self.mechanism, here.T, ca.SX.sym("w", len(self.w_names))
         d = ca.SX.sym("d", self.layout.size)
         state = ca.vertcat(here.x, z, d)
@@ -274,10 +299,15 @@ class Simulation:
         cut = asked - command.u if self.scheme.saturate else None
         own = self.system.recorded(here.x, closed, motion)
         recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut, own)
-        carried = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
+        if wanted is None:
+            near = ca.SX.zeros(self.traced.project.size1_in(3), 1)
+        else:
+            near = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
+        asked_for = self.integrator.needs(closed, motion, partial(self.system.pushed, here.x, T))
+        carried = ca.vertcat(near, ca.densify(pack(asked_for)))
         parts = [rate, ca.densify(faults), ca.densify(sides), carried, ca.vertcat(*recorded.values())]
         rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
-        return rhs, {name: column.numel() for name, column in recorded.items()}
+        return rhs, {name: column.numel() for name, column in recorded.items()}, asked_for
 
     def _cut(self, u: ca.SX) -> ca.SX:
         m = self.mechanism

@@ -5,37 +5,36 @@ State x: that of a System, [q; v] or another, and whatever a controller integrat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.minimum_norm import MinimumNorm
+from pfaffian.maths.pack import unpack
 from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
+from pfaffian.simulate.integrators import INTEGRATORS, Stage, Step
 from pfaffian.simulate.variables import Variables, normalise
-from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
 
-INTEGRATORS = ("rk4", "euler")
 FAULTS = ("constraint violation above the limit after correction: take a shorter step, or look for rows that contradict",)
 """What each fault of the step means, in order; status 2 is the first."""
-
-FAR = 1e12
-"""A stage whose state is longer than this has diverged: its faults are no cause."""
 
 
 @dataclass(frozen=True)
 class Scheme:
     """How time goes on; all that changes the compiled step.
 
-    formulation: a name of dynamics.FORMULATIONS, or auto.   integrator: rk4, or euler (semi-implicit).
+    formulation: a name of dynamics.FORMULATIONS, or auto.
+    integrator: rk4; euler, semi-implicit; midpoint, implicit, which keeps the energy; tr-bdf2, implicit, for stiff springs.
+        docs/architecture.md says what each is for.
     corrections: at most so many Newton iterations onto phi = 0 and eta = 0 after each step; 0 for none.
     tolerance: iterations end where |phi| is not above it [the unit of phi; of rows without phi, eta]. 0: none is left out.
     violation_limit: a run stops when |phi|, or |eta| of rows without phi, is above it after the last. [aghili05 section VI]
@@ -70,9 +69,24 @@ class Scheme:
             )
 
 
+class Functions(NamedTuple):
+    """What a step calls. All are shared, so that each is one text.
+
+    rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...), carried what the correction and the integrator ask for.
+    project: (x, p, t, near) -> (x, violation), with what of the carried is for it.
+    energy: (x, way, p, t) -> T + V and its slope along way.
+    own: the structure that the rest of the carried is.   settled: (x, t) -> x on the state's own manifold, written out.
+    """
+
+    rhs: ca.Function
+    project: ca.Function
+    energy: ca.Function
+    own: Any
+    settled: Callable[[ca.SX, ca.SX], ca.SX]
+
+
 def time_step(
-    rhs: ca.Function,
-    project: ca.Function,
+    functions: Functions,
     m: Mechanism,
     variables: Variables,
     scheme: Scheme,
@@ -81,80 +95,42 @@ def time_step(
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, fault), x_next without what comes last in x: what a law in discrete time holds.
 
-    rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...).   project: (x, p, t, carried) -> (x, violation), with what the
-    last stage carried.   variables: of the state that are stepped.   first: instead of rhs at the first stage.   now: (p, held)
-    -> the parameters in force.
+    variables: of the state that are stepped.   first: instead of rhs at the first stage.   now: (p, held) -> the parameters in
+    force.
     """
+    rhs, project, energy, own, _ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
     whole, x, held = x, x[: project.size1_in(0), 0], x[project.size1_in(0) :, 0]
     given, p = p, now(p, held)
-    start, f = (partial(_stepped_rate, variables, rate, held) for rate in (first or rhs, rhs))
-    if scheme.integrator == "rk4":
-        moved, faults, carried = _rk4(start, f, variables, x, u0, u1, p, t, h)
-    else:
-        moved, faults, carried = _semi_implicit(start, f, m, variables, x, u0, u1, p, t, h)
-    corrected, violation = project(moved, p, t + h, carried)
-    faults = ca.vertcat(violation > scheme.violation_limit, faults)
+
+    def seen(f: ca.Function, x: ca.SX, u: ca.SX, t: ca.SX) -> Stage:
+        x_dot, faults, sides, carried, _ = f(ca.vertcat(x, held), u, p, t)
+        near = project.size1_in(3)
+        rest = unpack(own, carried[near:, 0])
+        return Stage(variables.rate(x, x_dot), faults, sides, carried[:near, 0], rest)
+
+    moved = INTEGRATORS[scheme.integrator].step(
+        Step(
+            m,
+            variables,
+            partial(seen, first or rhs),
+            partial(seen, rhs),
+            functions.settled,
+            lambda x, t, near: project(x, p, t, near)[0],
+            lambda x, way, t: energy(x, way, p, t),
+            x,
+            p,
+            u0,
+            u1,
+            t,
+            h,
+        )
+    )
+    corrected, violation = project(moved.x, p, t + h, moved.near)
+    faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.own)
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults], {"cse": True})
-
-
-Rate = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ...]]
-"""(x, u, p, t) -> (rate of what is stepped, faults, sides, carried) at a state x; see `time_step`."""
-
-
-def _stepped_rate(
-    variables: Variables, f: ca.Function, held: ca.SX, x: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX
-) -> tuple[ca.SX, ...]:
-    x_dot, faults, sides, carried, _ = f(ca.vertcat(x, held), u, p, t)
-    return variables.rate(x, x_dot), faults, sides, carried
-
-
-def _rk4(
-    start: Rate, f: Rate, variables: Variables, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
-) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """x after the step, the faults of all its stages, and what the last one carries.
-
-    The classical rule, but for the places at which it looks: coordinates whose rate is a velocity follow their acceleration
-    too (Nystroem), q + h/2 y + h^2/8 y_dot where the plain rule has h^2/4 and none. So a stage is off the constraints by h^3
-    and not h^2, which counts where their rows are short: close to a singular configuration. The rule stays of order four.
-    """
-    X, u = variables.stepped(x), (u0 + u1) / 2
-    at, rate = variables.straight
-    k1, *first = start(x, u0, p, t)
-    slopes, faults = [k1], first[0]
-    bends = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
-    for part, w, bend in zip((h / 2, h / 2, h), (u, u, u1), bends, strict=True):
-        ahead = X + part * slopes[-1]
-        ahead[at, 0] += h**2 * bend()[rate, 0]
-        there = variables.shown(ahead)
-        slope, *seen = f(there, w, p, t + part)
-        faults = _further(faults, first, there, seen)
-        slopes.append(slope)
-    k1, k2, k3, k4 = slopes
-    return variables.shown(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen[-1]
-
-
-def _semi_implicit(
-    start: Rate, f: Rate, m: Mechanism, variables: Variables, x: ca.SX, u0: ca.SX, u1: ca.SX, p: ca.SX, t: ca.SX, h: ca.SX
-) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """v first, then q with the new v; a controller's state as in the explicit rule. Faults at both ends; what is carried."""
-    rate, *first = start(x, u0, p, t)
-    faster = variables.stepped(x) + h * ca.vertcat(ca.SX(m.nq, 1), rate[m.nq :, 0])
-    v = variables.shown(faster)[m.nq : m.nq + m.nv, 0]
-    K = Kinematics(m, x[: m.nq, 0], v, t)
-    moved, faults = variables.shown(ca.vertcat(x[: m.nq, 0] + h * K.q_dot, faster[m.nq :, 0])), first[0]
-    if faults.numel():
-        faults = _further(faults, first, moved, f(moved, u1, p, t + h)[1:])
-    return moved, faults, first[-1]
-
-
-def _further(faults: ca.SX, first: Sequence[ca.SX], x: ca.SX, seen: Sequence[ca.SX]) -> ca.SX:
-    """The faults so far with those seen at x: of those with a side that it is lost, or not the one of the step's start."""
-    (_, start, _), (here, side, _) = first, seen
-    found = ca.logic_or(here * start != 0, start * side < 0)
-    return ca.if_else(faults != 0, faults, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
 
 
 class Along(NamedTuple):

@@ -18,7 +18,7 @@ from pfaffian.model.caller import answer, checked
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.simulate.signals import Signal
-from pfaffian.simulate.variables import AS_THEY_ARE, Variables, of_joints
+from pfaffian.simulate.variables import AS_THEY_ARE, Variables, normalise, of_joints
 from pfaffian.terms.terms import Terms, symbols
 
 RETURNS = 1e-6
@@ -125,11 +125,23 @@ class System:
         what = f"{self.said}: rate"
         return sized(answer(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
 
+    def pushed(self, x: ca.SX, T: Terms, dq: ca.SX, dv: ca.SX) -> ca.SX:
+        """The change of a state x by those of q and v, in the letters of the Terms there."""
+        if not self.own:
+            return ca.vertcat(dq, dv)
+        return ca.jtimes(self.entered(T, T.q, T.v), ca.vertcat(T.q, T.v), ca.vertcat(dq, dv))
+
     def projected(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x on the state's own manifold."""
         what = f"{self.said}: project"
         assert self.project is not None
         return sized(answer(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
+
+    def settled(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """x on the state's own manifold as far as that is known: quaternions of unit length."""
+        if self.project is not None:
+            return self.projected(x, t)
+        return x if self.own else ca.vertcat(normalise(self.mechanism, x[: self.mechanism.nq, 0]), x[self.mechanism.nq :, 0])
 
     def recorded(self, x: ca.SX, closed: Terms, motion: Motion) -> dict[str, ca.SX]:
         """What the state adds to the record: its parts but those of the mechanism, and its signals."""

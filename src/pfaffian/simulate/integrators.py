@@ -1,0 +1,378 @@
+"""Rules by which a step of time goes: what each looks at, and what it needs of the equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.dynamics.controlforce import ideal_reaction
+from pfaffian.dynamics.motion import Motion, shortest_change
+from pfaffian.maths.linear import NOTHING, solve_definite
+from pfaffian.maths.pack import pack, unpack
+from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.variables import Variables
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms
+
+FAR = 1e12
+"""A stage whose state is longer than this has diverged: its faults are no cause."""
+
+
+class Stage(NamedTuple):
+    """What the right-hand side says at a state: rate of what is stepped, faults and sides, what the correction moves along,
+    and what the integrator asked for."""
+
+    rate: ca.SX
+    faults: ca.SX
+    sides: ca.SX
+    near: ca.SX
+    own: Any
+
+
+Rate = Callable[[ca.SX, ca.SX, ca.SX], Stage]
+"""(x, u, t) -> Stage."""
+
+
+class Step(NamedTuple):
+    """What a rule goes by: from x at t, with inputs u0 and u1 at both ends, over h.
+
+    start: the first stage.   f: all others.   settled: (x, t) -> x with quaternions of unit length.
+    project: (x, t, near) -> x on the constraints.   energy: (x, way, t) -> T + V and its slope.
+    """
+
+    m: Mechanism
+    variables: Variables
+    start: Rate
+    f: Rate
+    settled: Callable[[ca.SX, ca.SX], ca.SX]
+    project: Callable[[ca.SX, ca.SX, ca.SX], ca.SX]
+    energy: Callable[[ca.SX, ca.SX, ca.SX], Any]
+    x: ca.SX
+    p: ca.SX
+    u0: ca.SX
+    u1: ca.SX
+    t: ca.SX
+    h: ca.SX
+
+
+class Moved(NamedTuple):
+    """x after the step, still to be put onto the constraints; faults of all its stages; what the last one has near at hand;
+    the rule's own faults."""
+
+    x: ca.SX
+    faults: ca.SX
+    near: ca.SX
+    own: ca.SX
+
+
+def _further(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
+    """The faults so far with those seen at x: of those with a side that it is lost, or not the one of the step's start."""
+    found = ca.logic_or(here.faults * first.sides != 0, first.sides * here.sides < 0)
+    return ca.if_else(faults != 0, faults, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
+
+
+NONE = ca.SX(0, 1)
+
+
+def _nothing(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> tuple:
+    return ()
+
+
+# -- explicit -----------------------------------------------------------------------------------------------------
+
+
+def _rk4(s: Step) -> Moved:
+    """The classical rule, but for the places at which it looks: coordinates whose rate is a velocity follow their acceleration
+    too (Nystroem), q + h/2 y + h^2/8 y_dot where the plain rule has h^2/4 and none. So a stage is off the constraints by h^3
+    and not h^2, which counts where their rows are short: close to a singular configuration. The rule stays of order four.
+    """
+    X, h, u = s.variables.stepped(s.x), s.h, (s.u0 + s.u1) / 2
+    at, rate = s.variables.straight
+    first = seen = s.start(s.x, s.u0, s.t)
+    k1 = first.rate
+    slopes, faults = [k1], first.faults
+    bends = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
+    for part, w, bend in zip((h / 2, h / 2, h), (u, u, s.u1), bends, strict=True):
+        ahead = X + part * slopes[-1]
+        ahead[at, 0] += h**2 * bend()[rate, 0]
+        there = s.variables.shown(ahead)
+        seen = s.f(there, w, s.t + part)
+        faults = _further(faults, first, there, seen)
+        slopes.append(seen.rate)
+    k1, k2, k3, k4 = slopes
+    return Moved(s.variables.shown(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen.near, NONE)
+
+
+def _semi_implicit(s: Step) -> Moved:
+    """v first, then q with the new v; a controller's state as in the explicit rule. Faults are looked for at both ends."""
+    m, first = s.m, s.start(s.x, s.u0, s.t)
+    faster = s.variables.stepped(s.x) + s.h * ca.vertcat(ca.SX(m.nq, 1), first.rate[m.nq :, 0])
+    v = s.variables.shown(faster)[m.nq : m.nq + m.nv, 0]
+    K = Kinematics(m, s.x[: m.nq, 0], v, s.t)
+    moved, faults = s.variables.shown(ca.vertcat(s.x[: m.nq, 0] + s.h * K.q_dot, faster[m.nq :, 0])), first.faults
+    if faults.numel():
+        faults = _further(faults, first, moved, s.f(moved, s.u1, s.t + s.h))
+    return Moved(moved, faults, first.near, NONE)
+
+
+# -- the midpoint, which keeps the energy -------------------------------------------------------------------------
+
+
+class Level(NamedTuple):
+    """How the energy E = T + V changes at a state.
+
+    power: what works on the mechanism, E_dot less what reactions of constraints do that the state is off.
+    still, moving: (nx, 1) the shortest changes in the metric of M, along the constraints, of v that change T and of q that
+    change E.   T_slope, E_slope: how much they do, |v|^2 and |y|^2.
+    """
+
+    power: ca.SX
+    moving: ca.SX
+    T_slope: ca.SX
+    still: ca.SX
+    E_slope: ca.SX
+
+
+def level(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Level:
+    """Of the Terms at a state.   push: changes of q (nq, 1) and v (nv, 1) -> that of x."""
+    E, k, F = T.T + T.V, T.kinematics, T.factor
+    K = k.kinematic_matrix
+    slope, p = K.T @ ca.gradient(E, T.q), ca.gradient(T.T, T.v)
+    power = ca.dot(slope, T.v) + ca.dot(p, motion.v_dot) + ca.jacobian(E, T.t)
+    along = solve_W(F, slope)
+    if T.mechanism.ideal:
+        rows = shortest_change(T)
+        power -= ca.dot(ideal_reaction(T, motion), solve_WT(F, rows.solve(T.rows.eta)))
+        along -= rows.solve(T.Lam @ along)
+    nq, nv = T.mechanism.nq, T.mechanism.nv
+    return Level(
+        power,
+        push(ca.SX(nq, 1), T.v),
+        2 * T.T,
+        push(K @ solve_WT(F, along), ca.SX(nv, 1)),
+        ca.sumsqr(along),
+    )
+
+
+ITERATIONS = 8
+"""Right-hand sides that a step of the midpoint looks at, beside the one at its start."""
+
+POLISHED = 3
+"""Corrections at its end, onto the constraints and the energy, which need no right-hand side."""
+
+CONVERGED = 1e-5
+"""What the last iteration may change, beside 1 and the largest number of the state."""
+
+FARTHEST = 0.1
+"""Part of v by which energy is put right at most: beside an equilibrium, where nothing moves, rounding asks
+for any."""
+
+UNCONVERGED = "the implicit integrator did not converge: take a shorter step"
+
+
+def _midpoint(s: Step) -> Moved:
+    """x1 = x + h f((x + x1) / 2), on the constraints and with E1 = E + h power((x + x1) / 2).
+
+    After each iteration x1 is put onto the constraints along the rows of the middle, and onto its energy along the shortest
+    change of q and v there, (h^2 y, v) with y = M^-1 dE/dq along the constraints: it vanishes only where nothing moves and
+    nothing pulls, and is of the third order in h like all that the plain rule errs by.
+    """
+    first = s.start(s.x, s.u0, s.t)
+    X, end, E = s.variables.stepped(s.x), s.t + s.h, s.energy(s.x, s.x, s.t)[0]
+    at, rate = s.variables.straight
+    others = [i for i in range(X.numel()) if i not in at]
+
+    def reached(slope: ca.SX) -> ca.SX:
+        """x + h slope, but for coordinates whose rate is a velocity: these by the mean of what that is at both ends."""
+        ahead = X + s.h * slope
+        ahead[at, 0] = X[at, 0] + s.h / 2 * (X[rate, 0] + ahead[rate, 0])
+        return s.variables.shown(ahead)
+
+    def put_right(ahead: ca.SX, part: ca.SX, off: ca.SX, stage: Stage) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """What is ahead put onto the constraints and the energy: by so large a part of the way, and so far off that."""
+        own: Level = stage.own
+        way = own.moving + s.h**2 * own.still
+        way = ca.vertcat(way, ca.SX.zeros(ahead.numel() - way.numel(), 1))  # what a law integrates has no energy
+        there = ahead + part * way
+        held = s.project(there + off, end, stage.near)
+        level, slope = s.energy(held, way, end)
+        least = (own.T_slope + s.h**2 * own.E_slope) / 4
+        part = part + (E + s.h * own.power - level) / ca.fmax(ca.fmax(slope, least), NOTHING)
+        part, off = ca.fmax(-FARTHEST, ca.fmin(FARTHEST, part)), held - there
+        return ahead + part * way + off, part, off
+
+    slope, found = first.rate, list[tuple[ca.SX, ca.SX]]()
+    guess, part, off, middle, stage = reached(slope), ca.SX(0), ca.SX.zeros(*X.shape), s.x, first
+    for _ in range(ITERATIONS):
+        middle = s.settled(s.variables.shown((X + s.variables.stepped(guess)) / 2), s.t + s.h / 2)
+        stage = s.f(middle, (s.u0 + s.u1) / 2, s.t + s.h / 2)
+        found.append((stage.rate, (stage.rate - slope)[others, 0]))
+        slope = _accelerated(found)
+        guess, part, off = put_right(reached(slope), part, off, stage)
+    for _ in range(POLISHED):
+        guess, part, off = put_right(reached(stage.rate), part, off, stage)
+    change = s.h * _largest(found[-1][1])
+    faults = _further(first.faults, first, middle, stage)
+    return Moved(guess, faults, stage.near, change > CONVERGED * (1 + _largest(s.x)))
+
+
+def _accelerated(found: Sequence[tuple[ca.SX, ca.SX]]) -> ca.SX:
+    """The next argument of a fixed-point iteration, from its last three values and what each was off its argument: their
+    combination of which least is off. [Anderson 1965]"""
+    value, off = found[-1]
+    past = [(a - b, r - s) for (a, r), (b, s) in zip(found[:-3:-1], found[-2:-4:-1], strict=False)]
+    for i, (change, by) in enumerate(past):
+        for other_change, other in past[:i]:
+            part = ca.dot(by, other) / ca.fmax(ca.dot(other, other), NOTHING)
+            change, by = change - part * other_change, by - part * other
+        tells = ca.dot(by, by) > PARALLEL**2 * ca.dot(past[i][1], past[i][1])
+        past[i] = change, by
+        part = tells * ca.dot(off, by) / ca.fmax(ca.dot(by, by), NOTHING)
+        value, off = value - part * change, off - part * by
+    return value
+
+
+PARALLEL = 1e-3
+"""Changes that differ by less from one another tell nothing more."""
+
+
+def _largest(x: ca.SX) -> ca.SX:
+    return ca.mmax(ca.fabs(ca.densify(x)))
+
+
+# -- TR-BDF2, for stiff springs -----------------------------------------------------------------------------------
+
+
+class Stiffness(NamedTuple):
+    """M = W W^T; df/dq K and df/dv (nv, nv) of the applied force f(q, v, t), springs and dampers of all kinds.
+    held: (nv, nv) the projector onto the constraint rows in mass-weighted coordinates, none without rows."""
+
+    metric: Any
+    by_q: ca.SX
+    by_v: ca.SX
+    held: ca.SX
+
+
+def stiffness(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Stiffness:
+    """Of the Terms at a state."""
+    held = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
+    by_q, by_v = (ca.sparsify(ca.jacobian(T.f, x)) for x in (T.q, T.v))
+    return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(held))
+
+
+GAMMA = 1 - 2**-0.5
+"""Weight of both stages' own rates: with it one matrix serves both, and what is infinitely stiff is forgotten in one step."""
+
+NEWTON = 4
+"""Iterations of a stage, each with the stiffness that it finds: a stiff direction that turns by an angle leaves its square."""
+
+
+def _tr_bdf2(s: Step) -> Moved:
+    """The trapezoidal rule over 2 g h, then a backward difference, g = 1 - 1 / sqrt(2). [Bank et al. 1985]
+
+        k1 = f(x + g h (f(x) + k1)),   k2 = f(x1),   x1 = x + w h (f(x) + k1) + g h k2,   w = sqrt(2) / 4
+
+    By Newton's iterations with the derivatives of the applied forces alone, springs and dampers of all kinds; inertia and laws
+    change little in a step, and each iteration puts what they do right by a power of h.
+    """
+    g, first = GAMMA * s.h, s.start(s.x, s.u0, s.t)
+    X, solve, k0 = s.variables.stepped(s.x), _newton(s, first), first.rate
+
+    def stage(base: ca.SX, k: ca.SX, u: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, Stage, ca.SX]:
+        """k = f(base + g k), the state there, what was seen and what the last iteration changed."""
+        found = list[tuple[ca.SX, ca.SX]]()
+        for _ in range(NEWTON):
+            there = s.variables.shown(base + g * k)
+            seen = s.f(there, u, t)
+            change = solve(there, seen, seen.rate - k)
+            found.append((k + change, change))
+            k = _accelerated(found)
+        return k, there, seen, s.h * _largest(change)
+
+    k1, there, seen, change = stage(X + g * k0, solve(s.x, first, k0), s.u0 + 2 * GAMMA * (s.u1 - s.u0), s.t + 2 * g)
+    faults = _further(first.faults, first, there, seen)
+    base = X + 2**0.5 / 4 * s.h * (k0 + k1)
+    k2, there, seen, last = stage(base, k1, s.u1, s.t + s.h)
+    moved = s.variables.shown(base + g * k2)
+    if s.m.ideal:
+        moved = _held_softly(s, moved, seen, solve)
+    far = ca.fmax(change, last) > CONVERGED * (1 + _largest(s.x))
+    return Moved(moved, _further(faults, first, there, seen), seen.near, far)
+
+
+def _held_softly(s: Step, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:
+    """x put onto the constraints by changes that are shortest in the metric of M - g h f_v - g^2 h^2 f_q K: they leave stiff
+    springs alone, of which one in the metric of M would leave a pull."""
+    nq, n = s.m.nq, s.m.nv
+    q, still, held = x[:nq, 0], ca.SX(x.numel() - nq - n, 1), s.project(x, s.t + s.h, seen.near)
+    K = Kinematics(s.m, q, ca.SX(n, 1), s.t).kinematic_matrix
+
+    def softly(dv: ca.SX) -> ca.SX:
+        r = ca.vertcat(ca.SX(nq, 1), s.variables.stepped(ca.vertcat(q, dv, still))[nq:, 0])
+        return s.variables.shown(ca.vertcat(q, solve(x, seen, r)[nq:, 0]))[nq : nq + n, 0]
+
+    dq = softly(solve_definite(K.T @ K, K.T @ (held[:nq, 0] - q)))
+    return ca.vertcat(q + K @ dq, x[nq : nq + n, 0] + softly((held - x)[nq : nq + n, 0]), x[nq + n :, 0])
+
+
+def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
+    """(x, stage there, r) -> the change d of a rate of what is stepped with d - g h J d = r.
+
+    For velocities in mass-weighted coordinates along the constraints it is 1 - g h W^-1 f_v W^-T - g^2 h^2 W^-1 f_q K W^-T, of
+    size nv, and positive definite where forces hold and damp.
+    """
+    m, n = s.m, s.m.nv
+    x, r, t, g = ca.SX.sym("x", s.x.numel()), ca.SX.sym("r", s.x.numel()), ca.SX.sym("t"), ca.SX.sym("g")
+    numbers = ca.SX.sym("own", pack(first.own).numel())
+    own: Stiffness = unpack(first.own, numbers)
+    q, F, still = x[: m.nq, 0], own.metric, ca.SX(x.numel() - m.nq - n, 1)
+    K = Kinematics(m, q, ca.SX(n, 1), t).kinematic_matrix
+    free = ca.SX.eye(n) - own.held if own.held.numel() else ca.SX.eye(n)
+    by_q, by_v = (solve_W(F, ca.densify(part)) for part in (own.by_q, own.by_v))
+    Z = solve_W(F, ca.densify(g * by_v + g**2 * by_q).T).T
+    r_v = s.variables.shown(ca.vertcat(q, r[m.nq : m.nq + n, 0], still))[m.nq : m.nq + n, 0]
+    weighted, moving = multiply_WT(F, r_v), solve_definite(K.T @ K, K.T @ r[: m.nq, 0])
+    kept = weighted - free @ weighted
+    pushed = free @ (weighted + Z @ kept + g * (by_q @ moving))
+    d_v = solve_WT(F, kept + free @ solve_definite(ca.SX.eye(n) - free @ Z @ free, pushed))
+    d_y = s.variables.stepped(ca.vertcat(q, d_v, still))[m.nq : m.nq + n, 0]
+    d = ca.vertcat(r[: m.nq, 0] + g * (K @ d_v), d_y, r[m.nq + n :, 0])
+    inputs = [x, numbers, r, t, g, m.p_symbols]
+    solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True, "cse": True})
+    return lambda x, stage, r: solve(x, pack(stage.own), r, s.t, GAMMA * s.h, s.p)
+
+
+# -- the table ----------------------------------------------------------------------------------------------------
+
+
+class Integrator(NamedTuple):
+    """step: the rule.   order.   needs: what it asks of the Terms and the Motion at each stage.
+    shares: whether its last stage is near enough to the end to correct along.   faults: its own.
+    any_state: whether it goes with other states than [q; v].
+    refuses: what of a mechanism it cannot serve, in words, "" for nothing.
+    """
+
+    step: Callable[[Step], Moved]
+    order: int
+    needs: Callable[[Terms, Motion, Callable[[ca.SX, ca.SX], ca.SX]], tuple] = _nothing
+    shares: bool = False
+    faults: Sequence[str] = ()
+    any_state: bool = True
+    refuses: Callable[[Mechanism], str] = lambda m: ""
+
+
+def _comes_and_goes(m: Mechanism) -> str:
+    names = [c.name for c in m.ideal if c.active]
+    return f"it keeps the energy, which constraints that come and go ({', '.join(names)}) take at once" if names else ""
+
+
+INTEGRATORS = {
+    "rk4": Integrator(_rk4, 4, shares=True),
+    "euler": Integrator(_semi_implicit, 1, any_state=False),
+    "midpoint": Integrator(_midpoint, 2, level, shares=True, faults=(UNCONVERGED,), refuses=_comes_and_goes),
+    "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(UNCONVERGED,), any_state=False),
+}
+"""Name -> rule."""

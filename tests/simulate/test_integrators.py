@@ -1,0 +1,276 @@
+"""What each integrator is for: the midpoint keeps the energy, TR-BDF2 steps over stiff springs."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.simulate.integrators import UNCONVERGED
+from tests.simulate.machines import FOUR_BAR_START, Y, ball_and_plane, flying_pair, four_bar, pendulum, velocity
+from tests.tolerance import ALGEBRA, MET, close
+
+MIDPOINT, STIFF = pf.Scheme(integrator="midpoint"), pf.Scheme(integrator="tr-bdf2")
+KEPT = 1e-11
+"""Energy of the midpoint after 1e5 steps, relative to its largest part: that many roundings at random."""
+
+
+def double_pendulum(**changes) -> pf.Mechanism:
+    links = [pf.body(n, 1.0, com=(0.5, 0, 0), inertia=0.02) for n in "ab"]
+    hinges = [
+        pf.joint("A", "revolute", "world", "a", axis=Y),
+        pf.joint("B", "revolute", "a", "b", axis=Y, placement=(1, 0, 0)),
+    ]
+    given = {"actuators": [pf.actuator("mA", "A"), pf.actuator("mB", "B")]} | changes
+    return pf.mechanism("double pendulum", links, hinges, **given)
+
+
+def drift(r) -> float:
+    return float(abs(r.energy - r.energy[0]).max() / max(r.kinetic_energy.max(), abs(r.energy[0])))
+
+
+# -- the midpoint -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("m", "q", "v", "step"),
+    [
+        (pendulum(), {"pivot": 3.0}, {}, 0.03),
+        (double_pendulum(), {"A": -2.0, "B": 1.0}, {}, 0.01),
+        (four_bar(), FOUR_BAR_START, {"a": 4.0}, 0.01),
+        (ball_and_plane(), None, {}, 0.01),
+    ],
+    ids=["turning points", "chaos", "redundant rows", "quaternion"],
+)
+def test_energy_is_kept_over_1e5_steps(m, q, v, step):
+    r = pf.run(m, q, v, duration=1e5 * step, step=step, every=1000, scheme=MIDPOINT)
+    assert r.status == 0 and drift(r) < KEPT
+    plain = pf.run(m, q, v, duration=1e5 * step, step=step, every=1000)
+    assert drift(plain) > 1e4 * KEPT, "or the others keep it too"
+    if m.ideal:
+        assert float(r.violation.max()) < MET and float(r.velocity_violation.max()) < MET
+
+
+@pytest.mark.parametrize("formulation", ["multipliers", "projection", "quasi-velocity"])
+def test_energy_is_kept_by_every_formulation(formulation):
+    """Also where the correction has a factorisation of its own."""
+    scheme = pf.Scheme(formulation=formulation, integrator="midpoint")
+    r = pf.run(four_bar(), FOUR_BAR_START, {"a": 4.0}, duration=0.5, step=0.01, scheme=scheme, backend="numpy")
+    assert drift(r) < KEPT
+
+
+def test_energy_is_kept_in_another_state():
+    m = double_pendulum()
+    r = pf.run(pf.hamiltonian(m), {"A": -2.0, "B": 1.0}, duration=1.0, step=0.01, scheme=MIDPOINT, backend="numpy")
+    plain = pf.run(m, {"A": -2.0, "B": 1.0}, duration=1.0, step=0.01, scheme=MIDPOINT, backend="numpy")
+    assert drift(r) < KEPT
+    close(r.q, plain.q, 0.02, "q: both rules err by h^2, in their own way")
+    assert float(abs(r.q - plain.q).max()) > 1e-6
+
+
+def test_energy_changes_by_the_power_of_the_middle():
+    """A damper and a motor: what their power at the middle of each step says, written out for one joint."""
+    h, push, damping = 0.02, 1.5, 0.4
+    m = pendulum(damping=damping)
+    r = pf.run(m, {"pivot": 1.0}, {"pivot": 2.0}, u=[push], duration=2.0, step=h, scheme=MIDPOINT, backend="numpy")
+    middle = (r.v.values[1:, 0] + r.v.values[:-1, 0]) / 2
+    close(np.diff(r.energy), h * (push - damping * middle) * middle, 1e3 * ALGEBRA, "E1 - E0", scale=r.kinetic_energy.max())
+
+
+def test_rest_stays_rest():
+    """Nothing moves and nothing pulls: rounding is not put right by pushing."""
+    for start in (0.0, 1e-9):
+        r = pf.run(pendulum(), {"pivot": start}, duration=2.0, step=0.01, scheme=MIDPOINT, backend="numpy")
+        assert float(abs(r.q).max()) <= start and float(abs(r.v).max()) <= 4 * start
+
+
+def test_a_step_too_long_is_a_fault():
+    with pytest.warns(pf.RunWarning, match="did not converge: take a shorter step"):
+        r = pf.run(double_pendulum(), {"A": -2.0}, {"B": 40.0}, duration=1.0, step=0.1, scheme=MIDPOINT, backend="numpy")
+    assert pf.causes(r)[0].startswith(UNCONVERGED)
+
+
+def test_constraints_that_come_and_go_are_refused():
+    m = double_pendulum(constraints=[pf.active_while(pf.holonomic("stop", lambda k: k.q[1]), lambda k: k.t < 1)])
+    with pytest.raises(pf.ModelError, match=r"'midpoint' cannot serve 'double pendulum'.*come and go \(stop\).*take 'rk4'"):
+        pf.run(m, duration=0.1, scheme=MIDPOINT, backend="numpy")
+    assert pf.run(m, duration=0.1, step=0.01, scheme=STIFF, backend="numpy").status == 0
+
+
+# -- stiff springs ------------------------------------------------------------------------------------------------
+
+STIFFEST = 1e8  # N/m
+
+
+def test_two_masses_on_a_stiff_spring():
+    """The slow mode to closed form at order two, the fast one (12,000 rad/s) forgotten; rk4 at these steps diverges."""
+    masses = [pf.body("a", 1.0), pf.body("b", 2.0)]
+    slides = [
+        pf.joint("x", "prismatic", "world", "a", axis=(1, 0, 0), stiffness=100.0),
+        pf.joint("d", "prismatic", "a", "b", axis=(1, 0, 0), stiffness=STIFFEST),
+    ]
+    m = pf.mechanism("pair", masses, slides, gravity=(0, 0, 0))
+    M, K, x = np.array([[3.0, 2.0], [2.0, 2.0]]), np.diag([100.0, STIFFEST]), np.array([0.1, 0.0])
+    squares, modes = np.linalg.eig(np.linalg.solve(M, K))
+    slow = int(np.argmin(squares))
+    part = np.linalg.solve(modes, x)[slow] * modes[:, slow]
+    error = []
+    for step in (2e-3, 1e-3, 5e-4):
+        r = pf.run(m, {"x": 0.1}, duration=2.0, step=step, scheme=STIFF)
+        error.append(np.abs(r.q.values - np.cos(np.sqrt(squares[slow]) * r.time.values)[:, None] * part).max(axis=0))
+    assert error[1][0] < 2e-6 and error[1][1] < 1e-6
+    close(np.log2(error[0][0] / error[1][0]), 2.0, 0.05, "order")
+    close(np.log2(error[1][0] / error[2][0]), 2.0, 0.05, "order")
+    with pytest.warns(pf.RunWarning, match="diverged"):
+        pf.run(m, {"x": 0.1}, duration=0.1, step=1e-3, backend="numpy")
+
+
+def angle_of(r, x="p.x", z="p.z"):
+    return np.arctan2(-r.q.sel(coordinate=z), r.q.sel(coordinate=x)).values
+
+
+def test_a_stiff_direction_that_turns():
+    """A bob on a spring of 1e8 N/m in Cartesian coordinates is a pendulum: 0.3 rad/s of the 10,000 are where it is going."""
+    bob, hinge = [pf.body("bob", 1.0, inertia=0.01)], [pf.joint("p", "free", "world", "bob")]
+    elastic = pf.mechanism("elastic", bob, hinge, forces=[pf.spring("s", "world", "bob", stiffness=STIFFEST, rest=1.0)])
+    rigid = pf.mechanism("rigid", [pf.body("bob", 1.0, com=(1, 0, 0))], [pf.joint("a", "revolute", "world", "bob", axis=Y)])
+    exact = pf.run_accurately(rigid, times=np.linspace(0, 2, 201))
+    error = []
+    for step in (4e-3, 2e-3, 1e-3):
+        r = pf.run(elastic, {"p.x": 1.0}, duration=2.0, step=step, every=round(0.02 / step), scheme=STIFF)
+        error.append(np.abs(angle_of(r) - exact.q.values[::2, 0]).max())
+    assert error[2] < 5e-5 and error[0] / error[1] > 3 and error[1] / error[2] > 3, error
+
+
+def elastic_four_bar(stiffness: float) -> pf.Mechanism:
+    """The coupler in two halves on a slide with a spring; rigid for no stiffness."""
+    bodies = [
+        pf.body("crank", 1.3, com=(0.15, 0, 0), inertia=0.015),
+        pf.body("left", 0.9, com=(0.2, 0, 0), inertia=0.05),
+        pf.body("right", 0.9, com=(0.2, 0, 0), inertia=0.05),
+        pf.body("rocker", 1.7, com=(0.35, 0, 0), inertia=0.08),
+    ]
+    slide = {"kind": "prismatic", "axis": (1, 0, 0), "stiffness": stiffness} if stiffness else {"kind": "fixed"}
+    joints = [
+        pf.joint("a", "revolute", "world", "crank", axis=Y),
+        pf.joint("b", "revolute", "crank", "left", axis=Y, placement=(0.3, 0, 0)),
+        pf.joint("s", parent="left", child="right", placement=(0.4, 0, 0), **slide),
+        pf.joint("d", "revolute", "world", "rocker", axis=Y, placement=(0.9, 0, 0)),
+    ]
+    ends = {"placement_a": pf.pose((0.4, 0, 0)), "placement_b": pf.pose((0.7, 0, 0))}
+    return pf.mechanism(
+        "four-bar", bodies, joints, constraints=[pf.closure("c", "revolute", "right", "rocker", axis=Y, **ends)]
+    )
+
+
+def test_a_stiff_link_in_a_loop():
+    q, v = dict(zip("abd", FOUR_BAR_START, strict=True)), {"a": 4.0}
+    exact = pf.run_accurately(elastic_four_bar(0.0), q, v, times=np.linspace(0, 2, 201))
+    r = pf.run(elastic_four_bar(STIFFEST), q | {"s": 0.0}, v | {"s": 0.0}, duration=2.0, step=1e-3, every=10, scheme=STIFF)
+    assert r.status == 0 and float(r.violation.max()) < MET
+    close(r.q.sel(coordinate=list("abd")), exact.q, 1e-4, "q of the rigid four-bar", scale=1.0)
+    assert float(abs(r.q.sel(coordinate="s")).max()) < 2e-6
+
+
+def test_an_arm_on_a_bushing():
+    """Its base is held by 1e8 N/m and 1e6 N m/rad with some damping, all six directions; a pendulum hangs on it."""
+
+    def held(k):
+        q = k.joint("base")
+        return STIFFEST / 2 * ca.sumsqr(q[:3]) + 1e6 / 2 * 4 * ca.sumsqr(q[3:6])
+
+    bodies = [pf.body("base", 2.0, inertia=0.02), pf.body("arm", 1.0, com=(0.5, 0, 0), inertia=0.02)]
+    pivot = pf.joint("A", "revolute", "base", "arm", axis=Y, placement=(0.1, 0, 0.05))
+    soft = pf.mechanism(
+        "on a bushing", bodies, [pf.joint("base", "free", "world", "base", damping=50.0), pivot],
+        forces=[pf.potential("bushing", held)],
+    )  # fmt: skip
+    fixed = pf.mechanism("fixed", bodies, [pf.joint("base", "fixed", "world", "base"), pivot])
+    exact = pf.run_accurately(fixed, times=np.linspace(0, 2, 201))
+    r = pf.run(soft, duration=2.0, step=1e-3, every=10, scheme=STIFF)
+    assert r.status == 0
+    close(r.q.sel(coordinate=["A"]), exact.q, 2e-4, "angle of the arm", scale=1.0)
+
+
+def test_a_stiff_damper():
+    """v' = -c v / m with c h / m = 100: gone at once, and no sign is changed on the way."""
+    m = pf.mechanism("damped", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b", damping=1e5)], gravity=(0, 0, 0))
+    r = pf.run(m, {}, {"x": 1.0}, duration=0.02, step=1e-3, scheme=STIFF, backend="numpy")
+    close(r.q.values[-1, 0], 1e-5, 1e-3, "way until it stands")
+    assert np.abs(r.v.values[1:, 0]).max() < 0.05
+
+
+# -- both, with all that a run may have ---------------------------------------------------------------------------
+
+
+def integrating(terms, z, w, y):
+    off = terms.q - w
+    return control.Command(u=-2 * off - 0.5 * terms.v - z, z_dot=off)
+
+
+LAW = control.Control(integrating, z=(0.0, 0.0), w_names=("A*", "B*"))
+
+
+def driven():
+    return double_pendulum(constraints=[pf.holonomic("driven", lambda k: k.q[0] - 0.5 * ca.sin(3 * k.t))])
+
+
+def served():
+    task = pf.holonomic("tip", lambda k: k.q[1] - 0.2 * ca.cos(2 * k.t))
+    return double_pendulum(constraints=[pf.servo(task, ["mB"])])
+
+
+FULL = {
+    "a law that integrates": (double_pendulum(), {"control": LAW, "u": [0.3, -0.2]}),
+    "a driven joint": (driven(), {"u": [0.0, 0.4]}),
+    "a servo constraint": (served(), {"u": [0.5, 0.0]}),
+    "cut inputs": (
+        double_pendulum(actuators=[pf.actuator("mA", "A", limits=(-1, 1)), pf.actuator("mB", "B")]), {"u": [5.0, 0.1]}),
+    "a rate to hold": (
+        double_pendulum(constraints=[pf.nonholonomic("equal", lambda k: k.v[0] - 0.5 * k.v[1])]), {"u": [1.0, 0.5]}),
+    "a push in its own time": (
+        double_pendulum(forces=[pf.potential("tide", lambda k: 2 * ca.sin(k.q[0]) * ca.cos(3 * k.t))]), {}),
+    "a flight": (flying_pair(), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
+@pytest.mark.parametrize("case", FULL)
+def test_it_converges_with(case, integrator):
+    """Of order two, by two steps: the error against order 8 falls to a quarter."""
+    m, given = FULL[case]
+    saturate = case == "cut inputs"
+    q, v = (None, velocity(m)) if m.name == "flying pair" else ({"A": 0.1} if m.name != "driven" else None, None)
+    q = None if m.ideal or m.servos else q
+    keep = {"duration": 0.4, "backend": "numpy", **given}
+    exact = pf.run_accurately(m, q, v, times=[0, 0.4], tolerance=1e-11, scheme=pf.Scheme(saturate=saturate), **given)
+    error = []
+    for step in (0.01, 0.005):
+        r = pf.run(m, q, v, step=step, scheme=pf.Scheme(integrator=integrator, saturate=saturate), **keep)
+        assert r.status == 0
+        error.append(max(float(abs(r[n][-1] - exact[n][-1]).max()) for n in "qv"))
+    assert error[0] > 1e-7 and 3.2 < error[0] / error[1] < 5, error
+
+
+@pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
+def test_same_bits_whatever_runs_it(integrator):
+    m = ball_and_plane()
+    there = pf.assemble(m, None, velocity(m))
+    v = np.linspace(0.5, 1, 9)[:, None] * there.v
+    keep = {"duration": 0.05, "step": 0.01, "scheme": pf.Scheme(integrator=integrator), "record": ["q", "v"]}
+    plain, batch = (pf.run(m, np.tile(there.q, (9, 1)), v, backend=b, **keep) for b in ("numpy", "c"))
+    alone = pf.run(m, there.q, v[4], backend="c", **keep)
+    for name in ("q", "v"):
+        assert np.array_equal(plain[name], batch[name]) and np.array_equal(batch[name][4], alone[name])
+
+
+@pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
+def test_a_resumed_run_has_the_same_bits(integrator):
+    m, scheme = four_bar(), pf.Scheme(integrator=integrator)
+    keep = {"step": 0.01, "scheme": scheme, "backend": "numpy"}
+    whole = pf.run(m, FOUR_BAR_START, {"a": 1.0}, duration=0.2, **keep)
+    half = pf.run(m, FOUR_BAR_START, {"a": 1.0}, duration=0.1, **keep)
+    rest = pf.run(m, half.q.values[-1], half.v.values[-1], start=0.1, duration=0.1, correct_start=False, **keep)
+    assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
