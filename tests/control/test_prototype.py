@@ -409,3 +409,53 @@ def test_two_prototypes_do_not_share_a_kernel():
         control.prototype_tracking(hovering(), REF, limits=(np.eye(3), [1.0, 1.0, 1.0])),
     ]
     assert len({digest(law, PLANAR) for law in laws}) == len(laws)
+
+
+# -- transport maps -------------------------------------------------------------------------------------------------------
+
+
+def tool(k):
+    """Tip of two links of 0.4 and 0.3 m. [konz25 (4.108)]"""
+    a, b = k.q[0], k.q[0] + k.q[1]
+    return ca.vertcat(0.4 * ca.cos(a) + 0.3 * ca.cos(b), 0.4 * ca.sin(a) + 0.3 * ca.sin(b))
+
+
+def test_a_tool_moves_like_a_point_on_a_spring():
+    """Weights at the tool alone: m e'' + d e' + k e = 0 by particles, and by energy with the map of its errors. [(4.111b), T31]
+
+    With the map of the pairs' twists, which lets the reference's body carry the tool, the energy falls as well, otherwise.
+    """
+    bodies = [pf.body("arm", 1.0, com=(0.2, 0, 0), inertia=0.1), pf.body("hand", 0.5, com=(0.1, 0, 0), inertia=0.05)]
+    joints = [pf.joint("j1", "revolute", "world", "arm"), pf.joint("j2", "revolute", "arm", "hand", placement=(0.4, 0, 0))]
+    m, at = pf.actuate_all(pf.mechanism("scara", bodies, joints)), (0.3, 0, 0)
+    point = [control.pair("hand", inertia=pm(1, at), damping=pm(3, at), stiffness=pm(4, at))]
+    reference = control.function_of_time(lambda t: [0.3 + 0.2 * ca.sin(t), 0.9 + 0.3 * t], 2)
+    maps = {"own": None, "of errors": control.error_coordinates(lambda k, k_R: tool(k) - tool(k_R))}
+    laws = {"particle": control.prototype_tracking(point, reference, approach="particle")}
+    laws |= {name: control.prototype_tracking(point, reference, transport=x) for name, x in maps.items()}
+    outputs = {"tool": tool}
+    h = 1e-3
+    for name, law in laws.items():
+        r = pf.run(m, [0.6, 1.2], [0.3, -0.2], duration=0.5, step=h, control=law, outputs=outputs)
+        q_R = np.stack([0.3 + 0.2 * np.sin(r.time.values), 0.9 + 0.3 * r.time.values])
+        total = q_R.sum(axis=0)
+        goal = np.stack([0.4 * np.cos(q_R[0]) + 0.3 * np.cos(total), 0.4 * np.sin(q_R[0]) + 0.3 * np.sin(total)], axis=1)
+        e = r.tool.values - goal
+        bend = (-e[4:] + 16 * e[3:-1] - 30 * e[2:-2] + 16 * e[1:-3] - e[:-4]) / (12 * h**2)
+        rate = (-e[4:] + 8 * e[3:-1] - 8 * e[1:-3] + e[:-4]) / (12 * h)
+        assert (np.abs(bend + 3 * rate + 4 * e[2:-2]).max() < 1e-7) == (name != "own"), name
+        if name != "particle":
+            assert np.abs(r.transport_error.values).max() < 1e-12, name
+            assert r.prototype_power.values.max() < 1e-12
+
+
+def test_a_map_that_fails_is_told():
+    """Of a body in space Q = 1 is none."""
+    random = np.random.default_rng(8)
+    own = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
+    q, v = pf.random_configuration(FREE, random), random.normal(size=6)
+    errors = {}
+    for name, Q in {"one": lambda k, k_R: ca.SX.eye(6), "own": None}.items():
+        r = pf.run(FREE, q, v, duration=0.01, step=1e-3, control=control.prototype_tracking(own, MOVING, transport=Q))
+        errors[name] = np.abs(r.transport_error.values).max()
+    assert errors["own"] < 1e-10 < 0.1 < errors["one"]

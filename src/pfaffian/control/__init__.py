@@ -7,7 +7,7 @@ from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
 from pfaffian.control.projected import projected
-from pfaffian.control.prototype import Pair, pair, prototype_tracking
+from pfaffian.control.prototype import Pair, error_coordinates, pair, prototype_tracking
 from pfaffian.control.quasivelocity import regulation, tracking
 from pfaffian.control.reference import Reference, function_of_time, polynomial, sampled, series, set_point
 from pfaffian.control.servo import servo_control
@@ -24,6 +24,7 @@ __all__ = [
     "centre_of_mass",
     "computed_torque",
     "discrete",
+    "error_coordinates",
     "function_of_time",
     "hybrid_force",
     "joints",

@@ -234,6 +234,33 @@ def _transported(
     return Q, turning
 
 
+def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca.SX) -> ca.SX:
+    """(nv, 1) grad_R Vbar + Q^T grad Vbar, which vanishes for a map along which the energy falls. [konz25 (4.30), (4.46)]"""
+    off = ca.SX(k.mechanism.nv, 1)
+    for e in _errors(k, k_R, pairs):
+        off += (e.here.J @ Q - e.carry @ e.there.J).T @ e.pull
+    return ca.densify(off)
+
+
+def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[[Kinematics, Kinematics], ca.SX]:
+    """The transport map of error coordinates e = chi(k, k_R): Q = -(d chi)^+ (d_R chi), the derivatives along v and v_R.
+
+    It serves every potential that is a function of e alone. [konz25 (A.8)]
+
+    chi: function of the kinematics of motion and reference giving at least as many error coordinates as there are velocities,
+        of which none stands still. Raises ModelError: it is no function.
+    """
+    if not callable(chi):
+        raise ModelError(f"error_coordinates: a function of two kinematics is needed, got {brief(chi)}")
+
+    def transport(k: Kinematics, k_R: Kinematics) -> ca.SX:
+        e = column(answer(chi, "error_coordinates", k, k_R), "error_coordinates")
+        here, there = (ca.jacobian(e, x.q) @ x.kinematic_matrix for x in (k, k_R))
+        return -solve_semidefinite(ca.densify(here.T @ here), ca.densify(here.T @ there), RANK_TOLERANCE).x
+
+    return transport
+
+
 def _transport(s: Kinematics, s_R: Kinematics, pairs: list[Pair]) -> ca.SX:
     """The Q nearest to 1 that carries the twists of the reference as the stiffness sees them, J Q = Ad(G_E^-1) J_R. (4.46)"""
     n = s.mechanism.nv
@@ -270,11 +297,13 @@ def prototype_tracking(
         reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints.
         approach: "particle", "body" or "energy", see above; at a constant reference they are the same.
         transport: of "energy": function of the kinematics k and k_R of motion and reference giving Q (nv, nv), with Q = 1
-            where the two are equal; the one nearest to 1 that carries the pairs' twists if None.
+            where the two are equal, as `error_coordinates` makes one; the one nearest to 1 that carries the pairs' twists as
+            their stiffness sees them if None.
         limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,) numbers or parameters, or
             "actuators" for their own; None for none. Within them u is the nearest to the one without, in the metric of
             S^T Mbar S: the motion then is as near as the limits let it be. [konz25 (4.63)-(4.64)]
-    Records `prototype_energy` Wbar [J], `prototype_power` its rate [W], `prototype_potential` Vbar [J], `matching_force`, and
+    Records `prototype_energy` Wbar [J], `prototype_power` its rate [W], `prototype_potential` Vbar [J], `matching_force`; of
+    "energy" `transport_error` along v, which is zero where the map does what it should (4.30): the energy falls there; and
     with limits `limit_slack` l - W u and `limit_active`, 1 for rows that hold u.
     Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits.
     Raises ModelError: no pairs, unknown bodies or approach, a reference of another size, no actuators, no limits.
@@ -296,11 +325,14 @@ def prototype_tracking(
         a, S = accelerations(terms)
         H = S.T @ P.M @ S
         solved = solve_semidefinite(H, -S.T @ (P.M @ a + P.b), RANK_TOLERANCE)
-        u, faults, bounded = solved.x, [ca.sum1(solved.kept) < H.shape[0]], {}
+        u, faults, more_signals = solved.x, [ca.sum1(solved.kept) < H.shape[0]], dict[str, ca.SX]()
+        if approach == "energy":
+            Q, _ = _transported(k, goal, list(pairs), transport)
+            more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
         if limits is not None:
             W, l = _limits(terms.mechanism, limits)
             within = nearest(so3.symmetric(H), u, W, l)
-            u, bounded = within.u, {"limit_slack": l - W @ within.u, "limit_active": within.active}
+            u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
         v_dot = a + S @ u
         signals = {
@@ -309,7 +341,7 @@ def prototype_tracking(
             "prototype_potential": P.potential,
             "matching_force": P.M @ v_dot + P.b,
         }
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | bounded)
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | more_signals)
 
     known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
     return Control(law, (), reference.w_names, known, reasons={SINGULAR: _weightless(pairs)})
