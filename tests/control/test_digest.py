@@ -28,7 +28,7 @@ GOAL = {"task": control.joints("j0"), "reference": control.set_point([0.5]), "st
 TWO = GOAL | {"task": control.joints("j0", "j1"), "reference": control.set_point([0.5, 0.1])}
 FORCE = {"force": control.set_point([1.0]), "rows": ("rail",), "force_gain": 1.0, "integral_gain": 2.0}
 MADE = {
-    "projected": (control.projected, GOAL | {"weight": [1.0, 2.0], "rest_damping": 0.0}),
+    "projected": (control.projected, GOAL | {"weight": [1.0, 2.0], "rest_damping": 0.0, "limits": [(-9.0, 9.0), (-8.0, 8.0)]}),
     "computed torque": (control.computed_torque, TWO),
     "operational space": (control.operational_space, GOAL | {"joint_damping": 0.0}),
     "hybrid force": (control.hybrid_force, GOAL | FORCE | {"integral_start": [0.0]}),
@@ -39,6 +39,7 @@ OTHER = {
     "stiffness": 9.5,
     "damping": 5.5,
     "weight": [1.0, 2.5],
+    "limits": [(-9.0, 9.0), (-8.0, 7.0)],
     "rest_damping": 1.0,
     "joint_damping": 1.0,
     "force": control.set_point([2.0]),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.control import allocation
 from tests.control.test_projection import null
 from tests.control.test_wrenches import DESIGNED, at, close_loop, wave
 from tests.random_mechanisms import Case, closing, on_velocity, placements, random_tree
@@ -98,3 +101,69 @@ def test_integral_and_gain_of_the_force_loop():
     close(e[0], -G_I * z / (1 + G_F), DESIGNED, "force error at the start")
     close(e, e[0] * np.exp(-G_I / (1 + G_F) * (r.time.values - case.t)), 1e-8, "force error", abs(e[0]))
     close(r.multiplier.sel(row=ROW).values, 2.0 - e, DESIGNED, "multiplier")
+
+
+@pytest.mark.parametrize("cut", [(0.8, None), (0.8, 0.5), (0.95, 0.0)])
+@pytest.mark.parametrize("direct", [True, False], ids=["by reaction", "by motion"])
+def test_inputs_within_limits_are_the_least_of_those_with_the_motion(cut, direct, monkeypatch):
+    """R u + y is orthogonal to every change of u that moves nothing, y >= 0 outwards where a limit holds."""
+    case = chain()
+    if not direct:
+        monkeypatch.setattr(allocation, "_direct", lambda B: None)
+    free = within(case, None)
+    first, second = np.argsort(-np.abs(free.u))[:2]
+    limits = np.tile([-np.inf, np.inf], (4, 1))
+    for i, part in zip((first, second), cut, strict=True):
+        if part is not None:
+            limits[i, int(free.u[i] > 0)] = part * free.u[i]
+    held = within(case, limits)
+    assert not free.faults.any() and not held.faults.any()
+    size = np.abs(free.u).max()
+    close(held.v_dot, free.v_dot, 1e-9, "the motion")
+    assert (held.u >= limits[:, 0] - 1e-12 * size).all() and (held.u <= limits[:, 1] + 1e-12 * size).all()
+    high, low = (np.isclose(held.u, x, rtol=1e-9).astype(float) for x in limits.T[::-1])
+    at_limit = np.hstack([np.diag(high), -np.diag(low)])
+    assert at_limit.any()
+    _, left = nnls(held.idle.T @ at_limit, -held.idle.T @ (np.array(R) * held.u))
+    assert left <= 1e-9 * np.abs(held.idle.T).max() * size
+    assert (np.array(R) * held.u**2).sum() > (np.array(R) * free.u**2).sum()
+
+
+class Inputs(NamedTuple):
+    u: np.ndarray
+    v_dot: np.ndarray
+    faults: np.ndarray
+    idle: np.ndarray
+
+
+def within(case: Case, limits: np.ndarray | None) -> Inputs:
+    """What the law does at the case's state, and inputs (4, 2) that move nothing."""
+    loop = close_loop(case.m, control.projected(TASK, wave(2), **GAINS, weight=R, limits=limits))
+    values = (loop.command.u, loop.v_dot, loop.command.faults, ca.vec(loop.T.A), ca.vec(loop.T.B))
+    u, v_dot, faults, A, B = at(case, loop, *values)
+    return Inputs(u, v_dot, faults, np.linalg.solve(B.reshape(4, 4, order="F"), A.reshape(2, 4, order="F").T))
+
+
+def test_limits_that_are_not_reached_change_no_bit():
+    case = chain()
+    assert np.array_equal(within(case, [(-1e6, 1e6)] * 4).u, within(case, None).u)
+
+
+def test_a_motion_beyond_all_limits_is_a_fault():
+    case = chain()
+    u = np.abs(within(case, None).u).max()
+    assert within(case, [(-u / 100, u / 100)] * 4).faults.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "limits, said",
+    [
+        ([(0, 1)], "each of 4 actuators is needed, such as m.u_limits"),
+        ([(1, -1)] * 4, "limits of j0 .*wrong way round"),
+        (3.0, "each of 4 actuators"),
+        ([(-np.inf, np.inf)] * 4, "none of them is finite"),
+    ],
+)
+def test_limits_that_are_none(limits, said):
+    with pytest.raises(pf.ModelError, match=said):
+        within(chain(), limits)

@@ -15,11 +15,12 @@ import numpy as np
 
 from pfaffian.control.law import motor_matrix, with_no_wrench
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
-from pfaffian.errors import ModelError, nearest
-from pfaffian.maths.linear import Orthogonal, orthogonalise
+from pfaffian.errors import ModelError, nearest, plural
+from pfaffian.maths import qp
+from pfaffian.maths.linear import Orthogonal, null_space, orthogonalise
 from pfaffian.maths.tree_factor import multiply_W, solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.model.number import named_float, vector
+from pfaffian.model.number import interval, named_float, several, vector
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms
 
@@ -31,18 +32,29 @@ UNCONTROLLABLE = (
     "uncontrollable with these actuators at this configuration: some motion that the constraints leave free has no actuator; "
     "actuate another joint or keep away from this configuration"
 )
+BEYOND_LIMITS = (
+    "the wanted motion is beyond the limits of the actuators, however they share it: ask for a slower one, widen the limits, "
+    "or leave them out and let Scheme(saturate=True) cut"
+)
 FORCE_UNREACHABLE = "the wanted constraint force is out of reach of these actuators: actuate more joints or control fewer rows"
 
 
 _NOTHING = ca.SX(0, 1)
+_NEVER = ca.SX(0)
 
 
 class Allocation(NamedTuple):
-    """u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where the motion, the reaction cannot be had."""
+    """u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where the motion, the reaction cannot be had.
+
+    spare: (k, motors) orthonormal rows, or zero, of R^1/2 u along which only inputs change.   beyond: (1, 1) nonzero where no u
+    within limits will do.
+    """
 
     u: ca.SX
     uncontrollable: ca.SX
     unreachable: ca.SX
+    spare: ca.SX
+    beyond: ca.SX = _NEVER
 
 
 def weights(m: Mechanism, weight: Any = None) -> ca.SX:
@@ -55,6 +67,23 @@ def weights(m: Mechanism, weight: Any = None) -> ca.SX:
     return R
 
 
+def input_limits(m: Mechanism, limits: Any) -> np.ndarray | None:
+    """(motors, 2) lowest and highest of each actuator, those of wrenches left out; None if None.
+
+    Raises ModelError: another shape, none of them finite, or the wrong way round.
+    """
+    if limits is None:
+        return None
+    count = len(m.actuators)
+    rows = list(limits) if several(limits) else []
+    if len(rows) not in (count, m.nu):
+        raise ModelError(f"limits: (low, high) of each of {plural(count, 'actuator')} is needed, such as m.u_limits")
+    pairs = [interval(pair, f"limits of {name}") for pair, name in zip(rows, m.motor_names, strict=False)]
+    if not np.isfinite(pairs).any():
+        raise ModelError("limits: none of them is finite; give the actuators limits=(low, high), or leave limits out")
+    return np.array(pairs)
+
+
 def length_weights(m: Mechanism, length: float) -> np.ndarray:
     """(motors,) weights that make forces [N] and moments [N m] of the actuators comparable by a characteristic length [m].
     [aghili05 (47) (48)]"""
@@ -65,9 +94,14 @@ def length_weights(m: Mechanism, length: float) -> np.ndarray:
 
 
 def allocate(
-    terms: Terms, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX | None = None, reaction: ca.SX = _NOTHING
+    terms: Terms,
+    tau: ca.SX,
+    weight: ca.SX,
+    reaction_rows: ca.SX | None = None,
+    reaction: ca.SX = _NOTHING,
+    limits: np.ndarray | None = None,
 ) -> Allocation:
-    """Smallest u^T R u whose motion is that of the generalised force tau (nv, 1).
+    """Smallest u^T R u whose motion is that of the generalised force tau (nv, 1), of those within limits if given.
 
     With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1), as far as it goes: motion
     first.
@@ -85,7 +119,24 @@ def allocate(
         answer = _by_motion(terms, rows, B, tau, weight, reaction_rows, reaction)
     else:
         answer = _by_reaction(terms, rows, B, direct, tau, weight, reaction_rows, reaction)
+    if limits is not None:
+        answer = _within(answer, weight, limits)
     return answer._replace(u=with_no_wrench(terms, answer.u))
+
+
+def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation:
+    """The smallest inputs within limits (motors, 2): from the smallest of all a shortest step along what is spare, as that is
+    orthogonal to them."""
+    part = ca.sum1(answer.spare**2).T
+    Y = ca.diag((part > RANK_TOLERANCE**2) / ca.sqrt(weight)) @ answer.spare.T
+    low, high = (np.flatnonzero(np.isfinite(x)) for x in limits.T)
+    W = ca.vertcat(Y[high.tolist(), :], -Y[low.tolist(), :])
+    room = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
+    k = answer.spare.shape[0]
+    if not k:
+        return answer._replace(beyond=ca.logic_not(ca.mmin(room) >= 0))
+    step = qp.nearest(ca.SX.eye(k), ca.SX.zeros(k), W, room)
+    return answer._replace(u=answer.u + Y @ step.u, beyond=step.status != qp.SOLVED)
 
 
 def _direct(B: ca.SX) -> list[int] | None:
@@ -125,7 +176,7 @@ def _by_reaction(
     lost = len(passive) - ca.sum1(solved.kept[: len(passive), 0])
     missed = (G @ nu - rhs)[len(passive) :, 0]
     size = ca.sumsqr(reaction_rows @ solve_W(F, tau)) + ca.sumsqr(reaction)
-    return Allocation(ca.densify(u), _uncontrollable(rows, lost), ca.sumsqr(missed) > 1e-12 * size)
+    return Allocation(ca.densify(u), _uncontrollable(rows, lost), ca.sumsqr(missed) > 1e-12 * size, rest.Q)
 
 
 def _by_motion(
@@ -140,7 +191,8 @@ def _by_motion(
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D
     lost = n - rows.rank - ca.sum1(solved.kept[:n, 0])
-    return Allocation(scale * x, _uncontrollable(rows, lost), ca.sumsqr((G @ x - rhs)[n:, 0]) > 1e-12 * ca.sumsqr(rhs[n:, 0]))
+    unreachable = ca.sumsqr((G @ x - rhs)[n:, 0]) > 1e-12 * ca.sumsqr(rhs[n:, 0])
+    return Allocation(scale * x, _uncontrollable(rows, lost), unreachable, null_space(solved.Q, RANK_TOLERANCE)[0])
 
 
 def _uncontrollable(rows: Orthogonal, lost: ca.SX) -> ca.SX:

@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
-from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
+from pfaffian.control.allocation import BEYOND_LIMITS, UNCONTROLLABLE, allocate, input_limits, weights
 from pfaffian.control.law import Command, Control, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
@@ -17,7 +17,14 @@ from pfaffian.terms.terms import Terms
 
 @maker
 def projected(
-    task: Task, reference: Reference, *, stiffness: Any, damping: Any, weight: Any = None, rest_damping: Any = 0.0
+    task: Task,
+    reference: Reference,
+    *,
+    stiffness: Any,
+    damping: Any,
+    weight: Any = None,
+    rest_damping: Any = 0.0,
+    limits: Any = None,
 ) -> Control:
     """Steer a task to a reference with the smallest u^T R u. [aghili05 (43)-(46), (53)-(60)]
 
@@ -29,7 +36,9 @@ def projected(
         task: theta(q).   reference: of as many coordinates.
         stiffness G_P [1/s^2], damping G_D [1/s]: one number or one for each coordinate.
         weight: (motors,) diagonal of R, ones if None.   rest_damping: [1/s] of motion that the task leaves open.
-    Stops a run: uncontrollable with the actuators, infeasible task.
+        limits: (motors, 2) lowest and highest of each actuator [N, N m], such as m.u_limits: of the inputs with this motion the
+            smallest within them. Redundant actuators then share what one of them cannot do. Without limits if None.
+    Stops a run: uncontrollable with the actuators, infeasible task, a motion beyond the limits.
     """
 
     check_aim(task, reference)
@@ -37,13 +46,16 @@ def projected(
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         a = task_acceleration(terms, task, reference, w, stiffness, damping, rest_damping)
         tau = terms.M @ a.v_dot + terms.c - terms.f
-        answer = allocate(terms, tau, weights(terms.mechanism, weight))
+        m = terms.mechanism
+        answer = allocate(terms, tau, weights(m, weight), limits=input_limits(m, limits))
+        beyond = [] if limits is None else [answer.beyond]
         return Command(
             answer.u,
             ca.SX(0, 1),
-            ca.vertcat(answer.uncontrollable, a.infeasible),
+            ca.vertcat(answer.uncontrollable, a.infeasible, *beyond),
             {"error": a.error, "error_rate": a.error_rate},
         )
 
     reasons = {UNCONTROLLABLE: undriven(), INFEASIBLE: out_of_reach(task)}
-    return Control(law, (), reference.w_names, tuple(reasons), reasons=reasons)
+    faults = (*reasons, *(() if limits is None else (BEYOND_LIMITS,)))
+    return Control(law, (), reference.w_names, faults, reasons=reasons)
