@@ -93,7 +93,7 @@ def mass_centre(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.nd
 
 
 def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """(..., 6) momentum [linear; angular about the world's origin], world axes [kg m/s, kg m^2/s], armature left out.
+    """(..., 6) momentum [linear; angular about the world's origin], world axes [kg m/s, kg m^2/s], of the bodies alone.
 
     m: the mechanism.   q, v, parameters: as said above.
     """

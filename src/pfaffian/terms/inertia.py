@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.maths.inertia import translate_moments
 from pfaffian.model.pose import Pose
@@ -158,12 +159,14 @@ def kinetic_energy(k: Kinematics) -> ca.SX:
 
 
 def mass_centre(k: Kinematics) -> ca.SX:
-    """(3, 1) mass centre of all that moves, world axes [m]."""
+    """(3, 1) mass centre of all that moves, world axes [m]. Raises ModelError: no body with a mass does."""
     total, moment = ca.SX(0), ca.SX.zeros(3, 1)
     for i, link in enumerate(k.tree.links):
         X = k.link_pose(i)
         total += link.mass
         moment += X.R @ link.h + link.mass * X.p
+    if total.is_zero():
+        raise ModelError(f"mechanism {k.mechanism.name!r} moves no body that has a mass, so there is no mass centre")
     return moment / total
 
 
