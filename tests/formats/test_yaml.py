@@ -290,6 +290,10 @@ BAD = {
         PENDULUM + "forces: {f: {kind: drag, body: rod, area: -m}}",
         "line 10: forces.f: .*area -2 is below zero",
     ),
+    "rotor of no joint": (
+        PENDULUM + "forces: {f: {kind: rotor, body: rod, joint: pivott, thrust: 1}}",
+        "line 10: forces.f: force 'f': there is no joint 'pivott'; did you mean 'pivot'",
+    ),
     "expression of no name": (
         PENDULUM + "forces: {f: {kind: potential, V: 2*cos(pivott)}}",
         r"line 10: forces.f: force 'f': its expression: .*no parameter 'pivott'; known are l, m, pivot, pivot', t, pi",

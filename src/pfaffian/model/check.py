@@ -201,8 +201,9 @@ def _check_references(m: Mechanism) -> None:
         if len(set(named)) < len(named):
             raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}")
         _check_bodies(f"force {f.name!r}", named, bodies)
-        if isinstance(f, GeneralisedForce) and f.joint is not None and f.joint not in owners:
-            raise ModelError(f"force {f.name!r}: there is no joint {brief(f.joint)}; {nearest(f.joint, list(owners))}")
+        for n in _joints(f):
+            if n not in owners:
+                raise ModelError(f"force {f.name!r}: there is no joint {brief(n)}; {nearest(n, list(owners))}")
     for a in m.actuators:
         if isinstance(a, Thruster):
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
@@ -229,6 +230,13 @@ def _ends(f: Force) -> tuple[str, ...]:
     if isinstance(f, Wrench):
         return (f.body,) if f.by is None else (f.body, f.by)
     return getattr(f.function, "bodies", ())
+
+
+def _joints(f: Force) -> tuple[str, ...]:
+    """The joints or coordinates that a force names."""
+    if isinstance(f, GeneralisedForce):
+        return () if f.joint is None else (f.joint,)
+    return getattr(f.value, "joints", ()) if isinstance(f, Wrench) else ()
 
 
 def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:

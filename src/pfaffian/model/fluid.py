@@ -93,6 +93,10 @@ class Propeller:
     thrust: ca.SX
     torque: ca.SX
 
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return (self.speed,) if isinstance(self.speed, str) else ()
+
     def __repr__(self) -> str:
         if isinstance(self.speed, str):
             speed = f"rate of {self.speed!r}"

@@ -47,7 +47,8 @@ def joint_friction(
 
     Args:
         sliding: [N] or [N m].   static: the same at rest, `sliding` if None.   stribeck: [m/s, rad/s] over which it drops.
-        viscous: [N s/m, N m s].   smooth: [m/s, rad/s] below which it is not whole; the integrator must resolve it.
+        viscous: [N s/m, N m s].   smooth: [m/s, rad/s] below which it is not whole. A step longer than about
+            2.7 smooth inertia / static of an explicit integrator chatters about rest.
     Raises ModelError: a number below zero, a speed that is zero, static friction below the sliding one.
     """
     what = f"force {name!r}"

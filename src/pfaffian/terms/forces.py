@@ -120,8 +120,8 @@ def wrench_value(k: Kinematics, w: Wrench) -> ca.SX:
 
 
 def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
-    """(nv, 1) of a wrench that is no input."""
-    return wrench_columns(k, w) @ wrench_value(k, w)
+    """(nv, 1) of a wrench, zero if it is an input."""
+    return ca.SX(k.mechanism.nv, 1) if w.value is None else wrench_columns(k, w) @ wrench_value(k, w)
 
 
 # -- functions --------------------------------------------------------------------------------------------------------
