@@ -303,7 +303,11 @@ BAD = {
     "expression of code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
     "expression of a name of two": (
         PENDULUM.replace("l: 1.5", "l: 1.5, pivot: 2") + "forces: {f: {kind: potential, V: pivot}}",
-        "forces.f: force 'f': 'pivot' is a parameter and a coordinate",
+        "forces.f: force 'f': 'pivot' is two of a parameter, a coordinate and the time t",
+    ),
+    "expression in a joint named as the time": (
+        PENDULUM.replace("pivot", "t") + "forces: {f: {kind: potential, V: 2*t}}",
+        "forces.f: force 'f': 't' is two of a parameter, a coordinate and the time t",
     ),
     "wrench of five": (PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}", "a list of 6 is needed"),
     "spring of no spring": (

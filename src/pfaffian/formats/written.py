@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,14 +34,18 @@ class Written:
 
     def check(self, m: Mechanism) -> None:
         """Raise ModelError: a name that the mechanism does not have, or has twice."""
-        both = [n for n in self.names if n in {*m.q_names, *m.v_names, "t"}]
-        if both:
-            raise ModelError(f"{both[0]!r} is a parameter and a coordinate; call one of them something else")
+        twice = [n for n, count in Counter(self._names(m)).items() if count > 1]
+        if twice:
+            raise ModelError(
+                f"{twice[0]!r} is two of a parameter, a coordinate and the time t; call one of them something else"
+            )
         known = self._known(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
         for text in self.texts:
             expression(text, known, "its expression")
 
-    def _known(self, m: Mechanism, q: ca.SX, v: ca.SX, t: ca.SX) -> Mapping[str, ca.SX]:
+    def _names(self, m: Mechanism) -> tuple[str, ...]:
         rates = [f"{n}'" if n in m.q_names else n for n in m.v_names]
-        names = (*self.names, *m.q_names, *rates, "t")
-        return dict(zip(names, ca.vertsplit(ca.vertcat(self.values, q, v, t)), strict=True))
+        return (*self.names, *m.q_names, *rates, "t")
+
+    def _known(self, m: Mechanism, q: ca.SX, v: ca.SX, t: ca.SX) -> Mapping[str, ca.SX]:
+        return dict(zip(self._names(m), ca.vertsplit(ca.vertcat(self.values, q, v, t)), strict=True))

@@ -164,7 +164,7 @@ def thruster(
     name: str, body: str, *, axis: Any = (0, 0, 1), point: Any = (0, 0, 0), torque: Scalar = 0.0,
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> Thruster:  # fmt: skip
-    """An actuator that pushes a body from outside: a propeller by its thrust u [N], a jet, a rope.
+    """An actuator that pushes a body from outside: a jet, a rope, a propeller by its thrust u = k_T |w| w [N].
 
     Args:
         axis: (3,) of the force for u > 0, along the body's axes, of any length.   point: (3,) in the body [m].
