@@ -366,7 +366,15 @@ WRONG = {
         "approach 'energy' only",
     ),
     "one body twice": (lambda: control.pair("b", seen_from="b"), "two different bodies"),
-    "indefinite": (lambda: control.pair("b", stiffness=-np.eye(4)), "stiffness.*lowest eigenvalue is -1"),
+    "not symmetric": (lambda: control.pair("b", stiffness=np.triu(np.ones((4, 4)))), "stiffness.*not symmetric"),
+    "negative": (
+        lambda: pf.run(
+            PLANAR,
+            duration=0.1,
+            control=control.prototype_tracking([control.pair("b", inertia=pm(1), damping=-np.eye(4))], REF),
+        ),
+        "damping is negative, -[0-9.]+, along a motion of j",
+    ),
     "reference": (
         lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), control.set_point([0.0]))),
         "the reference has 1 numbers, the configuration of 'planar' 3",

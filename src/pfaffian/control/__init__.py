@@ -6,6 +6,7 @@ from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sens
 from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
+from pfaffian.control.placement import Hover, TwoMasses, hover_placement, quadcopter_pair, two_mass_placement
 from pfaffian.control.projected import projected
 from pfaffian.control.prototype import Pair, error_coordinates, pair, prototype_tracking
 from pfaffian.control.quasivelocity import regulation, tracking
@@ -16,16 +17,19 @@ from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, sta
 __all__ = [
     "Command",
     "Control",
+    "Hover",
     "Pair",
     "Reference",
     "Sample",
     "Sensor",
     "Task",
+    "TwoMasses",
     "centre_of_mass",
     "computed_torque",
     "discrete",
     "error_coordinates",
     "function_of_time",
+    "hover_placement",
     "hybrid_force",
     "joints",
     "length_weights",
@@ -37,6 +41,7 @@ __all__ = [
     "projected",
     "prototype_tracking",
     "python_law",
+    "quadcopter_pair",
     "regulation",
     "sampled",
     "sensor",
@@ -46,5 +51,6 @@ __all__ = [
     "several",
     "stack",
     "tracking",
+    "two_mass_placement",
     "whole",
 ]

@@ -16,6 +16,7 @@ energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -34,12 +35,12 @@ from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer
 from pfaffian.model.data import data
-from pfaffian.model.elastic import pseudo
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.elastic import symmetric_pseudo
+from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import column, matrix, several
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.terms import Terms, symbols
 
 EXCLUDED = "no input is within the limits W u <= l: rows of it contradict each other"
 UNSOLVED = "the limits could not be met to rounding: scale W, l and the prototype's inertia, or leave rows out that say nothing"
@@ -66,14 +67,15 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
     Args:
         body, seen_from: names of bodies; the world is the other end of an absolute pair.
         inertia: Mbar' [kg, kg m, kg m^2].   damping: Dbar' [N s/m, N s, N m s].   stiffness: Kbar' [N/m, N, N m]. Each (4, 4),
-            symmetric and positive semidefinite, in the frame of `body`; `pseudo_matrix` makes one; None for none.
-    Raises ModelError: a matrix that is none of these, with its lowest eigenvalue; one body twice.
+            symmetric, in the frame of `body`; `pseudo_matrix` makes one; None for none. Of one pair they need not be positive
+            semidefinite: all pairs together must be, which the law checks.
+    Raises ModelError: a matrix that is not symmetric; one body twice.
     """
     what = f"pair {body!r} seen from {seen_from!r}"
     if body == seen_from or not all(isinstance(n, str) for n in (body, seen_from)):
         raise ModelError(f"{what}: two different bodies are needed")
     given = {"inertia": inertia, "damping": damping, "stiffness": stiffness}
-    matrices = {n: ca.SX(4, 4) if x is None else pseudo(x, f"{what}: {n}") for n, x in given.items()}
+    matrices = {n: ca.SX(4, 4) if x is None else symmetric_pseudo(x, f"{what}: {n}") for n, x in given.items()}
     return Pair(body, seen_from, **matrices)
 
 
@@ -320,6 +322,7 @@ def prototype_tracking(
         m, k = terms.mechanism, terms.kinematics
         if not m.actuators:
             raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")
+        _check_together(m, tuple(pairs))
         goal = wanted(terms, reference, w)
         P = prototype(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
@@ -345,6 +348,23 @@ def prototype_tracking(
 
     known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
     return Control(law, (), reference.w_names, known, reasons={SINGULAR: _weightless(pairs)})
+
+
+@lru_cache(maxsize=64)
+def _check_together(m: Mechanism, pairs: tuple[Pair, ...]) -> None:
+    """Raise ModelError where inertia, damping or stiffness of all pairs together are negative along some motion."""
+    T = symbols(m)
+    J = [motion_of(T.kinematics, p).J for p in pairs]
+    for what in ("inertia", "damping", "stiffness"):
+        X = sum((j.T @ se3.Vee(getattr(p, what)) @ j for j, p in zip(J, pairs, strict=True)), ca.SX(m.nv, m.nv))
+        f, random = ca.Function("X", [T.q, m.p_symbols], [ca.densify(X)]), np.random.default_rng(3)
+        for q in [m.neutral(), *(random_configuration(m, random) for _ in range(3))]:
+            values, vectors = np.linalg.eigh(np.array(f(q, m.p_defaults)))
+            if values[0] < -1e-9 * max(1e-300, np.abs(values).max()):
+                raise ModelError(
+                    f"the prototype's {what} is negative, {values[0]:.4g}, along a motion of "
+                    f"{mainly(vectors[:, 0], m.v_names)}; give it more between some pair of bodies"
+                )
 
 
 def _limits(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:

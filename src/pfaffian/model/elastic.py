@@ -115,6 +115,17 @@ class PoseDamper:
 
 def pseudo(value: Any, what: str) -> ca.SX:
     """(4, 4) symmetric and positive semidefinite; `what` names it. Raises ModelError: it is none, with an eigenvalue."""
+    K = symmetric_pseudo(value, what)
+    number = at_defaults(K)
+    if number is not None:
+        lowest = np.linalg.eigvalsh(number)[0]
+        if lowest < -SEMIDEFINITE * np.abs(number).max():
+            raise ModelError(f"{what}: the matrix must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
+    return K
+
+
+def symmetric_pseudo(value: Any, what: str) -> ca.SX:
+    """(4, 4) symmetric; `what` names it. Raises ModelError: it is none."""
     K = ca.densify(matrix(value, what))
     if K.shape != (4, 4):
         raise ModelError(f"{what}: a (4, 4) matrix is needed, as pseudo_matrix(...) makes, got {brief(value)}")
@@ -124,7 +135,4 @@ def pseudo(value: Any, what: str) -> ca.SX:
     size = np.abs(number).max()
     if not np.isfinite(size) or np.abs(number - number.T).max() > SEMIDEFINITE * size:
         raise ModelError(f"{what}: the matrix is not symmetric" if np.isfinite(size) else f"{what} is not finite")
-    lowest = np.linalg.eigvalsh(number)[0]
-    if lowest < -SEMIDEFINITE * size:
-        raise ModelError(f"{what}: the matrix must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
     return K

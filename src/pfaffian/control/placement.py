@@ -1,0 +1,149 @@
+"""Prototypes whose poles are chosen, of machines with fewer inputs than motions: what matching leaves free. [konz25 4.8]
+
+About a set point the prototype's motion is the machine's own only if the matching conditions hold, Lambda_K = 0 and
+Lambda_D = 0 (4.62). They tie its parameters together; the rest place the poles. Each function here has solved both for one
+kind of machine, and names the condition that chosen poles cannot meet.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.control.prototype import Pair, pair
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.elastic import pseudo_matrix
+from pfaffian.model.number import named_float, several
+
+
+class Hover(NamedTuple):
+    """A prototype of a machine that hovers on thrust along one of its axes, in a plane through that axis.
+
+    mass m [kg], damping d [N s/m], stiffness k [N/m]; the height of their centres above the mass centre: s of the mass, h of
+    the others [m]; moments about these: inertia [kg m^2], of the stiffness [N m], none of the damping.
+    """
+
+    mass: float
+    damping: float
+    stiffness: float
+    s: float
+    h: float
+    inertia: float
+    moment: float
+
+
+class TwoMasses(NamedTuple):
+    """Two masses on a line, the first driven: inertia [kg], damping [N s/m] and stiffness [N/m] of (0, 1), (1, 2), (0, 2)."""
+
+    m01: float
+    m12: float
+    m02: float
+    d01: float
+    d12: float
+    d02: float
+    k01: float
+    k12: float
+    k02: float
+
+
+def hover_placement(poles: Any, *, lean: float = 0.0, mass: float = 1.0, gravity: float = 9.81) -> Hover:
+    """Prototype of a PVTOL, a quadcopter in one plane or a bicopter whose tilt has four poles of one's choice. [konz25 (4.141)]
+
+        k = m p0 p1 / q,  d = m p1^2 / q,  h = eps + g p3 / p1,  s = eps + g p1 / q,  q = p1 p2 - p0 p3
+        Theta = m (h - s) (s - eps),  Pi = m g (h - s),  s^4 + p3 s^3 + ... + p0 the polynomial of the poles
+
+    What moves along the axis then has the poles of s^2 + (d / m) s + k / m.
+
+    Args:
+        poles: four, complex ones in pairs [1/s].   lean: eps [m], by which the machine's inputs push sideways as they turn it,
+            eps = Theta_z tan(beta) / (m l) of propellers that lean inwards by beta at a distance l.
+        mass: m of the prototype [kg].   gravity: [m/s^2], above zero.
+    Raises ModelError: not four poles in pairs, or poles for which the first condition named cannot be met.
+    """
+    what = "hover_placement"
+    p0, p1, p2, p3 = _polynomial(poles, what)
+    m, g, eps = (named_float(x, f"{what}: {n}") for n, x in (("mass", mass), ("gravity", gravity), ("lean", lean)))
+    if not (m > 0 and g > 0):
+        raise ModelError(f"{what}: mass and gravity must be above zero, got {m:g} and {g:g}")
+    q = p1 * p2 - p0 * p3
+    _need(p0 > 0 and p1 > 0 and p2 > 0 and p3 > 0, what, "every coefficient of their polynomial is above zero, they are stable")
+    _need(q > 0, what, "p1 p2 - p0 p3 > 0, so that k and d are above zero")
+    rest = p1 * p2 * p3 - p1**2 - p0 * p3**2
+    _need(rest > 0, what, "p1 p2 p3 - p1^2 - p0 p3^2 > 0, so that h > s and Theta > 0")
+    h, s = eps + g * p3 / p1, eps + g * p1 / q
+    return Hover(m, m * p1**2 / q, m * p0 * p1 / q, s, h, m * (h - s) * (s - eps), m * g * (h - s))
+
+
+def quadcopter_pair(
+    body: str, poles: Any, *, heading: tuple[float, float], lean: Any = 0.0, share: float = 1.0, mass: float = 1.0,
+    gravity: float = 9.81,
+) -> Pair:  # fmt: skip
+    """Prototype of a multicopter that thrusts along its z axis: tilt as `hover_placement`, heading as chosen. [konz25 (4.147)]
+
+    Args:
+        body: with its frame at the mass centre, z along the thrust.   poles, mass, gravity: as in `hover_placement`.
+        heading: (w0 [rad/s], zeta) of s^2 + 2 zeta w0 s + w0^2.
+        lean: eps [m], or (eps_x, eps_y) of a bicopter, by which inputs push along x and y as they turn about y and x (4.154);
+            the poles then are those of the tilt about x, and h and s are the same for both.
+        share: inertia about z as a part of that about x, what heading counts beside tilt where inputs are short.
+    Raises ModelError: as `hover_placement`; s is not above eps of the other plane; a w0, zeta or share that is not above zero.
+    """
+    what = "quadcopter_pair"
+    eps = np.broadcast_to(np.asarray(lean, dtype=float), 2)
+    w0, zeta, part = (named_float(x, f"{what}: {n}") for n, x in zip(("w0", "zeta", "share"), (*heading, share), strict=True))
+    if not (w0 > 0 and zeta > 0 and part > 0):
+        raise ModelError(f"{what}: w0, zeta and share must be above zero, got {w0:g}, {zeta:g} and {part:g}")
+    x = hover_placement(poles, lean=float(eps[1]), mass=mass, gravity=gravity)
+    other = x.mass * (x.h - x.s) * (x.s - eps[0])
+    _need(other > 0, what, f"s > eps_x, but s = {x.s:.4g} and eps_x = {eps[0]:.4g}")
+    spin = part * x.inertia
+    return pair(
+        body,
+        inertia=pseudo_matrix(x.mass, (0, 0, x.s), (x.inertia, other, spin)),
+        damping=pseudo_matrix(x.damping, (0, 0, x.h), _about_z(2 * spin * zeta * w0)),
+        stiffness=pseudo_matrix(x.stiffness, (0, 0, x.h), (x.moment, x.moment, spin * w0**2)),
+    )
+
+
+def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> TwoMasses:
+    """Prototype of two masses with a spring between them, a force on the first, with four poles of one's choice. [konz25 4.8.1]
+
+    Args:
+        poles: four, complex ones in pairs [1/s].   ratio: varpi = k12 / m2 of the machine [1/s^2].
+        coupling: m12 of the prototype [kg]; not zero, and of the sign of varpi p3 - p1, or no poles can be placed.
+    Raises ModelError: the first condition named that cannot be met.
+    """
+    what = "two_mass_placement"
+    p0, p1, p2, p3 = _polynomial(poles, what)
+    w, m12 = named_float(ratio, f"{what}: ratio"), named_float(coupling, f"{what}: coupling")
+    q = w * p3 - p1
+    _need(min(p0, p1, p2, p3) > 0, what, "every coefficient of their polynomial is above zero, they are stable")
+    _need(w > 0, what, "ratio > 0: the machine has a spring")
+    _need(p1 * p2 * p3 - p1**2 - p0 * p3**2 > 0, what, "p1 p2 p3 - p1^2 - p0 p3^2 > 0")
+    _need(q * m12 > 0, what, f"coupling has the sign of varpi p3 - p1 = {q:.6g}")
+    m01, m02 = m12 * p1 / q, m12 * (p1 * p2 - p0 * p3 - w * p1) / (w * q)
+    k01, d01 = m12 * p0 * p3 / q, m12 * p1 * p3 / q
+    D = m01 * m02 + m01 * m12 + m02 * m12
+    k12, k02 = (m12 * k01 + D * w) / m01, -m12 / (m01 + m12) * k01
+    return TwoMasses(m01, m12, m02, d01, m12 / m01 * d01, -m12 / (m01 + m12) * d01, k01, k12, k02)
+
+
+def _about_z(moment: float) -> np.ndarray:
+    """Moments (3,) of dampers that resist a turn about z alone; a body's could not be so, a prototype's pseudo-matrix may."""
+    return np.array([0.0, 0.0, moment])
+
+
+def _polynomial(poles: Any, what: str) -> tuple[float, float, float, float]:
+    """p0 ... p3 of s^4 + p3 s^3 + p2 s^2 + p1 s + p0."""
+    given = np.asarray(poles if several(poles) else [], dtype=complex)
+    c = np.poly(given)
+    if given.shape != (4,) or not np.isfinite(given).all() or np.abs(np.imag(c)).max() > 1e-9 * np.abs(c).max():
+        raise ModelError(f"{what}: four poles are needed, complex ones in pairs, got {brief(poles)}")
+    _, p3, p2, p1, p0 = map(float, c.real)
+    return p0, p1, p2, p3
+
+
+def _need(met: bool, what: str, condition: str) -> None:
+    if not met:
+        raise ModelError(f"{what}: the poles cannot be placed so that {condition}")

@@ -1,0 +1,101 @@
+"""Prototypes whose poles are chosen: the closed loop of the whole machine has them."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control import hover_placement, quadcopter_pair, two_mass_placement
+from tests.tolerance import close
+
+G = 9.81
+POLES = [-4.0, -5.0, -3 + 2j, -3 - 2j]
+
+
+def polynomial(m: pf.Mechanism, law: control.Control, q, v) -> np.ndarray:
+    """Characteristic polynomial of the closed loop about a set point."""
+    return np.poly(pf.linearise(m, q, v, control=law).eigenvalues).real
+
+
+def test_the_thesis_s_numbers():
+    x = hover_placement([-3] * 4, lean=0.05)
+    close(x, [1.0, 2.4, 1.8, 0.268, 1.14, 0.190096, 8.55432], 1e-12, "PVTOL [konz25, recomputed]")
+    close(two_mass_placement([-2] * 4, ratio=5.0), [4, 1, 12, 32, 8, -6.4, 16, 84, -3.2], 1e-12, "two masses")
+    x = hover_placement([-8, -8, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)], lean=0.016987)
+    close([x.stiffness, x.damping, x.h, x.s], [13.6628, 6.56178, 0.170269, 0.049710], 1e-4, "bicopter")
+
+
+def quadcopter() -> pf.Mechanism:
+    """Four propellers in a cross that turn in turn to the left and to the right."""
+    body = pf.body("b", 1.2, inertia=(0.015, 0.018, 0.03))
+    spins = [("front", (0.24, 0), 1), ("left", (0, 0.24), -1), ("back", (-0.24, 0), 1), ("right", (0, -0.24), -1)]
+    motors = [pf.thruster(n, "b", point=(*at, 0.0), torque=0.017 * s) for n, at, s in spins]
+    return pf.mechanism("quadcopter", [body], [pf.joint("j", "free", "world", "b")], actuators=motors)
+
+
+@pytest.mark.parametrize("approach", ["particle", "body", "energy"])
+def test_a_quadcopter_has_its_poles_in_both_planes_and_about_its_axis(approach):
+    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), share=0.1)
+    m, q = quadcopter(), [0, 0, 0, 0, 0, 0, 1.0]
+    found = polynomial(m, control.prototype_tracking([own], control.set_point(q), approach=approach), q, np.zeros(6))
+    x, four = hover_placement(POLES), np.poly(POLES).real
+    rest = np.polymul([1, x.damping, x.stiffness], [1, 2 * 0.8 * 3.0, 9.0])
+    close(found, np.polymul(np.polymul(four, four), rest), 1e-8, "characteristic polynomial")
+
+
+def test_what_leaves_hover_comes_back_upright():
+    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), share=0.1)
+    law = control.prototype_tracking([own], control.set_point([0, 0, 0, 0, 0, 0, 1.0]), approach="body")
+    turned = [1.0, -0.5, 0.3, 0.6, 0.0, 0.4, np.sqrt(1 - 0.52)]
+    r = pf.run(quadcopter(), turned, np.zeros(6), duration=10.0, step=2e-3, every=1000, control=law)
+    assert np.abs(r.q.values[-1, :6]).max() < 1e-3 and r.prototype_energy.values[-1] < 1e-6
+
+
+def test_two_masses_on_a_spring_have_the_poles_too():
+    """A negative damping between the world and the second mass, positive with the others: no pair alone decides."""
+    k, m1, m2 = 5.0, 1.0, 1.0
+    bodies = [pf.body("a", m1), pf.body("b", m2)]
+    joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
+    m = pf.mechanism("two", bodies, joints, gravity=(0, 0, 0), actuators=[pf.actuator("F", "a")],
+                     forces=[pf.potential("spring", lambda s: k / 2 * (s.q[0] - s.q[1]) ** 2)])  # fmt: skip
+    poles = [-2.0, -1.0, -1 + 1j, -1 - 1j]
+    x = two_mass_placement(poles, ratio=k / m2)
+
+    def weight(value):
+        return np.diag([0.0, 0, 0, value])
+
+    pairs = [
+        control.pair("a", inertia=weight(x.m01), damping=weight(x.d01), stiffness=weight(x.k01)),
+        control.pair("b", seen_from="a", inertia=weight(x.m12), damping=weight(x.d12), stiffness=weight(x.k12)),
+        control.pair("b", inertia=weight(x.m02), damping=weight(x.d02), stiffness=weight(x.k02)),
+    ]
+    # Along the reference z1 = z2 + z2'' / varpi nothing is left to match. [konz25 (4.124), sign corrected]
+    reference = control.function_of_time(lambda t: [(1 - 1.3**2 * m2 / k) * ca.sin(1.3 * t), ca.sin(1.3 * t)], 2)
+    law = control.prototype_tracking(pairs, reference)
+    r = pf.run(m, [0.3, -0.2], [0.1, 0.5], duration=2.0, step=1e-3, control=law)
+    assert np.abs(r.matching_force.values).max() < 1e-9
+    found = polynomial(m, control.prototype_tracking(pairs, control.set_point([0.0, 0.0])), [0, 0], [0, 0])
+    close(found, np.poly(poles).real, 1e-9, "characteristic polynomial")
+
+
+WRONG = {
+    "three poles": (lambda: hover_placement([-1, -2, -3]), "four poles"),
+    "half a pair": (lambda: hover_placement([-1, -2, -3, -3 + 1j]), "four poles"),
+    "unstable": (lambda: hover_placement([1, -2, -3, -4]), "coefficient of their polynomial"),
+    "no gravity": (lambda: hover_placement(POLES, gravity=0), "gravity must be above zero"),
+    "hardly stable": (lambda: hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]), "cannot be placed so that"),
+    "a wrong coupling": (lambda: two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0), "coupling has the sign"),
+    "no spring": (lambda: two_mass_placement([-2] * 4, ratio=0.0), "ratio > 0"),
+    "a heading": (lambda: quadcopter_pair("b", POLES, heading=(0.0, 1.0)), "w0, zeta and share"),
+    "a bicopter": (lambda: quadcopter_pair("b", POLES, heading=(1.0, 1.0), lean=(5.0, 0.0)), "s > eps_x"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_poles_that_cannot_be_placed_say_why(case):
+    call, words = WRONG[case]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
