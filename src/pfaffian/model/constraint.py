@@ -214,7 +214,8 @@ def servo(
 def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Target:
     """The constraint only while condition(k) is not zero, e.g. `lambda k: k.t < 2`; it comes and goes within a run.
 
-    When it comes back, velocities are projected onto it (an inelastic stop); its phi should be near zero then.
+    When it comes back, velocities are projected onto it (an inelastic stop). Its phi has to be near zero then, no further than
+    what velocities cover in two steps: a run in which it comes on elsewhere stops and says how far off it was.
     """
     if not isinstance(constraint, Target) or not callable(condition):
         name = f"constraint {constraint.name!r}: " if isinstance(constraint, Constraint) else ""

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 import xarray as xr
 
@@ -14,11 +15,12 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
+from pfaffian.simulate import arrival
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
-from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, dataset
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, causes_of, dataset
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.signals import Record, as_record
 from pfaffian.simulate.simulation import Simulation, arguments
@@ -80,7 +82,8 @@ def run_accurately(
         raise ModelError("run_accurately makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    done = _integrate(rhs, project, x, held[0], begun.p[0], times, tolerance, max_step)
+    elsewhere = causes_of(simulation).index(arrival.fault(simulation.mechanism)) if simulation.arrived else 0
+    done = _integrate(rhs, project, x, held[0], begun.p[0], times, tolerance, max_step, simulation.arrived, elsewhere)
     provenance = (
         machine()
         | asdict(scheme)
@@ -111,8 +114,13 @@ def _integrate(
     times: np.ndarray,
     tolerance: float,
     max_step: float,
+    arrived: ca.Function | None,
+    elsewhere: int,
 ) -> _Integrated:
-    """From x at the first of the times to the last, or to where a fault or the step ends it."""
+    """From x at the first of the times to the last, or to where a fault or the step ends it.
+
+    arrived: see `Simulation`.   elsewhere: its status.
+    """
     from scipy.integrate import DOP853  # a second to import, and only this function needs it
 
     _, _, side, _, first = rhs(x, w, p, times[:1])
@@ -127,11 +135,15 @@ def _integrate(
     while solver.status == "running" and at < len(times):
         with np.errstate(all="ignore"):
             tried.clear()
+            before = solver.t, solver.y.copy()
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             # No step was short enough: what stood in the way is a fault of a stage, if there was one.
             status = max(_fault(answer, side) for answer in tried) or DIVERGED
             break
+        t, y = before
+        if arrived and float(arrived(y[: arrived.size1_in(0)], solver.y[: arrived.size1_in(0)], p, t, solver.t - t)):
+            return _Integrated(y, records, elsewhere, t)
         dense = solver.dense_output()
         while at < len(times) and times[at] <= solver.t:
             here = project(dense(times[at]), p, times[at : at + 1])[0]

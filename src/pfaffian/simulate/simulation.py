@@ -23,6 +23,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate import arrival
 from pfaffian.simulate.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import PYTHON_FAULT, in_force, layout_of, samplers
@@ -141,7 +142,8 @@ class Simulation:
         sampled = tuple(fault for part in parts for fault in part.faults)
         python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
         integrators = tuple(INTEGRATORS[self.scheme.integrator].faults)
-        return own + ((servo_fault(servos),) if servos else ()) + integrators + sampled + python
+        arriving = (arrival.fault(self.mechanism),) if arrival.switched(self.mechanism) else ()
+        return own + ((servo_fault(servos),) if servos else ()) + integrators + arriving + sampled + python
 
     @cached_property
     def key(self) -> str:
@@ -199,9 +201,11 @@ class Simulation:
     def traced(self) -> Traced:
         here, z = self.system.at(), ca.SX.sym("z", len(self.z))
         solve = formulation(self.scheme.formulation, here.T)
-        # Only there the rate has what a correction needs, and all rows that it corrects.
+        # Only there the rate has what a correction needs, and all rows that it corrects: those of accelerations are the rate's
+        # alone, and one that comes on after the last stage is not among its rows.
         near = solve is gauss.motion and bool(self.mechanism.ideal) and self.scheme.corrections > 0
         shares = near and self.integrator.shares and ACCELERATION not in here.T.rows.level
+        shares = shares and not arrival.switched(self.mechanism)
         project, wanted = self._project(here, z, along(here.T) if shares else None)
         rhs, sizes, own = self._rate("rhs", here, z, solve, wanted)
         x, w, p, t = inputs = list(rhs.sx_in())
@@ -235,7 +239,7 @@ class Simulation:
         return self._step(self.traced.functions, first)
 
     def _step(self, functions: Functions, first: ca.Function | None = None) -> ca.Function:
-        return time_step(functions, self.mechanism, self.system.variables, self.scheme, first, self.now)
+        return time_step(functions, self.mechanism, self.system.variables, self.scheme, first, self.now, self.arrived)
 
     def _settled(self, x: ca.SX, t: ca.SX) -> ca.SX:
         s = self.system
@@ -247,6 +251,16 @@ class Simulation:
         way = ca.SX.sym("way", x.numel())
         (E,) = here.of_state([here.T.T + here.T.V])
         return ca.Function("energy", [x, way, self.mechanism.p_symbols, here.T.t], [E, ca.jtimes(E, x, way)], SHARED)
+
+    @cached_property
+    def arrived(self) -> ca.Function | None:
+        """(x, x after a step, p, t, h) -> whether a constraint came on that the motion does not lead to; None: all are on."""
+        if not arrival.switched(self.mechanism):
+            return None
+        a, b, h = self.system.at(), self.system.at(), ca.SX.sym("h")
+        found = b.of_state(a.of_state([arrival.came_on(a.T, b.T, h, self.scheme.violation_limit)]))
+        found = ca.substitute(found, [b.T.t], [a.T.t + h])
+        return ca.Function("arrived", [a.x, b.x, self.mechanism.p_symbols, a.T.t, h], found)
 
     @cached_property
     def project(self) -> ca.Function:

@@ -92,11 +92,12 @@ def time_step(
     scheme: Scheme,
     first: ca.Function | None = None,
     now: Callable[[ca.SX, ca.SX], ca.SX] = lambda p, held: p,
+    arrived: ca.Function | None = None,
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, fault), x_next without what comes last in x: what a law in discrete time holds.
 
     variables: of the state that are stepped.   first: instead of rhs at the first stage.   now: (p, held) -> the parameters in
-    force.
+    force.   arrived: (x, x after the step, p, t, h) -> a fault, the last one.
     """
     rhs, project, energy, own, _ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -130,6 +131,9 @@ def time_step(
     )
     corrected, violation = project(moved.x, p, t + h, moved.near)
     faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.own)
+    if arrived:
+        nx = arrived.size1_in(0)
+        faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
     return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults], {"cse": True})
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
+from pfaffian.simulate import arrival
 from pfaffian.simulate.diagnose import blamed, realisability
 from pfaffian.simulate.result import causes, causes_of
 from pfaffian.simulate.simulation import Simulation
@@ -55,11 +56,17 @@ def _finders(s: Simulation, needed: set[int]) -> dict[int, Callable[[np.ndarray,
             found[status] = partial(_by_law, s.system, blamed(m, reason))
     if m.servos:
         found[meanings.index(servo_fault(m.servos))] = partial(_hold, s.system)
+    if arrival.switched(m):
+        found[meanings.index(arrival.fault(m))] = partial(_away, s.system)
     return found
 
 
 def _by_law(s: System, look: Callable[..., str], x: np.ndarray, p: np.ndarray, t: float) -> str:
     return look(*show(s, x, p, t), p, t)
+
+
+def _away(s: System, x: np.ndarray, p: np.ndarray, t: float) -> str:
+    return arrival.away(s.mechanism, *show(s, x, p, t), t, p)
 
 
 def _hold(s: System, x: np.ndarray, p: np.ndarray, t: float) -> str:

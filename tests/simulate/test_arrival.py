@@ -1,0 +1,89 @@
+"""Constraints that come on: met where the motion leads to them, and a stop that tells how far off it was where it does not."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from tests.simulate.test_velocity_constraints import slide
+from tests.tolerance import MET, close
+
+QUICK = {"duration": 0.5, "step": 1e-2, "backend": "numpy"}
+AWAY = r"came on \(active_while\) away from phi = 0: .*'floor' is "
+
+
+def floor(height, condition):
+    return pf.active_while(pf.holonomic("floor", lambda k: k.joint("z") - height), condition)
+
+
+def late(k):
+    return k.t > 0.195
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "euler", "tr-bdf2"])
+@pytest.mark.parametrize("rate", [0.0, 3.0], ids=["at rest", "moving along"])
+def test_far_away_the_run_stops(rate, integrator):
+    m = slide([floor(0.3, late)], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match=AWAY + r"-0\.3"):
+        r = pf.run(m, None, [rate, 0.0], scheme=pf.Scheme(integrator=integrator), **QUICK)
+    assert float(r["stopped"]) == pytest.approx(0.19) and float(r["status"]) > 2
+    assert not r["q"].values[r["time"].values < 0.19, 1].any(), "nothing jumped before"
+
+
+def test_others_of_a_batch_go_on():
+    """Half of them are on the floor when it comes on."""
+    height = pf.Parameter("height", 0.0, "m")
+    m = slide([floor(height.symbol, late)], gravity=(0, 0, 0), parameters=[height])
+    with pytest.warns(pf.RunWarning, match=r"2 of 4 runs stopped: 2 a constraint came on"):
+        r = pf.run(m, parameters={"height": [0.0, 0.2, 1e-7, -0.1]}, **QUICK)
+    assert ((r["status"].values != 0) == [False, True, False, True]).all()
+    assert "phi of 'floor' is 0.1" in str(r["reason"].values[3])
+    close(r["q"].values[2, -1, 1], 1e-7, MET, "moved by what counts as met")
+
+
+@pytest.mark.parametrize("speed", [1e-3, 1.0, 300.0])
+def test_what_falls_onto_it_is_caught(speed):
+    """However far a step goes: the floor comes on where the point is below."""
+    m = slide([floor(-0.1 * speed, lambda k: k.joint("z") < -0.1 * speed)])
+    r = pf.run(m, None, [0.5, -speed], **QUICK)
+    assert float(r["status"]) == 0
+    close(r["q"].values[-1, 1], -0.1 * speed, MET, "lies on the floor")
+    close(r["v"].values[-1], [0.5, 0.0], MET, "slides on")
+
+
+def test_falling_from_rest_onto_a_floor_next_to_it():
+    """Acceleration alone leads there."""
+    m = slide([floor(-1e-4, lambda k: k.joint("z") < -1e-4)])
+    assert float(pf.run(m, **QUICK)["status"]) == 0
+
+
+def test_a_constraint_that_is_on_all_the_time_may_drift():
+    m = slide([pf.active_while(pf.holonomic("circle", lambda k: ca.sumsqr(k.q) - 1), lambda k: k.t >= 0)])
+    r = pf.run(m, [1.0, 0.0], [0.0, 6.0], duration=0.5, step=0.05, backend="numpy", scheme=pf.Scheme(corrections=4))
+    assert float(r["status"]) == 0
+
+
+def test_another_kind_stays_out_of_it():
+    """Velocities are projected, accelerations are held, wherever they come on."""
+    skate = pf.active_while(pf.nonholonomic("skate", lambda k: k.v[1]), late)
+    law = pf.active_while(pf.acceleration_constraint("law", lambda k: ([[1.0, 0.0]], 0)), late)
+    r = pf.run(slide([skate, law]), None, [1.0, 1.0], **QUICK)
+    assert float(r["status"]) == 0
+    close(r["v"].values[-1, 1], 0.0, MET, "stopped")
+
+
+def test_an_accurate_run_stops_too():
+    m = slide([floor(0.3, late)], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match=AWAY):
+        r = pf.run_accurately(m, times=np.linspace(0, 0.5, 6), max_step=0.1)
+    assert float(r["status"]) > 2 and float(r["stopped"]) <= 0.2 and not np.nan_to_num(r["q"].values).any()
+
+
+def test_a_switched_parameter_counts_as_coming_on():
+    on = pf.Parameter("on", 0.0)
+    m = slide([floor(0.3, lambda k: on.symbol > 0)], gravity=(0, 0, 0), parameters=[on])
+    assert float(pf.run(m, **QUICK)["status"]) == 0
+    with pytest.warns(pf.RunWarning, match=AWAY + r"-0\.3"):
+        r = pf.run(m, switches={"on": lambda k: ca.if_else(k.t > 0.195, 1, on.symbol)}, **QUICK)
+    assert 0.19 <= float(r["stopped"]) <= 0.21
+    close(pf.run(m, parameters={"on": 1.0}, **QUICK)["q"].values[-1, 1], 0.3, MET, "on from the start: assembled")
