@@ -108,7 +108,7 @@ def _file_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file, or an example by name, such as four_bar")
     add("--base", choices=("fixed", "free"), help="URDF only: weld the root link to the world, or let it float")
-    add("--mimic", choices=("free", "constrain"), help="URDF only: let mimic joints move freely, or couple them")
+    add("--mimic", choices=("free", "follow"), help="URDF only: let mimic joints move freely, or follow")
     words = "a parameter; or q:NAME, v:NAME, u:NAME for a start value or an input (may be repeated)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
 

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from pfaffian.formats import parse_urdf, read_urdf
 from pfaffian.terms.terms import symbols
@@ -91,15 +92,28 @@ def test_actuated_chooses_motors():
 MIMICS = (*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="j" multiplier="-2" offset="0.1"/>'))
 
 
-def test_mimic_joints_are_free_or_constrained():
-    with pytest.warns(ModelWarning, match="mimic joints move on their own: 'k'; mimic='constrain' couples them"):
+def test_mimic_joints_are_free_or_follow():
+    with pytest.warns(ModelWarning, match="mimic joints move on their own: 'k'; mimic='follow' couples them"):
         assert parse_urdf(robot(*MIMICS)).nu == 2
-    m = parse_urdf(robot(*MIMICS), mimic="constrain")
-    assert [a.name for a in m.actuators] == ["j"]
+    m = parse_urdf(robot(*MIMICS), mimic="follow")
+    assert [a.name for a in m.actuators] == ["j"] and m.q_names == ("j",) and not m.constraints
     t = symbols(m)
-    phi = ca.Function("phi", [t.q], [t.rows.phi])
-    assert float(phi([0.3, -0.5])) == pytest.approx(0, abs=1e-15)
-    assert float(phi([0.3, 0.5])) == pytest.approx(1.0)
+    assert float(ca.Function("k", [t.q], [t.kinematics.joint("k")])(0.3)) == pytest.approx(-0.5, abs=1e-15)
+
+
+def test_a_mimic_joint_stands_where_what_it_follows_does():
+    """The file's joint "i" moves no mass and is locked; "k" and what follows it stand."""
+    file = robot(*ARM, link("c"), link("d"), '<link name="e"/>', joint("i", "b", "e"),
+                 joint("l", "c", "d", inside='<mimic joint="k" multiplier="3" offset="-0.2"/>'),
+                 joint("k", "b", "c", inside='<mimic joint="i" offset="0.7"/>'))  # fmt: skip
+    with pytest.warns(ModelWarning, match="joints that move no mass are locked at zero: 'i'"):
+        m = parse_urdf(file, mimic="follow")
+    assert m.q_names == ("j",)
+    with pytest.warns(ModelWarning):
+        free = parse_urdf(file)
+    where = {"d": lambda T: T.kinematics.position("d")}
+    here = pf.compile_terms(free, where, backend="numpy", lanes=1)([0.3, 0.7, 1.9])["d"]
+    assert pf.compile_terms(m, where, backend="numpy", lanes=1)([0.3])["d"] == pytest.approx(here, abs=1e-14)
 
 
 def test_friction_is_reported_not_used():
@@ -179,7 +193,7 @@ BAD = {
 @pytest.mark.parametrize("text, words", BAD.values(), ids=BAD)
 def test_bad_files_are_refused_with_the_reason(text, words):
     with pytest.raises(ModelError, match=words) as caught:
-        parse_urdf(text, mimic="constrain")
+        parse_urdf(text, mimic="follow")
     assert len(str(caught.value)) < 1000
 
 
@@ -273,7 +287,7 @@ def test_a_fixed_joint_follows_nobody(recwarn):
     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="c"/>
     <joint name="turn" type="continuous"><parent link="a"/><child link="b"/></joint>
     <joint name="frozen" type="fixed"><parent link="b"/><child link="c"/><mimic joint="turn"/></joint></robot>"""
-    for mimic in ("free", "constrain"):
+    for mimic in ("free", "follow"):
         assert not parse_urdf(text, mimic=mimic).constraints
     assert not [w for w in recwarn if "mimic" in str(w.message)]
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.number import shown
-from pfaffian.formats.urdf_part import Mimic, UrdfJoint, UrdfLink, read_joint, read_link, unique
+from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
 from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.check import unphysical
-from pfaffian.model.constraint import Holonomic, holonomic
 from pfaffian.model.force import Actuator, actuator
-from pfaffian.model.joint import Joint, joint
+from pfaffian.model.joint import UNLIMITED, Joint, joint, locked, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
 
 MAX_LINKS = 10_000
@@ -67,33 +65,32 @@ def parse_urdf(
             "free" lets it float on a free joint "root_joint", q first.
         actuated: names of the one-dof joints with a motor, in this order; None: all of them. A motor is named as its
             joint and limited to the file's effort, if that is above 0.
-        mimic: "free" lets mimic joints move on their own, as Pinocchio does unless told otherwise; "constrain" adds
-            the constraint q = multiplier * q_other + offset and leaves out their motors.
+        mimic: "free" lets mimic joints move on their own, as Pinocchio does unless told otherwise; "follow" lets them follow,
+            q = multiplier * q_other + offset, with no coordinates, motors and limits of their own (`pf.mimic`).
         strict: refuse inertias that no body can have, and movable joints that carry no mass. Otherwise both are
             warned of: the inertias are used as they are, the joints are locked at zero, since no force decides their
             acceleration.
         name: of the mechanism; None: the file's.   source: what errors call the text.
     Raises ModelError: what is wrong with which element, on which line. Warns ModelWarning: see above.
     """
-    for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "constrain"), "mimic")):
+    for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):
         if value not in choices:
             raise ModelError(f"{what}={shown(value)}: one of {', '.join(choices)} is needed")
     robot = parse_xml(text, source)
     links, joints = _parts(robot)
-    if mimic == "constrain":
+    if mimic == "follow":
         check_mimics(joints)
     root = root_link(links, list(joints.values()))
     order = _lock_massless(links, parents_first(root, list(joints.values())), strict, robot.source)
     called = _body_names(links, root, base)
-    tree = _tree(order, called, root, base)
+    tree = _tree(order, called, root, base, mimic == "follow")
     if not any(j.nv for j in tree):
         raise robot.error("no joint moves; read it with base='free', or give a joint another type than fixed")
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
         [_body(link, called[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
-        constraints=_mimic_constraints(order) if mimic == "constrain" else (),
-        actuators=_actuators(order, actuated, drop_mimics=mimic == "constrain"),
+        actuators=_actuators(order, actuated, drop_mimics=mimic == "follow"),
         lenient=True,
     )
     _warn(order, mimic, robot.source)
@@ -144,26 +141,40 @@ def _body(link: UrdfLink, name: str) -> Body:
     return body(name, link.mass, link.com, tensor)
 
 
-def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str) -> list[Joint]:
-    made = []
+def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool) -> list[Joint]:
+    made, still = [], _standing(order) if follow else {}
     if called[root] != WORLD:
         made.append(joint(_free_name(ROOT_JOINT, (j.name for j in order)), base, WORLD, called[root]))
     for j in order:
         one = j.kind in ("revolute", "prismatic")
-        made.append(
-            joint(
-                j.name,
-                j.kind,
-                called[j.parent],
-                called[j.child],
-                axis=(0, 0, 1) if j.kind in ("fixed", "free") else j.axis,
-                placement=j.placement,
-                damping=j.damping if one else 0.0,
-                limits=j.limits if one else (-np.inf, np.inf),
-                effort=j.effort,
-            )
+        led = j.mimic if follow else None
+        read = joint(
+            j.name,
+            j.kind,
+            called[j.parent],
+            called[j.child],
+            axis=(0, 0, 1) if j.kind in ("fixed", "free") else j.axis,
+            placement=j.placement,
+            damping=j.damping if one else 0.0,
+            limits=j.limits if one and not led else UNLIMITED,
+            effort=np.inf if led else j.effort,
+            mimic=mimic({led.joint: led.multiplier}, led.offset) if led and j.name not in still else None,
         )
+        made.append(locked(read, still[j.name]) if led and j.name in still else read)
     return made
+
+
+def _standing(order: list[UrdfJoint]) -> dict[str, float]:
+    """Where joints stand for good: at zero the fixed ones, and what follows one that stands."""
+    joints = {j.name: j for j in order}
+
+    def place(j: UrdfJoint) -> float | None:
+        if j.mimic is None:
+            return 0.0 if j.kind == "fixed" else None
+        other = place(joints[j.mimic.joint])
+        return None if other is None else j.mimic.multiplier * other + j.mimic.offset
+
+    return {j.name: q for j in order if (q := place(j)) is not None}
 
 
 def _actuators(order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimics: bool) -> list[Actuator]:
@@ -177,21 +188,6 @@ def _actuators(order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimi
                 raise ModelError(f"actuated: {shown(n)} is no movable one-dof joint; one of {', '.join(single)}")
         chosen = [single[n] for n in names]
     return [actuator(j.name, j.name, limits=(-j.effort, j.effort)) for j in chosen]
-
-
-def _mimic_constraints(order: list[UrdfJoint]) -> list[Holonomic]:
-    still = {j.name for j in order if j.kind == "fixed"}
-    return [holonomic(f"mimic {j.name}", _follow(j.name, j.mimic, j.mimic.joint in still)) for j in order if j.mimic]
-
-
-def _follow(name: str, mimic: Mimic, still: bool) -> Callable[[Any], ca.SX]:
-    """phi of a mimic joint; a locked partner stays at zero."""
-
-    def phi(k: Any) -> ca.SX:
-        other = 0.0 if still else k.joint(mimic.joint)
-        return k.joint(name) - mimic.multiplier * other - mimic.offset
-
-    return phi
 
 
 def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool, source: str) -> bool:
@@ -210,7 +206,7 @@ def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool
 def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
-        _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='constrain' couples them")
+        _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='follow' couples them")
     rubbing = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
     if rubbing:
         _notice(f"{source}: joint friction is ignored: {_listed(rubbing)}; use damping, or a force of your own")

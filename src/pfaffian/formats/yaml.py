@@ -93,7 +93,7 @@ def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX]) -> tup
 
 
 def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mechanism:
-    """`urdf: arm.urdf`, or `{file: ..., package: ..., base: free, mimic: constrain, actuated: [...], strict: true}`."""
+    """`urdf: arm.urdf`, or `{file: ..., package: ..., base: free, mimic: follow, actuated: [...], strict: true}`."""
     if isinstance(node.value, str):
         f = {"file": node}
     else:
