@@ -432,3 +432,54 @@ PACKAGES = {
 def test_packages(urdf, words):
     with pytest.raises(ModelError, match=words):
         parse_yaml(f"urdf: {urdf}")
+
+
+KINDS_OF_JOINT = """
+name: kinds
+parameters: {h: 0.1, r: 2.0}
+bodies:
+  a: {mass: 1, inertia: 0.1}
+  b: {mass: 1, com: [0.1, 0, 0], inertia: 0.1}
+  c: {mass: 1, inertia: 0.1}
+  d: {mass: 1, inertia: 0.1}
+  e: {mass: 1, inertia: 0.1}
+joints:
+  base:
+    {kind: planar, parent: world, child: a, distribution: [[1, 0], [0, h], [0, 1]], speeds: {drive: m/s, turn: rad/s},
+     damping: [1, 2], limits: [[-1, 1], [-2, 2], [-3, 3]]}
+  skate: {kind: planar, parent: world, child: e, distribution: [vx, wz], speeds: [u, w]}
+  screw: {kind: helical, pitch: h, parent: a, child: b}
+  geared: {kind: revolute, parent: b, child: c, mimic: {joints: {screw: r}, offset: 0.5}}
+  held: {kind: universal, parent: c, child: d, locked: [0.3, h]}
+"""
+
+
+def test_joints_of_every_kind():
+    m, _ = parse_yaml(KINDS_OF_JOINT)
+    h, r = m.parameters
+    a, b = ("world", "a"), ("c", "d")
+    assert m.joints == (
+        pf.joint("base", "planar", *a, distribution=[[1, 0], [0, h], [0, 1]], speeds={"drive": "m/s", "turn": "rad/s"},
+                 damping=[1, 2], limits=[(-1, 1), (-2, 2), (-3, 3)]),
+        pf.joint("skate", "planar", "world", "e", distribution=["vx", "wz"], speeds=["u", "w"]),
+        pf.joint("screw", "helical", "a", "b", pitch=h),
+        pf.joint("geared", "revolute", "b", "c", mimic=pf.mimic({"screw": r}, 0.5)),
+        pf.locked(pf.joint("held", "universal", *b), [0.3, h]),
+    )  # fmt: skip
+    assert m.v_names == ("base.drive", "base.turn", "skate.u", "skate.w", "screw")
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("pitch: h, ", "", r"line 15: joints.screw: joint 'screw': a helical joint needs its pitch"),
+        ("joints: {screw: r}", "joint: screw", r"joints.geared.mimic.joint: the key 'joint' is unknown; .*'joints'"),
+        ("[vx, wz]", "[vx, wx]", r"line 14: joints.skate: joint 'skate': distribution: a planar joint has no velocity 'wx'"),
+        ("[0.3, h]", "[0.3]", r"joints.held.locked: joint 'held': locked: 2 numbers are needed, got 1"),
+        ("{screw: r}", "{skrew: r}", r"joint 'geared' follows 'skrew', which is no joint"),
+    ],
+)
+def test_joints_refused(old, new, words):
+    assert old in KINDS_OF_JOINT
+    with pytest.raises(ModelError, match=words):
+        parse_yaml(KINDS_OF_JOINT.replace(old, new))

@@ -296,7 +296,7 @@ def joint(
     made = Joint(
         name, chosen, parent, child, at, child_at,
         stiffness=_square(stiffness, chosen.nv, f"{what}: stiffness"),
-        rest=_rest(chosen, rest, what),
+        rest=_rest(chosen, rest, f"{what}: rest"),
         damping=_square(damping, nv, f"{what}: damping"),
         armature=_each(armature, nv, f"{what}: armature"),
         limits=_limits(chosen, limits, what),
@@ -379,23 +379,18 @@ def _distribution(kind: JointKind, value: Any, speeds: Any, what: str) -> tuple[
         )
     found = [_speed(kind, B[:, i], i) for i in range(count)]
     if speeds is not None:
-        given = (
-            dict(speeds)
-            if isinstance(speeds, Mapping)
-            else {n: u for n, (_, u) in zip(_names(speeds, what), found, strict=False)}
-        )
-        found = list(given.items())
-    if (
-        len(found) != count
-        or len({n for n, _ in found}) != count
-        or not all(isinstance(x, str) and x for pair in found for x in pair)
-    ):
-        raise ModelError(f"{what}: speeds: {count} different names are needed, got {brief(speeds)}")
+        names = _names(speeds, what)
+        if len(names) != count or len(set(names)) != count:
+            raise ModelError(f"{what}: speeds: {count} different names are needed, got {brief(speeds)}")
+        units = dict(speeds) if isinstance(speeds, Mapping) else dict(zip(names, (u for _, u in found), strict=True))
+        found = [(n, units[n]) for n in names]
+        if not all(isinstance(u, str) and u for _, u in found):
+            raise ModelError(f"{what}: speeds: the unit of each is a text, got {brief(speeds)}")
     return B, tuple(found)
 
 
 def _names(value: Any, what: str) -> list[str]:
-    names = list(value) if several(value) else []
+    names = list(value) if several(value) or isinstance(value, Mapping) else []
     if not names or not all(isinstance(n, str) and n for n in names):
         raise ModelError(f"{what}: speeds: a list of names, or a dict of name -> unit, is needed, got {brief(value)}")
     return names
@@ -414,6 +409,7 @@ def _square(value: Any, n: int, what: str) -> ca.SX:
     if _is_nothing(value):
         return ca.SX(n, n)
     given = matrix(value, what)
+    _check_moves(given, n, what)
     if given.numel() == 1:
         return ca.sparsify(scalar(given, what) * ca.SX.eye(n))
     if given.shape == (n, 1):
@@ -427,6 +423,11 @@ def _square(value: Any, n: int, what: str) -> ca.SX:
     return ca.sparsify(ca.triu2symm(ca.triu(given)))
 
 
+def _check_moves(given: ca.SX, n: int, what: str) -> None:
+    if n == 0 and not given.is_zero():
+        raise ModelError(f"{what}: a fixed joint takes none")
+
+
 def _is_nothing(value: Any) -> bool:
     return isinstance(value, float) and value == 0.0  # the usual case, at no cost
 
@@ -436,6 +437,7 @@ def _each(value: Any, n: int, what: str) -> ca.SX:
     if _is_nothing(value):
         return ca.SX.zeros(n, 1)
     given = matrix(value, what)
+    _check_moves(given, n, what)
     return ca.repmat(scalar(given, what), n, 1) if given.numel() == 1 else vector(given, n, what)
 
 
@@ -443,12 +445,12 @@ def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
     """(nq, 1) configuration of a joint, its zero if none is given; a quaternion of numbers of unit length."""
     if value is None:
         return ca.vertcat(ca.SX.zeros(kind.nq - kind.quaternion, 1), ca.SX.ones(int(kind.quaternion), 1))
-    q = vector([value] if kind.nq == 1 and not several(value) else value, kind.nq, f"{what}: rest")
+    q = vector([value] if kind.nq == 1 and not several(value) else value, kind.nq, what)
     if not kind.quaternion:
         return q
     turn = q[-4:, 0]
     if not turn.is_constant() or not float(ca.norm_2(ca.DM(turn))) > 1e-6:
-        raise ModelError(f"{what}: rest: the quaternion must be numbers and not zero; the identity is (0, 0, 0, 1)")
+        raise ModelError(f"{what}: the quaternion must be numbers, not all zero; the identity is (0, 0, 0, 1)")
     return ca.vertcat(q[:-4, 0], turn / ca.norm_2(turn))
 
 
@@ -472,8 +474,6 @@ def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float]
 def _check_numbers(j: Joint, what: str) -> None:
     """Raise ModelError for numbers that do not go with each other."""
     k = j.kind.nv
-    if not j.moves and not all(x.is_zero() for x in (j.stiffness, j.damping, j.armature)):
-        raise ModelError(f"{what}: a fixed joint takes no spring, damper or armature")
     if j.kind.quaternion and k > 3 and not j.stiffness[: k - 3, k - 3 :].is_zero():
         raise ModelError(
             f"{what}: stiffness: a joint's spring does not couple translations to an orientation; use a force of bodies"
