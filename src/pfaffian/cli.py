@@ -120,7 +120,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--step", metavar="S", help="time step [s]")
     add("--every", metavar="K", help="record every K-th step")
     add("--formulation", metavar="F", help="gauss, projection, nullspace, multipliers, ... (default: auto)")
-    add("--integrator", metavar="I", help="rk4 or euler")
+    add("--integrator", metavar="I", help="rk4, euler, midpoint or tr-bdf2")
     add("--saturate", action=argparse.BooleanOptionalAction, help="cut inputs at their limits (default: as the file says)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
     add("--no-figure", action="store_true", help="write no figure")
