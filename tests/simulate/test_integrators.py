@@ -274,3 +274,44 @@ def test_a_resumed_run_has_the_same_bits(integrator):
     half = pf.run(m, FOUR_BAR_START, {"a": 1.0}, duration=0.1, **keep)
     rest = pf.run(m, half.q.values[-1], half.v.values[-1], start=0.1, duration=0.1, correct_start=False, **keep)
     assert np.array_equal(rest.q[-1], whole.q[-1]) and np.array_equal(rest.v[-1], whole.v[-1])
+
+
+@pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
+def test_a_law_in_discrete_time(integrator):
+    """Held between instants; its own fault and the integrator's keep their meanings."""
+
+    def answer(s):
+        u = ca.vertcat(-3 * s.terms.q[0] - s.terms.v[0], 0)
+        return control.Command(u, faults=ca.vertcat(s.terms.t > 1))
+
+    law = control.discrete(answer, 0.02, faults=("too late",))
+    m, keep = double_pendulum(), {"control": law, "backend": "numpy"}
+    exact = pf.run(m, {"A": 0.2}, duration=0.4, step=1e-3, every=400, **keep)
+    error = []
+    for step in (0.01, 0.005):
+        r = pf.run(m, {"A": 0.2}, duration=0.4, step=step, scheme=pf.Scheme(integrator=integrator), **keep)
+        error.append(float(abs(r.q[-1] - exact.q[-1]).max()))
+    assert 3.2 < error[0] / error[1] < 5, error
+    for v, words in ({"B": 0.0}, "too late"), ({"B": 60.0}, UNCONVERGED):
+        with pytest.warns(pf.RunWarning, match=words):
+            r = pf.run(m, {"A": 0.2}, v, duration=1.2, step=0.02, scheme=pf.Scheme(integrator=integrator), **keep)
+        assert pf.causes(r)[0].startswith(words)
+
+
+@pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
+def test_a_singular_start_is_left(integrator):
+    """A parallelogram in line, moving along one branch: the first step goes by what the lost rows say."""
+    lengths = {"crank": 1.0, "coupler": 2.0, "rocker": 1.0}
+    bodies = [pf.body(n, 1.0, com=(l / 2, 0, 0), inertia=0.1) for n, l in lengths.items()]
+    joints = [
+        pf.joint("a", "revolute", "world", "crank", axis=Y),
+        pf.joint("b", "revolute", "crank", "coupler", axis=Y, placement=(1, 0, 0)),
+        pf.joint("d", "revolute", "world", "rocker", axis=Y, placement=(2, 0, 0)),
+    ]
+    ends = {"placement_a": pf.pose((2, 0, 0)), "placement_b": pf.pose((1, 0, 0))}
+    m = pf.mechanism("line", bodies, joints, constraints=[pf.closure("c", "revolute", "coupler", "rocker", axis=Y, **ends)])
+    scheme = pf.Scheme(integrator=integrator)
+    r = pf.run(m, {}, {"a": 3.0, "b": -3.0, "d": 3.0}, duration=0.2, step=2e-3, scheme=scheme, backend="numpy")
+    exact = pf.run(m, {}, {"a": 3.0, "b": -3.0, "d": 3.0}, duration=0.2, step=2e-4, every=10, backend="numpy")
+    assert r.status == 0 and r.entrance == 1
+    close(r.q, exact.q, 1e-4, "q")

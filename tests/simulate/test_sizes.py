@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import pfaffian as pf
 from pfaffian.control.law import Command, Control
 from pfaffian.formats import RunSettings
+from pfaffian.simulate.integrators import INTEGRATORS
 from pfaffian.viewer.describe import describe
 from tests.random_mechanisms import Case, moving, random_body, random_pose, random_tree, small
 from tests.tolerance import ALGEBRA, close
@@ -39,7 +40,7 @@ def law(m: pf.Mechanism, states: int, faults: int, inputs: int) -> Control:
     return Control(answer, (0.5,) * states, names, ("never",) * faults)
 
 
-@given(small(), st.integers(1, 2), few, few, few, few, st.sampled_from(("rk4", "euler")))
+@given(small(), st.integers(1, 2), few, few, few, few, st.sampled_from(tuple(INTEGRATORS)))
 def test_run(case, runs, steps, states, faults, inputs, integrator):
     """Every signal has its shape and is finite, and the first step is that of `forward_dynamics`."""
     m = case.m
@@ -102,7 +103,7 @@ def test_description_and_figure(case):
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "spherical"])
-@pytest.mark.parametrize("integrator", ["rk4", "euler"])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_mount_changes_nothing(kind, integrator):
     """A joint on a fixed body moves as the same joint on the world."""
     random = np.random.default_rng(3)
