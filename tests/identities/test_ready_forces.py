@@ -356,6 +356,7 @@ REFUSED = [
     (lambda: pf.pseudo_matrix(-1), "weight -1 is below zero"),
     (lambda: block(pf.pose_spring("s", "world", "blok", K)), "force 's': there is no body 'blok'"),
     (lambda: block(pf.pose_damper("s", "block", "block", K)), "force 's': both ends are on 'block'"),
+    (lambda: block(pf.bushing("s", "world", "block", stiffness=K, damping=K)), r"a star puts several in, forces=\[\*...\]"),
     (lambda: pf.joint_friction("f", "x", -1), "force 'f': sliding friction -1 is below zero"),
     (lambda: pf.joint_friction("f", "x", pf.Parameter("C", -2.0)), "sliding friction -2 is below zero"),
     (lambda: pf.joint_friction("f", "x", 2, static=1), "static friction is less than the sliding one by 1"),

@@ -116,6 +116,8 @@ def _check_kinds(m: Mechanism) -> None:
             if not isinstance(item, kind):
                 home = next((name for name, other, _ in kinds if isinstance(item, other)), None)
                 belongs = f"; what was given belongs into {home}=[...]" if home else ""
+                if isinstance(item, (tuple, list)) and all(isinstance(x, kind) for x in item):
+                    belongs = f"; a star puts several in, {what}=[*...]"
                 raise ModelError(f"{what}: {brief(item)} is none; make it by {maker}{belongs}")
 
 

@@ -47,7 +47,7 @@ class BodyPose:
 
 
 class Energy(NamedTuple):
-    """kinetic, potential: (...) [J]; weight counts from the world's origin, springs from rest."""
+    """kinetic, potential: (...) [J]; weight counts from the world's origin, springs from rest, potentials as they say."""
 
     kinetic: np.ndarray
     potential: np.ndarray
