@@ -104,6 +104,7 @@ CHANGES = {
     "period": 0.02,
     "phase": 0.005,
     "latency": 1,
+    "hold": "first",
     "start": [0.0, 1.0],
     "measure": {"gyro": control.sensor(lambda k: k.v, 0.2)},
 }

@@ -78,6 +78,21 @@ def test_state_feedback_is_the_exact_discrete_map(latency, phase):
     assert json.loads(r.attrs["sampling"]) == [{"name": "law", "period": T, "phase": phase, "latency": latency, "hold": "zero"}]
 
 
+@pytest.mark.parametrize("latency", [0, 2])
+def test_a_hold_of_first_order_is_the_exact_map_of_a_ramp(latency):
+    T, start = 0.02, np.array([0.3, -0.1])
+    r = run(control.discrete(feedback, T, latency=latency, start=start, hold="first"), seconds=1.0, every=4)
+    ramp = expm(T * np.block([[A, B, np.zeros((6, 2))], [np.zeros((2, 8)), np.eye(2)], [np.zeros((2, 10))]]))
+    F, G, S = ramp[:6, :6], ramp[:6, 6:8], ramp[:6, 8:]
+    x, waiting = X0, [start] * (latency + 1)
+    for k in range(50):
+        np.testing.assert_allclose(states(r)[5 * k], x, rtol=0, atol=EXACT)
+        waiting.append(-GAIN @ x)
+        before, u = waiting[k], waiting[k + 1]
+        np.testing.assert_allclose(r.u.values[5 * k + 2], u + 0.4 * (u - before), rtol=0, atol=EXACT)
+        x = F @ x + G @ u + S @ (u - before) / T
+
+
 def test_an_exponent_says_the_same_of_the_whole_loop():
     """Not only step by step: the eigenvalues of F - G K, and the 100th power."""
     F, G = hold(0.02)
@@ -311,6 +326,7 @@ WRONG = {
     "no period": (lambda: control.discrete(feedback, 0.0), "period must be a time above zero"),
     "a phase beyond": (lambda: control.discrete(feedback, 0.01, phase=0.01), "below the period"),
     "early": (lambda: control.discrete(feedback, 0.01, latency=-1), "latency must be a whole number"),
+    "no hold": (lambda: control.discrete(feedback, 0.01, hold="linear"), "hold 'linear' is unknown; one of zero, first"),
     "half late": (lambda: control.discrete(feedback, 0.01, latency=0.5), "latency must be a whole number"),
     "no law": (lambda: control.discrete(3, 0.01), "a control law or a function"),
     "twice": (lambda: control.discrete(LAW, 0.01), "discrete time already"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -20,6 +20,9 @@ from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
+
+HOLDS = ("zero", "first")
+"""What an input does between two instants: stays, or goes on as it changed from the last to this one."""
 
 MOST_LATENCY = 1000
 """Periods that a ring of outputs on their way may hold."""
@@ -67,6 +70,7 @@ class Part:
     before it.   gives: names of its signals that later parts take as inputs.   start: (nu,) inputs that are held until its
     first come out, zero if empty.   faults: what each means.   units: of its signals.   random: whether it draws numbers.
     python: instead of `call`, (t, q, v) -> u between compiled steps.   sensor: its name, if it is one of the law's.
+    hold: what u does in between, see HOLDS.
     """
 
     name: str
@@ -83,6 +87,7 @@ class Part:
     random: bool = False
     python: Callable[..., Any] | None = None
     sensor: str = ""
+    hold: str = HOLDS[0]
 
     @property
     def title(self) -> str:
@@ -147,6 +152,7 @@ def discrete(
     *,
     phase: float = 0.0,
     latency: int = 0,
+    hold: Literal["zero", "first"] = "zero",
     state: Mapping[str, Any] | None = None,
     inputs: Sequence[str] = (),
     gives: Sequence[str] = (),
@@ -164,7 +170,8 @@ def discrete(
 
     Args:
         law: of the library, or a function.   period: [s], a whole number of steps of the run.   phase: [s], below the period.
-        latency: whole periods, 0 for none.
+        latency: whole periods, 0 for none.   hold: "zero" keeps u; "first" goes on as it changed, u_k + (u_k - u_k-1) (t - t_k)
+            / period. Signals are kept.
         state: {name: start values} of the discrete state of a law of your own; the law gives all of it in d_next each time.
         inputs: of the run that a law of your own takes.   gives: names of its signals that laws after it take as inputs, see
             `several`.   measure: {name: sensor(...)}.   start: (nu,) inputs until the first come out; zero if None.
@@ -184,7 +191,9 @@ def discrete(
     else:
         raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
     held = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
-    part = replace(part, phase=phase, latency=_late(latency, "discrete"), start=held)
+    if hold not in HOLDS:
+        raise ModelError(f"discrete: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
+    part = replace(part, phase=phase, latency=_late(latency, "discrete"), start=held, hold=hold)
     sensors = [_sensing(name, s, part) for name, s in _sensors(measure)]
     reasons = law.reasons if isinstance(law, Control) else {}
     return Control(_nothing, w_names=part.inputs, reasons=reasons, parts=(*sensors, part))

@@ -103,23 +103,27 @@ def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
 
 class Slots(NamedTuple):
     """Where what a part holds stands. given: u and signals in force.   ring: those on their way.   own: its discrete state.
-    drawn: count of its samples, where it draws random numbers."""
+    drawn: count of its samples, where it draws random numbers.   before, since: with a hold of first order the u before that in
+    force, and when this came into force [s]."""
 
     given: slice
     ring: slice
     own: slice
     drawn: slice
+    before: slice
+    since: slice
 
 
 class Layout(NamedTuple):
     """Where in d (size,), the part of a run's state that is discrete, everything stands.
 
-    slots: of each part.   inputs: how many of what each part gives are u.   signals: recorded name -> where.   stream: the
-    Stream, empty where nothing draws numbers.   switched: parameters that the run changes.   start: (size,) start values,
-    Stream and parameters aside.
+    slots, periods [s]: of each part.   inputs: how many of what each part gives are u.   signals: recorded name -> where.
+    stream: the Stream, empty where nothing draws numbers.   switched: parameters that the run changes.   start: (size,) start
+    values, Stream and parameters aside.
     """
 
     slots: tuple[Slots, ...]
+    periods: tuple[float, ...]
     inputs: tuple[int, ...]
     signals: Mapping[str, slice]
     stream: slice
@@ -130,10 +134,15 @@ class Layout(NamedTuple):
     def size(self) -> int:
         return len(self.start)
 
-    def u(self, d: ca.SX, nu: int) -> ca.SX:
-        """(nu, 1) inputs in force."""
-        given = [d[s.given, 0][:n, 0] for s, n in zip(self.slots, self.inputs, strict=True) if n]
-        return sum(given[1:], given[0]) if given else ca.SX(nu, 1)
+    def u(self, d: ca.SX, nu: int, t: ca.SX) -> ca.SX:
+        """(nu, 1) inputs in force at the time t [s]."""
+        total = ca.SX(nu, 1)
+        for s, period, n in zip(self.slots, self.periods, self.inputs, strict=True):
+            given, before = d[s.given, 0][:n, 0], d[s.before, 0]
+            if before.numel():
+                given += (given - before) * ((t - d[s.since, 0]) / period)
+            total = total + given if n else total
+        return total
 
     def started(self, runs: int, seed: int, switched: np.ndarray | None = None) -> np.ndarray:
         """(runs, size) of d at the start, where the switched parameters are (1 or runs, ...)."""
@@ -167,7 +176,9 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
         first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * sum(n for _, n in signals)]
         given, ring = place(first), place(first * part.latency)
         own = place([x for _, values in part.state for x in values])
-        slots.append(Slots(given, ring, own, place([0.0] * part.random)))
+        first_order = part.hold == "first" and inputs
+        drawn, before = place([0.0] * part.random), place(first[:inputs] if first_order else ())
+        slots.append(Slots(given, ring, own, drawn, before, place([0.0] if first_order else ())))
         for at, entries in (
             (given.start + inputs, signals),
             (own.start, [(name, len(values)) for name, values in part.state]),
@@ -183,7 +194,8 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
         if name in named:
             raise ModelError(f"switch {name!r}: the law has a signal of that name; give one another")
         named[name] = slice(i, i + 1)
-    return Layout(tuple(slots), tuple(n for n, _ in of), named, stream, modes, np.array(start))
+    periods = tuple(part.period for part in parts)
+    return Layout(tuple(slots), periods, tuple(n for n, _ in of), named, stream, modes, np.array(start))
 
 
 def units(control: Control) -> dict[str, Any]:

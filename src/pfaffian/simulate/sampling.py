@@ -43,9 +43,9 @@ def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str]) ->
     return layout(control.parts, kernel.noted(key, lambda: {"sizes": sizes(control, m)})["sizes"], switched)
 
 
-def in_force(at: Layout, d: ca.SX, nu: int) -> Command:
-    """What the law's parts hold: their inputs (nu, 1) and, by name, their signals."""
-    return Command(at.u(d, nu), signals={name: d[where, 0] for name, where in at.signals.items()})
+def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
+    """What the law's parts hold at the time t [s]: their inputs (nu, 1) and, by name, their signals."""
+    return Command(at.u(d, nu, t), signals={name: d[where, 0] for name, where in at.signals.items()})
 
 
 def refuse(control: Control | None, what: str) -> None:
@@ -73,7 +73,7 @@ def samplers(
         d, faults = ca.SX(before), [ca.SX(0, 1)]
         for part in group:
             answer, slots = said[part]
-            u = at.u(d, m.nu)
+            u = at.u(d, m.nu, here.T.t)
             u = ca.densify(saturated(m, u) if scheme.saturate else u)
             F = _reaction(here.T, u, w, len(control.w_names), scheme) if answer.reacts else ca.SX(m.nv, 1)
             others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
@@ -81,7 +81,7 @@ def samplers(
             asked = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, F, _stream(at, d)]
             asked += [ca.vertcat(ca.SX(0, 1), *others), own, count]
             given, next_own, fault = answer.function.call([ca.densify(x) for x in asked], True, False)
-            d[slots.given], d[slots.ring] = _passed_on(slots, d, given)
+            _pass_on(slots, d, given, here.T.t)
             d[slots.own] = next_own
             d[slots.drawn] = d[slots.drawn, 0] + 1
             faults.append(fault)
@@ -105,12 +105,14 @@ def _stream(at: Layout, d: ca.SX) -> ca.SX:
     return stream if stream.numel() else ca.SX.zeros(3, 1)
 
 
-def _passed_on(slots: Slots, d: Any, given: Any) -> tuple[Any, Any]:
-    """What is in force and on its way once `given` is put in at the ring's end; of expressions or numbers."""
-    n, stack = slots.given.stop - slots.given.start, ca.vertcat if isinstance(d, ca.SX) else np.concatenate
-    ring = d[slots.ring]
-    line = stack(ring, given) if stack is ca.vertcat else stack([ring, given])
-    return (line[:n, 0], line[n:, 0]) if stack is ca.vertcat else (line[:n], line[n:])
+def _pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
+    """Put into d what is in force and on its way once `given` is put in at the ring's end; of expressions (n, 1) or numbers."""
+    n, of_numbers = slots.given.stop - slots.given.start, isinstance(d, np.ndarray)
+    line = np.concatenate([d[slots.ring], given]) if of_numbers else ca.vertcat(d[slots.ring], given)
+    if slots.since.stop > slots.since.start:
+        d[slots.before] = d[slots.given][: slots.before.stop - slots.before.start]
+        d[slots.since] = t
+    d[slots.given], d[slots.ring] = (line[:n], line[n:]) if of_numbers else (line[:n, 0], line[n:, 0])
 
 
 def instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
@@ -145,7 +147,7 @@ def provenance(control: Control | None, switches: Switches, seed: int) -> dict[s
     if control is None or not control.parts:
         return said
     parts = [
-        {"name": p.title, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": "zero"}
+        {"name": p.title, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": p.hold}
         | ({"python": "asked between compiled steps, which is slow"} if p.python else {})
         for p in control.parts
     ]
@@ -185,7 +187,7 @@ class InPython:
             return x
         x = x.copy(order="F")
         d = x[0, self.at :]
-        d[self.slots.given], d[self.slots.ring] = _passed_on(self.slots, d, u)
+        _pass_on(self.slots, d, u, t)
         return x
 
 

@@ -297,7 +297,7 @@ class Simulation:
         m, T, w = self.mechanism, here.T, ca.SX.sym("w", len(self.w_names))
         d = ca.SX.sym("d", self.layout.size)
         state = ca.vertcat(here.x, z, d)
-        waiting = in_force(self.layout, d, m.nu)
+        waiting = in_force(self.layout, d, m.nu, T.t)
         free = Command(w, signals=waiting.signals)
         command = free if self.control is None else command_of(T, self.control, self.scheme, z, w, waiting)
         asked = command.u
