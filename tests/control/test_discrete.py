@@ -315,7 +315,7 @@ def test_a_law_of_the_library_tells_who_is_to_blame():
 
 # -- what is refused ----------------------------------------------------------------------------------------------------
 
-LAW = control.discrete(feedback, 0.01)
+LAW, SPEED = control.discrete(feedback, 0.01), control.sensor(lambda k: k.v)
 WRONG = {
     "period between steps": (lambda: run(control.discrete(feedback, 0.0025)), r"0\.0025 s .*whole number of steps of 0\.001 s"),
     "phase between steps": (lambda: run(control.discrete(feedback, 0.01, phase=0.0005)), r"phase 0\.0005 s"),
@@ -352,6 +352,10 @@ WRONG = {
     "noise of wrong size": (
         lambda: run(control.discrete(feedback, 0.01, measure={"a": control.sensor(lambda k: k.q, [1, 2])})),
         "std has 2 numbers, and it measures 3",
+    ),
+    "a signal called as a sensor": (
+        lambda: run(control.discrete(lambda s: Command(s.u, signals={"a": 1}), 1.0, measure={"a": SPEED})),
+        "two signals or sensors are called 'a'",
     ),
     "one alone": (lambda: control.several(a=LAW), "two laws or more"),
     "several functions": (lambda: control.several(a=LAW, b=feedback), "b: a control law is needed"),
