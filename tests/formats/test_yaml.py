@@ -311,8 +311,8 @@ BAD = {
     ),
     "wrench of five": (PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}", "a list of 6 is needed"),
     "spring of no spring": (
-        PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, 0]}}}",
-        "line 10: forces.f: .*lowest eigenvalue is -0.5",
+        PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, -2]}}}",
+        "line 10: forces.f: .*lowest eigenvalue is -2",
     ),
     "spring to no body": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rot, stiffness: {weight: 1}}}",

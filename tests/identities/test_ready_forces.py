@@ -22,7 +22,7 @@ from tests.random_mechanisms import Case, matrices, random_pose, random_tree
 from tests.tolerance import ALGEBRA, DERIVATIVE, POWER, close
 
 X = np.array([0.2, -0.1, 0.3])
-WIND, LOW = pf.Parameter("wind", 1.5, "m/s"), pf.Parameter("low", -1.0)
+WIND, LOW, NONE = pf.Parameter("wind", 1.5, "m/s"), pf.Parameter("low", -1.0), pf.Parameter("none", 0.0)
 
 
 def number(x) -> np.ndarray:
@@ -349,10 +349,12 @@ REFUSED = [
     (lambda: pf.pose_spring("s", "a", "b", BAD), r"force 's': stiffness: .*positive semidefinite.*-0.5"),
     (lambda: pf.pose_damper("s", "a", "b", BAD), r"force 's': damping: .*eigenvalue is -0.5"),
     (lambda: pf.pose_spring("s", "a", "b", np.triu(np.ones((4, 4)))), "stiffness: the matrix is not symmetric"),
-    (lambda: pf.pose_spring("s", "a", "b", 3.0), r"stiffness: a \(4, 4\) matrix is needed.*pseudo_matrix"),
-    (lambda: pf.pose_spring("s", "a", "b", pf.pseudo_matrix(1, moments=(1, 0, 0))), "eigenvalue is -0.5"),
+    (lambda: pf.pose_inertia("s", "a", "b", np.diag([1, 1, 1, 1, 1, -2])), "inertia: the matrix must .* eigenvalue is -2"),
+    (lambda: pf.pose_spring("s", "a", "b", ca.diag(ca.vertcat(NONE.symbol, 1, 1, 1, 1, 1))), "resist every translation"),
+    (lambda: pf.pose_spring("s", "a", "b", 3.0), r"stiffness: a \(4, 4\) or \(6, 6\) matrix is needed.*pseudo_matrix"),
+    (lambda: pf.pose_spring("s", "a", "b", pf.pseudo_matrix(1, moments=(1, 0, -0.1))), "eigenvalue is -0.1"),
     (lambda: pf.pose_spring("s", "a", "b", K, rest=np.eye(4)), "force 's': rest"),
-    (lambda: pf.pose_spring("s", "a", "b", LOW * ca.SX.eye(4)), "eigenvalue is -1"),
+    (lambda: pf.pose_spring("s", "a", "b", LOW * ca.SX.eye(4)), "eigenvalue is -2"),
     (lambda: pf.pseudo_matrix(-1), "weight -1 is below zero"),
     (lambda: block(pf.pose_spring("s", "world", "blok", K)), "force 's': there is no body 'blok'"),
     (lambda: block(pf.pose_damper("s", "block", "block", K)), "force 's': both ends are on 'block'"),

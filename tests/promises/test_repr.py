@@ -73,6 +73,7 @@ SAID = {
     "<Wrench 'p': on 'crank' at (0, 0, 0) m, early, WORLD, by 'rocker'>": pf.wrench("p", "crank", early, by="rocker"),
     "<Potential 'V': early>": pf.potential("V", early),
     "<Potential 's': PoseSpring: 'world' to 'crank'>": pf.pose_spring("s", "world", "crank", np.eye(4)),
+    "<KineticEnergy 'i': PoseInertia: 'world' to 'crank'>": pf.pose_inertia("i", "world", "crank", np.eye(6)),
     "<Dissipation 'd': PoseDamper: 'world' to 'crank'>": pf.pose_damper("d", "world", "crank", np.eye(4)),
     "<GeneralisedForce 'f': JointFriction: sliding 1, static f(coupler), viscous 0, on 'A'>": pf.joint_friction(
         "f", "A", 1.0, static=2 * L
@@ -96,6 +97,9 @@ SAID = {
     "<Pose: at (0, 0, 0) m, turned by parameters>": pf.pose(rpy=(L, 0, 0)),
     "<System: of 'four-bar', state '[q; v]': q (3), v (3)>": as_system(M),
     "<System: of 'four-bar', state '[q; p]': q (3), momentum (3)>": pf.hamiltonian(M),
+    "<Constellation: weight 2 N/m, energy 0 J, other poses too at rest, <Pose: at (0, 0, 1) m>>": pf.spring_constellation(
+        [2.0], [[0, 0, 1]], [[0, 0, 0]]
+    ),
     "<CriticalRotations: minimum, a circle, value -2, eigenvalues (0, 1, 3)>": pf.critical_rotations(np.diag([2, 1, -1]))[0],
     "Parameter(name='coupler', default=2.0, unit='m')": L,
     "<Terms: of 'four-bar', q (3, 1), v (3, 1), u (1, 1), t>": T,

@@ -5,6 +5,7 @@ with its derivative along v: no new singularities, no new series.
 """
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.maths import so3
 from pfaffian.maths.so3 import Matrix, matrix
@@ -54,6 +55,29 @@ def Wed(K: Matrix) -> Matrix:
     K = matrix(K, 6, 6)
     b, c = -so3.vee(K[:3, 3:]), so3.vee(K[3:, :3])
     return ca.vertcat(ca.horzcat(so3.Wed(K[3:, 3:]), b), ca.horzcat(c.T, K[0, 0]))
+
+
+def inner(K: Matrix, X1: tuple[Matrix, Matrix], X2: tuple[Matrix, Matrix]) -> Matrix:
+    """<X1, X2> of X = [[Y, x], [0, 0]] by a symmetric K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]] (6, 6). [konz25 (A.14)-(A.19)]
+
+    xt1^T Kr xt2 + tr(Y1 Wed(KR) Y2^T) with xt = x + Y vee2(H) / 2 + (H + H^T) vee2(Y) / 4. For X = hat(xi) it is xi1^T K xi2;
+    for K = Vee(K') it is tr(X1 K' X2^T), which does not change when X1 and X2 are turned from the left. Of a K that is positive
+    semidefinite <X, X> is not negative for X = G - 1, G a pose.
+
+    K: numbers, or Kr must be regular.   X1, X2: (Y (3, 3), x (3, 1)).
+    """
+    K = matrix(K, 6, 6)
+    Kr, C = K[:3, :3], K[3:, :3]
+    inverse = np.linalg.pinv(np.array(ca.DM(Kr)), rcond=1e-12, hermitian=True) if K.is_constant() else ca.inv(Kr)
+    H = C @ inverse
+
+    def shifted(X: tuple[Matrix, Matrix]) -> Matrix:
+        Y, x = matrix(X[0], 3, 3), matrix(X[1], 3)
+        return x + Y @ so3.vee2(H) / 2 + (H + H.T) @ so3.vee2(Y) / 4
+
+    turning = so3.Wed(K[3:, 3:] - C @ H.T)
+    Y1, Y2 = matrix(X1[0], 3, 3), matrix(X2[0], 3, 3)
+    return ca.dot(shifted(X1), Kr @ shifted(X2)) + ca.dot(Y1 @ turning, Y2)
 
 
 def homogeneous(R: Matrix, p: Matrix) -> Matrix:

@@ -2,7 +2,9 @@
 
 Springs k_p of no length between points h_p of body B and points of body A have the potential
 V = 1/2 tr((G - G_R) K' (G - G_R)^T), K' = sum k_p [h_p; 1] [h_p; 1]^T, G being the pose of B in A and G_R the one at rest:
-any number of them is one 4 x 4 matrix. Dampers likewise: R = 1/2 xi^T Vee(D') xi, xi the twist of B relative to A, in B.
+any number of them is one 4 x 4 matrix (`constellation`). Dampers likewise: R = 1/2 xi^T Vee(D') xi, xi the twist of B relative
+to A, in B. Vee(K') has to be positive semidefinite, K' itself not: that is what makes V least at G_R. Of the 21 numbers of a
+6 x 6 matrix a pseudo-matrix has 10; the others are taken too.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pfaffian.maths import inertia, se3
 from pfaffian.model import shown
 from pfaffian.model.body import tensor
 from pfaffian.model.data import data
-from pfaffian.model.force import Dissipation, Potential
+from pfaffian.model.force import Dissipation, KineticEnergy, Potential
 from pfaffian.model.number import Scalar, at_defaults, matrix, not_negative, vector
 from pfaffian.model.pose import Pose, as_pose
 
@@ -39,24 +41,42 @@ def pseudo_matrix(weight: Scalar, centre: Any = (0, 0, 0), moments: Any = 0.0) -
 
 
 def pose_spring(name: str, body_a: str, body_b: str, stiffness: Any, *, rest: Any = (0, 0, 0)) -> Potential:
-    """V = 1/2 tr((G - G_R) K' (G - G_R)^T), G the pose of body_b in body_a: the wrench on b is -vee2((1 - G^-1 G_R) K').
+    """V = <X, X> / 2 with X = G_R^-1 G - 1, G the pose of body_b in body_a: at rest its Hessian along twists of b is K.
+
+    Of a pseudo-matrix K' it is tr((G - G_R) K' (G - G_R)^T) / 2, the wrench on b -vee2((1 - G^-1 G_R) K'), and K = Vee(K').
 
     Args:
-        stiffness: K' (4, 4) symmetric and positive semidefinite, in body_b's frame; `pseudo_matrix` makes one.
+        stiffness: K' (4, 4) symmetric, in body_b's frame, as `pseudo_matrix` makes one, with Vee(K') positive semidefinite; or
+            any K (6, 6) symmetric and positive semidefinite, of 21 numbers, by `se3.inner`.
         rest: G_R, the pose of body_b in body_a at which the force vanishes.
-    Raises ModelError: a K' that is none of these, with its lowest eigenvalue. [konz25 (3.71) (3.115)]
+    Raises ModelError: a stiffness that is none of these, with its lowest eigenvalue. [konz25 (3.71) (3.115) (A.14)-(A.19)]
     """
     what = f"force {name!r}"
-    return Potential(name, PoseSpring(body_a, body_b, pseudo(stiffness, f"{what}: stiffness"), as_pose(rest, f"{what}: rest")))
+    K = form(stiffness, f"{what}: stiffness")
+    if K.shape == (6, 6) and not K.is_constant() and not _definite(K[:3, :3]):
+        raise ModelError(f"{what}: stiffness: with Parameters in it, its first three rows must resist every translation")
+    return Potential(name, PoseSpring(body_a, body_b, K, as_pose(rest, f"{what}: rest")))
 
 
 def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipation:
-    """R = 1/2 xi^T Vee(D') xi, xi the twist of body_b relative to body_a in b's axes: the wrench on b is -Vee(D') xi.
+    """R = xi^T D xi / 2, xi the twist of body_b relative to body_a in b's axes: the wrench on b is -D xi.
 
-    damping: D' (4, 4) symmetric and positive semidefinite, in body_b's frame; `pseudo_matrix` makes one.
-    Raises ModelError: a D' that is none of these, with its lowest eigenvalue. [konz25 (3.117)]
+    damping: D (6, 6) symmetric and positive semidefinite, or D' (4, 4) with D = Vee(D') so, both in body_b's frame;
+        `pseudo_matrix` makes one.
+    Raises ModelError: a damping that is none of these, with its lowest eigenvalue. [konz25 (3.117)]
     """
-    return Dissipation(name, PoseDamper(body_a, body_b, pseudo(damping, f"force {name!r}: damping")))
+    return Dissipation(name, PoseDamper(body_a, body_b, _spatial(form(damping, f"force {name!r}: damping"))))
+
+
+def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEnergy:
+    """T = xi^T M xi / 2, xi the twist of body_b relative to body_a in b's axes: added mass in a fluid at rest, an inerter.
+
+    inertia: M (6, 6) symmetric and positive semidefinite, of 21 numbers, as the added mass of a hull; or M' (4, 4) with
+        M = Vee(M') so, both in body_b's frame.
+    It has no weight and, as all of `kinetic_energy`, acts within joints.
+    Raises ModelError: an inertia that is none of these, with its lowest eigenvalue. [konz25 (A.14)]
+    """
+    return KineticEnergy(name, PoseInertia(body_a, body_b, _spatial(form(inertia, f"force {name!r}: inertia"))))
 
 
 def bushing(
@@ -72,7 +92,7 @@ def bushing(
 
 @data
 class PoseSpring:
-    """V(k) of a pose spring."""
+    """V(k) of a pose spring.   stiffness: K' (4, 4) or K (6, 6)."""
 
     body_a: str
     body_b: str
@@ -84,8 +104,12 @@ class PoseSpring:
         return self.body_a, self.body_b
 
     def __call__(self, k: Any) -> ca.SX:
-        G = k.pose(self.body_a).inverse() @ k.pose(self.body_b)
-        E = ca.horzcat(G.R - self.rest.R, G.p - self.rest.p)
+        G, rest = k.pose(self.body_a).inverse() @ k.pose(self.body_b), self.rest
+        Y, x = G.R - rest.R, G.p - rest.p
+        if self.stiffness.shape == (6, 6):
+            X = (rest.R.T @ Y, rest.R.T @ x)
+            return se3.inner(self.stiffness, X, X) / 2
+        E = ca.horzcat(Y, x)
         return ca.dot(E, E @ self.stiffness) / 2
 
     def __repr__(self) -> str:
@@ -94,7 +118,7 @@ class PoseSpring:
 
 @data
 class PoseDamper:
-    """R(k) of a pose damper."""
+    """R(k) of a pose damper.   damping: D (6, 6)."""
 
     body_a: str
     body_b: str
@@ -105,34 +129,83 @@ class PoseDamper:
         return self.body_a, self.body_b
 
     def __call__(self, k: Any) -> ca.SX:
-        G = k.pose(self.body_a).inverse() @ k.pose(self.body_b)
-        xi = k.twist(self.body_b) - se3.Ad_inv(G.R, G.p) @ k.twist(self.body_a)
-        return ca.dot(xi, se3.Vee(self.damping) @ xi) / 2
+        return _of_twist(self.damping, k, *self.bodies)
 
     def __repr__(self) -> str:
         return shown.words(self, f"{self.body_a!r} to {self.body_b!r}")
 
 
+@data
+class PoseInertia:
+    """T(k) of a pose inertia.   inertia: M (6, 6)."""
+
+    body_a: str
+    body_b: str
+    inertia: ca.SX
+
+    @property
+    def bodies(self) -> tuple[str, str]:
+        return self.body_a, self.body_b
+
+    def __call__(self, k: Any) -> ca.SX:
+        return _of_twist(self.inertia, k, *self.bodies)
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"{self.body_a!r} to {self.body_b!r}")
+
+
+def _of_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
+    """xi^T Q xi / 2 of the twist xi of body_b relative to body_a, in b's axes."""
+    G = k.pose(body_a).inverse() @ k.pose(body_b)
+    xi = k.twist(body_b) - se3.Ad_inv(G.R, G.p) @ k.twist(body_a)
+    return ca.dot(xi, Q @ xi) / 2
+
+
 def pseudo(value: Any, what: str) -> ca.SX:
-    """(4, 4) symmetric and positive semidefinite; `what` names it. Raises ModelError: it is none, with an eigenvalue."""
+    """(4, 4) symmetric and positive semidefinite, as weights at points have it; `what` names it.
+
+    Raises ModelError: it is none, with its lowest eigenvalue.
+    """
     K = symmetric_pseudo(value, what)
-    number = at_defaults(K)
-    if number is not None:
-        lowest = np.linalg.eigvalsh(number)[0]
-        if lowest < -SEMIDEFINITE * np.abs(number).max():
-            raise ModelError(f"{what}: the matrix must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
+    _semidefinite(K, f"{what}: the matrix")
     return K
 
 
-def symmetric_pseudo(value: Any, what: str) -> ca.SX:
-    """(4, 4) symmetric; `what` names it. Raises ModelError: it is none."""
-    K = ca.densify(matrix(value, what))
-    if K.shape != (4, 4):
-        raise ModelError(f"{what}: a (4, 4) matrix is needed, as pseudo_matrix(...) makes, got {brief(value)}")
-    number = at_defaults(K)
-    if number is None:
-        return K  # a symbol that is no Parameter is told where the mechanism is made
-    size = np.abs(number).max()
-    if not np.isfinite(size) or np.abs(number - number.T).max() > SEMIDEFINITE * size:
-        raise ModelError(f"{what}: the matrix is not symmetric" if np.isfinite(size) else f"{what} is not finite")
+def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
+    """K' (4, 4) or K (6, 6), of the shapes given or either, symmetric and such that Vee(K') or K is positive semidefinite.
+
+    Raises ModelError: it is none, with the lowest eigenvalue.
+    """
+    K = symmetric_pseudo(value, what, *(shapes or ((4, 4), (6, 6))))
+    _semidefinite(_spatial(K), f"{what}: its form in twists" if K.shape == (4, 4) else f"{what}: the matrix")
     return K
+
+
+def _spatial(K: ca.SX) -> ca.SX:
+    return ca.SX(se3.Vee(K)) if K.shape == (4, 4) else K
+
+
+def symmetric_pseudo(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
+    """(4, 4), or of the shapes given, symmetric; `what` names it. Raises ModelError: it is none."""
+    K, shapes = ca.densify(matrix(value, what)), shapes or ((4, 4),)
+    if K.shape not in shapes:
+        wanted = " or ".join(map(str, shapes))
+        raise ModelError(f"{what}: a {wanted} matrix is needed, as of pseudo_matrix(...), got {brief(value)}")
+    number = at_defaults(K)  # None with a symbol that is no Parameter, which is told where the mechanism is made
+    if number is not None and not np.isfinite(number).all():
+        raise ModelError(f"{what} is not finite")
+    if number is not None and np.abs(number - number.T).max() > SEMIDEFINITE * np.abs(number).max():
+        raise ModelError(f"{what}: the matrix is not symmetric")
+    return K
+
+
+def _semidefinite(K: ca.SX, what: str) -> None:
+    number = at_defaults(K)
+    lowest = 0.0 if number is None else np.linalg.eigvalsh(number)[0]
+    if number is not None and lowest < -SEMIDEFINITE * np.abs(number).max():
+        raise ModelError(f"{what} must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
+
+
+def _definite(K: ca.SX) -> bool:
+    number = at_defaults(K)
+    return number is None or bool(np.linalg.eigvalsh(number)[0] > SEMIDEFINITE * np.abs(number).max())

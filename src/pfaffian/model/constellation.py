@@ -1,0 +1,171 @@
+"""Any set of point springs between two bodies as one spring between their poses, and back. [konz25 2.4, (3.61)-(3.72)]
+
+Springs k_p of no length between points h_p of body B and p_p of body A have the potential
+
+    V = sum k_p |r + R h_p - p_p|^2 / 2 = tr((G - G_R) K' (G - G_R)^T) / 2 + V0,   K' = [[Wed(Pi), k h], [k h^T, k]],
+
+G = (R, r) being the pose of B in A: 6 numbers for the pose at rest G_R, 10 for K' and 1 for V0, whatever the number of springs.
+With k = sum k_p, the centres h of the h_p and p of the p_p, and P_s = sum k_p (h_p - h) (p_p - p)^T, the special polar
+decomposition P_s^T = R_R Wed(Pi_s) gives R_R and Pi_s = Pi - k hat(h) hat(h)^T, and r_R = p - R_R h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.elastic import form, pose_spring
+from pfaffian.model.force import Potential, Spring
+from pfaffian.model.number import floats, named_float, several
+from pfaffian.model.pose import Pose, as_pose, pose
+from pfaffian.model.rotations import special_polar
+
+TETRAHEDRON = np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+"""Four points with their centre at zero and alike in all directions: their second moment is 4 times the unit matrix."""
+
+ROUNDING = 1e-12
+"""Part of a stiffness or an energy that rounding may take away."""
+
+
+class PointSprings(NamedTuple):
+    """Springs of no length.   stiffness: (n,) [N/m].   points_a, points_b: (n, 3) on the two bodies, in their frames [m]."""
+
+    stiffness: np.ndarray
+    points_a: np.ndarray
+    points_b: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Constellation:
+    """V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 of a set of springs, G the pose of body_b in body_a.
+
+    rest: G_R, where V is least; of several the pose that turns least.   energy: V0 [J], the least V.
+    stiffness: K' (4, 4) in body_b's frame, as `pose_spring` takes it; se3.Vee(K') is the Hessian of V at rest.
+    strict: whether no other pose has this energy: the eigenvalues of `moments` are above zero.
+    """
+
+    rest: Pose
+    stiffness: np.ndarray
+    energy: float
+    strict: bool
+
+    @property
+    def weight(self) -> float:
+        """k, the stiffness against translation [N/m]."""
+        return float(self.stiffness[3, 3])
+
+    @property
+    def centre(self) -> np.ndarray:
+        """(3,) h, in body_b [m]: at rest a force through it turns nothing."""
+        return self.stiffness[:3, 3] / self.weight
+
+    @property
+    def moments(self) -> np.ndarray:
+        """(3, 3) Pi_s, the stiffness against turning about the centre, along body_b's axes at rest [N m]."""
+        S = self.stiffness[:3, :3] - self.weight * np.outer(self.centre, self.centre)
+        return np.trace(S) * np.eye(3) - S
+
+    def __repr__(self) -> str:
+        how = "the only pose at rest" if self.strict else "other poses too at rest"
+        return f"<Constellation: weight {self.weight:.5g} N/m, energy {self.energy:.5g} J, {how}, {self.rest}>"
+
+
+def spring_constellation(stiffness: Any, points_a: Any, points_b: Any) -> Constellation:
+    """The pose at rest, stiffness K' and least energy of springs of no length between two bodies. [konz25 (3.61)-(3.72)]
+
+    Exact for all poses. At rest the energy is the least of all, not only near it.
+
+    Args:
+        stiffness: (n,) k_p, not below zero [N/m].   points_a: (n, 3) p_p, on body_a [m].   points_b: (n, 3) h_p, on body_b [m].
+    Raises ModelError: numbers of the wrong count, a stiffness below zero, no stiffness at all.
+    """
+    k, p, h = floats(stiffness, "stiffness"), floats(points_a, "points_a"), floats(points_b, "points_b")
+    if k.ndim != 1 or p.shape != (len(k), 3) or h.shape != (len(k), 3):
+        raise ModelError(f"springs: (n,) and twice (n, 3) numbers are needed, got {k.shape}, {p.shape} and {h.shape}")
+    if (k < 0).any():
+        raise ModelError(f"springs: the stiffness of number {int(np.argmax(k < 0))} is below zero: {k.min():.6g} N/m")
+    total = k.sum()
+    if not total > 0:
+        raise ModelError("springs: their total stiffness is zero, so that every pose is at rest; at least one must pull")
+    p_s, h_s = k @ p / total, k @ h / total
+    R, Pi_s, unique = special_polar((p - p_s).T @ (k[:, None] * (h - h_s)))
+    second = np.trace(Pi_s) / 2 * np.eye(3) - Pi_s + total * np.outer(h_s, h_s)
+    K = np.block([[second, total * h_s[:, None]], [total * h_s[None, :], np.full((1, 1), total)]])
+    r = p_s - R @ h_s
+    energy = float(k @ np.square(h @ R.T + r - p).sum(axis=1)) / 2
+    return Constellation(pose(r, rotation=R), K, energy, unique)
+
+
+def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = None) -> PointSprings:
+    """Four springs of one stiffness that have a given K', pose at rest and least energy: `spring_constellation` backwards.
+
+    A K' that is positive semidefinite needs no energy at rest, where the points then meet; with h at the origin, one with a
+    negative eigenvalue s needs -2 s at least.
+
+    Args:
+        stiffness: K' (4, 4) numbers, in body_b's frame, with a weight above zero, as `pose_spring` takes it.
+        rest: G_R, the pose of body_b in body_a.   energy: V0 [J], the least possible if None.
+    Raises ModelError: a K' that no springs have, with the lowest eigenvalue of Vee(K'); an energy below the least possible.
+    """
+    K, G = _numbers(form(stiffness, "stiffness", (4, 4)), "stiffness"), as_pose(rest, "rest")
+    R, r = _numbers(G.R, "rest"), _numbers(G.p, "rest").ravel()
+    k = K[3, 3]
+    if not k > ROUNDING * np.abs(K).max():
+        raise ModelError("stiffness: its weight, the last entry, is zero: point springs that turn a body also pull it")
+    h = K[:3, 3] / k
+    s, U = np.linalg.eigh(K[:3, :3] - k * np.outer(h, h))
+    size, least = np.abs(s).sum(), np.abs(s).sum() - s.sum()
+    wanted = least if energy is None else named_float(energy, "energy")
+    if wanted < least - ROUNDING * size:
+        raise ModelError(f"energy {wanted:.6g} J is less than springs of this stiffness have at rest, {least:.6g} J")
+    spare = max(wanted - least, 0.0)
+    axes = U * np.sqrt(np.abs(s) / k)
+    if size > ROUNDING * np.abs(K).max():
+        y = spare / size
+        stretch = np.sqrt(1 + y + np.sqrt(y * (2 + y)))  # stretch^2 + 1 / stretch^2 = 2 (1 + y)
+        on_b, on_a = TETRAHEDRON @ (stretch * axes).T, TETRAHEDRON @ (axes * np.sign(s) / stretch).T
+    else:
+        on_b, on_a = np.zeros((4, 3)), TETRAHEDRON * np.sqrt(2 * spare / (3 * k))
+    return PointSprings(np.full(4, k / 4), (h + on_a) @ R.T + r, h + on_b)
+
+
+def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
+    """One `pose_spring` in place of springs of no length between two bodies: the same forces at a fraction of the operations.
+
+    Its potential is less by the energy that the springs have at rest.
+
+    springs: as `spring` makes them, all between the same two bodies, with rest 0, damping 0 and numbers for the rest.
+    Raises ModelError: which spring is none of these.
+    """
+    what = f"force {name!r}"
+    given = list(springs) if several(springs) else []
+    if not given or not all(isinstance(s, Spring) for s in given):
+        raise ModelError(f"{what}: a list of spring(...) is needed, got {brief(springs)}")
+    ends = (given[0].body_a, given[0].body_b)
+    rows = []
+    for s in given:
+        if {s.body_a, s.body_b} != set(ends):
+            raise ModelError(f"{what}: spring {s.name!r} is not between {ends[0]!r} and {ends[1]!r}, as {given[0].name!r} is")
+        k, rest, damping, *points = (
+            _numbers(x, f"{what}: spring {s.name!r}") for x in (s.stiffness, s.rest, s.damping, s.point_a, s.point_b)
+        )
+        if rest.any() or damping.any():
+            raise ModelError(f"{what}: spring {s.name!r} has a length at rest or a damping: a pose_spring has neither")
+        a, b = points if s.body_a == ends[0] else reversed(points)
+        rows.append((k.item(), a.ravel(), b.ravel()))
+    try:
+        found = spring_constellation(*zip(*rows, strict=True))
+    except ModelError as error:
+        raise ModelError(f"{what}: {error}") from None
+    return pose_spring(name, *ends, found.stiffness, rest=found.rest)
+
+
+def _numbers(x: ca.SX, what: str) -> np.ndarray:
+    if not x.is_constant():
+        raise ModelError(f"{what}: numbers are needed here, not Parameters: a decomposition by eigenvectors does not trace")
+    return np.array(ca.DM(x))
