@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,6 +88,21 @@ def test_a_start_at_rest_is_said_and_named():
     with pytest.warns(pf.RunWarning, match=r"the run of .* begins in a singular conf.*, at a = 1\.5708, b = -3\.14159:"):
         r = pf.run(slider_crank(), np.pi / 2 * np.array([1, -2]), duration=0.01, backend="numpy")
     assert r.entrance == 2
+
+
+@pytest.mark.parametrize("rate, expected", [(0.0, 2), (3.0, 1)])
+def test_rows_without_phi_do_not_tell_branches_apart(rate, expected):
+    """A skate beside it, and a row of accelerations, are no rows that the slider-crank lost."""
+    m = slider_crank()
+    skate, floor = pf.body("skate", 1.0, (0.1, 0, 0), 0.1), pf.joint("floor", "planar", "world", "skate")
+    edge = pf.knife_edge("edge", "skate", (1, 0, 0))
+    law = pf.acceleration_constraint("law", lambda k: (np.eye(5)[4:].tolist(), 0))
+    m = m.with_(bodies=[*m.bodies, skate], joints=[*m.joints, floor], constraints=[edge, *m.constraints, law])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pf.RunWarning)
+        q, v = np.r_[np.pi / 2 * np.array([1, -2]), 0, 0, 0], np.r_[rate, -2 * rate, 0, 0, 0]
+        r = pf.run(m, q, v, duration=0.01, backend="numpy")
+    assert r.entrance == expected
 
 
 def test_regularity_is_zero_where_a_step_begins_in_the_singular_configuration():

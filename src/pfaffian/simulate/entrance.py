@@ -15,6 +15,7 @@ import xarray as xr
 
 from pfaffian import kernel
 from pfaffian.dynamics import passage
+from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunWarning, notice
 from pfaffian.kernel.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
@@ -56,14 +57,17 @@ def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndar
         near = _nearby(m, *at, t, backend)
         lost = suspects[near > here[suspects]]
         if lost.size:
-            said = _passing(m)(q[lost], v[lost], t=t, parameters=p[lost] if p.shape[1] else None)["rank"]
-            kinds[lost] = np.where(said < near[near > here[suspects]], AT_REST, PASSING)
+            said = _said(m)(q[lost], v[lost], t=t, parameters=p[lost] if p.shape[1] else None)["said"]
+            missing = near[near > here[suspects]] - here[lost]
+            kinds[lost] = np.where(said < missing, AT_REST, PASSING)
     return np.where([bool(words) for words in begun.words], REGULAR, kinds)
 
 
 @lru_cache(maxsize=64)
-def _passing(m: Mechanism) -> Compiled:
-    return compile_terms(m, {"rank": lambda T: passage.motion(T).rank}, backend="numpy", lanes=1)
+def _said(m: Mechanism) -> Compiled:
+    """How many of the rows that are lost there say something a moment later."""
+    parts = {"said": lambda T: passage.motion(T).rank - weighted_rows(T, ca.SX(T.A.shape[0], 0)).rank}
+    return compile_terms(m, parts, backend="numpy", lanes=1)
 
 
 def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float, backend: Backend) -> np.ndarray:
