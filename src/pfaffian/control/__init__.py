@@ -3,6 +3,16 @@
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
+from pfaffian.control.flat import (
+    along,
+    check_thrust,
+    extremes,
+    least_time,
+    pvtol_reference,
+    quadcopter_reference,
+    rest_to_rest,
+    turning_series,
+)
 from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
@@ -24,14 +34,18 @@ __all__ = [
     "Sensor",
     "Task",
     "TwoMasses",
+    "along",
     "centre_of_mass",
+    "check_thrust",
     "computed_torque",
     "discrete",
     "error_coordinates",
+    "extremes",
     "function_of_time",
     "hover_placement",
     "hybrid_force",
     "joints",
+    "least_time",
     "length_weights",
     "operational_space",
     "pair",
@@ -40,9 +54,12 @@ __all__ = [
     "pose",
     "projected",
     "prototype_tracking",
+    "pvtol_reference",
     "python_law",
     "quadcopter_pair",
+    "quadcopter_reference",
     "regulation",
+    "rest_to_rest",
     "sampled",
     "sensor",
     "series",
@@ -51,6 +68,7 @@ __all__ = [
     "several",
     "stack",
     "tracking",
+    "turning_series",
     "two_mass_placement",
     "whole",
 ]

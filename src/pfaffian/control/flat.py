@@ -1,0 +1,307 @@
+"""References that machines with fewer inputs than motions can follow, from flat outputs. [konz25 4.8, 5.5]
+
+A flat output y(t) fixes the motion and the inputs, by its derivatives: along such a reference a prototype that matches leaves
+no matching force. Where it asks for free fall the thrust has no direction, and there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import comb
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.reference import Reference, function_of_time
+from pfaffian.errors import ModelError, brief
+from pfaffian.maths import so3
+from pfaffian.model.caller import answer
+from pfaffian.model.number import column, floats, named_float
+
+FALLING = 0.05
+"""Part of the weight below which thrust has no sure direction."""
+
+DENSE = 2000
+"""Instants at which a reference is looked at."""
+
+
+def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, smooth: int = 4) -> Callable[[ca.SX], ca.SX]:
+    """y(t) from rest at `start` to rest at `end` by a polynomial of degree 2 smooth + 1, still before and after.
+
+    The first `smooth` derivatives vanish at both ends: four for what a multicopter's attitude needs. [konz25 5.5]
+
+    Args:
+        start, end: (k,) [unit of y].   duration, begin: [s].   smooth: 1 to 9.
+    Returns: a function of t for the references here and for `function_of_time`.
+    Raises ModelError: sizes that differ, no duration, another smooth.
+    """
+    a, b = (floats(np.atleast_1d(x), f"rest_to_rest: {n}") for n, x in (("start", start), ("end", end)))
+    T, t0 = named_float(duration, "rest_to_rest: duration"), named_float(begin, "rest_to_rest: begin")
+    if a.ndim != 1 or a.shape != b.shape or not T > 0:
+        raise ModelError("rest_to_rest: a start and an end of one length and a duration above zero are needed")
+    if isinstance(smooth, bool) or not isinstance(smooth, int) or not 1 <= smooth <= 9:
+        raise ModelError(f"rest_to_rest: smooth must be a whole number from 1 to 9, got {brief(smooth)}")
+    n = smooth
+    powers = [(-1) ** i * comb(n + i, i) * comb(2 * n + 1, n - i) for i in range(n + 1)]
+
+    def y(t: ca.SX) -> ca.SX:
+        s = ca.fmin(ca.fmax((t - t0) / T, 0), 1)
+        shape = s ** (n + 1) * sum(c * s**i for i, c in enumerate(powers))
+        return ca.densify(ca.DM(a) + ca.DM(b - a) * shape)
+
+    return y
+
+
+def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Callable[[ca.SX], ca.SX]:
+    """t -> path(progress(t)): a curve said by its own parameter, such as an angle, run through as `progress` says.
+
+    Circles and loopings are `along(lambda a: [ca.cos(a), ca.sin(a)], rest_to_rest([0], [2 * pi], 3.0))`.
+    Raises ModelError: functions that are none.
+    """
+    if not (callable(path) and callable(progress)):
+        raise ModelError(f"along: two functions are needed, got {brief(path)} and {brief(progress)}")
+
+    def y(t: ca.SX) -> ca.SX:
+        where = column(answer(progress, "along: progress", t), "along: progress")
+        if where.numel() != 1:
+            raise ModelError(f"along: progress must be one number, got {where.numel()}")
+        return column(answer(path, "along: path", where), "along: path")
+
+    return y
+
+
+def pvtol_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: float = 9.81) -> Reference:
+    """(x, y, angle) of a machine in a vertical plane from its flat output (y1, y2), the point eps above its mass centre.
+
+        angle = atan2(-y1'', y2'' + g),  x = y1 + eps sin angle,  y = y2 - eps cos angle            [konz25 4.8.2, corrected]
+
+    Args:
+        y: function of t giving y1 along the horizon and y2 upwards [m], smooth four times.   lean: eps [m], see
+            `hover_placement`.   gravity: [m/s^2].
+    Raises ModelError: y is no function of two numbers; it asks for free fall (`check_thrust` says when).
+    """
+    eps, g = named_float(lean, "pvtol_reference: lean"), named_float(gravity, "pvtol_reference: gravity")
+
+    def place(t: ca.SX) -> ca.SX:
+        p, bend = _twice(y, t, 2, "pvtol_reference: y")
+        angle = ca.atan2(-bend[0], bend[1] + g)
+        return ca.vertcat(p[0] + eps * ca.sin(angle), p[1] - eps * ca.cos(angle), angle)
+
+    return function_of_time(place, 3)
+
+
+def quadcopter_reference(
+    position: Callable[[ca.SX], Any], heading: Callable[[ca.SX], Any] | float = 0.0, *, gravity: float = 9.81
+) -> Reference:
+    """(x, y, z, qx, qy, qz, qw) of a machine that thrusts along its z axis, from its position and its heading. [konz25 5.5]
+
+        R_z = (r'' - a_G) / |r'' - a_G|,   R = Rz(heading) Ry(beta) Rx(alpha)
+        alpha = arcsin(sin(heading) R_z^x - cos(heading) R_z^y),  beta = atan2(cos(heading) R_z^x + sin(heading) R_z^y, R_z^z)
+
+    Upside down the heading is that of the machine rolled over; thrust across the heading's x axis has none. For loopings and
+    flips through such places the attitude can be integrated, see `turning_series`.
+
+    Args:
+        position: function of t giving r (3,) [m], smooth four times, z up.   heading: function of t, or a number [rad].
+        gravity: [m/s^2] along -z.
+    Raises ModelError: functions of another size.
+    """
+    g = named_float(gravity, "quadcopter_reference: gravity")
+
+    def place(t: ca.SX) -> ca.SX:
+        r, bend = _twice(position, t, 3, "quadcopter_reference: position")
+        f = bend + ca.DM([0, 0, g])
+        z = f / ca.norm_2(f)
+        phi = column(answer(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
+        s, c = ca.sin(phi), ca.cos(phi)
+        a, b = ca.asin(s * z[0] - c * z[1]), ca.atan2(c * z[0] + s * z[1], z[2])
+        return ca.vertcat(r, _euler(a, b, phi))
+
+    return function_of_time(place, 7)
+
+
+def _euler(a: ca.SX, b: ca.SX, phi: ca.SX) -> ca.SX:
+    """Quaternion (x, y, z, w) of Rz(phi) Ry(b) Rx(a), smooth in the angles."""
+    x, y, z = ca.vertcat(ca.sin(a / 2), 0, 0, ca.cos(a / 2)), ca.vertcat(0, ca.sin(b / 2), 0, ca.cos(b / 2)), _about_z(phi)
+    return ca.SX(so3.quat_mul(so3.quat_mul(z, y), x))
+
+
+def _about_z(angle: ca.SX) -> ca.SX:
+    return ca.vertcat(0, 0, ca.sin(angle / 2), ca.cos(angle / 2))
+
+
+def turning_series(
+    position: Callable[[ca.SX], Any], duration: float, step: float, *, heading: float = 0.0, gravity: float = 9.81
+) -> np.ndarray:
+    """Inputs (samples, 21) of a `sampled` reference (x, y, z, qx, qy, qz, qw): the attitude turns no more than its thrust does.
+
+        w_x = -R_y^T R_z_dot,  w_y = R_x^T R_z_dot,  w_z = 0                                           [konz25 (5.70)]
+
+    So no place has a singularity, upside down neither: for loopings and flips. Heading is not chosen but where it comes to.
+
+    Args:
+        position: function of t giving r (3,) [m], smooth four times, z up.   duration, step: [s]; a sample every step.
+        heading: at the start [rad].   gravity: [m/s^2] along -z.
+    Raises ModelError: `check_thrust`'s; a position of another size; a step that is no part of the duration.
+    """
+    T, h, g = (
+        named_float(x, f"turning_series: {n}") for n, x in (("duration", duration), ("step", step), ("gravity", gravity))
+    )
+    if not (0 < h <= T):
+        raise ModelError(f"turning_series: a step above zero and within the duration is needed, got {h:g} s of {T:g} s")
+    check_thrust(position, T, gravity=g)
+    t = ca.SX.sym("t")
+    r, bend = _twice(position, t, 3, "turning_series: position")
+    f = bend + ca.DM([0, 0, g])
+    z = f / ca.norm_2(f)
+    z_dot = ca.jacobian(z, t)
+    path = ca.Function("path", [t], [r, ca.jacobian(r, t), bend, z, z_dot, ca.jacobian(z_dot, t)])
+    start = np.array(path(0.0)[3]).ravel()
+    q = ca.SX.sym("q", 4)
+    R = so3.quat_to_matrix(q)
+    z_dot, z_bend = ca.SX.sym("z_dot", 3), ca.SX.sym("z_bend", 3)
+    w = ca.vertcat(-ca.dot(R[:, 1], z_dot), ca.dot(R[:, 0], z_dot), 0)
+    w_dot = ca.vertcat(-ca.dot(R[:, 1], z_bend), ca.dot(R[:, 0], z_bend), 0)
+    rate = so3.quat_rate(q) @ w
+    turn = ca.Function("turn", [q, z_dot, z_bend], [rate, so3.quat_rate(q) @ w_dot + so3.quat_rate(rate) @ w])
+    now, samples = _upright(start, heading), []
+    for i in range(round(T / h) + 1):
+        x, v, a, _, zd, zdd = path(i * h)
+        rates = [np.array(y).ravel() for y in turn(now, zd, zdd)]
+        places = [np.array(y).ravel() for y in (x, v, a)]
+        samples.append(np.concatenate([places[0], now, places[1], rates[0], places[2], rates[1]]))
+        now = _onward(path, turn, now, i * h, h)
+    return np.array(samples)
+
+
+def _upright(z: np.ndarray, heading: float) -> np.ndarray:
+    """The attitude (x, y, z, w) with thrust along z (3,) that turns least from the heading."""
+    return _along(z, np.array([0, 0, np.sin(heading / 2), np.cos(heading / 2)]))
+
+
+def _onward(path: ca.Function, turn: ca.Function, q: np.ndarray, t: float, h: float) -> np.ndarray:
+    """q a step of h later, by Runge and Kutta's rule."""
+
+    def rate(x: np.ndarray, at: float) -> np.ndarray:
+        _, _, _, _, zd, zdd = path(at)
+        return np.array(turn(x, zd, zdd)[0]).ravel()
+
+    k1 = rate(q, t)
+    k2 = rate(q + h / 2 * k1, t + h / 2)
+    k3 = rate(q + h / 2 * k2, t + h / 2)
+    k4 = rate(q + h * k3, t + h)
+    q = q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return _along(np.array(path(t + h)[3]).ravel(), q / np.linalg.norm(q))
+
+
+def _along(z: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """q with the smallest turn that brings its z axis along z (3,)."""
+    have = np.array(ca.DM(so3.quat_to_matrix(ca.DM(q))))[:, 2]
+    turn = np.append(np.cross(have, z), 1 + have @ z)
+    found = np.array(ca.DM(so3.quat_mul(ca.DM(turn), ca.DM(q)))).ravel()
+    return found / np.linalg.norm(found)
+
+
+def check_thrust(position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81, begin: float = 0.0) -> np.ndarray:
+    """(instants,) |r'' - a_G| / g, what a machine carries in parts of its weight along a flat output, from begin on.
+
+    position: function of t giving (..., up) [m], the last entry upwards.   duration, begin: [s].   gravity: [m/s^2].
+    Raises ModelError: somewhere it asks for less than a twentieth of the weight, in free fall, and when.
+    """
+    g, T, t0 = (
+        named_float(x, f"check_thrust: {n}") for n, x in (("gravity", gravity), ("duration", duration), ("begin", begin))
+    )
+    t = ca.SX.sym("t")
+    p = column(answer(position, "check_thrust: position", t), "check_thrust: position")
+    bend = ca.jacobian(ca.jacobian(p, t), t)
+    up = ca.SX.zeros(p.numel(), 1)
+    up[p.numel() - 1] = g
+    f = ca.Function("carried", [t], [ca.norm_2(bend + up) / g])
+    at = np.linspace(t0, t0 + T, DENSE)
+    found = np.array([float(f(x)) for x in at])
+    least = int(np.argmin(np.where(np.isfinite(found), found, -1.0)))
+    if not found[least] > FALLING:
+        raise ModelError(
+            f"check_thrust: at t = {at[least]:.4g} s the reference asks for {max(found[least], 0):.2g} of the weight, free "
+            "fall, where thrust has no direction; take more time, or another path"
+        )
+    return found
+
+
+def least_time(
+    path: Callable[[float], Callable[[ca.SX], Any]], limits: dict[str, float], *, gravity: float = 9.81, longest: float = 100.0
+) -> float:
+    """The shortest duration T [s] for which path(T), a flat output (x, y, z), keeps to limits.
+
+    Args:
+        path: duration -> function of t from 0 to T giving r (3,) [m], such as lambda T: rest_to_rest(a, b, T).
+        limits: any of speed [m/s], acceleration [m/s^2], tilt [rad], rate [rad/s] of the thrust's direction, thrust and
+            least_thrust in parts of the weight.
+        gravity: [m/s^2].   longest: where to give up [s].
+    Raises ModelError: an unknown limit, or none that `longest` meets; which, and by how much it is missed there.
+    """
+    known = ("speed", "acceleration", "tilt", "rate", "thrust", "least_thrust")
+    for name, x in limits.items():
+        if name not in known or not named_float(x, f"least_time: {name}") > 0:
+            raise ModelError(f"least_time: {brief(name)}: {brief(x)} is no limit; {', '.join(known)}, each above zero")
+    if not limits:
+        raise ModelError(f"least_time: at least one limit is needed of {', '.join(known)}")
+
+    def missed(T: float) -> dict[str, float]:
+        found = extremes(path(T), T, gravity=gravity)
+        over = {n: found[n] / x for n, x in limits.items() if n != "least_thrust" and not found[n] <= x}
+        if "least_thrust" in limits and not found["least_thrust"] >= limits["least_thrust"]:
+            over["least_thrust"] = limits["least_thrust"] / max(found["least_thrust"], 1e-300)
+        return over
+
+    high = 0.1
+    while missed(high):
+        high *= 2
+        if high > longest:
+            worst = missed(longest)
+            if not worst:
+                high = longest
+                break
+            name = max(worst, key=worst.__getitem__)
+            raise ModelError(f"least_time: in {longest:g} s the limit on {name} still is missed by {worst[name]:.3g} times")
+    low = high / 2
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if missed(middle) else (low, middle)
+    return high
+
+
+def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81) -> dict[str, float]:
+    """Of a flat output r(t): the largest speed, acceleration, tilt, rate of the thrust's direction and thrust, and the least.
+
+    Units and arguments as in `least_time`.
+    """
+    g, t = named_float(gravity, "extremes: gravity"), ca.SX.sym("t")
+    r = column(answer(position, "extremes: position", t), "extremes: position")
+    if r.numel() != 3:
+        raise ModelError(f"extremes: position must give three numbers, got {r.numel()}")
+    v = ca.jacobian(r, t)
+    a = ca.jacobian(v, t)
+    carried = a + ca.DM([0, 0, g])
+    size = ca.norm_2(carried)
+    z = carried / size
+    parts = [ca.norm_2(v), ca.norm_2(a), ca.acos(ca.fmin(1, ca.fmax(-1, z[2]))), ca.norm_2(ca.jacobian(z, t)), size / g]
+    f = ca.Function("x", [t], [ca.vertcat(*parts)])
+    values = np.array([np.array(f(x)).ravel() for x in np.linspace(0, duration, DENSE)])
+    most = np.where(np.isfinite(values), values, np.inf).max(axis=0)
+    names = ("speed", "acceleration", "tilt", "rate", "thrust")
+    return dict(zip(names, most.tolist(), strict=True)) | {"least_thrust": float(values[:, 4].min())}
+
+
+def _twice(y: Callable[[ca.SX], Any], t: ca.SX, size: int, what: str) -> tuple[ca.SX, ca.SX]:
+    """y and its second derivative at t."""
+    if not callable(y):
+        raise ModelError(f"{what} must be a function of t, got {brief(y)}")
+    s = ca.SX.sym("s")
+    p = ca.densify(column(answer(y, what, s), what))
+    if p.numel() != size:
+        raise ModelError(f"{what} must give {size} numbers, got {p.numel()}")
+    bend = ca.jacobian(ca.jacobian(p, s), s)
+    value, second = ca.Function("y", [s], [p, ca.densify(bend)])(t)
+    return value, second
