@@ -148,8 +148,8 @@ def whirl(m: pf.Mechanism) -> pf.Mechanism:
 
 def unsprung(kinds: list[str], parents: list[int]) -> pf.Mechanism:
     m = random_tree(np.random.default_rng(3), kinds, parents)
-    none = {"armature": ca.SX(0), "stiffness": ca.SX(0)}
-    return m.with_(joints=[replace(j, **none) for j in m.joints], gravity=(0, 0, 0))
+    bare = [replace(j, armature=0 * j.armature, stiffness=0 * j.stiffness) for j in m.joints]
+    return m.with_(joints=bare, gravity=(0, 0, 0))
 
 
 def test_other_coordinates_and_velocities():

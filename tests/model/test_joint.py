@@ -10,8 +10,10 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError
+from pfaffian.formats import RunSettings
 from pfaffian.model.joint import KINDS
 from pfaffian.terms.digest import digest
+from pfaffian.viewer.describe import describe
 
 INF = float("inf")
 OFF = pf.Parameter("off", 0.0)
@@ -29,6 +31,8 @@ def machine(*joints, **given):
 def two(**given):
     return machine(joint("revolute", "one"), pf.joint("two", "revolute", "world", "b", **given))
 
+
+WHEELED = machine(joint(distribution=["vx", "wz"]))
 
 REFUSED = {
     "unknown kind": (lambda: joint("screw"), r"kind 'screw' is unknown; one of fixed, revolute, .*universal"),
@@ -82,8 +86,9 @@ REFUSED = {
     "locked follower": (lambda: pf.locked(joint("revolute", mimic=pf.mimic({"one": 1}))), r"lock what it follows"),
     "locked name": (lambda: pf.locked("j"), r"locked: a joint\(...\) is needed, got 'j'"),
     "locked nowhere": (lambda: pf.locked(joint(), [0, 1]), r"locked: 3 numbers are needed, got 2"),
-    "hamilton's state": (
-        lambda: pf.hamiltonian(machine(joint(distribution=["vx", "wz"]))), r"'j' has a distribution, and brackets of"),
+    "hamilton's state": (lambda: pf.hamiltonian(WHEELED), r"'j' has a distribution, which Hamilton's equations cannot take"),
+    "linearised": (lambda: pf.linearise(WHEELED), r"'j' has a distribution, which linearise cannot take: .* by nonholonomic"),
+    "brackets": (lambda: pf.commutation_coefficients(WHEELED), r"'j' has a distribution"),
 }  # fmt: skip
 
 
@@ -143,3 +148,8 @@ def test_said_in_words():
     assert repr(two(mimic=pf.mimic({"one": 1})).joints[1]) == "<Joint 'two': revolute, 'world' to 'b', follows one>"
     assert repr(pf.mimic({"one": 1, "two": -0.5}, 0.1)) == "<Mimic: 1 'one' + -0.5 'two', offset 0.1>"
     assert repr(pf.locked(joint("revolute"), 0.3)) == "<Joint 'j': fixed, 'world' to 'a'>"
+
+
+def test_described_by_what_moves_them():
+    text = describe(two(mimic=pf.mimic({"one": 1})), RunSettings()) + describe(WHEELED, RunSettings())
+    assert "revolute  follows one" in text and "x y [m], angle [rad] by vx, wz" in text

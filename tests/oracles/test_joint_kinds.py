@@ -210,6 +210,9 @@ def test_a_joint_that_follows_is_one_held_by_phi():
     full_q, full_v = np.r_[q, three, -0.5 * three], np.r_[v, rate, -0.5 * rate]
     parts = {"x": lambda T: ca.vertcat(T.kinematics.joint("three"), T.kinematics.joint_rate("four")), "T": lambda T: T.T,
              "V": lambda T: T.V, "power": lambda T: ca.dot(T.f, T.v)}  # fmt: skip
+    for name, ours in pf.reaction_wrench(m, ["one", "two", "four"], q, v).items():
+        theirs = pf.reaction_wrench(held, name, full_q, full_v).wrench
+        close(ours.wrench, theirs, TWIN, f"wrench of {name}", 1 + np.abs(theirs).max())
     names = [n for n in pf.FORMULATIONS if n not in ("articulated", "control-force") and "innovations" not in n]
     one, two = at(m, q, v, **parts, **{n: moved(n) for n in names}), at(held, full_q, full_v, **parts, a=moved("gauss"))
     close(one["x"], [three, -0.5 * rate], ALGEBRA, "what it has")
@@ -329,6 +332,10 @@ def test_a_distribution_is_its_rows_without_multipliers(name):
     close(two["eta"], 0 * two["eta"], ALGEBRA, "rows", 1.0)
     for n in names:
         close(one[n], two["a"], 1e-10, n)
+
+    for joint, ours in pf.reaction_wrench(m, ["base", "one"], q, v).items():
+        theirs = pf.reaction_wrench(twin, joint, q, full_v).wrench
+        close(ours.wrench, theirs, TWIN, f"wrench of {joint}", 1 + np.abs(theirs).max())
 
     def operations(m: pf.Mechanism) -> int:
         T = pf.symbols(m)

@@ -25,6 +25,7 @@ from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.simulation import arguments, command_of, input_names
 from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
+from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
 from pfaffian.terms.terms import Terms, symbols
 
@@ -117,9 +118,10 @@ def linearise(
             rest, without inputs.   t: [s], held still.   parameters: {name: value} or an array, defaults if None.
         control: a law in the loop; u then are its own inputs and the wrenches from outside, z what it integrates (its start
             values if None), which become states.
-    Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there.
+    Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there, a joint with a
+    distribution.
     """
-    as_mechanism(m)
+    refuse_distributions(as_mechanism(m), "linearise")
     arguments(None, control, None)
     refuse(control, "linearise")
     at, near = _functions(m, control)

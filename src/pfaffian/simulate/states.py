@@ -14,7 +14,7 @@ from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.connection import check_brackets, rate
+from pfaffian.terms.connection import rate, refuse_distributions
 from pfaffian.terms.inertia import bias_force, kinetic_energy
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -31,7 +31,7 @@ def hamiltonian(m: Mechanism) -> System:
     reaction is that of the scheme's formulation. `momentum` in the result holds p [N s, N m s].
     Raises ModelError: m is no mechanism, or has a joint with a distribution.
     """
-    check_brackets(as_mechanism(m))
+    refuse_distributions(as_mechanism(m), "Hamilton's equations")
     return _hamiltonian(m)
 
 

@@ -29,19 +29,19 @@ def rate(k: Kinematics, f: ca.SX) -> ca.SX:
     return ca.reshape(along, *f.shape)
 
 
-def check_brackets(m: Mechanism) -> None:
-    """Raise ModelError for joints with a distribution: brackets of their speeds lead out of what the speeds span."""
+def refuse_distributions(m: Mechanism, what: str) -> None:
+    """Raise ModelError for joints whose speeds do not reach all that their coordinates say; `what` needs them all."""
     for j in m.joints:
         if j.distribution is not None:
             raise ModelError(
-                f"joint {j.name!r} has a distribution, and brackets of its speeds are no speeds of it: Hamel's and Hamilton's "
-                "equations do not serve it; leave the joint its velocities and hold them by nonholonomic(...)"
+                f"joint {j.name!r} has a distribution, which {what} cannot take: brackets of its speeds are no speeds of it; "
+                "leave the joint its velocities and hold some at zero by nonholonomic(...)"
             )
 
 
 def left_inverse(k: Kinematics) -> ca.SX:
-    """(nv, nq) K^+ = (K^T K)^-1 K^T, joint by joint: v = K^+ q_dot. Raises ModelError: see `check_brackets`."""
-    check_brackets(k.mechanism)
+    """(nv, nq) K^+ = (K^T K)^-1 K^T, joint by joint: v = K^+ q_dot. Raises ModelError: a joint has a distribution."""
+    refuse_distributions(k.mechanism, "calculus along the velocities (brackets, connection, Hamel's equations)")
     K = k.kinematic_matrix
     KK, out = K.T @ K, ca.SX(*reversed(K.shape))
     count, order, first = KK.sparsity().scc()

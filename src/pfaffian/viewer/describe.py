@@ -102,7 +102,15 @@ def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
 
 
 def _units(j: Joint) -> str:
-    """Its coordinates with their units, a unit once for those that share it."""
+    """Its coordinates with their units, a unit once for those that share it; what moves them where that is not their rates."""
+    if j.mimic:
+        return f"follows {shown.listed(j.mimic.joints)}"
+    if j.distribution is not None:
+        return f"{_grouped(j)} by {shown.listed(j.v_names)}"
+    return _grouped(j)
+
+
+def _grouped(j: Joint) -> str:
     if j.nq <= 1:
         return "".join(f"[{u}]" for u in j.q_units)
     parts: dict[str, list[str]] = {}
