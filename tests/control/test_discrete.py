@@ -13,6 +13,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command
 from pfaffian.errors import ModelError, RunWarning
+from pfaffian.simulate.integrators import INTEGRATORS
 from pfaffian.simulate.result import causes
 from tests.tolerance import EPS
 
@@ -390,7 +391,7 @@ def test_oracle_is_the_chain():
 # -- with everything else -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("integrator", ["rk4", "euler"])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_what_is_held_does_not_care_for_the_integrator(integrator):
     """Inputs, measurements and states of the law are those of the instants, by a loop in NumPy of short runs."""
     law = control.discrete(feedback, 0.005, latency=1, measure={"at": control.sensor(lambda k: k.q[0])})

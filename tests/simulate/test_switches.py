@@ -139,6 +139,19 @@ def test_who_is_to_blame_is_asked_of_the_mode_that_was():
     assert float(r.stopped) == pytest.approx(0.01) and "task coordinate 1 the least motion, 0 " in str(r.reason.values)
 
 
+def test_a_mode_of_the_masses_is_known_in_another_state():
+    """Momenta are M(mode) v: what a law sees as v, in equations or in Python, follows the mode."""
+    load = pf.Parameter("load", 1.0)
+    m = pf.mechanism("cart", [pf.body("c", load)], [pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))],
+                     actuators=[pf.actuator("motor", "x")], parameters=[load], gravity=(0, 0, 0))  # fmt: skip
+    grows = {"load": lambda k: ca.if_else(k.t > 0.0185, 3, load)}
+    equations = control.discrete(lambda s: control.Command(s.terms.v), 0.01)
+    for law in (equations, control.python_law(lambda t, q, v: v, 0.01)):
+        r = run(pf.hamiltonian(m), 0.0, 1.5, grows, duration=0.03, control=law)
+        at, p = np.arange(0, 30, 10), r.momentum.values[:-1:10, 0]
+        np.testing.assert_allclose(r.u.values[at, 0], p / [1, 1, 3], rtol=1e-12)
+
+
 def test_what_it_becomes_counts_for_the_kernel():
     def key(f, name="landed"):
         return Simulation(as_system(DROP), pf.Scheme(), switches=as_switches(DROP, {name: f}).next).key

@@ -249,7 +249,8 @@ def python_law(
     """A law in plain Python for a single run: function(t, q, v) -> u, of numbers, called once a period. Slow.
 
     The compiled steps stop for each call: some 0.2 ms a period beside the function's own time, and one run at a time. For more
-    write the law with CasADi's functions, see `discrete`.
+    write the law with CasADi's functions, see `discrete`. Modes that switch at the same instant (`switches` of `run`) do
+    so after it was asked.
 
     Args:
         function: of t [s], q (nq,), v (nv,); it gives u (nu,) [N, N m]. It may keep a state of its own, and is called with

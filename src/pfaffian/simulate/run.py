@@ -223,7 +223,7 @@ def _roll(
         """The state at step k, after the law in Python was asked if it is due; a failure stops the run."""
         if python is None or status.any() or not python.due(k):
             return x
-        there = python.asked(x, p, when.start + k * when.step)
+        there = python.asked(x, simulation.parameters(p[0], x[0])[None], when.start + k * when.step)
         if python.failure:
             status[:], stopped[:] = causes_of(simulation).index(PYTHON_FAULT), k
         return there
@@ -240,7 +240,8 @@ def _roll(
         x[singular], status[singular], stopped[singular] = entered.x, entered.status, entered.stopped
         records[: len(r.records)] = r.records
         done, at = 1, len(r.records)
-    with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=simulation.mechanism.name) as bar:
+    name = f"{simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
+    with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=name) as bar:
         while True:
             n = min(n, most, when.steps - done)
             clock = time.perf_counter()

@@ -85,11 +85,11 @@ def samplers(
             d[slots.own] = next_own
             d[slots.drawn] = d[slots.drawn, 0] + 1
             faults.append(fault)
-        outputs = [ca.vertcat(here.x, z, d), ca.densify(ca.vertcat(*faults))]
+        outputs = here.of_state([ca.vertcat(here.x, z, d), ca.densify(ca.vertcat(*faults))])
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
         inputs = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
-        functions.append(ca.Function("sample", inputs, here.of_state(outputs), {"cse": True}))
+        functions.append(ca.Function("sample", inputs, outputs, {"cse": True}))
     return tuple(functions)
 
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control import law
@@ -123,6 +124,10 @@ class Simulation:
     def now(self, p: ca.SX, d: ca.SX) -> ca.SX:
         """The parameters (np, 1) in force where the law and the switches hold d."""
         return self.changing.now(p, d[self.layout.switched, 0])
+
+    def parameters(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """As `now`, of numbers: p (np,) at a state x (nx,) of the whole simulation."""
+        return self.changing.put(p, x[self.nx - self.layout.size :][self.layout.switched])
 
     @property
     def nx(self) -> int:

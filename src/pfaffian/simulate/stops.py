@@ -39,8 +39,7 @@ def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -
     begun = np.array([i for i in lost if not words[i]], dtype=int)
     for i in begun[np.argsort(stopped[begun], kind="stable")][:BLAMED]:
         if int(status[i]) in find:
-            d = x[i, x.shape[1] - s.layout.size :]
-            words[i] = find[int(status[i])](x[i], s.changing.put(p[i], d[s.layout.switched]), float(stopped[i]))
+            words[i] = find[int(status[i])](x[i], s.parameters(p[i], x[i]), float(stopped[i]))
     if words.any():
         result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
     notice(_summary(result, lost), RunWarning)
