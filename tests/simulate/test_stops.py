@@ -70,9 +70,10 @@ def test_laws_that_ignore_the_constraints_blame_the_joints(law) -> None:
     assert pf.causes(r)[0].endswith("the joints leave task coordinate 0 the least motion, 0 where 1 is free"), pf.causes(r)
 
 
-def test_each_run_without_a_hold_says_whose_it_is(tmp_path) -> None:
-    """Also after a round trip through a file."""
-    found, r = said(m=rods(OUT), q=np.zeros((2, 2)))
+@pytest.mark.parametrize("state", [lambda m: m, pf.hamiltonian], ids=["[q; v]", "[q; p]"])
+def test_each_run_without_a_hold_says_whose_it_is(tmp_path, state) -> None:
+    """Also after a round trip through a file, and from a last state that is another than q and v."""
+    found, r = said(m=state(rods(OUT)), q=np.zeros((2, 2)))
     assert found[0].startswith("2 of 2 runs stopped: 2 servo constraint not realisable")
     words = "its last state is not realisable: rank 0 of 1, smallest singular value 0"
     words += "; the directions leave 'out' without a force"
