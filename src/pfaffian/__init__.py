@@ -76,6 +76,7 @@ _HOME = {
         "connection_coefficients",
         "covariant_hessian",
         "directional_derivative",
+        "linearise_along",
     ],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.linearise": ["Linearised", "linearise"],

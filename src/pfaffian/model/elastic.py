@@ -161,16 +161,6 @@ def _of_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
     return ca.dot(xi, Q @ xi) / 2
 
 
-def pseudo(value: Any, what: str) -> ca.SX:
-    """(4, 4) symmetric and positive semidefinite, as weights at points have it; `what` names it.
-
-    Raises ModelError: it is none, with its lowest eigenvalue.
-    """
-    K = symmetric_pseudo(value, what)
-    _semidefinite(K, f"{what}: the matrix")
-    return K
-
-
 def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
     """K' (4, 4) or K (6, 6), of the shapes given or either, symmetric and such that Vee(K') or K is positive semidefinite.
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.number import column
+from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, some_runs, velocities
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import connection
 from pfaffian.terms.digest import digest, of_function
@@ -70,6 +72,82 @@ def covariant_hessian(
     Raises ModelError: as `directional_derivative`; f is more than one number, or depends on v.
     """
     return _ask(m, "hessian", f, q, None, t, parameters)
+
+
+class LinearisedAlong(NamedTuple):
+    """f = f_bar + F0 eps + F1 eps_dot + F2 eps_ddot + E u near a trajectory, q = q_bar + K(q_bar) eps.
+
+    value: (..., n) f_bar.   F0, F1, F2: (..., n, nv) [unit of f by that of eps, eps_dot, eps_ddot].
+    B: (..., nv, nv) with v = v_bar + eps_dot + B eps.   E: (..., n, nu) by the inputs; zero for an f of the caller's.
+    """
+
+    value: np.ndarray
+    F0: np.ndarray
+    F1: np.ndarray
+    F2: np.ndarray
+    B: np.ndarray
+    E: np.ndarray
+
+
+def linearise_along(
+    m: Mechanism,
+    q: Any = None,
+    v: Any = None,
+    v_dot: Any = None,
+    u: Any = None,
+    *,
+    f: Callable[[Any, Any], Any] | None = None,
+    t: float = 0.0,
+    parameters: Any = None,
+) -> LinearisedAlong:
+    """f(q, v, v_dot, t) near a trajectory, in deviations eps along the velocities. [konz25 (2.22)-(2.25)]
+
+    Other than `linearise` it goes with the moving point, so that F0, F1 and F2 are the coefficients of the equation of small
+    deviations from a motion, gains for a regulator along it: constant where the motion is symmetric, whatever the coordinates.
+
+    Args:
+        m: the mechanism, its tree; constraints take no part.   q, v, v_dot: states and accelerations of the trajectory.
+        u: (nu,) or (runs, nu) inputs, zero if None.
+        f: f(k, v_dot), k a Kinematics, giving numbers; None: the equations of motion M v_dot + c - f - B u [N, N m], zero on a
+            motion, so that F2 eps_ddot + F1 eps_dot + F0 eps = -E du near it, F2 being M and E = -B.
+        t: [s].   parameters: {name: value} or an array, defaults if None.
+    Raises ModelError: wrong names, shapes or numbers; f fails or gives no column of numbers.
+    """
+    as_mechanism(m)
+    if f is not None and not callable(f):
+        raise ModelError("f: a function f(k, v_dot) of Kinematics and (nv, 1) is needed, or None for the equations of motion")
+    given = {
+        "q": configurations(m, q),
+        "v": velocities(m, v),
+        "v_dot": velocities(m, v_dot, "v_dot"),
+        "u": runs(u, m.u_names, np.zeros(m.nu), "u"),
+        "parameters": parameter_values(m, parameters),
+    }
+    count = some_runs({name: len(x) for name, x in given.items()})
+    at = [np.broadcast_to(x, (count, x.shape[1])) for x in given.values()]
+    compiled, shapes = _along(m, f)
+    found = compiled(*at, np.array([as_number(t, "t")]))
+    # CasADi stores columns one after another.
+    columns = (x.reshape(count, b, a).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
+    many = any(np.ndim(x) == 2 for x in (q, v, v_dot, u)) or count > 1
+    value, *parts = (x if many else x[0] for x in columns)
+    return LinearisedAlong(value[..., 0], *parts)
+
+
+@lru_cache(maxsize=64)
+def _along(m: Mechanism, f: Callable[[Any, Any], Any] | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
+    """(q, v, v_dot, u, p, t) -> the parts of a LinearisedAlong."""
+    T = symbols(replace(m, constraints=()))
+    k, a = T.kinematics, ca.SX.sym("a", m.nv)
+    inputs = [T.q, T.v, a, T.u, m.p_symbols, T.t]
+    if f is None:
+        value = ca.densify(T.inertia_force(a) - T.generalised_input)
+    else:
+        value = checked(column(answer(f, "f", k, a), "f"), "f", (T.q, T.v, a, m.p_symbols, T.t))
+    near = connection.deviation(k, value, a)
+    parts = [value, *near, connection.velocity_of_deviation(k), ca.jacobian(value, T.u)]
+    function = ca.Function("along", inputs, [ca.vec(ca.densify(x)) for x in parts], {"cse": True})
+    return kernel.compile(function), tuple(x.shape for x in parts)
 
 
 def _value(T: Terms, f: Function | None) -> ca.SX:

@@ -8,6 +8,7 @@ phi(q) = 0 leaves. Objects of three indices are tuples over the first one of mat
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -118,3 +119,30 @@ def covariant_hessian(k: Kinematics, f: ca.SX, M: ca.SX) -> ca.SX:
     raised = solve_definite(M, gradient)
     bent = sum((raised[l] * G for l, G in enumerate(connection_coefficients(k, M))), ca.SX(*M.shape))
     return directional_derivative(k, gradient) - bent
+
+
+class Deviation(NamedTuple):
+    """f = f_bar + F0 eps + F1 eps_dot + F2 eps_ddot near a trajectory.   F0, F1, F2: (n, nv)."""
+
+    F0: ca.SX
+    F1: ca.SX
+    F2: ca.SX
+
+
+def velocity_of_deviation(k: Kinematics) -> ca.SX:
+    """B (nv, nv) with v = v_bar + eps_dot + B eps for q = q_bar + K eps: B_ij = gamma_kj^i v^k, linear in v. [konz25 (2.23)]"""
+    return -left_inverse(k) @ bracket_along_v(k)
+
+
+def deviation(k: Kinematics, f: ca.SX, v_dot: ca.SX) -> Deviation:
+    """f(q, v, v_dot, t) near a trajectory, in deviations eps of q = q_bar + K(q_bar) eps. [konz25 (2.22)-(2.25)]
+
+    F2 = df/dv_dot, F1 = df/dv + F2 B, F0 = d_i f + df/dv B + F2 (B(v_dot) + B_dot) with B(v) of `velocity_of_deviation`, its
+    rate taken at constant v; all of it at the trajectory's own q, v, v_dot. Where nothing moves only derivatives remain.
+
+    f: (n, 1) of k.q, k.v, k.t and v_dot.   v_dot: (nv, 1) symbols.
+    """
+    B = ca.densify(velocity_of_deviation(k))
+    along_v, F2 = ca.jacobian(f, k.v), ca.jacobian(f, v_dot)
+    carried = ca.substitute(B, k.v, v_dot) + rate(k, B)
+    return Deviation(directional_derivative(k, f) + along_v @ B + F2 @ carried, along_v + F2 @ B, F2)
