@@ -120,10 +120,14 @@ def test_a_nut_screws_through_many_turns(kind):
     close(r["violation"].values, 0 * r["violation"].values, MET, "phi")
 
 
-def test_a_nut_a_third_of_a_turn_off_is_put_onto_the_thread_there():
-    a = pf.assemble(nut(0.1), {"j.x": 0.0, "j.y": 0.0, "j.z": 0.1 * (2 * np.pi * 3 + 2.0)}, backend="numpy")
-    close(a.q[2], 0.1 * (2 * np.pi * 3 + 2.0), ALGEBRA, "height kept", 1)
-    close(2 * np.arctan2(a.q[5], a.q[6]), 2.0, MET, "turned")
+@pytest.mark.parametrize("turned", [2.0, -2.0, 3.0, np.pi])
+def test_a_nut_off_its_thread_is_turned_onto_it(turned):
+    """By up to half a turn, which no sine of the angle would tell."""
+    height = 0.1 * (2 * np.pi * 3 + turned)
+    a = pf.assemble(nut(0.1), {"j.x": 0.0, "j.y": 0.0, "j.z": height}, backend="numpy")
+    close(a.q[2], height, ALGEBRA, "height kept", 1)
+    angle = 2 * np.arctan2(a.q[5], a.q[6])
+    close([np.cos(angle), np.sin(angle)], [np.cos(turned), np.sin(turned)], MET, "turned")
 
 
 @pytest.mark.parametrize("kind", ["weld", "revolute", "cylindrical", "planar", "prismatic", "helical", "schoenflies"])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.dynamics import passage
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity
 from pfaffian.simulate.entrance import AT_REST
 from pfaffian.terms.digest import digest
@@ -37,12 +38,15 @@ def falling(t, angle):
     return SPEED * np.stack([np.sqrt(1 - s * s), s], axis=1)
 
 
-def test_constant_speed_to_its_closed_form():
+@pytest.mark.parametrize("scale", [1.0, 1e-7, 1e7])
+def test_constant_speed_to_its_closed_form(scale):
+    """In whatever unit it is written: how long a row is, is measured against its own typical length."""
     v0 = SPEED * np.array([np.cos(0.9), np.sin(0.9)])
-    r = pf.run(slide([CONSTANT]), [0, 0], v0, duration=1.0, backend="numpy", step=1e-3, every=50)
+    constant = pf.nonholonomic("speed", lambda k: scale * speed(k))
+    r = pf.run(slide([constant]), [0, 0], v0, duration=1.0, backend="numpy", step=1e-3, every=50)
     t = r["time"].values
     close(r["v"].values, falling(t, 0.9), INTEGRATED, "velocity at constant speed")
-    close(r["velocity_violation"].values, 0 * t, MET, "speed kept")
+    close(r["velocity_violation"].values, 0 * t, MET, "speed kept", scale)
     # It does work: without it energy would be kept, with it what gravity adds is taken away.
     close(r["kinetic_energy"].values, np.full(len(t), 0.75 * SPEED**2), ALGEBRA, "kinetic energy")
     power = np.sum(r["reaction"].values * r["v"].values, axis=1)
@@ -187,6 +191,14 @@ def test_rates_of_projectors_are_refused():
     T = pf.symbols(slide([CONSTANT]))
     with pytest.raises(pf.ModelError, match=r"not affine in v.*needs the acceleration"):
         projector_rate(T, quasi_velocity(T))
+
+
+def test_what_turns_with_v_says_nothing_of_a_moment_later():
+    """Where (1 + z) v . v = 4 and x_dot = 2 come together their combination vanishes, and its rate holds v_dot twice."""
+    both = [pf.nonholonomic("speed", lambda k: (1 + k.q[1]) * ca.sumsqr(k.v) - 4), pf.nonholonomic("x", lambda k: k.v[0] - 2)]
+    state = [0.0, 0.0], [2.0, 0.0]
+    rank = pf.compile_terms(slide(both), {"rank": lambda T: passage.motion(T).rank}, backend="numpy")(*state)["rank"]
+    assert rank == 1 == pf.forward_dynamics(slide(both), *state).rank
 
 
 def test_a_singular_start_that_such_a_row_shares():
