@@ -39,6 +39,7 @@ _HOME = {
     "pfaffian.model.friction": ["contact_friction", "joint_friction"],
     "pfaffian.model.fluid": ["drag", "propeller"],
     "pfaffian.model.rolling": ["knife_edge", "rolling_disk", "rolling_sphere", "rolling_wheel"],
+    "pfaffian.model.multicopter": ["QUADCOPTER", "TRICOPTER", "multicopter", "thrust_multicopter"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
     "pfaffian.model.check": ["unphysical"],
     "pfaffian.model.rotations": ["CriticalRotations", "critical_rotations", "nearest_rotation", "special_polar", "wahba"],
