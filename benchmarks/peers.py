@@ -15,7 +15,8 @@ import pinocchio as pin
 import pfaffian as pf
 from pfaffian.model.constraint import Closure
 from pfaffian.model.pose import Pose
-from pfaffian.terms.tree import Link, Tree, tree
+from pfaffian.terms.terms import symbols
+from pfaffian.terms.tree import Link, Tree
 
 JOINTS = {
     "revolute": pin.JointModelRZ,
@@ -60,7 +61,7 @@ def twin(m: pf.Mechanism) -> Twin:
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero() and j.armature.is_zero()):
             raise ValueError(f"joint {j.name!r} has damping, a spring or armature")
-    t = tree(m)
+    t = symbols(m).kinematics.tree
     return Twin(m, t, tuple(_below(t, -1)))
 
 
