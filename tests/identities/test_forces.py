@@ -17,7 +17,7 @@ from tests.tolerance import ALGEBRA, CENTRAL, DERIVATIVE, close
 def undamped(m: pf.Mechanism) -> pf.Mechanism:
     """Only what has a potential."""
     springs = [type(f)(**{**vars(f), "damping": ca.SX(0)}) for f in m.forces if hasattr(f, "stiffness")]
-    joints = [type(j)(**{**vars(j), "damping": ca.SX(0)}) for j in m.joints]
+    joints = [type(j)(**{**vars(j), "damping": 0 * j.damping}) for j in m.joints]
     return m.with_(joints=joints, forces=springs, actuators=[])
 
 
