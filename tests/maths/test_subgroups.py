@@ -213,6 +213,24 @@ def test_pitch_may_be_a_symbol():
     close(back.ravel(), at, ALGEBRA, "log")
 
 
+@pytest.mark.parametrize("name", ["prismatic", "planar", "translation", "schoenflies", "free"])
+def test_rounding_far_from_the_origin_is_of_the_group(name):
+    """1e9 m away poses are known to 1e-7 m; a metre off in a direction that the group has not is none of it."""
+    g = SUBGROUPS[name]
+    s = np.linspace(0.3, 1.1, g.nv) * np.where(np.array(g.axes) < 3, 1e9, 1.0)
+    R, p = g.exp(s)
+    close(full(g.log(R, p)).ravel() / 1e9, s / 1e9, ALGEBRA, "log")
+    if name in ("prismatic", "planar"):
+        with pytest.raises(ModelError, match="is no"):
+            g.log(R, p + ca.DM([0, 0, 1e4] if name == "planar" else [1e4, 0, 0]))
+
+
+@pytest.mark.parametrize("turn", [1.23e5, -4.56e5, 7.89e5])
+def test_rounding_after_many_turns_is_of_the_group(turn):
+    g = SUBGROUPS["helical"].with_pitch(PITCH)
+    close(full(g.log(*g.exp([turn]))).ravel() / turn, [1.0], ALGEBRA, "log")
+
+
 def test_only_a_screw_has_a_pitch():
     with pytest.raises(ModelError, match="a planar motion has no pitch"):
         SUBGROUPS["planar"].with_pitch(0.1)

@@ -78,7 +78,12 @@ def test_velocities_jump_the_shortest_way():
     assert np.abs(r.phi.values[at + 2 :]).max() < 1e-12 and np.abs(r.velocity_violation.values[at + 2 :]).max() < 1e-12
 
 
-@pytest.mark.parametrize("law", [None, control.discrete(lambda s: control.Command(s.u), 0.002)])
+INTEGRATING = control.Control(
+    lambda T, z, w, y: control.Command(ca.vertcat(-z[0], z[1]), ca.vertcat(T.q[0], -z[0])), (0.3, 0.7)
+)
+
+
+@pytest.mark.parametrize("law", [None, INTEGRATING, control.discrete(lambda s: control.Command(s.u), 0.002)])
 def test_one_that_never_changes_changes_nothing(law):
     m = pf.actuate_all(arm())
     same = {"duration": 0.05, "control": law, "outputs": {"tip": tip}}

@@ -1,0 +1,78 @@
+"""What an argument that is left out means: makers say so in their signatures, and a model built on it must not change."""
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+
+ORIGIN, UP, STILL, OPEN = (0, 0, 0), (0, 0, 1), (0, 0, 0), (-np.inf, np.inf)
+PLANE = {"on": "world", "through": ORIGIN, "normal": UP, "rate": 0.0}
+K = pf.pseudo_matrix(3.0, (0.1, 0.2, 0.3), 0.5)
+SLIDING = {"stribeck": 0.01, "viscous": 0.0, "smooth": 1e-3}
+
+# Maker, what has to be given, what may be left out.
+MADE = {
+    "actuator": (pf.actuator, ("a", "j"), {"component": 0, "gear": 1.0, "limits": OPEN}),
+    "thruster": (pf.thruster, ("a", "b"), {"axis": UP, "point": ORIGIN, "torque": 0.0, "limits": OPEN}),
+    "wrench": (pf.wrench, ("w", "b"), {"value": None, "point": ORIGIN, "axes": "WORLD", "by": None}),
+    "spring": (pf.spring, ("s", "a", "b"), {"stiffness": 0.0, "rest": 0.0, "damping": 0.0, "point_a": ORIGIN,
+                                            "point_b": ORIGIN}),
+    "pose spring": (pf.pose_spring, ("s", "a", "b", K), {"rest": pf.pose(ORIGIN)}),
+    "pseudo-matrix": (pf.pseudo_matrix, (2.0,), {"centre": ORIGIN, "moments": 0.0}),
+    "joint friction": (pf.joint_friction, ("f", "j", 0.3), SLIDING | {"static": 0.3}),
+    "contact friction": (
+        lambda *given, **more: pf.contact_friction(*given, normal=UP, load=9.0, coefficient=0.4, **more),
+        ("f", "a", "b"), SLIDING | {"static": 0.4, "point": ORIGIN},
+    ),
+    "drag": (pf.drag, ("d", "b", 0.2), {"coefficient": 1.0, "density": 1.225, "point": ORIGIN, "wind": STILL}),
+    "propeller": (
+        lambda *given, **more: pf.propeller(*given, thrust=2.0, **more),
+        ("p", "b", 3.0), {"torque": 0.0, "handed": "right", "axis": UP, "point": ORIGIN},
+    ),
+    "rolling disk": (pf.rolling_disk, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
+    "rolling wheel": (pf.rolling_wheel, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
+    "rolling sphere": (pf.rolling_sphere, ("d", "b", 0.5), PLANE | {"centre": ORIGIN}),
+    "knife edge": (pf.knife_edge, ("d", "b", (1, 0, 0)), PLANE | {"point": ORIGIN}),
+    "joint": (
+        pf.joint, ("j", "revolute", "world", "b"),
+        {"axis": UP, "placement": ORIGIN, "child_placement": ORIGIN, "stiffness": 0.0, "rest": 0.0, "damping": 0.0,
+         "armature": 0.0, "limits": OPEN, "effort": np.inf, "distribution": None, "speeds": None, "mimic": None},
+    ),
+    "closure": (
+        pf.closure, ("c", "revolute", "a", "b"),
+        {"placement_a": ORIGIN, "placement_b": ORIGIN, "axis": UP, "axis_b": None, "pitch": None, "length": None},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_left_out_is_as_documented(name):
+    make, given, rest = MADE[name]
+    plain, said = make(*given), make(*given, **rest)
+    if name == "pseudo-matrix":
+        plain, said = str(plain), str(said)
+    assert plain == said
+
+
+@pytest.mark.parametrize("name", [n for n in MADE if n not in ("pseudo-matrix", "closure")])
+def test_each_of_them_counts(name):
+    """Else the test above could not fail: any one changed makes something else."""
+    make, given, rest = MADE[name]
+    plain = make(*given)
+    for argument, value in rest.items():
+        if argument in OTHER and (name, argument) != ("pose spring", "rest"):
+            assert make(*given, **rest | {argument: OTHER[argument]}) != plain, (argument, value)
+
+
+OTHER = {
+    "gear": 2.0, "limits": (-1, 1), "axis": (1, 0, 0), "point": (0, 0, 0.1), "torque": 0.1, "axes": "LOCAL", "by": "c",
+    "damping": 0.1, "point_a": (0, 0.1, 0), "point_b": (0, 0.1, 0), "stribeck": 0.02, "viscous": 0.1, "smooth": 2e-3,
+    "static": 0.6, "coefficient": 1.1, "density": 1.0, "wind": (0, 0, 1), "handed": "left", "on": "c", "through": (0, 0, 1),
+    "normal": (0, 1, 0), "rate": 0.1, "centre": (0, 0, 0.1), "placement": (0, 0, 1), "child_placement": (0, 0, 1),
+    "stiffness": 0.1, "rest": 0.1, "armature": 0.1, "effort": 5.0,
+}  # fmt: skip
+OTHER_POSE = pf.pose((0, 0, 0.1))
+
+
+def test_the_rest_of_a_pose_spring_counts():
+    assert pf.pose_spring("s", "a", "b", K, rest=OTHER_POSE) != pf.pose_spring("s", "a", "b", K)
