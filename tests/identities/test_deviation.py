@@ -89,6 +89,16 @@ def test_a_chain(kind, f):
     assert check(m, family(m, random), f, kind) > 0.1, "velocities that are no rates"
 
 
+def test_velocities_that_are_chosen():
+    """T(q): the commutation coefficients change along the motion."""
+    random = np.random.default_rng(8)
+    m = random_tree(random, ["revolute", "spherical"], [-1, 0])
+    X = random.normal(size=(4, 4))
+    names = ["a", "b", "c", "d"]
+    turned = m.with_(velocities=pf.velocities(lambda k: ca.DM.eye(4) + 0.3 * ca.DM(X) * ca.sin(k.q[0]), names))
+    assert check(turned, family(turned, random), mixed, "chosen") > 0.1
+
+
 def test_rotation_matrices_for_coordinates():
     """The same F0, F1, F2 of the same f as with a quaternion, and as printed: B = -hat(w) for eps_dot + w x eps."""
     random = np.random.default_rng(3)
