@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from pfaffian.simulate.states import momentum_rate
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import random_configuration
+from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_forces, random_tree
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
 from tests.tolerance import ALGEBRA, DERIVATIVE, MET, close
@@ -76,6 +79,8 @@ def test_momenta_change_as_the_product_rule_says(tree):
     momenta_change(m, random)
     # Rotors, then, spin at rates that are functions of q.
     momenta_change(m.with_(velocities=spun(m)), random)
+    bare = [replace(j, armature=0 * j.armature, stiffness=0 * j.stiffness) for j in m.joints]
+    momenta_change(graph_twin(m.with_(joints=bare)).m, random)
 
 
 def momenta_change(m, random):

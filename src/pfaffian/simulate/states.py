@@ -76,7 +76,7 @@ def momentum_rate(T: Terms, motion: Motion, p: ca.SX) -> ca.SX:
     # K^+^T p of the bodies' p: any left inverse of K serves.
     covector = K @ solve_definite(K.T @ K, p - k.along_v(rotors))
     held = ca.SX.sym("rotors", k.tree.ns)
-    carried = ca.substitute(ca.densify(ca.jtimes(k.along_v(held), T.q, q_dot)), held, rotors)
+    carried = ca.substitute(ca.densify(ca.jtimes(k.along_v(held), T.q, q_dot)), held, ca.densify(rotors))
     K_dot = ca.reshape(ca.jtimes(ca.vec(K), T.q, q_dot), *K.shape)
     turning = K.T @ ca.jtimes(q_dot, T.q, covector, True) - K_dot.T @ covector
     kinetic = K.T @ ca.gradient(kinetic_energy(k) - ca.dot(rotors, k.s) / 2, T.q)
