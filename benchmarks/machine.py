@@ -11,7 +11,7 @@ from typing import Any
 
 from pfaffian.kernel.toolchain import find_compiler
 
-PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data")
+PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data", "daqp")
 
 
 def describe(core: int | None) -> dict[str, Any]:

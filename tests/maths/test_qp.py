@@ -225,6 +225,8 @@ def test_rows_that_almost_contradict_each_other():
     """They meet far away, or not at all: 1e-7 is an angle, not rounding."""
     far = solve(np.eye(2), [0, 0], [[1, 0], [-1, 1e-7]], [1, -2])
     assert far.words == "solved" and np.allclose(far.u, [1, -1e7], rtol=1e-8)
+    rounded = solve(np.eye(2), [0, 0], [[1, 0], [-1, 1e-13]], [1, -2])
+    assert rounded.words == "infeasible: rows 0, 1 contradict each other"
     never = solve(np.eye(2), [0, 0], [[1, 0], [-1, 0]], [1, -1 - 1e-12])
     assert never.words == "infeasible: rows 0, 1 contradict each other"
     assert np.allclose(never.multipliers, never.multipliers[0]) and never.multipliers @ [1, -1 - 1e-12] < 0
