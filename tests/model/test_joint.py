@@ -80,6 +80,10 @@ REFUSED = {
     "follows a plate": (
         lambda: machine(joint("planar", "one"), pf.joint("two", "revolute", "world", "b", mimic=pf.mimic({"one": 1}))),
         r"'two' follows 'one', which has 3 coordinates; one is needed"),
+    "a ratio of nobody": (
+        lambda: two(mimic=pf.mimic({"one": OFF})), r"joint 'two': mimic uses a Parameter that is not among the mechanism's"),
+    "an offset of nobody": (
+        lambda: two(mimic=pf.mimic({"one": 1}, OFF)), r"joint 'two': mimic uses a Parameter that is not among the mechanism's"),
     "a motor on a follower": (
         lambda: two(mimic=pf.mimic({"one": 1})).with_(actuators=[pf.actuator("motor", "two")]),
         r"actuator 'motor': joint 'two' follows one; drive that, with gear times the ratio"),

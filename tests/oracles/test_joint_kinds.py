@@ -293,12 +293,12 @@ def test_springs_and_dampers_couple_directions_as_asked():
 
 # -- joints with a distribution ----------------------------------------------------------------------------------------
 
-WHEELED = {"kind": "planar", "distribution": ["vx", "wz"]}
+WHEELED = {"kind": "planar", "distribution": ["vx", "wz"], "stiffness": [2.0, 3.0, 1.0], "rest": (0.1, -0.2, 0.3)}
 ROWS = {
     "no side slip": (WHEELED, lambda v: v[1]),
     "a wheel off the middle": ({"kind": "planar", "distribution": [[1, 0], [0, 0.4], [0, 1]]}, lambda v: v[1] - 0.4 * v[2]),
     "Suslov": ({"kind": "spherical", "distribution": ["wx", "wy"]}, lambda v: v[2]),
-    "a drill": ({"kind": "free", "distribution": [[0, 0], [0, 0], [1, 0.1], [0, 0], [0.2, 0], [0, 1]]},
+    "a drill": ({"kind": "free", "stiffness": 2.0, "distribution": [[0, 0], [0, 0], [1, 0.1], [0, 0], [0.2, 0], [0, 1]]},
                 lambda v: ca.vertcat(v[:2], v[3], v[4] - 0.2 * (v[2] - 0.1 * v[5]))),
     "a skate on a screw": ({"kind": "planar-helical", "pitch": 0.3, "distribution": [[1, 0], [0, 0], [0, 1]]}, lambda v: v[1]),
 }  # fmt: skip

@@ -24,7 +24,7 @@ def structure(m: Mechanism, graph: Callable[[Callable, str], str]) -> str:
     values = ca.Function("numbers", [m.p_symbols], [ca.densify(ca.vertcat(*columns))])
     shape = [
         [b.name for b in m.bodies],
-        [(j.name, j.kind.name, j.parent, j.child, j.nv, j.mimic and j.mimic.joints) for j in m.joints],
+        [(j.name, j.kind.name, j.parent, j.child) for j in m.joints],
         [_constraint(c, graph) for c in m.constraints],
         [_parts(f, graph) for f in m.forces],
         [_parts(a, graph) for a in m.actuators],
