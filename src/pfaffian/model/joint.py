@@ -342,12 +342,12 @@ def locked(j: Joint, at: Any = None) -> Joint:
     """The joint held where it is: a fixed one, with no coordinates.
 
     at: its coordinate(s), in units of q; its zero if left out.
-    Raises ModelError: j is no joint, or follows others, or that is no place of it.
+    Raises ModelError: j is no joint, or follows others and is held nowhere, or that is no place of it.
     """
     if not isinstance(j, Joint):
         raise ModelError(f"locked: a joint(...) is needed, got {brief(j)}")
-    if j.mimic:
-        raise ModelError(f"joint {j.name!r} follows others; lock what it follows")
+    if j.mimic and at is None:
+        raise ModelError(f"joint {j.name!r} follows others; say where it is held, or lock what it follows")
     q, place = _rest(j.kind, at, f"joint {j.name!r}: locked"), IDENTITY
     for part in j.parts:
         R, p = part.subgroup.motion(q[part.q, 0])
