@@ -70,6 +70,7 @@ FORCES = """
   feet: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 10*m, centre: [0, 0, l], moments: [2, 2, 3]},
          rest: {xyz: [0, 0, 1]}}
   felt: {kind: pose-damper, body_a: world, body_b: rod, damping: {weight: 2, moments: 0.1}}
+  water: {kind: pose-inertia, body_a: world, body_b: rod, inertia: {weight: 3*m, centre: [l, 0, 0], moments: 0.2}}
   dry: {kind: joint-friction, joint: pivot, sliding: m, static: 2*m, stribeck: 0.1, viscous: 0.3, smooth: 0.02}
   floor: {kind: contact-friction, body: rod, on: world, normal: [0, 0, 1], load: 9, coefficient: 0.4, point: [l, 0, 0]}
   air: {kind: drag, body: rod, area: 0.2, coefficient: 1.1, density: 1.2, point: [l, 0, 0], wind: [m, 0, 0]}
@@ -85,6 +86,7 @@ def test_forces_are_those_of_their_functions():
     known = [
         pf.pose_spring("feet", "world", "rod", pf.pseudo_matrix(10 * w, (0, 0, l), (2, 2, 3)), rest=(0, 0, 1)),
         pf.pose_damper("felt", "world", "rod", pf.pseudo_matrix(2, moments=0.1)),
+        pf.pose_inertia("water", "world", "rod", pf.pseudo_matrix(3 * w, (l, 0, 0), 0.2)),
         pf.joint_friction("dry", "pivot", w, static=2 * w, stribeck=0.1, viscous=0.3, smooth=0.02),
         pf.contact_friction("floor", "rod", "world", normal=(0, 0, 1), load=9, coefficient=0.4, point=(l, 0, 0)),
         pf.drag("air", "rod", 0.2, coefficient=1.1, density=1.2, point=(l, 0, 0), wind=(w, 0, 0)),

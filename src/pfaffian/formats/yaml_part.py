@@ -15,7 +15,7 @@ from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
 from pfaffian.model.constraint import Constraint, closure, coincide
-from pfaffian.model.elastic import pose_damper, pose_spring, pseudo_matrix
+from pfaffian.model.elastic import pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import (
     Actuator,
@@ -241,6 +241,7 @@ _FORCES: dict[str, Callable[[str, Node, Names], Force]] = {
     "generalised-force": _reader(generalised_force, f="function!", joint="text"),
     "pose-spring": _reader(pose_spring, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
     "pose-damper": _reader(pose_damper, "body_a", "body_b", damping="pseudo!"),
+    "pose-inertia": _reader(pose_inertia, "body_a", "body_b", inertia="pseudo!"),
     "joint-friction": _reader(joint_friction, "joint", sliding="number!", **_DRY),
     "contact-friction": _reader(contact_friction, "body", "on", normal="direction!", load="number!", coefficient="number!",
                                 point="point", **_DRY),
