@@ -281,11 +281,12 @@ def test_axes_with_a_title_say_there_what_they_cut_off_and_one_legend_serves_all
     left, right = figure.subplots(1, 2)
     for ax in (left, right):
         ax.plot([0, 1], [0, 1], label="a")
+        ax.fill_between([0, 1], [0, 0], [0.1, 0.2], label="band")
         ax.set_title("up")
     right.set_ylim(0, 0.5)
     drawing.finish(figure)
     assert (left.get_title(), right.get_title()) == ("up", "up; cut off above")
-    assert legend(left) == ["a"] and right.get_legend() is None and complaints(figure) == []
+    assert legend(left) == ["a", "band"] and right.get_legend() is None and complaints(figure) == []
 
 
 def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> None:

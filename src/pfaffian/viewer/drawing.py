@@ -84,7 +84,7 @@ def finish(figure: Any) -> Any:
 
 
 def _look(artist: Any) -> tuple[Any, ...]:
-    return tuple(getattr(artist, f"get_{of}")() for of in ("color", "linestyle", "marker") if hasattr(artist, f"get_{of}"))
+    return tuple(str(getattr(artist, f"get_{of}")()) for of in ("color", "linestyle", "marker") if hasattr(artist, f"get_{of}"))
 
 
 def has_data(artist: Any) -> bool:
