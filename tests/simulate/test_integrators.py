@@ -252,17 +252,25 @@ def served():
     return double_pendulum(constraints=[pf.servo(task, ["mB"])])
 
 
-FULL = {
-    "a law that integrates": (double_pendulum(), {"control": LAW, "u": [0.3, -0.2]}),
+def skate():
+    """A sleigh whose mass is ahead of its edge: fewer speeds than coordinates."""
+    edge = pf.joint("s", "planar", "world", "b", distribution=["vx", "wz"], speeds=["ahead", "turn"])
+    return pf.mechanism("sleigh", [pf.body("b", 1.0, com=(0.3, 0, 0), inertia=0.1)], [edge], gravity=(0, 0, 0))
+
+
+FULL = {  # mechanism, and what a run is given
+    "a law that integrates": (double_pendulum(), {"q": {"A": 0.1}, "control": LAW, "u": [0.3, -0.2]}),
     "a driven joint": (driven(), {"u": [0.0, 0.4]}),
     "a servo constraint": (served(), {"u": [0.5, 0.0]}),
     "cut inputs": (
-        double_pendulum(actuators=[pf.actuator("mA", "A", limits=(-1, 1)), pf.actuator("mB", "B")]), {"u": [5.0, 0.1]}),
+        double_pendulum(actuators=[pf.actuator("mA", "A", limits=(-1, 1)), pf.actuator("mB", "B")]),
+        {"q": {"A": 0.1}, "u": [5.0, 0.1]}),
     "a rate to hold": (
         double_pendulum(constraints=[pf.nonholonomic("equal", lambda k: k.v[0] - 0.5 * k.v[1])]), {"u": [1.0, 0.5]}),
     "a push in its own time": (
-        double_pendulum(forces=[pf.potential("tide", lambda k: 2 * ca.sin(k.q[0]) * ca.cos(3 * k.t))]), {}),
-    "a flight": (flying_pair(), {}),
+        double_pendulum(forces=[pf.potential("tide", lambda k: 2 * ca.sin(k.q[0]) * ca.cos(3 * k.t))]), {"q": {"A": 0.1}}),
+    "a flight": (flying_pair(), {"v": velocity(flying_pair())}),
+    "a skate": (skate(), {"v": [1.0, 2.0]}),
 }  # fmt: skip
 
 
@@ -271,14 +279,11 @@ FULL = {
 def test_it_converges_with(case, integrator):
     """Of order two, by two steps: the error against order 8 falls to a quarter."""
     m, given = FULL[case]
-    saturate = case == "cut inputs"
-    q, v = (None, velocity(m)) if m.name == "flying pair" else ({"A": 0.1} if m.name != "driven" else None, None)
-    q = None if m.ideal or m.servos else q
-    keep = {"duration": 0.4, "backend": "numpy", **given}
-    exact = pf.run_accurately(m, q, v, times=[0, 0.4], tolerance=1e-11, scheme=pf.Scheme(saturate=saturate), **given)
+    scheme = pf.Scheme(integrator=integrator, saturate=case == "cut inputs")
+    exact = pf.run_accurately(m, times=[0, 0.4], tolerance=1e-11, scheme=scheme, **given)
     error = []
     for step in (0.01, 0.005):
-        r = pf.run(m, q, v, step=step, scheme=pf.Scheme(integrator=integrator, saturate=saturate), **keep)
+        r = pf.run(m, duration=0.4, step=step, scheme=scheme, backend="numpy", **given)
         assert r.status == 0
         error.append(max(float(abs(r[n][-1] - exact[n][-1]).max()) for n in "qv"))
     assert error[0] > 1e-7 and 3.2 < error[0] / error[1] < 5, error
