@@ -1,5 +1,6 @@
 """Control laws: each answers, from the terms at a state and a reference, what the inputs shall be."""
 
+from pfaffian.control import actuation, estimation
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
@@ -34,12 +35,14 @@ __all__ = [
     "Sensor",
     "Task",
     "TwoMasses",
+    "actuation",
     "along",
     "centre_of_mass",
     "check_thrust",
     "computed_torque",
     "discrete",
     "error_coordinates",
+    "estimation",
     "extremes",
     "function_of_time",
     "hover_placement",

@@ -1,0 +1,231 @@
+"""What a machine in flight knows of itself: observers, calibration, errors of tracking. [konz25 5.4, 5.5]
+
+The functions ending in `_step` are one step of an observer, of numbers or of symbols, as those of `actuation`;
+calibration takes arrays of measurements.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import so3
+from pfaffian.model.number import floats, named_float
+from pfaffian.model.rotations import special_polar
+
+
+def turning_step(
+    w: Any, bias: Any, measured: Any, moment: Any, inertia: Any, period: float, gains: tuple[float, float] = (0.2, 0.01)
+) -> tuple[Any, Any]:
+    """Next angular velocity [rad/s] and moment that nobody knows of [N m], from a gyro. [konz25 (5.51)]
+
+        w' = w + T Theta^-1 (moment + bias - w x Theta w) + L_w e,  bias' = bias + L_tau e,  e = measured - w
+
+    Errors about a principal axis: z^2 - (2 - L_w) z + 1 - L_w + T L_tau / Theta.
+
+    w, bias, measured, moment: (3,).   inertia: Theta (3, 3) [kg m^2].   period: T [s].   gains: (L_w [1], L_tau [N m s]).
+    """
+    w, I = so3.matrix(w, 3), inertia if isinstance(inertia, ca.SX) else ca.DM(inertia)
+    e = measured - w
+    return w + period * (ca.inv(I) @ (moment + bias - ca.cross(w, I @ w))) + gains[0] * e, bias + gains[1] * e
+
+
+def attitude_step(q: Any, w: Any, period: float) -> Any:
+    """Next quaternion (x, y, z, w) at angular velocity w (3,) along the body's axes [rad/s]. [konz25 (5.56), corrected]
+
+        q + T q_dot - (|q|^2 - 1) q / 2:  lengths that are off by e are off by some 3/2 e^2 a step later.
+
+    q: (4,).   w: (3,).   period: T [s].
+    """
+    x = so3.matrix(q, 4)
+    return x + period * (so3.quat_rate(x) @ w) - (ca.sumsqr(x) - 1) / 2 * x
+
+
+class Flight(NamedTuple):
+    """Position [m], velocity [m/s] along the world's axes, bias of the accelerometer [m/s^2] along the body's, (3,) each."""
+
+    r: Any
+    v: Any
+    a_B: Any
+
+
+def flight_step(x: Flight, R: Any, acceleration: Any, period: float, gravity: float = 9.81) -> Flight:
+    """x a period later, by what the accelerometer says, held: r'' = a_G + R (a_M - a_B). [konz25 (5.59)-(5.60)]
+
+    x: estimate.   R: (3, 3) attitude.   acceleration: a_M (3,) [m/s^2].   period: [s].   gravity: [m/s^2] along -z.
+    """
+    bend = R @ (acceleration - x.a_B) - gravity * ca.DM([0, 0, 1])
+    return Flight(x.r + period * x.v + period**2 / 2 * bend, x.v + period * bend, x.a_B)
+
+
+def flight_correction(
+    x: Flight, R: Any, position: Any, period: float, gains: tuple[float, float, float] = (1.0, 0.575, -0.025)
+) -> Flight:
+    """x after a position was measured, once every `period`. [konz25 (5.62)-(5.65)]
+
+        r + l_r e,  v + l_v e / T',  a_B + 2 l_a R^T e / T'^2,  e = position - r
+
+    Errors from one measurement to the next: z^3 + (l_r + l_v - l_a - 3) z^2 + (3 - 2 l_r - l_v - l_a) z + l_r - 1; the gains
+    given are the thesis's, {0, 0.5, 0.9}.
+
+    x, R: as in `flight_step`.   position: (3,) [m].   period: T' [s].   gains: (l_r, l_v, l_a).
+    """
+    e = position - x.r
+    return Flight(
+        x.r + gains[0] * e, x.v + gains[1] / period * e, x.a_B + 2 * gains[2] / period**2 * (ca.transpose(ca.SX(R) if
+        isinstance(R, ca.SX) else ca.DM(R)) @ e)
+    )  # fmt: skip
+
+
+def force_bias_step(
+    bias: Any, acceleration: Any, v: Any, force: Any, *, mass: float, drag: float = 0.0, share: float = 0.98
+) -> Any:
+    """Next F_B [N]: share F_B + (1 - share) (m a + d v - F), all along the body's axes. [konz25 (5.67)]
+
+    bias, force: F_B, F (3,) [N].   acceleration: a_M - a_B (3,) [m/s^2].   v: (3,) [m/s].   mass: m [kg].   drag: d [kg/s].
+    """
+    return share * bias + (1 - share) * (mass * acceleration + drag * v - force)
+
+
+def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """(F, G) of x' = F x + G u, exactly what Bessel's low pass does to a u that is held. [konz25 (5.72)]
+
+    x is the output and its first order - 1 derivatives, at rest (u, 0, 0, ...): a stick turned into a smooth reference.
+
+    cutoff: [Hz], where 1 / sqrt(2) is left.   period: [s].   order: 1 to 9.   -> (order, order), (order,).
+    Raises ModelError: no number above zero, another order.
+    """
+    f, T = (named_float(x, f"bessel_filter: {n}") for n, x in (("cutoff", cutoff), ("period", period)))
+    if not (f > 0 and T > 0) or isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= 9:
+        raise ModelError("bessel_filter: cutoff and period above zero and an order from 1 to 9 are needed")
+    n = order
+    a = [1.0]
+    for i in range(n):  # from the highest power down: a_k = (2n - k)! / (2^(n-k) k! (n - k)!)
+        k = n - i
+        a.append(a[-1] * k * (2 * n - k + 1) / (2 * (n - k + 1)))
+    p = np.array(a)
+    odd = np.where(np.arange(n + 1)[::-1] % 2, -1.0, 1.0)
+    even = np.convolve(p, p * odd)  # p(s) p(-s), and |p(i w)|^2 = 2 p(0)^2 at the cutoff
+    even[-1] -= 2 * p[-1] ** 2
+    roots = np.roots(even)
+    w = min(x.imag for x in roots if abs(x.real) < 1e-6 * abs(x) and x.imag > 0)
+    p = p * (2 * np.pi * f / w) ** np.arange(n + 1)
+    A = np.zeros((n + 1, n + 1))
+    A[: n - 1, 1:n] = np.eye(n - 1)
+    A[n - 1, :n], A[n - 1, n] = -p[:0:-1], p[-1]
+    scale = (2 * np.pi * f) ** np.append(np.arange(n), 0.0)  # derivatives in units of the cutoff: entries alike
+    E = _exponential(A * T * scale[None, :] / scale[:, None]) * scale[:, None] / scale[None, :]
+    return E[:n, :n], E[:n, n]
+
+
+def _exponential(A: np.ndarray) -> np.ndarray:
+    """e^A by its series at A / 2^s, squared s times."""
+    s = max(0, int(np.ceil(np.log2(max(np.abs(A).sum(axis=1).max(), 1e-300)))) + 3)
+    X, term, small = np.eye(len(A)), np.eye(len(A)), A / 2.0**s
+    for i in range(1, 16):
+        term = term @ small / i
+        X = X + term
+    for _ in range(s):
+        X = X @ X
+    return X
+
+
+class Misalignment(NamedTuple):
+    """How an accelerometer sits in its machine: rotation R_B (3, 3) and bias a_B (3,) [m/s^2]."""
+
+    rotation: np.ndarray
+    bias: np.ndarray
+
+
+def imu_misalignment(measured: Any, attitudes: Any, gravity: float = 9.81) -> Misalignment:
+    """R_B and a_B with the least sum |a_M + R_B R^T a_G - a_B|^2 over attitudes at rest. [konz25 (5.48)-(5.49), corrected]
+
+    measured: a_M (n, 3) [m/s^2].   attitudes: R (n, 3, 3).   gravity: [m/s^2] along -z.
+    Raises ModelError: numbers of other shapes; attitudes that leave R_B open, such as turns about the vertical alone.
+    """
+    a, R = floats(measured, "imu_misalignment: measured"), floats(attitudes, "imu_misalignment: attitudes")
+    if a.ndim != 2 or a.shape[1] != 3 or R.shape != (len(a), 3, 3):
+        raise ModelError(f"imu_misalignment: measured (n, 3) and attitudes (n, 3, 3) are needed, got {a.shape} and {R.shape}")
+    u = -gravity * R[:, 2, :]  # R^T a_G
+    spread = np.linalg.svd(u - u.mean(axis=0), compute_uv=False)
+    if len(spread) < 2 or spread[1] < 1e-3 * gravity:
+        raise ModelError("imu_misalignment: the attitudes leave R_B open: tilt the machine about two axes at least")
+    best = special_polar(-(a - a.mean(axis=0)).T @ (u - u.mean(axis=0)))
+    return Misalignment(best[0], (a + u @ best[0].T).mean(axis=0))
+
+
+def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longest: float = 0.2, step: float = 1e-3) -> float:
+    """By how much [s] the second signal comes after the first: where their correlation is highest. [konz25 (5.52)]
+
+    times, late_times: (n,) increasing [s], each at its own instants.   values, late_values: (n,).   longest: the largest delay
+    looked at, [s].   step: of the grid both are brought to by cubic pieces [s]; between its points a parabola decides.
+    Raises ModelError: arrays that do not match, signals too short or without a change, a delay at the end of the range.
+    """
+    names = ("times", "values", "late_times", "late_values")
+    t, x, s, y = (floats(a, f"latency: {n}") for n, a in zip(names, (times, values, late_times, late_values), strict=True))
+    h, most = named_float(step, "latency: step"), named_float(longest, "latency: longest")
+    for when, value in ((t, x), (s, y)):
+        if when.ndim != 1 or when.shape != value.shape or when.size < 2 or not (np.diff(when) > 0).all():
+            raise ModelError(
+                f"latency: increasing times (n,) and as many values are needed, got {when.shape} and {value.shape}"
+            )
+    if not h > 0:
+        raise ModelError(f"latency: step must be a time above zero, got {h:g}")
+    begin, end = max(t[0], s[0]), min(t[-1], s[-1])
+    n, lags = int((end - begin) / h), round(most / h)
+    if n < 3 * lags or lags < 1:
+        raise ModelError(f"latency: signals that overlap for three times {most:g} s are needed, got {end - begin:g} s")
+    grid = begin + h * np.arange(n)
+    first, late = _between(t, x, grid), _between(s, y, grid)
+    width = n - lags
+    score = [_alike(first[lags - i : lags - i + width], late[lags : lags + width]) for i in range(lags + 1)]
+    i = int(np.argmax(score))
+    if not np.isfinite(score).all() or i in (0, lags):
+        raise ModelError("latency: no delay within the range stands out; give signals that change, or a larger `longest`")
+    low, top, high = score[i - 1 : i + 2]
+    return h * (i + (low - high) / (2 * (low - 2 * top + high)))
+
+
+def _between(t: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Cubic pieces through x with the slopes of parabolas through three neighbours."""
+    slope, i = np.gradient(x, t), np.clip(np.searchsorted(t, at) - 1, 0, len(t) - 2)
+    h = t[i + 1] - t[i]
+    u = (at - t[i]) / h
+    ends = (1 + 2 * u) * (1 - u) ** 2 * x[i] + u**2 * (3 - 2 * u) * x[i + 1]
+    return ends + h * u * (1 - u) * ((1 - u) * slope[i] - u * slope[i + 1])
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    size = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / size) if size > 0 else np.nan
+
+
+class TrackingError(NamedTuple):
+    """e_r [m], e_R and e_phi [rad], (n,) each."""
+
+    position: np.ndarray
+    attitude: np.ndarray
+    heading: np.ndarray
+
+
+def tracking_error(r: Any, R: Any, r_R: Any, R_R: Any) -> TrackingError:
+    """How far a flight is from its reference. [konz25 (5.73)-(5.75)]
+
+        e_r = |r - r_R|,  e_R = acos((tr E - 1) / 2),  e_phi = |atan2(E_yx - E_xy, E_xx + E_yy)|,  E = R_R^T R
+
+    e_phi <= e_R.   r, r_R: (n, 3) [m].   R, R_R: (n, 3, 3).   Raises ModelError: other shapes.
+    """
+    r, R, r_R, R_R = (floats(x, f"tracking_error: {n}") for n, x in (("r", r), ("R", R), ("r_R", r_R), ("R_R", R_R)))
+    if r.ndim != 2 or r.shape[1] != 3 or r_R.shape != r.shape or not R.shape == R_R.shape == (len(r), 3, 3):
+        raise ModelError(
+            f"tracking_error: (n, 3) and (n, 3, 3) twice are needed, got {r.shape}, {R.shape}, {r_R.shape}, {R_R.shape}"
+        )
+    E = np.einsum("nji,njk->nik", R_R, R)
+    sine = np.sqrt((E[:, 2, 1] - E[:, 1, 2]) ** 2 + (E[:, 0, 2] - E[:, 2, 0]) ** 2 + (E[:, 1, 0] - E[:, 0, 1]) ** 2)
+    turn = np.arctan2(sine, np.trace(E, axis1=1, axis2=2) - 1)  # the same angle, its digits kept where it is small
+    spin = np.abs(np.arctan2(E[:, 1, 0] - E[:, 0, 1], E[:, 0, 0] + E[:, 1, 1]))
+    return TrackingError(np.linalg.norm(r - r_R, axis=1), turn, spin)
