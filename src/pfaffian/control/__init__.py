@@ -1,6 +1,6 @@
 """Control laws: each answers, from the terms at a state and a reference, what the inputs shall be."""
 
-from pfaffian.control import actuation, estimation
+from pfaffian.control import actuation, estimation, identification
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
@@ -47,6 +47,7 @@ __all__ = [
     "function_of_time",
     "hover_placement",
     "hybrid_force",
+    "identification",
     "joints",
     "least_time",
     "length_weights",
