@@ -343,8 +343,9 @@ def test_limits_are_kept_and_the_rest_is_as_near_as_may_be():
 
 
 def test_limits_that_exclude_every_input_stop_the_run():
-    law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=([[1.0, 0], [-1, 0]], [0.0, -1.0]))
-    with pytest.warns(pf.RunWarning, match="no input is within the limits"):
+    limits = ([[0, 1.0], [1, 0], [0, -1], [-1, 0]], [3.0, 0.0, 3.0, -1.0])
+    law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=limits)
+    with pytest.warns(pf.RunWarning, match="no input is within the limits.*rows 1, 3 contradict each other, of right"):
         r = pf.run(pvtol(), duration=0.1, control=law)
     assert int(r.status) != 0
 

@@ -15,7 +15,7 @@ energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms, symbols
 
-EXCLUDED = "no input is within the limits W u <= l: rows of it contradict each other"
+EXCLUDED = "no input is within the limits W u <= l: widen them"
 UNSOLVED = "the limits could not be met to rounding: scale W, l and the prototype's inertia, or leave rows out that say nothing"
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give a pair of bodies more Mbar'"
 
@@ -347,7 +347,8 @@ def prototype_tracking(
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | more_signals)
 
     known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
-    return Control(law, (), reference.w_names, known, reasons={SINGULAR: _weightless(pairs)})
+    reasons = {SINGULAR: _weightless(pairs)} | ({} if limits is None else {EXCLUDED: _contradicting(limits)})
+    return Control(law, (), reference.w_names, known, reasons=reasons)
 
 
 @lru_cache(maxsize=64)
@@ -412,6 +413,22 @@ def _power(
     p = k.mechanism.p_symbols
     f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
     return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
+
+
+def _contradicting(limits: Any) -> Reason:
+    """Which rows of W u <= l no u meets together."""
+
+    def rows(terms: Terms) -> ca.SX:
+        W, l = _limits(terms.mechanism, limits)
+        n = W.shape[1]
+        return ca.horzcat(W, nearest(ca.SX.eye(n), ca.SX.zeros(n, 1), W, l).active)
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        active = [i for i, row in enumerate(x["rows"]) if row[-1]]
+        motors = [n for i, n in enumerate(m.motor_names) if np.any(x["rows"][active, i])]
+        return f"rows {', '.join(map(str, active))} contradict each other, of {', '.join(motors) or 'no actuator'}"
+
+    return Reason({"rows": rows}, words)
 
 
 def _weightless(pairs: Sequence[Pair]) -> Reason:
