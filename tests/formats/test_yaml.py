@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import casadi as ca
@@ -485,3 +486,16 @@ def test_joints_refused(old, new, words):
     assert old in KINDS_OF_JOINT
     with pytest.raises(ModelError, match=words):
         parse_yaml(KINDS_OF_JOINT.replace(old, new))
+
+
+def test_settings_of_a_run_leave_the_mechanism_as_it_was():
+    """Other parameters of one run are not the defaults of the next, of this mechanism or of an equal one."""
+    path = Path(__file__).parents[2] / "examples" / "four_bar.yaml"
+    m, settings = pf.read(path)
+    changed = replace(settings, parameters={"a": 0.45}, q={"crank": 1.0}, u={"motor": 3.0})
+    assert changed.arrays(m)[3][1] == 0.45
+    assert m.p_defaults[1] == 0.4 and m.neutral()[0] == 0.0
+    other, plain = pf.read(path)
+    assert plain.arrays(other)[3][1] == 0.4
+    with pytest.raises(ValueError, match="read-only"):
+        m.p_defaults[1] = 1.0

@@ -50,7 +50,7 @@ class RunSettings:
             _fill(m.neutral(), m.q_names, self.start, "q"),
             _fill(np.zeros(m.nv), m.v_names, self.v, "v"),
             _fill(np.zeros(m.nu), m.u_names, self.u, "u"),
-            _fill(m.p_defaults, m.p_names, self.parameters, "parameters"),
+            _fill(m.p_defaults.copy(), m.p_names, self.parameters, "parameters"),
         )
 
 

@@ -153,7 +153,9 @@ class Mechanism:
 
     @cached_property
     def p_defaults(self) -> np.ndarray:
-        return np.array([p.default for p in self.parameters], dtype=float)
+        defaults = np.array([p.default for p in self.parameters], dtype=float)
+        defaults.setflags(write=False)  # every run without parameters of its own takes these
+        return defaults
 
     @cached_property
     def p_symbols(self) -> ca.SX:
