@@ -31,27 +31,8 @@ CONSTANT = 1e-12
 """By how much it may differ, relative to 1 and to itself."""
 
 BRANCHING = frozenset(
-    getattr(ca, f"OP_{name}")
-    for name in [
-        "LT",
-        "LE",
-        "EQ",
-        "NE",
-        "NOT",
-        "AND",
-        "OR",
-        "FLOOR",
-        "CEIL",
-        "FMOD",
-        "FABS",
-        "SIGN",
-        "COPYSIGN",
-        "FMIN",
-        "FMAX",
-        "IF_ELSE_ZERO",
-        "REMAINDER",
-    ]
-    if hasattr(ca, f"OP_{name}")
+    (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD)
+    + (ca.OP_FABS, ca.OP_SIGN, ca.OP_COPYSIGN, ca.OP_FMIN, ca.OP_FMAX, ca.OP_IF_ELSE_ZERO, ca.OP_REMAINDER)
 )
 """Operations by which a function may be constant in one place and not in another."""
 
