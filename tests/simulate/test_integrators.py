@@ -9,6 +9,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.integrators import UNCONVERGED
+from studies.integrators import mechanism as elastic_four_bar
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_body, random_pose
 from tests.simulate.machines import FOUR_BAR_START, Y, ball_and_plane, flying_pair, four_bar, pendulum, velocity
@@ -169,27 +170,6 @@ def test_a_stiff_direction_that_turns():
         r = pf.run(elastic, {"p.x": 1.0}, duration=2.0, step=step, every=round(0.02 / step), scheme=STIFF)
         error.append(np.abs(angle_of(r) - exact.q.values[::2, 0]).max())
     assert error[2] < 5e-5 and error[0] / error[1] > 3 and error[1] / error[2] > 3, error
-
-
-def elastic_four_bar(stiffness: float) -> pf.Mechanism:
-    """The coupler in two halves on a slide with a spring; rigid for no stiffness."""
-    bodies = [
-        pf.body("crank", 1.3, com=(0.15, 0, 0), inertia=0.015),
-        pf.body("left", 0.9, com=(0.2, 0, 0), inertia=0.05),
-        pf.body("right", 0.9, com=(0.2, 0, 0), inertia=0.05),
-        pf.body("rocker", 1.7, com=(0.35, 0, 0), inertia=0.08),
-    ]
-    slide = {"kind": "prismatic", "axis": (1, 0, 0), "stiffness": stiffness} if stiffness else {"kind": "fixed"}
-    joints = [
-        pf.joint("a", "revolute", "world", "crank", axis=Y),
-        pf.joint("b", "revolute", "crank", "left", axis=Y, placement=(0.3, 0, 0)),
-        pf.joint("s", parent="left", child="right", placement=(0.4, 0, 0), **slide),
-        pf.joint("d", "revolute", "world", "rocker", axis=Y, placement=(0.9, 0, 0)),
-    ]
-    ends = {"placement_a": pf.pose((0.4, 0, 0)), "placement_b": pf.pose((0.7, 0, 0))}
-    return pf.mechanism(
-        "four-bar", bodies, joints, constraints=[pf.closure("c", "revolute", "right", "rocker", axis=Y, **ends)]
-    )
 
 
 def test_a_stiff_link_in_a_loop():
