@@ -38,6 +38,7 @@ from pfaffian.model.data import data
 from pfaffian.model.elastic import symmetric_pseudo
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import column, matrix, several
+from pfaffian.terms.connection import pseudo_inverse
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms, symbols
@@ -110,7 +111,7 @@ def wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
         raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: it needs all")
     s = fresh(terms.kinematics)
     rate = ca.SX.sym("rate", m.nq)
-    left = ca.solve(s.kinematic_matrix.T @ s.kinematic_matrix, s.kinematic_matrix.T)
+    left = pseudo_inverse(s)
     v = ca.densify(left @ rate)
     bend = ca.jtimes(ca.densify(s.kinematic_matrix @ s.v), s.q, s.q_dot)
     f = ca.Function("v_R", [s.q, rate, m.p_symbols], [v])

@@ -41,8 +41,13 @@ def refuse_distributions(m: Mechanism, what: str) -> None:
 
 
 def left_inverse(k: Kinematics) -> ca.SX:
-    """(nv, nq) K^+ = (K^T K)^-1 K^T, joint by joint: v = K^+ q_dot. Raises ModelError: a joint has a distribution."""
+    """`pseudo_inverse`, for brackets of velocities. Raises ModelError: a joint has a distribution."""
     refuse_distributions(k.mechanism, "calculus along the velocities (brackets, connection, Hamel's equations)")
+    return pseudo_inverse(k)
+
+
+def pseudo_inverse(k: Kinematics) -> ca.SX:
+    """(nv, nq) K^+ = (K^T K)^-1 K^T, joint by joint: v = K^+ q_dot."""
     K = k.kinematic_matrix
     KK, out = K.T @ K, ca.SX(*reversed(K.shape))
     count, order, first = KK.sparsity().scc()
