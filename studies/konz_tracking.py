@@ -1,8 +1,8 @@
-"""Tracking of a prototype: a planar body, a SCARA by joints and by its tool, and a PVTOL that loops. [konz25 4.7.4 - 4.8.2]
+"""Tracking of a prototype: a planar body that follows a turning one, and a PVTOL that loops. [konz25 4.7.4 - 4.8.2]
 
 The three approaches differ in what inertia and damping feel: the motion of points, of the body, or of the velocities. The
-thesis gives the planar body's numbers and no others; those of the SCARA (a desk robot's) and of the PVTOL (1 kg, 24 cm arms,
-propellers that lean so that eps = 5 cm, poles at -6 and -2.4 +- 1.2 i) are ours.
+thesis gives the planar body's numbers and no others; those of the PVTOL (1 kg, 24 cm arms, propellers that lean so that eps =
+5 cm, poles at -6 and -2.4 +- 1.2 i) are ours.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.prototype import APPROACHES
 
-L1, L2 = 0.4, 0.3
-"""Links of the SCARA [m]."""
 EPS, MASS, INERTIA, G = 0.05, 1.0, 0.02, 9.81
 LEAN = 0.2
 """Of the PVTOL's propellers [rad]."""
@@ -44,19 +42,6 @@ def planar_body() -> pf.Mechanism:
     return pf.actuate_all(pf.mechanism("planar body", [pf.body("body", 1.0, inertia=0.3)], [joint], gravity=(0, 0, 0)))
 
 
-def scara() -> pf.Mechanism:
-    bodies = [pf.body("arm", 1.2, com=(0.18, 0, 0), inertia=0.02), pf.body("hand", 0.7, com=(0.12, 0.01, 0), inertia=0.008)]
-    joints = [
-        pf.joint("shoulder", "revolute", "world", "arm"),
-        pf.joint("elbow", "revolute", "arm", "hand", placement=(L1, 0, 0)),
-    ]
-    return pf.actuate_all(pf.mechanism("SCARA", bodies, joints, gravity=(0, 0, 0)))
-
-
-def tool(k: pf.Kinematics) -> ca.SX:
-    return k.position("hand", (L2, 0, 0))[:2]
-
-
 # -- laws ------------------------------------------------------------------------------------------------------------------
 
 
@@ -68,33 +53,6 @@ def decoupled() -> list[control.Pair]:
     """Mass 1, damping 4, stiffness 4 at the centre. [konz25 4.7.5]"""
     pm = pf.pseudo_matrix
     return [control.pair("body", inertia=pm(1, moments=0.1), damping=pm(4, moments=0.5), stiffness=pm(4, moments=2.0))]
-
-
-def by_joints() -> list[control.Pair]:
-    """Moments about each joint, seen from the body before it. [konz25 (4.104)]"""
-    pm = pf.pseudo_matrix
-    own = {"inertia": pm(0, moments=1.0), "damping": pm(0, moments=6.0), "stiffness": pm(0, moments=25.0)}
-    return [control.pair("arm", **own), control.pair("hand", seen_from="arm", **own)]
-
-
-def by_tool() -> list[control.Pair]:
-    """A mass on a spring and a damper at the tool. [konz25 (4.108)]"""
-    at = (L2, 0, 0)
-    inertia, damping, stiffness = (pf.pseudo_matrix(x, at) for x in (1.0, 6.0, 25.0))
-    return [control.pair("hand", inertia=inertia, damping=damping, stiffness=stiffness)]
-
-
-def stroke() -> control.Reference:
-    """The tool along a line from 1 to 3 s, by the joints that reach it with the elbow to one side."""
-    y = control.rest_to_rest([0.25, 0.45], [0.5, 0.1], 2.0, begin=1.0)
-
-    def joints(t: ca.SX) -> ca.SX:
-        p = y(t)
-        c = (ca.sumsqr(p) - L1**2 - L2**2) / (2 * L1 * L2)
-        elbow = ca.acos(c)
-        return ca.vertcat(ca.atan2(p[1], p[0]) - ca.atan2(L2 * ca.sin(elbow), L1 + L2 * c), elbow)
-
-    return control.function_of_time(joints, 2)
 
 
 def looping() -> control.Reference:
@@ -119,15 +77,6 @@ def run() -> dict[str, xr.Dataset]:
         law = control.prototype_tracking(hovering(), looping(), approach=a, limits="actuators")
         start = [-0.2, -EPS + 0.15, 0.3]
         results[f"loop {a}"] = pf.run(mechanism(), start, duration=6.0, step=1e-3, every=10, control=law)
-    errors = control.error_coordinates(lambda k, k_R: tool(k) - tool(k_R))
-    laws = {
-        "joints": control.prototype_tracking(by_joints(), stroke(), approach="body"),
-        "tool": control.prototype_tracking(by_tool(), stroke(), transport=errors),
-    }
-    for name, law in laws.items():
-        results[name] = pf.run(
-            scara(), [1.2, 0.9], [0.5, -0.5], duration=4.0, step=1e-3, every=5, control=law, outputs={"tool": tool}
-        )
     on = control.prototype_tracking(hovering(), looping())
     q, v = state(looping(), 0.0)
     results["loop from the start"] = pf.run(mechanism(), q, v, duration=3.0, step=5e-4, every=20, control=on)
@@ -148,16 +97,9 @@ def along_reference(reference: control.Reference, times: np.ndarray) -> np.ndarr
     return np.array([np.array(f(x)).ravel() for x in times])
 
 
-def tool_error(r: xr.Dataset) -> np.ndarray:
-    q = along_reference(stroke(), r.time.values)
-    total = q.sum(axis=1)
-    goal = np.stack([L1 * np.cos(q[:, 0]) + L2 * np.cos(total), L1 * np.sin(q[:, 0]) + L2 * np.sin(total)], axis=1)
-    return r.tool.values - goal
-
-
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.5, 6.2), layout="constrained")
-    (path, energy), (arm, loop) = figure.subplots(2, 2)
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    path, energy, loop = figure.subplots(1, 3)
     for a in APPROACHES:
         r, fly = result[f"planar {a}"], result[f"loop {a}"]
         path.plot(r["q"][:, 0], r["q"][:, 1], label=a)
@@ -165,14 +107,11 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         loop.plot(fly["q"][:, 0], fly["q"][:, 1])
     goal = along_reference(looping(), np.linspace(0, LOOP, 200))
     loop.plot(goal[:, 0], goal[:, 1], "k:", label="reference")
-    for name in ("joints", "tool"):
-        arm.plot(result[name]["time"], 1e3 * np.linalg.norm(tool_error(result[name]), axis=1), label=f"by its {name}")
     path.set(xlabel="x [m]", ylabel="y [m]", title="planar body, reference turning at 0", aspect="equal")
     energy.set(xlabel="time [s]", ylabel="energy [J]", title="energy of the error")
-    arm.set(xlabel="time [s]", ylabel="tool off [mm]", title="SCARA")
     loop.set(xlabel="x [m]", ylabel="height [m]", title="PVTOL, inputs within limits", aspect="equal")
     loop.legend(loc="lower right")
-    for ax in (path, energy, arm):
+    for ax in (path, energy):
         ax.legend(loc="best")
     return {"tracking": figure}
 
@@ -189,15 +128,6 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         rise = float(r.prototype_power.max())
         if a != "particle":
             yield pf.Claim(f"energy by {a} never rises [W]", rise, 0, 1e-12, "[konz25 (4.23), (4.32)]", "at most")
-    r, h = result["tool"], 5e-3
-    e = tool_error(r)
-    bend, rate = (e[2:] - 2 * e[1:-1] + e[:-2]) / h**2, (e[2:] - e[:-2]) / (2 * h)
-    left = np.abs(bend + 6 * rate + 25 * e[1:-1]).max()
-    yield pf.Claim("tool: e'' + 6 e' + 25 e by differences [m/s^2]", float(left), 0, 5e-3, "[konz25 (4.111)]")
-    yield pf.Claim("its map of errors off (4.30)", float(np.abs(r.transport_error).max()), 0, 1e-12, "[konz25 (A.8)]")
-    for name in ("joints", "tool"):
-        last = float(np.linalg.norm(tool_error(result[name])[-1]))
-        yield pf.Claim(f"tool off at the end by its {name} [m]", last, 0, 1e-4, "ours", "at most")
     r = result["loop from the start"]
     apart = r.q.values - along_reference(looping(), r.time.values)
     apart[:, 2] = np.sin(apart[:, 2] / 2)  # of a whole turn nothing is left
