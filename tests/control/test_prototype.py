@@ -342,6 +342,22 @@ def test_limits_are_kept_and_the_rest_is_as_near_as_may_be():
     close(*same, 1e-10, "limits that are far change nothing")
 
 
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_run_records_what_the_law_did_in_units(sampled):
+    """Wbar, its rate, the potential, the matching force along v, what is left to the limits and which of them hold."""
+    law = control.prototype_tracking(hovering(), REF, limits=([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [30.0, 0.0, 0.0]))
+    law = control.discrete(law, 0.01) if sampled else law
+    r = pf.run(pvtol(), [0.3, 0.1, 0.2], duration=0.05, step=0.01, control=law)
+    units = {
+        "prototype_energy": "J", "prototype_power": "W", "prototype_potential": "J", "matching_force": "per velocity",
+        "transport_error": "per velocity", "limit_slack": "per limit", "limit_active": "1",
+    }  # fmt: skip
+    assert {name: r[name].attrs["units"] for name in units} == units
+    assert r["matching_force"].dims == r["transport_error"].dims == ("time", "velocity")
+    left = np.array([30.0, 0, 0]) - r.u.values @ [[1, -1, 0], [1, 0, -1]]
+    close(r["limit_slack"].values, left, 1e-12, "l - W u")
+
+
 def test_limits_that_exclude_every_input_stop_the_run():
     limits = ([[0, 1.0], [1, 0], [0, -1], [-1, 0]], [3.0, 0.0, 3.0, -1.0])
     law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=limits)

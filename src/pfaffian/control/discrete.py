@@ -287,7 +287,7 @@ def _of_library(law: Control, period: float) -> Part:
         return Command(c.u, faults=c.faults, signals=c.signals, d_next={"z": z + period * c.z_dot} if law.z else {})
 
     state = (("z", law.z),) if law.z else ()
-    return Part("law", call, period, state=state, inputs=law.w_names, faults=law.faults)
+    return Part("law", call, period, state=state, inputs=law.w_names, faults=law.faults, units=law.units)
 
 
 def _sensing(name: str, s: Sensor, part: Part) -> Part:

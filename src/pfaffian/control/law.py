@@ -84,6 +84,7 @@ class Control:
     reasons: fault -> how to find at the stopping state who is to blame.   made: by which maker of the library, if by one.
     parts: what is called once a period instead of at every stage of a step, see `discrete`; what they hold adds to the law's u.
     takes: names of the law's w, where parts give some of it; None: w_names.
+    units: of the signals that it records, by name; one "per velocity" or "per input" is labelled by these.
     Raises ModelError: what should be a function, texts or finite numbers is not. What the law answers is checked by a run.
     """
 
@@ -96,6 +97,7 @@ class Control:
     made: Made | None = None
     parts: tuple[Part, ...] = ()
     takes: tuple[str, ...] | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         if self.parts:
@@ -113,6 +115,8 @@ class Control:
             texts = getattr(self, name)
             if isinstance(texts, str) or not all(isinstance(x, str) for x in texts):
                 raise ModelError(f"Control: {name} must be a tuple of texts, got {brief(texts)}")
+        if not isinstance(self.units, Mapping) or not all(isinstance(x, str) for item in self.units.items() for x in item):
+            raise ModelError(f"Control: units must be {{signal: unit}} of texts, got {brief(self.units)}")
         object.__setattr__(self, "z", tuple(floats(self.z, "Control: z").tolist()))
 
 

@@ -200,4 +200,4 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
 
 def units(control: Control) -> dict[str, Any]:
     """Units of recorded signals that are known."""
-    return {name: unit for part in control.parts for name, unit in part.units.items()}
+    return {**control.units, **{name: unit for part in control.parts for name, unit in part.units.items()}}

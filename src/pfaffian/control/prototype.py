@@ -121,6 +121,18 @@ def wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
     return Wanted(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot)
 
 
+UNITS = {
+    "prototype_energy": "J",
+    "prototype_power": "W",
+    "prototype_potential": "J",
+    "matching_force": "per velocity",
+    "transport_error": "per velocity",
+    "limit_slack": "per limit",
+    "limit_active": "1",
+}
+"""Of what a law that tracks a prototype records."""
+
+
 class Prototype(NamedTuple):
     """Mbar (nv, nv), bbar (nv, 1): Mbar v_dot + bbar = 0.   energy: (1, 1) Wbar = Tbar + Vbar [J].   potential: Vbar."""
 
@@ -349,7 +361,7 @@ def prototype_tracking(
 
     known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
     reasons = {SINGULAR: _weightless(pairs)} | ({} if limits is None else {EXCLUDED: _contradicting(limits)})
-    return Control(law, (), reference.w_names, known, reasons=reasons)
+    return Control(law, (), reference.w_names, known, reasons=reasons, units=UNITS)
 
 
 @lru_cache(maxsize=64)

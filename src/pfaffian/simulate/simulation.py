@@ -83,6 +83,12 @@ class Traced(NamedTuple):
     samplers: tuple[ca.Function, ...] = ()
 
 
+def _of_law(m: Mechanism, unit: str, size: int) -> Signal:
+    """What a law records in this unit, labelled where its entries are those of the mechanism."""
+    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, (None, ()))
+    return Signal(unit, dim, names) if len(names) == size else Signal(unit)
+
+
 SHARED = {"never_inline": True, "cse": True}
 """Options of a Function whose text every call of it shares."""
 
@@ -192,7 +198,8 @@ class Simulation:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
         known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.names}
-        known |= {name: Signal(unit) for name, unit in (units(self.control) if self.control else {}).items()}
+        of_law = units(self.control) if self.control else {}
+        known |= {name: _of_law(self.mechanism, unit, self.sizes.get(name, 0)) for name, unit in of_law.items()}
         signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
         check_names(signals)
         return signals
