@@ -81,6 +81,7 @@ _HOME = {
     ],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.linearise": ["Linearised", "linearise"],
+    "pfaffian.simulate.matching": ["Feasibility", "Matching", "feasibility", "matching"],
     "pfaffian.simulate.gain": ["GainBound", "position_gain_bound"],
     "pfaffian.simulate.diagnose": ["realisability"],
     "pfaffian.simulate.basis": ["transport_basis"],

@@ -80,6 +80,13 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
     return Pair(body, seen_from, **matrices)
 
 
+def as_pairs(pairs: Any, what: str) -> tuple[Pair, ...]:
+    """The pairs as they are. Raises ModelError: it is no list of pairs, or an empty one."""
+    if not several(pairs) or not pairs or not all(isinstance(p, Pair) for p in pairs):
+        raise ModelError(f"{what}: a list of pair(...) is needed, got {brief(pairs)}")
+    return tuple(pairs)
+
+
 class Motion(NamedTuple):
     """How a pair moves.   G: (4, 4) pose of the body seen from the other.   J: (6, nv) body Jacobian.   J_dot: (6, nv)."""
 
@@ -95,6 +102,12 @@ def motion_of(k: Kinematics, of: Pair) -> Motion:
     J = s.jacobian(of.body) - se3.Ad_inv(G.R, G.p) @ s.jacobian(of.seen_from)
     J_dot = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), s.q, s.q_dot), *J.shape)
     return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), J_dot], s, k))
+
+
+def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
+    """(nv, nv) sum J^T Vee(X') J of what the pairs have together, X' their inertia, damping or stiffness. [konz25 (4.48)]"""
+    n, parts = k.mechanism.nv, [(motion_of(k, p).J, se3.Vee(getattr(p, what))) for p in pairs]
+    return ca.densify(sum((J.T @ X @ J for J, X in parts), ca.SX(n, n)))
 
 
 class Wanted(NamedTuple):
@@ -323,8 +336,7 @@ def prototype_tracking(
     Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits.
     Raises ModelError: no pairs, unknown bodies or approach, a reference of another size, no actuators, no limits.
     """
-    if not several(pairs) or not pairs or not all(isinstance(p, Pair) for p in pairs):
-        raise ModelError(f"prototype_tracking: a list of pair(...) is needed, got {brief(pairs)}")
+    as_pairs(pairs, "prototype_tracking")
     as_reference(reference)
     if approach not in APPROACHES:
         raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
@@ -368,10 +380,9 @@ def prototype_tracking(
 def _check_together(m: Mechanism, pairs: tuple[Pair, ...]) -> None:
     """Raise ModelError where inertia, damping or stiffness of all pairs together are negative along some motion."""
     T = symbols(m)
-    J = [motion_of(T.kinematics, p).J for p in pairs]
     for what in ("inertia", "damping", "stiffness"):
-        X = sum((j.T @ se3.Vee(getattr(p, what)) @ j for j, p in zip(J, pairs, strict=True)), ca.SX(m.nv, m.nv))
-        f, random = ca.Function("X", [T.q, m.p_symbols], [ca.densify(X)]), np.random.default_rng(3)
+        f = ca.Function("X", [T.q, m.p_symbols], [assembled(T.kinematics, pairs, what)])
+        random = np.random.default_rng(3)
         for q in [m.neutral(), *(random_configuration(m, random) for _ in range(3))]:
             values, vectors = np.linalg.eigh(np.array(f(q, m.p_defaults)))
             if values[0] < -1e-9 * max(1e-300, np.abs(values).max()):
@@ -447,12 +458,8 @@ def _contradicting(limits: Any) -> Reason:
 def _weightless(pairs: Sequence[Pair]) -> Reason:
     """Which velocities the prototype has the least inertia against."""
 
-    def M(terms: Terms) -> ca.SX:
-        parts = [(motion_of(terms.kinematics, p).J, se3.Vee(p.inertia)) for p in pairs]
-        return sum((J.T @ I @ J for J, I in parts), ca.SX(terms.mechanism.nv, terms.mechanism.nv))
-
     def words(m: Any, x: Any) -> str:
         _, vectors = np.linalg.eigh(x["Mbar"])
         return f"the prototype has the least inertia against {mainly(vectors[:, 0], m.v_names)}"
 
-    return Reason({"Mbar": M}, words)
+    return Reason({"Mbar": lambda T: assembled(T.kinematics, pairs, "inertia")}, words)
