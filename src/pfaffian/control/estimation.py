@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.control.actuation import low_pass
+from pfaffian.control.discrete import Sample
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
+from pfaffian.maths.tree_factor import solve_M
 from pfaffian.model.number import floats, named_float
 from pfaffian.model.rotations import special_polar
 
@@ -33,15 +36,26 @@ def turning_step(
     return w + period * (ca.inv(I) @ (moment + bias - ca.cross(w, I @ w))) + gains[0] * e, bias + gains[1] * e
 
 
-def attitude_step(q: Any, w: Any, period: float) -> Any:
+def attitude_step(q: Any, w: Any, period: float, pull: Any = 1.0) -> Any:
     """Next quaternion (x, y, z, w) at angular velocity w (3,) along the body's axes [rad/s]. [konz25 (5.56), corrected]
 
-        q + T q_dot - (|q|^2 - 1) q / 2:  lengths that are off by e are off by some 3/2 e^2 a step later.
+        q + T q_dot - pull (|q|^2 - 1) q / 2:  with pull = 1 lengths that are off by e are off by some 3/2 e^2 a step later.
 
-    q: (4,).   w: (3,).   period: T [s].
+    q: (4,).   w: (3,).   period: T [s].   pull: of the length towards one; of a part of a period its share of the whole.
     """
     x = so3.matrix(q, 4)
-    return x + period * (so3.quat_rate(x) @ w) - (ca.sumsqr(x) - 1) / 2 * x
+    return x + period * (so3.quat_rate(x) @ w) - pull * (ca.sumsqr(x) - 1) / 2 * x
+
+
+def accelerometer(s: Sample, body: str, point: Any = (0, 0, 0)) -> ca.SX:
+    """(3, 1) R^T (r'' - a_G) of a point of a body under the inputs held until this instant [m/s^2]. [konz25 (5.46)]
+
+    What an accelerometer there says, its own misalignment, bias and noise aside, along the body's axes.
+
+    s: of the law.   body: its name.   point: (3,) on it [m].
+    """
+    T = s.terms
+    return T.kinematics.specific_force(body, solve_M(T.factor, T.force + T.B @ s.u + s.reaction), point)
 
 
 class Flight(NamedTuple):
@@ -62,7 +76,7 @@ def flight_step(x: Flight, R: Any, acceleration: Any, period: float, gravity: fl
 
 
 def flight_correction(
-    x: Flight, R: Any, position: Any, period: float, gains: tuple[float, float, float] = (1.0, 0.575, -0.025)
+    x: Flight, R: Any, position: Any, period: Any, gains: tuple[Any, Any, Any] = (1.0, 0.575, -0.025)
 ) -> Flight:
     """x after a position was measured, once every `period`. [konz25 (5.62)-(5.65)]
 
@@ -78,6 +92,148 @@ def flight_correction(
         x.r + gains[0] * e, x.v + gains[1] / period * e, x.a_B + 2 * gains[2] / period**2 * (ca.transpose(ca.SX(R) if
         isinstance(R, ca.SX) else ca.DM(R)) @ e)
     )  # fmt: skip
+
+
+class Fix(NamedTuple):
+    """Position (3,) [m] and attitude (4,), x, y, z, w, of `delay` [s] ago; `fresh` is 1 where they came just now, else 0."""
+
+    position: Any
+    q: Any
+    delay: Any
+    fresh: Any
+
+
+class FlightMemory(NamedTuple):
+    """What is known at an instant and what was said before, as columns: `_asdict()` is a state of `discrete`.
+
+    estimate: (13,) r, v, a_B and q.   samples: (19 n,) of the n samples before, the newest first: r, v, a_B, q, a_M and w.
+    fixes: (2,) how many were taken, no further than 2, and how long ago the last was made [s].
+    """
+
+    estimate: Any
+    samples: Any
+    fixes: Any
+
+    @property
+    def flight(self) -> Flight:
+        """Position, velocity, bias."""
+        return Flight(self.estimate[:3], self.estimate[3:6], self.estimate[6:9])
+
+    @property
+    def q(self) -> Any:
+        """(4,) attitude, x, y, z, w."""
+        return self.estimate[9:13]
+
+
+KEPT = 19
+"""Numbers of a sample that is kept."""
+
+
+def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = False, gravity: float = 9.81) -> FlightMemory:
+    """The memory of `fix_step` and `imu_step` at the start: as if the machine had rested there for ever.
+
+    position: (3,) [m].   q: (4,) attitude, x, y, z, w.   samples: how many to keep; together they last longer than any delay,
+    and a fix costs the more the more there are.   known: whether the start is sure, so that the first fix is a correction.
+    gravity: [m/s^2] along -z.
+    Raises ModelError: other shapes, no samples, a quaternion that is not of length one.
+    """
+    r, x = floats(position, "flight_memory: position"), floats(q, "flight_memory: q")
+    if r.shape != (3,) or x.shape != (4,) or abs(x @ x - 1) > 1e-6:
+        raise ModelError(
+            f"flight_memory: position (3,) and a quaternion (4,) of length one are needed, got {brief(position)}, {brief(q)}"
+        )
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+        raise ModelError(f"flight_memory: samples must be a whole number above zero, got {brief(samples)}")
+    up = gravity * np.array(ca.DM(so3.quat_to_matrix(x)))[2]
+    rest = np.concatenate([r, np.zeros(6), x])
+    return FlightMemory(rest, np.tile(np.concatenate([rest, up, np.zeros(3)]), samples), np.array([2.0 * known, 0.0]))
+
+
+def imu_step(x: FlightMemory, acceleration: Any, w: Any, period: float, gravity: float = 9.81) -> FlightMemory:
+    """x a period later, by what the IMU says now: `flight_step` and `attitude_step`. [konz25 (5.56), (5.59)]
+
+    x: memory.   acceleration: a_M (3,) [m/s^2].   w: (3,) [rad/s].   period: [s].   gravity: [m/s^2] along -z.
+    """
+    now, said = so3.matrix(x.estimate, 13), ca.vertcat(so3.matrix(acceleration, 3), so3.matrix(w, 3))
+    kept, fixes = _column(x.samples), so3.matrix(x.fixes, 2)
+    later = _moved(now, said, period, period, gravity)
+    return FlightMemory(later, ca.vertcat(now, said, kept[:-KEPT]), ca.vertcat(fixes[0], fixes[1] + period))
+
+
+def fix_step(
+    x: FlightMemory,
+    fix: Fix,
+    period: float,
+    gains: tuple[float, float, float] = (1.0, 0.575, -0.025),
+    gravity: float = 9.81,
+) -> FlightMemory:
+    """x after a position and an attitude came that were measured a while ago. [konz25 5.4.4, 5.4.5]
+
+    The estimate of that time is the one of the sample before it, moved by the part of a period in between. It is corrected
+    (`flight_correction`, scaled by the time since the fix before), takes the measured attitude, and is moved to now by what the
+    IMU said since, the first step from that time to the next sample. Where no fix is fresh x stays as it is.
+    The first fix sets the position, the second position and velocity: corrections by (1, 0, 0) and (1, 1, 0). In rest that is
+    (5.58); where the machine accelerates in between it has no error and (5.58) has half of what it gained.
+    A fix older than all samples, or made less than a period after the last, is left out.
+
+    x: memory.   fix: late by `delay`, as of `clock_step`; below zero is now.   period: T of the samples [s].
+    gains: (l_r, l_v, l_a).   gravity: [m/s^2] along -z.
+    """
+    now, (taken, age), kept = so3.matrix(x.estimate, 13), so3.scalars(x.fixes, 2), _column(x.samples)
+    past = [kept[i : i + KEPT] for i in range(0, kept.numel(), KEPT)]
+    n, late, q = len(past), ca.fmax(fix.delay, 0), so3.matrix(fix.q, 4)
+    used = ca.logic_and(fix.fresh, ca.logic_and(late < n * period, ca.logic_or(taken < 1, age - late >= period)))
+    before, lead = past[-1], n * period - late  # the sample before the fix, and by how much
+    for i in reversed(range(n - 1)):
+        inside = late < (i + 1) * period
+        before, lead = ca.if_else(inside, past[i], before), ca.if_else(inside, (i + 1) * period - late, lead)
+    there = FlightMemory(_moved(before[:13], before[13:], lead, period, gravity), None, None).flight
+    gain = (
+        ca.if_else(taken < 2, 1, gains[0]),
+        ca.if_else(taken < 1, 0, ca.if_else(taken < 2, 1, gains[1])),
+        ca.if_else(taken < 2, 0, gains[2]),
+    )
+    since = ca.fmax(age - late, period)
+    there = flight_correction(there, so3.quat_to_matrix(q), so3.matrix(fix.position, 3), since, gain)
+    moved = ca.vertcat(*there, q)
+    for i in reversed(range(n)):
+        said = past[i][13:]
+        past[i] = ca.if_else(ca.logic_and(used, late >= (i + 1) * period), ca.vertcat(moved, said), past[i])
+        moved = _moved(moved, said, ca.fmin(ca.fmax(late - i * period, 0), period), period, gravity)
+    fixes = ca.if_else(used, ca.vertcat(ca.fmin(taken + 1, 2), late), ca.vertcat(taken, age))
+    return FlightMemory(ca.if_else(used, moved, now), ca.vertcat(*past), fixes)
+
+
+def _column(x: Any) -> Any:
+    return x if isinstance(x, ca.SX) else ca.DM(x)
+
+
+def _moved(estimate: Any, imu: Any, time: Any, period: float, gravity: float) -> Any:
+    """(13,) r, v, a_B, q after `time`, a part of a period."""
+    x = FlightMemory(estimate, None, None)
+    turned = attitude_step(x.q, imu[3:], time, time / period)
+    return ca.vertcat(*flight_step(x.flight, so3.quat_to_matrix(x.q), imu[:3], time, gravity), turned)
+
+
+class Clock(NamedTuple):
+    """How far the clock of a measurement is behind ours, T_PC, and how late this one came, T_D [s]."""
+
+    offset: Any
+    delay: Any
+
+
+def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.034, share: float = 0.99) -> Clock:
+    """Offset of a sender's clock and the delay of what it sent, by its time stamp. [konz25 (5.53)-(5.54)]
+
+        T_PC' = share T_PC + (1 - share) (received - stamped - mean_delay),  T_D = received - stamped - T_PC'
+
+    The first offset is received - stamped - mean_delay itself. Delays that vary show one by one; their mean is `mean_delay`,
+    which `latency` finds.
+
+    offset: T_PC before [s].   received: by our clock [s].   stamped: by the sender's [s].   mean_delay: [s].
+    """
+    apart = low_pass(offset, received - stamped - mean_delay, share)
+    return Clock(apart, received - stamped - apart)
 
 
 def force_bias_step(

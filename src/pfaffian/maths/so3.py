@@ -24,7 +24,8 @@ SNAP = 1e-15  # entries of a numeric roll-pitch-yaw matrix this near to 0 or +-1
 _EMPTY = ca.DM(1, 1)  # a structural zero, which products drop
 
 
-def _scalars(value: Matrix, n: int) -> list[Matrix]:
+def scalars(value: Matrix, n: int) -> list[Matrix]:
+    """The n entries of a column."""
     return list(ca.vertsplit(matrix(value, n)))
 
 
@@ -85,7 +86,7 @@ def symmetric(m: Matrix) -> Matrix:
 
 def hat(w: Matrix) -> Matrix:
     """Skew matrix of a vector: hat(w) u = w x u. w (3,) -> (3, 3), zeros structural."""
-    x, y, z = _scalars(w, 3)
+    x, y, z = scalars(w, 3)
     o = _EMPTY
     return ca.vertcat(ca.horzcat(o, -z, y), ca.horzcat(z, o, -x), ca.horzcat(-y, x, o))
 
@@ -195,7 +196,7 @@ def rpy_to_matrix(rpy: Matrix) -> Matrix:
     """
     rpy = matrix(rpy, 3)
     if not isinstance(rpy, ca.DM):
-        roll, pitch, yaw = _scalars(rpy, 3)
+        roll, pitch, yaw = scalars(rpy, 3)
         return _sparse(ca.mtimes([rotation((0, 0, 1), yaw), rotation((0, 1, 0), pitch), rotation((1, 0, 0), roll)]))
     angles = rpy.full().ravel()
     (cr, cp, cy), (sr, sp, sy) = np.cos(angles), np.sin(angles)
@@ -210,7 +211,7 @@ def rpy_to_matrix(rpy: Matrix) -> Matrix:
 
 def quat_to_matrix(q: Matrix) -> Matrix:
     """Rotation matrix of a unit quaternion; q is not normalised. q (4,) -> (3, 3)."""
-    x, y, z, w = _scalars(q, 4)
+    x, y, z, w = scalars(q, 4)
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     xx, yy, zz, xy, xz, yz, wx, wy, wz = x * x2, y * y2, z * z2, x * y2, x * z2, y * z2, w * x2, w * y2, w * z2
     return ca.vertcat(

@@ -138,6 +138,15 @@ class Kinematics:
         V = self.twist(body, "LOCAL_WORLD_ALIGNED")
         return V[:3] + ca.cross(V[3:], self.rotation(body) @ vector(point, 3, "point"))
 
+    def specific_force(self, body: str, v_dot: ca.SX, point: Any = (0, 0, 0)) -> ca.SX:
+        """(3, 1) R^T (a - g) of a point (3,) of the body at v_dot (nv, 1), as an accelerometer there says it [m/s^2]."""
+        link, X = self._place(body)
+        gravity = self.mechanism.gravity
+        if link < 0:
+            return -X.R.T @ gravity
+        own = self.accelerations(v_dot, gravity)[link]
+        return X.R.T @ (own.a + own.Phi @ (X.R @ vector(point, 3, "point") + X.p))
+
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
         """(6, nv) J with twist = J v, of the frame at `point` (3,) of the body along the body's axes."""
         G = self.pose(body)
