@@ -293,6 +293,13 @@ WRONG = {
     "a whole result for q": (lambda: pf.run(ARM, RESULT, **QUICK), r"result\['q'\].isel\(time=-1\)"),
     "every time of q": (lambda: pf.run(ARM, RESULT["q"], **QUICK), "q still has its times"),
     "a Series of other names": (lambda: pf.run(ARM, pd.Series({"A": 1.0, "C": 2.0}), **QUICK), "there is no 'C'"),
+    "exponentials of a closed chain": (
+        lambda: pf.product_of_exponentials(arm([pf.coincide("c", "tip", (1, 0, 0), "world", (0, 0, 0))])),
+        "closure 'c' from 'tip' to 'world' closes the chain.*open it by"),
+    "exponentials: coordinates for screw parameters": (lambda: pf.product_of_exponentials(ARM, {"C": 1}), "s: there is no 'C'"),
+    "screw_jacobian: swapped": (lambda: pf.screw_jacobian(ARM, [0, 0], "tip"), "no body"),
+    "screw_jacobian: a frame of jacobian": (lambda: pf.screw_jacobian(ARM, "tip", frame="LOCAL"), "no body 'LOCAL'"),
+    "graph_matrices of a file": (lambda: pf.graph_matrices("robot.urdf"), "pf.read"),
     "jacobian: swapped": (lambda: pf.jacobian(ARM, [0, 0], "tip"), "no body"),
     "poses of one name": (lambda: pf.forward_kinematics(ARM, bodies="tip"), "bodies: a list of names"),
     "reactions of a body": (lambda: pf.reaction_wrench(ARM, "tip"), "tip"),

@@ -138,6 +138,21 @@ class Subgroup:
         return ("m/s",) * len(self.along) + ("rad/s",) * len(self.rotation.axes)
 
     @property
+    def s_names(self) -> tuple[str, ...]:
+        """What each screw parameter is called; nothing where there is only one."""
+        turns = self.rotation.names if len(self.rotation.names) == len(self.rotation.axes) else ("rx", "ry", "rz")
+        return ("",) if self.nv == 1 else tuple("xyz"[i] for i in self.along) + turns
+
+    @property
+    def s_units(self) -> tuple[str, ...]:
+        return ("m",) * len(self.along) + ("rad",) * len(self.rotation.axes)
+
+    @property
+    def commutes(self) -> bool:
+        """Whether all motions of the group do: chart and screw parameters are then the same."""
+        return len(self.rotation.axes) <= 1 and not (self.rotation.axes and set(self.along) & set(PLANE))
+
+    @property
     def S(self) -> ca.SX:
         """(6, k) basis of the algebra: body twist [v; w] = S v. Zeros are structural."""
         S = ca.SX(6, self.nv)
@@ -190,7 +205,7 @@ class Subgroup:
 
     def exp(self, s: Matrix) -> tuple[Matrix, Matrix]:
         """(R, p) reached by the constant body twist S s in unit time. s (k, 1) [m, rad]."""
-        return se3.exp(self._twist(s))
+        return self.motion(s) if self.commutes else se3.exp(self._twist(s))
 
     def log(self, R: Matrix, p: Matrix) -> Matrix:
         """s (k, 1) with exp(s) the pose (R, p) of the group; rotations within pi.
@@ -237,25 +252,34 @@ class Subgroup:
 
     def dexp_right(self, s: Matrix) -> Matrix:
         """(k, k) right differential of exp in the algebra: v = dexp_right(s) s_dot, the BODY velocity. [chhabra14 (2.1.4)]"""
-        return self._within(se3.dexp_right(self._twist(s)), s)
+        return self._within(se3.dexp_right, s)
 
     def dexp_left(self, s: Matrix) -> Matrix:
         """(k, k) left differential: S dexp_left(s) s_dot is the twist in the fixed frame."""
-        return self._within(se3.dexp_left(self._twist(s)), s)
+        return self._within(se3.dexp_left, s)
 
     def dexp_right_inv(self, s: Matrix) -> Matrix:
         """(k, k) s_dot = dexp_right_inv(s) v, for rotations short of a full turn; with a distribution v = B speeds it gives the
         screw speeds s_dot = dexp_right_inv(s) B speeds. [chhabra14 (2.1.5)]"""
-        return self._within(se3.dexp_right_inv(self._twist(s)), s)
+        return self._within(se3.dexp_right_inv, s)
 
-    def _within(self, D: Matrix, s: Matrix) -> Matrix:
-        """What a (6, 6) map that keeps the algebra is on it: v stands in the twist S v as it is."""
-        return ca.mtimes(D, self.S if isinstance(s, ca.SX) else self._numeric_S)[list(self.axes), :]
+    def _within(self, differential: Callable[[Matrix], Matrix], s: Matrix) -> Matrix:
+        """What a differential of exp, which keeps the algebra, is on it: v stands in the twist S v as it is."""
+        if self.commutes:
+            return ca.DM.eye(self.nv)
+        basis = self.S if isinstance(s, ca.SX) else self._numeric_S
+        return ca.mtimes(differential(self._twist(s)), basis)[list(self.axes), :]
 
     def screw_to_chart(self, s: Matrix) -> Matrix:
         """q (nq, 1) of screw parameters s (k, 1), angles as they are, however many turns. [chhabra14 (2.1.3a)]"""
+        if self.commutes:
+            return matrix(s, self.nv)
         _, p = self.exp(s)
         return ca.vertcat(p[list(self.along), 0], self.rotation.of_vector(matrix(s, self.nv)[len(self.along) :, 0]))
+
+    def chart_to_screw(self, q: Matrix) -> Matrix:
+        """s (k, 1) of coordinates q (nq, 1); where the motions do not commute by `log`, and rotations within pi."""
+        return matrix(q, self.nq) if self.commutes else self.log(*self.motion(q))
 
     def screw_rate(self, s: Matrix) -> Matrix:
         """Z (nq, k) with q_dot = Z(s) s_dot, 1 where all motions of the group commute. [chhabra14 (2.1.3b)]"""

@@ -1,0 +1,184 @@
+"""Products of exponentials as numbers: an open chain in screw parameters, at one state or a batch. [chhabra14 ch. 2]
+
+s is (ns,) or (runs, ns) in the order of `exponentials(m).s_names`, or {name: number or (runs,)}, zero where not named: home.
+parameters: {name: value} or an array, defaults if None. The same as expressions: `exponentials`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.errors import ModelError
+from pfaffian.model.body import WORLD
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
+from pfaffian.simulate.arrays import as_flag, common_runs, configurations, parameter_values, runs
+from pfaffian.simulate.quantities import BodyPose
+from pfaffian.terms.digest import digest
+from pfaffian.terms.exponentials import Block, Exponentials, blocks, exponentials
+
+
+class Home(NamedTuple):
+    """An open chain where all its coordinates are zero.
+
+    poses: body -> BodyPose in the world.
+    twists: joint that moves -> (..., 6, k) tau, its columns the twists [v; w] of its screw parameters seen from the world
+        [m/rad, 1]; a joint that follows others has those of its own motion.
+    """
+
+    poses: dict[str, BodyPose]
+    twists: dict[str, np.ndarray]
+
+
+class ScrewRates(NamedTuple):
+    """Rates of screw parameters beside others.
+
+    Z: (..., nq, ns) q_dot = Z s_dot [chhabra14 (2.1.3b)].   Sigma: (..., ns, n) s_dot = Sigma v_bar, v_bar the speeds that
+    distributions leave and s_dot elsewhere [chhabra14 (2.1.5)].   of_v: (..., ns, nv) s_dot = of_v v, v body-fixed.
+    """
+
+    Z: np.ndarray
+    Sigma: np.ndarray
+    of_v: np.ndarray
+
+
+def chart_to_screw(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
+    """s (..., ns) of coordinates q: the logarithm of each joint's motion, by rotations within pi where its motions do not
+    commute and however many turns where they do. [chhabra14 (2.1.3a)]
+
+    m: the mechanism.   q: (nq,) or (runs, nq) or {name: number}.   parameters: as said above.
+    Raises ModelError: a joint stands where there is no logarithm, and at which run; not an open chain of subgroups.
+    """
+    found = blocks(as_mechanism(m))
+    at, p = configurations(m, q), parameter_values(m, parameters)
+    count = common_runs({"q": len(at), "parameters": len(p)})
+    s = np.empty((count, sum(b.subgroup.nv for b in found)))
+    for run in range(count):
+        for b in found:
+            s[run, b.s] = _logarithm(m, b, at[run % len(at), b.q], p[run % len(p)], f" in run {run}" if count > 1 else "")
+    return s if np.ndim(q) == 2 or count > 1 else s[0]
+
+
+def _logarithm(m: Mechanism, b: Block, q: np.ndarray, p: np.ndarray, where: str) -> np.ndarray:
+    g = b.subgroup
+    if g.screws:
+        g = g.with_pitch(ca.DM(ca.substitute(ca.SX(g.pitch), m.p_symbols, ca.DM(p))))
+    try:
+        return np.array(ca.DM(g.chart_to_screw(ca.DM(q)))).ravel()
+    except ModelError as error:
+        raise ModelError(f"joint {b.joint.name!r}{where}: {error}") from None
+
+
+def screw_to_chart(m: Mechanism, s: Any = None, *, parameters: Any = None) -> np.ndarray:
+    """q (..., nq) of screw parameters, angles as they are, however many turns. [chhabra14 (2.1.3a)]
+
+    m: the mechanism.   s, parameters: as said above.   Raises ModelError: wrong names or shapes; no open chain of subgroups.
+    """
+    return _ask(m, "q", (), s, parameters)[..., 0]
+
+
+def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> ScrewRates:
+    """How rates of screw parameters, of coordinates and velocities go together at s, see `ScrewRates`.
+
+    m: the mechanism.   s, parameters: as said above.   Raises ModelError: as `screw_to_chart`.
+    """
+    return ScrewRates(*(_ask(m, what, (), s, parameters) for what in ("Z", "Sigma", "of_v")))
+
+
+def product_of_exponentials(
+    m: Mechanism, s: Any = None, *, bodies: Sequence[str] | None = None, parameters: Any = None
+) -> dict[str, BodyPose]:
+    """Name -> BodyPose in the world of the named bodies (all if None): exp(tau_1 s_1) ... exp(tau_m s_m) home.
+
+    [chhabra14 thm. 2.2.3]; Brockett's formula where every joint has one coordinate.
+    m: the mechanism.   s, parameters: as said above.   bodies: names, in the order of the answer.
+    Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
+    """
+    known = tuple(b.name for b in as_mechanism(m).bodies)
+    names = known if bodies is None else tuple(_body(m, b) for b in as_names(bodies, "bodies"))
+    return _poses(names, _ask(m, "poses", names, s, parameters)) if names else {}
+
+
+def screw_jacobian(
+    m: Mechanism,
+    body: str,
+    s: Any = None,
+    *,
+    relative_to: str = WORLD,
+    frame: str = WORLD,
+    modified: bool = False,
+    parameters: Any = None,
+) -> np.ndarray:
+    """J (..., 6, ns) with [v; w] = J s_dot, the twist of a body. [chhabra14 (2.3.7), (2.3.11)-(2.3.13)]
+
+    Args:
+        m: the mechanism.   body: name.   s, parameters: as said above.
+        relative_to: body that sees the motion, the world if left out.
+        frame: body in whose axes, and about whose origin, the twist is said: the world's gives the spatial Jacobian, the body's
+            own the body Jacobian.
+        modified: give J Sigma (..., 6, n) instead, by the speeds that distributions leave.
+    Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
+    """
+    which = tuple(_body(as_mechanism(m), b) for b in (body, relative_to, frame))
+    return _ask(m, "modified" if as_flag(modified, "modified") else "jacobian", which, s, parameters)
+
+
+def home(m: Mechanism, *, parameters: Any = None) -> Home:
+    """Poses of the bodies and twists of the joints of an open chain at home, see `Home`. [chhabra14 def. 2.1.4]
+
+    m: the mechanism.   parameters: as said above.   Raises ModelError: a closed chain, and what closes it; an edge.
+    """
+    moving = tuple(j.name for j in as_mechanism(m).joints if j.moves)
+    twists = {j: _ask(m, "twists", (j,), None, parameters) for j in moving}
+    names = tuple(b.name for b in m.bodies)
+    return Home(_poses(names, _ask(m, "homes", names, None, parameters)), twists)
+
+
+def _poses(names: Sequence[str], G: np.ndarray) -> dict[str, BodyPose]:
+    return {n: BodyPose(G[..., 4 * i + 3], G[..., 4 * i : 4 * i + 3]) for i, n in enumerate(names)}
+
+
+def _body(m: Mechanism, name: str) -> str:
+    return name if name == WORLD else m.body(name).name
+
+
+_QUANTITIES: dict[str, Callable[..., ca.SX]] = {
+    "q": lambda E: E.q,
+    "Z": lambda E: E.Z,
+    "Sigma": lambda E: E.Sigma,
+    "of_v": lambda E: E.of_v,
+    "poses": lambda E, *bodies: ca.horzcat(*[ca.horzcat(X.R, X.p) for X in map(E.pose, bodies)]),
+    "homes": lambda E, *bodies: ca.horzcat(*[ca.horzcat(X.R, X.p) for X in map(E.home, bodies)]),
+    "twists": lambda E, joint: E.twists(joint),
+    "jacobian": lambda E, body, seen, frame: E.jacobian(body, relative_to=seen, frame=frame),
+    "modified": lambda E, body, seen, frame: E.modified_jacobian(body, relative_to=seen, frame=frame),
+}
+"""Quantity -> what it is of Exponentials and further arguments."""
+
+
+def _ask(m: Mechanism, what: str, arguments: tuple, s: Any, parameters: Any) -> np.ndarray:
+    """(..., rows, columns)."""
+    E = exponentials(as_mechanism(m))
+    given = [runs(s, E.s_names, np.zeros(E.s.numel()), "s"), parameter_values(m, parameters)]
+    count = common_runs({"s": len(given[0]), "parameters": len(given[1])})
+    (rows, columns), compiled = _compiled(m, what, arguments)
+    if not rows * columns:
+        found = np.zeros((count, rows, columns))
+    else:
+        (numbers,) = compiled(*[a if len(a) == count else a[0] for a in given])
+        # CasADi stores columns one after another.
+        found = np.atleast_2d(numbers).reshape(count, columns, rows).transpose(0, 2, 1)
+    return found if np.ndim(s) == 2 or count > 1 else found[0]
+
+
+@lru_cache(maxsize=256)
+def _compiled(m: Mechanism, what: str, arguments: tuple) -> tuple[tuple[int, int], kernel.Kernel]:
+    E: Exponentials = exponentials(m)
+    value = ca.densify(_QUANTITIES[what](E, *arguments))
+    function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(value)], {"cse": True})
+    return value.shape, kernel.compile(lambda: function, key=f"exponentials {what} {arguments!r} {digest(m)}")

@@ -1,0 +1,258 @@
+"""Kinematics of an open chain as a product of exponentials, in screw parameters. [chhabra14 ch. 2]
+
+A joint is a displacement subgroup; one that is several in turn (universal) is one factor for each. At home, every coordinate at
+its zero, factor j has the twists tau_j = Ad(home_j) S_j, (6, k), as the world sees them. Its screw parameters s_j (k,) are the
+constant twist that takes it from home to where it is in unit time, so a body stands at
+
+    exp(hat(tau_1 s_1)) ... exp(hat(tau_m s_m)) home,    the factors on its way from the world.    [chhabra14 thm. 2.2.3]
+
+This is what `kinematics` says in q and v, in other letters and by another way; the world may have several joints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import se3
+from pfaffian.maths.subgroups import Subgroup
+from pfaffian.model import shown
+from pfaffian.model.body import WORLD
+from pfaffian.model.graph import check_open
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.terms.rates import own_coordinates
+from pfaffian.terms.tree import Layout, layout
+
+
+class Block(NamedTuple):
+    """A subgroup of a joint that has parameters of its own.
+
+    s, q: its entries of s and of q.   names: of its parameters.
+    """
+
+    joint: Joint
+    subgroup: Subgroup
+    s: slice
+    q: slice
+    names: tuple[str, ...]
+
+
+class Factor(NamedTuple):
+    """exp(hat(tau s_j)) of one subgroup of a joint.
+
+    before: index of the factor before it on the way to the world, or -1.   home: its frame in the world, at home.
+    own: (k, ns) with s_j = own s: rows of the identity, ratios where the joint follows others.
+    """
+
+    before: int
+    joint: Joint
+    subgroup: Subgroup
+    home: Pose
+    own: ca.SX
+
+    @property
+    def tau(self) -> ca.SX:
+        """(6, k) twists at home, seen from the world. [chhabra14 def. 2.1.4]"""
+        return ca.sparsify(ca.SX(se3.Ad(self.home.R, self.home.p)) @ self.subgroup.S)
+
+
+def blocks(m: Mechanism) -> tuple[Block, ...]:
+    """In the order of s, which is that of the joints. Raises ModelError: not an open chain of joints."""
+    check_chain(m)
+    found, begin = list[Block](), 0
+    for j in m.joints:
+        for part, kind in zip(j.parts, j.kind.factors, strict=True) if not j.mimic else ():
+            first, g = m.q_slices[j.name].start, part.subgroup
+            own = [kind.label or n for n in g.s_names]
+            names = tuple(f"{j.name}.{n}" if n else j.name for n in own)
+            q = slice(first + part.q.start, first + part.q.stop)
+            found.append(Block(j, g, slice(begin, begin + g.nv), q, names))
+            begin += g.nv
+    return tuple(found)
+
+
+def check_chain(m: Mechanism) -> None:
+    """Raise ModelError where m is no open chain of subgroups, and say what it is instead."""
+    check_open(as_mechanism(m))
+    for j in m.joints:
+        if j.pose:
+            raise ModelError(
+                f"edge {j.name!r} is any function of q and no exponential: say it by a joint, or by several joints in turn"
+            )
+    for c in m.coordinates:
+        raise ModelError(
+            f"coordinates {c.name!r} belong to no joint, and a product of exponentials is one of joints: leave them out"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Exponentials:
+    """An open chain at screw parameters s (ns, 1) [m, rad]; made by `exponentials`. Each part is built once.
+
+    s runs over the joints as q does, by as many entries as the group of a joint has dimensions. Twists [v; w] are seen from the
+    world's origin unless a frame is named; in `s_dot` they are J s_dot.
+    """
+
+    mechanism: Mechanism
+    s: ca.SX
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"of {self.mechanism.name!r}", f"s ({self.s.numel()}, 1)", f"{len(self.factors)} factors")
+
+    @property
+    def s_names(self) -> tuple[str, ...]:
+        """x, y, z along and rx, ry, rz about the axes of the joint's frame, where a joint has several."""
+        return tuple(n for b in self.blocks for n in b.names)
+
+    @property
+    def s_units(self) -> tuple[str, ...]:
+        return tuple(u for b in self.blocks for u in b.subgroup.s_units)
+
+    # -- rates of the parameters ------------------------------------------------------------------------------------
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        return blocks(self.mechanism)
+
+    @cached_property
+    def q(self) -> ca.SX:
+        """(nq, 1) coordinates. [chhabra14 (2.1.3a)]"""
+        return ca.densify(ca.vertcat(ca.SX(0, 1), *[b.subgroup.screw_to_chart(self.s[b.s, 0]) for b in self.blocks]))
+
+    @cached_property
+    def Z(self) -> ca.SX:
+        """(nq, ns) q_dot = Z s_dot, 1 where the motions of a joint commute. [chhabra14 (2.1.3b)]"""
+        return _diagonal([b.subgroup.screw_rate(self.s[b.s, 0]) for b in self.blocks])
+
+    @cached_property
+    def Sigma(self) -> ca.SX:
+        """(ns, n) s_dot = Sigma v_bar: of joints with a distribution v_bar are the speeds that it leaves, of others s_dot.
+
+        Sigma = Z^-1 C_bar [chhabra14 (2.1.5)]; the thesis's own example prints Z C_bar.
+        """
+        return _diagonal([ca.SX.eye(b.subgroup.nv) if b.joint.distribution is None else self._speeds(b) for b in self.blocks])
+
+    @cached_property
+    def of_v(self) -> ca.SX:
+        """(ns, nv) s_dot = of_v v, v the joints' own velocities, body-fixed."""
+        return _diagonal([self._speeds(b) for b in self.blocks])
+
+    def _speeds(self, b: Block) -> ca.SX:
+        D = ca.SX(b.subgroup.dexp_right_inv(self.s[b.s, 0]))
+        return D if b.joint.distribution is None else D @ b.joint.distribution
+
+    # -- poses ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return layout(self.mechanism, {})
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        """Those on the way to the world come before a factor."""
+        m, found, own = self.mechanism, list[Factor](), {b.joint.name: list[ca.SX]() for b in self.blocks}
+        for b in self.blocks:
+            own[b.joint.name].append(ca.SX.eye(self.s.numel())[b.s, :])
+        left = {name: iter(rows) for name, rows in own.items()}
+        for before, j, part, placement in self._layout.frames:
+            assert part is not None  # no edges
+            home = (found[before].home if before >= 0 else IDENTITY) @ placement
+            if j.mimic:
+                at_rest = part.subgroup.motion(own_coordinates(m, j, ca.SX(ca.DM(m.neutral()))))
+                found.append(Factor(before, j, part.subgroup, home @ Pose(*map(ca.SX, at_rest)), _followed(m, j, own)))
+            else:
+                found.append(Factor(before, j, part.subgroup, home, next(left[j.name])))
+        return tuple(found)
+
+    @cached_property
+    def exponentials(self) -> tuple[Pose, ...]:
+        """gamma_j = exp(hat(tau_j s_j)) of each factor, as the motion of its subgroup seen from home."""
+        found = []
+        for f in self.factors:
+            found.append(f.home @ Pose(*map(ca.SX, f.subgroup.exp(f.own @ self.s))) @ f.home.inverse())
+        return tuple(found)
+
+    @cached_property
+    def products(self) -> tuple[Pose, ...]:
+        """gamma_1 ... gamma_j up to each factor, of those on its way from the world."""
+        found = list[Pose]()
+        for f, gamma in zip(self.factors, self.exponentials, strict=True):
+            found.append(found[f.before] @ gamma if f.before >= 0 else gamma)
+        return tuple(found)
+
+    def home(self, body: str) -> Pose:
+        """Pose of a body in the world where all parameters are zero."""
+        factor, X = self._place(body)
+        return self.factors[factor].home @ X if factor >= 0 else X
+
+    def twists(self, joint: str) -> ca.SX:
+        """(6, k) tau of a joint: columns are twists at home, seen from the world [m/rad, 1]. [chhabra14 def. 2.1.4]"""
+        name = self.mechanism.joint(joint).name
+        return ca.horzcat(ca.SX(6, 0), *[f.tau for f in self.factors if f.joint.name == name])
+
+    def pose(self, body: str) -> Pose:
+        """Pose of a body in the world, as a product of exponentials. [chhabra14 thm. 2.2.3]"""
+        factor, _ = self._place(body)
+        return self.products[factor] @ self.home(body) if factor >= 0 else self.home(body)
+
+    # -- twists -----------------------------------------------------------------------------------------------------
+
+    def jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> ca.SX:
+        """(6, ns) J with [v; w] = J s_dot of a body. [chhabra14 (2.3.7), (2.3.11), (2.3.12)]
+
+        Block j is Ad(gamma_1 ... gamma_{j-1}) Omega_j tau_j, Omega_j the integral of exp(x ad(tau_j s_j)) over x from 0 to 1.
+
+        relative_to: body that sees the motion; blocks of joints before both vanish.   frame: body in whose frame it is said.
+        """
+        J = self._spatial(self._place(body)[0]) - self._spatial(self._place(relative_to)[0])
+        if frame == WORLD:
+            return ca.sparsify(J)
+        X = self.pose(frame)
+        return ca.sparsify(ca.SX(se3.Ad_inv(X.R, X.p)) @ J)
+
+    def _spatial(self, factor: int) -> ca.SX:
+        J = ca.SX(6, self.s.numel())
+        while factor >= 0:
+            f = self.factors[factor]
+            moved = f.home if f.before < 0 else self.products[f.before] @ f.home
+            # Ad(home) S dexp_left(s_j) is Omega_j tau_j: exp commutes with Ad.
+            J = J + se3.Ad(moved.R, moved.p) @ f.subgroup.S @ f.subgroup.dexp_left(f.own @ self.s) @ f.own
+            factor = f.before
+        return J
+
+    def modified_jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> ca.SX:
+        """(6, n) J Sigma: of the speeds v_bar that distributions leave, and of s_dot elsewhere. [chhabra14 (2.3.13)]"""
+        return ca.sparsify(self.jacobian(body, relative_to=relative_to, frame=frame) @ self.Sigma)
+
+    def _place(self, body: str) -> tuple[int, Pose]:
+        return self._layout.place[body if body == WORLD else self.mechanism.body(body).name]
+
+
+def exponentials(m: Mechanism, s: ca.SX | None = None) -> Exponentials:
+    """An open chain of subgroups in screw parameters, as expressions. [chhabra14 ch. 2]
+
+    m: the mechanism.   s: (ns, 1) expressions, symbols if None.
+    Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; s of another size.
+    """
+    n = sum(b.subgroup.nv for b in blocks(m))
+    s = ca.SX.sym("s", n) if s is None else s
+    if not isinstance(s, ca.SX) or s.shape != (n, 1):
+        raise ModelError(f"s: expressions ({n}, 1) of type casadi.SX are needed, one for each screw parameter")
+    return Exponentials(m, s)
+
+
+def _followed(m: Mechanism, j: Joint, own: dict[str, list[ca.SX]]) -> ca.SX:
+    """(1, ns) of a joint with one coordinate, ratios through all that it follows."""
+    if not j.mimic:
+        return own[j.name][0]
+    return j.mimic.ratios.T @ ca.vertcat(*[_followed(m, m.joint(n), own) for n in j.mimic.joints])
+
+
+def _diagonal(parts: list[ca.SX]) -> ca.SX:
+    return ca.SX(ca.diagcat(ca.SX(0, 0), *parts))
