@@ -6,6 +6,7 @@ from pfaffian.control.computed_torque import computed_torque
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
 from pfaffian.control.flat import (
     along,
+    bicopter_reference,
     check_thrust,
     extremes,
     least_time,
@@ -37,6 +38,7 @@ __all__ = [
     "TwoMasses",
     "actuation",
     "along",
+    "bicopter_reference",
     "centre_of_mass",
     "check_thrust",
     "computed_torque",

@@ -81,14 +81,36 @@ def pvtol_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: fl
             `hover_placement`.   gravity: [m/s^2].
     Raises ModelError: y is no function of two numbers; it asks for free fall (`check_thrust` says when).
     """
-    eps, g = named_float(lean, "pvtol_reference: lean"), named_float(gravity, "pvtol_reference: gravity")
+    return function_of_time(_in_a_plane(y, lean, gravity, "pvtol_reference"), 3)
+
+
+def bicopter_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: float = 9.81) -> Reference:
+    """(x, y, z, qx, qy, qz, qw) of a bicopter that keeps to the yz-plane, tilting about x as a PVTOL. [konz25 4.8.4]
+
+    Args:
+        y: function of t giving y1 along the world's y and y2 along z [m], smooth four times.   lean: eps_y [m], see
+            `bicopter_lean`.   gravity: [m/s^2] along -z.
+    Raises ModelError: as `pvtol_reference`.
+    """
+    place = _in_a_plane(y, lean, gravity, "bicopter_reference")
+
+    def whole(t: ca.SX) -> ca.SX:
+        p = place(t)
+        return ca.vertcat(0, p[:2], ca.sin(p[2] / 2), 0, 0, ca.cos(p[2] / 2))
+
+    return function_of_time(whole, 7)
+
+
+def _in_a_plane(y: Callable[[ca.SX], Any], lean: float, gravity: float, what: str) -> Callable[[ca.SX], ca.SX]:
+    """t -> (x, y, angle). [konz25 4.8.2, corrected]"""
+    eps, g = named_float(lean, f"{what}: lean"), named_float(gravity, f"{what}: gravity")
 
     def place(t: ca.SX) -> ca.SX:
-        p, bend = _twice(y, t, 2, "pvtol_reference: y")
+        p, bend = _twice(y, t, 2, f"{what}: y")
         angle = ca.atan2(-bend[0], bend[1] + g)
         return ca.vertcat(p[0] + eps * ca.sin(angle), p[1] - eps * ca.cos(angle), angle)
 
-    return function_of_time(place, 3)
+    return place
 
 
 def quadcopter_reference(

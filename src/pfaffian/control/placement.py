@@ -57,7 +57,7 @@ def hover_placement(poles: Any, *, lean: float = 0.0, mass: float = 1.0, gravity
 
     Args:
         poles: four, complex ones in pairs [1/s].   lean: eps [m], by which the machine's inputs push sideways as they turn it,
-            eps = Theta_z tan(beta) / (m l) of propellers that lean inwards by beta at a distance l.
+            eps = Theta_z tan(beta) / (m l) of propellers whose thrusts lean outwards by beta at a distance l.
         mass: m of the prototype [kg].   gravity: [m/s^2], above zero.
     Raises ModelError: not four poles in pairs, or poles for which the first condition named cannot be met.
     """

@@ -6,7 +6,8 @@ eps_k varpi_k about
 
     H3 = (sin phi sin theta, -cos phi sin theta, cos theta),   eps = 1 against the clock as seen from above, -1 with it,
 
-and pushes along H3 with kF varpi^2. `TRICOPTER` and `QUADCOPTER` are the machines of the thesis, Table 5.1.
+and pushes along H3 with kF varpi^2. `TRICOPTER` and `QUADCOPTER` are the machines of the thesis, Table 5.1. `bicopter` has two
+propellers that tilt and lean outwards; what they can give within limits is `thrust_polygon`. [konz25 4.8.4]
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
@@ -26,7 +28,7 @@ from pfaffian.model.fluid import propeller
 from pfaffian.model.force import Wrench, actuator, thruster, wrench
 from pfaffian.model.joint import joint
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.number import Scalar, floats, scalar, vector
+from pfaffian.model.number import Scalar, floats, named_float, scalar, vector
 from pfaffian.model.pose import pose
 
 _PROPELLER = {"rotor": 3.6e-5, "thrust": 1.44e-5, "torque": 2.45e-7, "friction": 0.005}
@@ -144,6 +146,87 @@ def thrust_multicopter(
         forces=_around(linear_drag_matrix(ca.vertcat(d, d), 0.0, (0, 0)), bias, what),
         actuators=[t for made in groups.values() for t in made], gravity=(0, 0, -gravity), parameters=parameters,
     )  # fmt: skip
+
+
+def bicopter(
+    name: str, *, mass: Scalar, inertia: Any, arm: Scalar, height: Scalar, lean: float = 0.0, gravity: Scalar = 9.81,
+    parameters: Any = (),
+) -> Mechanism:  # fmt: skip
+    """One body about its mass centre and two propellers on its y axis that tilt about it by theta. [konz25 (4.150)]
+
+    Inputs are `across 1`, F1 sin theta1, `up 1`, F1 cos theta1, `across 2`, `up 2` [N]. Propeller 1 is at (0, l_y, l_z), 2 at
+    (0, -l_y, l_z); at theta = 0 they push along (0, sin beta, cos beta) and (0, -sin beta, cos beta), so that B is
+
+        Fx = [1 0 1 0],  Fy = sin beta [0 1 0 -1],  Fz = cos beta [0 1 0 1]
+        tau_x = l'y [0 1 0 -1],  tau_y = l_z [1 0 1 0],  tau_z = l_y [-1 0 1 0],     l'y = l_y cos beta - l_z sin beta
+
+    A force along x comes with a turn about y, one along y with a turn about x: see `bicopter_lean`.
+
+    Args:
+        name: of the mechanism, whose body `body` is on the free joint `body`.   mass: m [kg].
+        inertia: (3,) principal moments [kg m^2].   arm, height: l_y, l_z [m].   lean: beta_F, outwards [rad].
+        gravity: [m/s^2] along -z.   parameters: all that the numbers use.
+    Raises ModelError: numbers of the wrong count.
+    """
+    what = f"bicopter {name!r}"
+    out, up = scalar(arm, f"{what}: arm"), scalar(height, f"{what}: height")
+    beta = named_float(lean, f"{what}: lean")
+    motors = []
+    for i, side in enumerate((1, -1), start=1):
+        point = ca.vertcat(0, side * out, up)
+        along = {"across": (1.0, 0.0, 0.0), "up": (0.0, side * np.sin(beta), np.cos(beta))}
+        motors += [thruster(f"{group} {i}", "body", axis=axis, point=point) for group, axis in along.items()]
+    return mechanism(
+        name, [body("body", mass, inertia=vector(inertia, 3, f"{what}: inertia"))], [joint("body", "free", "world", "body")],
+        actuators=motors, gravity=(0, 0, -gravity), parameters=parameters,
+    )  # fmt: skip
+
+
+def bicopter_lean(*, mass: float, inertia: Any, arm: float, height: float, lean: float = 0.0) -> tuple[float, float]:
+    """(eps_x, eps_y) [m] of a `bicopter`, which `quadcopter_pair` and `bicopter_reference` take. [konz25 4.8.4]
+
+        eps_x = -Theta_y / (m l_z),    eps_y = Theta_x sin beta / (m l'y)
+
+    mass, inertia, arm, height, lean: as of `bicopter`, numbers.
+    Raises ModelError: l_z or l'y is zero: the propellers do not turn it about that axis.
+    """
+    what = "bicopter_lean"
+    given = {"mass": mass, "arm": arm, "height": height, "lean": lean}
+    m, out, up, beta = (named_float(x, f"{what}: {n}") for n, x in given.items())
+    Ix, Iy, _ = (float(x) for x in ca.vertsplit(ca.DM(vector(floats(inertia, f"{what}: inertia"), 3, f"{what}: inertia"))))
+    side = out * np.cos(beta) - up * np.sin(beta)
+    if not (m > 0 and up and side):
+        raise ModelError(f"{what}: mass must be above zero, height and l'y = {side:.4g} m not zero: they turn it about y and x")
+    return -Iy / (m * up), float(Ix * np.sin(beta) / (m * side))
+
+
+def thrust_polygon(
+    least: float, most: float, tilt: float, *, propellers: int = 1, chords: int = 4
+) -> tuple[np.ndarray, np.ndarray]:
+    """W u <= l of propellers with least <= F <= most and |theta| <= tilt, u = (F sin theta, F cos theta) of each in turn.
+
+    What each can give, a part of a ring, is no convex set; this is a convex polygon within it: F cos theta >= least,
+    |F sin theta| <= F cos theta tan(tilt), and chords of the outer circle. [konz25 fig. 4.20, whose corners are not given]
+
+    Args:
+        least, most: of F [N].   tilt: [rad], above zero and below pi/2.   propellers: how many there are.
+        chords: of the outer circle; those of four leave out 0.9 % of F at a tilt of 30 degrees.
+    Returns: W (propellers (chords + 3), 2 propellers) of unit rows, l [N]: `limits` of a law.
+    Raises ModelError: numbers out of range; least where no input is left, above most cos(tilt / chords).
+    """
+    what = "thrust_polygon"
+    low, high, a = (named_float(x, f"{what}: {n}") for x, n in ((least, "least"), (most, "most"), (tilt, "tilt")))
+    n, k = propellers, chords
+    if not all(isinstance(x, int) and not isinstance(x, bool) and x > 0 for x in (n, k)):
+        raise ModelError(f"{what}: propellers and chords must be whole numbers above zero, got {brief(n)} and {brief(k)}")
+    if not (low >= 0 and 0 < a < pi / 2):
+        raise ModelError(f"{what}: least must not be below zero and tilt between 0 and pi/2, got {low:g} N and {a:g}")
+    reach = high * float(np.cos(a / k))
+    if not low < reach:
+        raise ModelError(f"{what}: no input is left between least = {low:g} N and the chords, {reach:.4g} N; use more chords")
+    middles = a * (2 * np.arange(k) + 1 - k) / k
+    rows = [[0.0, -1.0], [np.cos(a), -np.sin(a)], [-np.cos(a), -np.sin(a)], *np.stack([np.sin(middles), np.cos(middles)], 1)]
+    return np.kron(np.eye(n), rows), np.tile([-low, 0.0, 0.0, *[reach] * k], n)
 
 
 def linear_drag_matrix(drag: Any, drag_height: Scalar, turning_drag: Any) -> ca.SX:

@@ -1,0 +1,265 @@
+"""Bicopter and quadcopter: inputs, references that leave nothing, matching force in closed form. [konz25 4.8.3, 4.8.4]"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.prototype import APPROACHES
+from pfaffian.maths import so3
+from tests.control.test_placement import quadcopter
+from tests.control.test_prototype import pvtol
+from tests.tolerance import close
+
+G = 9.81
+BICOPTER = {"mass": 1.3, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height": 0.05, "lean": 0.3}
+POLES = [-8, -8, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)]
+HEADING = (5.0, 0.8)
+EXACT = 1e-12
+"""A few hundred operations."""
+
+
+def bicopter(**changes) -> pf.Mechanism:
+    return pf.bicopter("bicopter", **BICOPTER | changes)
+
+
+def effect(m: pf.Mechanism) -> np.ndarray:
+    return pf.compile_terms(m, {"B": lambda T: T.B}, backend="numpy", lanes=1)(m.neutral(), np.zeros(m.nv))["B"]
+
+
+def test_what_the_propellers_do():
+    """[konz25 (4.150)], and what no input does: eps_x and eps_y."""
+    s, c, l, h = np.sin(0.3), np.cos(0.3), 0.25, 0.05
+    side = l * c - h * s
+    B = np.array([[1, 0, 1, 0], [0, s, 0, -s], [0, c, 0, c], [0, side, 0, -side], [h, 0, h, 0], [-l, 0, l, 0]])
+    close(effect(bicopter()), B, EXACT, "B")
+    x, y = pf.bicopter_lean(**BICOPTER)
+    close([x, y], [-0.008 / (1.3 * h), 0.015 * s / (1.3 * side)], EXACT, "eps")
+    M = np.diag([1.3, 1.3, 1.3, 0.015, 0.008, 0.018])
+    acceleration = np.linalg.solve(M, B)
+    close(acceleration[0], -x * acceleration[4], EXACT, "sideways along x with a turn about y")
+    close(acceleration[1], y * acceleration[3], EXACT, "sideways along y with a turn about x")
+
+
+def test_a_polygon_of_thrusts_is_within_what_propellers_give():
+    """Its corners lie on the edges of the ring's part, so that it is as large as its chords allow."""
+    least, most, tilt, chords = 2.0, 14.0, np.radians(30), 4
+    W, l = pf.thrust_polygon(least, most, tilt, chords=chords)
+    random = np.random.default_rng(1)
+    u = random.uniform((-10, -1), (10, 15), size=(100_000, 2))
+    inside = (u @ W.T <= l).all(axis=1)
+    F, theta = np.hypot(*u.T), np.arctan2(*u.T)
+    given = (F - least >= 0) & (F - most <= 0) & (np.abs(theta) <= tilt)
+    assert not (inside & ~given).any()
+    assert 0.96 < inside.sum() / given.sum() < 0.99
+    at = np.linspace(-tilt, tilt, chords + 1)
+    corners = [*(most * np.stack([np.sin(at), np.cos(at)], 1)), (least * np.tan(tilt), least), (-least * np.tan(tilt), least)]
+    slack = l - np.array(corners) @ W.T
+    assert slack.min() > -1e-13
+    assert ((slack < 1e-13).sum(axis=1) == 2).all()
+    two, twice = pf.thrust_polygon(least, most, tilt, propellers=2, chords=chords)
+    close(two @ np.r_[1.0, 2.0, 3.0, 4.0], np.r_[W @ [1.0, 2.0], W @ [3.0, 4.0]], EXACT, "of two")
+    close(twice, np.r_[l, l], EXACT, "of two")
+
+
+WRONG = {
+    "no least": (lambda: pf.thrust_polygon(-1.0, 14.0, 0.5), "least must not be below zero"),
+    "a tilt of ninety degrees": (lambda: pf.thrust_polygon(1.0, 14.0, np.pi / 2), "tilt between 0 and pi/2"),
+    "nothing left": (lambda: pf.thrust_polygon(13.9, 14.0, 0.5, chords=1), "no input is left .* use more chords"),
+    "half a chord": (lambda: pf.thrust_polygon(1.0, 14.0, 0.5, chords=1.5), "whole numbers above zero"),
+    "no height": (lambda: pf.bicopter_lean(**BICOPTER | {"height": 0.0}), "height and l'y = .* not zero"),
+    "inertia of one": (lambda: pf.bicopter_lean(**BICOPTER | {"inertia": 0.1}), "inertia"),
+    "a path of three": (lambda: control.bicopter_reference(lambda t: [t, t, t]).at(ca.SX.sym("t"), ca.SX(0, 1)), "2 numbers"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_bicopters_are_named(case):
+    call, words = WRONG[case]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
+
+
+# -- references: Bp^T (M v_R_dot + b) = 0, the zero-error matching force [konz25 (4.60), T27] ------------------------------
+
+
+def two_masses() -> pf.Mechanism:
+    bodies = [pf.body("a", 1.0), pf.body("b", 2.0)]
+    joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
+    spring = pf.potential("spring", lambda s: 5.0 / 2 * (s.q[0] - s.q[1]) ** 2)
+    return pf.mechanism("two", bodies, joints, gravity=(0, 0, 0), actuators=[pf.actuator("F", "a")], forces=[spring])
+
+
+def wave(t):
+    return [0.8 * ca.sin(2.1 * t), 1.5 * ca.cos(1.7 * t)]
+
+
+def round_about(t):
+    return [ca.sin(t), 0.5 * ca.cos(1.3 * t), 0.2 * t + 0.1 * ca.sin(2 * t)]
+
+
+def circle(t):
+    """Upside down at its top."""
+    return [1.6 * ca.sin(np.pi * t), 1.6 * (1 - ca.cos(np.pi * t))]
+
+
+LEAN = pf.bicopter_lean(**BICOPTER)
+FLAT = {
+    "two masses": (
+        two_masses(),
+        control.function_of_time(lambda t: [(1 - 1.3**2 * 2.0 / 5.0) * ca.sin(1.3 * t), ca.sin(1.3 * t)], 2),
+        control.function_of_time(lambda t: [(1 + 1.3**2 * 2.0 / 5.0) * ca.sin(1.3 * t), ca.sin(1.3 * t)], 2),
+    ),
+    "PVTOL": (pvtol(), control.pvtol_reference(wave, lean=0.05), control.pvtol_reference(wave, lean=-0.05)),
+    "quadcopter": (
+        quadcopter(),
+        control.quadcopter_reference(round_about, lambda t: 0.3 + 0.5 * ca.sin(t)),
+        control.quadcopter_reference(round_about, gravity=9.0),
+    ),
+    "bicopter": (bicopter(), control.bicopter_reference(circle, lean=LEAN[1]), control.bicopter_reference(circle)),
+}
+
+
+def left_to_match(m: pf.Mechanism, reference: control.Reference, times: np.ndarray) -> float:
+    """Largest |Bp^T (M v_R_dot + b)|, Bp of unit columns that no input pushes along."""
+    t = ca.SX.sym("t")
+    found = ca.Function("x", [t], list(reference.at(t, ca.SX(0, 1))))
+    q, rate, bend = (np.stack([np.array(x).ravel() for x in y]) for y in zip(*(found(at) for at in times), strict=True))
+    terms = {
+        "K": lambda T: T.kinematics.kinematic_matrix,
+        "bend": lambda T: ca.jtimes(T.kinematics.q_dot, T.q, T.kinematics.q_dot),
+        "M": lambda T: T.M, "b": lambda T: T.c - T.f, "B": lambda T: T.B,
+    }  # fmt: skip
+    f, worst = pf.compile_terms(m, terms, backend="numpy", lanes=1), 0.0
+    for at, how, how_fast in zip(q, rate, bend, strict=True):
+        v = np.linalg.lstsq(f(at, np.zeros(m.nv))["K"], how, rcond=None)[0]
+        x = f(at, v)
+        v_dot = np.linalg.lstsq(x["K"], how_fast - x["bend"].ravel(), rcond=None)[0]
+        U, s, _ = np.linalg.svd(x["B"].reshape(m.nv, m.nu))
+        free = U[:, np.sum(s > 1e-9 * s[0]) :]
+        worst = max(worst, np.abs(free.T @ (x["M"] @ v_dot + x["b"].ravel())).max())
+    return worst
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_a_flat_reference_leaves_no_matching_force(name):
+    m, feasible, other = FLAT[name]
+    times = np.linspace(0.0, 2.0, 21)
+    assert left_to_match(m, feasible, times) < 1e-10
+    assert left_to_match(m, other, times) > 0.05, "a reference of another machine"
+
+
+# -- matching force about a set point [konz25 (4.149), (4.155), corrected; T26] ---------------------------------------------
+
+
+def forces(m: pf.Mechanism, law: control.Control, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Matching force and acceleration at states (n, nq), (n, nv)."""
+    h = 1e-6
+    outputs = {"v_dot": pf.of_motion(lambda T, motion: motion.v_dot)}
+    r = pf.run(m, q, v, duration=h, step=h, control=law, outputs=outputs, record=["matching_force"])
+    return r.matching_force.values[:, 0], r.v_dot.values[:, 0]
+
+
+def random_states(n: int, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return np.hstack([random.normal(size=(n, 3)), Rotation.random(n, random).as_quat()]), 2 * random.normal(size=(n, 6))
+
+
+def expected(q, v, lean, inertia, own, Theta_z, Pi_z, m, quaternion=(0, 0, 0, 1.0)) -> np.ndarray:
+    """btilde of a constant reference, spec 4.14 [FIX-26]; of eps = 0 that of a quadcopter [FIX-25]."""
+    (ex, ey), (x, y, z) = lean, inertia
+    a, h = m * (own.h - own.s), own.h
+    there = Rotation.from_quat(quaternion).as_matrix()
+    made = []
+    for at, w in zip(q[:, 3:], v[:, 3:], strict=True):
+        E = there.T @ Rotation.from_quat(at).as_matrix()
+        b1 = (Theta_z - a * ((x - z) / y * ex - ey)) * w[0] * w[2] - Pi_z / 2 * (E[0, 2] + E[2, 0])
+        b2 = (Theta_z - a * ((y - z) / x * ey - ex)) * w[1] * w[2] - Pi_z / 2 * (E[1, 2] + E[2, 1])
+        made.append([b1 / (h - ex), b2 / (h - ey), 0, -ey * b2 / (h - ey), ex * b1 / (h - ex), 0])
+    return np.array(made)
+
+
+MACHINES = {
+    "quadcopter": (quadcopter(), (0.0, 0.0), (0.015, 0.018, 0.03)),
+    "bicopter": (bicopter(), LEAN, (0.015, 0.008, 0.018)),
+}
+MASS, SHARE = 0.7, 0.3
+
+
+@pytest.mark.parametrize("approach", APPROACHES)
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_matching_force_about_a_set_point(name, approach):
+    m, lean, inertia = MACHINES[name]
+    own = control.hover_placement(POLES, lean=lean[1], mass=MASS)
+    pair = control.quadcopter_pair(
+        "body" if name == "bicopter" else "b", POLES, heading=HEADING, lean=lean, share=SHARE, mass=MASS
+    )
+    goal = Rotation.from_rotvec([0, 0, 0.7]).as_quat()
+    law = control.prototype_tracking([pair], control.set_point([0.2, -0.1, 0.3, *goal]), approach=approach)
+    q, v = random_states(6)
+    found, _ = forces(m, law, q, v)
+    Theta_z = SHARE * own.inertia
+    wanted = expected(q, v, lean, inertia, own, Theta_z, Theta_z * HEADING[0] ** 2, MASS, goal)
+    close(found, wanted, 1e-10, "btilde")
+    assert np.abs(wanted).max() > 0.1
+
+
+@pytest.mark.parametrize("approach", APPROACHES)
+def test_of_a_quadcopter_a_steady_flight_is_as_a_set_point(approach):
+    own = control.hover_placement(POLES, mass=MASS)
+    pair = control.quadcopter_pair("b", POLES, heading=HEADING, share=SHARE, mass=MASS)
+    reference = control.function_of_time(lambda t: [0.7 * t, -t, 0.4 * t, 0, 0, 0, 1], 7)
+    q, v = random_states(6, 3)
+    found, _ = forces(quadcopter(), control.prototype_tracking([pair], reference, approach=approach), q, v)
+    Theta_z = SHARE * own.inertia
+    close(found, expected(q, v, (0, 0), (1, 1, 1), own, Theta_z, Theta_z * 25.0, MASS), 1e-10, "btilde")
+
+
+def test_a_bicopter_has_its_poles_in_both_planes():
+    """Tilt about x as placed; about y with the other eps (4.140), whose h and s are the same; and linear matching."""
+    m, lean = bicopter(), LEAN
+    own = control.hover_placement(POLES, lean=lean[1])
+    pair = control.quadcopter_pair("body", POLES, heading=HEADING, lean=lean)
+    law = control.prototype_tracking([pair], control.set_point(m.neutral()))
+    found = np.poly(pf.linearise(m, m.neutral(), np.zeros(6), control=law).eigenvalues).real
+    k, d, arm = own.stiffness, own.damping, own.s - lean[0]
+    other = [1, d * (own.h - lean[0]) / arm, (k * (own.h - lean[0]) + G) / arm, d * G / arm, k * G / arm]
+    heave, heading = [1, d, k], [1, 2 * HEADING[1] * HEADING[0], HEADING[0] ** 2]
+    wanted = np.polymul(np.polymul(np.poly(POLES).real, other), np.polymul(heave, heading))
+    close(found, wanted, 1e-8, "characteristic polynomial")
+
+
+def test_linear_matching_is_zero():
+    """Of an error ten times smaller a hundredth of the matching force is left. [konz25 (4.147), (4.154)]"""
+    random = np.random.default_rng(5)
+    for name, (m, lean, _) in MACHINES.items():
+        body = "body" if name == "bicopter" else "b"
+        law = control.prototype_tracking([control.quadcopter_pair(body, POLES, heading=HEADING, lean=lean)],
+                                         control.set_point(m.neutral()))  # fmt: skip
+        e, v = random.normal(size=(2, 6))
+        sizes = []
+        for small in (1e-2, 1e-3):
+            q = np.r_[small * e[:3], np.array(ca.DM(so3.quat_exp(ca.DM(small * e[3:])))).ravel()]
+            sizes.append(np.abs(forces(m, law, np.stack([q, q]), small * np.stack([v, v]))[0]).max())
+        assert 0 < sizes[1] < 0.011 * sizes[0], name
+
+
+def test_a_bicopter_without_lean_becomes_a_quadcopter():
+    """beta = 0, and propellers ever higher so that eps_x vanishes: the quadcopter's motion, all the nearer."""
+    pair = control.quadcopter_pair("b", POLES, heading=HEADING, share=SHARE)
+    goal = control.set_point([0, 0, 0, 0, 0, 0, 1.0])
+    q, v = random_states(4, 6)
+    _, wanted = forces(quadcopter(), control.prototype_tracking([pair], goal), q, v)
+    off = []
+    for height in (50.0, 500.0):
+        same = {**BICOPTER, "mass": 1.2, "inertia": (0.015, 0.018, 0.03), "lean": 0.0, "height": height}
+        lean = pf.bicopter_lean(**same)
+        own = control.quadcopter_pair("body", POLES, heading=HEADING, share=SHARE, lean=lean)
+        _, found = forces(pf.bicopter("b", **same), control.prototype_tracking([own], goal), q, v)
+        off.append(np.abs(found - wanted).max() / np.abs(wanted).max())
+    assert off[0] < 1e-1
+    close(off[1] / off[0], 0.1, 0.05, "ten times the height, a tenth of the difference")
