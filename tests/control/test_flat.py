@@ -53,13 +53,15 @@ def test_the_shortest_time_meets_its_limits_and_a_shorter_one_does_not():
     assert any(sooner[n] > x for n, x in limits.items())
 
 
+@pytest.mark.parametrize("drag", [0.0, 0.4])
 @pytest.mark.parametrize("heading", [0.4, lambda t: 0.3 + 0.5 * ca.sin(t)])
-def test_a_quadcopter_can_follow_its_reference(heading):
-    """From a start on it the run stays on it, thrust as long as r'' - a_G, and nothing is left to match. [T27]"""
+def test_a_quadcopter_can_follow_its_reference(heading, drag):
+    """From a start on it the run stays on it, thrust as long as r'' + drag r' - a_G, and nothing is left to match. [T27]"""
     r = lambda t: ca.vertcat(ca.sin(t), 0.5 * ca.cos(1.3 * t), 0.2 * t + 0.1 * ca.sin(2 * t))  # noqa: E731
-    reference = control.quadcopter_reference(r, heading)
+    reference = control.quadcopter_reference(r, heading, drag=drag)
     own = control.quadcopter_pair("b", POLES, heading=(3.0, 0.8), share=0.1)
-    m = quadcopter()
+    air = pf.wrench("air", "b", lambda k: ca.vertcat(-1.2 * drag * k.twist("b")[:3], 0, 0, 0), axes="LOCAL")
+    m = quadcopter().with_(forces=[air])
     start = reference.at(ca.SX(0.0), ca.SX(0, 1))
     q, rate = (np.array(ca.DM(ca.evalf(x))).ravel() for x in (start.value, start.rate))
     K = pf.compile_terms(m, {"K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy", lanes=1)(q)["K"]
@@ -70,7 +72,8 @@ def test_a_quadcopter_can_follow_its_reference(heading):
     where = np.array([numbers(r, t) for t in found.time.values])
     close(found.q.values[:, :3], where, 1e-8, "position")
     t = ca.SX.sym("t")
-    f = ca.Function("f", [t], [ca.norm_2(ca.jacobian(ca.jacobian(r(t), t), t) + ca.DM([0, 0, G]))])
+    rate = ca.jacobian(r(t), t)
+    f = ca.Function("f", [t], [ca.norm_2(ca.jacobian(rate, t) + drag * rate + ca.DM([0, 0, G]))])
     close(found.u.values.sum(axis=1), [1.2 * float(f(x)) for x in found.time.values], 1e-6, "thrust")
     angle = heading if isinstance(heading, float) else 0.3 + 0.5 * np.sin(found.time.values)
     x, y, z, w = found.q.values[:, 3:].T
@@ -78,18 +81,20 @@ def test_a_quadcopter_can_follow_its_reference(heading):
     close(np.arctan2(2 * (x * y + z * w), 1 - 2 * (y * y + z * z)), angle + 0 * x, 1e-7, "heading")
 
 
-def test_a_looping_passes_upside_down():
-    """Thrust along r'' - a_G all round a vertical circle, no turn about it, rates that belong to the attitudes."""
+@pytest.mark.parametrize("drag", [0.0, 0.4])
+def test_a_looping_passes_upside_down(drag):
+    """Thrust along r'' + drag r' - a_G all round a vertical circle, no turn about it, rates that belong to the attitudes."""
     T, h = 1.2, 2e-3
     circle = control.along(
         lambda a: ca.vertcat(ca.sin(a), 0, 1 - ca.cos(a)), control.rest_to_rest([0], [2 * np.pi], T, smooth=4)
     )
     with pytest.raises(pf.ModelError, match="free fall"):
         control.check_thrust(control.rest_to_rest([0, 0, 0], [0, 0, -G / 2 * 0.8], 0.6), 0.6)
-    values = control.turning_series(circle, T, h, heading=0.3)
+    values = control.turning_series(circle, T, h, heading=0.3, drag=drag)
     q, rate, bend = values[:, 3:7], values[:, 10:14], values[:, 17:21]
     t = ca.SX.sym("t")
-    f = ca.jacobian(ca.jacobian(circle(t), t), t) + ca.DM([0, 0, G])
+    speed = ca.jacobian(circle(t), t)
+    f = ca.jacobian(speed, t) + drag * speed + ca.DM([0, 0, G])
     z = ca.Function("z", [t], [f / ca.norm_2(f)])
     x, y, zz, w = q.T
     axis = np.stack([2 * (x * zz + y * w), 2 * (y * zz - x * w), 1 - 2 * (x * x + y * y)], axis=1)

@@ -114,11 +114,15 @@ def _in_a_plane(y: Callable[[ca.SX], Any], lean: float, gravity: float, what: st
 
 
 def quadcopter_reference(
-    position: Callable[[ca.SX], Any], heading: Callable[[ca.SX], Any] | float = 0.0, *, gravity: float = 9.81
+    position: Callable[[ca.SX], Any],
+    heading: Callable[[ca.SX], Any] | float = 0.0,
+    *,
+    gravity: float = 9.81,
+    drag: float = 0.0,
 ) -> Reference:
     """(x, y, z, qx, qy, qz, qw) of a machine that thrusts along its z axis, from its position and its heading. [konz25 5.5]
 
-        R_z = (r'' - a_G) / |r'' - a_G|,   R = Rz(heading) Ry(beta) Rx(alpha)
+        R_z along r'' + drag r' - a_G,   R = Rz(heading) Ry(beta) Rx(alpha)
         alpha = arcsin(sin(heading) R_z^x - cos(heading) R_z^y),  beta = atan2(cos(heading) R_z^x + sin(heading) R_z^y, R_z^z)
 
     Upside down the heading is that of the machine rolled over; thrust across the heading's x axis has none. For loopings and
@@ -126,14 +130,14 @@ def quadcopter_reference(
 
     Args:
         position: function of t giving r (3,) [m], smooth four times, z up.   heading: function of t, or a number [rad].
-        gravity: [m/s^2] along -z.
+        gravity: [m/s^2] along -z.   drag: d/m [1/s] of a drag -d r' that is alike in all directions.
     Raises ModelError: functions of another size.
     """
-    g = named_float(gravity, "quadcopter_reference: gravity")
+    g, slowing = (named_float(x, f"quadcopter_reference: {n}") for n, x in (("gravity", gravity), ("drag", drag)))
 
     def place(t: ca.SX) -> ca.SX:
-        r, bend = _twice(position, t, 3, "quadcopter_reference: position")
-        f = bend + ca.DM([0, 0, g])
+        r, v, bend = _moving(position, t, 3, "quadcopter_reference: position")
+        f = bend + slowing * v + ca.DM([0, 0, g])
         z = f / ca.norm_2(f)
         phi = column(answer(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
         s, c = ca.sin(phi), ca.cos(phi)
@@ -154,31 +158,36 @@ def _about_z(angle: ca.SX) -> ca.SX:
 
 
 def turning_series(
-    position: Callable[[ca.SX], Any], duration: float, step: float, *, heading: float = 0.0, gravity: float = 9.81
+    position: Callable[[ca.SX], Any],
+    duration: float,
+    step: float,
+    *,
+    heading: float = 0.0,
+    gravity: float = 9.81,
+    drag: float = 0.0,
 ) -> np.ndarray:
     """Inputs (samples, 21) of a `sampled` reference (x, y, z, qx, qy, qz, qw): the attitude turns no more than its thrust does.
 
-        w_x = -R_y^T R_z_dot,  w_y = R_x^T R_z_dot,  w_z = 0                                           [konz25 (5.70)]
+        R_z along r'' + drag r' - a_G,  w_x = -R_y^T R_z_dot,  w_y = R_x^T R_z_dot,  w_z = 0           [konz25 (5.70)]
 
     So no place has a singularity, upside down neither: for loopings and flips. Heading is not chosen but where it comes to.
 
     Args:
         position: function of t giving r (3,) [m], smooth four times, z up.   duration, step: [s]; a sample every step.
-        heading: at the start [rad].   gravity: [m/s^2] along -z.
+        heading: at the start [rad].   gravity: [m/s^2] along -z.   drag: d/m [1/s], as of `quadcopter_reference`.
     Raises ModelError: `check_thrust`'s; a position of another size; a step that is no part of the duration.
     """
-    T, h, g = (
-        named_float(x, f"turning_series: {n}") for n, x in (("duration", duration), ("step", step), ("gravity", gravity))
-    )
+    given = {"duration": duration, "step": step, "gravity": gravity, "drag": drag}
+    T, h, g, slowing = (named_float(x, f"turning_series: {n}") for n, x in given.items())
     if not (0 < h <= T):
         raise ModelError(f"turning_series: a step above zero and within the duration is needed, got {h:g} s of {T:g} s")
-    check_thrust(position, T, gravity=g)
+    check_thrust(position, T, gravity=g, drag=slowing)
     t = ca.SX.sym("t")
-    r, bend = _twice(position, t, 3, "turning_series: position")
-    f = bend + ca.DM([0, 0, g])
+    r, v, bend = _moving(position, t, 3, "turning_series: position")
+    f = bend + slowing * v + ca.DM([0, 0, g])
     z = f / ca.norm_2(f)
     z_dot = ca.jacobian(z, t)
-    path = ca.Function("path", [t], [r, ca.jacobian(r, t), bend, z, z_dot, ca.jacobian(z_dot, t)])
+    path = ca.Function("path", [t], [r, v, bend, z, z_dot, ca.jacobian(z_dot, t)])
     start = np.array(path(0.0)[3]).ravel()
     q = ca.SX.sym("q", 4)
     R = so3.quat_to_matrix(q)
@@ -189,9 +198,9 @@ def turning_series(
     turn = ca.Function("turn", [q, z_dot, z_bend], [rate, so3.quat_rate(q) @ w_dot + so3.quat_rate(rate) @ w])
     now, samples = _upright(start, heading), []
     for i in range(round(T / h) + 1):
-        x, v, a, _, zd, zdd = path(i * h)
+        x, speed, a, _, zd, zdd = path(i * h)
         rates = [np.array(y).ravel() for y in turn(now, zd, zdd)]
-        places = [np.array(y).ravel() for y in (x, v, a)]
+        places = [np.array(y).ravel() for y in (x, speed, a)]
         samples.append(np.concatenate([places[0], now, places[1], rates[0], places[2], rates[1]]))
         now = _onward(path, turn, now, i * h, h)
     return np.array(samples)
@@ -225,18 +234,21 @@ def _along(z: np.ndarray, q: np.ndarray) -> np.ndarray:
     return found / np.linalg.norm(found)
 
 
-def check_thrust(position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81, begin: float = 0.0) -> np.ndarray:
-    """(instants,) |r'' - a_G| / g, what a machine carries in parts of its weight along a flat output, from begin on.
+def check_thrust(
+    position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81, begin: float = 0.0, drag: float = 0.0
+) -> np.ndarray:
+    """(instants,) |r'' + drag r' - a_G| / g, what a machine carries in parts of its weight along a flat output, from begin on.
 
     position: function of t giving (..., up) [m], the last entry upwards.   duration, begin: [s].   gravity: [m/s^2].
+    drag: d/m [1/s].
     Raises ModelError: somewhere it asks for less than a twentieth of the weight, in free fall, and when.
     """
-    g, T, t0 = (
-        named_float(x, f"check_thrust: {n}") for n, x in (("gravity", gravity), ("duration", duration), ("begin", begin))
-    )
+    given = {"gravity": gravity, "duration": duration, "begin": begin, "drag": drag}
+    g, T, t0, slowing = (named_float(x, f"check_thrust: {n}") for n, x in given.items())
     t = ca.SX.sym("t")
     p = column(answer(position, "check_thrust: position", t), "check_thrust: position")
-    bend = ca.jacobian(ca.jacobian(p, t), t)
+    rate = ca.jacobian(p, t)
+    bend = ca.jacobian(rate, t) + slowing * rate
     up = ca.SX.zeros(p.numel(), 1)
     up[p.numel() - 1] = g
     f = ca.Function("carried", [t], [ca.norm_2(bend + up) / g])
@@ -318,12 +330,18 @@ def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: floa
 
 def _twice(y: Callable[[ca.SX], Any], t: ca.SX, size: int, what: str) -> tuple[ca.SX, ca.SX]:
     """y and its second derivative at t."""
+    p, _, bend = _moving(y, t, size, what)
+    return p, bend
+
+
+def _moving(y: Callable[[ca.SX], Any], t: ca.SX, size: int, what: str) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """y and its first two derivatives at t."""
     if not callable(y):
         raise ModelError(f"{what} must be a function of t, got {brief(y)}")
     s = ca.SX.sym("s")
     p = ca.densify(column(answer(y, what, s), what))
     if p.numel() != size:
         raise ModelError(f"{what} must give {size} numbers, got {p.numel()}")
-    bend = ca.jacobian(ca.jacobian(p, s), s)
-    value, second = ca.Function("y", [s], [p, ca.densify(bend)])(t)
-    return value, second
+    rate = ca.jacobian(p, s)
+    value, first, second = ca.Function("y", [s], [p, ca.densify(rate), ca.densify(ca.jacobian(rate, s))])(t)
+    return value, first, second
