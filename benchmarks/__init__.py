@@ -9,3 +9,8 @@ import os
 # Before any numerical library loads: all that is compared runs on one thread.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+# Crazyflow asks for the first before SciPy is there, and JAX reads its own as it starts: one thread, on the processor.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")

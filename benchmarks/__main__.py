@@ -26,6 +26,7 @@ NAMES = (
     "closed_loop",
     "graph",
     "qp",
+    "multicopter",
 )
 CHECK, CRASH = 1, 2
 """Exit status when a check failed, and when something else did."""

@@ -11,7 +11,7 @@ And a UR5 under computed torque at 200 Hz, held for five steps at a time, beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -78,14 +78,22 @@ def at_a_rate(o: Options) -> Comparison:
     return Comparison(what, "a step", times[""], times["at every stage"], Goal("ratio", ">=", 1.0), notes)
 
 
-def loop(m: pf.Mechanism, law: Control | None, q: np.ndarray, v: np.ndarray) -> tuple[Callable[[], np.ndarray], int]:
-    """The compiled loop alone: the last [q, v]; and the operations of its right-hand side."""
-    s, n_p = Simulation(as_system(m), pf.Scheme(), law), len(m.p_defaults)
-    x, u, p, t = (ca.SX.sym(n, k) for n, k in (("x", s.nx), ("u", len(s.w_names)), ("p", n_p), ("t", 1)))
-    observe, lanes = ca.Function("state", [x, u, p, t], [x]), 8 if len(q) > 1 else 1
+def loop(
+    m: pf.Mechanism,
+    law: Control | None,
+    q: np.ndarray,
+    v: np.ndarray,
+    u: Sequence[float] = (),
+    scheme: pf.Scheme | None = None,
+) -> tuple[Callable[[], np.ndarray], int]:
+    """The compiled loop alone: the last [q, v, z]; and the operations of its right-hand side.   u: the first inputs."""
+    s, n_p = Simulation(as_system(m), scheme or pf.Scheme(), law), len(m.p_defaults)
+    x, w, p, t = (ca.SX.sym(n, k) for n, k in (("x", s.nx), ("u", len(s.w_names)), ("p", n_p), ("t", 1)))
+    observe, lanes = ca.Function("state", [x, w, p, t], [x]), 8 if len(q) > 1 else 1
     rollout = compile_rollout(s.traced.step, observe, s.traced.samplers, backend="c", lanes=lanes)
     x0 = np.asfortranarray(np.hstack([q, v, np.tile(np.array(s.z), (len(q), 1)), s.layout.started(len(q), 0)]))
-    held, n = np.zeros((1, len(s.w_names))), m.nq + m.nv
+    held, n = np.zeros((1, len(s.w_names))), m.nq + m.nv + len(s.z)
+    held[0, : len(u)] = u
     when = {"t0": 0.0, "h": STEP, "steps": STEPS, "every": STEPS, "sampling": sampling([g[0] for g in rates(law)], STEP)}
     call = lambda: rollout(x0, held, m.p_defaults, **when).x[:, :n]  # noqa: E731
     return call, s.traced.rhs.n_instructions()

@@ -11,7 +11,7 @@ from typing import Any
 
 from pfaffian.kernel.toolchain import find_compiler
 
-PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data", "daqp")
+PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data", "daqp", "crazyflow", "jax")
 
 
 def describe(core: int | None) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def describe(core: int | None) -> dict[str, Any]:
         "compiler": compiler.version if compiler else None,
         "compiler_flags": list(compiler.flags("strict")) if compiler else None,
         "pinned_to_core": core,
-        "threads": {k: os.environ.get(k) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")},
+        "threads": {k: os.environ.get(k) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XLA_FLAGS")},
         "load_at_start": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         "clock": "processor time of the pinned process; wall time in fresh processes (build_time)",
         "turbo": "as the system has it, not changed",
