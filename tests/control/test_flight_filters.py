@@ -69,68 +69,151 @@ def test_a_propeller_follows_its_wish():
     close(A, [[1 - T * (2 * P[0] * w + gain)]], EXACT, "(5.27)")
 
 
-def test_thrusts_and_tilts_make_the_wrench():
+def tilting():
+    """B (6, 6) of the tricopter."""
+    x = pf.TRICOPTER
     m = pf.thrust_multicopter(
-        "t", pf.TRICOPTER["azimuths"], pf.TRICOPTER["spins"], mass=1.251, inertia=(0.0192, 0.0192, 0.0308), arm=0.24,
-        height=-6e-3, thrust=1.44e-5, torque=2.45e-7, tilting=True,
+        "t", x["azimuths"], x["spins"], mass=x["mass"], inertia=(0.0192, 0.0192, 0.0308), arm=x["arm"], height=x["height"],
+        thrust=x["thrust"], torque=x["torque"], tilting=True,
     )  # fmt: skip
     q = np.array([0, 0, 0, 0, 0, 0, 1.0])
-    B = pf.compile_terms(m, {"B": lambda k: k.B}, backend="numpy", lanes=1)(q, np.zeros(6))["B"]
+    return pf.compile_terms(m, {"B": lambda k: k.B}, backend="numpy", lanes=1)(q, np.zeros(6))["B"]
+
+
+def test_thrusts_and_tilts_make_the_wrench():
+    B = tilting()
     f = np.array([0.5, -0.8, 12.0, 0.1, -0.05, 0.2])
     x = actuation.tilt_thrusts(f, B)
-    F, angle = np.array(x.thrust).ravel(), np.array(x.angle).ravel()
-    close(B @ np.r_[F * np.cos(angle), F * np.sin(angle)], f, 1e-12, "the wrench")
+    close(np.array(actuation.tilt_wrench(x, B)).ravel(), f, 1e-12, "the wrench")
     far = actuation.tilt_thrusts(3 * f + [30, 0, 0, 0, 0, 0], B)
     assert float(ca.mmax(far.thrust)) == 7.0 and float(ca.mmax(ca.fabs(far.angle))) == pytest.approx(np.pi / 4)
+    least = actuation.tilt_thrusts(np.zeros(6), B)
+    assert (np.array(least.thrust) == 0.3).all()
     _, A, b = linear(lambda x, u: actuation.low_pass(x, u, 0.7), [1.0], [2.0])
     close([A[0, 0], b[0, 0]], [0.7, 0.3], EXACT, "(1 - c) / (z - c)")
+
+
+SERVO, SHARE = (1400 / 0.9, 66 / 0.9), 0.7
+
+
+@pytest.mark.parametrize("angle", [[0, 0, 0], [np.pi / 5, 0, -np.pi / 5], [0.3, -0.2, 0.1]])
+def test_the_tricopter_s_drives_are_their_transfer_function(angle):
+    """[konz25 (5.31)-(5.33)], whatever the thrusts."""
+    B, F, angle = tilting(), np.array([3.0, 4.5, 5.0]), np.array(angle)
+    rest = np.array(actuation.tilt_wrench(actuation.TiltThrusts(F, angle), B)).ravel()
+
+    def drives(x):
+        return actuation.TiltDrives(x[:3], x[3:6], x[6:])
+
+    def step(x, u):
+        return ca.vertcat(*actuation.tricopter_forces(drives(x), u, T, B, share=SHARE, servo=SERVO)[0])
+
+    at = np.r_[F, angle, 0, 0, 0]
+    y, A, b = linear(step, at, rest)
+    close(y.ravel(), at, 1e-12, "at rest it stays")
+    _, servos = actuation.tricopter_forces(drives(ca.DM(at)), rest, T, B, share=SHARE, servo=SERVO)
+    close(np.array(servos).ravel(), angle, 1e-12, "the servos' angles")
+    C = linear(lambda x, u: actuation.tilt_wrench(actuation.TiltThrusts(*drives(x)[:2]), B), at, rest)[1]
+    close(C[:, :6], actuation.tilt_jacobian(F, angle, B), EXACT, "(5.33)")
+    for f in (0.3, 3.0, 30.0):
+        z = np.exp(2j * np.pi * f * T)
+        G = actuation.tricopter_transfer(z, angle, B, T, share=SHARE, servo=SERVO)
+        close(np.abs(C @ np.linalg.solve(z * np.eye(9) - A, b) - G).max(), 0.0, 1e-8, "G")
+        if not angle.any():
+            own = [(1 - SHARE) / (z - SHARE), SERVO[0] / (((z - 1) / T) ** 2 + SERVO[1] * (z - 1) / T + SERVO[0])]
+            close(np.abs(np.diag(G)[:5] - [own[1], own[1], own[0], own[0], own[0]]).max(), 0.0, 2e-2, "hovering")
+            close(np.abs(np.diag(G)[:3] - [own[1], own[1], own[0]]).max(), 0.0, 1e-12, "hovering, forces")
 
 
 SPINS = np.array([1, -1, 1, -1])
 KF, KT, L, SPIN = 1.44e-5, 2.45e-7, 0.24, 3.6e-5
 BQ = np.array([[1, 1, 1, 1], [0, L, 0, -L], [-L, 0, L, 0], -KT / KF * SPINS]) * KF
 HOVER = np.sqrt(1.001 * 9.81 / 4 / KF)
+UNEVEN = np.array([400.0, 500.0, 430.0, 350.0])
 
 
-def p4(w):
-    return SPIN / (8 * KT) * (1 / w).sum()
+def test_numbers_of_hovering():
+    close(HOVER, 412.9, 1e-4, "speed")
+    p = actuation.spin_coupling(np.full(4, HOVER), BQ, SPIN * SPINS)
+    close(p, [0, 0, 0, 0.17794], 3e-5, "p at hover")
+    w = UNEVEN
+    close(actuation.spin_coupling(w, BQ, SPIN * SPINS), [
+        SPIN / (8 * KF) * (-1 / w[0] + 1 / w[1] - 1 / w[2] + 1 / w[3]),
+        SPIN / (4 * KF * L) * (1 / w[1] - 1 / w[3]),
+        SPIN / (4 * KF * L) * (1 / w[0] - 1 / w[2]),
+        SPIN / (8 * KT) * (1 / w).sum(),
+    ], EXACT, "(5.41)")  # fmt: skip
+    of = actuation.quadcopter_filter(BQ, SPIN * SPINS, HOVER, magnitude=5.0, tilt=8.0, heading=2.0)
+    close(of.k1[3], 5.620, 1e-3, "k_head1")
+    close(of.k1[3], KT / SPIN * np.sqrt(1.001 * 9.81 / KF), EXACT, "k_head1")
+    for j, f in ((0, 5.0), (2, 8.0)):
+        s = 2j * np.pi * f
+        close(abs(of.k0[j] / (s**2 + of.k1[j] * s + of.k0[j])), np.sqrt(0.5), EXACT, "Butterworth's cut-off")
+        close(np.roots([1, of.k1[j], of.k0[j]]).real, np.full(2, -2 * np.pi * f * np.sqrt(0.5)), EXACT, "and angle")
+    for static in (False, True):
+        of = actuation.quadcopter_filter(BQ, SPIN * SPINS, HOVER, magnitude=5.0, tilt=8.0, heading=2.0, static=static)
+        G = actuation.quadcopter_transfer(1 + 0.3j, np.full(4, HOVER), of, T)
+        w = 4 * np.pi
+        close(abs(G[3, 3] - w / (0.3j / T + w)), 0.0, EXACT, "what is left at hover is of first order")
+        close(np.abs(G[3, :3]).max(), 0.0, 1e-12, "and free of the others")
 
 
-def test_the_quadcopter_s_filter_is_its_transfer_function():
-    """[konz25 (5.40), corrected], away from hover too, where heading is coupled."""
-    close(p4(np.full(4, HOVER)), 0.17794, 1e-4, "p4 at hover")
-    close(KT / SPIN * np.sqrt(1.001 * 9.81 / KF), 5.620, 1e-3, "k_head1")
-    close(KT / SPIN * np.sqrt(1.001 * 9.81 / KF), 1 / p4(np.full(4, HOVER)), EXACT, "a pole on the zero")
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("w", [np.full(4, HOVER), UNEVEN], ids=["hover", "uneven"])
+def test_the_quadcopter_s_filter_is_its_transfer_function(static, w):
+    """[konz25 (5.40), (5.43), corrected], away from hover too, where heading is coupled."""
     k0, k1 = np.array([900.0, 2500.0, 2500.0, 60.0]), np.array([42.0, 70.0, 70.0, 5.62])
-    of = actuation.QuadcopterFilter(BQ, SPIN * SPINS, k0, k1)
-    for w in (np.full(4, HOVER), np.array([400.0, 500.0, 430.0, 350.0])):
-        rest = BQ @ w**2
+    of = actuation.QuadcopterFilter(BQ, SPIN * SPINS, k0, k1, static)
+    rest = BQ @ w**2
 
-        def step(x, u, of=of):
-            return ca.vertcat(*actuation.quadcopter_forces(x[:4], x[4:], u, T, of))
+    def step(x, u):
+        return ca.vertcat(*actuation.quadcopter_forces(x[:4], x[4:], u, T, of))
 
-        def made(x, u, of=of):
-            """f at k, which the step has made of: h' = h + T k0 (u - f)."""
-            h, _ = actuation.quadcopter_forces(x[:4], x[4:], u, T, of)
-            return u - (h - x[:4]) / (T * ca.DM(of.k0))
+    def made(x, u):
+        """(5.34) of the speeds and of how they change, by differences."""
+        _, after = actuation.quadcopter_forces(x[:4], x[4:], u, T, of)
+        pull = ca.vertcat(0, 0, 0, SPIN * ca.dot(ca.DM(SPINS), after - x[4:]) / T)
+        return ca.DM(BQ) @ x[4:] ** 2 - pull
 
-        at = np.r_[k1 * rest, w]
-        y, A, B = linear(step, at, rest)
-        close(y.ravel(), at, 1e-12, "at rest it stays")
-        _, C, _ = linear(made, at, rest)
-        p = [
-            SPIN / (8 * KF) * (-1 / w[0] + 1 / w[1] - 1 / w[2] + 1 / w[3]),
-            SPIN / (4 * KF * L) * (1 / w[1] - 1 / w[3]),
-            SPIN / (4 * KF * L) * (1 / w[0] - 1 / w[2]),
-        ]
-        for z in np.exp(1j * np.array([0.02, 0.1, 0.7])):
-            s = (z - 1) / T
-            G = C @ np.linalg.solve(z * np.eye(8) - A, B)
-            own = k0 / (s**2 + k1 * s + k0)
-            four = s**2 + (k0[3] * p4(w) + k1[3]) * s + k0[3]
-            want = np.diag([*own[:3], k0[3] * (p4(w) * s + 1) / four]).astype(complex)
-            want[3, :3] = [p[j] * own[j] * s**2 * (s + k1[3]) / four for j in range(3)]
-            close(np.abs(G - want).max(), 0.0, 1e-8, "G")
+    at = np.r_[k1 * rest, w]
+    y, A, B = linear(step, at, rest)
+    close(y.ravel(), at, 1e-12, "at rest it stays")
+    _, C, _ = linear(made, at, rest)
+    p = actuation.spin_coupling(w, BQ, SPIN * SPINS)
+    for z in np.exp(1j * np.array([0.02, 0.1, 0.7])):
+        s = (z - 1) / T
+        G = C @ np.linalg.solve(z * np.eye(8) - A, B)
+        own = k0 / (s**2 + k1 * s + k0)
+        four = s**2 + (k0[3] * p[3] * (not static) + k1[3]) * s + k0[3]
+        want = np.diag([*own[:3], k0[3] * (p[3] * s + 1) / four]).astype(complex)
+        want[3, :3] = [p[j] * own[j] * (s if static else s**2 * (s + k1[3]) / four) for j in range(3)]
+        close(np.abs(G - want).max(), 0.0, 1e-8, "G")
+        close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "as it is given")
+
+
+def test_speeds_stay_within_their_limits():
+    of = actuation.quadcopter_filter(BQ, SPIN * SPINS, HOVER, magnitude=5.0, tilt=8.0, heading=2.0)
+    h, w = of.k1 * (BQ @ np.full(4, HOVER) ** 2), np.full(4, HOVER)
+    for _ in range(400):
+        h, w = actuation.quadcopter_forces(h, w, [40.0, 0, 0, 0], T, of, slowest=145.0, fastest=697.0)
+    assert (np.array(w) == 697.0).all()
+
+
+def test_what_a_wrench_takes_of_a_whole_quadcopter():
+    """Of the machine with turning propellers: the moment about z that is left to the body when they gain speed."""
+    x = pf.QUADCOPTER
+    m = pf.multicopter(
+        "q", **{**x, "drag": (0, 0), "drag_height": 0, "turning_drag": (0, 0), "bias": (0,) * 6, "com": (0, 0, 0)}
+    )
+    w, torque = UNEVEN, np.array([0.01, 0.05, 0.03, 0.02])
+    q, v = np.r_[0, 0, 0, 0, 0, 0, 1.0, np.zeros(4)], np.r_[np.zeros(6), w]
+    bend = np.asarray(pf.forward_dynamics(m, q, v, torque).v_dot)
+    f = np.array(actuation.quadcopter_wrench(w, bend[6:], BQ, SPIN * SPINS)).ravel()
+    I = np.zeros((3, 3))
+    I[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] = x["inertia"]
+    I = I + np.triu(I, 1).T
+    close(I @ bend[3:6], f[1:], 1e-12, "moments")
+    close(x["mass"] * (bend[2] + 9.81), f[0], 1e-12, "thrust")
 
 
 def test_the_observer_of_turning():
@@ -256,6 +339,14 @@ def test_errors_of_tracking():
 
 WRONG = {
     "no cutoff": (lambda: estimation.bessel_filter(0.0, T), "above zero"),
+    "no hover": (
+        lambda: actuation.quadcopter_filter(BQ, SPIN * SPINS, 0.0, magnitude=5, tilt=8, heading=2),
+        "must be above zero",
+    ),
+    "signs of spin": (
+        lambda: actuation.quadcopter_filter(BQ, -SPIN * SPINS, HOVER, magnitude=5, tilt=8, heading=2),
+        "check the signs of spin",
+    ),
     "an order": (lambda: estimation.bessel_filter(7.0, T, 12), "from 1 to 9"),
     "shapes of an imu": (lambda: estimation.imu_misalignment(np.zeros((4, 3)), np.eye(3)), r"attitudes \(n, 3, 3\)"),
     "shapes of errors": (lambda: estimation.tracking_error(np.zeros((4, 3)), np.eye(3), 0, 0), "twice are needed"),
