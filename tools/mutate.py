@@ -62,7 +62,7 @@ NOTICED_BY = {
     "maths": ["maths", "identities", "oracles/test_formulations.py"],
     "maths/random.py": ["maths/test_random.py", "control/test_discrete.py"],
     "model": ["model", "simulate/test_wrong_models.py", "simulate/test_inputs.py", "formats/test_yaml.py", "identities"],
-    "model/graph.py": ["oracles/test_exponentials.py"],
+    "model/graph.py": ["oracles/test_exponentials.py", "promises/test_repr.py"],
     "simulate": ["simulate", "control/test_faults.py"],
     "simulate/diagnose.py": ["control/test_servo.py"],
     "simulate/exponentials.py": ["oracles/test_exponentials.py", "promises"],

@@ -20,7 +20,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.simulate.arrays import as_flag, common_runs, configurations, parameter_values, runs
 from pfaffian.simulate.quantities import BodyPose
 from pfaffian.terms.digest import digest
-from pfaffian.terms.exponentials import Block, Exponentials, blocks, exponentials
+from pfaffian.terms.exponentials import Block, blocks, exponentials
 
 
 class Home(NamedTuple):
@@ -79,7 +79,7 @@ def screw_to_chart(m: Mechanism, s: Any = None, *, parameters: Any = None) -> np
 
     m: the mechanism.   s, parameters: as said above.   Raises ModelError: wrong names or shapes; no open chain of subgroups.
     """
-    return _ask(m, "q", (), s, parameters)[..., 0]
+    return _ask(m, (("q",),), s, parameters)[0][..., 0]
 
 
 def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> ScrewRates:
@@ -87,7 +87,7 @@ def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> Screw
 
     m: the mechanism.   s, parameters: as said above.   Raises ModelError: as `screw_to_chart`.
     """
-    return ScrewRates(*(_ask(m, what, (), s, parameters) for what in ("Z", "Sigma", "of_v")))
+    return ScrewRates(*_ask(m, (("Z",), ("Sigma",), ("of_v",)), s, parameters))
 
 
 def product_of_exponentials(
@@ -101,7 +101,7 @@ def product_of_exponentials(
     """
     known = tuple(b.name for b in as_mechanism(m).bodies)
     names = known if bodies is None else tuple(_body(m, b) for b in as_names(bodies, "bodies"))
-    return _poses(names, _ask(m, "poses", names, s, parameters)) if names else {}
+    return _poses(names, *_ask(m, (("poses", *names),), s, parameters)) if names else {}
 
 
 def screw_jacobian(
@@ -124,8 +124,9 @@ def screw_jacobian(
         modified: give J Sigma (..., 6, n) instead, by the speeds that distributions leave.
     Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
     """
-    which = tuple(_body(as_mechanism(m), b) for b in (body, relative_to, frame))
-    return _ask(m, "modified" if as_flag(modified, "modified") else "jacobian", which, s, parameters)
+    which = [_body(as_mechanism(m), b) for b in (body, relative_to, frame)]
+    (J,) = _ask(m, (("modified" if as_flag(modified, "modified") else "jacobian", *which),), s, parameters)
+    return J
 
 
 def home(m: Mechanism, *, parameters: Any = None) -> Home:
@@ -134,9 +135,9 @@ def home(m: Mechanism, *, parameters: Any = None) -> Home:
     m: the mechanism.   parameters: as said above.   Raises ModelError: a closed chain, and what closes it; an edge.
     """
     moving = tuple(j.name for j in as_mechanism(m).joints if j.moves)
-    twists = {j: _ask(m, "twists", (j,), None, parameters) for j in moving}
     names = tuple(b.name for b in m.bodies)
-    return Home(_poses(names, _ask(m, "homes", names, None, parameters)), twists)
+    G, *twists = _ask(m, (("homes", *names), *(("twists", j) for j in moving)), None, parameters)
+    return Home(_poses(names, G), dict(zip(moving, twists, strict=True)))
 
 
 def _poses(names: Sequence[str], G: np.ndarray) -> dict[str, BodyPose]:
@@ -161,24 +162,22 @@ _QUANTITIES: dict[str, Callable[..., ca.SX]] = {
 """Quantity -> what it is of Exponentials and further arguments."""
 
 
-def _ask(m: Mechanism, what: str, arguments: tuple, s: Any, parameters: Any) -> np.ndarray:
-    """(..., rows, columns)."""
+def _ask(m: Mechanism, wanted: tuple[tuple[str, ...], ...], s: Any, parameters: Any) -> list[np.ndarray]:
+    """(..., rows, columns) of each quantity, named with its arguments."""
     E = exponentials(as_mechanism(m))
     given = [runs(s, E.s_names, np.zeros(E.s.numel()), "s"), parameter_values(m, parameters)]
     count = common_runs({"s": len(given[0]), "parameters": len(given[1])})
-    (rows, columns), compiled = _compiled(m, what, arguments)
-    if not rows * columns:
-        found = np.zeros((count, rows, columns))
-    else:
-        (numbers,) = compiled(*[a if len(a) == count else a[0] for a in given])
-        # CasADi stores columns one after another.
-        found = np.atleast_2d(numbers).reshape(count, columns, rows).transpose(0, 2, 1)
-    return found if np.ndim(s) == 2 or count > 1 else found[0]
+    shapes, compiled = _compiled(m, wanted)
+    found = compiled(*[a if len(a) == count else a[0] for a in given])
+    many = np.ndim(s) == 2 or count > 1
+    # CasADi stores columns one after another.
+    arrays = (np.reshape(x, (count, b, a)).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
+    return [x if many else x[0] for x in arrays]
 
 
 @lru_cache(maxsize=256)
-def _compiled(m: Mechanism, what: str, arguments: tuple) -> tuple[tuple[int, int], kernel.Kernel]:
-    E: Exponentials = exponentials(m)
-    value = ca.densify(_QUANTITIES[what](E, *arguments))
-    function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(value)], {"cse": True})
-    return value.shape, kernel.compile(lambda: function, key=f"exponentials {what} {arguments!r} {digest(m)}")
+def _compiled(m: Mechanism, wanted: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
+    E = exponentials(m)
+    values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in wanted]
+    function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(x) for x in values], {"cse": True})
+    return tuple(x.shape for x in values), kernel.compile(lambda: function, key=f"exponentials {wanted!r} {digest(m)}")
