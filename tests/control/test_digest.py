@@ -115,6 +115,8 @@ SENSORS = (
     control.sensor(lambda k: k.v, 0.1, latency=1),
     control.sensor(lambda k: k.v, 0.1, unit="rad/s"),
     control.sensor(lambda k: k.v, [0.1, 0.2]),
+    control.sensor(lambda terms, motion: motion.v_dot, 0.1, moving=True),
+    control.sensor(lambda terms, motion: 2 * motion.v_dot, 0.1, moving=True),
 )
 
 

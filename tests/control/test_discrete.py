@@ -208,6 +208,14 @@ def test_a_sensor_is_sampled_late_and_noisy():
     np.testing.assert_array_equal(exact.u.values[::4], -exact.q.values[::4, :2])
 
 
+def test_a_sensor_of_motion_feels_what_was_held_until_then():
+    feels = control.sensor(lambda terms, motion: motion.v_dot, moving=True)
+    r = run(control.discrete(feedback, 0.02, measure={"shaken": feels}), seconds=0.2, every=4)
+    before = np.vstack([np.zeros(2), r.u.values[4:-1:5]])
+    np.testing.assert_allclose(r.shaken.values[::5], r.q.values[::5] @ -K + before @ B[3:].T, rtol=0, atol=EXACT)
+    assert np.abs(np.diff(r.shaken.values[::5], axis=0)).min() > 0
+
+
 @pytest.fixture(scope="module")
 def many():
     return run(noisy(), seconds=0.012, x=np.tile(X0, (4097, 1)), seed=11, backend="c", threads=1)
@@ -349,6 +357,11 @@ WRONG = {
     "state without a name": (lambda: control.discrete(feedback, 0.01, state=[0]), "state: {name: start values}"),
     "sensor by a number": (lambda: control.discrete(feedback, 0.01, measure={"a": 1}), "measure: {name: sensor"),
     "sensor of numbers": (lambda: control.sensor(1.0), "a function of the kinematics"),
+    "sensor that moves by a word": (lambda: control.sensor(lambda k: k.q, moving="yes"), "of terms and motion"),
+    "sensor of motion by kinematics": (
+        lambda: run(control.discrete(feedback, 0.01, measure={"a": control.sensor(lambda k: k.q, moving=True)})),
+        "sensor 'a': a function of 2 argument",
+    ),
     "negative noise": (lambda: control.sensor(lambda k: k.q, -1), "std must not be negative"),
     "noise of wrong size": (
         lambda: run(control.discrete(feedback, 0.01, measure={"a": control.sensor(lambda k: k.q, [1, 2])})),

@@ -71,6 +71,8 @@ def _said(x: Any, m: Mechanism) -> Any:
     if isinstance(x, Mapping):
         return [(name, _said(value, m)) for name, value in x.items()]
     if isinstance(x, Sensor):
+        if x.moving:
+            raise _Unknown  # a function of terms and motion
         return _said((x.function, x.std, x.period, x.phase, x.latency, x.unit), m)
     if callable(x):
         return equations.of_function(x, "the task", symbols(m).kinematics)

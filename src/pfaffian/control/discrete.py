@@ -12,13 +12,13 @@ import numpy as np
 
 from pfaffian.control import law as laws
 from pfaffian.control.law import Command, Control, Reason, maker
+from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.random import WORD, Stream, normals
 from pfaffian.model import shown
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import answer, ask_column
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
-from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
 HOLDS = ("zero", "first")
@@ -102,7 +102,8 @@ class Part:
 class Sensor:
     """What a sensor measures: see `sensor`."""
 
-    function: Callable[[Kinematics], Any]
+    function: Callable[..., Any]
+    moving: bool
     std: Any
     period: float | None
     phase: float | None
@@ -115,9 +116,10 @@ class Sensor:
 
 
 def sensor(
-    function: Callable[[Kinematics], Any],
+    function: Callable[..., Any],
     std: Any = 0.0,
     *,
+    moving: bool = False,
     period: float | None = None,
     phase: float | None = None,
     latency: int = 0,
@@ -130,11 +132,15 @@ def sensor(
 
     Args:
         function: of the kinematics, a number or a column.   std: standard deviation of the noise, one or one for each number.
+        moving: the function is one of terms and motion, as of `of_motion`, such as an accelerometer's; under the inputs that
+            laws in discrete time held until the instant, and no others.
         period, phase: [s], those of its law if None.   latency: whole periods of its own until a sample is seen.   unit: of it.
     Raises ModelError: what is none of these.
     """
-    if not callable(function):
-        raise ModelError(f"sensor: a function of the kinematics is needed, got {brief(function)}")
+    if not callable(function) or not isinstance(moving, bool):
+        raise ModelError(
+            f"sensor: a function of the kinematics is needed, or with moving=True of terms and motion, got {brief(function)}"
+        )
     if not isinstance(unit, str):
         raise ModelError(f"sensor: unit must be a text, got {brief(unit)}")
     if period is not None:
@@ -142,7 +148,7 @@ def sensor(
     spread = column(std, "sensor: std")
     if spread.is_constant() and not (np.array(ca.DM(spread)) >= 0).all():
         raise ModelError(f"sensor: std must not be negative, got {brief(std)}")
-    return Sensor(function, std, period, phase, _late(latency, "sensor"), unit)
+    return Sensor(function, moving, std, period, phase, _late(latency, "sensor"), unit)
 
 
 @maker
@@ -296,7 +302,7 @@ def _sensing(name: str, s: Sensor, part: Part) -> Part:
 
     def call(at: Sample) -> Command:
         what = f"sensor {name!r}"
-        y, spread = ask_column(s.function, what, at.terms.kinematics), column(s.std, what)
+        y, spread = _measured(s, what, at), column(s.std, what)
         if spread.numel() not in (1, y.numel()):
             raise ModelError(f"{what}: std has {spread.numel()} numbers, and it measures {y.numel()}")
         if noisy:
@@ -307,6 +313,14 @@ def _sensing(name: str, s: Sensor, part: Part) -> Part:
     phase = own if s.phase is None else s.phase
     period, phase = _when(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
     return Part(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
+
+
+def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:
+    """What a sensor without noise would measure."""
+    if not s.moving:
+        return ask_column(s.function, what, at.terms.kinematics)
+    T = Terms(at.terms.mechanism, at.terms.q, at.terms.v, at.u, at.terms.t)
+    return column(answer(s.function, what, T, gauss.motion(T)), what)
 
 
 def _word(name: str) -> int:
