@@ -270,5 +270,5 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     apart = min(float(np.abs(x - y).max()) for i, x in enumerate(ways) for y in ways[:i])
     yield pf.Claim("axes by two approaches after 1 s, least apart [1]", apart, 1e-4, 0, "ours", "at least")
     for said, (where, (_, joints)) in zip(result["singular"], SINGULAR.items(), strict=True):
-        named = {f"joint {i}" for i in joints} == set(said.rpartition("against ")[2].split(", "))
+        named = {f"joint {i}" for i in joints} == set(said.partition("against a motion of ")[2].partition(";")[0].split(", "))
         yield pf.Claim(f"{where}: joints {', '.join(map(str, joints))} are named", float(named), 1, 0, "ours")

@@ -147,8 +147,7 @@ def test_forces_are_derivatives_of_their_energies():
 
     def compared(k, goal):
         P = {a: prototype(k, goal, pairs, a, None) for a in ("particle", "body")}
-        S = R = V = ca.SX(0)
-        R_body = ca.SX(0)
+        S = R = V = S_body = R_body = ca.SX(0)
         for e in pairs:
             here, there = motion_of(k, e), motion_of(goal.k, e)
             back = ca.solve(here.G, there.G)
@@ -159,19 +158,25 @@ def test_forces_are_derivatives_of_their_energies():
             S += half(A - back @ A_R, e.inertia)
             R += half(X - back @ X_R, e.damping)
             V += half(here.G - there.G, e.stiffness)
-            xi = here.J @ k.v - se3.Ad(back[:3, :3], back[:3, 3]) @ (there.J @ goal.k.v)
-            R_body += ca.dot(xi, se3.Vee(e.damping) @ xi) / 2
+            carry = se3.Ad(back[:3, :3], back[:3, 3])
+            carried = carry @ (there.J @ goal.k.v)
+            xi = here.J @ k.v - carried
+            rate = here.J @ v_dot + here.J_dot @ k.v - carry @ (there.J @ goal.v_dot + there.J_dot @ goal.k.v)
+            rate += se3.ad(xi) @ carried
+            S_body += half(se3.hat(rate) + se3.hat(xi) @ se3.hat(xi), e.inertia)
+            R_body += half(se3.hat(xi), e.damping)
         pull = (ca.jacobian(V, k.q) @ k.kinematic_matrix).T
-        force = (ca.jacobian(S, v_dot) + ca.jacobian(R, k.v)).T + pull
-        return {
-            "particle": ca.substitute(P["particle"].M @ v_dot + P["particle"].b - force, v_dot, ca.DM(np.arange(m.nv))),
-            "size": ca.substitute(force, v_dot, ca.DM(np.arange(m.nv))),
+        energies = {"particle": (S, R), "body": (S_body, R_body)}
+        forces = {a: (ca.jacobian(S, v_dot) + ca.jacobian(R, k.v)).T + pull for a, (S, R) in energies.items()}
+        at = lambda x: ca.substitute(x, v_dot, ca.DM(np.arange(m.nv)))  # noqa: E731
+        return {a: at(P[a].M @ v_dot + P[a].b - force) for a, force in forces.items()} | {
+            "size": at(forces["particle"]),
             "potential": P["particle"].potential - V,
             "body's": P["body"].potential - V,
         }
 
     found = at_symbols(m, compared)["error"]
-    for what in ("particle", "potential", "body's"):
+    for what in ("particle", "body", "potential", "body's"):
         close(found[what], np.zeros_like(found[what]), DERIVATIVE, what, scale=[1.0, np.abs(found["size"]).max()])
 
 

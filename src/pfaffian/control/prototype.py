@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Command, Control, Reason, maker, with_no_wrench
-from pfaffian.control.reason import mainly
+from pfaffian.control.reason import mainly, null
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics import gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -456,10 +456,17 @@ def _contradicting(limits: Any) -> Reason:
 
 
 def _weightless(pairs: Sequence[Pair]) -> Reason:
-    """Which velocities the prototype has the least inertia against."""
+    """What the inputs drive along which the prototype has no inertia, or the least."""
 
-    def words(m: Any, x: Any) -> str:
-        _, vectors = np.linalg.eigh(x["Mbar"])
-        return f"the prototype has the least inertia against {mainly(vectors[:, 0], m.v_names)}"
+    def M(terms: Terms) -> ca.SX:
+        parts = [(motion_of(terms.kinematics, p).J, se3.Vee(p.inertia)) for p in pairs]
+        return sum((J.T @ I @ J for J, I in parts), ca.SX(terms.mechanism.nv, terms.mechanism.nv))
 
-    return Reason({"Mbar": lambda T: assembled(T.kinematics, pairs, "inertia")}, words)
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        driven = np.linalg.qr(x["S"])[0]
+        lost = driven @ null(driven.T @ x["Mbar"] @ driven)
+        found = mainly(np.linalg.norm(lost, axis=1), m.v_names, m.nv)
+        given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
+        return f"the prototype has the least inertia against a motion of {found}; it has some for {given or 'no pair'}"
+
+    return Reason({"Mbar": M, "S": lambda T: accelerations(T)[1]}, words)

@@ -22,8 +22,8 @@ def undriven() -> Reason:
     """Which motion that the constraints leave free has no actuator: of N(A) what is orthogonal to the range of B."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        N = _null(x["A"])
-        lost = N @ _null(x["B"].T @ N)[:, -1]
+        N = null(x["A"])
+        lost = N @ null(x["B"].T @ N)[:, -1]
         motors = ", ".join(m.motor_names)
         return f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
 
@@ -34,7 +34,7 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
     """Which coordinates of a task the motion, within the constraints unless a law ignores them, moves least."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        J, N = x["J"], _null(x["A"])
+        J, N = x["J"], null(x["A"])
         sizes = np.linalg.norm(J, axis=1, keepdims=True)
         U, s, _ = np.linalg.svd(np.divide(J, sizes, out=np.zeros_like(J), where=sizes > 0) @ N)
         least = 0.0 if len(s) < len(J) else s[-1]
@@ -51,7 +51,7 @@ def mainly(w: np.ndarray, names: Sequence[str], most: int = MOST_NAMED) -> str:
     return ", ".join([names[i] for i in np.argsort(-w, kind="stable") if w[i] >= SHARE * w.max()][:most])
 
 
-def _null(A: np.ndarray) -> np.ndarray:
+def null(A: np.ndarray) -> np.ndarray:
     """Orthonormal columns of the null space, the most nearly lost direction last; that one even where nothing is lost."""
     if not len(A):
         return np.eye(A.shape[1])
