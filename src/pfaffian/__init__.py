@@ -65,6 +65,8 @@ _HOME = {
     "pfaffian.simulate.step": ["Scheme"],
     "pfaffian.simulate.system": ["StatePart", "System"],
     "pfaffian.simulate.states": ["chosen_velocities", "hamiltonian"],
+    "pfaffian.simulate.reduction": ["reduce"],
+    "pfaffian.simulate.symmetry": ["Symmetry", "symmetry"],
     "pfaffian.simulate.assemble": ["assemble"],
     "pfaffian.simulate.signals": ["of_motion"],
     "pfaffian.simulate.reactions": ["reaction", "reaction_wrench"],

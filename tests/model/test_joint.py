@@ -90,7 +90,6 @@ REFUSED = {
     "locked follower": (lambda: pf.locked(joint("revolute", mimic=pf.mimic({"one": 1}))), r"lock what it follows"),
     "locked name": (lambda: pf.locked("j"), r"locked: a joint\(...\) is needed, got 'j'"),
     "locked nowhere": (lambda: pf.locked(joint(), [0, 1]), r"locked: 3 numbers are needed, got 2"),
-    "hamilton's state": (lambda: pf.hamiltonian(WHEELED), r"'j' has a distribution, which Hamilton's equations cannot take"),
     "linearised": (lambda: pf.linearise(WHEELED), r"'j' has a distribution, which linearise cannot take: .* by nonholonomic"),
     "brackets": (lambda: pf.commutation_coefficients(WHEELED), r"'j' has a distribution"),
 }  # fmt: skip

@@ -30,6 +30,7 @@ def arm(constraints=(), **changes):
 
 
 ARM = arm()
+FLOATING = pf.mechanism("floating", [pf.body("b", 1.0, inertia=0.1)], [pf.joint("flight", "free", "world", "b")])
 RESULT = pf.run(ARM, {"A": 0.1}, **QUICK)
 SWING = pf.holonomic("swing", lambda k: k.q[0] - ca.sin(k.t))
 TURNED = pf.velocities(lambda k: np.eye(2), ["a", "b"])
@@ -95,6 +96,9 @@ WRONG = {
         lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")), "goes with the state"),
+    "reduce a name": (lambda: pf.reduce("arm"), "a Mechanism is needed"),
+    "reduce by nothing": (lambda: pf.reduce(FLOATING, by="flight"), "leave it out"),
+    "symmetry of a name": (lambda: pf.symmetry("arm"), "a Mechanism is needed"),
     "hamiltonian of a name": (lambda: pf.hamiltonian("arm"), "a Mechanism is needed"),
     "chosen velocities by a function": (lambda: pf.chosen_velocities(ARM, lambda k: np.eye(2)), "pf.velocities"),
     "velocities chosen twice": (

@@ -12,9 +12,9 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
 from pfaffian.maths.linear import solve_definite
-from pfaffian.simulate.states import momentum_rate
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.momentum import momentum_rate
 from pfaffian.terms.terms import random_configuration
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_forces, random_tree
@@ -86,7 +86,7 @@ def test_momenta_change_as_the_product_rule_says(tree):
 def momenta_change(m, random):
     T = pf.symbols(m)
     motion = pf.FORMULATIONS["gauss"](T)
-    by_hamel = momentum_rate(T, motion, T.M @ T.v)
+    by_hamel = momentum_rate(T) + motion.reaction
     by_product = ca.jtimes(T.M @ T.v, T.q, T.kinematics.q_dot) + T.M @ motion.v_dot
     f = ca.Function("both", [T.q, T.v, T.u, T.t, m.p_symbols], [by_hamel, by_product])
     q = random_configuration(m, random)
@@ -169,101 +169,3 @@ def test_a_singular_start_is_left_along_its_branch():
     close(other.q, plain.q, 1e3 * SAME, "q")
     # Its energy is as it was: the first step was no step without rows.
     close(other.energy, np.full(len(other.time), float(other.energy[0])), 1e-6, "energy")
-
-
-# -- a reduction, as a caller would write it --------------------------------------------------------------------
-
-
-def rotors() -> pf.Mechanism:
-    """A free hull with two arms on hinges, no weight: six momenta are kept."""
-    bodies = [
-        pf.body("hull", 3.0, com=(0.1, 0, 0.05), inertia=(0.3, 0.4, 0.5)),
-        pf.body("left", 0.7, com=(0.4, 0, 0), inertia=(0.01, 0.03, 0.02)),
-        pf.body("right", 0.5, com=(0, 0.3, 0.1), inertia=(0.02, 0.01, 0.03)),
-    ]
-    joints = [
-        pf.joint("flight", "free", "world", "hull"),
-        pf.joint("l", "revolute", "hull", "left", axis=(0, 0, 1), placement=(0.2, 0.1, 0)),
-        pf.joint("r", "revolute", "left", "right", axis=(1, 0, 0.2), placement=(0.5, 0, 0)),
-    ]
-    motors = [pf.actuator("ml", "l"), pf.actuator("mr", "r")]
-    return pf.mechanism("rotors", bodies, joints, actuators=motors, gravity=(0, 0, 0))
-
-
-def reduced(m: pf.Mechanism) -> pf.System:
-    """Shape, shape momentum, group element and body momentum, by the bundle equations. [chhabra14 (3.3)]"""
-    n = m.nv - 6
-
-    def blocks(shape):
-        q = ca.vertcat(0, 0, 0, 0, 0, 0, 1, shape)
-        M = ca.densify(pf.Terms(m, q, ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)).M)
-        A = solve_definite(M[:6, :6], M[:6, 6:])
-        return M[:6, :6], A, M[6:, 6:] - M[6:, :6] @ A
-
-    def split(x):
-        return x[:7, 0], x[7:13, 0], x[13 : 13 + n, 0], x[13 + n :, 0]
-
-    def rates(mu, shape, p):
-        K11, A, reduced_mass = blocks(shape)
-        shape_dot = solve_definite(reduced_mass, p)
-        return solve_definite(K11, mu) - A @ shape_dot, shape_dot
-
-    def enter(T):
-        shape = T.q[7:, 0]
-        _, A, _ = blocks(shape)
-        momentum = ca.densify(T.M) @ T.v
-        return ca.vertcat(T.q[:7, 0], momentum[:6, 0], shape, momentum[6:, 0] - A.T @ momentum[:6, 0])
-
-    def show(x, t):
-        g, mu, shape, p = split(x)
-        return ca.vertcat(g, shape), ca.vertcat(*rates(mu, shape, p))
-
-    def rate(T, motion, x):
-        g, mu, shape, p = split(x)
-        tau, shape_dot = rates(mu, shape, p)
-        K = Kinematics(m, ca.vertcat(g, shape), ca.vertcat(tau, shape_dot), T.t).q_dot
-        v, w = tau[:3], tau[3:]
-        mu_dot = ca.vertcat(-ca.cross(w, mu[:3]), -ca.cross(v, mu[:3]) - ca.cross(w, mu[3:]))
-        _, A, _ = blocks(shape)
-        at = ca.SX.sym("shape", n)
-        K11_, A_, mass_ = blocks(at)
-        H = (p.T @ solve_definite(mass_, p) + mu.T @ solve_definite(K11_, mu)) / 2
-        J = ca.jacobian(A_.T @ mu, at)
-        slope, curl = ca.substitute([ca.gradient(H, at), J - J.T], [at], [shape])
-        p_dot = T.u - slope - curl @ shape_dot - A.T @ mu_dot
-        return ca.vertcat(K[:7, 0], mu_dot, shape_dot, p_dot)
-
-    return pf.System(
-        m,
-        "reduced",
-        (
-            pf.StatePart("group", m.q_names[:7], m.q_units[:7]),
-            pf.StatePart("body_momentum", m.v_names[:6], ("N s",) * 3 + ("N m s",) * 3),
-            pf.StatePart("shape", m.q_names[7:], m.q_units[7:]),
-            pf.StatePart("shape_momentum", m.v_names[6:], ("N m s",) * n),
-        ),
-        enter,
-        show,
-        rate,
-        project=lambda x, t: ca.vertcat(normalise(m, ca.vertcat(x[:7, 0], x[13 : 13 + n, 0]))[:7, 0], x[7:, 0]),
-        signals=lambda T, motion, x: {"spatial_momentum": spatial(x[:7, 0], x[7:13, 0])},
-    )
-
-
-def spatial(g, mu):
-    """Ad_g^-T mu: what is kept."""
-    R = so3.quat_to_matrix(g[3:7])
-    f, n = R @ mu[:3], R @ mu[3:]
-    return ca.vertcat(f, n + ca.cross(g[:3], f))
-
-
-def test_a_reduction_by_momentum_is_a_short_function():
-    m = rotors()
-    v = velocity(m, 4, 0.8)
-    keep = KEEP | {"u": [0.02, -0.03]}
-    plain, other = pf.run(m, None, v, **keep), pf.run(reduced(m), None, v, **keep)
-    for name in ("q", "v", "energy"):
-        close(other[name], plain[name], SAME, name)
-    momentum = other["spatial_momentum"].values
-    close(momentum, momentum[:1].repeat(len(momentum), 0), SAME, "momentum about the world's origin")
-    assert other["shape_momentum"].sizes["shape_momentum_entry"] == 2

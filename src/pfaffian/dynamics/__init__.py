@@ -12,6 +12,7 @@ from pfaffian.terms.terms import Terms
 
 FORMULATIONS: dict[str, Callable[[Terms], Motion]] = {
     "gauss": gauss.motion,
+    "momentum": gauss.by_momenta,
     "multipliers": multipliers.motion,
     "nullspace": nullspace.motion,
     "projection": projection.motion,

@@ -10,6 +10,8 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, shortest_change
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
+from pfaffian.terms.connection import rate
+from pfaffian.terms.momentum import momentum_rate
 from pfaffian.terms.terms import Terms
 
 
@@ -19,8 +21,19 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     y_dot = y_free + Lam^+ (b - Lam y_free),  y_free = W^-1 (f + B u - c),  reaction = W (y_dot - y_free).
     A may be redundant or lose rank.
     """
+    return nearest_to(terms, terms.force, tolerance)
+
+
+def by_momenta(terms: Terms) -> Motion:
+    """The same, what pushes found from momenta p = M v: M v_dot = p_dot - M_dot v, without the bias force c."""
+    k = terms.kinematics
+    return nearest_to(terms, momentum_rate(terms) - rate(k, terms.M) @ terms.v, RANK_TOLERANCE)
+
+
+def nearest_to(terms: Terms, force: ca.SX, tolerance: float) -> Motion:
+    """Motion nearest to the free one under a force (nv, 1), all that pushes but reactions."""
     F = terms.factor
-    y_free = solve_W(F, terms.force)
+    y_free = solve_W(F, force)
     if terms.A.shape[0] == 0:
         return Motion(ca.densify(solve_WT(F, y_free)), ca.SX.zeros(terms.M.shape[0], 1), ca.SX(0))
     change = shortest_change(terms, tolerance)

@@ -324,3 +324,40 @@ def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
             if np.linalg.norm(bracket - Q @ (Q.T @ bracket)) > tolerance:
                 return False
     return True
+
+
+def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
+    """What the group of a numeric algebra (6, k), columns [v; w] closed under the bracket, is called: "SE(2) x R", say; "none"
+    of no motion. [chhabra14 table 2.1]
+    Raises ModelError: the twists are no algebra, so that the motions they begin are no group.
+    """
+    B = np.array(ca.DM(basis).full()).reshape(6, -1)
+    if not is_subgroup(B, tolerance):
+        raise ModelError("these twists are no algebra: the bracket of two is none of them")
+    Q, sizes, _ = np.linalg.svd(B, full_matrices=False)
+    Q = Q[:, sizes > tolerance * max(1.0, sizes.max(initial=0.0))]
+    k, turns = Q.shape[1], np.linalg.matrix_rank(Q[3:], tol=tolerance)
+    slides = k - turns
+    if turns == 1:
+        # The one that turns, less what the others slide: what is left along the axis is its pitch.
+        _, _, V = np.linalg.svd(Q[3:])
+        turning, free = Q @ V[0], np.linalg.qr(Q[:3] @ V[1:].T)[0] if slides else np.zeros((3, 0))
+        axis = turning[3:] / np.linalg.norm(turning[3:])
+        left = turning[:3] - free @ (free.T @ turning[:3])
+        screws = abs(axis @ left) > tolerance * np.linalg.norm(turning[3:])
+        return {0: "H" if screws else "SO(2)", 1: "SO(2) x R", 2: "H x R^2" if screws else "SE(2)", 3: "SE(2) x R"}[slides]
+    return {(0, 0): "none", (0, 1): "R", (0, 2): "R^2", (0, 3): "R^3", (3, 0): "SO(3)", (3, 3): "SE(3)"}[turns, slides]
+
+
+def isotropy(basis: Matrix, momentum: Matrix, tolerance: float = 1e-9) -> np.ndarray:
+    """(k, d) the motions of a group that leave a momentum as it is: x with ad(B x)^T mu = 0 on the algebra of B.
+
+    [chhabra14 table 3.1]   basis: (6, k) B, numeric twists [v; w] closed under the bracket.   momentum: (k,) mu that belongs to
+    them [N s, N m s], as in the frame of B. Columns are orthonormal in x.
+    """
+    B, mu = np.array(ca.DM(basis).full()).reshape(6, -1), np.asarray(momentum, dtype=float).ravel()
+    k, back = B.shape[1], np.linalg.pinv(B)
+    ad = [back @ np.array(ca.DM(ca.mtimes(se3.ad(B[:, i]), B)).full()) for i in range(k)]
+    rows = np.array([a.T @ mu for a in ad]).T.reshape(k, k)
+    _, sizes, V = np.linalg.svd(rows)
+    return V[sizes <= tolerance * max(np.abs(mu).max(initial=0.0), 1e-300)].T

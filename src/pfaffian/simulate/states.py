@@ -8,15 +8,14 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
+from pfaffian.maths.linear import orthogonalise, smallest
 from pfaffian.maths.tree_factor import solve_M
 from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.connection import rate, refuse_distributions
-from pfaffian.terms.inertia import bias_force, kinetic_energy
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.momentum import momenta, momentum_rate
 from pfaffian.terms.terms import Terms
 
 
@@ -27,12 +26,12 @@ def hamiltonian(m: Mechanism) -> System:
         p_dot_i + gamma_ij^k v^j p_k + d_i H = f_i + (B u)_i + (A^T lambda)_i
 
     with H(q, p) = p^T M^-1 p / 2 + V, d_i = K_i^a d/dq^a, gamma the commutation coefficients of the d_i, and f the forces
-    without potential. Neither M_dot nor the bias force is in it, so that it is a second formulation of every mechanism; the
-    reaction is that of the scheme's formulation. `momentum` in the result holds p [N s, N m s].
-    Raises ModelError: m is no mechanism, or has a joint with a distribution.
+    without potential; summed up body by body, see `terms.momentum`. Neither M_dot nor the bias force is in it, so that it is a
+    second formulation of every mechanism; the reaction is that of the scheme's formulation. `momentum` in the result holds p
+    [N s, N m s].
+    Raises ModelError: m is no mechanism.
     """
-    refuse_distributions(as_mechanism(m), "Hamilton's equations")
-    return _hamiltonian(m)
+    return _hamiltonian(as_mechanism(m))
 
 
 @lru_cache(maxsize=64)
@@ -50,38 +49,12 @@ def _hamiltonian(m: Mechanism) -> System:
         m,
         "[q; p]",
         _parts(m, StatePart("momentum", m.v_names, units)),
-        enter=lambda T: ca.vertcat(T.q, T.M @ T.v),
+        enter=lambda T: ca.vertcat(T.q, momenta(T)),
         show=show,
-        rate=lambda T, motion, x: ca.vertcat(T.kinematics.q_dot, momentum_rate(T, motion, x[m.nq :, 0])),
+        rate=lambda T, motion, x: ca.vertcat(T.kinematics.q_dot, momentum_rate(T) + motion.reaction),
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
         digest="[q; p]",
     )
-
-
-def momentum_rate(T: Terms, motion: Motion, p: ca.SX) -> ca.SX:
-    """p_dot (nv, 1) of momenta p = M v by the Hamel-Hamilton equations. [konz25 (2.37)]
-
-    d_i H at constant p is d_i V - d_i T, T(q, v) at constant v, and gamma_ij^k v^j p_k = (d_i K v - dK_i/dt)^T K^+^T p. Rotors
-    that joints drive have no axes that turn with them: their momentum N^T a s, s = N v, is in p, but of their energy only its
-    change along v counts, which leaves N_dot^T a s. What kinetic energies of the caller's add comes as M_dot v - c.
-    """
-    k = T.kinematics
-    own = ca.SX.zeros(T.mechanism.nv, 1)
-    if T.added is not None:
-        own, p = rate(k, T.added.M) @ T.v - T.added.c, p - T.added.M @ T.v
-    K, q_dot = ca.densify(k.kinematic_matrix), k.q_dot
-    rotors = ca.SX.zeros(k.tree.ns, 1)
-    for link in k.tree.links:
-        rotors[link.v] = link.armature * k.s[link.v]
-    # K^+^T p of the bodies' p: any left inverse of K serves.
-    covector = K @ solve_definite(K.T @ K, p - k.along_v(rotors))
-    held = ca.SX.sym("rotors", k.tree.ns)
-    carried = ca.substitute(ca.densify(ca.jtimes(k.along_v(held), T.q, q_dot)), held, ca.densify(rotors))
-    K_dot = ca.reshape(ca.jtimes(ca.vec(K), T.q, q_dot), *K.shape)
-    turning = K.T @ ca.jtimes(q_dot, T.q, covector, True) - K_dot.T @ covector
-    kinetic = K.T @ ca.gradient(kinetic_energy(k) - ca.dot(rotors, k.s) / 2, T.q)
-    weight = ca.substitute(bias_force(k), T.v, ca.SX.zeros(T.mechanism.nv, 1))
-    return own + kinetic + carried - turning + T.generalised_input - weight + motion.reaction
 
 
 def chosen_velocities(m: Mechanism, choice: Velocities) -> System:

@@ -25,6 +25,16 @@ def applied_force(k: Kinematics) -> ca.SX:
     return ca.densify(f)
 
 
+def named_forces(k: Kinematics) -> dict[str, ca.SX]:
+    """The same (nv, 1) by what it comes from, in words, with those of joints one by one."""
+    m = k.mechanism
+    found = {f"{type(force).__name__.lower()} {force.name!r}": _FORCE[type(force)](k, force) for force in m.forces}
+    for j in m.joints:
+        if not (j.damping.is_zero() and j.stiffness.is_zero()):
+            found[f"spring or damper of joint {j.name!r}"] = _joint_force(k, j)
+    return found
+
+
 def potential_energy(k: Kinematics) -> ca.SX:
     """V [J] of weight, springs and potentials."""
     V = gravity_energy(k, k.mechanism.gravity)
@@ -58,9 +68,15 @@ def joint_forces(k: Kinematics) -> ca.SX:
     """(nv, 1) -E^T stiffness e - damping v of each joint, e its displacement from rest and E v the rate of that."""
     own = ca.SX(k.mechanism.nv, 1)
     for j in k.mechanism.joints:
-        if not j.damping.is_zero():
-            own -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
-    for j in _sprung(k):
+        own += _joint_force(k, j)
+    return own
+
+
+def _joint_force(k: Kinematics, j: Joint) -> ca.SX:
+    own = ca.SX(k.mechanism.nv, 1)
+    if not j.damping.is_zero():
+        own -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
+    if not j.stiffness.is_zero():
         e, E = j.displacement(k.joint(j.name))
         own -= own_rates(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
     return k.own_along_v(own)

@@ -1,0 +1,312 @@
+"""Reduction: a mechanism in the state that its symmetries and constraints leave, q, what is kept and what is not.
+
+All of it is one thing. Velocities that the constraints allow are v = X(q) y, the momenta that belong to y are pi = X^T p, and
+
+    pi_dot = X^T p_dot + X_dot^T p,        p = M v,   y = (X^T M X)^-1 pi,
+
+where the reactions are in neither term. X is 1 without constraints: reduction by momentum [chhabra14 chapter 3]. With them it
+is the horizontal lift of Chaplygin's reduction [chhabra14 section 4.3], X_dot what its curvature comes from. Momenta of a joint
+that is a group of symmetries are carried as the spatial ones, mu = Ad_g^-T pi_g, which forces alone change; those of the other
+symmetries are changed by forces alone as they stand. So what is kept is kept to the last bit, at any mu, with no chart of the
+group; shape and momenta know nothing of the place, which is found by q_dot = K v beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.dynamics.motion import Motion
+from pfaffian.errors import ModelError
+from pfaffian.maths import se3
+from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.tree_factor import solve_M
+from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure, Nonholonomic
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, as_mechanism, as_names, random_configuration
+from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
+from pfaffian.simulate.system import StatePart, System
+from pfaffian.simulate.variables import normalise
+from pfaffian.terms.connection import rate
+from pfaffian.terms.forces import named_forces
+from pfaffian.terms.momentum import momenta, total_momentum, transport, weight
+from pfaffian.terms.pfaffian import VELOCITY
+from pfaffian.terms.reduction import adjoint, adjoint_inverse, blocks, first_joint, group_of, horizontal_lift, indices
+from pfaffian.terms.terms import Terms, symbols
+
+
+class Plan(NamedTuple):
+    """How a mechanism is reduced.
+
+    group: entries of v that the constraints fix by the others.   y: those others.
+    spatial: joints whose momenta are carried as spatial ones.   kept: entries of y whose momenta forces alone change.
+    closed: whether closures push back.
+    """
+
+    group: tuple[int, ...]
+    y: tuple[int, ...]
+    spatial: tuple[str, ...]
+    kept: tuple[int, ...]
+    closed: bool
+
+
+def reduce(m: Mechanism, *, by: Any = None) -> System:
+    """The mechanism reduced by its symmetries, and by its constraints on velocities: a System that `run` takes.
+
+    The state is [q; momentum]. Where nothing constrains velocities, `momentum` begins with that of the first joint about the
+    frame it stands in: spatial, kept while no force acts on it. [chhabra14 (3.3.35)] Where constraints do, a group is found
+    whose velocities they fix by the others (Chaplygin), and `momentum` belongs to the others. In either case momenta of further
+    symmetries (axially symmetric rotors, posts of cranes) are kept too, to the last bit while nothing drives them.
+
+    The result has beside q and v: `momentum`, by name; `momentum_drift`, what the bodies have in all less what the state says
+    (of a first joint); `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)].
+
+    Args:
+        m: an open chain or tree on one first joint. Closures between bodies of it are kept as constraints that push back.
+        by: under constraints on velocities, the joints whose velocities they fix, names; found if None.
+    Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that fix
+        no group, or a group that is no symmetry of them.
+    """
+    return _reduced(as_mechanism(m), None if by is None else as_names([by] if isinstance(by, str) else by, "by"))
+
+
+@lru_cache(maxsize=64)
+def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
+    found = plan(m, by)
+    names = [m.v_names[i] for i in found.y]
+    units = [f"{FORCE_UNITS[m.v_units[i]]} s" for i in found.y]
+
+    first = indices(m, (first_joint(m).name,))
+
+    def lift(T: Terms) -> ca.SX | None:
+        return horizontal_lift(T, found.group) if found.group else None
+
+    def turned(q: ca.SX, x: ca.SX, how: Any) -> ca.SX:
+        """x (ny, 1) with its spatial entries carried by how(joint, q of it)."""
+        x = ca.SX(x)
+        for name in found.spatial:
+            own = [found.y.index(i) for i in indices(m, (name,))]
+            x[own, 0] = how(m.joint(name), q[m.q_slices[name], 0]).T @ x[own, 0]
+        return ca.densify(x)
+
+    def at(q: ca.SX, t: ca.SX) -> Terms:
+        return Terms(m, q, ca.SX(m.nv, 1), ca.SX(m.nu, 1), t)
+
+    def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        q = x[: m.nq, 0]
+        T, pi = at(q, t), turned(q, x[m.nq :, 0], adjoint)
+        X = lift(T)
+        return (q, solve_M(T.factor, pi)) if X is None else (q, X @ solve_definite(X.T @ T.M @ X, pi))
+
+    def enter(T: Terms) -> ca.SX:
+        X, p = lift(T), momenta(T)
+        return ca.vertcat(T.q, turned(T.q, p if X is None else X.T @ p, adjoint_inverse))
+
+    def rated(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+        X, k = lift(T), T.kinematics
+        pushed = weight(k) + T.generalised_input
+        if found.closed:
+            # What closures between bodies push back leaves the first joint alone.
+            pushed += ca.vertcat(*[0 if i in first else motion.reaction[i] for i in range(m.nv)])
+        turning = transport(T)
+        if X is None:
+            forces, own = pushed, turning
+        else:
+            p = ca.SX.sym("p", m.nv)
+            forces = X.T @ pushed
+            own = X.T @ turning + ca.substitute(rate(k, X.T @ p), p, momenta(T))
+        still = [i for i, entry in enumerate(found.y) if entry in found.kept]
+        own[still, 0] = 0
+        return ca.vertcat(k.q_dot, turned(T.q, forces + own, adjoint_inverse))
+
+    base = found.spatial[0] if found.spatial and not found.group else None
+
+    def signals(T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
+        if base is None:
+            return {}
+        own = indices(m, (base,))
+        of_bodies = _along(T, base, total_momentum(T.kinematics))
+        rest = [i for i in range(m.nv) if i not in own]
+        p, said = momenta(T), {"momentum_drift": of_bodies - x[m.nq :, 0][own, 0]}
+        return said | ({"shape_momentum": p[rest] - blocks(T, base).A.T @ p[own]} if rest else {})
+
+    return System(
+        m,
+        "[q; reduced momentum]",
+        (StatePart("q", m.q_names, m.q_units), StatePart("momentum", tuple(names), tuple(units))),
+        enter,
+        show,
+        rated,
+        project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
+        signals=signals,
+        digest=f"[q; reduced momentum] {found}",
+    )
+
+
+def _along(T: Terms, joint: str, total: ca.SX) -> ca.SX:
+    """(k, 1) of a momentum (6, 1) about the world's origin, what belongs to a first joint in the frame it stands in."""
+    link = next(x for x in T.kinematics.tree.links if x.joint.name == joint)
+    (part,) = link.joint.parts
+    return part.subgroup.S.T @ se3.Ad(link.placement.R, link.placement.p).T @ total
+
+
+# -- finding the plan ---------------------------------------------------------------------------------------------------
+
+
+def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
+    """How a mechanism is reduced. Raises ModelError: it cannot be, and why."""
+    first = first_joint(m)
+    _check_constraints(m, first)
+    if any(isinstance(c, Nonholonomic) for c in m.constraints):
+        return _chaplygin(m, first, by)
+    if by is not None:
+        raise ModelError(f"by: nothing constrains velocities of {m.name!r}, so no group is fixed by the others; leave it out")
+    every = tuple(range(m.nv))
+    if first.distribution is None:
+        found = symmetry(m)
+        if not found.basis.shape[1]:
+            raise ModelError(f"reduce: {_nothing(found)}")
+        own, spatial = indices(m, (first.name,)), [first.name]
+    else:
+        _check_invariant(m, (), (first.name,))
+        own, spatial = [], []
+    more, kept = _further(m, (), every, [first.name])
+    closed = any(isinstance(c, Closure) for c in m.constraints)
+    return Plan((), every, (*spatial, *more), (*own, *kept), closed)
+
+
+def _nothing(found: Symmetry) -> str:
+    causes = "; ".join(f"{motion.said}: {', '.join(why)}" for motion, why in found.broken if motion.joint == found.joint)
+    return (
+        f"no motion of joint {found.joint!r} leaves {found.mechanism!r} as it is ({causes}); take out what stands in the "
+        "way, or run the mechanism as it is"
+    )
+
+
+def _check_constraints(m: Mechanism, first: Joint) -> None:
+    for c in m.constraints:
+        internal = isinstance(c, Closure) and WORLD not in (c.body_a, c.body_b) and c.active is None
+        if not internal and not (isinstance(c, Nonholonomic) and c.active is None):
+            raise ModelError(
+                f"constraint {c.name!r} of {m.name!r} is no closure between bodies and none on velocities that always holds; a "
+                f"reduction by joint {first.name!r} cannot take it: say it by a joint, or open the loop elsewhere"
+            )
+
+
+def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
+    T = symbols(m)
+    rows = [i for i, level in enumerate(T.rows.level) if level == VELOCITY]
+    f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.A[rows, :]), ca.densify(T.rows.eta[rows, :])])
+    random = np.random.default_rng(31)
+    at = [(random_configuration(m, random), random.normal(size=m.nv), random.uniform()) for _ in range(STATES)]
+    A = np.array([np.array(f(q, v, t, m.p_defaults)[0]) for q, v, t in at])
+    rest = np.array([np.array(f(q, 0 * v, t, m.p_defaults)[1]) for q, v, t in at])
+    if np.abs(rest).max() > NOTHING or any(ca.depends_on(T.A[i, :], ca.vertcat(T.v, T.t)) for i in rows):
+        raise ModelError(
+            f"a constraint of {m.name!r} is not linear in velocities alone (A(q) v = 0); a reduction takes no others"
+        )
+    rank = int(np.median([np.linalg.matrix_rank(x, tol=1e-9) for x in A]))
+    if by is not None:
+        for name in by:
+            m.joint(name)
+        groups = [tuple(by)]
+    else:
+        groups = _groups(m, first, rank)
+    tried = []
+    for names in groups:
+        own = indices(m, names)
+        sizes = [np.linalg.svd(x[:, own], compute_uv=False) for x in A]
+        fixed = len(own) == rank and np.median([s[-1] / s[0] for s in sizes]) > 1e-6
+        if not fixed:
+            tried.append(f"{', '.join(names)} ({len(own)} velocities where the constraints have rank {rank})")
+            continue
+        try:
+            _check_invariant(m, tuple(own), names)
+        except ModelError as error:
+            tried.append(str(error))
+            continue
+        y = tuple(i for i in range(m.nv) if i not in own)
+        more, kept = _further(m, tuple(own), y, list(names))
+        return Plan(tuple(own), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
+    raise ModelError(
+        f"reduce: the constraints of {m.name!r} fix the velocities of no group by the others: "
+        f"{'; '.join(tried) or 'none fits'}. Say which joints by by=..., or give the first joint a distribution, so "
+        "that its own velocities stay"
+    )
+
+
+def _groups(m: Mechanism, first: Joint, rank: int) -> list[tuple[str, ...]]:
+    """The first joint, and with it as many of the others as the constraints have rows to fix."""
+    others = [j for j in m.joints if j is not first and j.nv == 1 and group_of(j) is not None]
+    missing = rank - first.nv
+    return [(first.name, *(j.name for j in x)) for x in combinations(others, missing)] if 0 <= missing <= 3 else [(first.name,)]
+
+
+def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str]) -> None:
+    """Raise ModelError unless nothing depends on where the joints of these names are."""
+    T = symbols(m)
+    X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)
+    said = {"the constraints": X, "kinetic energy": X.T @ T.M @ X, "gravity": X.T @ weight(T.kinematics)}
+    said |= {name: X.T @ F for name, F in named_forces(T.kinematics).items()}
+    f = ca.Function("invariant", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in said.values()])
+    random = np.random.default_rng(37)
+    moved = [i for n in names for i in range(m.q_slices[n].start, m.q_slices[n].stop)]
+    for _ in range(STATES):
+        q, v, t = random_configuration(m, random), random.normal(size=m.nv), random.uniform()
+        other = q.copy()
+        other[moved] = random_configuration(m, random)[moved]
+        for name, a, b in zip(said, f(q, v, t, m.p_defaults), f(other, v, t, m.p_defaults), strict=True):
+            a, b = np.array(a), np.array(b)
+            if np.abs(a - b).max(initial=0.0) > NOTHING * (1 + np.abs(a).max(initial=0.0)):
+                raise ModelError(f"reduce: {name} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
+
+
+def _further(
+    m: Mechanism, group: tuple[int, ...], y: tuple[int, ...], taken: list[str]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Joints beyond the first whose spatial momenta are kept, and all entries of v whose momenta forces alone change."""
+    T = symbols(m)
+    k, p = T.kinematics, ca.SX.sym("p", m.nv)
+    X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)[:, list(y)]
+    turning = X.T @ transport(T) + ca.substitute(rate(k, X.T @ p), p, momenta(T))
+    pi = X.T @ momenta(T)
+    joints = [j for j in m.joints if j.name not in taken and j.nv and group_of(j) is not None and j.distribution is None]
+    own = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}
+    body = [turning[at, 0] for at in own.values()]
+    spatial = [turning[at, 0] - _coadjoint(m.joint(name), k.joint_rate(name), pi[at, 0]) for name, at in own.items()]
+    rows = ca.densify(T.A)
+    f = ca.Function("further", [T.q, T.v, T.t, m.p_symbols], [*map(ca.densify, body + spatial), pi, rows])
+    random = np.random.default_rng(41)
+    sizes, size = np.zeros(2 * len(own)), np.float64(0.0)
+    of_entry = [np.zeros(len(at)) for at in own.values()]
+    for _ in range(STATES):
+        q, v, t = random_configuration(m, random), random.normal(size=m.nv), random.uniform()
+        if rows.numel():
+            A = np.array(f(q, v, t, m.p_defaults)[-1])
+            v -= np.linalg.pinv(A) @ (A @ v)
+        found = [np.abs(np.array(x)).ravel() for x in f(q, v, t, m.p_defaults)]
+        sizes = np.maximum(sizes, [x.max(initial=0.0) for x in found[: 2 * len(own)]])
+        of_entry = [np.maximum(a, b) for a, b in zip(of_entry, found, strict=False)]
+        size += np.linalg.norm(found[-2]) * np.linalg.norm(v) / STATES
+    more, kept = [], list[int]()
+    for i, (name, entries) in enumerate(zip(own, of_entry, strict=True)):
+        at = indices(m, (name,))
+        if sizes[len(own) + i] <= NOTHING * size and len(at) > 1:
+            more.append(name)
+            kept += at
+        else:
+            kept += [entry for entry, x in zip(at, entries, strict=True) if x <= NOTHING * size]
+    return tuple(more), tuple(kept)
+
+
+def _coadjoint(j: Joint, tau: ca.SX, p: ca.SX) -> ca.SX:
+    """(k, 1) ad_tau^T p on the algebra of a joint: how a body-fixed momentum turns while the spatial one stands still."""
+    (part,) = j.parts
+    S, axes = part.subgroup.S, list(part.subgroup.axes)
+    return (se3.ad(S @ tau) @ S)[axes, :].T @ p

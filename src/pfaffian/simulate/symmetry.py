@@ -1,0 +1,286 @@
+"""Which motions of a mechanism's joints change nothing: the symmetries of kinetic energy, potential, forces and constraints.
+
+A field Y(q) of velocities is a symmetry where its momentum Y^T p is kept,
+
+    d/dt (Y^T p) = Y^T p_dot + Y_dot^T p = 0    at all q and v,       A Y = 0,
+
+which is linear in Y. So candidates are laid down joint by joint, what they do is sampled at random states, and the largest
+algebra is a null space: all of [chhabra14 section 4.4] at once, AP1 and AP2, right actions on extremities, commuting joints.
+    left: x from the parent's side, q_j -> g q_j.   right: from the child's side, q_j -> q_j g.
+    world: the child and all it carries moved in the world, q_1..q_j -> g q_1..q_j, where joint j alone can do that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.maths import se3
+from pfaffian.maths.subgroups import name_of
+from pfaffian.model import shown
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.terms.connection import rate
+from pfaffian.terms.forces import named_forces
+from pfaffian.terms.momentum import momenta, transport, weight
+from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
+from pfaffian.terms.terms import Terms, symbols
+
+STATES = 24
+"""Random states at which a candidate has to change nothing."""
+
+NOTHING = 1e-9
+"""By how much it may, of what forces of that kind do at these states."""
+
+AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
+
+
+class Motion(NamedTuple):
+    """joint: that moves.   side: left, right or world.   said: in words.
+    twist: (6,) [v; w] of its algebra, in the joint's frame, or the world's."""
+
+    joint: str
+    side: str
+    twist: tuple[float, ...]
+    said: str
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """What leaves a mechanism as it is.
+
+    mechanism: its name.   joint: the first one, whose group acts on all that moves.
+    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world.   group: what they are called.
+    further: for each symmetry beyond these, (weight, Motion) of what it is made of.
+    broken: (Motion, causes) of each motion of a joint from the parent's side that is none, in words.
+    driven: input -> Motions of symmetries along which it does work: their momentum is no longer kept when it acts.
+    """
+
+    mechanism: str
+    joint: str
+    basis: np.ndarray
+    group: str
+    further: tuple[tuple[tuple[float, Motion], ...], ...]
+    broken: tuple[tuple[Motion, tuple[str, ...]], ...]
+    driven: dict[str, tuple[Motion, ...]]
+
+    def __repr__(self) -> str:
+        more = f"{len(self.further)} more" if self.further else ""
+        return shown.words(self, f"of {self.mechanism!r}", f"{self.group} by {self.joint!r}", more)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """What it says, line by line."""
+        out = [f"{self.mechanism}: joint {self.joint!r} can be moved by {self.group} and nothing changes"]
+        for parts in self.further:
+            out.append("  so can: " + " and ".join(f"{w:+.3g} {x.said}" if w != 1 else x.said for w, x in parts))
+        for motion, causes in self.broken:
+            out.append(f"  not by {motion.said}: {', '.join(causes)}")
+        for name, motions in self.driven.items():
+            out.append(f"  input {name!r} does work along {', '.join(x.said for x in motions)}")
+        return out
+
+
+def symmetry(m: Mechanism) -> Symmetry:
+    """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism as they are.
+
+    Of the first joint as a whole, then of all others; what is not found names what stands in its way: a centre of mass off its
+    axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs break nothing by themselves, and
+    are listed with what they drive. Decided at random states, to 1e-9. [chhabra14 theorem 3.3.3, section 4.4]
+    Raises ModelError: no mechanism; it stands on the world by no joint or several, or by one that is no group.
+    """
+    return _symmetry(as_mechanism(m))
+
+
+class _Candidate(NamedTuple):
+    """Y: (nv, 1) at T.q.   left_over: (r, 1) what the joint cannot do of it."""
+
+    motion: Motion
+    Y: ca.SX
+    left_over: ca.SX
+
+
+@lru_cache(maxsize=64)
+def _symmetry(m: Mechanism) -> Symmetry:
+    first = first_joint(m)
+    T = symbols(m)
+    tried = _candidates(T, first)
+    effects, fields, driving = _sampled(T, tried)
+    chosen = _independent(fields)
+    tried, driving = [tried[i] for i in chosen], driving[chosen]
+    effects = {cause: x[:, chosen] for cause, x in effects.items()}
+    whole = np.vstack(list(effects.values()))
+    base = [i for i, c in enumerate(tried) if c.motion.joint == first.name and c.motion.side == "left"]
+    own = _null_space(whole[:, base])
+    found = _null_space(whole)
+    basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ own.T
+    beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
+    further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
+    kept = {i for x in [*found] for i in np.flatnonzero(np.abs(x) > 1e-6)}
+    broken = tuple(
+        (c.motion, tuple(_worded(m, cause, c.motion) for cause, x in effects.items() if np.abs(x[:, i]).max() > NOTHING))
+        for i, c in enumerate(tried)
+        if i not in kept and c.motion.side == "left"
+    )
+    driven = {}
+    for u, name in enumerate(m.u_names):
+        along = tuple(tried[i].motion for i in sorted(kept) if driving[i, u])
+        if along:
+            driven[name] = along
+    return Symmetry(m.name, first.name, basis, name_of(basis), further, broken, driven)
+
+
+def _candidates(T: Terms, first: Joint) -> list[_Candidate]:
+    m, k = T.mechanism, T.kinematics
+    out = []
+    for j in m.joints:
+        group = group_of(j)
+        if group is None or not j.nv:
+            continue
+        q = k.joint(j.name)
+        back, S = adjoint_inverse(j, q), group.S
+        for i in range(group.nv):
+            twist = tuple(float(x) for x in m.value(S[:, i]).ravel())
+            for side, y in (("left", back[:, i]), ("right", ca.SX.eye(group.nv)[:, i])):
+                if j is not first or side == "left":
+                    out.append(_field(m, j, Motion(j.name, side, twist, _said(twist, j.name, side)), y))
+        if j is not first:
+            out += _in_world(T, j)
+    return out
+
+
+def _in_world(T: Terms, j: Joint) -> list[_Candidate]:
+    """Of the six motions in the world, those that the joint can do alone; residuals say which."""
+    m, k = T.mechanism, T.kinematics
+    (part,) = j.parts
+    link = next(i for i, x in enumerate(k.tree.links) if x.joint.name == j.name)
+    G = k.link_pose(link)
+    Ad = se3.Ad_inv(G.R, G.p)
+    S, axes = part.subgroup.S, list(part.subgroup.axes)
+    out = []
+    for i in range(6):
+        y = Ad[axes, i]
+        twist = tuple(float(x) for x in np.eye(6)[i])
+        field = _field(m, j, Motion(j.name, "world", twist, f"{AXES[i]} of the world by {j.name!r}"), y)
+        out.append(field._replace(left_over=ca.vertcat(field.left_over, Ad[:, i] - S @ y)))
+    return out
+
+
+def _field(m: Mechanism, j: Joint, motion: Motion, y: ca.SX) -> _Candidate:
+    """y (k, 1) along the group, as entries of v: the speeds of a joint with a distribution reach only part."""
+    Y, left_over = ca.SX.zeros(m.nv, 1), ca.SX(0, 1)
+    if j.distribution is not None:
+        B = np.linalg.pinv(m.value(j.distribution))
+        speeds = ca.mtimes(B, y)
+        y, left_over = speeds, y - j.distribution @ speeds
+    Y[m.v_slices[j.name], 0] = y
+    return _Candidate(motion, Y, left_over)
+
+
+def _said(twist: tuple[float, ...], joint: str, side: str) -> str:
+    axis = max(range(6), key=lambda i: (abs(twist[i]) > 0, i))
+    return f"{AXES[axis]} of {joint!r}" + (" from the child's side" if side == "right" else "")
+
+
+def _sampled(T: Terms, tried: list[_Candidate]) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """What each candidate does against each cause, (samples, candidates), of what such forces do; the fields themselves,
+    (candidates, samples nv); and which inputs drive them."""
+    m, k = T.mechanism, T.kinematics
+    Y = ca.horzcat(*[c.Y for c in tried])
+    p = momenta(T)
+    forces = {"inertia": transport(T), "weight": weight(k)} | named_forces(k)
+    effects = {name: Y.T @ F for name, F in forces.items()}
+    effects["inertia"] += rate(k, Y).T @ p
+    sizes = [ca.norm_2(p) * ca.norm_2(T.v)] + [ca.norm_2(F) for name, F in forces.items() if name != "inertia"]
+    height = max(c.left_over.numel() for c in tried)
+    over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in tried])
+    rows = ca.densify(T.A)
+    f = ca.Function(
+        "symmetry",
+        [T.q, T.v, T.t, m.p_symbols],
+        [ca.horzcat(*effects.values()), ca.vertcat(*sizes), rows @ Y, over, Y, Y.T @ T.B, rows],
+    )
+    random = np.random.default_rng(29)
+    found = []
+    for _ in range(STATES):
+        q, v, t = random_configuration(m, random), random.normal(size=m.nv), random.uniform()
+        if rows.numel():
+            A = np.array(f(q, v, t, m.p_defaults)[6])
+            v -= np.linalg.pinv(A) @ (A @ v)
+        found.append([np.array(x) for x in f(q, v, t, m.p_defaults)])
+    acting = np.mean([x[1].ravel() for x in found], axis=0)
+    said = {name: np.array([x[0][:, i] for x in found]) / acting[i] for i, name in enumerate(effects) if acting[i] > 1e-12}
+    if rows.numel():
+        said["constraints"] = np.vstack([x[2] for x in found])
+    if height:
+        said["joint"] = np.vstack([x[3] for x in found])
+    driving = np.max([np.abs(x[5]) for x in found], axis=0) > NOTHING
+    return said, np.hstack([x[4].T for x in found]), driving
+
+
+def _independent(fields: np.ndarray) -> list[int]:
+    """The candidates that are no combination of those before them."""
+    chosen: list[int] = []
+    Q = np.zeros((0, fields.shape[1]))
+    for i, x in enumerate(fields):
+        left = x - Q.T @ (Q @ x)
+        left -= Q.T @ (Q @ left)
+        if np.linalg.norm(left) > 1e-8 * np.linalg.norm(x) > 0:
+            chosen.append(i)
+            Q = np.vstack([Q, left / np.linalg.norm(left)])
+    return chosen
+
+
+def _null_space(rows: np.ndarray) -> np.ndarray:
+    """(d, n) reduced by rows, so that what is a symmetry alone stands alone."""
+    n = rows.shape[1]
+    if not n:
+        return np.zeros((0, 0))
+    _, sizes, V = np.linalg.svd(rows, full_matrices=rows.shape[0] < n)
+    left = V[np.append(sizes, np.zeros(n - len(sizes))) <= NOTHING * np.sqrt(len(rows))]
+    out, row = left.copy(), 0
+    for column in range(n):
+        if row == len(out):
+            break
+        pivot = row + int(np.argmax(np.abs(out[row:, column])))
+        if abs(out[pivot, column]) < 1e-7:
+            continue
+        out[[row, pivot]] = out[[pivot, row]]
+        out[row] /= out[row, column]
+        others = np.arange(len(out)) != row
+        out[others] -= np.outer(out[others, column], out[row])
+        row += 1
+    return np.where(np.abs(out) < 1e-9, 0.0, out)
+
+
+def _worded(m: Mechanism, cause: str, motion: Motion) -> str:
+    if cause == "weight":
+        return f"gravity, {np.array2string(m.value(m.gravity).ravel(), precision=4)} m/s^2"
+    if cause == "joint":
+        return "the joint cannot do it alone"
+    if cause == "inertia":
+        return _inertia(m, motion)
+    return cause
+
+
+def _inertia(m: Mechanism, motion: Motion) -> str:
+    """What of the inertia of what a joint carries tells where the joint is."""
+    T = symbols(m)
+    i, link = next((i, x) for i, x in enumerate(T.kinematics.tree.links) if x.joint.name == motion.joint)
+    if any(i in T.kinematics.tree.path(other) for other in range(len(T.kinematics.tree.links)) if other != i):
+        return "the inertia of what it carries"
+    child = m.joint(motion.joint).child
+    mass, h = m.value(link.mass), m.value(link.h)
+    axis = np.array(motion.twist[3:])
+    if not axis.any():
+        return f"the mass of {child!r}"
+    off = np.linalg.norm(h.ravel() - axis * (axis @ h.ravel())) / mass.item()
+    if off > 1e-9:
+        return f"the centre of mass of {child!r} lies {off:.4g} m off the axis"
+    return f"the inertia of {child!r} is not the same about all axes across"

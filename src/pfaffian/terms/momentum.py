@@ -1,0 +1,96 @@
+"""Momenta p = M v of a mechanism and how they change, body by body, without accelerations or derivatives of M.
+
+Cut the tree at joint i: the momentum h of all that the joint carries, in the axes of its link and about their origin, changes
+by what the joint and the weight push, so that with the constant basis S of the joint
+
+    p_i = S^T h,    p_i_dot = S^T ad(V)^T h + weight + f_i,        V = [v; w] the twist of the link,
+
+which are Hamel's equations for H(q, p) summed up by bodies. [konz25 (2.37), chhabra14 (2.4)] With link rates s = N v momenta
+along v are N^T p, and N^T turns with q.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from pfaffian.terms.connection import rate
+from pfaffian.terms.inertia import Moments, Wrench, carry, composite_moments
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms
+from pfaffian.terms.tree import project_force
+
+
+def momenta(T: Terms) -> ca.SX:
+    """p (nv, 1) = M v [N s, N m s]."""
+    p = T.kinematics.along_v(_own(T.kinematics, link_momenta(T.kinematics)))
+    return p if T.added is None else p + T.added.M @ T.v
+
+
+def link_momenta(k: Kinematics) -> list[Wrench]:
+    """For each link the momentum [N s] of all it carries, and its moment about the link's origin [N m s], in its axes."""
+    out = []
+    for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
+        out.append(Wrench(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u)))
+    for i in reversed(range(len(out))):
+        parent = k.tree.links[i].parent
+        if parent >= 0:
+            out[parent] = _sum(out[parent], carry(k.steps[i], out[i]))
+    return out
+
+
+def total_momentum(k: Kinematics) -> ca.SX:
+    """(6, 1) momentum of all that moves [N s], and its moment about the world's origin [N m s], world axes."""
+    total = Wrench(ca.SX.zeros(3, 1), ca.SX.zeros(3, 1))
+    for i, (link, h) in enumerate(zip(k.tree.links, link_momenta(k), strict=True)):
+        if link.parent < 0:
+            total = _sum(total, carry(k.link_pose(i), h))
+    return ca.vertcat(total.f, total.n)
+
+
+def momentum_rate(T: Terms) -> ca.SX:
+    """p_dot (nv, 1) by all but reactions [N, N m]; with those of constraints p_dot is this and A^T lambda."""
+    return transport(T) + weight(T.kinematics) + T.generalised_input
+
+
+def transport(T: Terms) -> ca.SX:
+    """(nv, 1) of p_dot what comes of the axes that turn: p_dot if nothing pushes [N, N m]."""
+    k, h = T.kinematics, link_momenta(T.kinematics)
+    turning = []
+    for link, (u, w), x in zip(k.tree.links, k.link_velocity, h, strict=True):
+        turning.append(project_force(link, ca.cross(x.f, w), ca.cross(x.f, u) + ca.cross(x.n, w)))
+    p_dot = k.along_v(_stacked(k, turning))
+    if not k.rates.plain:
+        held = ca.SX.sym("p", k.tree.ns)
+        p_dot += ca.substitute(rate(k, k.along_v(held)), held, ca.densify(_own(k, h)))
+    return p_dot if T.added is None else p_dot + rate(k, T.added.M) @ T.v - T.added.c
+
+
+def weight(k: Kinematics) -> ca.SX:
+    """(nv, 1) generalised force of weight [N, N m]."""
+    g, pulls = k.mechanism.gravity, []
+    if g.is_zero():
+        return ca.SX.zeros(k.mechanism.nv, 1)
+    for i, x in enumerate(composite_moments(k)):
+        pulls.append(_pull(k.link_pose(i).R.T @ g, x))
+    return k.along_v(_stacked(k, [project_force(link, *F) for link, F in zip(k.tree.links, pulls, strict=True)]))
+
+
+def _pull(g: ca.SX, x: Moments) -> Wrench:
+    return Wrench(x.mass * g, ca.cross(x.h, g))
+
+
+def _sum(a: Wrench, b: Wrench) -> Wrench:
+    return Wrench(a.f + b.f, a.n + b.n)
+
+
+def _own(k: Kinematics, h: list[Wrench]) -> ca.SX:
+    """(ns, 1) momenta along the link rates, rotors that joints drive among them."""
+    own = [project_force(link, *x) + link.armature * k.s[link.v] for link, x in zip(k.tree.links, h, strict=True)]
+    return _stacked(k, own)
+
+
+def _stacked(k: Kinematics, parts: list[ca.SX]) -> ca.SX:
+    out = ca.SX.zeros(k.tree.ns, 1)
+    for link, own in zip(k.tree.links, parts, strict=True):
+        out[link.v] = own
+    return out

@@ -1,0 +1,121 @@
+"""The letters of a reduction: what a first joint that is a group leaves of the mass matrix, and what constraints leave of v.
+
+With body-fixed velocities tau of the first joint and the others, s, the mass matrix does not know where that joint is, and
+
+    M = [[K11, K1s], [K1s^T, Kss]],    A = K11^-1 K1s,    M^ = Kss - K1s^T A,    mu_b = K11 tau + K1s s,
+    T = s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2.                                              [chhabra14 (3.3.36)-(3.3.42)]
+
+Constraints on velocities leave v = X y, y the velocities of all joints but those of a group that the constraints fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import se3
+from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
+from pfaffian.maths.subgroups import Subgroup
+from pfaffian.model.body import WORLD
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.terms import Terms
+
+RANK = 1e-9
+"""What is left of a constraint row, of its length along the group, that depends on the others there."""
+
+
+class Blocks(NamedTuple):
+    """Of the mass matrix, by a first joint b and the rest s.   K11 (k, k), K1s (k, n), A (k, n) and M^ (n, n)."""
+
+    K11: ca.SX
+    K1s: ca.SX
+    A: ca.SX
+    shape: ca.SX
+
+
+def blocks(T: Terms, joint: str) -> Blocks:
+    """The mass matrix as a joint and the rest of the velocities, in their order, see it. [chhabra14 (3.3.36), (3.3.37)]"""
+    M, own = ca.densify(T.M), T.mechanism.v_slices[joint]
+    b, s = indices(T.mechanism, (joint,)), [i for i in range(T.mechanism.nv) if not own.start <= i < own.stop]
+    K11, K1s = M[b, b], M[b, s]
+    A = solve_definite(K11, K1s)
+    return Blocks(K11, K1s, A, M[s, s] - K1s.T @ A)
+
+
+def indices(m: Mechanism, joints: Sequence[str]) -> list[int]:
+    """Entries of v that belong to joints, in the order of v."""
+    return [i for j in m.joints if j.name in joints for i in range(m.v_slices[j.name].start, m.v_slices[j.name].stop)]
+
+
+def group_of(j: Joint) -> Subgroup | None:
+    """The group of a joint that is one; None of an edge, of two groups in turn, of one that follows others or stands still."""
+    if j.pose is not None or j.mimic is not None or len(j.parts) != 1:
+        return None
+    return j.parts[0].subgroup
+
+
+def first_joint(m: Mechanism) -> Joint:
+    """The joint between the world and all that moves.
+
+    Raises ModelError: there are several, or none; it is no group, or its velocities are chosen.
+    """
+    grounded = [j for j in m.joints if j.parent in _still(m) and (j.nv or j.pose)]
+    if m.coordinates or m.velocities or m.kinetic_energies:
+        raise ModelError(
+            f"{m.name!r} has coordinates, velocities or kinetic energies of its own; a reduction needs bodies on joints alone"
+        )
+    if len(grounded) != 1:
+        names = ", ".join(repr(j.name) for j in grounded) or "no joint"
+        raise ModelError(
+            f"{m.name!r} stands on the world by {names}; a reduction needs one first joint that carries all: put what else "
+            "stands there on a body of it, or take a mechanism for each"
+        )
+    if group_of(grounded[0]) is None:
+        raise ModelError(
+            f"joint {grounded[0].name!r} of {m.name!r} leaves no group of motions ({grounded[0].kind.name}); a reduction by "
+            "the first joint needs one of maths.subgroups: two joints in turn, say"
+        )
+    return grounded[0]
+
+
+def _still(m: Mechanism) -> set[str]:
+    found = {WORLD}
+    for j in m.joints:
+        if j.parent in found and not j.moves and j.pose is None:
+            found.add(j.child)
+    return found
+
+
+def adjoint(j: Joint, q: ca.SX) -> ca.SX:
+    """(k, k) Ad of the joint's displacement on its own algebra: velocities fixed in the child -> those fixed in the parent.
+
+    q: of the whole joint (nq, 1). Momenta go the other way: body momentum = adjoint^T (spatial momentum).
+    """
+    (part,) = j.parts
+    R, p = part.subgroup.motion(q)
+    return (se3.Ad(R, p) @ part.subgroup.S)[list(part.subgroup.axes), :]
+
+
+def adjoint_inverse(j: Joint, q: ca.SX) -> ca.SX:
+    """(k, k) its inverse."""
+    (part,) = j.parts
+    R, p = part.subgroup.motion(q)
+    return (se3.Ad_inv(R, p) @ part.subgroup.S)[list(part.subgroup.axes), :]
+
+
+def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:
+    """X (nv, ny) with v = X y: y the velocities but those of the group, entries `group` of v, which the constraint rows fix.
+
+    A_G v_G + A_y y = 0 gives v_G = -A^ y, the principal connection of the constraints. [chhabra14 (4.3.25)]
+    """
+    rest = [i for i in range(T.mechanism.nv) if i not in group]
+    rows, n = ca.densify(T.A), T.mechanism.nv
+    A_G, A_y = ca.sparsify(rows[:, list(group)]), rows[:, rest]
+    X = ca.SX(n, len(rest))
+    X[rest, :] = ca.SX.eye(len(rest))
+    X[list(group), :] = ca.sparsify(-smallest(orthogonalise(A_G, ca.SX(A_G.shape[0], 0), RANK), A_y))
+    return ca.sparsify(X)

@@ -1,0 +1,193 @@
+"""Reduction: the reduced machine is the same machine, and what is kept is kept to the last bit."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.simulate.reduction import plan
+from tests.random_mechanisms import random_tree
+from tests.tolerance import ALGEBRA, close
+
+KEEP = {"duration": 0.5, "step": 1e-3, "every": 50, "backend": "numpy"}
+SAME = 1e-9
+"""Two states of one machine after 0.5 s of RK4 at 1 ms."""
+
+
+def satellite(gravity=(0, 0, 0), **changes) -> pf.Mechanism:
+    """A free hull with an arm of two hinges."""
+    bodies = [
+        pf.body("hull", 3.0, com=(0.1, 0, 0.05), inertia=(0.3, 0.4, 0.5)),
+        pf.body("left", 0.7, com=(0.4, 0, 0), inertia=(0.01, 0.03, 0.02)),
+        pf.body("right", 0.5, com=(0, 0.3, 0.1), inertia=(0.02, 0.01, 0.03)),
+    ]
+    joints = [
+        pf.joint("flight", "free", "world", "hull"),
+        pf.joint("l", "revolute", "hull", "left", axis=(0, 0, 1), placement=(0.2, 0.1, 0)),
+        pf.joint("r", "revolute", "left", "right", axis=(1, 0, 0.2), placement=(0.5, 0, 0)),
+    ]
+    motors = [pf.actuator("ml", "l"), pf.actuator("mr", "r")]
+    given = {"bodies": bodies, "joints": joints, "actuators": motors, "gravity": gravity}
+    return pf.mechanism("satellite", **given | changes)
+
+
+def rover(**changes) -> pf.Mechanism:
+    """X3: two driven wheels, an arm of three hinges. [chhabra14 example 4.6.1; numbers of the specification, test 11]"""
+    l0, l1, l2, l3, l4, c, b = 0.10, 0.15, 0.30, 0.40, 0.20, 0.25, 0.10
+    said = {
+        "rover": (20, (l0, 0, 0), (0.5, 0.6, 0.9)), "left": (1, (0, 0, 0), (0.004, 0.006, 0.004)),
+        "right": (1, (0, 0, 0), (0.004, 0.006, 0.004)), "post": (2, (0, l2 / 2, 0), (0.02, 0.004, 0.02)),
+        "upper": (1.5, (0, l3 / 2, 0), (0.025, 0.002, 0.025)), "lower": (1, (0, l4, 0), (0.012, 0.001, 0.012)),
+    }  # fmt: skip
+    joints = [
+        pf.joint("base", "planar", "world", "rover"),
+        pf.joint("psi1", "revolute", "rover", "left", axis=(0, 1, 0), placement=(0, c, 0)),
+        pf.joint("psi2", "revolute", "rover", "right", axis=(0, 1, 0), placement=(0, -c, 0)),
+        pf.joint("phi1", "revolute", "rover", "post", axis=(0, 0, 1), placement=(l0 + l1, 0, 0)),
+        pf.joint("phi2", "revolute", "post", "upper", axis=(1, 0, 0), placement=(0, l2, 0)),
+        pf.joint("phi3", "revolute", "upper", "lower", axis=(1, 0, 0), placement=(0, l3, 0)),
+    ]
+
+    def eta(k):
+        v_x, v_y, w = ca.vertsplit(k.joint_rate("base"))
+        return ca.vertcat(v_y, v_x - c * w - b * k.joint_rate("psi1"), v_x + c * w - b * k.joint_rate("psi2"))
+
+    bodies = [pf.body(n, m, com=s, inertia=I) for n, (m, s, I) in said.items()]
+    given = {"constraints": [pf.nonholonomic("wheels", eta)], "gravity": (0, 0, -9.81)} | changes
+    return pf.mechanism("rover", bodies, joints, **given)
+
+
+ROVER_START = np.r_[0, 0, 0, 0, 0, 0.3, 0.5, -0.4], np.r_[0.35, 0, 0.2, 3, 4, 0.5, -0.2, 0.3]
+
+
+def same(m, q, v, **more):
+    """The result of the reduced machine, once it is the motion of the machine as it is."""
+    plain, other = pf.run(m, q, v, **KEEP | more), pf.run(pf.reduce(m), q, v, **KEEP | more)
+    for name in ("q", "v", "energy"):
+        close(other[name], plain[name], SAME, name)
+    return other
+
+
+def start(m, seed=0):
+    random = np.random.default_rng(seed)
+    return pf.random_configuration(m, random), random.normal(size=m.nv)
+
+
+def test_all_momentum_of_a_free_machine_is_kept_to_the_bit():
+    m = satellite()
+    r = same(m, *start(m), u=[0.2, -0.3])
+    kept = r.momentum.values[:, :6]
+    assert np.array_equal(kept, np.tile(kept[0], (len(kept), 1)))
+    assert float(np.abs(r.momentum_drift).max()) < 1e3 * ALGEBRA
+    assert list(r.momentum_entry.values) == list(m.v_names) and list(r.momentum_unit.values[[0, 3]]) == ["N s", "N m s"]
+    # It is the momentum about the world's origin, as bodies have it.
+    close(kept[0], pf.momentum(m, r.q.values[0], r.v.values[0]), ALGEBRA, "momentum")
+
+
+def test_gravity_leaves_what_is_across_it():
+    m = satellite((0, 0, -9.81))
+    r = same(m, *start(m))
+    for i in (0, 1, 5):  # two translations and the turn about the vertical
+        assert np.ptp(r.momentum.values[:, i]) < 1e-11, m.v_names[i]
+    assert (np.ptp(r.momentum.values[:, 2:5], axis=0) > 1).any()
+    weight = 9.81 * 4.2
+    close(r.momentum.values[-1, 2] - r.momentum.values[0, 2], -weight * 0.5, 1e-12, "impulse of weight")
+
+
+def test_forces_from_outside_change_it_by_their_impulse():
+    m = satellite(forces=[pf.wrench("jet", "right", axes="WORLD")])
+    r = same(m, *start(m), u={"jet.fx": 0.7})
+    close(r.momentum.values[-1, :3] - r.momentum.values[0, :3], [0.35, 0, 0], 1e-12, "impulse")
+
+
+BASES = ("free", "spherical", "planar", "schoenflies", "planar-helical", "translation", "cylindrical", "revolute", "prismatic")
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("seed", range(2))
+def test_open_chains_on_any_group(base, seed):
+    """A random tree of joints of random subgroups, no weight, its first joint bare."""
+    random = np.random.default_rng([seed, BASES.index(base)])
+    kinds = ["revolute", "prismatic", "spherical", "planar", "helical", "cylindrical", "planar-helical", "translation"]
+    chain = [base, *random.choice(kinds, 3)]
+    m = random_tree(random, chain, [-1, 0, 1, 0])
+    bare = [pf.joint("j0", base, "world", "b0", placement=m.joints[0].placement, **PITCH.get(base, {})), *m.joints[1:]]
+    m = m.with_(joints=bare, gravity=(0, 0, 0))
+    k = m.joint("j0").nv
+    assert pf.symmetry(m).basis.shape[1] == k
+    r = same(m, *start(m, seed), duration=0.1, step=1e-4, every=100)
+    assert (np.ptp(r.momentum.values[:, :k], axis=0) == 0).all()
+    assert float(np.abs(r.momentum_drift).max()) < 1e-12
+
+
+PITCH = {"planar-helical": {"pitch": 0.3}}
+
+
+def test_a_closed_chain_is_opened_and_the_closure_pushes_back():
+    m = satellite()
+    arm = pf.body("brace", 0.3, com=(0.1, 0, 0), inertia=0.01)
+    hinge = pf.joint("b", "spherical", "hull", "brace", placement=(-0.2, 0.1, 0))
+    m = m.with_(bodies=[*m.bodies, arm], joints=[*m.joints, hinge])
+    m = m.with_(constraints=[pf.coincide("tip", "brace", (0.4, 0, 0), "right", (0.1, 0.3, 0))], actuators=[])
+    there = pf.assemble(m, None, np.r_[0.3, -0.1, 0.2, 0.4, 0.1, -0.2, np.full(m.nv - 6, 0.3)])
+    r = same(m, there.q, there.v)
+    # The state is put onto the closure by way of (q, v).
+    assert np.ptp(r.momentum.values[:, :6], axis=0).max() < 1e-12 and float(r.violation.max()) < 1e-9
+    with pytest.raises(pf.ModelError, match="'tie' of 'satellite' is no closure between bodies"):
+        pf.reduce(m.with_(constraints=[pf.coincide("tie", "world", (0, 0, 0), "right", (0, 0, 0))]))
+
+
+def test_chaplygin_on_a_rover():
+    """Numbers of the specification's test 11, which come of the reduced equations with the curvature term."""
+    m = rover()
+    assert plan(m, None).group == (0, 1, 2)
+    r = pf.run(pf.reduce(m), *ROVER_START, duration=2.0, step=1e-3, every=2000)
+    close(r.momentum[0], [0.3420221583, 0.5009472578, 0.1602721127, -0.0313758986, -0.0084255255], 1e-9, "p at 0")
+    close(r.momentum[-1], [0.2405473898, 0.5134040504, 0.7530522741, -1.8491991622, -0.3893480905], 3e-8, "p at 2 s")
+    close(r.q[-1, 3:], [4.2006886571, 5.6052057422, 4.7065181915, -0.2445288112, 0.6321995637], 3e-8, "shape at 2 s")
+    close(r.q[-1, :3], [0.4684499479, 0.1268339779, 0.280903417], 3e-8, "place at 2 s")
+    close(r.energy[0], 5.0449578791725, 1e-12, "energy")
+    same(m, *ROVER_START, step=5e-4, every=100)
+
+
+def test_a_post_keeps_its_momentum_when_what_it_carries_is_even():
+    """Chaplygin and a second step: nothing drives the post of a rover, and all it carries is balanced about its axis."""
+    m = rover()
+    spin = pf.joint("spin", "revolute", "rover", "post", placement=(0.25, 0, 0))
+    post = pf.body("post", 1.0, com=(0, 0, 0.2), inertia=(0.02, 0.02, 0.01))
+    m = m.with_(bodies=[*m.bodies[:3], post], joints=[*m.joints[:3], spin])
+    assert plan(m, None).kept == (5,)
+    q, v = np.r_[0, 0, 0, 0, 0, 0.3], np.r_[0.35, 0, 0.2, 3, 4, 0.5]
+    r = same(m, q, v)
+    assert np.ptp(r.momentum.sel(momentum_entry="spin").values) == 0
+
+
+REFUSED = {
+    "on springs": (
+        lambda: satellite(joints=[pf.joint("flight", "free", "world", "hull", stiffness=1.0), *satellite().joints[1:]]),
+        r"no motion of joint 'flight' .*moving along x of 'flight': spring or damper of joint 'flight'"),
+    "two on the world": (
+        lambda: satellite(bodies=[*satellite().bodies, pf.body("x", 1, inertia=1)],
+                          joints=[*satellite().joints, pf.joint("other", "free", "world", "x")]),
+        r"stands on the world by 'flight', 'other'; a reduction needs one first joint"),
+    "universal": (
+        lambda: satellite(joints=[pf.joint("flight", "universal", "world", "hull"), *satellite().joints[1:]]),
+        r"joint 'flight' of 'satellite' leaves no group of motions \(universal\)"),
+    "on a slope": (lambda: rover(gravity=(1, 0, -9.81)), r"gravity of 'rover' depends on where 'base' is"),
+    "held": (
+        lambda: satellite(constraints=[pf.holonomic("hold", lambda k: k.q[0])]),
+        r"constraint 'hold' of 'satellite' is no closure between bodies"),
+    "pushed along": (
+        lambda: rover(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base") - 1)]), "not linear in velocities"),
+    "one row": (
+        lambda: rover(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base")[1])]),
+        r"base \(3 velocities where the constraints have rank 1\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make, words", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_reduced_is_said(make, words):
+    with pytest.raises(pf.ModelError, match=words):
+        pf.reduce(make())
