@@ -10,10 +10,6 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.maths import so3
-from pfaffian.maths.linear import solve_definite
-from pfaffian.simulate.variables import normalise
-from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import momentum_rate
 from pfaffian.terms.terms import random_configuration
 from tests.graph_twin import graph_twin

@@ -146,6 +146,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
         signals=signals,
         digest=f"[q; reduced momentum] {found}",
+        holds=bool(found.group) and not found.closed,
     )
 
 

@@ -171,6 +171,7 @@ class Simulation:
         said = (
             digest(m),
             self.system.digest,
+            self.system.holds,
             sorted(asdict(self.scheme).items()),
             m.u_limits.tolist() if self.scheme.saturate else [],
             self.control and law_digest(self.control, m),
@@ -215,7 +216,7 @@ class Simulation:
         solve = formulation(self.scheme.formulation, here.T)
         # Only there the rate has what a correction needs, and all rows that it corrects: those of accelerations are the rate's
         # alone, and one that comes on after the last stage is not among its rows.
-        near = solve is gauss.motion and bool(self.mechanism.ideal) and self.scheme.corrections > 0
+        near = solve is gauss.motion and self._corrects and self.scheme.corrections > 0
         shares = near and self.integrator.shares and ACCELERATION not in here.T.rows.level
         shares = shares and not arrival.switched(self.mechanism)
         project, wanted = self._project(here, z, along(here.T) if shares else None)
@@ -290,11 +291,16 @@ class Simulation:
         inputs = [ca.vertcat(here.x, z), self.mechanism.p_symbols, here.T.t, numbers[wanted, 0]]
         return ca.Function("project", inputs, corrected, SHARED), wanted
 
+    @property
+    def _corrects(self) -> bool:
+        """Whether a step has to put the state onto the constraints."""
+        return bool(self.mechanism.ideal) and not self.system.holds
+
     def _corrected(self, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
         """The state at `here` put onto its own manifold and onto the constraints, by way of (q, v); and the largest |phi|."""
         s, T = self.system, here.T
         x, violation = here.x, ca.SX(0)
-        if s.project is None or self.mechanism.ideal:
+        if s.project is None or self._corrects:
             q, v, violation = correct(T, self.scheme, near)
             x, violation = here.of_state([s.entered(T, q, v), violation])
         if s.project is not None:

@@ -54,6 +54,7 @@ class System:
     digest: what tells the system from all others of its mechanism, so that its kernel is found again without being traced;
         None: what its functions trace does.
     variables: what of the state is stepped; see `simulate.variables`.
+    holds: whether what `show` gives meets the constraints of the mechanism whatever x is, so that no step need correct it.
     """
 
     mechanism: Mechanism
@@ -66,6 +67,7 @@ class System:
     signals: Callable[[Terms, Motion, ca.SX], Any] | None = None
     digest: str | None = None
     variables: Variables = AS_THEY_ARE
+    holds: bool = False
 
     def __post_init__(self) -> None:
         as_mechanism(self.mechanism)
