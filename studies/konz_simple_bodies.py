@@ -1,0 +1,716 @@
+"""Tracking of joints, orientations, planar and free bodies: three approaches, their forces written out. [konz25 4.3.2, 4.7]
+
+C2, C3, F1 to F5 of the thesis: a joint that slides (all approaches are one), one that turns, an orientation, a planar and a
+free body, whose forces are typed in as the thesis has them (corrected, see errata) and compared with the general law; and joint
+coordinates on R^n, where the law is augmented PD control or computed torque.
+
+From the thesis: theta_R = pi / 2 sin(2 pi t / 2.5) of the turning joint, and all of the planar body that starts 1 m off a
+reference which turns on the spot (fig. 4.8). It gives no gains of the turning joint: Pi / Theta = 25 / s^2, Upsilon / Theta =
+6 / s are ours, chosen so that Pi / Theta is above the largest rate squared, 15.6 / s^2, which the particle approach needs. All
+other numbers are ours too. A body on a helical joint has a coordinate in R, along which springs at points of its axis pull
+linearly; so C3 is shown with such joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.prototype import APPROACHES, Wanted, prototype, transport_error
+from pfaffian.control.reference import Reference
+from pfaffian.control.reference import Wanted as Moved
+from pfaffian.maths import se3, so3
+from pfaffian.terms.kinematics import Kinematics
+
+pm = pf.pseudo_matrix
+THETA = 0.2
+"""Of the machine with a turning joint [kg m^2]."""
+TH, UPS, PI = 1.0, 6.0, 25.0
+"""Of its prototype [kg m^2, N m s, N m]."""
+RATE = pf.Parameter("rate", 0.0, "rad/s")
+"""Of a reference that turns on [rad/s]."""
+SWING, PERIOD = pf.Parameter("swing", 0.0, "rad"), 2.5
+SLOW, FAST = 4.5, 5.5
+"""Rates below and above sqrt(Pi / Theta) = 5 rad/s [rad/s]."""
+SMALL = 1e-6
+MASS, SPRING, DAMPER = 2.5, 9.0, 4.0
+"""Of the sliding joint's prototype [kg, N/m, N s/m]; its machine has 1.5 kg."""
+PITCH = 0.3
+"""Of the helical joints [m/rad]."""
+POLES = np.array([[-3.0, -5.0], [-2.0, -6.0]])
+"""Of each joint under computed torque [1/s]."""
+
+
+# -- machines -------------------------------------------------------------------------------------------------------------
+
+
+def mechanism() -> pf.Mechanism:
+    """F4, F5: a planar body."""
+    return on_a_joint("planar", 1.0, inertia=0.3)
+
+
+def on_a_joint(kind: str, mass: float = 1.0, **body: Any) -> pf.Mechanism:
+    """One body, with a motor for each of its motions."""
+    axis = {"axis": (1, 0, 0)} if kind == "prismatic" else {}
+    joint = pf.joint("j", kind, "world", "body", **axis)
+    parameters = [RATE, SWING] if kind == "revolute" else []
+    m = pf.mechanism(kind, [pf.body("body", mass, **body)], [joint], gravity=(0, 0, 0), parameters=parameters)
+    return pf.actuate_all(m)
+
+
+def helical_arm() -> pf.Mechanism:
+    """C3: two helical joints, so that q is in R^2 and M depends on it."""
+    bodies = [
+        pf.body("a", 1.2, com=(0.2, 0.05, 0.1), inertia=(0.02, 0.03, 0.04)),
+        pf.body("b", 0.8, com=(0.1, -0.2, 0.1), inertia=0.02),
+    ]
+    joints = [
+        pf.joint("a", "helical", "world", "a", pitch=PITCH),
+        pf.joint("b", "helical", "a", "b", axis=(0, 0.6, 0.8), placement=(0.4, 0, 0), pitch=PITCH),
+    ]
+    return pf.actuate_all(pf.mechanism("helical arm", bodies, joints))
+
+
+# -- references -----------------------------------------------------------------------------------------------------------
+
+
+def turning_joint() -> Reference:
+    """theta_R = rate t + swing sin(2 pi t / 2.5), both parameters of a run. [konz25 fig. 4.5]"""
+    w, r, a = 2 * np.pi / PERIOD, RATE.symbol, SWING.symbol
+
+    def at(t: ca.SX, _: ca.SX) -> Moved:
+        return Moved(r * t + a * ca.sin(w * t), r + a * w * ca.cos(w * t), -a * w**2 * ca.sin(w * t))
+
+    return Reference(at, 1)
+
+
+def turning_on_the_spot() -> Reference:
+    """r_R = 0, alpha_R = pi t. [konz25 4.7.5]"""
+    return control.function_of_time(lambda t: [0, 0, np.pi * t], 3)
+
+
+def tumbling() -> Reference:
+    """A quaternion that turns about all axes."""
+    return control.function_of_time(lambda t: so3.quat_exp(ca.vertcat(ca.sin(t), 0.5 * ca.cos(2 * t), 0.8 * t)), 4)
+
+
+def swaying() -> Reference:
+    return control.function_of_time(lambda t: [0.8 * ca.sin(2 * t), 0.5 * ca.cos(3 * t)], 2)
+
+
+# -- laws -----------------------------------------------------------------------------------------------------------------
+
+
+def sliding() -> list[control.Pair]:
+    return [control.pair("body", inertia=pm(MASS), damping=pm(DAMPER), stiffness=pm(SPRING))]
+
+
+def turning() -> list[control.Pair]:
+    return [control.pair("body", inertia=pm(0, moments=TH), damping=pm(0, moments=UPS), stiffness=pm(0, moments=PI))]
+
+
+def oriented() -> list[control.Pair]:
+    moments = ((0.3, 0.5, 0.4), (1.2, 2.0, 1.5), (2.0, 4.0, 3.0))
+    inertia, damping, stiffness = (pm(0, moments=x) for x in moments)
+    return [control.pair("body", inertia=inertia, damping=damping, stiffness=stiffness)]
+
+
+def off_centre() -> list[control.Pair]:
+    """Of a planar body, with centres s, l, h of their own."""
+    centres = ((0.2, -0.1, 0), (0.05, 0.15, 0), (-0.1, 0.3, 0))
+    inertia, damping, stiffness = (pm(w, c, x) for w, c, x in zip((1.5, 4.0, 7.0), centres, (0.4, 0.8, 1.1), strict=True))
+    return [control.pair("body", inertia=inertia, damping=damping, stiffness=stiffness)]
+
+
+def any_body() -> list[control.Pair]:
+    """Of a free body: 30 numbers."""
+    random = np.random.default_rng(42)
+    three = (np.cov(random.normal(size=(4, 9))) for _ in range(3))
+    return [control.pair("body", **dict(zip(("inertia", "damping", "stiffness"), three, strict=True)))]
+
+
+def decoupled() -> list[control.Pair]:
+    """Mass 1, damping 4, stiffness 4, all centres at the origin. [konz25 4.7.5]"""
+    return [control.pair("body", inertia=pm(1, moments=0.1), damping=pm(4, moments=0.5), stiffness=pm(4, moments=2.0))]
+
+
+def along_axes(weights: np.ndarray) -> list[np.ndarray]:
+    """(4, 4) weights at points of the joints' axes, so that joint i is pulled by weights[i] = k pitch^2."""
+    return [np.diag([0, 0, 0, w / PITCH**2]) for w in weights]
+
+
+def computed() -> list[control.Pair]:
+    """Inertia 1 of each joint, by its poles. [konz25 (4.39)]"""
+    parts = zip(along_axes(np.ones(2)), along_axes(-POLES.sum(1)), along_axes(POLES.prod(1)), strict=True)
+    ends = (("a", "world"), ("b", "a"))
+    return [
+        control.pair(b, seen_from=a, inertia=i, damping=d, stiffness=k) for (b, a), (i, d, k) in zip(ends, parts, strict=True)
+    ]
+
+
+def augmented(m: pf.Mechanism) -> list[control.Pair]:
+    """The machine's own inertia, and damping and stiffness of each joint. [konz25 (4.37)]"""
+    own = {b.name: pm(b.mass, b.com, b.inertia) for b in m.bodies}
+    relative = zip((("a", "world"), ("b", "a")), along_axes(-POLES.sum(1)), along_axes(POLES.prod(1)), strict=True)
+    pairs = [control.pair(b, seen_from=a, damping=d, stiffness=k) for (b, a), d, k in relative]
+    return pairs + [control.pair(n, inertia=i) for n, i in own.items()]
+
+
+def linear() -> control.Control:
+    """Theta E'' + Upsilon E' + Pi E = 0 with E in (-pi, pi], which jumps at pi. [konz25 (4.80)]"""
+
+    def law(T: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
+        goal = turning_joint().at(T.t, w)
+        apart = T.q - goal.value
+        E = ca.atan2(ca.sin(apart), ca.cos(apart))
+        return control.Command(THETA * (goal.acceleration - (UPS * (T.v - goal.rate) + PI * E) / TH))
+
+    return control.Control(law)
+
+
+# -- the thesis's forces ----------------------------------------------------------------------------------------------------
+
+Formulas = Callable[[Kinematics, Wanted, ca.SX], dict[str, ca.SX]]
+"""(k, goal, v_dot) -> f^M + f^D + f^K of each approach."""
+
+
+def of_a_joint(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+    """(4.76), and of the other two Theta E'' + Upsilon E' + Pi sin E."""
+    E, w, w_R, a_R = k.q - goal.k.q, k.v, goal.k.v, goal.v_dot
+    s, c = ca.sin(E), ca.cos(E)
+    both = TH * (v_dot - a_R) + UPS * (w - w_R) + PI * s
+    return {"particle": TH * (v_dot - a_R * c - w_R**2 * s) + UPS * (w - w_R * c) + PI * s, "body": both, "energy": both}
+
+
+def of_an_orientation(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+    """(4.81)-(4.85)"""
+    (own,) = oriented()
+    Th, Ups, Pi = (ca.SX(x[:3, :3]) for x in (own.inertia, own.damping, own.stiffness))  # Wed of each
+    I, D = so3.Vee(Th), so3.Vee(Ups)
+    R_E, w, w_R, a_R = goal.k.pose("body").R.T @ k.pose("body").R, k.v, goal.k.v, goal.v_dot
+    back = R_E.T
+    w_E = w - back @ w_R
+    rate = v_dot - back @ a_R + ca.cross(w_E, back @ w_R)
+    pull = so3.vee2(Pi @ R_E)
+    points = I @ v_dot - so3.Vee(back @ Th) @ back @ a_R + ca.cross(w, I @ w) + so3.vee2(Th @ so3.hat(w_R) @ so3.hat(w_R) @ R_E)
+    return {
+        "particle": points + D @ w - so3.Vee(back @ Ups) @ back @ w_R + pull,
+        "body": I @ rate + ca.cross(w_E, I @ w_E) + D @ w_E + pull,
+        "energy": I @ rate + ca.cross(Th @ w, w_E) + D @ w_E + pull,
+    }
+
+
+def of_a_planar_body(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+    """(4.91)-(4.96), corrected."""
+    (own,) = off_centre()
+    (m, s, Th), (d, l, Ups), (c, h, Pi) = (planar_numbers(x) for x in (own.inertia, own.damping, own.stiffness))
+    x, v, v_R, a_R = apart(k, goal), k.v, goal.k.v, goal.v_dot
+    carried_v = by_twists(k, goal) @ v_R
+    xi_E = v - carried_v
+    # xi_E' = v_dot - Q v_R_dot - Q_dot v_R, and Q_dot v_R = -ad(xi_E) Q v_R.
+    bracket = ca.vertcat(xi_E[1] * carried_v[2] - xi_E[2] * carried_v[1], xi_E[2] * carried_v[0] - xi_E[0] * carried_v[2], 0)
+    gone = v_dot - by_twists(k, goal) @ a_R + bracket
+    pull = ca.vertcat(
+        c * (x.c * x.dx + x.s * x.dy + h[0] * (1 - x.cE) - h[1] * x.sE),
+        c * (-x.s * x.dx + x.c * x.dy + h[0] * x.sE + h[1] * (1 - x.cE)),
+        c * ((h[0] * x.c - h[1] * x.s) * x.dy - (h[1] * x.c + h[0] * x.s) * x.dx) + Pi * x.sE,
+    )
+    turned = spinning(v_R, m, s)
+    reference = ca.vertcat(
+        turned[0] * x.cE + turned[1] * x.sE,
+        -turned[0] * x.sE + turned[1] * x.cE,
+        turned[2] * x.cE + m * (s[0] * v_R[1] - s[1] * v_R[0]) * v_R[2] * x.sE + Th * x.sE * v_R[2] ** 2,
+    )
+    I, D = planar(m, s, Th), planar(d, l, Ups)
+    points = I @ v_dot + spinning(v, m, s) - carried(m, s, Th, x) @ a_R - reference + D @ v - carried(d, l, Ups, x) @ v_R
+
+    def spin(w: ca.SX) -> ca.SX:
+        return ca.SX(ca.blockcat([[0, -m * w, -m * s[0] * w], [m * w, 0, -m * s[1] * w], [m * s[0] * w, m * s[1] * w, 0]]))
+
+    return {
+        "particle": points + pull,
+        "body": I @ gone + spin(xi_E[2]) @ xi_E + D @ xi_E + pull,
+        "energy": I @ gone + spin(v[2]) @ xi_E + D @ xi_E + pull,
+    }
+
+
+def spinning(v: ca.SX, m: ca.SX, s: ca.SX) -> ca.SX:
+    """c of (4.89)."""
+    return ca.vertcat(-m * (v[1] + s[0] * v[2]) * v[2], m * (v[0] - s[1] * v[2]) * v[2], m * (s[0] * v[0] + s[1] * v[1]) * v[2])
+
+
+def planar_numbers(X: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Weight, centre and moment about z through the origin, of a pseudo-matrix."""
+    return X[3, 3], X[:2, 3] / X[3, 3], X[0, 0] + X[1, 1]
+
+
+def planar(q: ca.SX, c: ca.SX, moment: ca.SX) -> ca.SX:
+    """(3, 3) of a weight q at its centre c, moment about the origin. (4.89)"""
+    return ca.SX(ca.blockcat([[q, 0, -q * c[1]], [0, q, q * c[0]], [-q * c[1], q * c[0], moment]]))
+
+
+class Apart(NamedTuple):
+    """How far a planar body is off: c, s of its angle, cE, sE of that of the error, dx, dy along the world [m]."""
+
+    c: ca.SX
+    s: ca.SX
+    cE: ca.SX
+    sE: ca.SX
+    dx: ca.SX
+    dy: ca.SX
+
+
+def apart(k: Kinematics, goal: Wanted) -> Apart:
+    dx, dy, E = ca.vertsplit(k.q - goal.k.q)
+    return Apart(ca.cos(k.q[2]), ca.sin(k.q[2]), ca.cos(E), ca.sin(E), dx, dy)
+
+
+def carried(q: ca.SX, c: ca.SX, moment: ca.SX, x: Apart) -> ca.SX:
+    """Reference matrix of (4.95)."""
+    return ca.SX(ca.blockcat([
+        [q * x.cE, q * x.sE, q * (c[0] * x.sE - c[1] * x.cE)],
+        [-q * x.sE, q * x.cE, q * (c[0] * x.cE + c[1] * x.sE)],
+        [-q * (c[0] * x.sE + c[1] * x.cE), q * (c[0] * x.cE - c[1] * x.sE), moment * x.cE],
+    ]))  # fmt: skip
+
+
+def by_twists(k: Kinematics, goal: Wanted) -> ca.SX:
+    """Q of (4.93)."""
+    x = apart(k, goal)
+    return ca.SX(ca.blockcat([[x.cE, x.sE, x.s * x.dx - x.c * x.dy], [-x.sE, x.cE, x.c * x.dx + x.s * x.dy], [0, 0, 1]]))
+
+
+def by_centres(k: Kinematics, goal: Wanted) -> ca.SX:
+    """The other Q, (4.94)."""
+    x, (_, h, _) = apart(k, goal), planar_numbers(off_centre()[0].stiffness)
+    last = [h[0] * x.sE - h[1] * (x.cE - 1), h[0] * (x.cE - 1) + h[1] * x.sE]
+    return ca.SX(ca.blockcat([[x.cE, x.sE, last[0]], [-x.sE, x.cE, last[1]], [0, 0, 1]]))
+
+
+def of_a_free_body(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+    """(4.15), (4.22), (4.44), corrected."""
+    (own,) = any_body()
+    M, D = se3.Vee(own.inertia), se3.Vee(own.damping)
+    m, s, Th = own.inertia[3, 3], so3.hat(own.inertia[:3, 3] / own.inertia[3, 3]), own.inertia[:3, :3]
+    d, l, Ups = own.damping[3, 3], so3.hat(own.damping[:3, 3] / own.damping[3, 3]), own.damping[:3, :3]
+    c, h, Pi = own.stiffness[3, 3], own.stiffness[:3, 3] / own.stiffness[3, 3], own.stiffness[:3, :3]
+    G, G_R, v, v_R, a_R = k.pose("body"), goal.k.pose("body"), k.v, goal.k.v, goal.v_dot
+    R, r = G_R.R.T @ G.R, G_R.R.T @ (G.p - G_R.p)
+    B, w, w_R, I = R.T, so3.hat(v[3:]), so3.hat(v_R[3:]), ca.SX.eye(3)
+    C = ca.SX(ca.blockcat([[m * w, -m * w @ s], [m * s @ w, so3.hat(Th @ v[3:])]]))
+    pull = ca.vertcat(c * B @ (r + (R - I) @ h), c * ca.cross(h, B @ r) + so3.vee2(Pi @ (R - I)))
+    seen = ca.SX(ca.blockcat([[d * B, d * B @ l.T], [d * l @ B, so3.Vee(B @ Ups) @ B]]))
+    moved = ca.SX(ca.blockcat([[m * B, m * B @ s.T], [m * s @ B, so3.Vee(B @ Th) @ B]]))
+    bent = ca.SX(ca.blockcat([[m * B @ w_R, -m * B @ w_R @ s], [m * s @ B @ w_R, so3.Vee(B @ w_R @ Th) @ B]]))
+    points = M @ v_dot + C @ v - moved @ a_R - bent @ v_R + D @ v - seen @ v_R + pull
+    carry = se3.Ad_inv(R, r)
+    xi_E = v - carry @ v_R
+    gone = v_dot - carry @ a_R + se3.ad(xi_E) @ carry @ v_R
+    return {
+        "particle": points,
+        "body": M @ gone - se3.ad_transpose(xi_E, M @ xi_E) + D @ xi_E + pull,
+        "energy": M @ gone + C @ xi_E + D @ xi_E + pull,
+    }
+
+
+CASES: dict[str, tuple[str, Callable[[], list[control.Pair]], Formulas, str]] = {
+    "revolute": ("revolute", turning, of_a_joint, "[konz25 (4.76)-(4.79)]"),
+    "orientation": ("spherical", oriented, of_an_orientation, "[konz25 (4.81)-(4.85)]"),
+    "planar body": ("planar", off_centre, of_a_planar_body, "[konz25 (4.91)-(4.96)], corrected"),
+    "free body": ("free", any_body, of_a_free_body, "[konz25 (4.15), (4.22), (4.44)], corrected"),
+}
+
+
+def forces_apart() -> xr.Dataset:
+    """Mbar v_dot + bbar of the law less the thesis's, largest over random states, as a part of the largest force."""
+    found = np.array([[_apart(*CASES[name][:3], approach) for approach in APPROACHES] for name in CASES])
+    return xr.Dataset({"apart": (("case", "approach"), found)}, {"case": list(CASES), "approach": list(APPROACHES)})
+
+
+def _apart(kind: str, pairs: Callable[[], list[control.Pair]], formulas: Formulas, approach: str) -> float:
+    def both(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> ca.SX:
+        P = prototype(k, goal, pairs(), approach, None)
+        return ca.horzcat(P.M @ v_dot + P.b, formulas(k, goal, v_dot)[approach])
+
+    x = at_random(on_a_joint(kind), both)
+    return float(np.abs(x[..., 0] - x[..., 1]).max() / np.abs(x).max())
+
+
+def at_random(m: pf.Mechanism, f: Callable[[Kinematics, Wanted, ca.SX], ca.SX], many: int = 20) -> np.ndarray:
+    """(many, ...) of f(k, goal, v_dot) at random states of motion and reference."""
+    random, sizes = np.random.default_rng(47), (m.nq, m.nv, m.nq, m.nv, m.nv, m.nv)
+    s = [ca.SX.sym(f"s{i}", n) for i, n in enumerate(sizes)]
+    t = ca.SX.sym("t")
+    k, k_R = Kinematics(m, s[0], s[1], t), Kinematics(m, s[2], s[3], t)
+    g = ca.Function("f", [*s, t, m.p_symbols], [ca.densify(f(k, Wanted(k_R, s[4]), s[5]))])
+    at = [
+        [pf.random_configuration(m, random) if i in (0, 2) else random.normal(size=n) for i, n in enumerate(sizes)]
+        for _ in range(many)
+    ]
+    return np.array([np.array(g(*x, 0.0, m.p_defaults)) for x in at])
+
+
+def maps_apart() -> xr.Dataset:
+    """Of a planar body: how far the maps are off (4.30)."""
+    m, pairs = on_a_joint("planar"), off_centre()
+    off = {
+        "(4.93)": at_random(m, lambda k, goal, a: transport_error(k, goal.k, pairs, by_twists(k, goal))),
+        "(4.94)": at_random(m, lambda k, goal, a: transport_error(k, goal.k, pairs, by_centres(k, goal))),
+    }
+    return xr.Dataset({"off": ("map", [np.abs(x).max() for x in off.values()])}, {"map": list(off)})
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------------
+
+STARTS = [(E, 0.0) for E in np.linspace(-3, 3, 9)] + [(-4.5, 12.0), (-4.5, 17.0), (4.5, -12.0), (4.5, -17.0)]
+"""E and E' of the phase plots [rad, rad/s]."""
+
+
+def joint_runs() -> dict[str, xr.Dataset]:
+    """Of the turning joint: every start, rate and swing of one law in one batch."""
+    random = np.random.default_rng(45)
+    phases = [(*s, turns, 0.0) for turns in (0.0, 3.0, 8.0) for s in STARTS]
+    small = [(SMALL, 0, SLOW, 0), (SMALL, 0, FAST, 0), (np.pi - SMALL, 0, 0, 0)]
+    anywhere = [(*random.normal(size=2), 1.5, 0.7) for _ in range(3)]
+    starts = np.array([*phases, *small, *anywhere, (1.2, 3.0, 0.0, np.pi / 2)])
+    E, rate, turns, swing = starts.T
+    q, v = E[:, None], (rate + turns + swing * 2 * np.pi / PERIOD)[:, None]
+    how = {"duration": 6.0, "step": 2e-3, "every": 5, "parameters": {"rate": turns, "swing": swing}}
+    laws = {a: control.prototype_tracking(turning(), turning_joint(), approach=a) for a in ("particle", "body")}
+    m, found = on_a_joint("revolute", inertia=THETA), {}
+    for name, law in {**laws, "linear": linear()}.items():
+        signals = ["q", "v", "u", *(["prototype_energy", "prototype_power"] if name in laws else [])]
+        r = pf.run(m, q, v, control=law, record=signals, **how)
+        t = r["time"].values
+        w = 2 * np.pi / PERIOD
+        for what, x in (
+            ("E", r["q"].values[..., 0] - np.outer(turns, t) - np.outer(swing, np.sin(w * t))),
+            ("rate_E", r["v"].values[..., 0] - turns[:, None] - np.outer(swing * w, np.cos(w * t))),
+            ("rate_R", turns[:, None] + np.outer(swing * w, np.cos(w * t))),
+            ("bend_R", -np.outer(swing * w**2, np.sin(w * t))),
+        ):
+            r[what] = (("run", "time"), x)
+        found[f"revolute {name}"] = r
+    return found
+
+
+def run() -> dict[str, xr.Dataset]:
+    results = {"forces": forces_apart(), "maps": maps_apart()} | joint_runs()
+    for a in APPROACHES:
+        law = control.prototype_tracking(sliding(), control.function_of_time(lambda t: ca.sin(2 * t), 1), approach=a)
+        short = {"duration": 1.0, "step": 0.01, "backend": "numpy"}
+        results[f"prismatic {a}"] = pf.run(on_a_joint("prismatic", 1.5), [0.7], [-1.0], control=law, **short)
+        law = control.prototype_tracking(decoupled(), turning_on_the_spot(), approach=a)
+        results[f"planar {a}"] = pf.run(mechanism(), [0, 1, 0], [0, 0, 0], duration=3.0, step=1e-3, every=10, control=law)
+        law = control.prototype_tracking(oriented(), tumbling(), approach=a)
+        starts = [[0.9, 0.1, -0.3, np.sqrt(1 - 0.91)], near(tumbling(), SMALL)[0]]
+        rates = [[0.0, 0, 0], near(tumbling(), SMALL)[1]]
+        body = on_a_joint("spherical", inertia=(0.02, 0.03, 0.04))
+        how = {"duration": 4.0, "step": 2e-3, "every": 10, "record": ["q", "v", "prototype_energy"]}
+        results[f"orientation {a}"] = pf.run(body, starts, rates, control=law, **how)
+    arm = helical_arm()
+    laws = {
+        "by the prototype": control.prototype_tracking(computed(), swaying()),
+        "computed torque": control.computed_torque(
+            control.joints("a", "b"), swaying(), stiffness=POLES.prod(1), damping=-POLES.sum(1)
+        ),
+        "augmented": control.prototype_tracking(augmented(arm), swaying()),
+    }
+    for name, law in laws.items():
+        results[f"arm {name}"] = pf.run(arm, [0.5, 0.1], [-0.4, 0.8], duration=2.0, step=2e-3, every=10, control=law)
+    return results
+
+
+def near(reference: Reference, off: float) -> tuple[np.ndarray, np.ndarray]:
+    """Quaternion and angular velocity of a reference at t = 0, turned by `off` about (1, 2, 2) / 3 of the body."""
+    x = reference.at(ca.SX(0.0), ca.SX(0, 1))
+    q, rate = (ca.DM(ca.evalf(y)) for y in (x.value, x.rate))
+    w = 2 * so3.quat_mul(so3.quat_conj(q), rate)[:3]
+    turn = so3.quat_exp(off * AXIS)
+    return np.array(so3.quat_mul(q, turn)).ravel(), np.array(so3.quat_to_matrix(turn).T @ w).ravel()
+
+
+AXIS = ca.DM([1, 2, 2]) / 3
+
+
+# -- figures --------------------------------------------------------------------------------------------------------------
+
+N = len(STARTS)
+BATCH = {
+    "phase, 0": slice(0, N),
+    "phase, 3": slice(N, 2 * N),
+    "phase, 8": slice(2 * N, 3 * N),
+    "slow": 3 * N,
+    "fast": 3 * N + 1,
+    "upside down": 3 * N + 2,
+    "random": slice(3 * N + 3, 3 * N + 6),
+    "thesis": 3 * N + 6,
+}
+"""Which runs of a batch are which."""
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    return {"revolute": revolute_figure(result), "planar": planar_figure(result), "others": other_figure(result)}
+
+
+def revolute_figure(result: dict[str, xr.Dataset]) -> Figure:
+    figure = Figure(figsize=(9.5, 6.4), layout="constrained")
+    (a, b, c), (d, e, f) = figure.subplots(2, 3)
+    panels = (
+        (a, "body", "phase, 0", "body and energy approach"),
+        (b, "particle", "phase, 3", "particles, rate 3 rad/s"),
+        (c, "particle", "phase, 8", "particles, rate 8 rad/s"),
+        (d, "linear", "phase, 0", "linear, jumps at $\\pm\\pi$"),
+    )
+    for ax, name, which, title in panels:
+        r = result[f"revolute {name}"]
+        for E, rate in zip(r["E"].values[BATCH[which]], r["rate_E"].values[BATCH[which]], strict=True):
+            around = (E + np.pi) % (2 * np.pi) - np.pi
+            cut = np.abs(np.diff(around, append=around[-1])) > 1  # the way round the circle is no line
+            ax.plot(np.where(cut, np.nan, around), rate, "C0", linewidth=0.8)
+        ax.set(xlabel="$\\theta_E$ [rad]", ylabel="its rate [rad/s]", title=title, xlim=(-3.5, 3.5))
+    for name in ("particle", "body", "linear"):
+        r = result[f"revolute {name}"].isel(run=BATCH["thesis"])
+        t = r["time"].values
+        e.plot(t, r["q"].values[:, 0], label=name if name != "body" else "body, energy")
+        f.plot(t, r["u"].values[:, 0])
+    e.plot(t, np.pi / 2 * np.sin(2 * np.pi * t / PERIOD), "k:", label="reference")
+    e.set(xlabel="time [s]", ylabel="$\\theta$ [rad]", ylim=(-2.2, 2.6))
+    f.set(xlabel="time [s]", ylabel="torque [N m]")
+    e.legend(loc="upper right")
+    return figure
+
+
+def errors(r: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """(time, 2) r - r_R along the world, and along the reference's axes."""
+    e, t = r["q"].values[:, :2], r["time"].values
+    c, s = np.cos(np.pi * t), np.sin(np.pi * t)
+    return e, np.stack([c * e[:, 0] + s * e[:, 1], c * e[:, 1] - s * e[:, 0]], axis=1)
+
+
+def translation_energy(r: xr.Dataset, approach: str) -> np.ndarray:
+    """W_r of (4.99): of the world's error for particles, of that along the reference's axes else."""
+    e, seen = errors(r)
+    a, v, t = r["q"].values[:, 2], r["v"].values, r["time"].values
+    rate = np.stack([np.cos(a) * v[:, 0] - np.sin(a) * v[:, 1], np.sin(a) * v[:, 0] + np.cos(a) * v[:, 1]], axis=1)
+    if approach != "particle":
+        e = seen
+        c, s = np.cos(np.pi * t), np.sin(np.pi * t)
+        rate = np.stack([c * rate[:, 0] + s * rate[:, 1], c * rate[:, 1] - s * rate[:, 0]], axis=1)
+        rate = rate - np.pi * np.stack([-seen[:, 1], seen[:, 0]], axis=1)
+    return 2 * (e**2).sum(1) + (rate**2).sum(1) / 2
+
+
+def planar_figure(result: dict[str, xr.Dataset]) -> Figure:
+    """As figure 4.8 of the thesis."""
+    figure = Figure(figsize=(8.5, 6.4), layout="constrained")
+    (world, body), (energy, off) = figure.subplots(2, 2)
+    for a in APPROACHES:
+        r = result[f"planar {a}"]
+        e, seen = errors(r)
+        world.plot(*e.T, label=a)
+        body.plot(*seen.T)
+        energy.semilogy(r["time"], translation_energy(r, a))
+        off.plot(r["time"], np.linalg.norm(e, axis=1))
+    world.set(xlabel="x [m]", ylabel="y [m]", title="in the world", aspect="equal")
+    body.set(xlabel="x [m]", ylabel="y [m]", title="seen from the reference", aspect="equal")
+    energy.set(xlabel="time [s]", ylabel="energy of the translation [J]")
+    off.set(xlabel="time [s]", ylabel="distance from the reference [m]")
+    world.legend(loc="best")
+    return figure
+
+
+def turned_off(r: xr.Dataset, run: int) -> np.ndarray:
+    """(time,) angle between the attitude and the reference [rad]."""
+    t = ca.SX.sym("t")
+    f = ca.Function("q_R", [t], [tumbling().at(t, ca.SX(0, 1)).value])
+    goal = np.array([np.array(f(x)).ravel() for x in r["time"].values])
+    return 2 * np.arccos(np.minimum(1, np.abs((goal * r["q"].values[run]).sum(1))))
+
+
+def other_figure(result: dict[str, xr.Dataset]) -> Figure:
+    figure = Figure(figsize=(9.5, 3.2), layout="constrained")
+    turned, energy, arm = figure.subplots(1, 3)
+    for a in APPROACHES:
+        r = result[f"orientation {a}"]
+        turned.plot(r["time"], np.degrees(turned_off(r, 0)), label=a)
+        energy.semilogy(r["time"], np.maximum(r["prototype_energy"].values[0], 1e-9))
+    for name, dashes in (("by the prototype", "-"), ("augmented", "--")):
+        r = result[f"arm {name}"]
+        e = r["q"].values - sway(r["time"].values)[0]
+        for i, joint in enumerate("ab"):
+            arm.plot(r["time"], e[:, i], f"C{i}{dashes}", label=f"{'computed torque' if dashes == '-' else name}, {joint}")
+    turned.set(xlabel="time [s]", ylabel="angle off the reference [deg]", title="orientation")
+    energy.set(xlabel="time [s]", ylabel="energy of the error [J]", title="orientation")
+    arm.set(xlabel="time [s]", ylabel="error [rad]", title="two helical joints")
+    turned.legend(loc="best")
+    arm.legend(loc="best", fontsize=7)
+    return figure
+
+
+def sway(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The reference of the arm, its rate and acceleration."""
+    w, a = np.array([2.0, 3.0]), np.array([0.8, 0.5])
+    x = np.outer(t, w) + [0, np.pi / 2]
+    return a * np.sin(x), a * w * np.cos(x), -a * w**2 * np.sin(x)
+
+
+# -- claims ---------------------------------------------------------------------------------------------------------------
+
+GOLDEN = {  # e at 0.5, 1, 2, 3 s, and W_r at 0 and there [konz25 fig. 4.8, recomputed]
+    "particle": ([(0, 0.735759), (0, 0.406006), (0, 0.091578), (0, 0.017351)], (2.0, 1.353353, 0.476207, 0.027508, 0.001045)),
+    "body": ([(-0.735759, 0.577864), (-0.425168, -0.406006), (0.115081, 0.091578), (-0.023362, -0.017351)],
+             (6.934802, 2.021206, 0.928127, 0.068894, 0.002894)),
+    "energy": ([(-0.504518, 0.371566), (-0.094439, -0.362186), (-0.077704, 0.218092), (0.107514, -0.081774)],
+               (6.934802, 1.212096, 0.351324, 0.124162, 0.042135)),
+}  # fmt: skip
+ROOTS = np.array([-0.5366 + 0.5760j, -0.5366 - 0.5760j, -3.4634 + 3.7176j, -3.4634 - 3.7176j])
+"""Of the energy approach's translation. [konz25 4.7.5, recomputed]"""
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    for name in CASES:
+        for a in APPROACHES:
+            off = float(result["forces"].apart.sel(case=name, approach=a))
+            yield pf.Claim(f"{name} by {a}: law less the formulas, part of the force", off, 0, 1e-12, CASES[name][3])
+    for name in result["maps"]["map"].values:
+        yield pf.Claim(f"planar body: map {name} off", float(result["maps"].off.sel(map=name)), 0, 1e-10, "[konz25 (4.30)]")
+    yield from _of_the_sliding_joint(result)
+    yield from _of_the_turning_joint(result)
+    yield from _of_the_planar_body(result)
+    yield from _of_the_orientation(result)
+    yield from _of_the_arm(result)
+
+
+def _of_the_sliding_joint(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    for a in APPROACHES:
+        r = result[f"prismatic {a}"]
+        t = r["time"].values
+        e, rate = r["q"].values[:, 0] - np.sin(2 * t), r["v"].values[:, 0] - 2 * np.cos(2 * t)
+        F = 1.5 * (-4 * np.sin(2 * t) - DAMPER / MASS * rate - SPRING / MASS * e)
+        yield pf.Claim(f"prismatic by {a}: force off [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-12, "[konz25 (4.72)]")
+
+
+def _of_the_turning_joint(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    r = result["revolute particle"].isel(run=BATCH["random"])
+    E, w_R, a_R, w = (r[n].values for n in ("E", "rate_R", "bend_R", "rate_E"))
+    w = w + w_R
+    c, s, bend = np.cos(E), np.sin(E), r["u"].values[..., 0] / THETA
+    left = TH * (bend - a_R * c - w_R**2 * s) + UPS * (w - w_R * c) + PI * s
+    yield pf.Claim("revolute by particle: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.76)]")
+    W = TH / 2 * (w**2 - 2 * w * w_R * c + w_R**2) + PI * (1 - c)
+    rise = -UPS * (w - w_R * c) ** 2 + PI * w_R * s * (c - 1) + TH * w_R * (a_R * (1 - c**2) + (w**2 - w_R**2 * c) * s)
+    yield pf.Claim("its energy off [J]", np.abs(W - r["prototype_energy"].values).max(), 0, 1e-10, "[konz25 (4.77)]")
+    yield pf.Claim("its power off [W]", np.abs(rise - r["prototype_power"].values).max(), 0, 1e-9, "[konz25 (4.77)]")
+    yield pf.Claim("its power is above zero somewhere [W]", float(rise.max()), 1.0, 0, "[konz25 4.7.2]", "at least")
+    r = result["revolute body"].isel(run=BATCH["random"])
+    E, w, a_R = (r[n].values for n in ("E", "rate_E", "bend_R"))
+    left = TH * (r["u"].values[..., 0] / THETA - a_R) + UPS * w + PI * np.sin(E)
+    yield pf.Claim("revolute by body: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.79)]")
+    off = np.abs(r["prototype_power"].values + UPS * w**2).max()
+    yield pf.Claim("its power less -Upsilon E'^2 [W]", off, 0, 1e-10, "[konz25 (4.79)]")
+    for name, turns in (("slow", SLOW), ("fast", FAST)):
+        r = result["revolute particle"].isel(run=BATCH[name])
+        root = (-UPS + np.sqrt(UPS**2 - 4 * TH * (PI - TH * turns**2))) / (2 * TH)
+        yield pf.Claim(
+            f"particles at {turns} rad/s: growth [1/s]", growth(r["E"].values, r["time"].values), root, 1e-4, "[konz25 4.7.2]"
+        )
+    r = result["revolute body"].isel(run=BATCH["upside down"])
+    root = (-UPS + np.sqrt(UPS**2 + 4 * TH * PI)) / (2 * TH)
+    yield pf.Claim(
+        "body upside down: growth [1/s]", growth(np.pi - r["E"].values, r["time"].values), root, 1e-4, "[konz25 4.7.2]"
+    )
+    for name in ("particle", "body", "linear"):
+        r = result[f"revolute {name}"].isel(run=BATCH["thesis"])
+        last = np.abs(np.sin(r["E"].values[-100:] / 2)).max()
+        yield pf.Claim(f"{name}: off the thesis's reference at the end", last, 0, 1e-5, "[konz25 fig. 4.5]", "at most")
+    for name, jump in (("linear", 2 * np.pi * PI * THETA / TH), ("body", 0.0)):
+        f = torque_at_half_turn(name)
+        yield pf.Claim(f"{name}: jump of the torque at half a turn [N m]", f[0] - f[1], jump, 1e-4, "[konz25 (4.80)]")
+
+
+def growth(E: np.ndarray, t: np.ndarray) -> float:
+    """[1/s] of a small error that has become its slowest mode."""
+    i, j = np.searchsorted(t, (2.5, 3.0))
+    return float(np.log(E[j] / E[i]) / (t[j] - t[i]))
+
+
+def torque_at_half_turn(name: str) -> np.ndarray:
+    """Torques a little beyond and before half a turn, at rest."""
+    law = linear() if name == "linear" else control.prototype_tracking(turning(), turning_joint(), approach="body")
+    q = [[np.pi + SMALL], [np.pi - SMALL]]
+    r = pf.run(on_a_joint("revolute", inertia=THETA), q, duration=1e-3, step=1e-3, control=law, record=["u"], backend="numpy")
+    return r["u"].values[:, 0, 0]
+
+
+def _of_the_planar_body(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    for a in APPROACHES:
+        r = result[f"planar {a}"]
+        at = [int(np.argmin(np.abs(r["time"].values - t))) for t in (0, 0.5, 1, 2, 3)]
+        e, energy = r["q"].values[at[1:], :2], translation_energy(r, a)[at]
+        yield pf.Claim(f"planar body by {a}: position off [m]", np.abs(e - GOLDEN[a][0]).max(), 0, 1e-6, "[konz25 fig. 4.8]")
+        yield pf.Claim(f"planar body by {a}: energy off [J]", np.abs(energy - GOLDEN[a][1]).max(), 0, 1e-6, "[konz25 (4.99)]")
+    t = result["planar particle"]["time"].values
+    e, _ = errors(result["planar particle"])
+    yield pf.Claim("particles go straight [m]", np.abs(e[:, 0]).max(), 0, 1e-9, "[konz25 (4.98)]")
+    yield pf.Claim(
+        "e = (1 + 2 t) exp(-2 t), off [m]", np.abs(e[:, 1] - (1 + 2 * t) * np.exp(-2 * t)).max(), 0, 1e-9, "[konz25 (4.98)]"
+    )
+    z = errors(result["planar energy"])[1] @ [1, 1j]
+    s = np.roots([1, 4 + 1j * np.pi, 4])
+    A = np.linalg.solve([[1, 1], s], [1j, np.pi])
+    yield pf.Claim(
+        "energy: r_E off its closed form [m]", np.abs(z - np.exp(np.outer(t, s)) @ A).max(), 0, 1e-9, "[konz25 (4.98)]"
+    )
+    four = np.sort_complex(np.concatenate([s, s.conj()]))
+    yield pf.Claim("its roots off those known [1/s]", np.abs(four - np.sort_complex(ROOTS)).max(), 0, 1e-4, "[konz25 4.7.5]")
+
+
+def _of_the_orientation(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    r = result["orientation body"]
+    t = ca.SX.sym("t")
+    goal = tumbling().at(t, ca.SX(0, 1)).value
+    f = ca.Function("e", [t, (q := ca.SX.sym("q", 4))], [so3.quat_log(so3.quat_mul(so3.quat_conj(goal), q))])
+    e = np.array([np.array(f(*x)).ravel() for x in zip(r["time"].values, r["q"].values[1], strict=True)])
+    (own,) = oriented()
+    parts = (own.inertia, own.damping, own.stiffness)
+    moments = np.array([np.diag(np.array(ca.evalf(so3.Vee(x[:3, :3])))) for x in parts])
+    start = SMALL * np.array(AXIS).ravel()
+    wanted = np.zeros_like(e)
+    for i, (I, d, k) in enumerate(moments.T):
+        s = np.roots([I, d, k]).astype(complex)
+        A = np.linalg.solve([[1, 1], s], [start[i], 0])
+        wanted[:, i] = (np.exp(np.outer(r["time"].values, s)) @ A).real
+    off = np.abs(e - wanted).max() / SMALL
+    yield pf.Claim("orientation by body: small error off its linear one", off, 0, 1e-5, "[konz25 (4.86)]")
+    for a in APPROACHES:
+        last = float(turned_off(result[f"orientation {a}"], 0)[-1])
+        yield pf.Claim(f"orientation by {a}: off at the end [rad]", last, 0, 0.02, "ours", "at most")
+
+
+def _of_the_arm(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    ours, known = result["arm by the prototype"], result["arm computed torque"]
+    off = np.abs(ours["u"].values - known["u"].values).max() / np.abs(known["u"].values).max()
+    yield pf.Claim("Mbar = 1: efforts less those of computed torque, part", off, 0, 1e-10, "[konz25 (4.40)]")
+    t = ours["time"].values
+    e0, rate0 = np.array([0.5, 0.1]) - sway(t[:1])[0][0], np.array([-0.4, 0.8]) - sway(t[:1])[1][0]
+    e = ours["q"].values - sway(t)[0]
+    for i, s in enumerate(POLES):
+        A = np.linalg.solve([[1, 1], s], [e0[i], rate0[i]])
+        off = np.abs(e[:, i] - np.exp(np.outer(t, s)) @ A).max()
+        yield pf.Claim(f"error of joint {'ab'[i]} off its exponentials [rad]", off, 0, 1e-7, "[konz25 (4.39)]")
+    r, m = result["arm augmented"], helical_arm()
+    q, v, x = r["q"].values, r["v"].values, sway(t)
+    M, C = pf.mass_matrix(m, q), np.einsum("nijk,nk->nij", pf.connection_coefficients(m, q), v)
+    rest = pf.bias_force(m, q, 0 * v)  # the weight
+    e, rate = q - x[0], v - x[1]
+    f = np.einsum("nij,nj->ni", M, x[2]) + np.einsum("nij,nj->ni", C, x[1]) + POLES.sum(1) * rate - POLES.prod(1) * e + rest
+    off = np.abs(r["u"].values - f).max() / np.abs(f).max()
+    yield pf.Claim("Mbar = M: efforts less those of augmented PD, part", off, 0, 1e-10, "[konz25 (4.38)]")
