@@ -657,6 +657,11 @@ def _of_the_planar_body(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         e, energy = r["q"].values[at[1:], :2], translation_energy(r, a)[at]
         yield pf.Claim(f"planar body by {a}: position off [m]", np.abs(e - GOLDEN[a][0]).max(), 0, 1e-6, "[konz25 fig. 4.8]")
         yield pf.Claim(f"planar body by {a}: energy off [J]", np.abs(energy - GOLDEN[a][1]).max(), 0, 1e-6, "[konz25 (4.99)]")
+        if a != "particle":
+            rise = float(r["prototype_power"].max())
+            yield pf.Claim(
+                f"planar body by {a}: largest power of its error [W]", rise, 0, 1e-12, "[konz25 (4.23), (4.32)]", "at most"
+            )
     t = result["planar particle"]["time"].values
     e, _ = errors(result["planar particle"])
     yield pf.Claim("particles go straight [m]", np.abs(e[:, 0]).max(), 0, 1e-9, "[konz25 (4.98)]")

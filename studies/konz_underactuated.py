@@ -1,0 +1,262 @@
+"""Two masses on a spring and a PVTOL, each with fewer inputs than motions: poles placed, flat references. [konz25 4.8.1-2]
+
+U1, U2 of the thesis. Two masses: the matching conditions leave five numbers, four of which place all poles; then the prototype
+is met exactly, along every reference z1 = z2 + z2'' / varpi. A PVTOL: only about a set point and along its flat reference; away
+from both a matching force is left, which differs by approach.
+
+The thesis gives no numbers. Both masses of 1 kg, varpi = 5 / s^2 with all poles at -2, and a PVTOL of 1 kg with eps = 5 cm and
+four poles at -3 are worked out from its formulas; the start off the set point, the loop of 1 m in 2.5 s with four poles at -6,
+and limits of 0 to 25 N on each propeller there are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from scipy.linalg import expm
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.prototype import APPROACHES
+
+EPS, MASS, INERTIA, G = 0.05, 1.0, 0.02, 9.81
+VARPI = 5.0
+"""k12 / m2 of the two masses [1/s^2]."""
+LEAN = 0.2
+"""Of the PVTOL's propellers [rad]."""
+RADIUS, LOOP = 1.0, 2.5
+"""Of the loop [m], and from rest to rest [s]."""
+LIMITS = (0.0, 25.0)
+"""Of each propeller [N]: in the loop both together carry 3.6 times the weight."""
+
+
+def mechanism(limits: tuple[float, float] = LIMITS) -> pf.Mechanism:
+    """The PVTOL."""
+    c, s = np.cos(LEAN), np.sin(LEAN)
+    arm = INERTIA * s / (MASS * EPS * c)
+    sides = {"right": 1, "left": -1}
+    motors = [pf.thruster(n, "body", axis=(x * s, c, 0), point=(x * arm, 0, 0), limits=limits) for n, x in sides.items()]
+    joint = pf.joint("plane", "planar", "world", "body")
+    return pf.mechanism("PVTOL", [pf.body("body", MASS, inertia=INERTIA)], [joint], gravity=(0, -G, 0), actuators=motors)
+
+
+def two_masses() -> pf.Mechanism:
+    """A force on the first of two masses with a spring between them. [konz25 (4.117)]"""
+    joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
+    spring = pf.potential("spring", lambda k: VARPI / 2 * (k.q[0] - k.q[1]) ** 2)
+    bodies, motor = [pf.body("a", 1.0), pf.body("b", 1.0)], pf.actuator("F", "a")
+    return pf.mechanism("two masses", bodies, joints, gravity=(0, 0, 0), actuators=[motor], forces=[spring])
+
+
+# -- laws ------------------------------------------------------------------------------------------------------------------
+
+
+def coupled() -> list[control.Pair]:
+    """Inertia, damping and stiffness of (0, 1), (1, 2) and (0, 2); one damper alone is negative. [konz25 (4.128)]"""
+    x = control.two_mass_placement([-2.0] * 4, ratio=VARPI)
+    ends = {"01": ("a", "world"), "12": ("b", "a"), "02": ("b", "world")}
+    weight = {n: [np.diag([0, 0, 0, getattr(x, f"{letter}{n}")]) for letter in "mdk"] for n in ends}
+    return [
+        control.pair(b, seen_from=a, inertia=weight[n][0], damping=weight[n][1], stiffness=weight[n][2])
+        for n, (b, a) in ends.items()
+    ]
+
+
+def stroke(sign: float = 1.0) -> control.Reference:
+    """Of z2 from 0 to 1 m in 2 s, and z1 = z2 + z2'' / varpi. [konz25 (4.124), its sign corrected]"""
+    y = control.rest_to_rest([0.0], [1.0], 2.0, begin=0.5)
+
+    def both(t: ca.SX) -> ca.SX:
+        s = ca.SX.sym("s")
+        bend = ca.Function("bend", [s], [ca.jacobian(ca.jacobian(y(s), s), s)])(t)
+        return ca.vertcat(y(t) + sign * bend / VARPI, y(t))
+
+    return control.function_of_time(both, 2)
+
+
+def looping() -> control.Reference:
+    """The point eps above the PVTOL once round a vertical circle, upside down at its top."""
+    angle = control.rest_to_rest([0.0], [2 * np.pi], LOOP)
+    circle = control.along(lambda a: ca.vertcat(RADIUS * ca.sin(a), RADIUS * (1 - ca.cos(a))), angle)
+    return control.pvtol_reference(circle, lean=EPS)
+
+
+def hovering(pole: float = -3.0) -> list[control.Pair]:
+    """Four poles of the tilt in one place."""
+    x = control.hover_placement([pole] * 4, lean=EPS)
+    pm = pf.pseudo_matrix
+    inertia, damping = pm(x.mass, (0, x.s, 0), x.inertia), pm(x.damping, (0, x.h, 0))
+    return [control.pair("body", inertia=inertia, damping=damping, stiffness=pm(x.stiffness, (0, x.h, 0), x.moment))]
+
+
+def run() -> dict[str, xr.Dataset]:
+    law = control.prototype_tracking(coupled(), stroke())
+    results = {"two masses": pf.run(two_masses(), [0.3, -0.2], [0.1, 0.5], duration=5.0, step=1e-3, every=10, control=law)}
+    for a in APPROACHES:
+        law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=a)
+        results[f"hover {a}"] = pf.run(
+            mechanism((-np.inf, np.inf)), [1.5, 0.8, 2.5], duration=8.0, step=2e-3, every=10, control=law
+        )
+        law = control.prototype_tracking(hovering(-6.0), looping(), approach=a, limits="actuators")
+        start = [-0.2, -EPS + 0.15, 0.3]
+        results[f"loop {a}"] = pf.run(mechanism(), start, duration=6.0, step=1e-3, every=10, control=law)
+    on = control.prototype_tracking(hovering(-6.0), looping())
+    q, v = state(looping(), 0.0)
+    results["loop from the start"] = pf.run(mechanism(), q, v, duration=3.0, step=5e-4, every=20, control=on)
+    return results
+
+
+def state(reference: control.Reference, t: float) -> tuple[np.ndarray, np.ndarray]:
+    """q and v of the PVTOL on its reference."""
+    x = reference.at(ca.SX(t), ca.SX(0, 1))
+    q, rate = (np.array(ca.DM(ca.evalf(y))).ravel() for y in (x.value, x.rate))
+    c, s = np.cos(q[2]), np.sin(q[2])
+    return q, np.array([c * rate[0] + s * rate[1], -s * rate[0] + c * rate[1], rate[2]])
+
+
+def along_reference(reference: control.Reference, times: np.ndarray, derivative: int = 0) -> np.ndarray:
+    """(times, nq) of the reference, or of its rate or acceleration."""
+    t = ca.SX.sym("t")
+    f = ca.Function("q_R", [t], [reference.at(t, ca.SX(0, 1))[derivative]])
+    return np.array([np.array(f(x)).ravel() for x in times])
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    return {"masses": masses_figure(result["two masses"]), "pvtol": pvtol_figure(result)}
+
+
+def masses_figure(r: xr.Dataset) -> Figure:
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    place, force = figure.subplots(1, 2)
+    t, goal = r["time"].values, along_reference(stroke(), r["time"].values)
+    for i, name in enumerate(("driven", "other")):
+        place.plot(t, r["q"][:, i], f"C{i}", label=f"{name} mass")
+        place.plot(t, goal[:, i], f"C{i}:", label="reference" if i else None)
+    force.plot(t, r["u"][:, 0])
+    place.set(xlabel="time [s]", ylabel="place [m]", title="two masses")
+    force.set(xlabel="time [s]", ylabel="force [N]")
+    place.legend(loc="best")
+    return figure
+
+
+def pvtol_figure(result: dict[str, xr.Dataset]) -> Figure:
+    figure = Figure(figsize=(10, 6.6), layout="constrained")
+    (path, tilt, left), (loop, turned, thrust) = figure.subplots(2, 3)
+    for i, a in enumerate(APPROACHES):
+        still, fly = result[f"hover {a}"], result[f"loop {a}"]
+        path.plot(still["q"][:, 0], still["q"][:, 1], label=a)
+        tilt.plot(still["time"], np.degrees(still["q"][:, 2]))
+        left.plot(fly["time"], fly["matching_force"][:, 0])
+        loop.plot(fly["q"][:, 0], fly["q"][:, 1])
+        turned.plot(fly["time"], np.degrees(fly["q"][:, 2]))
+        thrust.plot(fly["time"], fly["u"][:, 0], f"C{i}", linewidth=0.8)
+        thrust.plot(fly["time"], fly["u"][:, 1], f"C{i}--", linewidth=0.8)
+    silhouettes(path, result["hover body"]["q"].values[:200:20], "C1")
+    silhouettes(loop, result["loop body"]["q"].values[:250:14], "C1")
+    goal = along_reference(looping(), np.linspace(0, LOOP, 200))
+    loop.plot(goal[:, 0], goal[:, 1], "k:", label="reference")
+    path.set(xlabel="x [m]", ylabel="height [m]", title="to a set point", aspect="equal")
+    tilt.set(xlabel="time [s]", ylabel="tilt [deg]")
+    left.set(xlabel="time [s]", ylabel="matching force along x [N]", title="in the loop")
+    loop.set(xlabel="x [m]", ylabel="height [m]", title="a loop within limits", aspect="equal")
+    turned.set(xlabel="time [s]", ylabel="tilt [deg]")
+    thrust.set(xlabel="time [s]", ylabel="thrusts [N]", title="right, left (dashed)")
+    path.legend(loc="best")
+    loop.legend(loc="lower right")
+    return figure
+
+
+def silhouettes(ax, q: np.ndarray, colour: str) -> None:
+    """The PVTOL as a bar with its thrust axis."""
+    for x, y, a in q:
+        c, s = 0.12 * np.cos(a), 0.12 * np.sin(a)
+        ax.plot([x - c, x + c], [y - s, y + s], colour, linewidth=1.6)
+        ax.plot([x, x - s], [y, y + c], colour, linewidth=0.8)
+
+
+TWO = {"m01": 4, "m12": 1, "m02": 12, "d01": 32, "d12": 8, "d02": -6.4, "k01": 16, "k12": 84, "k02": -3.2}
+"""Prototype of the two masses [kg, N s/m, N/m]. [konz25 4.8.1, recomputed]"""
+FEEDBACK = np.array([-14, 10.8, -8, 1.6])
+"""Of the errors of both masses and of their rates. [konz25 (4.127), recomputed]"""
+HOVER = {"stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.190096, "moment": 8.55432}
+"""Prototype of the PVTOL. [konz25 (4.141), recomputed]"""
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    yield from _of_the_masses(result["two masses"])
+    yield from _of_the_hover(result)
+    yield from _of_the_loop(result)
+
+
+def _of_the_masses(r: xr.Dataset) -> Iterator[pf.Claim]:
+    found = control.two_mass_placement([-2.0] * 4, ratio=VARPI)
+    for name, known in TWO.items():
+        yield pf.Claim(f"two masses: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.128)]")
+    x = pf.matching(two_masses(), coupled())
+    for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
+        yield pf.Claim(f"two masses: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.118)]")
+    law = control.prototype_tracking(coupled(), control.set_point([0.0, 0.0]))
+    polynomial = np.poly(pf.linearise(two_masses(), [0, 0], control=law).eigenvalues).real
+    off = np.abs(polynomial - [1, 8, 24, 32, 16]).max()
+    yield pf.Claim("two masses: closed-loop polynomial off", off, 0, 1e-8, "[konz25 (4.126)]")
+    t, q, v = r["time"].values, r["q"].values, r["v"].values
+    goal, rate, bend = (along_reference(stroke(), t, i) for i in range(3))
+    errors = np.hstack([q - goal, v - rate])
+    F = bend[:, 0] + VARPI * (goal[:, 0] - goal[:, 1]) + errors @ FEEDBACK
+    yield pf.Claim("two masses: force off its formula [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-10, "[konz25 (4.127)]")
+    yield pf.Claim("two masses: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.57)]")
+    A = np.vstack([np.eye(4)[2:], FEEDBACK + [-VARPI, VARPI, 0, 0], [VARPI, -VARPI, 0, 0]])
+    wanted = np.array([expm(A * s) @ errors[0] for s in t])
+    yield pf.Claim("two masses: errors off exp(A t) e [m]", np.abs(errors - wanted).max(), 0, 1e-9, "[konz25 (4.125)]")
+    times = np.linspace(0, 3, 31)
+    for sign, word in ((1.0, "corrected"), (-1.0, "as printed")):
+        left = np.abs(pf.feasibility(two_masses(), stroke(sign), times).force).max()
+        kind = ("at most", 1e-9) if sign > 0 else ("at least", 1.0)
+        yield pf.Claim(
+            f"two masses: reference {word}, force that no input gives [N]", left, kind[1], 0, "[konz25 (4.124)]", kind[0]
+        )
+
+
+def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    found = control.hover_placement([-3.0] * 4, lean=EPS)
+    for name, known in HOVER.items():
+        yield pf.Claim(f"PVTOL: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.141)], corrected")
+    x = pf.matching(mechanism(), hovering())
+    for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
+        yield pf.Claim(f"PVTOL: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.135)]")
+    wanted = np.polymul(np.poly([-3.0] * 4), [1, 2.4, 1.8])
+    for a in APPROACHES:
+        law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=a)
+        polynomial = np.poly(pf.linearise(mechanism(), [0, 0, 0], control=law).eigenvalues).real
+        yield pf.Claim(f"PVTOL by {a}: polynomial off", np.abs(polynomial - wanted).max(), 0, 1e-7, "[konz25 (4.140)]")
+        r = result[f"hover {a}"]
+        yield pf.Claim(
+            f"PVTOL by {a}: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.142)]"
+        )
+        yield pf.Claim(f"PVTOL by {a}: off at the end [m]", float(np.abs(r["q"][-1]).max()), 0, 1e-3, "ours", "at most")
+        rise = float(r["prototype_power"].max())
+        yield pf.Claim(f"PVTOL by {a}: largest power of its error [W]", rise, 0, 1e-10, "[konz25 (4.47)]", "at most")
+    same = max(float(np.abs(result[f"hover {a}"]["q"] - result["hover body"]["q"]).max()) for a in APPROACHES)
+    yield pf.Claim("to a set point the approaches are one [m]", same, 0, 1e-9, "[konz25 (4.47)]")
+
+
+def _of_the_loop(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    r = result["loop from the start"]
+    apart = r.q.values - along_reference(looping(), r.time.values)
+    apart[:, 2] = np.sin(apart[:, 2] / 2)  # of a whole turn nothing is left
+    off = np.abs(apart).max()
+    yield pf.Claim("loop: off the reference from a start on it [m]", float(off), 0, 1e-6, "[konz25 (4.132)], corrected")
+    yield pf.Claim("what is left to match there [N]", float(np.abs(r.matching_force).max()), 0, 1e-4, "[konz25 (4.142)]")
+    yield pf.Claim("turned by [rad]", float(r.q.values[-1, 2]), 2 * np.pi, 1e-6, "ours")
+    for a in APPROACHES:
+        r = result[f"loop {a}"]
+        slack = float(r.limit_slack.min())
+        yield pf.Claim(f"loop by {a}: least left to the limits [N]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
+        off = np.abs(r.q.values[-1, :2] - (0, -EPS)).max()
+        yield pf.Claim(f"off at the end by {a} [m]", float(off), 0, 0.02, "ours", "at most")
+    used = max(float(result[f"loop {a}"].limit_active.sum()) for a in APPROACHES)
+    yield pf.Claim("limits that held an input somewhere", used, 1, 0, "ours", "at least")
