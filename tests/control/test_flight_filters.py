@@ -242,6 +242,11 @@ def test_the_length_of_a_quaternion_settles():
         q = estimation.attitude_step(q, np.zeros(3), T)
         off.append(abs(float(ca.norm_2(q)) - 1))
     assert off[0] < 5e-3 and off[1] < 3e-5 and off[-1] < 1e-15
+    printed, off = 1.01 * q / ca.norm_2(q), []
+    for _ in range(40):
+        printed = estimation.attitude_step(printed, np.zeros(3), T, 2.0)
+        off.append(float(ca.norm_2(printed)) - 1)
+    assert min(np.abs(off)) > 0.008 and (np.diff(np.sign(off)) != 0).all(), "T36: (5.56) as printed goes from side to side"
     start = Rotation.from_quat(np.array(q).ravel())
     for _ in range(200):
         q = estimation.attitude_step(q, w, T)
@@ -304,6 +309,9 @@ def test_how_an_imu_sits_is_found():
     close(found.bias, a_B, 1e-12, "bias")
     noisy = estimation.imu_misalignment(a + 0.01 * random.normal(size=a.shape), R)
     assert np.abs(noisy.rotation - R_B).max() < 3e-3 and np.abs(noisy.bias - a_B).max() < 0.02
+    about_x = Rotation.from_rotvec(np.outer(np.linspace(-1, 1, 20), [1.0, 0, 0])).as_matrix()
+    found = estimation.imu_misalignment(np.einsum("ij,nj->ni", R_B, 9.81 * about_x[:, 2, :]) + a_B, about_x)
+    close(found.rotation, R_B, 1e-12, "tilts about one axis are enough")
     with pytest.raises(pf.ModelError, match="leave R_B open"):
         estimation.imu_misalignment(a, Rotation.from_rotvec(np.outer(np.arange(20), [0, 0, 0.1])).as_matrix())
 

@@ -2,33 +2,89 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.signal import savgol_filter
 
 import pfaffian as pf
 from pfaffian.control import identification as found_by
+from pfaffian.control.identification import Equations, least_squares
 from tests.tolerance import close
 
 P = np.array([2.45e-7 / 3.6e-5, 0.0105 / 3.6e-5, 0.005 / 3.6e-5])
 
 
+def inside(estimates, truth):
+    """How often each interval holds the truth."""
+    return np.mean([np.abs(e.value - truth) < e.half_width for e in estimates], axis=0)
+
+
 def test_intervals_hold_the_truth_as_often_as_they_say():
     random, x = np.random.default_rng(3), np.array([2.0, -1.0, 0.5])
     A = random.normal(size=(60, 3))
-    inside = np.array([
-        np.abs((e := found_by.least_squares(A, A @ x + 0.1 * random.normal(size=60))).value - x) < e.half_width
-        for _ in range(2000)
-    ])  # fmt: skip
-    assert np.abs(inside.mean(axis=0) - 0.95).max() < 0.02
-    exact = found_by.least_squares(A, A @ x)
+    often = inside([least_squares(Equations(A, A @ x + 0.1 * random.normal(size=60))) for _ in range(2000)], x)
+    assert np.abs(often - 0.95).max() < 0.02
+    exact = least_squares(Equations(A, A @ x))
     close(exact.value, x, 1e-13, "without noise")
     b = A @ x + random.normal(size=60)
-    e = found_by.least_squares(A, b)
+    e = least_squares(Equations(A, b))
     close(e.value, np.linalg.lstsq(A, b, rcond=None)[0], 1e-12, "as NumPy")
     left = A @ e.value - b
     close(e.covariance, left @ left / 57 * np.linalg.inv(A.T @ A), 1e-12, "covariance")
-    close(e.deviation, np.sqrt(left @ left / 57), 1e-13, "deviation")
+    close(e.deviation, [np.sqrt(left @ left / 57)], 1e-13, "deviation")
+
+
+def test_rows_of_different_kinds_are_weighed():
+    """Forces that err by newtons beside moments that err by thousandths: as sure as the better rows are."""
+    random, x, sizes = np.random.default_rng(4), np.array([2.0, -1.0]), np.array([1.0, 1e-3])
+    A = random.normal(size=(80, 2, 2))
+    estimates = [least_squares(Equations(A, A @ x + sizes * random.normal(size=(80, 2)))) for _ in range(800)]
+    assert np.abs(inside(estimates, x) - 0.95).max() < 0.03
+    spread = np.std([e.value for e in estimates], axis=0)
+    best = np.sqrt(np.diag(np.linalg.inv(np.einsum("nrk,nrl,r->kl", A, A, sizes**-2))))
+    close(spread, best, 0.1, "spread")
+    close(np.mean([e.deviation for e in estimates], axis=0), sizes, 0.02, "deviations")
+
+
+def test_errors_that_hang_together():
+    """A sliding mean of independent errors on a slow signal: only with `together` do intervals say how sure it is."""
+    random, x, n, m = np.random.default_rng(5), np.array([1.5, 0.4]), 2000, 11
+    t = np.arange(n) * 0.01
+    A = np.column_stack([np.sin(2 * t), np.cos(0.7 * t)])
+    noisy = [A @ x + np.convolve(random.normal(size=n + m - 1), np.full(m, 0.1), "valid") for _ in range(400)]
+    without = inside([least_squares(Equations(A, b)) for b in noisy], x)
+    together = inside([least_squares(Equations(A, b), together=6 * m) for b in noisy], x)
+    assert without.max() < 0.6 and np.abs(together - 0.95).max() < 0.06
+
+
+def noisy_line(random, n, noise):
+    """One number, 3, from a column of size one that is measured with noise: two measurements of it, and b."""
+    a = random.normal(size=n)
+    return [(a + noise * random.normal(size=n))[:, None] for _ in range(2)], 3 * a + 0.1 * random.normal(size=n)
+
+
+def test_noise_in_the_rows_biases_and_instruments_do_not():
+    """The part signal^2 / (signal^2 + noise^2) is left, however many rows there are; and the interval does not say so."""
+    random = np.random.default_rng(6)
+    plain, with_instruments = [], []
+    for _ in range(400):
+        (a, other), b = noisy_line(random, 500, 0.5)
+        plain.append(least_squares(Equations(a, b)))
+        with_instruments.append(least_squares(Equations(a, b), instruments=Equations(other, b)))
+    close(np.mean([e.value for e in plain]), 3 / 1.25, 0.01, "what is left of it")
+    assert inside(plain, 3)[0] == 0 and abs(inside(with_instruments, 3)[0] - 0.95) < 0.03
+    close(np.mean([e.value for e in with_instruments]), 3, 0.01, "with instruments")
+
+
+def test_derivatives_are_savitzky_and_golay_s():
+    random, T = np.random.default_rng(7), 0.01
+    x = random.normal(size=(60, 2))
+    for i, d in enumerate(found_by.derivatives(x, T, 11)):
+        close(d, savgol_filter(x, 11, 3, deriv=i, delta=T, axis=0)[5:-5], 1e-12, f"derivative {i}")
+    t = np.arange(60) * T
+    close(found_by.derivatives(t**3, T, 7)[1], 3 * t[3:-3] ** 2, 1e-11, "of its own order exactly")
 
 
 def test_a_propeller_on_its_bench():
@@ -38,64 +94,163 @@ def test_a_propeller_on_its_bench():
     i = 4 + 2 * np.sin(0.9 * t) + np.sign(np.sin(2.3 * t))
     w = solve_ivp(lambda s, w: P[1] * np.interp(s, t, i) - P[2] - P[0] * w**2, (0, 20), [300.0], t_eval=t, rtol=1e-8).y[0]
     rate = P[1] * i - P[2] - P[0] * w**2
-    e = found_by.propeller_bench(w, rate + 20 * random.normal(size=t.size), i)
+    e = least_squares(found_by.propeller_bench(w, rate + 20 * random.normal(size=t.size), i))
     assert (np.abs(e.value - P) < 1.5 * e.half_width).all() and (e.half_width < 0.02 * P).all()
-    close(found_by.propeller_bench(w, rate, i).value, P, 1e-9, "without noise")
+    close(least_squares(found_by.propeller_bench(w, rate, i)).value, P, 1e-9, "without noise")
+    close(least_squares(found_by.thrust_scale(w, 1.44e-5 * w**2)).value, [1.44e-5], 1e-14, "kF")
+
+
+def test_a_servo_on_its_bench():
+    p, t = np.array([1400 / 0.9, 66 / 0.9]), np.arange(0, 4, 0.01)
+    goal = 0.4 * np.sin(3 * t) + 0.2 * np.sign(np.sin(2 * t))
+    a, a1 = np.sin(2 * t), 2 * np.cos(2 * t)
+    e = least_squares(found_by.servo_bench(a, a1, p[0] * (goal - a) - p[1] * a1, goal))
+    close(e.value, p, 1e-11, "(p0, p1)")
+
+
+PENDULUM = {"mass": 1.001, "distance": 0.4, "length": 1.5}
+INERTIA, DAMPING = 0.0307, 2e-3
+
+
+def swinging(inertia, damping, t, start=0.8):
+    """Angle, rate and acceleration of the quadcopter on two strings."""
+    m, d, h, g = *PENDULUM.values(), 9.81
+
+    def bend(a, rate):
+        return -(damping * rate + m * g * d**2 * np.sin(a) / (4 * np.sqrt(h**2 - d**2 / 2 * (1 - np.cos(a))))) / inertia
+
+    a, rate = solve_ivp(lambda s, x: [x[1], bend(*x)], (t[0], t[-1]), [start, 0.0], t_eval=t, rtol=1e-10, atol=1e-12).y
+    return a, rate, bend(a, rate)
 
 
 def test_a_body_on_two_strings():
-    random = np.random.default_rng(2)
-    inertia, damping, m, d, h, g = 0.0307, 2e-3, 1.001, 0.4, 1.5, 9.81
-
-    def moment(a):
-        return m * g * d**2 * np.sin(a) / (4 * np.sqrt(h**2 - d**2 / 2 * (1 - np.cos(a))))
-
+    """T38: the frequency of small turns; and noise in the acceleration, which is in A here, instead of only in b."""
     t = np.arange(0, 30, 0.01)
-    a, rate = solve_ivp(
-        lambda s, x: [x[1], -(damping * x[1] + moment(x[0])) / inertia], (0, 30), [0.8, 0.0], t_eval=t, rtol=1e-10, atol=1e-12
-    ).y
-    bend = -(damping * rate + moment(a)) / inertia
-    given = {"mass": m, "distance": d, "length": h}
-    close(found_by.bifilar_pendulum(a, rate, bend, **given).value, [inertia, damping], 1e-12, "without noise")
-    e = found_by.bifilar_pendulum(a, rate, bend + 0.02 * random.normal(size=t.size), **given)
-    assert (np.abs(e.value - [inertia, damping]) < 2 * e.half_width).all() and e.half_width[0] < 1e-2 * inertia
+    a, rate, bend = swinging(INERTIA, DAMPING, t)
+    close(least_squares(found_by.bifilar_pendulum(a, rate, bend, **PENDULUM)).value, [INERTIA, DAMPING], 1e-12, "without noise")
+    small, _, _ = swinging(INERTIA, 0.0, t, start=1e-3)
+    passages = t[:-1][(small[:-1] > 0) & (small[1:] <= 0)]
+    m, d, h = PENDULUM.values()
+    close(
+        2 * np.pi * (len(passages) - 1) / (passages[-1] - passages[0]),
+        np.sqrt(m * 9.81 * d**2 / (4 * h * INERTIA)),
+        1e-3,
+        "T38",
+    )
     with pytest.raises(pf.ModelError, match="cannot turn so far"):
         found_by.bifilar_pendulum([3.1] * 5, [0.0] * 5, [0.0] * 5, mass=1.0, distance=0.5, length=0.1)
 
 
-def test_a_flight_of_the_quadcopter():
-    """The whole machine at random states: its own forward dynamics gives the rates."""
-    random, n = np.random.default_rng(5), 400
-    x = pf.QUADCOPTER
-    m = pf.multicopter("quadcopter", **x)
+def test_a_pendulum_weighed_by_noisy_accelerations():
+    """Too light by what the noise is of the signal; a longer window takes most of it off, a simulated motion all of it."""
+    random, T = np.random.default_rng(2), 0.01
+    t = np.arange(0, 30, T)
+    a, rate, bend = swinging(INERTIA, DAMPING, t)
+    found, windows, noise = {"short": [], "long": [], "simulated": []}, {"short": 5, "long": 31}, 0.05
+    like = None
+    for _ in range(15):
+        gyro = rate + noise * random.normal(size=t.size)
+        for name, window in windows.items():
+            _, a2, _ = found_by.derivatives(gyro, T, window)
+            inner = slice(window // 2, -(window // 2))
+            rows = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **PENDULUM)
+            found[name].append(least_squares(rows, together=4 * window))
+            if name == "short":
+                guess = found[name][-1].value
+                if like is None:  # by what was found: 20 % too light
+                    like = found_by.bifilar_pendulum(*(x[inner] for x in swinging(*guess, t)), **PENDULUM)
+                found["simulated"].append(least_squares(rows, instruments=like, together=4 * window))
+    mean = {name: np.mean([e.value[0] for e in x]) for name, x in found.items()}
+    for name, window in windows.items():
+        fit = np.linalg.pinv(np.vander(np.arange(window) - window // 2, 4, increasing=True))[1] / T
+        left = 1 / (1 + noise**2 * (fit**2).sum() / (bend**2).mean())
+        close(mean[name], INERTIA * left, 5e-3, f"what is left of it by the {name} window, {left:.3f}")
+    assert mean["short"] < 0.9 * INERTIA and inside(found["short"], [INERTIA, DAMPING])[0] == 0
+    assert mean["long"] > 0.99 * INERTIA
+    close(mean["simulated"], INERTIA, 0.02, "with instruments")
+    assert inside(found["simulated"], [INERTIA, DAMPING])[0] >= 0.8
+
+
+def flown(n, seed):
+    """(machine, q, v, v_dot) of the whole quadcopter at random states: its own forward dynamics gives the rates."""
+    random, m = np.random.default_rng(seed), pf.multicopter("quadcopter", **pf.QUADCOPTER)
     q = np.array([pf.random_configuration(m, random) for _ in range(n)])
     v = np.column_stack([3 * random.normal(size=(n, 6)), random.uniform(300, 600, (n, 4))])
-    bend = pf.forward_dynamics(m, q, v, u=0.05 + 0.1 * random.normal(size=(n, 4))).v_dot
-    eps, phi = np.array(x["spins"]), np.array(x["azimuths"])
-    F, w = x["thrust"] * v[:, 6:] ** 2, v[:, 3:6]
-    turn = x["arm"] * np.stack([np.sin(phi), -np.cos(phi), 0 * phi])
-    turn[2] = -x["torque"] / x["thrust"] * eps
-    spun = x["rotor"] * v[:, 6:] @ eps
-    moment = F @ turn.T - np.cross(w, np.outer(spun, [0, 0, 1])) - np.outer(x["rotor"] * bend[:, 6:] @ eps, [0, 0, 1])
-    wrench = np.column_stack([np.outer(F.sum(axis=1), [0, 0, 1]), moment])
+    return m, q, v, pf.forward_dynamics(m, q, v, u=0.05 + 0.1 * random.normal(size=(n, 4))).v_dot
+
+
+def quadcopter_numbers():
+    x = pf.QUADCOPTER
+    (d_x, d_z), l = x["drag"], x["drag_height"]
+    return np.r_[x["mass"] * np.array(x["com"]), x["inertia"], d_x, d_z, d_x * l, x["turning_drag"], x["bias"]]
+
+
+def test_a_flight_of_the_quadcopter():
+    random, x, truth = np.random.default_rng(5), pf.QUADCOPTER, quadcopter_numbers()
+    m, q, v, bend = flown(400, 5)
+    numbers = {name: x[name] for name in ("azimuths", "spins", "arm", "rotor", "thrust", "torque")}
+    wrench = found_by.propeller_wrench(v[:, 6:], bend[:, 6:], v[:, 3:6], **numbers)
     up = pf.forward_kinematics(m, q, bodies=["body"])["body"].rotation[:, 2, :]
-    s, (d_x, d_z), l, (u_x, u_z) = np.array(x["com"]), x["drag"], x["drag_height"], x["turning_drag"]
-    truth = np.r_[x["mass"] * s, x["inertia"], d_x, d_z, d_x * l, u_x, u_z, x["bias"]]
-    state = (v[:, :3], w, bend[:, :3], bend[:, 3:6], up)
-    close(found_by.flight(*state, wrench, mass=x["mass"]).value, truth, 1e-9, "without noise")
-    e = found_by.flight(*state, wrench + 0.01 * random.normal(size=wrench.shape), mass=x["mass"])
-    assert (np.abs(e.value - truth) < 2 * e.half_width).all() and (np.abs(e.value - truth) < e.half_width).mean() >= 0.8
-    still = [np.tile(y[:1], (n, 1)) for y in (*state, wrench)]
+    state = (v[:, :3], v[:, 3:6], bend[:, :3], bend[:, 3:6], up)
+    close(least_squares(found_by.flight(*state, wrench, mass=x["mass"])).value, truth, 1e-9, "without noise")
+    sizes = np.array([0.3, 0.3, 0.3, 0.01, 0.01, 0.01])
+    estimates = [
+        least_squares(found_by.flight(*state, wrench + sizes * random.normal(size=wrench.shape), mass=x["mass"]))
+        for _ in range(16)
+    ]
+    assert abs(inside(estimates, truth).mean() - 0.95) < 0.04
+    close(np.mean([e.deviation for e in estimates], axis=0), sizes, 0.1, "deviations")
+    still = [np.tile(y[:1], (400, 1)) for y in (*state, wrench)]
     with pytest.raises(pf.ModelError, match=r"do not tell .* apart"):
-        found_by.flight(*still, mass=x["mass"])
+        least_squares(found_by.flight(*still, mass=x["mass"]))
 
 
+def test_what_turning_drag_is_about():
+    """Drag that acts at l, with a turning drag of its own: about the origin it is that plus d_x l_z^2, and not d_z l_z^2."""
+    d, l, own = np.diag([0.30, 0.30, 0.36]), np.array([0, 0, 0.12]), np.diag([2e-3, 2e-3, 10e-3])
+    random, m = np.random.default_rng(9), 1.001
+
+    def at_l(k):
+        force = -ca.DM(d) @ (k.rotation("body").T @ k.velocity("body", l))
+        return ca.vertcat(force, ca.cross(ca.DM(l), force) - ca.DM(own) @ k.twist("body")[3:])
+
+    body = pf.body("body", m, inertia=(17.9e-3, 18.0e-3, 30.7e-3))
+    joints = [pf.joint("body", "free", "world", "body")]
+    machine = pf.mechanism("m", [body], joints, forces=[pf.wrench("drag", "body", at_l, axes="LOCAL")])
+    q = np.array([pf.random_configuration(machine, random) for _ in range(60)])
+    v = random.normal(size=(60, 6))
+    bend = pf.forward_dynamics(machine, q, v, np.zeros((60, 0))).v_dot
+    up = pf.forward_kinematics(machine, q, bodies=["body"])["body"].rotation[:, 2, :]
+    rows = found_by.flight(v[:, :3], v[:, 3:], bend[:, :3], bend[:, 3:], up, np.zeros((60, 6)), mass=m)
+    found = dict(zip(found_by.FLIGHT, least_squares(rows).value, strict=True))
+    close(found["Ups_x"], 2e-3 + 0.30 * 0.12**2, 1e-9, "Ups_x about the origin")
+    close([found["Ups_z"], found["d_x l_z"]], [10e-3, 0.30 * 0.12], 1e-9, "the others")
+
+
+A3 = np.arange(24.0).reshape(4, 2, 3)
 WRONG = {
-    "shapes": (lambda: found_by.least_squares([1.0, 2.0], [1.0, 2.0]), r"A \(n, k\)"),
-    "names": (lambda: found_by.least_squares(np.eye(3)[:, :2], [1, 2, 3], ["a"]), "2 names"),
-    "rows": (lambda: found_by.least_squares([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0]), "more than 2 rows"),
-    "alike": (lambda: found_by.least_squares([[1, 1, 0], [2, 2, 0], [3, 3, 1], [4, 4, 5]], range(4), "abc"), "tell a, b apart"),
+    "shapes": (lambda: least_squares(Equations([1.0, 2.0], [1.0, 2.0])), r"A \(n, r, k\)"),
+    "names": (lambda: least_squares(Equations(np.eye(3)[:, :2], [1, 2, 3], ("a",))), "2 names"),
+    "rows": (lambda: least_squares(Equations([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])), "more than 2 rows"),
+    "alike": (
+        lambda: least_squares(Equations([[1, 1, 0], [2, 2, 0], [3, 3, 1], [4, 4, 5]], range(4), tuple("abc"))),
+        "tell a, b apart",
+    ),
+    "instruments": (
+        lambda: least_squares(Equations(A3, np.zeros((4, 2))), instruments=Equations(A3[:3], None)),
+        r"of the shape of A, \(4, 2, 3\)",
+    ),
+    "together": (lambda: least_squares(Equations(A3, np.zeros((4, 2))), together=5), "from 1 to 4"),
+    "a window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 4), "odd window"),
+    "a long window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 11), "up to the 9 samples"),
+    "signals": (lambda: found_by.propeller_bench([1.0, 2.0], [1.0, 2.0], [1.0]), r"of one length are needed.*current \(1,\)"),
     "a flight": (lambda: found_by.flight(*[np.zeros((4, 3))] * 5, np.zeros((4, 3)), mass=1.0), r"wrench \(n, 6\)"),
+    "propellers": (
+        lambda: found_by.propeller_wrench(
+            np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 3)), [0, 1], [1, 1], arm=1, rotor=1, thrust=1, torque=1
+        ),
+        r"\(n, rho\)",
+    ),
 }
 
 

@@ -133,7 +133,7 @@ def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = Fal
     """The memory of `fix_step` and `imu_step` at the start: as if the machine had rested there for ever.
 
     position: (3,) [m].   q: (4,) attitude, x, y, z, w.   samples: how many to keep; together they last longer than any delay,
-    and a fix costs the more the more there are.   known: whether the start is sure, so that the first fix is a correction.
+    and `fix_step` takes some 240 operations for each.   known: whether the start is sure: the first fix is a correction then.
     gravity: [m/s^2] along -z.
     Raises ModelError: other shapes, no samples, a quaternion that is not of length one.
     """

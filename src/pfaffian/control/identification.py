@@ -1,16 +1,22 @@
 """Numbers of a machine from measurements, by least squares, with how sure they are. [konz25 5.2.3]
 
-Equations of motion are linear in masses, inertias and coefficients: A x = b, a row a sample. What is measured is noisy; where
-that noise is in A too, an estimate is biased by it, and intervals do not say so.
+Equations of motion are linear in masses, inertias and coefficients: A x = b, rows for each sample. `propeller_bench` and the
+others like it make such `Equations` of measurements, `least_squares` solves them.
+
+What is measured is noisy. Noise in b spreads an estimate, and its interval says how far. Noise in A draws it towards zero, as
+if A were larger than it is, and no interval says so: with one column of root mean square a and noise e, 1 / (1 + (e / a)^2) of
+the number is left. Two things help: smoother measurements (a longer window of `derivatives`), and `instruments`, the same
+equations made of another measurement of the same motion, or of a simulation of it.
 """
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.model.number import floats, named_float
 
 SURE = 1.959963984540054
@@ -19,73 +25,161 @@ SURE = 1.959963984540054
 APART = 1e-10
 """Singular values below this part of the largest, columns of length one, are none."""
 
+TURNS = 4
+"""How often rows of different kinds are weighed by what the turn before left of them."""
+
+
+class Equations(NamedTuple):
+    """A x = b: A (n, r, k) and b (n, r), r rows of different kinds for each of n samples; names of the k numbers x.
+
+    A (n, k) and b (n,) have one kind of row.
+    """
+
+    A: Any
+    b: Any
+    names: tuple[str, ...] = ()
+
 
 class Estimate(NamedTuple):
-    """x (k,), half the width of its 95 % interval (k,), its covariance (k, k), and the deviation of what is left (of b)."""
+    """x (k,), half the width of its 95 % interval (k,), its covariance (k, k), and the deviation of what is left of b (r,)."""
 
     value: np.ndarray
     half_width: np.ndarray
     covariance: np.ndarray
-    deviation: float
+    deviation: np.ndarray
 
 
-def least_squares(A: Any, b: Any, names: Any = None) -> Estimate:
-    """x with the least |A x - b|^2, and its 95 % interval for independent errors of b of one size.
+def least_squares(equations: Equations, *, instruments: Equations | None = None, together: int = 1) -> Estimate:
+    """x of A x = b with the least sum of squares, each kind of row weighed by its deviation s, and its 95 % interval.
 
-        covariance = s^2 (A^T A)^-1,   s^2 = |A x - b|^2 / (n - k)
+        Z^T (A x - b) = 0,  covariance = (Z^T A)^-1 (Z^T Z) (A^T Z)^-1,  rows and instruments Z divided by s
 
-    A: (n, k), n > k.   b: (n,).   names: of the k numbers, for errors.
+    Without instruments Z = A. With them errors of A do not bias x, if those of Z are independent of them. Errors of samples
+    `together` apart or more are taken for independent; for less than that the middle of the covariance is what sums of the
+    errors over so many samples spread (Bartlett's window).
+
+    equations: n r > k.   instruments: of the same shape; their b is not used.   together: samples whose errors may hang
+    together, as by a filter; some times its window.
     Raises ModelError: other shapes; too few rows; numbers that the rows do not tell apart, and which.
     """
-    A, b = floats(A, "least_squares: A"), floats(b, "least_squares: b")
-    if A.ndim != 2 or b.shape != A.shape[:1] or not A.shape[1]:
-        raise ModelError(f"least_squares: A (n, k) and b (n,) are needed, got {A.shape} and {b.shape}")
-    n, k = A.shape
-    words = [f"x[{i}]" for i in range(k)] if names is None else [str(name) for name in names]
-    if len(words) != k:
-        raise ModelError(f"least_squares: {k} names are needed, got {len(words)}")
-    if n <= k:
-        raise ModelError(f"least_squares: more than {k} rows are needed for {k} numbers, got {n}")
-    length = np.linalg.norm(A, axis=0)
-    length[length == 0] = 1.0
-    U, s, V = np.linalg.svd(A / length, full_matrices=False)
+    A, b = floats(equations.A, "least_squares: A"), floats(equations.b, "least_squares: b")
+    if A.ndim not in (2, 3) or b.shape != A.shape[:-1] or not A.size:
+        raise ModelError(
+            f"least_squares: A (n, r, k) and b (n, r), or (n, k) and (n,), are needed, got {A.shape} and {b.shape}"
+        )
+    Z = A if instruments is None else floats(instruments.A, "least_squares: instruments")
+    if Z.shape != A.shape:
+        raise ModelError(f"least_squares: instruments are of the shape of A, {A.shape}, got {Z.shape}")
+    A, b, Z = (x.reshape(len(A), -1, *x.shape[len(b.shape) :]) for x in (A, b, Z))
+    n, r, k = A.shape
+    names = [str(name) for name in equations.names] or [f"x[{i}]" for i in range(k)]
+    if len(names) != k:
+        raise ModelError(f"least_squares: {k} names are needed, got {len(names)}")
+    if n * r <= k:
+        raise ModelError(f"least_squares: more than {k} rows are needed for {k} numbers, got {n * r}")
+    if isinstance(together, bool) or not isinstance(together, int) or not 1 <= together <= n:
+        raise ModelError(f"least_squares: together must be a whole number from 1 to {n}, got {brief(together)}")
+    deviation = np.ones(r)
+    for _ in range(TURNS if r > 1 else 1):
+        s = np.where(deviation > 0, deviation, 1.0)
+        Q, N, length = _projected(A / s[:, None], Z / s[:, None], names)
+        x = np.linalg.solve(N, Q.T @ (b / s).ravel()) / length
+        left = A @ x - b
+        deviation = np.sqrt((left**2).sum(axis=0) / (n - k / r))
+    scaled, half = left / s, np.linalg.inv(N) / length[:, None]
+    if together == 1:
+        middle = (scaled**2).sum() / (n * r - k) * np.eye(k)
+    else:
+        middle = _spread(np.einsum("nrk,nr->nk", Q.reshape(n, r, k), scaled), together)
+    covariance = half @ middle @ half.T
+    return Estimate(x, SURE * np.sqrt(np.diag(covariance)), covariance, deviation)
+
+
+def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q (n r, k) orthonormal along Z, Q^T A with columns of A of length one, and those lengths."""
+    A, Z = (x.reshape(-1, x.shape[-1]) for x in (A, Z))
+    length, long = (np.linalg.norm(x, axis=0) for x in (A, Z))
+    length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
+    Q, _ = np.linalg.qr(Z / long)
+    N = Q.T @ (A / length)
+    _, s, V = np.linalg.svd(N)
     if s[-1] <= APART * s[0]:
-        mixed = [w for w, part in zip(words, np.abs(V[-1]), strict=True) if part > 0.1 * np.abs(V[-1]).max()]
+        mixed = [w for w, part in zip(names, np.abs(V[-1]), strict=True) if part > 0.1 * np.abs(V[-1]).max()]
         raise ModelError(f"least_squares: the rows do not tell {', '.join(mixed)} apart; excite the machine in other ways")
-    x = V.T @ (U.T @ b / s) / length
-    left = A @ x - b
-    variance = left @ left / (n - k)
-    root = V.T / s / length[:, None]
-    covariance = variance * root @ root.T
-    return Estimate(x, SURE * np.sqrt(np.diag(covariance)), covariance, float(np.sqrt(variance)))
+    return Q, N, length
 
 
-def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> Estimate:
-    """(p1, p2, p3) of varpi_dot + p1 varpi^2 = p2 i - p3, from a bench. [konz25 (5.13)]
+def _spread(errors: np.ndarray, together: int) -> np.ndarray:
+    """(k, k) of the sum of errors (n, k) that hang together over less than so many samples."""
+    pad = np.zeros((together, errors.shape[1]))
+    total = np.cumsum(np.concatenate([pad, errors, pad]), axis=0)
+    sums = total[together:] - total[:-together]
+    return sums.T @ sums / together
 
-    speed: varpi (n,) [rad/s].   speed_rate: (n,) [rad/s^2], as of a Savitzky-Golay filter.   current: i (n,) [A].
-    Raises ModelError: as `least_squares`.
+
+def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:
+    """x and its first two derivatives by the parabola, or the like, nearest to `window` samples: Savitzky and Golay's filter.
+
+    A longer window leaves less noise, of the second derivative by its power -5/2, and rounds off more of what changes in it.
+
+    x: (n, ...), a sample a period [s].   window: an odd number of samples.   order: of the polynomial, 2 or more.
+    -> (3, n - window + 1, ...), of the samples that have window // 2 others to either side.
+    Raises ModelError: a window that is even, shorter than order + 1 or longer than x.
     """
-    w, w_dot, i = (
-        floats(x, f"propeller_bench: {n}") for n, x in (("speed", speed), ("rate", speed_rate), ("current", current))
-    )
-    return least_squares(np.column_stack([-(w**2), i, -np.ones_like(w)]), w_dot, ("p1", "p2", "p3"))
+    x, T = floats(x, "derivatives: x"), named_float(period, "derivatives: period")
+    if not T > 0 or window % 2 == 0 or not 2 <= order < window <= len(x):
+        raise ModelError(
+            f"derivatives: a period above zero, an order from 2 and an odd window above it, up to the {len(x)} samples, are "
+            f"needed, got {T:g} s, {order} and {window}"
+        )
+    at = np.arange(window) - window // 2
+    fit = np.linalg.pinv(np.vander(at, order + 1, increasing=True))[:3]
+    fit = fit * np.array([factorial(i) / T**i for i in range(3)])[:, None]
+    return np.einsum("dj,n...j->dn...", fit, np.lib.stride_tricks.sliding_window_view(x, window, axis=0))
+
+
+def thrust_scale(speed: Any, thrust: Any) -> Equations:
+    """kF of F = kF varpi^2, from propellers on a scale. [konz25 (5.3)]
+
+    speed: varpi (n,) [rad/s].   thrust: F (n,) [N].   Raises ModelError: other shapes.
+    """
+    w, F = _signals("thrust_scale", speed=speed, thrust=thrust)
+    return Equations(w[:, None] ** 2, F, ("kF",))
+
+
+def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> Equations:
+    """(p1, p2, p3) of varpi_dot + p1 varpi^2 = p2 i - p3. [konz25 (5.13), corrected]
+
+    speed: varpi (n,) [rad/s].   speed_rate: (n,) [rad/s^2], as of `derivatives`.   current: i (n,) [A].
+    Raises ModelError: other shapes.
+    """
+    w, w_dot, i = _signals("propeller_bench", speed=speed, speed_rate=speed_rate, current=current)
+    return Equations(np.column_stack([-(w**2), i, -np.ones_like(w)]), w_dot, ("p1", "p2", "p3"))
+
+
+def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> Equations:
+    """(p0, p1) of angle'' + p1 angle' + p0 angle = p0 wanted. [konz25 (5.14)]
+
+    angle, rate, acceleration: (n,) [rad] and its derivatives.   wanted: (n,) [rad].   Raises ModelError: other shapes.
+    """
+    a, a1, a2, goal = _signals("servo_bench", angle=angle, rate=rate, acceleration=acceleration, wanted=wanted)
+    return Equations(np.column_stack([goal - a, -a1]), a2, ("p0", "p1"))
 
 
 def bifilar_pendulum(
     angle: Any, rate: Any, acceleration: Any, *, mass: float, distance: float, length: float, gravity: float = 9.81
-) -> Estimate:
+) -> Equations:
     """(Theta, Upsilon) of a body that turns on two strings about the vertical. [konz25 (5.15)]
 
         Theta a'' + Upsilon a' + m g d^2 sin a / (4 sqrt(h^2 - d^2 / 2 (1 - cos a))) = 0
 
+    In small turns it swings with sqrt(m g d^2 / (4 h Theta)). Here noise is in A, not in b: see the top of this file.
+
     angle, rate, acceleration: a (n,) [rad] and its derivatives.   mass: m [kg].   distance, length: d of and h along the
     strings [m].   gravity: g [m/s^2].
-    Raises ModelError: strings that are not long enough for the angle; as `least_squares`.
+    Raises ModelError: other shapes; strings that are not long enough for the angle.
     """
-    a, a1, a2 = (
-        floats(x, f"bifilar_pendulum: {n}") for n, x in (("angle", angle), ("rate", rate), ("acceleration", acceleration))
-    )
+    a, a1, a2 = _signals("bifilar_pendulum", angle=angle, rate=rate, acceleration=acceleration)
     m, d, h, g = (
         named_float(x, f"bifilar_pendulum: {n}")
         for n, x in (("mass", mass), ("distance", distance), ("length", length), ("gravity", gravity))
@@ -93,7 +187,17 @@ def bifilar_pendulum(
     under = h**2 - d**2 / 2 * (1 - np.cos(a))
     if not (under > 0).all():
         raise ModelError("bifilar_pendulum: strings of that length cannot turn so far; check angle, distance and length")
-    return least_squares(np.column_stack([a2, a1]), -m * g * d**2 * np.sin(a) / (4 * np.sqrt(under)), ("Theta", "Upsilon"))
+    moment = m * g * d**2 * np.sin(a) / (4 * np.sqrt(under))
+    return Equations(np.column_stack([a2, a1]), -moment, ("Theta", "Upsilon"))
+
+
+def _signals(what: str, **given: Any) -> list[np.ndarray]:
+    """All of them (n,). Raises ModelError: they are not."""
+    found = [floats(x, f"{what}: {name}") for name, x in given.items()]
+    if any(x.ndim != 1 or x.shape != found[0].shape for x in found):
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in zip(given, found, strict=True))
+        raise ModelError(f"{what}: arrays (n,) of one length are needed, got {shapes}")
+    return found
 
 
 FLIGHT = ("com x", "com y", "com z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "d_x", "d_z", "d_x l_z", "Ups_x",
@@ -101,16 +205,17 @@ FLIGHT = ("com x", "com y", "com z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "
 """What `flight` finds; the first three are m s [kg m]."""
 
 
-def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass: float, gravity: float = 9.81) -> Estimate:
+def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass: float, gravity: float = 9.81) -> Equations:
     """Mass centre, inertia, drag and biases of a multicopter from a flight, the numbers `FLIGHT`. [konz25 5.2.3]
 
     The first six rows of (5.5) are linear in m s, Theta, d_x, d_z, d_x l_z, Upsilon_x, Upsilon_z and the biases; Upsilon is the
-    whole lower right block of (5.4), as `linear_drag_matrix` has it.
+    whole lower right block of (5.4), as `linear_drag_matrix` has it. Where turning is damped about the point l instead,
+    Upsilon_x is that damping plus d_x l_z^2.
 
     v, w: (n, 3) velocity [m/s] and angular velocity [rad/s], along the body's axes.   v_dot, w_dot: (n, 3) their rates.
-    up: (n, 3) the vertical in the body, R^T e_z.   wrench: (n, 6) of the propellers on the body, with what their speeding up
-    takes [N, N m].   mass: [kg].   gravity: [m/s^2].
-    Raises ModelError: other shapes; as `least_squares`, with the numbers that the flight does not tell.
+    up: (n, 3) the vertical in the body, R^T e_z.   wrench: (n, 6) of the propellers on the body, as of `propeller_wrench`.
+    mass: [kg].   gravity: [m/s^2].
+    Raises ModelError: other shapes.
     """
     named = (("v", v), ("w", w), ("v_dot", v_dot), ("w_dot", w_dot), ("up", up))
     v, w, v1, w1, z = (floats(x, f"flight: {n}") for n, x in named)
@@ -133,4 +238,27 @@ def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass
     A[:, 3, 12], A[:, 4, 12], A[:, 5, 13] = w[:, 0], w[:, 1], w[:, 2]
     b = f.copy()
     b[:, :3] -= m * a
-    return least_squares(A.reshape(-1, len(FLIGHT)), b.ravel(), FLIGHT)
+    return Equations(A, b, FLIGHT)
+
+
+def propeller_wrench(
+    speeds: Any, rates: Any, w: Any, azimuths: Any, spins: Any, *, arm: float, rotor: float, thrust: float, torque: float
+) -> np.ndarray:
+    """(n, 6) what propellers on arms that do not tilt do to a body [N, N m]. [konz25 (5.9), (5.12)]
+
+        F = kF varpi^2 along z,  sum (l_A F, -kT varpi^2 eps) - Theta_P (w x e_z eps varpi + e_z eps varpi_dot)
+
+    speeds, rates: varpi (n, rho) [rad/s], [rad/s^2].   w: (n, 3) of the body [rad/s].   the others: as of a `multicopter`.
+    Raises ModelError: other shapes.
+    """
+    named = (("speeds", speeds), ("rates", rates), ("w", w), ("azimuths", azimuths), ("spins", spins))
+    x, x1, w, phi, eps = (floats(y, f"propeller_wrench: {n}") for n, y in named)
+    if x.ndim != 2 or x1.shape != x.shape or w.shape != (len(x), 3) or not phi.shape == eps.shape == x.shape[1:]:
+        raise ModelError(
+            f"propeller_wrench: speeds and rates (n, rho) and w (n, 3) are needed, got {x.shape}, {x1.shape}, {w.shape}"
+        )
+    F, up = thrust * x**2, np.array([0, 0, 1.0])
+    turn = arm * np.stack([np.sin(phi), -np.cos(phi), 0 * phi])
+    turn[2] = -torque / thrust * eps
+    moment = F @ turn.T - rotor * (np.cross(w, np.outer(x @ eps, up)) + np.outer(x1 @ eps, up))
+    return np.column_stack([np.outer(F.sum(axis=1), up), moment])
