@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control import hover_placement, quadcopter_pair, two_mass_placement
+from pfaffian.control import hover_placement, matched_placement, quadcopter_pair, two_mass_placement
 from tests.tolerance import close
 
 G = 9.81
@@ -81,7 +81,57 @@ def test_two_masses_on_a_spring_have_the_poles_too():
     close(found, np.poly(poles).real, 1e-9, "characteristic polynomial")
 
 
+def in_a_plane(x, weight, at, moment) -> np.ndarray:
+    """Matrix (2, 2) along (sideways, angle) of a weight at a height above the mass centre, angle to the left."""
+    return np.array([[weight, -weight * at], [-weight * at, moment + weight * at**2]])
+
+
+def test_one_rule_gives_both_of_the_thesis_s():
+    """A PVTOL and two masses by the rule for any machine with one input."""
+    lean, m, Theta = 0.05, 1.3, 0.02
+    b = [m * lean / Theta, 1.0]
+    found = matched_placement(np.diag([m, Theta]), [[0, m * G], [0, 0]], b, POLES, first=0.8)
+    x = hover_placement(POLES, lean=lean, mass=0.8)
+    close(found.inertia, in_a_plane(x, x.mass, x.s, x.inertia), 1e-9, "inertia")
+    close(found.damping, in_a_plane(x, x.damping, x.h, 0.0), 1e-9, "damping")
+    close(found.stiffness, in_a_plane(x, x.stiffness, x.h, x.moment), 1e-9, "stiffness")
+    k, m1, m2 = 5.0, 0.7, 1.6
+    poles = [-2.0, -1.0, -1 + 1j, -1 - 1j]
+    x = two_mass_placement(poles, ratio=k / m2)
+    found = matched_placement(np.diag([m1, m2]), k * np.array([[1, -1], [-1, 1]]), [1, 0], poles, first=x.m01 + x.m12)
+    for have, (a, c, e) in zip(found, ((x.m01, x.m12, x.m02), (x.d01, x.d12, x.d02), (x.k01, x.k12, x.k02)), strict=True):
+        close(have, [[a + c, -c], [-c, c + e]], 1e-9, "two masses")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_any_machine_with_one_input_has_the_poles_and_no_matching_force(n):
+    """Mbar x'' + Dbar x' + Kbar x = 0 has the poles, all three are positive, and what is left is along b. [konz25 (4.62)]"""
+    random = np.random.default_rng(n)
+    A = random.normal(size=(n, n))
+    M, K, b = A @ A.T + np.eye(n), random.normal(size=(n, n)), random.normal(size=n)
+    pairs = [complex(-x, y) for x, y in zip(random.uniform(0.5, 2, n), random.uniform(0, 2, n), strict=True)]
+    poles = pairs + [x.conjugate() for x in pairs]
+    x = matched_placement(M, K, b, poles)
+    N = np.linalg.inv(x.inertia)
+    closed = np.block([[np.zeros((n, n)), np.eye(n)], [-N @ x.stiffness, -N @ x.damping]])
+    close(np.poly(closed).real, np.poly(poles).real, 1e-7, "characteristic polynomial")
+    for have, least in ((x.inertia, 0), (x.stiffness, 0), (x.damping, -1e-9)):
+        close(have, have.T, 1e-12, "symmetric")
+        assert np.linalg.eigvalsh(have)[0] > least * np.abs(have).max()
+    free = np.linalg.svd(b[None])[2][1:]
+    close(free @ (M @ N @ x.stiffness), free @ K, 1e-7, "Lambda_K", scale=[np.abs(K).max()])
+    close(free @ (M @ N @ x.damping), 0 * free, 1e-7, "Lambda_D", scale=[np.abs(M @ N @ x.damping).max()])
+
+
 WRONG = {
+    "no poles at rest": (lambda: matched_placement([[1.0]], [[0.0]], [1.0], [0.5, -1]), "they are stable"),
+    "poles of two": (lambda: matched_placement([[1.0]], [[0.0]], [1.0], [-1.0]), "2 poles are needed"),
+    "a frequency of its own": (lambda: matched_placement([[1.0]], [[2.0]], [1.0], [-1.0, -2.0]), "has by itself"),
+    "out of reach": (
+        lambda: matched_placement(np.eye(2), np.diag([0, 9.0]), [1.0, 0], [-1, -2, -3, -4]),
+        "reaches every motion",
+    ),
+    "matrices": (lambda: matched_placement(np.eye(3), np.eye(2), [1.0, 0], [-1, -2, -3, -4]), "are needed"),
     "three poles": (lambda: hover_placement([-1, -2, -3]), "four poles"),
     "half a pair": (lambda: hover_placement([-1, -2, -3, -3 + 1j]), "four poles"),
     "unstable": (lambda: hover_placement([1, -2, -3, -4]), "coefficient of their polynomial"),

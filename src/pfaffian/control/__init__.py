@@ -18,7 +18,15 @@ from pfaffian.control.flat import (
 from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
-from pfaffian.control.placement import Hover, TwoMasses, hover_placement, quadcopter_pair, two_mass_placement
+from pfaffian.control.placement import (
+    Hover,
+    Matched,
+    TwoMasses,
+    hover_placement,
+    matched_placement,
+    quadcopter_pair,
+    two_mass_placement,
+)
 from pfaffian.control.projected import projected
 from pfaffian.control.prototype import Pair, error_coordinates, pair, prototype_tracking
 from pfaffian.control.quasivelocity import regulation, tracking
@@ -30,6 +38,7 @@ __all__ = [
     "Command",
     "Control",
     "Hover",
+    "Matched",
     "Pair",
     "Reference",
     "Sample",
@@ -53,6 +62,7 @@ __all__ = [
     "joints",
     "least_time",
     "length_weights",
+    "matched_placement",
     "operational_space",
     "pair",
     "point",

@@ -14,7 +14,10 @@ import numpy as np
 from pfaffian.control.prototype import Pair, pair
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.elastic import pseudo_matrix
-from pfaffian.model.number import named_float, several
+from pfaffian.model.number import floats, named_float, several
+
+SINGULAR = 1e12
+"""Condition number from which a matrix counts as singular."""
 
 
 class Hover(NamedTuple):
@@ -31,6 +34,14 @@ class Hover(NamedTuple):
     h: float
     inertia: float
     moment: float
+
+
+class Matched(NamedTuple):
+    """Matrices (n, n) of a prototype about a set point, along the machine's own coordinates: inertia, damping, stiffness."""
+
+    inertia: np.ndarray
+    damping: np.ndarray
+    stiffness: np.ndarray
 
 
 class TwoMasses(NamedTuple):
@@ -129,6 +140,47 @@ def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> Tw
     return TwoMasses(m01, m12, m02, d01, m12 / m01 * d01, -m12 / (m01 + m12) * d01, k01, k12, k02)
 
 
+def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, first: float = 1.0) -> Matched:
+    """The prototype of any machine with one input about a set point, M x'' + K x = b u, with 2 n poles of one's choice.
+
+    Whatever stable poles there are, one prototype meets both matching conditions (4.62). With p(s) = e(s^2) + s o(s^2) their
+    polynomial, e has n roots -w_i^2 and o / e = sum c_i / (s^2 + w_i^2) has c_i > 0 (Hermite, Biehler), so that
+
+        V = [(K - w_i^2 M)^-1 b],  z = V^-1 M^-1 b,  D = diag(c_i / z_i^2),  Omega = diag(w_i)
+        Mbar = V^-T D V^-1,  Kbar = V^-T D Omega^2 V^-1,  Dbar = d d^T with d = Mbar M^-1 b
+
+    are positive, and the closed loop's modes damp each other through the one input into p(s). For a PVTOL it is
+    `hover_placement`, for two masses `two_mass_placement`; pairs of bodies then have to be found that add up to it.
+
+    Args:
+        inertia, stiffness: M, K (n, n) of the machine; K, of weight and thrust too, need not be symmetric.
+        push: b (n,).   poles: 2 n, complex ones in pairs [1/s].   first: Mbar[0, 0], whose size is free.
+    Raises ModelError: sizes that differ; the first condition named that cannot be met.
+    """
+    what = "matched_placement"
+    M, K, b = (floats(x, f"{what}: {n}") for x, n in ((inertia, "inertia"), (stiffness, "stiffness"), (push, "push")))
+    size, n = named_float(first, f"{what}: first"), b.size
+    if b.shape != (n,) or M.shape != (n, n) or K.shape != (n, n) or not (n and size > 0):
+        raise ModelError(f"{what}: M and K (n, n), b (n,) and first above zero are needed")
+    p = _coefficients(poles, 2 * n, what)
+    w = -np.roots(p[0::2])
+    _need(bool((np.roots(p).real < 0).all()), what, "they are stable")
+    w = np.sort(w.real)
+    c = np.array([np.polyval(p[1::2], -x) / np.prod(np.delete(w, i) - x) for i, x in enumerate(w)])
+    modes = K - w[:, None, None] * M
+    clear = np.array([np.linalg.cond(x) < SINGULAR for x in modes]).all()
+    _need(bool(clear), what, "none of w_i is a frequency that the machine has by itself: move them a little")
+    V = np.linalg.solve(modes, np.tile(b, (n, 1))[:, :, None])[:, :, 0].T
+    V /= np.linalg.norm(V, axis=0)
+    _need(np.linalg.cond(V) < SINGULAR, what, "the input reaches every motion of the machine")
+    W, g = np.linalg.inv(V), np.linalg.solve(M, b)
+    weights = c / (W @ g) ** 2
+    Mbar, Kbar = W.T @ (weights[:, None] * W), W.T @ ((weights * w)[:, None] * W)
+    scale = size / Mbar[0, 0]
+    d = Mbar @ g
+    return Matched(scale * Mbar, scale * np.outer(d, d), scale * Kbar)
+
+
 def _about_z(moment: float) -> np.ndarray:
     """Moments (3,) of dampers that resist a turn about z alone; a body's could not be so, a prototype's pseudo-matrix may."""
     return np.array([0.0, 0.0, moment])
@@ -136,12 +188,18 @@ def _about_z(moment: float) -> np.ndarray:
 
 def _polynomial(poles: Any, what: str) -> tuple[float, float, float, float]:
     """p0 ... p3 of s^4 + p3 s^3 + p2 s^2 + p1 s + p0."""
+    _, p3, p2, p1, p0 = map(float, _coefficients(poles, 4, what))
+    return p0, p1, p2, p3
+
+
+def _coefficients(poles: Any, n: int, what: str) -> np.ndarray:
+    """(n + 1,) of the polynomial of n poles, the highest power first."""
     given = np.asarray(poles if several(poles) else [], dtype=complex)
     c = np.poly(given)
-    if given.shape != (4,) or not np.isfinite(given).all() or np.abs(np.imag(c)).max() > 1e-9 * np.abs(c).max():
-        raise ModelError(f"{what}: four poles are needed, complex ones in pairs, got {brief(poles)}")
-    _, p3, p2, p1, p0 = map(float, c.real)
-    return p0, p1, p2, p3
+    if given.shape != (n,) or not np.isfinite(given).all() or np.abs(np.imag(c)).max() > 1e-9 * np.abs(c).max():
+        count = {4: "four", 6: "six"}.get(n, n)
+        raise ModelError(f"{what}: {count} poles are needed, complex ones in pairs, got {brief(poles)}")
+    return c.real
 
 
 def _need(met: bool, what: str, condition: str) -> None:
