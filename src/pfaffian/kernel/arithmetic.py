@@ -6,6 +6,7 @@ rounded, so both meanings give the same bits. A mask is an integer of all ones o
 
 from __future__ import annotations
 
+import re
 from typing import Any, Protocol
 
 import numpy as np
@@ -121,7 +122,7 @@ class Text:
         return self.out.let(f"{self.name} << {n}", "I")
 
     def __rshift__(self, n: int) -> Text:
-        return self.out.let(f"{self.name} >> {n}", "I")
+        return self.out.let(f"SHR({self.name}, {n})", "I")
 
     def __neg__(self) -> Text:
         return self.out.let(f"-{self.name}", self.kind)
@@ -130,11 +131,24 @@ class Text:
         return self.out.let(f"~{self.name}", "I")
 
 
+_NAME = re.compile(r"t[0-9]+")
+
+
 class Writer:
     """The bodies written as C statements, gathered in `lines`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+
+    def needed(self, *results: Text) -> list[str]:
+        """The statements without those whose values nothing needs."""
+        wanted, kept = {r.name for r in results}, []
+        for line in reversed(self.lines):
+            declared = line.split(" = ")[0].split()[-1]
+            if declared in wanted or not _NAME.fullmatch(declared):
+                wanted.update(_NAME.findall(line))
+                kept.append(line)
+        return kept[::-1]
 
     def let(self, expression: str, kind: str = "V") -> Text:
         name = f"t{len(self.lines)}"
@@ -146,7 +160,7 @@ class Writer:
             return value.name
         if kind == "I":
             return f"KI({int(value)})"
-        special = {"inf": "__builtin_inf()", "-inf": "-__builtin_inf()", "nan": '__builtin_nan("")'}
+        special = {"inf": "INFINITE", "-inf": "-INFINITE", "nan": "NOT_A_NUMBER"}
         return f"K({special.get(str(value), float(value).hex())})"
 
     def _compare(self, macro: str, a: Value, b: Value) -> Text:

@@ -114,10 +114,10 @@ def c_text(name: str, inline: bool) -> str:
     results = function.body(writer, *(writer.let(f"a{i}") for i in range(function.arity)))
     arguments = ", ".join(f"V a{i}" for i in range(function.arity))
     if function.results == 1:
-        return _definition(f"static {place} V pf_{name}({arguments})", [*writer.lines, f"  return {results.name};"])
+        return _definition(f"static {place} V pf_{name}({arguments})", [*writer.needed(results), f"  return {results.name};"])
     pointers = ", ".join(f"V *r{i}" for i in range(function.results))
     stores = [f"  *r{i} = {r.name};" for i, r in enumerate(results)]
-    return _definition(f"static {place} void pf_{name}({arguments}, {pointers})", writer.lines + stores)
+    return _definition(f"static {place} void pf_{name}({arguments}, {pointers})", writer.needed(*results) + stores)
 
 
 def _definition(signature: str, body: list[str]) -> str:

@@ -32,6 +32,9 @@ typedef int64_t I __attribute__((vector_size(8 * W)));
 #define REAL(i) ((V)(i))
 #endif
 
+#define SHR(i, n) ((i) >> (n))
+#define INFINITE __builtin_inf()
+#define NOT_A_NUMBER __builtin_nan("")
 #define LT(a, b) MASK((a) < (b))
 #define LE(a, b) MASK((a) <= (b))
 #define EQ(a, b) MASK((a) == (b))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -34,7 +34,7 @@ def _elementary(name: str, inline: bool) -> str:
 
 
 @cache
-def _reduction() -> str:
+def reduction_text() -> str:
     words = ", ".join(f"UINT64_C({word})" for word in reduction.limbs())
     return f"static const uint64_t TWO_OVER_PI[] = {{{words}}};\n" + _file("reduction.h")
 
@@ -72,7 +72,7 @@ def _source(
     part_size: int,
     samplers: Sequence[Program] = (),
 ) -> Source:
-    order = _callees_first([*programs, *samplers])
+    order = callees_first([*programs, *samplers])
     index = {program.digest(): i for i, program in enumerate(order)}
     uses = Counter(s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS)
     functions = [_elementary(name, name in CIRCULAR and uses[name] <= FEW) for name in sorted(uses)]
@@ -93,11 +93,11 @@ def _source(
         tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
     sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
     loops = of_unit(0, *ports, _file("transpose.h"), _file("ports.h"), _file(driver))
-    text = "\n".join([sizes, _file("prelude.h"), _reduction(), *functions, *bodies, *loops])
+    text = "\n".join([sizes, _file("prelude.h"), reduction_text(), _file("huge.h"), *functions, *bodies, *loops])
     return Source(text, lanes, max(1, frame), tile)
 
 
-def _callees_first(programs: Sequence[Program]) -> list[Program]:
+def callees_first(programs: Sequence[Program]) -> list[Program]:
     order: dict[str, Program] = {}
 
     def visit(program: Program) -> None:
@@ -138,7 +138,7 @@ def _function(program: Program, index: int, order: dict[str, int], pieces: Stage
     """
     text, body = [], []
     for j, stage in enumerate(pieces.stages):
-        lines = _stage_lines(program, stage)
+        lines = stage_lines(program, stage)
         if lines:
             signature = f"STAGE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w)"
             text += [f"{signature};", *of_unit((index + j) % units, f"{signature} {{", *lines, "}")]
@@ -162,9 +162,25 @@ def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots:
     )
 
 
-def _stage_lines(program: Program, stage: Stage) -> list[str]:
-    """Statements of one stage. A value is stored where it is wanted as soon as it is known."""
-    literals = {program.n_in + i: f"K({c.hex()})" for i, c in enumerate(program.constants)}
+def _literal(c: float) -> str:
+    return f"K({c.hex()})"
+
+
+def _statement(op: str, v: int, args: Sequence[str]) -> str:
+    if OPS[op].results == 1:
+        return f"  const V v{v} = {OPS[op].c.format(*args)};"
+    return f"  V v{v}, v{v + 1}; pf_{op}({args[0]}, &v{v}, &v{v + 1});"
+
+
+def stage_lines(
+    program: Program,
+    stage: Stage,
+    V: str = "V",
+    literal: Callable[[float], str] = _literal,
+    statement: Callable[[str, int, Sequence[str]], str] = _statement,
+) -> list[str]:
+    """Statements of one stage, of values of type V. A value is stored where it is wanted as soon as it is known."""
+    literals = {program.n_in + i: literal(c) for i, c in enumerate(program.constants)}
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
     places: dict[int, list[str]] = {}
     for v, place in stored:
@@ -174,13 +190,10 @@ def _stage_lines(program: Program, stage: Stage) -> list[str]:
     sources += [(v, f"w[{slot}]") for v, slot in stage.loads]
     lines = [f"  {place} = {literals[v]};" for v, place in stored if v in literals]
     for v, source in sources:
-        lines += [f"  const V v{v} = {source};", *_stores(v, places)]
+        lines += [f"  const {V} v{v} = {source};", *_stores(v, places)]
     for step in stage.steps:
         v, args = step.result, [literals.get(a) or f"v{a}" for a in step.args]
-        if OPS[step.op].results == 1:
-            lines.append(f"  const V v{v} = {OPS[step.op].c.format(*args)};")
-        else:
-            lines.append(f"  V v{v}, v{v + 1}; pf_{step.op}({args[0]}, &v{v}, &v{v + 1});")
+        lines.append(statement(step.op, v, args))
         lines += [text for r in range(v, v + OPS[step.op].results) for text in _stores(r, places)]
     return lines
 
