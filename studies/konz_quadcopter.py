@@ -57,14 +57,18 @@ def paths():
     }
 
 
+def law(hold: str = "zero") -> control.Control:
+    """As `pfaffian export konz-quadcopter` writes it in C."""
+    own = control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), share=0.1)
+    tracking = control.prototype_tracking([own], control.sampled(NAMES), approach="body")
+    return control.discrete(tracking, PERIOD, hold=hold)
+
+
 HOLDS = {"transition": "zero", "looping": "zero", "flip": "zero", "looping, first-order hold": "first"}
 """What each flight's thrusts do within a period."""
 
 
 def run() -> dict[str, xr.Dataset]:
-    own = control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), share=0.1)
-    law = control.prototype_tracking([own], control.sampled(NAMES), approach="body")
-    laws = {hold: control.discrete(law, PERIOD, hold=hold) for hold in ("zero", "first")}
     results = {}
     for case, hold in HOLDS.items():
         name = case.split(",")[0]
@@ -79,7 +83,7 @@ def run() -> dict[str, xr.Dataset]:
             duration=duration,
             step=STEP,
             every=2,
-            control=laws[hold],
+            control=law(hold),
             u=wanted,
             u_step=STEP,
             hold="linear",

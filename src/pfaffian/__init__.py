@@ -110,6 +110,7 @@ _HOME = {
     "pfaffian.simulate.qp": ["NearestInput", "solve_qp"],
     "pfaffian.viewer.figures": ["overview"],
     "pfaffian.viewer.scene": ["view"],
+    "pfaffian.embedded.export": ["Exported", "export"],
     "pfaffian.viewer.study": ["Claim", "run_study", "studies"],
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}

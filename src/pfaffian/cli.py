@@ -92,8 +92,24 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
     study.add_argument("--json", type=Path, metavar="FILE", help="write the claims here as JSON")
+    _export_arguments(command("export", _export, "write a law or an estimator as C99 for a machine's own processor"))
     command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     return parser
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    words = "a study that has a law, such as konz-quadcopter; or a Python file with functions mechanism() and law()"
+    add("law", metavar="LAW", help=words)
+    add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for NAME.h, NAME.c, NAME_test.c (default: out)")
+    add("--name", help="of the files and before all names in C (default: that of the law)")
+    add("--precision", choices=("double", "single"), default="double", help="single: of floats (default: double)")
+    add("--period", metavar="S", help="how often a law in continuous time is called [s]")
+    add("--tick", metavar="S", help="time between two calls [s] (default: the longest that all periods are multiples of)")
+    add("--saturate", action="store_true", help="cut inputs at their limits")
+    words = "a parameter's value, which becomes a constant (may be repeated)"
+    add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
+    add("--tunable", action="append", default=[], metavar="NAME", help="a parameter that stays an input (may be repeated)")
 
 
 class _Version(argparse.Action):
@@ -316,6 +332,34 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
     for name, figure in outcome.figures.items():
         files.append(save(figure, out / f"{unused(stem(name, 'figure'), taken)}.png"))
     return files
+
+
+def _export(chosen: argparse.Namespace) -> int:
+    """pfaffian export"""
+    import pfaffian as pf
+    from pfaffian.embedded.laws import find
+    from pfaffian.formats import RunSettings
+
+    found = find(chosen.law)
+    settings = _with_settings(found.mechanism, RunSettings(), chosen.settings)
+    times = {k: _time(getattr(chosen, k), f"--{k}", 0.0) for k in ("period", "tick") if getattr(chosen, k) is not None}
+    words: dict[str, Any] = {"name": chosen.name or found.name, "precision": chosen.precision, "tunable": chosen.tunable}
+    given = {"parameters": settings.parameters, "saturate": chosen.saturate, **words, **times}
+    made = pf.export(found.law, found.mechanism, chosen.out, **given)
+    print(table(_costs(made)))
+    for path in made.files:
+        print(f"wrote {text(path)}")
+    return DONE
+
+
+def _costs(made: Any) -> list[tuple[str, str]]:
+    stack = f"{made.stack} bytes at most, each value in a place of its own"
+    rows = [("operations", f"{made.operations} a call at most"), ("stack", stack), ("state", f"{made.state} bytes")]
+    if made.measured_stack is not None:
+        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as gcc -O2 says"))
+    if made.error:
+        rows.append(("in floats", f"{made.error:.1e} of the largest number beside doubles, over the recorded calls"))
+    return rows
 
 
 def _doctor(chosen: argparse.Namespace) -> int:

@@ -230,7 +230,7 @@ def several(**controls: Control) -> Control:
             raise ModelError(f"several: {name}: a control law is needed, got {brief(c)}; discrete(...) makes one of a function")
         if any(p.python for p in c.parts):
             raise ModelError(f"several: {name}: a law in Python runs alone")
-        if c.law is not _nothing:
+        if in_continuous_time(c):
             flowing.append((name, c))
         own = {fault: f"{name}: {fault}" for p in c.parts for fault in p.faults}
         parts += [replace(p, name=name, faults=tuple(own[f] for f in p.faults)) for p in c.parts]
@@ -270,6 +270,11 @@ def python_law(
     held = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
     part = Part("law", _silent, period, phase, _late(latency, "python_law"), start=held, python=function)
     return Control(_nothing, parts=(part,))
+
+
+def in_continuous_time(control: Control) -> bool:
+    """Whether something of the law is asked at every instant."""
+    return control.law is not _nothing
 
 
 def _nothing(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError
 from pfaffian.kernel import elementary
+from pfaffian.kernel.interpret import constant
 from pfaffian.kernel.ops import OPS
 from pfaffian.kernel.parts import cut
 from pfaffian.kernel.program import Program
@@ -81,14 +81,15 @@ class Portable:
 
 
 def portable_source(programs: Sequence[Program], precision: str, part_size: int = PART_SIZE) -> Portable:
-    """C99 of the Programs. Raises ModelError: a constant that a float cannot hold."""
+    """C99 of the Programs."""
     of = PRECISIONS[precision]
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
     used = sorted({s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS})
     functions = [_elementary(name) for name in used]
     deepest = max((8 * text.count("\n") for text in functions), default=0) + FRAME
-    bodies, stack = [], []
+    bodies: list[str] = []
+    stack: list[int] = []
     for i, program in enumerate(order):
         text, own = _function(program, i, index, of, part_size)
         bodies.append(text)
@@ -102,12 +103,8 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
 
 
 def literal(of: Precision, c: float) -> str:
-    """The number in C. Raises ModelError: none of the type."""
-    with np.errstate(all="ignore"):
-        x = float(of.kind(c))
-    if not np.isfinite(x) or (x == 0 and c != 0):
-        raise ModelError(f"the law holds the number {c:g}, which no float holds; export it with precision='double'")
-    return f"K{of.suffix}({x.hex()})"
+    """The number in C."""
+    return f"K{of.suffix}({float(constant(c, of.kind)).hex()})"
 
 
 @cache
@@ -147,8 +144,9 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
             callee, times = program.callees[stage.call.callee], stage.called.times
             x, y = f"w + {stage.call.inputs}", f"w + {stage.call.outputs}"
             call = f"p{order[callee.digest()]}({x}, {y});"
-            turns = f"  for (int k = 0; k < {times}; k++) {{\n    {call}\n    if (!MOVED{of.suffix}({x}, {y}, {callee.n_out})) break;\n  }}"
-            body.append(f"  {call}" if times == 1 else turns)
+            turns = [f"  for (int k = 0; k < {times}; k++) {{", f"    {call}",
+                     f"    if (!MOVED{of.suffix}({x}, {y}, {callee.n_out})) break;", "  }"]  # fmt: skip
+            body += [f"  {call}"] if times == 1 else turns
     head = [f"static void p{index}(const {V} *in, {V} *out) {{"]
     head += [f"  {V} w[{pieces.slots}];"] if pieces.slots else [f"  {V} *const w = out;"]
     unused = [] if any("(in," in line for line in body) else ["  (void)in;", "  (void)out;", "  (void)w;"]
@@ -161,7 +159,8 @@ def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:
     given = [f"(V){a}" for a in args] if double else args
     text = OPS[op].c.format(*given)
     if OPS[op].results == 2:
-        return f"  V d{v}, d{v + 1}; pf_{op}({given[0]}, &d{v}, &d{v + 1}); const {V} v{v} = ({V})d{v}, v{v + 1} = ({V})d{v + 1};"
+        pair = f"  V d{v}, d{v + 1}; pf_{op}({given[0]}, &d{v}, &d{v + 1});"
+        return f"{pair} const {V} v{v} = ({V})d{v}, v{v + 1} = ({V})d{v + 1};"
     if double:
         return f"  const {V} v{v} = ({V}){text};"
     return f"  const {V} v{v} = " + _OPERATION.sub(rf"\g<1>{of.suffix}(", text) + ";"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -65,32 +65,55 @@ def samplers(
 ) -> tuple[ca.Function, ...]:
     """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z (nz); d]."""
     m = system.mechanism
-    said = dict(zip(control.parts, zip(answers(control, m), at.slots, strict=True), strict=True))
     functions = []
     for group in rates(control):
         here = system.at()
         z, before, w = ca.SX.sym("z", nz), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
-        d, faults = ca.SX(before), [ca.SX(0, 1)]
-        for part in group:
-            answer, slots = said[part]
-            u = at.u(d, m.nu, here.T.t)
-            u = ca.densify(saturated(m, u) if scheme.saturate else u)
-            F = _reaction(here.T, u, w, len(control.w_names), scheme) if answer.reacts else ca.SX(m.nv, 1)
-            others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
-            T, own, count = here.T, d[slots.own, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
-            asked = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, F, _stream(at, d)]
-            asked += [ca.vertcat(ca.SX(0, 1), *others), own, count]
-            given, next_own, fault = answer.function.call([ca.densify(x) for x in asked], True, False)
-            _pass_on(slots, d, given, here.T.t)
-            d[slots.own] = next_own
-            d[slots.drawn] = d[slots.drawn, 0] + 1
-            faults.append(fault)
-        outputs = here.of_state([ca.vertcat(here.x, z, d), ca.densify(ca.vertcat(*faults))])
+
+        def reaction(u: ca.SX, T: Terms = here.T, w: ca.SX = w) -> ca.SX:
+            return _reaction(T, u, w, len(control.w_names), scheme)
+
+        d, faults = asked(group, control, at, here.T, before, w, reaction, scheme.saturate)
+        outputs = here.of_state([ca.vertcat(here.x, z, d), faults])
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
         inputs = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
         functions.append(ca.Function("sample", inputs, outputs, {"cse": True}))
     return tuple(functions)
+
+
+def asked(
+    group: Sequence[Part],
+    control: Control,
+    at: Layout,
+    T: Terms,
+    d: ca.SX,
+    w: ca.SX,
+    reaction: Callable[[ca.SX], ca.SX],
+    saturate: bool,
+) -> tuple[ca.SX, ca.SX]:
+    """d (size, 1) after the parts of the group were asked at T, one after another, and their faults (nf, 1).
+
+    w: (nw, 1) the run's inputs, those of the law first.   reaction: (nv, 1) under the inputs u (nu, 1).   saturate: whether
+    the law is told u as the limits leave them.
+    """
+    m, d, faults = T.mechanism, ca.SX(d), [ca.SX(0, 1)]
+    said = dict(zip(control.parts, zip(answers(control, m), at.slots, strict=True), strict=True))
+    for part in group:
+        answer, slots = said[part]
+        u = at.u(d, m.nu, T.t)
+        u = ca.densify(saturated(m, u) if saturate else u)
+        F = reaction(u) if answer.reacts else ca.SX(m.nv, 1)
+        others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
+        own, count = d[slots.own, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
+        known = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, F, _stream(at, d)]
+        known += [ca.vertcat(ca.SX(0, 1), *others), own, count]
+        given, next_own, fault = answer.function.call([ca.densify(x) for x in known], True, False)
+        _pass_on(slots, d, given, T.t)
+        d[slots.own] = next_own
+        d[slots.drawn] = d[slots.drawn, 0] + 1
+        faults.append(fault)
+    return d, ca.densify(ca.vertcat(*faults))
 
 
 def _reaction(T: Terms, u: ca.SX, w: ca.SX, given: int, scheme: Scheme) -> ca.SX:

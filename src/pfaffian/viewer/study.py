@@ -1,7 +1,7 @@
 """Studies: a figure or table of a paper as a module that runs, and claims that are checked.
 
 A study is `NAME.py` in a folder `studies`: a docstring, mechanism(), run() -> Dataset or dict of Datasets,
-figures(result) -> {name: Figure}, claims(result) -> claims.
+figures(result) -> {name: Figure}, claims(result) -> claims; law() where `pfaffian export` shall write one of its laws in C.
 """
 
 from __future__ import annotations
@@ -117,13 +117,14 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
     nothing.
     """
     place = folder() if place is None else _existing(place)
-    study = _load(name, place)
+    study = load(name, place)
     result = study.run()
     claims = tuple(_claim(c) for c in study.claims(result))
     return Outcome(name, result, claims, _figures(study, result) if draw else {})
 
 
-def _load(name: str, place: Path) -> ModuleType:
+def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
+    """The study of that name, imported. Raises ModelError: an unknown name, a study without functions of these names."""
     known = studies(place)
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in known:
         raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(known))}")
@@ -135,7 +136,7 @@ def _load(name: str, place: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[called] = module  # dataclasses look themselves up there
     spec.loader.exec_module(module)
-    for part in PARTS:
+    for part in parts:
         if not callable(getattr(module, part, None)):
             raise ModelError(f"study {name!r} has no function {part}()")
     return module

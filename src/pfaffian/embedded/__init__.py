@@ -1,0 +1,1 @@
+"""Laws on a machine's own processor: a control law or an estimator as C99 that needs nothing but a compiler."""

@@ -1,0 +1,360 @@
+"""A control law as what is called once a tick: what goes in, what it keeps, what comes out, and the Programs in between.
+
+All numbers of a call stand in one pool: inputs, parameters, what the law keeps. A rate's Program takes the pool and gives new
+values of some of it, and the faults of its parts; the last Program makes of the pool what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from math import gcd, lcm
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.discrete import Part, discrete, in_continuous_time
+from pfaffian.control.law import Control
+from pfaffian.control.layout import Layout, layout, sizes, units
+from pfaffian.errors import ModelError, brief
+from pfaffian.kernel.interpret import constant, evaluate
+from pfaffian.kernel.passes import optimise
+from pfaffian.kernel.program import Program
+from pfaffian.kernel.trace import trace
+from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.model.number import floats, named_float
+from pfaffian.simulate.arrays import parameter_values
+from pfaffian.simulate.limits import saturated
+from pfaffian.simulate.sampling import asked, sampling
+from pfaffian.simulate.system import as_system
+
+
+class Entry(NamedTuple):
+    """A number's name, any text, and unit."""
+
+    name: str
+    unit: str = ""
+
+
+class Port(NamedTuple):
+    """Numbers that go in or come out together.   name: a word.   what: said of it.   entries: in order."""
+
+    name: str
+    what: str
+    entries: tuple[Entry, ...]
+
+
+class Rate(NamedTuple):
+    """Parts that are asked at the same instants.
+
+    program: pool -> (new values, faults).   changed: where in the pool the new values belong.   period, phase: in ticks.
+    """
+
+    program: Program
+    changed: tuple[int, ...]
+    period: int
+    phase: int
+
+
+@dataclass(frozen=True, eq=False)
+class Controller:
+    """What is exported.
+
+    inputs: ports that are read, each with where its numbers stand in the pool.
+    constants: place, value and name of each parameter that is read.   state: place, start value and name of what is kept.
+    rates: in the order in which they are asked.   result: Program pool -> numbers of `outputs`.   outputs: u and signals.
+    faults: of all rates, one after another.   size: of the pool.   tick: [s] between two calls, None if it does not matter.
+    """
+
+    inputs: tuple[tuple[Port, tuple[int, ...]], ...]
+    constants: tuple[tuple[int, float, Entry], ...]
+    state: tuple[tuple[int, float, Entry], ...]
+    rates: tuple[Rate, ...]
+    result: Program
+    outputs: tuple[Port, ...]
+    faults: Port
+    size: int
+    tick: float | None
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return (*[rate.program for rate in self.rates], self.result)
+
+    @property
+    def operations(self) -> int:
+        """Of a call in which every part is asked, at most."""
+        return sum(program.n_ops for program in self.programs)
+
+    @property
+    def counts(self) -> bool:
+        """Whether calls differ, so that a count of them has to be kept."""
+        return any((rate.period, rate.phase) != (1, 0) for rate in self.rates)
+
+
+class Calls(NamedTuple):
+    """So many calls one after another from the start. inputs, outputs: by port (calls, n).   faults: (calls, nf).
+    state: (n,) that is left."""
+
+    inputs: dict[str, np.ndarray]
+    outputs: dict[str, np.ndarray]
+    faults: np.ndarray
+    state: np.ndarray
+
+
+def controller(
+    law: Control,
+    mechanism: Mechanism,
+    *,
+    period: float | None = None,
+    tick: float | None = None,
+    parameters: Any = None,
+    tunable: Sequence[str] = (),
+    saturate: bool = False,
+) -> Controller:
+    """The law as what is called once a tick; arguments and errors as those of `export`."""
+    m = as_mechanism(mechanism)
+    if not isinstance(law, Control):
+        raise ModelError(
+            f"export: a control law is needed, got {brief(law)}; discrete(...) makes one of a function of a Sample"
+        )
+    law = _in_discrete_time(law, period)
+    parts = [part for part in law.parts if not part.sensor]
+    tick = _tick(parts, tick)
+    at = layout(law.parts, sizes(law, m))
+    names = _tunable(m, tunable)
+    pool = _Pool(law, m, at)
+    rates = [pool.rate(list(group), tick, saturate) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
+    whole, result = _outputs(law, m, at, parts, pool, saturate)
+    rates = [_kept(r, set().union(*[_read(x.program, pool.size) for x in rates], _read(result, pool.size))) for r in rates]
+    asked_for, shown = set().union(*[_read(r.program, pool.size) for r in rates]), _read(result, pool.size)
+    used, new = asked_for | shown, {place for r in rates for place in r.changed}
+    measured = pool.measured()
+    inputs = [*pool.ports(names), measured] if measured[1] else pool.ports(names)
+    # What every call makes anew before it is read need not be kept.
+    always = all((r.period, r.phase) == (1, 0) for r in rates)
+    kept = (asked_for | (shown - new) if always else used) - set(measured[1])
+    values = zip(pool.places["p"], parameter_values(m, parameters)[0].tolist(), m.parameters, strict=True)
+    starts = zip(pool.places["d"], at.start.tolist(), _labels(law, m, at), strict=True)
+    return Controller(
+        inputs=tuple((port, places) for port, places in inputs if used & set(places)),
+        constants=tuple((i, x, Entry(p.name, p.unit)) for i, x, p in values if i in used and p.name not in names),
+        state=tuple((i, x, label) for i, x, label in starts if i in kept),
+        rates=tuple(rates),
+        result=result,
+        outputs=whole,
+        faults=Port("faults", "not zero where the law cannot go on", tuple(Entry(f) for part in parts for f in part.faults)),
+        size=pool.size,
+        tick=tick if law.parts[0].period != NO_MATTER else None,
+    )
+
+
+NO_MATTER = 1.0
+"""Period [s] of a law that remembers nothing: it may be called whenever one likes."""
+
+
+def _in_discrete_time(law: Control, period: float | None) -> Control:
+    if any(part.python for part in law.parts):
+        raise ModelError("export: a law in Python cannot be written in C: write it with CasADi's functions, see discrete")
+    if not law.parts:
+        if period is None and law.z:
+            raise ModelError("export: this law integrates in continuous time; say how often it is called: period=0.005 [s]")
+        return discrete(law, NO_MATTER if period is None else period)
+    if period is not None:
+        raise ModelError("export: this law has a period of its own; leave out `period`")
+    if in_continuous_time(law):
+        raise ModelError("export: a part of this law is in continuous time: give it a period, by discrete(...)")
+    if all(part.sensor for part in law.parts):
+        raise ModelError("export: there is nothing but sensors in this law")
+    return law
+
+
+def _tick(parts: Sequence[Part], tick: Any) -> float:
+    """[s] between two calls: as given, else the longest that all periods and phases are multiples of."""
+    if tick is not None:
+        tick = named_float(tick, "export: tick")
+        if not tick > 0:
+            raise ModelError(f"export: tick must be a time above zero, got {tick:g}")
+    else:
+        times = [Fraction(x).limit_denominator(10**9) for part in parts for x in (part.period, part.phase) if x]
+        tick = float(Fraction(gcd(*[x.numerator * (lcm(*[y.denominator for y in times]) // x.denominator) for x in times]),
+                              lcm(*[y.denominator for y in times])))  # fmt: skip
+    sampling(parts, tick)
+    return tick
+
+
+def _tunable(m: Mechanism, tunable: Any) -> tuple[str, ...]:
+    names = tuple(tunable) if not isinstance(tunable, str) else (tunable,)
+    for name in names:
+        if name not in m.p_names:
+            raise ModelError(f"export: tunable: there is no parameter {brief(name)}; the parameters are {', '.join(m.p_names)}")
+    return names
+
+
+class _Pool:
+    """The pool of a law on a mechanism: symbols of all of it, and the places of each part."""
+
+    def __init__(self, law: Control, m: Mechanism, at: Layout) -> None:
+        self.law, self.m, self.at = law, m, at
+        here = as_system(m).at()
+        self.T, self.x = here.T, here.x
+        w, d = ca.SX.sym("w", len(law.w_names)), ca.SX.sym("d", at.size)
+        self.F = ca.SX.sym("F", m.nv)
+        self.symbols = {"t": self.T.t, "q": self.T.q, "v": self.T.v, "w": w, "p": m.p_symbols, "reaction": self.F, "d": d}
+        self.places: dict[str, range] = {}
+        self.size = 0
+        for name, x in self.symbols.items():
+            self.places[name] = range(self.size, self.size + x.numel())
+            self.size += x.numel()
+
+    def program(self, *outputs: ca.SX) -> Program:
+        given = ca.vertcat(*[ca.densify(x) for x in self.symbols.values()])
+        f = ca.Function("pool", [given], [ca.densify(x) for x in outputs], {"cse": True})
+        return optimise(trace(f))
+
+    def rate(self, group: list[Part], tick: float, saturate: bool) -> Rate:
+        d, w = self.symbols["d"], self.symbols["w"]
+        after, faults = asked(group, self.law, self.at, self.T, d, w, lambda u: self.F, saturate)
+        program = self.program(after, faults)
+        changed = [k for k, (i, v) in enumerate(zip(self.places["d"], program.outputs[0], strict=True)) if v != i]
+        program = replace(program, outputs=(tuple(program.outputs[0][k] for k in changed), program.outputs[1]))
+        ((period, phase),) = sampling(group[:1], tick)
+        return Rate(program, tuple(self.places["d"][k] for k in changed), period, phase)
+
+    def ports(self, tunable: Sequence[str]) -> list[tuple[Port, tuple[int, ...]]]:
+        """Of all that a call is told, whether it is read or not."""
+        m, law, at = self.m, self.law, self.places
+        where = {name: at["p"][i] for i, name in enumerate(m.p_names)}
+        unit = {p.name: p.unit for p in m.parameters}
+        return [
+            (Port("t", "time", (Entry("t", "s"),)), tuple(at["t"])),
+            (Port("q", "coordinates", _entries(m.q_names, m.q_units)), tuple(at["q"])),
+            (Port("v", "velocities", _entries(m.v_names, m.v_units)), tuple(at["v"])),
+            (Port("w", "inputs of the law", tuple(map(Entry, law.w_names))), tuple(at["w"])),
+            (Port("p", "parameters", tuple(Entry(n, unit[n]) for n in tunable)), tuple(where[n] for n in tunable)),
+            (Port("reaction", "measured generalised reaction", _entries(m.v_names, ["generalised force"] * m.nv)),
+             tuple(at["reaction"])),
+        ]  # fmt: skip
+
+    def measured(self) -> tuple[Port, tuple[int, ...]]:
+        """What sensors measured: the newest sample that has arrived."""
+        entries: list[Entry] = []
+        places: list[int] = []
+        known = units(self.law)
+        for part, slots, (_, signals) in zip(self.law.parts, self.at.slots, sizes(self.law, self.m), strict=True):
+            if part.sensor:
+                places += self.places["d"][slots.given]
+                entries += _of_signals(signals, known)
+        return Port("y", "what sensors measured", tuple(entries)), tuple(places)
+
+
+def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
+    return tuple(Entry(n, u) for n, u in zip(names, of, strict=True))
+
+
+def _of_signals(signals: Sequence[tuple[str, int]], known: Mapping[str, str]) -> list[Entry]:
+    return [Entry(name if n == 1 else f"{name} {i}", known.get(name, "")) for name, n in signals for i in range(n)]
+
+
+def _outputs(
+    law: Control, m: Mechanism, at: Layout, parts: Sequence[Part], pool: _Pool, saturate: bool
+) -> tuple[tuple[Port, ...], Program]:
+    """Ports u and signals, and the Program that gives them."""
+    d, motors = pool.symbols["d"], len(m.motor_names)
+    u = at.u(d, m.nu, pool.T.t)
+    u = ca.densify(saturated(m, u) if saturate else u)[:motors, 0]
+    signals, entries = [ca.SX(0, 1)], list[Entry]()
+    known = units(law)
+    drives = False
+    for part, slots, (inputs, given) in zip(law.parts, at.slots, sizes(law, m), strict=True):
+        if part in parts:
+            drives = drives or inputs > 0
+            signals.append(d[slots.given, 0][inputs:, 0])
+            entries += _of_signals(given, known)
+    ports = [Port("u", "inputs of the machine", _entries(m.motor_names, m.u_units[:motors]))] if drives else []
+    ports += [Port("signals", "signals", tuple(entries))] if entries else []
+    if not ports:
+        raise ModelError("export: the law gives neither inputs nor signals")
+    return tuple(ports), pool.program(ca.vertcat(u if drives else ca.SX(0, 1), *signals))
+
+
+def _read(program: Program, size: int) -> set[int]:
+    """Places of the pool that the Program reads."""
+    values = [v for s in program.steps for v in s.args] + [v for output in program.outputs for v in output]
+    return {v for v in values if v < size}
+
+
+def _kept(rate: Rate, used: set[int]) -> Rate:
+    """The rate without new values that nothing reads."""
+    pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in used]
+    program = replace(rate.program, outputs=(tuple(v for _, v in pairs), rate.program.outputs[1]))
+    return rate._replace(program=optimise(program), changed=tuple(place for place, _ in pairs))
+
+
+def _labels(law: Control, m: Mechanism, at: Layout) -> list[Entry]:
+    """Of each number of d."""
+    labels = [Entry("")] * at.size
+    known = units(law)
+    for part, slots, (inputs, signals) in zip(law.parts, at.slots, sizes(law, m), strict=True):
+        given = [*_entries(m.u_names[:inputs], m.u_units[:inputs]), *_of_signals(signals, known)]
+        labels[slots.given] = given
+        labels[slots.ring] = [e._replace(name=f"{e.name}, on its way") for e in given] * part.latency
+        labels[slots.own] = _of_signals([(name, len(x)) for name, x in part.state], known)
+        labels[slots.before] = [e._replace(name=f"{e.name}, before") for e in given[:inputs]][: len(labels[slots.before])]
+        labels[slots.since] = [Entry("since when", "s")] * len(labels[slots.since])
+    return labels
+
+
+def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Generator) -> dict[str, np.ndarray]:
+    """(calls, n) for each port: valid coordinates, else normal numbers; times that grow."""
+    drawn = {port.name: random.normal(size=(calls, len(port.entries))) for port, _ in c.inputs}
+    if "t" in drawn:
+        drawn["t"] = np.arange(calls)[:, None] * (c.tick or 0.01)
+    if "q" in drawn:
+        drawn["q"] = np.array([random_configuration(m, random) for _ in range(calls)])
+    if "p" in drawn:
+        (port,) = [port for port, _ in c.inputs if port.name == "p"]
+        drawn["p"] = np.tile([m.p_defaults[m.p_names.index(e.name)] for e in port.entries], (calls, 1))
+    return drawn
+
+
+def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Checked: (calls, n) for each port. Raises ModelError: another name or shape."""
+    known = {port.name: len(port.entries) for port, _ in c.inputs}
+    arrays = {name: floats(x, f"export: vectors {name!r}") for name, x in given.items()}
+    for name, x in arrays.items():
+        if name in known and x.ndim == 1 and known[name] == 1:
+            arrays[name] = x[:, None]
+        elif name in known and (x.ndim != 2 or x.shape[1] != known[name]):
+            raise ModelError(f"export: vectors {name!r}: (calls, {known[name]}) is needed, got {x.shape}")
+    missing = sorted(known.keys() - arrays.keys())
+    if missing or len({len(arrays[name]) for name in known}) > 1:
+        raise ModelError(f"export: vectors: as many rows for each of {', '.join(known)} are needed, got {', '.join(arrays)}")
+    return {name: arrays[name] for name in known}
+
+
+def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64) -> Calls:
+    """What the calls give, in numbers of the kind (float64 or float32), by the interpreter."""
+    calls = len(next(iter(inputs.values()))) if inputs else 1
+    told: dict[str, Any] = {name: x.astype(kind) for name, x in inputs.items()}
+    pool = np.zeros(c.size, kind)
+    for place, x, _ in (*c.constants, *c.state):
+        pool[place] = constant(x, kind)
+    given, faults = [], np.zeros((calls, len(c.faults.entries)), kind)
+    for k in range(calls):
+        for port, places in c.inputs:
+            pool[list(places)] = told[port.name][k]
+        first = 0
+        for rate in c.rates:
+            n = len(rate.program.outputs[1])
+            if k >= rate.phase and (k - rate.phase) % rate.period == 0:
+                new, faults[k, first : first + n] = evaluate(rate.program, [pool], kind)
+                pool[list(rate.changed)] = new
+            first += n
+        given.append(evaluate(c.result, [pool], kind)[0])
+    ends = np.cumsum([0, *[len(port.entries) for port in c.outputs]])
+    table = np.array(given)
+    outputs = {port.name: table[:, a:b] for port, a, b in zip(c.outputs, ends, ends[1:], strict=False)}
+    return Calls(told, outputs, faults, pool[[place for place, _, _ in c.state]])

@@ -1,0 +1,47 @@
+"""Worst-case stack of an exported law, as gcc counts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel import children
+from pfaffian.kernel.toolchain import TIMEOUT, find_compiler
+
+_CALL = re.compile(r"\b((?:p|pf_)\w+|SQRT\w*|FMOD\w*|reduce_\w+)\(")
+_FUNCTION = re.compile(r"^(?:static |inline |int |void |V\w* )+(\w+)\([^;]*\{\n(.*?)^\}", re.M | re.S)
+
+
+def measured_stack(texts: Mapping[str, str], name: str, flags: tuple[str, ...] = ("-O2",)) -> int | None:
+    """Bytes along the deepest chain of calls from NAME_step, by gcc's -fstack-usage; None without gcc."""
+    compiler = find_compiler()
+    if compiler is None or compiler.kind != "gcc":
+        return None
+    with tempfile.TemporaryDirectory(prefix="pfaffian-") as folder:
+        place = Path(folder)
+        for file in (f"{name}.h", f"{name}.c"):
+            (place / file).write_text(texts[file], encoding="ascii")
+        argv = [*compiler.argv, "-std=c99", *flags, "-fstack-usage", "-c", f"{place / name}.c", "-o", f"{place / name}.o"]
+        with suppress(BuildError, OSError):
+            children.run([argv], TIMEOUT, environment=os.environ | {"LC_ALL": "C", "TMPDIR": folder})
+            return _deepest(texts[f"{name}.c"], (place / f"{name}.su").read_text(), f"{name}_step")
+    return None
+
+
+def _deepest(source: str, said: str, top: str) -> int:
+    """Of what gcc said of each function; one that is written into its caller has no stack of its own."""
+    own: dict[str, int] = {}
+    for line in said.splitlines():
+        where, size, _ = line.split("\t")
+        function = where.rsplit(":", 1)[1].split(".")[0]
+        own[function] = max(own.get(function, 0), int(size) + 8)  # and the address to return to
+    calls = {f: set(_CALL.findall(body)) for f, body in _FUNCTION.findall(source)}
+    depth: dict[str, int] = {}
+    for f in [*calls, top]:  # callees come first
+        depth[f] = own.get(f, 0) + max((depth.get(g, 0) for g in calls.get(f, ())), default=0)
+    return depth[top]

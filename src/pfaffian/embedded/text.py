@@ -1,0 +1,165 @@
+"""Header, source and test of a controller in C99.
+
+Names of the caller's stand in comments alone, their odd characters replaced; identifiers are the checked word that the caller
+chose, and words and numbers of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pfaffian.embedded.controller import Calls, Controller, Entry, Port
+from pfaffian.kernel.portable import Portable, Precision, literal
+
+LONGEST = 60
+"""Characters of a name in a comment."""
+
+
+def comment(words: object) -> str:
+    """As a comment of C may hold it: plain ASCII on one line that neither ends the comment, begins one, nor is a trigraph."""
+    shown = "".join(c if " " <= c <= "~" and c not in "*?\\" else "_" for c in str(words))
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2 - 1]}..{shown[1 - LONGEST // 2 :]}"
+
+
+def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str:
+    """NAME.h.   about: lines on what it is."""
+    guard = f"{name.upper()}_H"
+    kept = [f"  {of.real} d[{len(c.state)}];", *_listed([e for _, _, e in c.state])] if c.state else []
+    kept += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is asked */"] if c.counts else []
+    kept = kept or ["  char nothing; /* it remembers nothing */"]
+    lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f"#ifndef {guard}", f"#define {guard}", ""]
+    lines += ["#include <stdint.h>", ""] if c.counts else []
+    lines += ["typedef struct {", *_fields([port for port, _ in c.inputs], of), f"}} {name}_in;", ""]
+    lines += ["typedef struct {", *kept, f"}} {name}_state;", ""]
+    lines += ["typedef struct {", *_fields([*c.outputs, *([c.faults] if c.faults.entries else [])], of), f"}} {name}_out;", ""]
+    lines += [f"void {name}_init({name}_state *state);", ""]
+    lines += [
+        "/* 0; or i + 1 where fault i is the first that is not zero; or -1 where something that comes out is no finite number:",
+        "   then stop the machine, and start the state anew before the next call. */",
+    ]
+    lines += [f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out);", "", "#endif", ""]
+    return "\n".join(lines)
+
+
+def _fields(ports: Sequence[Port], of: Precision) -> list[str]:
+    lines = []
+    for port in ports:
+        if port.name == "t":
+            lines.append(f"  {of.real} t; /* time [s] */")
+        else:
+            lines += [f"  {of.real} {port.name}[{len(port.entries)}]; /* {port.what} */", *_listed(port.entries)]
+    return lines or ["  char nothing;"]
+
+
+def _listed(entries: Sequence[Entry]) -> list[str]:
+    return [f"  /* {i:3} {comment(e.name)}{f' [{comment(e.unit)}]' if e.unit else ''} */" for i, e in enumerate(entries)]
+
+
+def source(c: Controller, name: str, of: Precision, programs: Portable, about: Sequence[str]) -> str:
+    """NAME.c"""
+    body = "\n".join(_step(c, name, of, programs))
+    lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f'#include "{name}.h"', "", programs.text, body]
+    return "\n".join(lines)
+
+
+def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterator[str]:
+    """init and step. x is the pool, y what a Program gives."""
+    V = f"V{of.suffix}"
+    yield f"void {name}_init({name}_state *state) {{"
+    for k, (_, start, _) in enumerate(c.state):
+        yield f"  state->d[{k}] = {literal(of, start)};"
+    for i, rate in enumerate(c.rates if c.counts else ()):
+        yield f"  state->wait[{i}] = {rate.phase};"
+    if not c.state and not c.counts:
+        yield "  state->nothing = 0;"
+    yield "}\n"
+    width = max(program.n_out for program in c.programs)
+    yield f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out) {{"
+    yield f"  {V} x[{c.size}] = {{0}}, y[{max(1, width)}];"
+    yield "  int said = 0;"
+    if not c.inputs:
+        yield "  (void)in;"
+    if not c.state and not c.counts:
+        yield "  (void)state;"
+    for place, value, entry in c.constants:
+        yield f"  x[{place}] = {literal(of, value)};{_listed([entry])[0].replace('/*   0', ' /*', 1)}"
+    for port, places in c.inputs:
+        for k, place in enumerate(places):
+            yield f"  x[{place}] = in->{port.name}{'' if port.name == 't' else f'[{k}]'};"
+    for k, (place, _, _) in enumerate(c.state):
+        yield f"  x[{place}] = state->d[{k}];"
+    first = 0
+    for i, (rate, called) in enumerate(zip(c.rates, programs.names, strict=False)):
+        new, n = len(rate.changed), len(rate.program.outputs[1])
+        asked = [f"  {called}(x, y);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
+        asked += [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(n)]
+        if c.counts:
+            yield from (f"  out->faults[{first + k}] = {literal(of, 0.0)};" for k in range(n))
+            yield f"  if (state->wait[{i}] == 0) {{"
+            yield from (f"  {line}" for line in asked)
+            yield f"    state->wait[{i}] = {rate.period};"
+            yield "  }"
+            yield f"  state->wait[{i}]--;"
+        else:
+            yield from asked
+        first += n
+    yield f"  {programs.names[-1]}(x, y);"
+    first = 0
+    for port in c.outputs:
+        yield from (f"  out->{port.name}[{k}] = y[{first + k}];" for k in range(len(port.entries)))
+        first += len(port.entries)
+    for k, (place, _, _) in enumerate(c.state):
+        yield f"  state->d[{k}] = x[{place}];"
+    for port in c.outputs:
+        yield f"  for (int i = 0; i < {len(port.entries)}; i++)"
+        yield f"    if (!(out->{port.name}[i] - out->{port.name}[i] == {literal(of, 0.0)})) said = -1;"
+    if c.faults.entries:
+        yield f"  for (int i = {len(c.faults.entries)}; i > 0; i--)"
+        yield f"    if (out->faults[i - 1] != {literal(of, 0.0)}) said = i;"
+    yield "  return said;"
+    yield "}"
+
+
+def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[str]) -> str:
+    """NAME_test.c: the recorded calls, whose numbers must come out to the bit; a nan is a nan."""
+    word, digits = of.words["word"], int(of.words["width"]) // 4
+    count = len(calls.faults)
+    given = _columns([calls.inputs[port.name] for port, _ in c.inputs], count)
+    wanted = _columns([*[calls.outputs[port.name] for port in c.outputs], calls.faults], count)
+    fields = [f"in.{p.name}{'' if p.name == 't' else f'[{k}]'}" for p, _ in c.inputs for k in range(len(p.entries))]
+    results = [f"out.{p.name}[{k}]" for p in (*c.outputs, c.faults) for k in range(len(p.entries))]
+    macro = f"UINT{of.words['width']}_C"
+
+    def rows(table: np.ndarray) -> Iterator[str]:
+        for row in table.view(of.words["word"].removesuffix("_t")):
+            yield "  {" + ", ".join(f"{macro}(0x{int(x):0{digits}x})" for x in row) + "},"
+
+    lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", "#include <stdint.h>", "#include <stdio.h>", ""]
+    lines += [f'#include "{name}.h"', "", f"enum {{ CALLS = {count}, GIVEN = {given.shape[1]}, WANTED = {wanted.shape[1]} }};"]
+    if given.shape[1]:
+        lines += [f"static const {word} given[CALLS][GIVEN] = {{", *rows(given), "};"]
+    lines += [f"static const {word} wanted[CALLS][WANTED] = {{", *rows(wanted), "};"]
+    if c.state:
+        lines += [f"static const {word} left[1][{len(c.state)}] = {{", *rows(calls.state[None]), "};"]
+    union = f"union {{ {of.real} real; {word} bits; }} u;"
+    lines += ["", f"static {of.real} number({word} bits) {{ {union} u.bits = bits; return u.real; }}", ""]
+    lines += [f"static int differs({of.real} found, {word} bits) {{", f"  const {of.real} x = number(bits);", f"  {union}",
+              "  u.real = found;", "  return u.bits != bits && !(found != found && x != x);", "}", ""]  # fmt: skip
+    lines += ["int main(void) {", f"  {name}_in in;", f"  {name}_state state;", f"  {name}_out out;", "  int wrong = 0;"]
+    lines += [f"  {name}_init(&state);", "  for (int k = 0; k < CALLS; k++) {"]
+    lines += [f"    {field} = number(given[k][{i}]);" for i, field in enumerate(fields)] or ["    in.nothing = 0;"]
+    lines += [f"    (void){name}_step(&in, &state, &out);"]
+    lines += [f"    wrong += differs({field}, wanted[k][{i}]);" for i, field in enumerate(results)]
+    lines += ["  }"]
+    lines += [f"  wrong += differs(state.d[{i}], left[0][{i}]);" for i in range(len(c.state))]
+    lines += [
+        f'  printf("{name}: %d numbers of %d calls, %d of them wrong\\n", CALLS * WANTED + {len(c.state)}, CALLS, wrong);'
+    ]
+    lines += ["  return wrong != 0;", "}", ""]
+    return "\n".join(lines)
+
+
+def _columns(arrays: Sequence[np.ndarray], count: int) -> np.ndarray:
+    return np.ascontiguousarray(np.hstack([a.reshape(count, -1) for a in arrays])) if arrays else np.zeros((count, 0))
