@@ -309,7 +309,7 @@ def _labels(law: Control, m: Mechanism, at: Layout) -> list[Entry]:
 
 def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Generator) -> dict[str, np.ndarray]:
     """(calls, n) for each port: valid coordinates, else normal numbers; times that grow."""
-    drawn = {port.name: random.normal(size=(calls, len(port.entries))) for port, _ in c.inputs}
+    drawn: dict[str, np.ndarray] = {p.name: random.normal(size=(calls, len(p.entries))) for p, _ in c.inputs}
     if "t" in drawn:
         drawn["t"] = np.arange(calls)[:, None] * (c.tick or 0.01)
     if "q" in drawn:
@@ -339,10 +339,11 @@ def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64
     """What the calls give, in numbers of the kind (float64 or float32), by the interpreter."""
     calls = len(next(iter(inputs.values()))) if inputs else 1
     told: dict[str, Any] = {name: x.astype(kind) for name, x in inputs.items()}
-    pool = np.zeros(c.size, kind)
+    pool: np.ndarray = np.zeros(c.size, kind)
     for place, x, _ in (*c.constants, *c.state):
         pool[place] = constant(x, kind)
-    given, faults = [], np.zeros((calls, len(c.faults.entries)), kind)
+    given: list[np.ndarray] = []
+    faults: np.ndarray = np.zeros((calls, len(c.faults.entries)), kind)
     for k in range(calls):
         for port, places in c.inputs:
             pool[list(places)] = told[port.name][k]

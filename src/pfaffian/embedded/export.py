@@ -28,10 +28,11 @@ MARK = "Written by pfaffian export; sha256 of what follows this line: "
 FLAGS = "-std=c99 -pedantic -Wall -Wextra -Wconversion"
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_TAKEN = frozenset(
-    "assert complex ctype emmintrin errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef"
-    " stdint stdio stdlib string tgmath time wchar wctype aux con nul prn".split()
-)
+_TAKEN = {
+    "assert", "complex", "ctype", "emmintrin", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale",
+    "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "tgmath",
+    "time", "wchar", "wctype", "aux", "con", "nul", "prn",
+}  # fmt: skip
 """Names of headers that the compiler brings, and of no files."""
 
 
@@ -137,7 +138,7 @@ def _about(c: Controller, m: Mechanism, precision: str, stack: int, state: int, 
     lines = [f"A control law of {c99.comment(m.name)}, by pfaffian {machine()['pfaffian']}. {often}", ""]
     lines += [
         f"{c.operations} operations a call at most; {state} bytes of state; {stack} bytes of stack at most where each value",
-        "has a place of its own (-O0), less with optimisation. No heap, no global variable, no library, no loop without a bound.",
+        "has a place of its own (-O0), less with optimisation. No heap, no global variable, no library; loops have a bound.",
         "",
         f"Compile with {FLAGS}; NAME_test.c is a test with it. Products and sums must stay",
         "apart, which the source asks for (-ffp-contract=off says the same); -ffast-math and an x87 it refuses. PLAIN_SQRT",

@@ -52,7 +52,7 @@ def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> lis
 
 
 def constant(c: float, kind: Any) -> Any:
-    """c in numbers of the kind; where it is beyond them the smallest or largest, which stand for next to nothing and for all."""
+    """c in numbers of the kind; where it is beyond them the smallest or largest, for next to nothing or all there is."""
     limits = np.finfo(kind)
     size = min(max(abs(c), float(limits.tiny)), float(limits.max)) if kind is not np.float64 and c else abs(c)
     return kind(math.copysign(size, c))

@@ -1,0 +1,64 @@
+"""Exported laws, compiled as a stranger would and called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pfaffian.embedded.controller import Controller
+
+FLAGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+REAL = {"double": ctypes.c_double, "single": ctypes.c_float}
+
+
+@pytest.fixture(scope="session")
+def gcc() -> str:
+    path = shutil.which("gcc")
+    assert path, "these tests compile C: install gcc"
+    return path
+
+
+def said_by_test(gcc: str, folder: Path, name: str, *flags: str) -> subprocess.CompletedProcess:
+    """The written test, compiled without a library of mathematics, and run."""
+    program = folder / f"{name}-test"
+    subprocess.run([gcc, *FLAGS, *flags, f"{name}.c", f"{name}_test.c", "-o", str(program)], cwd=folder, check=True)
+    return subprocess.run([str(program)], capture_output=True, text=True)
+
+
+def bound(
+    gcc: str, folder: Path, name: str, c: Controller, precision: str = "double", *flags: str
+) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
+    """A function of the inputs by port that gives the outputs by port, and what NAME_step returned; with a state of its own."""
+    library = folder / f"{name}-{len(list(folder.glob('*.so')))}.so"
+    subprocess.run([gcc, *FLAGS, *flags, "-shared", "-fPIC", f"{name}.c", "-o", str(library)], cwd=folder, check=True)
+    lib, real = ctypes.CDLL(str(library)), REAL[precision]
+
+    def fields(ports):
+        return [(p.name, real if p.name == "t" else real * len(p.entries)) for p in ports] or [("nothing", ctypes.c_char)]
+
+    kept = [("d", real * len(c.state))] if c.state else []
+    kept += [("wait", ctypes.c_uint32 * len(c.rates))] if c.counts else []
+    made = {
+        "In": fields([port for port, _ in c.inputs]),
+        "State": kept or [("nothing", ctypes.c_char)],
+        "Out": fields([*c.outputs, *([c.faults] if c.faults.entries else [])]),
+    }
+    In, State, Out = (type(n, (ctypes.Structure,), {"_fields_": f}) for n, f in made.items())
+    state, out = State(), Out()
+    getattr(lib, f"{name}_init")(ctypes.byref(state))
+
+    def step(inputs):
+        given = In()
+        for port, _ in c.inputs:
+            x = np.atleast_1d(inputs[port.name]).tolist()
+            setattr(given, port.name, x[0] if port.name == "t" else (real * len(x))(*x))
+        status = getattr(lib, f"{name}_step")(ctypes.byref(given), ctypes.byref(state), ctypes.byref(out))
+        return {name: np.array(getattr(out, name)) for name, _ in made["Out"]}, status
+
+    return step

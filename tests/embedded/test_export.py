@@ -1,0 +1,196 @@
+"""A law in C99 gives the bits of the law in Python: on recorded calls, and in the same flight."""
+
+import re
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control import Command
+from pfaffian.embedded.controller import controller
+from pfaffian.errors import ModelError
+from pfaffian.kernel.transcendental import EXP
+from tests.embedded.conftest import bound, said_by_test
+
+STEP = 1e-3
+NOTHING = ca.SX(0, 1)
+pm = pf.pseudo_matrix
+
+
+def arm():
+    """Two links in a plane, names that C must not see, and a mass that is a parameter."""
+    mass = pf.Parameter("payload */ ü \\", 1.5, "kg")
+    bodies = [pf.body("upper", 2.0, com=(0.4, 0, 0), inertia=0.1), pf.body("lower", mass, com=(0.3, 0, 0), inertia=0.05)]
+    joints = [
+        pf.joint("shoulder", "revolute", "world", "upper", axis=(0, 1, 0)),
+        pf.joint('elbow"??/', "revolute", "upper", "lower", placement=(0.8, 0, 0), axis=(0, 1, 0)),
+    ]
+    motors = [pf.actuator(f"motor {j.name}", j.name) for j in joints]
+    return pf.mechanism("arm", bodies, joints, actuators=motors, parameters=[mass])
+
+
+def pvtol():
+    """A planar body with two thrusts that cannot pull."""
+    motors = [
+        pf.thruster(n, "b", axis=(x * 0.2, 0.98, 0), point=(x * 0.08, 0, 0), limits=(0.0, 9.0))
+        for n, x in (("right", 1), ("left", -1))
+    ]
+    body, joint = pf.body("b", 1.0, inertia=0.02), pf.joint("j", "planar", "world", "b")
+    return pf.mechanism("pvtol", [body], [joint], gravity=(0, -9.81, 0), actuators=motors)
+
+
+ARM, PVTOL = arm(), pvtol()
+X0 = {"arm": ([0.1, -0.2], [0.3, 0.1]), "pvtol": ([0.6, 0.5, 1.2], [0.0, 0.0, 0.0])}
+
+
+def computed():
+    """Remembers nothing."""
+    goal = control.polynomial([0.2, -0.3], [1.0, 0.5], 0.4)
+    return control.computed_torque(control.whole(ARM), goal, stiffness=60, damping=15)
+
+
+def integral():
+    """In continuous time: an integral, a reaction, a fault, a parameter, elementary functions."""
+
+    def law(T, z, w, y):
+        e = T.q - ca.vertcat(1.0, 0.5)
+        u = -40 * e - 8 * T.v - 300 * ca.exp(-(z**2)) * ca.tanh(z) - 0.01 * y
+        return Command(u + ca.vertcat(T.mechanism.p_symbols[0], ca.fmod(T.t, 0.3)), z_dot=e, faults=ca.sumsqr(z) > 4)
+
+    return control.Control(law, z=(0.1, -0.2), faults=("wound up",))
+
+
+def estimating(s):
+    """Speeds from late and noisy angles, by a filter; a fault where they run away."""
+    speed = s["speed"] + 0.006 * s["bend"] + 0.4 * (s["angles"] - s["angle"])
+    angle = s["angle"] + 0.006 * s["speed"]
+    return Command(
+        NOTHING,
+        signals={"slow": ca.sin(speed[0]), "no*\n#error \\": angle},
+        d_next={"angle": angle, "speed": speed, "bend": 0.9 * s["bend"] + ca.atan2(speed, 1 + angle**2)},
+        faults=ca.sumsqr(speed) > 1e4,
+    )
+
+
+def driving(s):
+    return Command(-ca.vertcat(20 * s["slow"] + s["wish"], 12 * s.terms.v[1]) - 0.1 * s.u, faults=s["slow"] > 5)
+
+
+def cascade(noise=0.01):
+    """Two rates, a latency each, a sensor with noise, an input of the run, and what one law gives the other."""
+    outer = control.discrete(
+        estimating,
+        0.006,
+        phase=0.002,
+        latency=1,
+        state={"angle": [0, 0], "speed": [0.1, 0], "bend": [0, 0]},
+        measure={"angles": control.sensor(lambda k: k.q, noise, latency=1, unit="rad")},
+        gives=["slow"],
+        faults=["runs away"],
+    )
+    inner = control.discrete(driving, 0.002, latency=2, start=[0.5, 0], inputs=["slow", "wish"], faults=["too fast"])
+    return control.several(outer=outer, inner=inner)
+
+
+def limited():
+    """Within limits: the quadratic program, a loop of turns in C."""
+    own = control.pair(
+        "b",
+        inertia=pm(1, (0, 0.268, 0), 0.190096),
+        damping=pm(2.4, (0, 1.14, 0)),
+        stiffness=pm(1.8, (0, 1.14, 0), 8.55432),
+    )
+    return control.discrete(control.prototype_tracking([own], control.set_point([0, 0, 0]), limits="actuators"), 0.004)
+
+
+def forward(s):
+    """Inputs that go on as they changed."""
+    return Command(ca.vertcat(ca.sin(3 * s.terms.t), s.terms.q[0]))
+
+
+LAWS = {
+    "computed": lambda: (control.discrete(computed(), 0.002), ARM),
+    "integral": lambda: (control.discrete(integral(), 0.004), ARM),
+    "cascade": lambda: (cascade(), ARM),
+    "limited": lambda: (limited(), PVTOL),
+}
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("name", ["computed", "integral", "cascade"])
+def test_the_written_test_holds_and_compiles_without_a_warning(name, precision, gcc, tmp_path):
+    law, m = LAWS[name]()
+    made = pf.export(law, m, tmp_path, name=name, precision=precision)
+    assert [f.name for f in made.files] == [f"{name}.h", f"{name}.c", f"{name}_test.c"]
+    for flags in (["-O2"], ["-O0", "-DPLAIN_SQRT"], ["-O3", "-march=native", "-ffp-contract=fast"]):
+        said = said_by_test(gcc, tmp_path, name, *flags)
+        assert said.returncode == 0 and said.stdout.rstrip().endswith(", 0 of them wrong"), said.stdout
+    assert (made.error == 0) == (precision == "double") and made.error < 1e-4
+
+
+def test_the_quadratic_program_is_a_loop(gcc, tmp_path):
+    law, m = LAWS["limited"]()
+    made = pf.export(law, m, tmp_path, name="limited")
+    said = said_by_test(gcc, tmp_path, "limited", "-O2")
+    assert said.returncode == 0, said.stdout
+    text = made.files[1].read_text()
+    (turns,) = re.findall(r"for \(int k = 0; k < (\d+); k\+\+\) \{\n    p\d+\(", text)
+    assert int(turns) > 10 and len(text.splitlines()) < made.operations / 4
+    with pytest.raises(ModelError, match=r"in floats the law fails where in doubles it does not .*export it in double"):
+        pf.export(law, m, tmp_path, name="limited_f", precision="single")
+
+
+def test_the_written_test_notices_one_wrong_bit(gcc, tmp_path):
+    """In the last places of a coefficient of an elementary function; a sign; a state that is not kept."""
+    law, m = LAWS["integral"]()
+    pf.export(law, m, tmp_path, name="wrong")
+    whole = (tmp_path / "wrong.c").read_text()
+    coefficient = EXP[1]
+    for right, broken in (
+        (coefficient.hex(), (coefficient + 32 * float(np.spacing(coefficient))).hex()),
+        ("x[0] = in->t;", "x[0] = -in->t;"),
+        ("state->d[0] = x[", "state->d[1] = x["),
+    ):
+        assert right in whole, right
+        (tmp_path / "wrong.c").write_text(whole.replace(right, broken))
+        said = said_by_test(gcc, tmp_path, "wrong", "-O1")
+        assert said.returncode == 1 and not said.stdout.rstrip().endswith(", 0 of them wrong")
+
+
+# -- the same flight -------------------------------------------------------------------------------------------------------
+
+
+def in_python(step, period, told):
+    """The compiled law as one in Python."""
+
+    def law(t, q, v):
+        out, said = step({"t": t, "q": q, "v": v, **told(t, q, v)})
+        assert said == 0
+        return out["u"]
+
+    return control.python_law(law, period)
+
+
+def late_angles(t, q, v, seen):
+    """What a sensor that is asked at 2, 8, 14 ms and is a period late shows; and the wish."""
+    if round(t / STEP) % 6 == 2:
+        seen.append(q)
+    return {"y": seen[-2] if len(seen) > 1 else np.zeros(2), "w": [0.7]}
+
+
+@pytest.mark.parametrize("name", ["computed", "cascade", "limited"])
+def test_the_same_flight(name, gcc, tmp_path):
+    """With latencies, two rates, a state and the quadratic program in C; the sensor is computed beside it, without noise."""
+    law, m = (cascade(noise=0), ARM) if name == "cascade" else LAWS[name]()
+    how = {"duration": 0.5, "step": STEP, "every": 3, "backend": "numpy"}
+    flown = pf.run(m, *X0[m.name], control=law, u={"wish": 0.7} if name == "cascade" else None, **how)
+    pf.export(law, m, tmp_path, name=name)
+    c, seen = controller(law, m), []
+    told = (lambda t, q, v: late_angles(t, q, v, seen)) if name == "cascade" else (lambda *_: {})
+    again = pf.run(m, *X0[m.name], control=in_python(bound(gcc, tmp_path, name, c), c.tick, told), **how)
+    assert int(flown.status) == int(again.status) == 0
+    assert name != "limited" or flown.limit_active.values.any()
+    for signal in ("q", "v", "u"):
+        assert np.array_equal(flown[signal].values.view(np.int64), again[signal].values.view(np.int64)), signal

@@ -1,0 +1,145 @@
+"""Programs as C99 for one run give the interpreter's bits, in double and in single, with a root of their own too."""
+
+import ctypes
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+from pfaffian.kernel.elementary import FUNCTIONS
+from pfaffian.kernel.interpret import evaluate
+from pfaffian.kernel.ops import OPS
+from pfaffian.kernel.passes import optimise
+from pfaffian.kernel.portable import PRECISIONS, portable_source
+from pfaffian.kernel.program import Program, Step
+from pfaffian.kernel.reduction import limbs, reduce_huge
+from pfaffian.kernel.transcendental import EXP
+
+STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+BUILDS = {
+    "O2": ["-O2"],
+    "own root": ["-O0", "-DPLAIN_SQRT"],
+    "contracting": ["-O3", "-march=native", "-std=gnu11", "-ffp-contract=fast"],
+}
+KIND = {"double": np.float64, "single": np.float32}
+
+
+def compiled(program, precision, folder, flags, change=("", ""), part_size=100):
+    """(n, n_in) -> (n, n_out) by C."""
+    made, V = portable_source([program], precision, part_size), f"V{PRECISIONS[precision].suffix}"
+    text = made.text.replace(*change) if change[0] else made.text
+    assert change[0] in made.text
+    run = f"void run(const {V} *x, {V} *y, int n);\nvoid run(const {V} *x, {V} *y, int n) {{\n"
+    run += f"  for (int i = 0; i < n; i++) {made.names[0]}(x + i * {program.n_in}, y + i * {program.n_out});\n}}\n"
+    source = folder / "a.c"
+    source.write_text(f"{text}\n{run}")
+    library = folder / f"{len(list(folder.glob('*.so')))}.so"
+    subprocess.run(["gcc", *STRICT, *flags, "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    lib, kind = ctypes.CDLL(str(library)), KIND[precision]
+
+    def call(x):
+        x = np.ascontiguousarray(x, kind)
+        y = np.empty((len(x), program.n_out), kind)
+        lib.run(x.ctypes.data_as(ctypes.c_void_p), y.ctypes.data_as(ctypes.c_void_p), len(x))
+        return y
+
+    return call
+
+
+def differ(a, b):
+    word = f"i{a.dtype.itemsize}"
+    return (a.view(word) != b.view(word)) & ~(np.isnan(a) & np.isnan(b))
+
+
+def interpreted(program, x):
+    return np.hstack(evaluate(program, np.split(x, np.cumsum(program.inputs)[:-1], axis=1), x.dtype.type))
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_random_programs(precision, build, random_program, awkward, tmp_path):
+    for seed in range(2):
+        program = random_program(seed, 300, (random_program(seed + 100, 12),))
+        with np.errstate(all="ignore"):
+            x = np.hstack([awkward(2000, 3), awkward(2001, 2)[:2000]]).astype(KIND[precision])
+        found = compiled(program, precision, tmp_path, BUILDS[build])(x)
+        assert not differ(found, interpreted(program, x)).any()
+
+
+def each():
+    """Every operation of two numbers."""
+    steps, known = [], 2
+    for name, op in OPS.items():
+        steps.append(Step(name, (0, 1)[: op.arity], known))
+        known += op.results
+    return Program((2,), (), tuple(steps), (tuple(range(known)),)).check()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_operation(precision, awkward, tmp_path):
+    program = each()
+    with np.errstate(all="ignore"):
+        x = np.vstack([awkward(4096, 2), 1e3 * awkward(4097, 2)]).astype(KIND[precision])
+    for flags in BUILDS.values():
+        assert not differ(compiled(program, precision, tmp_path, flags)(x), interpreted(program, x)).any()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_roots_by_integers(precision, tmp_path):
+    """Also of numbers next to squares, and of the smallest."""
+    kind, random = KIND[precision], np.random.default_rng(1)
+    program = Program((1,), (), (Step("sqrt", (0,), 1),), ((1,),)).check()
+    r = random.uniform(1, 4, 200_000).astype(kind)
+    near = np.concatenate([r, (r * r).astype(kind)])
+    near = np.concatenate([near, np.nextafter(near, kind(0)), np.nextafter(near, kind(9))])
+    word = np.dtype(f"u{near.itemsize}")
+    any_bits = random.integers(0, np.iinfo(word).max, 400_000, word, endpoint=True).view(kind)
+    x = np.concatenate([near, any_bits, np.arange(1000, dtype=word).view(kind)])[:, None]
+    found = compiled(program, precision, tmp_path, BUILDS["own root"])(x)
+    with np.errstate(all="ignore"):
+        assert not differ(found, np.sqrt(x)).any()
+
+
+def test_huge_angles(tmp_path):
+    """The reduction without 128-bit integers is that of reduction.py."""
+    program = Program((1,), (), (Step("sincos", (0,), 1),), ((1, 2),)).check()
+    x = np.random.default_rng(2).integers(0x4130 << 48, 0x7FF0 << 48, 20_000).view(np.float64)
+    x = np.concatenate([x, -x, [float.fromhex("0x1.6ac5b262ca1ffp+849"), 2.0**20, 2.0**1023]])[:, None]
+    assert np.isfinite([reduce_huge(y) for y in x[:, 0]]).all()
+    assert not differ(compiled(program, "double", tmp_path, ["-O1"])(x), interpreted(program, x)).any()
+
+
+MUTATIONS = {
+    "a bit of a coefficient": (EXP[1].hex(), np.nextafter(EXP[1], 1).item().hex()),
+    "a word of 2/pi": (f"{limbs()[9]}", f"{limbs()[9] ^ 1}"),
+    "a sign": ("COPYSIGN(V a, V b) { return REAL((BITS(a) & ~SIGN)", "COPYSIGN(V a, V b) { return REAL((BITS(a) & SIGN)"),
+    "a rounding": ("s += rest > s;", "s += rest >= s + s;"),
+    "a turn": ("if (m == 0) return REAL(sign);", "if (m == 0) return REAL(0);"),
+}
+
+
+@pytest.mark.parametrize("what", MUTATIONS)
+def test_a_wrong_bit_is_seen(what, awkward, tmp_path):
+    program, x = each(), awkward(4096, 2)
+    assert differ(compiled(program, "double", tmp_path, BUILDS["own root"], MUTATIONS[what])(x), interpreted(program, x)).any()
+
+
+def test_a_rolled_call_is_a_loop_that_comes_to_rest(tmp_path):
+    """Heron's rule, forty times at most."""
+    turn = Program((1, 1), (0.5,), (Step("div", (1, 0), 3), Step("add", (0, 3), 4), Step("mul", (4, 2), 5)), ((5,),)).check()
+    calls, known = [], 3
+    for _ in range(40):
+        calls.append(Step("call", (known - 1 if calls else 2, 0), known, 0))
+        known += 1
+    program = optimise(Program((1, 1), (1.0,), tuple(calls), ((known - 1,),), (turn,)).check())
+    x = np.random.default_rng(0).uniform(0, 9, (300, 2))
+    made = portable_source([program], "double")
+    assert "k < 40" in made.text and len(re.findall(r"p0\(w", made.text)) == 1
+    assert not differ(compiled(program, "double", tmp_path, ["-O2"])(x), interpreted(program, x)).any()
+
+
+def test_what_is_not_used_is_not_written():
+    program = Program((2,), (), (Step("add", (0, 1), 2),), ((2,),)).check()
+    text = portable_source([program], "double").text
+    assert not [name for name in (*FUNCTIONS, "SQRT", "FMOD", "SEL", "TWO_OVER_PI") if re.search(rf"\b(pf_)?{name}\(", text)]
