@@ -140,6 +140,28 @@ def at_symbols(m: pf.Mechanism, f) -> dict[str, np.ndarray]:
     return {name: dict(zip(parts, x, strict=True)) | {"a_R": given[name][4]} for name, x in values.items()}
 
 
+def test_the_motion_between_two_bodies_is_the_difference_of_theirs():
+    """G_ab = G_a^-1 G_b, J_ab = J_b - Ad(G_ab^-1) J_a, across a branching tree and along velocities of one's choice."""
+    random = np.random.default_rng(6)
+    tree = random_tree(random, ["free", "revolute", "spherical", "helical", "fixed", "prismatic"], [-1, 0, 1, 0, 3, 4])
+    A = np.eye(tree.nv) + 0.3 * random.normal(size=(tree.nv, tree.nv))
+    turned = tree.with_(velocities=pf.velocities(lambda k: A, [f"w{i}" for i in range(tree.nv)]))
+    names = ["world", *(b.name for b in tree.bodies)]
+    for m in (tree, turned):
+        k = pf.symbols(m).kinematics
+        off, q = [], pf.random_configuration(m, random)
+        for b in names:
+            for a in names:
+                G, J = k.relative(b, a)
+                there = k.pose(a).inverse() @ k.pose(b)
+                apart = J - (k.jacobian(b) - se3.Ad_inv(there.R, there.p) @ k.jacobian(a))
+                off += [ca.vec(apart), ca.vec(G.R - there.R), G.p - there.p]
+        values = np.array(ca.Function("off", [k.q, m.p_symbols], [ca.vertcat(*off)])(q, m.p_defaults))
+        close(values, np.zeros_like(values), DERIVATIVE, m.name, scale=[10.0])
+    _, J = pf.symbols(tree).kinematics.relative("b1", "b0")
+    assert J.is_constant() and J.nnz() <= 6
+
+
 def test_forces_are_derivatives_of_their_energies():
     """f^K = grad V, f^D = dR/dv, f^M = dS/dv_dot with the acceleration energies of the differences. [konz25 (4.16), T15]"""
     m, pairs = TREE, random_pairs(TREE, 1)

@@ -170,6 +170,18 @@ def test_what_a_tool_alone_leaves_free_is_named():
     assert some == "'tool0' seen from 'world'"
 
 
+def test_what_turns_while_the_tool_stands_still_is_named():
+    """An arm with a joint to spare: its elbow goes round, at a fixed angle. Its wrist is 1e4 times lighter than the rest."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        m = pf.read_urdf(installed("example-robot-data", "panda_description/urdf/panda.urdf", "tests"))
+    m = pf.actuate_all(m.with_(joints=[pf.locked(j) if "finger" in j.name else j for j in m.joints], actuators=()))
+    q = np.array([0.0, -0.4, 0.3, -2.2, 0.2, 2.0, 0.7])
+    said = stopped(m, [control.pair("panda_hand_tcp", inertia=pm(2, moments=0.05))], q)
+    assert {"panda_joint1", "panda_joint3"} <= set(said.partition(";")[0].split(", ")), said
+    assert "panda_joint4" not in said
+
+
 def test_a_negative_weight_is_named():
     m = ARMS["UR5"]
     one = np.ones(6)

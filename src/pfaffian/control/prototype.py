@@ -29,7 +29,7 @@ from pfaffian.dynamics import gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.linear import orthogonalise, solve_semidefinite
 from pfaffian.maths.qp import INFEASIBLE, SOLVED, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
@@ -98,8 +98,7 @@ class Motion(NamedTuple):
 def motion_of(k: Kinematics, of: Pair) -> Motion:
     """Of a pair at k."""
     s = fresh(k)
-    G = s.pose(of.seen_from).inverse() @ s.pose(of.body)
-    J = s.jacobian(of.body) - se3.Ad_inv(G.R, G.p) @ s.jacobian(of.seen_from)
+    G, J = s.relative(of.body, of.seen_from)
     J_dot = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), s.q, s.q_dot), *J.shape)
     return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), J_dot], s, k))
 
@@ -351,15 +350,16 @@ def prototype_tracking(
         goal = wanted(terms, reference, w)
         P = prototype(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
-        H = S.T @ P.M @ S
-        solved = solve_semidefinite(H, -S.T @ (P.M @ a + P.b), RANK_TOLERANCE)
-        u, faults, more_signals = solved.x, [ca.sum1(solved.kept) < H.shape[0]], dict[str, ca.SX]()
+        # Along orthonormal accelerations Q = D S^T a rank is that of Mbar, and not of S, whose columns may differ by 1e4.
+        driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
+        solved = solve_semidefinite(driven.Q @ P.M @ driven.Q.T, -driven.Q @ (P.M @ a + P.b), RANK_TOLERANCE)
+        u, faults, more_signals = driven.D.T @ solved.x, [ca.sum1(solved.kept) < S.shape[1]], dict[str, ca.SX]()
         if approach == "energy":
             Q, _ = _transported(k, goal, list(pairs), transport)
             more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
         if limits is not None:
             W, l = _limits(terms.mechanism, limits)
-            within = nearest(so3.symmetric(H), u, W, l)
+            within = nearest(so3.symmetric(S.T @ P.M @ S), u, W, l)
             u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
         v_dot = a + S @ u

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.maths import so3
+from pfaffian.maths import se3, so3
 from pfaffian.model import shown
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
@@ -153,6 +153,23 @@ class Kinematics:
         x = G.R @ vector(point, 3, "point") + G.p
         J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if check_frame(frame) == "WORLD" else x)
         return ca.diagcat(G.R.T, G.R.T) @ J if frame == "LOCAL" else J
+
+    def relative(self, body: str, seen_from: str) -> tuple[Pose, ca.SX]:
+        """Pose of a body seen from another, and J (6, nv) of the twist of that motion along the body's axes.
+
+        Only the links between the two are asked; where one link bears the other J is that link's basis, with constant entries.
+        """
+        (end, X), (other, Y) = self._place(body), self._place(seen_from)
+        shared = set(self.tree.path(end)) & set(self.tree.path(other))
+        J, G = ca.SX(6, self.tree.ns), X
+        for i in self.tree.path(end):  # G is the pose of the body in link i
+            if i not in shared:
+                J[:, self.tree.links[i].v] = se3.Ad_inv(G.R, G.p) @ self.tree.links[i].basis
+                G = self.steps[i] @ G
+        for i in reversed([i for i in self.tree.path(other) if i not in shared]):
+            G = self.steps[i].inverse() @ G
+            J[:, self.tree.links[i].v] = -se3.Ad_inv(G.R, G.p) @ self.tree.links[i].basis
+        return Y.inverse() @ G, J if self.rates.plain else ca.SX(J @ self.maps[1])
 
     @cached_property
     def kinematic_matrix(self) -> ca.SX:
