@@ -188,50 +188,46 @@ def turning_series(
     z = f / ca.norm_2(f)
     z_dot = ca.jacobian(z, t)
     path = ca.Function("path", [t], [r, v, bend, z, z_dot, ca.jacobian(z_dot, t)])
-    start = np.array(path(0.0)[3]).ravel()
     q = ca.SX.sym("q", 4)
+    _, _, _, z, z_dot, z_bend = path(t)
+    rate, w = _turning(q, z_dot)
+    turn = ca.Function("turn", [q, t], [rate, _turning(q, z_bend)[0] + so3.quat_rate(rate) @ w])
+    onward = ca.Function("onward", [q, t], [_along(path(t + h)[3], _onward(turn, q, t, h))])
+    times = h * np.arange(round(T / h) + 1)
+    start = _upright(path(0.0)[3], heading)
+    attitudes = ca.horzcat(start, onward.mapaccum(len(times) - 1)(start, times[None, :-1]))
+    x, x_dot, x_bend, *_ = path.map(len(times))(times[None, :])
+    rates, bends = turn.map(len(times))(attitudes, times[None, :])
+    return np.array(ca.vertcat(x, attitudes, x_dot, rates, x_bend, bends)).T
+
+
+def _turning(q: ca.SX, z_dot: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """q_dot and w (3,) at which the z axis of q moves by z_dot and nothing turns about it."""
     R = so3.quat_to_matrix(q)
-    z_dot, z_bend = ca.SX.sym("z_dot", 3), ca.SX.sym("z_bend", 3)
     w = ca.vertcat(-ca.dot(R[:, 1], z_dot), ca.dot(R[:, 0], z_dot), 0)
-    w_dot = ca.vertcat(-ca.dot(R[:, 1], z_bend), ca.dot(R[:, 0], z_bend), 0)
-    rate = so3.quat_rate(q) @ w
-    turn = ca.Function("turn", [q, z_dot, z_bend], [rate, so3.quat_rate(q) @ w_dot + so3.quat_rate(rate) @ w])
-    now, samples = _upright(start, heading), []
-    for i in range(round(T / h) + 1):
-        x, speed, a, _, zd, zdd = path(i * h)
-        rates = [np.array(y).ravel() for y in turn(now, zd, zdd)]
-        places = [np.array(y).ravel() for y in (x, speed, a)]
-        samples.append(np.concatenate([places[0], now, places[1], rates[0], places[2], rates[1]]))
-        now = _onward(path, turn, now, i * h, h)
-    return np.array(samples)
+    return so3.quat_rate(q) @ w, w
 
 
-def _upright(z: np.ndarray, heading: float) -> np.ndarray:
-    """The attitude (x, y, z, w) with thrust along z (3,) that turns least from the heading."""
-    return _along(z, np.array([0, 0, np.sin(heading / 2), np.cos(heading / 2)]))
-
-
-def _onward(path: ca.Function, turn: ca.Function, q: np.ndarray, t: float, h: float) -> np.ndarray:
+def _onward(turn: ca.Function, q: ca.SX, t: ca.SX, h: float) -> ca.SX:
     """q a step of h later, by Runge and Kutta's rule."""
-
-    def rate(x: np.ndarray, at: float) -> np.ndarray:
-        _, _, _, _, zd, zdd = path(at)
-        return np.array(turn(x, zd, zdd)[0]).ravel()
-
-    k1 = rate(q, t)
-    k2 = rate(q + h / 2 * k1, t + h / 2)
-    k3 = rate(q + h / 2 * k2, t + h / 2)
-    k4 = rate(q + h * k3, t + h)
-    q = q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return _along(np.array(path(t + h)[3]).ravel(), q / np.linalg.norm(q))
+    k1 = turn(q, t)[0]
+    k2 = turn(q + h / 2 * k1, t + h / 2)[0]
+    k3 = turn(q + h / 2 * k2, t + h / 2)[0]
+    k4 = turn(q + h * k3, t + h)[0]
+    return q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
-def _along(z: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """q with the smallest turn that brings its z axis along z (3,)."""
-    have = np.array(ca.DM(so3.quat_to_matrix(ca.DM(q))))[:, 2]
-    turn = np.append(np.cross(have, z), 1 + have @ z)
-    found = np.array(ca.DM(so3.quat_mul(ca.DM(turn), ca.DM(q)))).ravel()
-    return found / np.linalg.norm(found)
+def _upright(z: ca.DM, heading: float) -> ca.DM:
+    """The attitude (x, y, z, w) with thrust along z (3,) that turns least from the heading."""
+    return _along(z, ca.DM([0, 0, np.sin(heading / 2), np.cos(heading / 2)]))
+
+
+def _along(z: Any, q: Any) -> Any:
+    """q, made of length one, with the smallest turn that brings its z axis along z (3,)."""
+    q = q / ca.norm_2(q)
+    have = so3.quat_to_matrix(q)[:, 2]
+    found = so3.quat_mul(ca.vertcat(ca.cross(have, z), 1 + ca.dot(have, z)), q)
+    return found / ca.norm_2(found)
 
 
 def check_thrust(
