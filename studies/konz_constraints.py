@@ -50,7 +50,7 @@ CIRCLE = 3.0
 """Lambda on a circle [1/s]."""
 
 
-# -- P1: a particle ---------------------------------------------------------------------------------------------------------
+# -- P1: a particle -------------------------------------------------------------------------------------
 
 
 def particle() -> pf.Mechanism:
@@ -70,7 +70,7 @@ def drawn() -> list[control.Pair]:
     return [control.pair("body", inertia=pm(MASS), damping=pm(BAR_D), stiffness=pm(BAR_K))]
 
 
-# -- P2: particles on links -------------------------------------------------------------------------------------------------
+# -- P2: particles on links -----------------------------------------------------------------------------
 
 LINKS = {"first": [0, 1], "second": [2, 3, 4]}
 
@@ -180,7 +180,7 @@ def nearest_particles(r: xr.Dataset) -> np.ndarray:
     return np.array(found)
 
 
-# -- R3: constraints added to an arm ------------------------------------------------------------------------------------------
+# -- R3: constraints added to an arm --------------------------------------------------------------------
 
 
 def arm(*constraints: Any) -> pf.Mechanism:
@@ -303,7 +303,7 @@ def held(name: str) -> Any:
     return {"sphere": lambda k: ca.vertcat(sphere(k), ca.jtimes(sphere(k), k.q, k.v)), "line": line, "speed": speed}[name]
 
 
-# -- drift ------------------------------------------------------------------------------------------------------------------
+# -- drift ----------------------------------------------------------------------------------------------
 
 
 def on_a_circle() -> pf.Mechanism:
@@ -371,7 +371,7 @@ def drifting(m: pf.Mechanism) -> pf.System:
     )
 
 
-# -- runs -------------------------------------------------------------------------------------------------------------------
+# -- runs -----------------------------------------------------------------------------------------------
 
 
 def run() -> dict[str, xr.Dataset]:
@@ -435,7 +435,7 @@ def at(reference: control.Reference, times: np.ndarray) -> list[np.ndarray]:
     return [np.array(x) for x in zip(*[[np.array(y).ravel() for y in f(s)] for s in times], strict=True)]
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------------
+# -- claims ---------------------------------------------------------------------------------------------
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
