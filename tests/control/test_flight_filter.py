@@ -29,7 +29,7 @@ NO_FIX = (np.zeros(3), [0, 0, 0, 1.0], 0.0, 0.0)
 
 
 class Flown:
-    """A motion that the filter's own steps describe exactly: accelerations and rates held for a period, known at any time."""
+    """A motion that the filter's own steps describe exactly: accelerations and rates held for a period."""
 
     def __init__(self, seconds, seed, turning, tilted=False):
         random = np.random.default_rng(seed)
@@ -43,9 +43,8 @@ class Flown:
 
     def at_in(self, k, h):
         r, v, q = self.x[k]
-        R = np.array(pf_matrix(q))
-        bend = R @ self.a[k] - G * UP
-        turned = q + h * quat_rate(q) @ self.w[k] - (q @ q - 1) / 2 * q
+        turned = q + h * quat_rate(q) @ self.w[k] - h / T * (q @ q - 1) / 2 * q
+        bend = matrix((q + turned) / 2) @ self.a[k] - G * UP
         return r + h * v + h**2 / 2 * bend, v + h * bend, turned
 
     def at(self, t):
@@ -53,7 +52,7 @@ class Flown:
         return self.at_in(k, t - k * T) if t - k * T > 1e-12 else self.x[k]
 
 
-def pf_matrix(q):
+def matrix(q):
     x, y, z, w = q
     return np.array([
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
