@@ -393,7 +393,7 @@ def fly(c: Craft, plans: Mapping[str, tuple[np.ndarray, float]]) -> dict[str, xr
     q, v = np.tile(m.neutral(), (runs, 1)), np.zeros((runs, m.nv))
     v[:, -propellers:] = c.hover
     wanted = np.stack([series for series, _ in plans.values()], axis=1)
-    record = ["q", "v", "u", "wanted", "active", "estimate", "F_hat", "tau_hat"]
+    record = ["q", "v", "u", "wanted", "active", "estimate", "F_hat", "goal"]
     whole = pf.run(
         m, q, v, duration=(len(wanted) - 2) * PERIOD, step=STEP, every=round(PERIOD / STEP), control=agent(c), u=wanted[1:],
         u_step=PERIOD, parameters={"noise": np.array([noise for _, noise in plans.values()])}, seed=25, record=record,
@@ -520,6 +520,9 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         sizes = (np.linalg.norm(x, axis=1).max() for x in (goal[:, 7:10], goal[:, 14:17], np.degrees(turning(goal))))
         for found, was, what in zip(sizes, known, ("speed [m/s]", "acceleration [m/s^2]", "rate [degrees/s]"), strict=True):
             yield pf.Claim(f"{name}: largest {what} of the reference", found, was, 0.15 * was, "[konz25 Table 5.2]")
+    quiet = result["looping, quiet sensors"]
+    off = quiet["v"].values[2:, 6:] - quiet["goal"].values[:-2]  # what is said at an instant is for the one after the next
+    yield pf.Claim("looping, quiet sensors: propellers off their speeds [rad/s]", np.abs(off).max(), 0, 2, "[konz25 (5.25)]")
     leaning, upright = (rms(result[n])[1] for n in ("looping", "looping, upright in the drag"))
     yield pf.Claim(
         "looping: attitude error where the reference knows no drag, in parts", upright / leaning, 2, 0, "ours", "at least"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
@@ -106,6 +107,15 @@ def test_a_looping_passes_upside_down(drag):
     assert np.abs(spin).max() < 1e-9
 
 
+def test_an_attitude_of_a_thrust_and_a_heading():
+    for force, heading in (([1.0, -2.0, 9.0], 0.7), ([-3.0, 0.5, 4.0], -2.9), ([0.0, 0.0, 1.0], 3.0)):
+        q = np.array(ca.DM(control.thrust_attitude(force, heading))).ravel()
+        R = Rotation.from_quat(q).as_matrix()
+        close(R[:, 2], force / np.linalg.norm(force), 1e-12, "thrust")
+        nose = np.array([np.cos(heading), np.sin(heading)])
+        close(R[:2, 0] / np.linalg.norm(R[:2, 0]), nose, 1e-12, "heading")
+
+
 WRONG = {
     "sizes": (lambda: control.rest_to_rest([0.0], [1.0, 2.0], 1.0), "one length"),
     "no time": (lambda: control.rest_to_rest([0.0], [1.0], 0.0), "duration above zero"),
@@ -121,6 +131,7 @@ WRONG = {
         lambda: control.quadcopter_reference(lambda t: [t, t]).at(ca.SX.sym("t"), ca.SX(0, 1)),
         "must give 3 numbers",
     ),
+    "a force of two": (lambda: control.thrust_attitude([0, 1], 0.0), "3 x 1"),
     "a step": (lambda: control.turning_series(lambda t: [t, t, t], 1.0, 0.0), "step above zero"),
 }
 

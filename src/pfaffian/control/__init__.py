@@ -13,6 +13,7 @@ from pfaffian.control.flat import (
     pvtol_reference,
     quadcopter_reference,
     rest_to_rest,
+    thrust_attitude,
     turning_series,
 )
 from pfaffian.control.hybrid_force import hybrid_force
@@ -83,6 +84,7 @@ __all__ = [
     "set_point",
     "several",
     "stack",
+    "thrust_attitude",
     "tracking",
     "turning_series",
     "two_mass_placement",

@@ -137,14 +137,20 @@ def quadcopter_reference(
 
     def place(t: ca.SX) -> ca.SX:
         r, v, bend = _moving(position, t, 3, "quadcopter_reference: position")
-        f = bend + slowing * v + ca.DM([0, 0, g])
-        z = f / ca.norm_2(f)
         phi = column(answer(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
-        s, c = ca.sin(phi), ca.cos(phi)
-        a, b = ca.asin(s * z[0] - c * z[1]), ca.atan2(c * z[0] + s * z[1], z[2])
-        return ca.vertcat(r, _euler(a, b, phi))
+        return ca.vertcat(r, thrust_attitude(bend + slowing * v + ca.DM([0, 0, g]), phi))
 
     return function_of_time(place, 7)
+
+
+def thrust_attitude(force: Any, heading: Any) -> ca.SX:
+    """(qx, qy, qz, qw) with the z axis along a force and this heading: the attitude in `quadcopter_reference`. [konz25 5.5]
+
+    force: (3,) of any length and unit, but not zero; along the world's axes.   heading: [rad].
+    """
+    f, phi = so3.matrix(column(force, "thrust_attitude: force"), 3), ca.SX(heading)
+    z, s, c = f / ca.norm_2(f), ca.sin(phi), ca.cos(phi)
+    return _euler(ca.asin(s * z[0] - c * z[1]), ca.atan2(c * z[0] + s * z[1], z[2]), phi)
 
 
 def _euler(a: ca.SX, b: ca.SX, phi: ca.SX) -> ca.SX:
