@@ -73,6 +73,7 @@ OPS: dict[str, Op] = {
     "or": Op(2, "TRUTH(NE({0}, K(0.0)) | NE({1}, K(0.0)))", lambda a, b: _truth((a != 0) | (b != 0))),
     # A selection of bits, never a product: a NaN in the branch not taken must not leak.
     "if_else_zero": Op(2, "SEL(NE({0}, K(0.0)), {1}, K(0.0))", lambda a, b: np.where(a != 0, b, 0.0)),
+    "select": Op(3, "SEL(NE({0}, K(0.0)), {1}, {2})", lambda a, b, c: np.where(a != 0, b, c)),  # see `selection`
 }
 OPS.update(
     {

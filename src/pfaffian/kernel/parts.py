@@ -93,11 +93,12 @@ def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int])
             ending[last[v]].append((slot[v], 1))
         if stage.called:
             args, results = stage.called.args, _results(program, stage.called)
-            stage.call = Call(stage.called.callee, slots.take(len(args)), slots.take(len(results)))
+            room = len(results) if stage.called.times == 1 else len(args)  # repeated, it goes to and fro between two of a kind
+            stage.call = Call(stage.called.callee, slots.take(len(args)), slots.take(room))
             stage.stores += [(a, stage.call.inputs + i) for i, a in enumerate(args)]
             slot |= {v: stage.call.outputs + k for k, v in enumerate(results)}
             ending[j].append((stage.call.inputs, len(args)))
-            ending[max([j, *(last.get(v, j) for v in results)])].append((stage.call.outputs, len(results)))
+            ending[max([j, *(last.get(v, j) for v in results)])].append((stage.call.outputs, room))
         for place, count in ending.pop(j, ()):
             slots.free[count].append(place)
     return slots.count

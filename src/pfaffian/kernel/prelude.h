@@ -95,11 +95,12 @@ static inline V FMOD(V a, V b) {
   return a;
 }
 
-/* Makes the first n of the arguments x the results y of a call; 0 if they have been that, to the bit. */
-static inline int pf_moved(V *x, const V *y, int n) {
+/* Whether the first n are the same, to the bit. */
+static inline int pf_same(const V *x, const V *y, int n) {
   int j = 0;
   while (j < n && !ANY(NE(BITS(x[j]), BITS(y[j])))) j++;
-  if (j == n) return 0;
-  for (; j < n; j++) x[j] = y[j];
-  return 1;
+  return j == n;
+}
+static inline void pf_copy(V *restrict x, const V *restrict y, int n) {
+  for (int j = 0; j < n; j++) x[j] = y[j];
 }

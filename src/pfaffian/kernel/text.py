@@ -151,14 +151,22 @@ def _function(program: Program, index: int, order: dict[str, int], pieces: Stage
 
 
 def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots: int) -> str:
-    """Over all frames of a tile, or frame by frame so many times on its own results, until they come to rest."""
+    """Over all frames of a tile, or frame by frame so many times on its own results, to and fro, until they come to rest."""
     name, x, y, w = f"p{order[callee.digest()]}", f"w + {call.inputs}", f"w + {call.outputs}", f"w + {slots}"
     if times == 1:
         return f"  {name}({x}, {y}, {w}, n);"
-    turn = f"{name}({x} + i, {y} + i, {w} + i, FRAME)"
+    rest, size = callee.n_out, callee.n_in
     return (
-        f"  for (int64_t i = 0; i < n; i += FRAME)\n"
-        f"    for (int k = 0; k < {times}; k++) {{ {turn}; if (!pf_moved({x} + i, {y} + i, {callee.n_out})) break; }}"
+        f"  for (int64_t i = 0; i < n; i += FRAME) {{\n"
+        f"    V *x = {x} + i, *y = {y} + i;\n"
+        f"    for (int k = 1;; k++) {{\n"
+        f"      {name}(x, y, {w} + i, FRAME);\n"
+        f"      if (k == {times} || pf_same(x, y, {rest})) break;\n"
+        f"      if (k == 1) pf_copy(y + {rest}, x + {rest}, {size - rest});\n"
+        f"      V *z = x; x = y; y = z;\n"
+        f"    }}\n"
+        f"    if (y != {y} + i) pf_copy({y} + i, y, {rest});\n"
+        f"  }}"
     )
 
 
@@ -166,10 +174,22 @@ def _literal(c: float) -> str:
     return f"K({c.hex()})"
 
 
-def _statement(op: str, v: int, args: Sequence[str]) -> str:
-    if OPS[op].results == 1:
-        return f"  const V v{v} = {OPS[op].c.format(*args)};"
-    return f"  V v{v}, v{v + 1}; pf_{op}({args[0]}, &v{v}, &v{v + 1});"
+class _Lanes:
+    """Statements in lanes. A condition is kept as a mask beside its number: asked by the number, it would be compared again."""
+
+    def __init__(self) -> None:
+        self.masks: set[str] = set()
+
+    def __call__(self, op: str, v: int, args: Sequence[str]) -> str:
+        if OPS[op].results > 1:
+            return f"  V v{v}, v{v + 1}; pf_{op}({args[0]}, &v{v}, &v{v + 1});"
+        text = OPS[op].c.format(*args)
+        for a in self.masks.intersection(args):
+            text = text.replace(f"NE({a}, K(0.0))", f"m{a}").replace(f"EQ({a}, K(0.0))", f"~m{a}")
+        if not text.startswith("TRUTH("):
+            return f"  const V v{v} = {text};"
+        self.masks.add(f"v{v}")
+        return f"  const I mv{v} = {text[6:-1]}; const V v{v} = TRUTH(mv{v});"
 
 
 def stage_lines(
@@ -177,7 +197,7 @@ def stage_lines(
     stage: Stage,
     V: str = "V",
     literal: Callable[[float], str] = _literal,
-    statement: Callable[[str, int, Sequence[str]], str] = _statement,
+    statement: Callable[[str, int, Sequence[str]], str] | None = None,
 ) -> list[str]:
     """Statements of one stage, of values of type V. A value is stored where it is wanted as soon as it is known."""
     literals = {program.n_in + i: literal(c) for i, c in enumerate(program.constants)}
@@ -191,9 +211,10 @@ def stage_lines(
     lines = [f"  {place} = {literals[v]};" for v, place in stored if v in literals]
     for v, source in sources:
         lines += [f"  const {V} v{v} = {source};", *_stores(v, places)]
+    said = statement or _Lanes()
     for step in stage.steps:
         v, args = step.result, [literals.get(a) or f"v{a}" for a in step.args]
-        lines.append(statement(step.op, v, args))
+        lines.append(said(step.op, v, args))
         lines += [text for r in range(v, v + OPS[step.op].results) for text in _stores(r, places)]
     return lines
 

@@ -12,6 +12,7 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.ops import ALIASES, NAME_OF_CODE, OPS
 from pfaffian.kernel.program import Program, Step
 from pfaffian.kernel.reciprocal import share_reciprocals
+from pfaffian.kernel.selection import select
 
 _CALL = re.compile(r"= (\w+)\(")
 _LOCK = threading.Lock()  # CasADi's symbols are not safe for threads.
@@ -40,7 +41,7 @@ class _Tracer:
         layout_out = [_layout(function.sparsity_out(i), dense) for i in range(function.n_out())]
         listing = _Listing(function)
         callees = [self.callee(function, name) for name in listing.callees]
-        return share_reciprocals(listing.program(layout_in, layout_out, callees))
+        return select(share_reciprocals(listing.program(layout_in, layout_out, callees)))
 
     def callee(self, caller: ca.Function, name: str) -> Program:
         found = [f for f in caller.find_functions() if f.name() == name]
