@@ -1,8 +1,10 @@
 """Nearest inputs within limits, a batch in the kernel beside a kept solver called once a problem, its documented way.
 
 H random of condition 100, limits of 1 on both sides of each input, u0 of which about half is beyond them; then 24 rows at
-random. daqp is told of limits as of bounds, which it knows apart from rows. "As a law does it" is the kernel that knows that W
-is the limits of a box; `solve_qp` takes any W and arranges the caller's arrays. Answers are compared.
+random. "As in flight" is the same box with u0 well inside of it but for one problem in ten: what a law meets. daqp is told of
+limits as of bounds, which it knows apart from rows; quadprog took 2.4 times its time and proxsuite 6.8 where all three were
+tried, so it stands for them. Ours is the kernel that knows that W is the limits of a box, as a law has it; `solve_qp` takes any
+W and arranges the caller's arrays. Eight problems share turns and wait for the slowest: "turns of eight". Answers are compared.
 """
 
 from __future__ import annotations
@@ -24,13 +26,17 @@ SAME = 1e-9
 
 
 def run(o: Options) -> Iterator[Comparison]:
-    for n, goal in ((3, 20), (4, 20), (6, None), (7, None)):
-        yield box(n, goal, o)
+    for n in (3, 4, 6, 7):
+        yield box(n, "in a box", 1.0, o)
+    for n in (4, 7):
+        yield box(n, "in a box, as in flight", 0.1, o)
     yield rows(6, 24, o)
 
 
-def box(n: int, goal: float | None, o: Options) -> Comparison:
+def box(n: int, where: str, share: float, o: Options) -> Comparison:
+    """share: of problems whose u0 is drawn wide, the others are well inside."""
     H, u0 = drawn(n, o)
+    u0[np.random.default_rng(0).random(len(u0)) > share] /= 10
     W = np.vstack([np.eye(n), -np.eye(n)])
     l = np.ones((o.runs, 2 * n))
     law, operations = kernel(n, ca.sparsify(ca.SX(ca.DM(W))))
@@ -39,10 +45,9 @@ def box(n: int, goal: float | None, o: Options) -> Comparison:
     off = agree(f"box of {n} inputs", law(*given)[0], kept(), SAME)
     calls = {"": lambda: law(*given), "solve_qp": lambda: pf.solve_qp(H, u0, W, l), "daqp": kept}
     times = interleaved(calls, o.runs, o)
-    notes = {"operations": operations[0], "of a turn": operations[1], "turns": float(law(*given)[1].mean()), "difference": off}
-    notes["solve_qp, any W [us]"] = times["solve_qp"].median / 1e3
-    what = f"nearest of {n} inputs in a box, {o.runs} problems"
-    return Comparison(what, "a problem", times[""], times["daqp"], goal and Goal("ratio", ">=", goal), notes)
+    notes = counted(operations, law(*given)[1]) | {"difference": off, "solve_qp, any W [us]": times["solve_qp"].median / 1e3}
+    what = f"nearest of {n} inputs {where}, {o.runs} problems"
+    return Comparison(what, "a problem", times[""], times["daqp"], Goal("ratio", ">=", 20), notes)
 
 
 def rows(n: int, m: int, o: Options) -> Comparison:
@@ -54,14 +59,14 @@ def rows(n: int, m: int, o: Options) -> Comparison:
     kept = one_by_one(H, u0, W, l[0], np.full(m, -1e30))
     off = agree(f"{m} rows", solve(*given)[0], kept(), SAME)
     times = interleaved({"": lambda: solve(*given), "daqp": kept}, o.runs, o)
-    notes = {
-        "operations": operations[0],
-        "of a turn": operations[1],
-        "turns": float(solve(*given)[1].mean()),
-        "difference": off,
-    }
+    notes = counted(operations, solve(*given)[1]) | {"difference": off}
     what = f"nearest of {n} inputs within {m} rows, {o.runs} problems"
-    return Comparison(what, "a problem", times[""], times["daqp"], None, notes)
+    return Comparison(what, "a problem", times[""], times["daqp"], Goal("ratio", ">=", 20), notes)
+
+
+def counted(operations: tuple[int, int], turns: np.ndarray) -> dict[str, float]:
+    slowest = turns.reshape(-1, 8).max(axis=1).mean()
+    return {"operations": operations[0], "of a turn": operations[1], "turns": turns.mean(), "turns of eight": slowest}
 
 
 def drawn(n: int, o: Options) -> tuple[np.ndarray, np.ndarray]:

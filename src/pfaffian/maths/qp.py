@@ -10,11 +10,16 @@ of active rows comes twice. Where w = 0 and no multiplier falls, r tells which a
 B holds the dual vectors of the active rows, B N^T = 1 and in their span, so that adding or dropping a row is one outer product;
 what that gathers of rounding only bears on which rows are taken. The answer is of the active rows alone, made orthonormal.
 Turns are calls of one Function, so their text is there once; one after the end changes nothing, and there the kernel stops.
+A row of W and its negative limit one direction from both sides, which is held once: W = S W_0, one entry +-1 in a row of S.
+
+A turn takes as long as the longest way through it, not as its operations: hence sums in pairs and the least of many by rounds.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, reduce
+from hashlib import sha256
 from typing import NamedTuple
 
 import casadi as ca
@@ -64,12 +69,12 @@ class Nearest(NamedTuple):
 
 
 class _State(NamedTuple):
-    """going: (1, 1) turns taken, so that it differs from turn to turn.   status: -1 while going.
+    """moves: (1, 1) turns that found a row violated.   status: -1 while no end other than SOLVED is known.
     held: row of an unfinished move, counted from 1, or 0; y_p: its multiplier.   loose: violations that count as none.
     z: (n, 1).   Of each of k places for an active row, row: (k, 1) counted from 1, 0 if free.   y: (k, 1).   B: (k, n).
     N: (k, n + 1) with its limit."""
 
-    going: ca.SX
+    moves: ca.SX
     status: ca.SX
     held: ca.SX
     y_p: ca.SX
@@ -92,36 +97,41 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     """
     m, n = W.shape
     k = min(n, m)
-    H, u0, W, l = ca.densify(H), ca.densify(u0), ca.sparsify(W), ca.densify(l)
+    H, u0, l = ca.densify(H), ca.densify(u0), ca.densify(l)
+    sides, W = _directions(ca.sparsify(W))
+    S = sides.matrix
     L, definite = _cholesky(H)
-    V, d, e, inverse = _normal(L, u0, W, l)
-    known = ca.sum1(ca.fabs(pack((H, u0, W)))) <= LARGEST
+    V, limits = _normal(L, u0, S, W, l)
+    known = _total(ca.fabs(pack((H, u0, W)))) <= LARGEST
     known *= ca.sum1(ca.vertcat(ca.SX(0, 1), ca.fabs(l) <= LARGEST, l > LARGEST, l < -LARGEST)) == m
-    start = _start(n, k, ca.if_else(known, ca.if_else(definite, -1, INDEFINITE), NOT_A_NUMBER))
-    rows = ca.horzcat(V, d + ROUNDING * e)
-    turn = _turn(m, n, *map(tuple, rows.sparsity().get_triplet()))
-    x = _pack(_next(start, rows, n, m))  # Nothing is active yet: most of it folds away.
+    given = V, limits.d + ROUNDING * limits.e
+    turn = _turn(sides, n, *map(tuple, V.sparsity().get_triplet()))
+    x = _pack(_next(_start(n, k, known, definite, limits.never), *given, S))  # Nothing is active: most of it folds away.
     for _ in range(most_turns(n, m) - 1):
-        x = turn(x, pack(rows))
+        x = turn(x, pack(given))
     s = _unpack(x, n, k)
     here = [s.row == i + 1 for i in range(m)]
-    z, held = _polished(s, sum((here[i] * d[i] for i in range(m)), ca.SX.zeros(k, 1)))
+    z, held = _polished(s, _picked(here, ca.vertsplit(limits.d)))
     move = _solve_transposed(L, z)
     contradicting = s.status == INFEASIBLE
     by_place = ca.if_else(contradicting, s.y, held)
-    by_row = [ca.dot(here[i], by_place) + contradicting * (s.held == i + 1) for i in range(m)]
-    y = ca.vertcat(ca.SX(0, 1), *by_row) * inverse
+    of_row = [_total(_where(at, by_place)) + contradicting * (s.held == i + 1) for i, at in enumerate(here)]
+    y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Rows of an infeasible problem that are active beside the contradiction are not of it.
-    active = [ca.sum1(here[i]) * (1 - contradicting) + contradicting * (by_row[i] > 0) for i in range(m)]
-    error = _error(H, move, W, l, e, inverse, u0 + move, y, z)
-    wrong = (s.status == SOLVED) * ca.logic_not(error <= ACCURATE)
-    status = ca.if_else(s.status < 0, TOO_MANY_TURNS, ca.if_else(wrong, INACCURATE, s.status))
-    return Nearest(u0 + move, y, ca.vertcat(ca.SX(0, 1), *active), status, s.going, error)
+    active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
+    error = _error(H, move, S, W, l, limits, u0 + move, y, z)
+    ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(error <= ACCURATE, SOLVED, INACCURATE), TOO_MANY_TURNS)
+    status, turns = ca.if_else(s.status < 0, ended, s.status), s.moves + (s.status < 0)
+    return Nearest(u0 + move, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, error)
 
 
-def _start(n: int, k: int, status: ca.SX) -> _State:
-    none = ca.SX.zeros
-    return _State(none(1), status, none(1), none(1), none(1), none(n), none(k), none(k), none(k, n), none(k, n + 1))
+def _start(n: int, k: int, known: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
+    """Nothing is active. A limit that nothing meets is a contradiction alone."""
+    none, held = ca.SX.zeros, ca.SX(0)
+    for i in reversed(range(never.numel())):
+        held = ca.if_else(never[i], i + 1, held)
+    status = ca.if_else(known, ca.if_else(definite, ca.if_else(held > 0, INFEASIBLE, -1), INDEFINITE), NOT_A_NUMBER)
+    return _State(none(1), status, held, none(1), none(1), none(n), none(k), none(k), none(k, n), none(k, n + 1))
 
 
 def _pack(s: _State) -> ca.SX:
@@ -129,7 +139,7 @@ def _pack(s: _State) -> ca.SX:
 
 
 def _unpack(x: ca.SX, n: int, k: int) -> _State:
-    like = _start(n, k, ca.SX(0))
+    like = _start(n, k, ca.SX(1), ca.SX(1), ca.SX(0, 1))
     ends = [0]
     for part in like:
         ends.append(ends[-1] + part.numel())
@@ -138,32 +148,30 @@ def _unpack(x: ca.SX, n: int, k: int) -> _State:
 
 
 @lru_cache(maxsize=64)
-def _turn(m: int, n: int, row: tuple[int, ...], column: tuple[int, ...]) -> ca.Function:
-    """(state, entries of [V d]) -> state; where V has entries is part of its name, as one kernel may call several."""
-    k = min(n, m)
-    sparsity = ca.Sparsity.triplet(m, n + 1, row, column)
-    entries = ca.SX.sym("rows", sparsity.nnz())
-    x = ca.SX.sym("x", _pack(_start(n, k, ca.SX(0))).numel())
-    after = _next(_unpack(x, n, k), ca.SX(sparsity, entries), n, m)
-    return ca.Function(f"qp_{m}_{n}_{sparsity.hash()}", [x, entries], [_pack(after)], {"never_inline": True, "cse": True})
+def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) -> ca.Function:
+    """(state, entries of V and d) -> state; what its text depends on is in its name, as one kernel may call several."""
+    S, m = sides.matrix, len(sides.of)
+    sparsity = ca.Sparsity.triplet(S.shape[1], n, row, column)
+    V, d = ca.SX.sym("V", sparsity.nnz()), ca.SX.sym("d", m)
+    like = _pack(_start(n, min(n, m), ca.SX(1), ca.SX(1), ca.SX(0, 1)))
+    x = ca.SX.sym("x", like.numel())
+    after = _next(_unpack(x, n, min(n, m)), ca.SX(sparsity, V), d, S)
+    name = sha256(repr((sides, n, row, column)).encode()).hexdigest()[:16]
+    return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d)], [_pack(after)], {"never_inline": True, "cse": True})
 
 
-def _next(s: _State, rows: ca.SX, n: int, m: int) -> _State:
-    k = s.row.numel()
-    V, d = rows[:, :n], rows[:, n]
+def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
+    k, n, m = s.row.numel(), s.z.numel(), d.numel()
     live = s.status < 0
 
     # The row that is violated most, unless a move is not finished.
-    slack = d - V @ s.z
-    worst, p = -s.loose - ROUNDING * ca.sum1(ca.fabs(s.z)), ca.SX(0)
-    for i in range(m):
-        p = p + (slack[i] < worst) * (i + 1 - p)
-        worst = ca.fmin(worst, slack[i])
-    p = live * ca.if_else(s.held > 0, s.held, p)
-    row = ca.SX.zeros(1, n + 1)
-    for i in range(m):
-        row = row + (p == i + 1) * rows[i, :]
-    v, d_p = row[:n].T, row[n]
+    slack = d - S @ (V @ s.z)
+    none = -s.loose - ROUNDING * _total(ca.fabs(s.z))
+    _, worst = _least([none, *ca.vertsplit(slack)])
+    p = _where(live, ca.if_else(s.held > 0, s.held, worst))
+    here = ca.vertcat(ca.SX(0, 1), *[p == i + 1 for i in range(m)])
+    along = S.T @ here
+    v, d_p = _sum([along[i] * V[i, :].T for i in range(V.shape[0])]), _picked(ca.vertsplit(here), ca.vertsplit(d))
     lack = ca.dot(v, s.z) - d_p
 
     # v = N^T r + w, with what rounding left of it in w taken off once more.
@@ -172,53 +180,88 @@ def _next(s: _State, rows: ca.SX, n: int, m: int) -> _State:
     w = v - N.T @ r
     more = s.B @ w
     r, w = r + more, w - N.T @ more
-    made, left = 1 + ca.sum1(ca.fabs(r)), ca.sumsqr(w)
+    made, left = 1 + _total(ca.fabs(r)), ca.sumsqr(w)
     free = [s.row[j] == 0 for j in range(k)]
-    depends = ca.logic_or(left <= (PARALLEL * made) ** 2, sum(free, ca.SX(0)) == 0)
+    depends = ca.logic_or(left <= (PARALLEL * made) ** 2, ca.logic_not(_any(free)))
     # Where the row depends on active ones, the limits alone tell whether it says more than they; z has gathered rounding.
     counts = ca.dot(r, s.N[:, n]) > d_p
 
     # How far: to the row, or to where a multiplier falls to zero.
-    fall, first = ca.SX(FAR), ca.SX(0)
-    for j in range(k):
-        until = (s.y[j] + (r[j] <= RISING * made) * FAR) / ca.fmax(r[j], RISING)
-        first = first + (until < fall) * (j + 1 - first)
-        fall = ca.fmin(fall, until)
+    falls = [ca.if_else(r[j] > RISING * made, s.y[j], FAR) / ca.if_else(r[j] > RISING * made, r[j], 1) for j in range(k)]
+    fall, first = _least([ca.SX(FAR), *falls])
     violated = p > 0
-    inverse = (1 - depends) / ca.fmax(left, NOTHING)
+    new = ca.logic_and(violated, ca.logic_not(depends))
+    inverse = _where(new, 1 / ca.fmax(left, NOTHING))
     reach = ca.fmax(lack, 0) * inverse
-    met = violated * (1 - depends) * (reach <= fall)
-    says_more = violated * (1 - depends * (1 - counts))
-    dropped = says_more * (1 - met) * (first > 0)
-    contradicts = says_more * depends * (first == 0)
-    t = ca.if_else(met, reach, ca.if_else(dropped, fall, 0))
+    met = ca.logic_and(new, reach <= fall)
+    says_more = ca.logic_or(new, ca.logic_and(violated, counts))
+    dropped = ca.logic_and(ca.logic_and(says_more, ca.logic_not(met)), first > 0)
+    contradicts = ca.logic_and(ca.logic_and(says_more, depends), first == 0)
+    t = ca.if_else(met, reach, _where(dropped, fall))
 
     # Rows in their places, and the dual vectors.
-    out = ca.vertcat(*[dropped * (first == j + 1) for j in range(k)])
-    taken, place = ca.SX(0), []
-    for j in range(k):
-        place.append(met * free[j] * (1 - taken))
-        taken = taken + place[j]
-    into = ca.vertcat(*place)
-    b = s.B.T @ out
-    overlap = s.B @ b
-    c = met * r - into + (1 - out) * overlap / ca.fmax(ca.sumsqr(b), NOTHING) + out
-    B = s.B - c @ (met * inverse * w + b).T
-    N_ = s.N + ca.diag(into) @ (ca.repmat(row, k, 1) - s.N)
-    y = ca.fmax((1 - contradicts) * s.y - (t + contradicts) * r, 0) * (1 - out) + into * (s.y_p + t)
-    unfinished = dropped + contradicts
+    out = [ca.logic_and(dropped, first == j + 1) for j in range(k)]
+    into = [ca.logic_and(met, ca.logic_and(free[j], ca.logic_not(_any(free[:j])))) for j in range(k)]
+    b = _picked(out, [s.B[j, :].T for j in range(k)])
+    overlap = (s.B @ b) / ca.fmax(ca.sumsqr(b), NOTHING)
+    c = [_where(met, r[j]) - into[j] + ca.if_else(out[j], 1, overlap[j]) for j in range(k)]
+    row, grown = ca.horzcat(v.T, d_p), s.y_p + t
+    y = ca.fmax(_where(ca.logic_not(contradicts), s.y) - (t + contradicts) * r, 0)
+    unfinished = ca.logic_or(dropped, contradicts)
+
+    def placed(new: ca.SX, old: ca.SX) -> ca.SX:
+        """(k, 1) with what comes in, without what goes out."""
+        return ca.vertcat(*[ca.if_else(into[j], new, _where(ca.logic_not(out[j]), old[j])) for j in range(k)])
+
     return _State(
-        going=s.going + live,
-        status=ca.if_else(live, ca.if_else(violated, ca.if_else(contradicts, INFEASIBLE, -1), SOLVED), s.status),
-        held=unfinished * p + (1 - live) * s.held,
-        y_p=dropped * (s.y_p + t) + contradicts + (1 - live) * s.y_p,
-        loose=ca.fmax(s.loose, (violated - says_more) * 2 * lack),
-        z=s.z - t * (1 - depends) * w,
-        row=(1 - out) * s.row + into * p,
-        y=y,
-        B=B,
-        N=N_,
+        moves=s.moves + violated,
+        status=ca.if_else(contradicts, INFEASIBLE, s.status),
+        held=ca.if_else(live, _where(unfinished, p), s.held),
+        y_p=ca.if_else(live, _where(dropped, grown) + contradicts, s.y_p),
+        loose=ca.fmax(s.loose, _where(ca.logic_and(violated, ca.logic_not(says_more)), 2 * lack)),
+        z=s.z - _where(new, t) * w,
+        row=placed(p, s.row),
+        y=placed(grown, y),
+        B=s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(met, inverse) * w + b).T,
+        N=ca.vertcat(ca.SX(0, n + 1), *[ca.if_else(into[j], row, s.N[j, :]) for j in range(k)]),
     )
+
+
+def _where(condition: ca.SX, x: ca.SX) -> ca.SX:
+    """x, or zero."""
+    return ca.if_else(condition, x, 0)
+
+
+def _sum(terms: Sequence[ca.SX]) -> ca.SX:
+    """In pairs."""
+    rest = list(terms)
+    while len(rest) > 1:
+        rest = [a + b for a, b in zip(rest[::2], rest[1::2], strict=False)] + rest[len(rest) // 2 * 2 :]
+    return rest[0] if rest else ca.SX(0)
+
+
+def _total(x: ca.SX) -> ca.SX:
+    """Sum of the entries."""
+    return _sum(ca.vertsplit(ca.vec(ca.densify(x))))
+
+
+def _picked(one: Sequence[ca.SX], of: Sequence[ca.SX]) -> ca.SX:
+    """The value of the one condition that is met, or zero."""
+    return _sum([_where(here, x) for here, x in zip(one, of, strict=True)])
+
+
+def _any(conditions: Sequence[ca.SX]) -> ca.SX:
+    return reduce(ca.logic_or, conditions, ca.SX(0))
+
+
+def _least(values: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """The least and its number from 0 on, the first of several that are as small."""
+    rest = [(x, ca.SX(i)) for i, x in enumerate(values)]
+    while len(rest) > 1:
+        pairs = zip(rest[::2], rest[1::2], strict=False)
+        left = rest[len(rest) // 2 * 2 :]
+        rest = [(ca.if_else(y < x, y, x), ca.if_else(y < x, j, i)) for (x, i), (y, j) in pairs] + left
+    return rest[0]
 
 
 def _polished(s: _State, d: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -277,29 +320,70 @@ def _solve_transposed(L: ca.SX, z: ca.SX) -> ca.SX:
     return ca.vertcat(*x)
 
 
-def _normal(L: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Rows of length one V z <= d, the size e of the numbers whose difference d is, and 1 / length, 0 of a row that is zero or
-    whose limit is infinite; d of such a row is -1 if nothing meets it, else 1."""
+class _Sides(NamedTuple):
+    """Row i of W is sign[i] times the direction of[i].   matrix: S with W = S W_0."""
+
+    of: tuple[int, ...]
+    sign: tuple[int, ...]
+
+    @property
+    def matrix(self) -> ca.DM:
+        return ca.DM.triplet(
+            list(range(len(self.of))), list(self.of), list(self.sign), len(self.of), max(self.of, default=-1) + 1
+        )
+
+
+def _directions(W: ca.SX) -> tuple[_Sides, ca.SX]:
+    """Which direction each row of W limits, and the directions W_0. Rows of numbers that are opposite or the same share one."""
+    of, sign, rows = [], [], list[ca.SX]()
+    for i in range(W.shape[0]):
+        here = W[i, :]
+        same = (
+            [(j, s) for j, row in enumerate(rows) for s in (1, -1) if (row - s * here).is_zero()] if here.is_constant() else []
+        )
+        j, s = same[0] if same else (len(rows), 1)
+        rows += [] if same else [here]
+        of.append(j)
+        sign.append(s)
+    return _Sides(tuple(of), tuple(sign)), ca.vertcat(ca.SX(0, W.shape[1]), *rows)
+
+
+class _Limits(NamedTuple):
+    """Of each limit, (m, 1): d of V z <= d, in units of the row's length, FAR where it says nothing; the size e of the numbers
+    whose difference d is; 1 / length, or 0 where it says nothing; and whether nothing meets it, with 1 for 1 / length."""
+
+    d: ca.SX
+    e: ca.SX
+    inverse: ca.SX
+    never: ca.SX
+
+
+def _normal(L: ca.SX, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX, _Limits]:
+    """Directions of length one in z, rows of V, zero where they are zero; and the limits along them."""
     V = _solve_rows(L, W)
     squared = ca.sum2(V * V)
-    used = (squared > NOTHING) * (ca.fabs(l) <= LARGEST)
-    inverse = ca.densify(used / ca.sqrt(ca.fmax(squared, NOTHING)))
-    limit = ca.if_else(used, l, 0)
-    d = (limit - W @ u0) * inverse + (1 - used) * ca.if_else(l < 0, -1, 1)
-    e = (ca.fabs(limit) + ca.fabs(W) @ ca.fabs(u0)) * inverse
-    return ca.sparsify(ca.diag(inverse) @ V), ca.densify(d), ca.densify(e), inverse + (1 - used) * (l < 0)
+    long = squared > NOTHING
+    scale = ca.densify(_where(long, 1 / ca.sqrt(ca.fmax(squared, NOTHING))))
+    P = ca.fabs(S)
+    used = ca.logic_and(P @ long, ca.fabs(l) <= LARGEST)
+    inverse, limit, never = (_where(c, x) for c, x in ((used, P @ scale), (used, l), (ca.logic_not(used), l < 0)))
+    d = ca.if_else(used, (limit - S @ (W @ u0)) * inverse, FAR)
+    e = (ca.fabs(limit) + P @ (ca.fabs(W) @ ca.fabs(u0))) * inverse
+    return ca.sparsify(ca.diag(scale) @ V), _Limits(*map(ca.densify, (d, e, inverse + never, never)))
 
 
-def _error(H: ca.SX, move: ca.SX, W: ca.SX, l: ca.SX, e: ca.SX, inverse: ca.SX, u: ca.SX, y: ca.SX, z: ca.SX) -> ca.SX:
+def _error(H: ca.SX, move: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, z: ca.SX) -> ca.SX:
     """Largest of what is left of H (u - u0) + W^T y = 0 and of W u <= l, relative to their terms."""
     pulled = H @ move
-    error = _largest(pulled + W.T @ y) / ca.fmax(_largest(pulled) + _largest(ca.fabs(W).T @ y), NOTHING)
-    size = _largest(z)
-    for i in range(W.shape[0]):
-        over = ca.if_else(ca.fabs(l[i]) <= LARGEST, ca.dot(W[i, :].T, u) - l[i], 0) * inverse[i]
-        error = ca.fmax(error, over / ca.fmax(e[i] + size, NOTHING))
-    return error
+    terms = _largest(pulled) + _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
+    over = ca.if_else(ca.fabs(l) <= LARGEST, S @ (W @ u) - l, 0) * limits.inverse
+    left = over / ca.fmax(limits.e + _largest(z), NOTHING)
+    return ca.fmax(_largest(pulled + W.T @ (S.T @ y)) / ca.fmax(terms, NOTHING), ca.fmax(_most(left), 0))
 
 
 def _largest(x: ca.SX) -> ca.SX:
-    return ca.mmax(ca.fabs(x))
+    return _most(ca.fabs(x))
+
+
+def _most(x: ca.SX) -> ca.SX:
+    return -_least([-x_i for x_i in ca.vertsplit(ca.vec(ca.densify(x)))] or [ca.SX(0)])[0]
