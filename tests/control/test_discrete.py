@@ -63,6 +63,15 @@ def states(r):
     return np.concatenate([r.q.values, r.v.values], axis=-1)
 
 
+def test_a_single_number_is_held_too():
+    """One motor, no signal, no state: what is held is one number, which CasADi would turn into a row."""
+    m = pf.mechanism("one", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b")], gravity=(0, 0, 0),
+                     actuators=[pf.actuator("motor", "x")])  # fmt: skip
+    r = pf.run(m, [0.3], [0.0], duration=0.02, step=STEP, control=control.discrete(lambda s: Command(-5 * s.terms.q), 0.01),
+               backend="numpy")  # fmt: skip
+    assert (r.u.values[:10] == -1.5).all() and -1.5 < r.u.values[10, 0] < -1.49
+
+
 @pytest.mark.parametrize("latency", [0, 1, 2, 3])
 @pytest.mark.parametrize("phase", [0.0, 0.004])
 def test_state_feedback_is_the_exact_discrete_map(latency, phase):

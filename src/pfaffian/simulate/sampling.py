@@ -130,12 +130,13 @@ def _stream(at: Layout, d: ca.SX) -> ca.SX:
 
 def _pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
     """Put into d what is in force and on its way once `given` is put in at the ring's end; of expressions (n, 1) or numbers."""
-    n, of_numbers = slots.given.stop - slots.given.start, isinstance(d, np.ndarray)
-    line = np.concatenate([d[slots.ring], given]) if of_numbers else ca.vertcat(d[slots.ring], given)
+    n, expressions = slots.given.stop - slots.given.start, not isinstance(d, np.ndarray)
+    of = (lambda s: (s, 0)) if expressions else (lambda s: s)  # a column of one, indexed without the 0, gives a row
+    line = ca.vertcat(d[of(slots.ring)], given) if expressions else np.concatenate([d[slots.ring], given])
     if slots.since.stop > slots.since.start:
-        d[slots.before] = d[slots.given][: slots.before.stop - slots.before.start]
+        d[slots.before] = d[of(slots.given)][: slots.before.stop - slots.before.start]
         d[slots.since] = t
-    d[slots.given], d[slots.ring] = (line[:n], line[n:]) if of_numbers else (line[:n, 0], line[n:, 0])
+    d[slots.given], d[slots.ring] = line[of(slice(n))], line[of(slice(n, None))]
 
 
 def instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
