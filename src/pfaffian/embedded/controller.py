@@ -18,7 +18,7 @@ import numpy as np
 
 from pfaffian.control.discrete import Part, discrete, in_continuous_time
 from pfaffian.control.law import Control
-from pfaffian.control.layout import Layout, layout, sizes, units
+from pfaffian.control.layout import layout, sizes, units
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.interpret import constant, evaluate
 from pfaffian.kernel.passes import optimise
@@ -120,39 +120,37 @@ def controller(
         raise ModelError(
             f"export: a control law is needed, got {brief(law)}; discrete(...) makes one of a function of a Sample"
         )
+    free = not law.parts and not law.z and period is None and tick is None
     law = _in_discrete_time(law, period)
     parts = [part for part in law.parts if not part.sensor]
     tick = _tick(parts, tick)
-    at = layout(law.parts, sizes(law, m))
     names = _tunable(m, tunable)
-    pool = _Pool(law, m, at)
-    rates = [pool.rate(list(group), tick, saturate) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
-    whole, result = _outputs(law, m, at, parts, pool, saturate)
-    rates = [_kept(r, set().union(*[_read(x.program, pool.size) for x in rates], _read(result, pool.size))) for r in rates]
-    asked_for, shown = set().union(*[_read(r.program, pool.size) for r in rates]), _read(result, pool.size)
-    used, new = asked_for | shown, {place for r in rates for place in r.changed}
-    measured = pool.measured()
-    inputs = [*pool.ports(names), measured] if measured[1] else pool.ports(names)
+    values = parameter_values(m, parameters)
+    if len(values) > 1:
+        raise ModelError(f"export: parameters: one value for each is needed, got those of {len(values)} runs")
+    pool = _Pool(law, m)
+    groups = groupby(parts, key=lambda part: (part.period, part.phase))
+    rates = [pool.rate(list(group), tick, saturate) for _, group in groups]
+    outputs, result = pool.outputs(saturate)
+    wanted = pool.read(result, *[rate.program for rate in rates])
+    rates = [_without(rate, wanted) for rate in rates]
+    asked_for, shown = pool.read(*[rate.program for rate in rates]), pool.read(result)
+    made = {place for rate in rates for place in rate.changed}
     # What every call makes anew before it is read need not be kept.
-    always = all((r.period, r.phase) == (1, 0) for r in rates)
-    kept = (asked_for | (shown - new) if always else used) - set(measured[1])
-    values = zip(pool.places["p"], parameter_values(m, parameters)[0].tolist(), m.parameters, strict=True)
-    starts = zip(pool.places["d"], at.start.tolist(), _labels(law, m, at), strict=True)
+    always = all((rate.period, rate.phase) == (1, 0) for rate in rates)
+    kept = asked_for | (shown - made if always else shown)
+    ports, given = pool.ports(names), {place for _, places in pool.ports(names) for place in places}
     return Controller(
-        inputs=tuple((port, places) for port, places in inputs if used & set(places)),
-        constants=tuple((i, x, Entry(p.name, p.unit)) for i, x, p in values if i in used and p.name not in names),
-        state=tuple((i, x, label) for i, x, label in starts if i in kept),
+        inputs=tuple((port, places) for port, places in ports if (asked_for | shown) & set(places)),
+        constants=tuple(x for x in pool.parameters(values[0]) if x[0] in asked_for | shown and x[0] not in given),
+        state=tuple(x for x in pool.held() if x[0] in kept and x[0] not in given),
         rates=tuple(rates),
         result=result,
-        outputs=whole,
+        outputs=outputs,
         faults=Port("faults", "not zero where the law cannot go on", tuple(Entry(f) for part in parts for f in part.faults)),
         size=pool.size,
-        tick=tick if law.parts[0].period != NO_MATTER else None,
+        tick=None if free else tick,
     )
-
-
-NO_MATTER = 1.0
-"""Period [s] of a law that remembers nothing: it may be called whenever one likes."""
 
 
 def _in_discrete_time(law: Control, period: float | None) -> Control:
@@ -161,7 +159,7 @@ def _in_discrete_time(law: Control, period: float | None) -> Control:
     if not law.parts:
         if period is None and law.z:
             raise ModelError("export: this law integrates in continuous time; say how often it is called: period=0.005 [s]")
-        return discrete(law, NO_MATTER if period is None else period)
+        return discrete(law, 1.0 if period is None else period)  # it remembers nothing
     if period is not None:
         raise ModelError("export: this law has a period of its own; leave out `period`")
     if in_continuous_time(law):
@@ -196,13 +194,15 @@ def _tunable(m: Mechanism, tunable: Any) -> tuple[str, ...]:
 class _Pool:
     """The pool of a law on a mechanism: symbols of all of it, and the places of each part."""
 
-    def __init__(self, law: Control, m: Mechanism, at: Layout) -> None:
-        self.law, self.m, self.at = law, m, at
-        here = as_system(m).at()
-        self.T, self.x = here.T, here.x
-        w, d = ca.SX.sym("w", len(law.w_names)), ca.SX.sym("d", at.size)
-        self.F = ca.SX.sym("F", m.nv)
-        self.symbols = {"t": self.T.t, "q": self.T.q, "v": self.T.v, "w": w, "p": m.p_symbols, "reaction": self.F, "d": d}
+    def __init__(self, law: Control, m: Mechanism) -> None:
+        self.law, self.m = law, m
+        self.sizes = sizes(law, m)
+        self.at = layout(law.parts, self.sizes)
+        self.units = units(law)
+        self.T = as_system(m).at().T
+        w, d, F = ca.SX.sym("w", len(law.w_names)), ca.SX.sym("d", self.at.size), ca.SX.sym("F", m.nv)
+        T = self.T
+        self.symbols = {"t": T.t, "q": T.q, "v": T.v, "w": w, "p": m.p_symbols, "reaction": F, "d": d}
         self.places: dict[str, range] = {}
         self.size = 0
         for name, x in self.symbols.items():
@@ -214,97 +214,92 @@ class _Pool:
         f = ca.Function("pool", [given], [ca.densify(x) for x in outputs], {"cse": True})
         return optimise(trace(f))
 
+    def read(self, *programs: Program) -> set[int]:
+        """Places that the Programs read."""
+        values = {v for program in programs for s in program.steps for v in s.args}
+        values |= {v for program in programs for output in program.outputs for v in output}
+        return {v for v in values if v < self.size}
+
     def rate(self, group: list[Part], tick: float, saturate: bool) -> Rate:
-        d, w = self.symbols["d"], self.symbols["w"]
-        after, faults = asked(group, self.law, self.at, self.T, d, w, lambda u: self.F, saturate)
+        x = self.symbols
+        after, faults = asked(group, self.law, self.at, self.T, x["d"], x["w"], lambda u: x["reaction"], saturate)
         program = self.program(after, faults)
         changed = [k for k, (i, v) in enumerate(zip(self.places["d"], program.outputs[0], strict=True)) if v != i]
         program = replace(program, outputs=(tuple(program.outputs[0][k] for k in changed), program.outputs[1]))
         ((period, phase),) = sampling(group[:1], tick)
         return Rate(program, tuple(self.places["d"][k] for k in changed), period, phase)
 
+    def outputs(self, saturate: bool) -> tuple[tuple[Port, ...], Program]:
+        """Ports u and signals, and the Program that gives them."""
+        d, m = self.symbols["d"], self.m
+        motors = len(m.motor_names)
+        u = self.at.u(d, m.nu, self.T.t)
+        u = ca.densify(saturated(m, u) if saturate else u)[:motors, 0]
+        own = [
+            (slots, *of) for part, slots, of in zip(self.law.parts, self.at.slots, self.sizes, strict=True) if not part.sensor
+        ]
+        entries = [e for _, _, signals in own for e in self._of_signals(signals)]
+        ports, columns = [], [ca.SX(0, 1)]
+        if any(inputs for _, inputs, _ in own):
+            ports.append(Port("u", "inputs of the machine", _entries(m.motor_names, m.u_units[:motors])))
+            columns.append(u)
+        if entries:
+            ports.append(Port("signals", "signals", tuple(entries)))
+            columns += [d[slots.given, 0][inputs:, 0] for slots, inputs, _ in own]
+        if not ports:
+            raise ModelError("export: the law gives neither inputs nor signals")
+        return tuple(ports), self.program(ca.vertcat(*columns))
+
     def ports(self, tunable: Sequence[str]) -> list[tuple[Port, tuple[int, ...]]]:
         """Of all that a call is told, whether it is read or not."""
-        m, law, at = self.m, self.law, self.places
-        where = {name: at["p"][i] for i, name in enumerate(m.p_names)}
+        m, at = self.m, self.places
+        where = dict(zip(m.p_names, at["p"], strict=True))
         unit = {p.name: p.unit for p in m.parameters}
-        return [
-            (Port("t", "time", (Entry("t", "s"),)), tuple(at["t"])),
-            (Port("q", "coordinates", _entries(m.q_names, m.q_units)), tuple(at["q"])),
-            (Port("v", "velocities", _entries(m.v_names, m.v_units)), tuple(at["v"])),
-            (Port("w", "inputs of the law", tuple(map(Entry, law.w_names))), tuple(at["w"])),
-            (Port("p", "parameters", tuple(Entry(n, unit[n]) for n in tunable)), tuple(where[n] for n in tunable)),
-            (Port("reaction", "measured generalised reaction", _entries(m.v_names, ["generalised force"] * m.nv)),
-             tuple(at["reaction"])),
-        ]  # fmt: skip
-
-    def measured(self) -> tuple[Port, tuple[int, ...]]:
-        """What sensors measured: the newest sample that has arrived."""
-        entries: list[Entry] = []
-        places: list[int] = []
-        known = units(self.law)
-        for part, slots, (_, signals) in zip(self.law.parts, self.at.slots, sizes(self.law, self.m), strict=True):
+        measured = list[tuple[int, Entry]]()
+        for part, slots, (_, signals) in zip(self.law.parts, self.at.slots, self.sizes, strict=True):
             if part.sensor:
-                places += self.places["d"][slots.given]
-                entries += _of_signals(signals, known)
-        return Port("y", "what sensors measured", tuple(entries)), tuple(places)
+                measured += zip(at["d"][slots.given], self._of_signals(signals), strict=True)
+        said = [
+            (Port("t", "time", (Entry("t", "s"),)), at["t"]),
+            (Port("q", "coordinates", _entries(m.q_names, m.q_units)), at["q"]),
+            (Port("v", "velocities", _entries(m.v_names, m.v_units)), at["v"]),
+            (Port("w", "inputs of the law", tuple(map(Entry, self.law.w_names))), at["w"]),
+            (Port("p", "parameters", tuple(Entry(n, unit[n]) for n in tunable)), [where[n] for n in tunable]),
+            (Port("reaction", "measured generalised reaction along v", tuple(map(Entry, m.v_names))), at["reaction"]),
+            (Port("y", "the newest samples of sensors", tuple(e for _, e in measured)), [place for place, _ in measured]),
+        ]
+        return [(port, tuple(places)) for port, places in said]
+
+    def parameters(self, values: np.ndarray) -> list[tuple[int, float, Entry]]:
+        names = [Entry(p.name, p.unit) for p in self.m.parameters]
+        return list(zip(self.places["p"], values.tolist(), names, strict=True))
+
+    def held(self) -> list[tuple[int, float, Entry]]:
+        """Place, start value and name of each number of d."""
+        m, labels = self.m, [Entry("")] * self.at.size
+        for part, slots, (inputs, signals) in zip(self.law.parts, self.at.slots, self.sizes, strict=True):
+            given = [*_entries(m.u_names[:inputs], m.u_units[:inputs]), *self._of_signals(signals)]
+            labels[slots.given] = given
+            labels[slots.ring] = [e._replace(name=f"{e.name}, on its way") for e in given] * part.latency
+            labels[slots.own] = self._of_signals([(name, len(x)) for name, x in part.state])
+            if slots.before.stop > slots.before.start:
+                labels[slots.before] = [e._replace(name=f"{e.name}, before") for e in given[:inputs]]
+                labels[slots.since] = [Entry("since when", "s")]
+        return list(zip(self.places["d"], self.at.start.tolist(), labels, strict=True))
+
+    def _of_signals(self, signals: Sequence[tuple[str, int]]) -> list[Entry]:
+        return [Entry(name if n == 1 else f"{name} {i}", self.units.get(name, "")) for name, n in signals for i in range(n)]
 
 
 def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(Entry(n, u) for n, u in zip(names, of, strict=True))
 
 
-def _of_signals(signals: Sequence[tuple[str, int]], known: Mapping[str, str]) -> list[Entry]:
-    return [Entry(name if n == 1 else f"{name} {i}", known.get(name, "")) for name, n in signals for i in range(n)]
-
-
-def _outputs(
-    law: Control, m: Mechanism, at: Layout, parts: Sequence[Part], pool: _Pool, saturate: bool
-) -> tuple[tuple[Port, ...], Program]:
-    """Ports u and signals, and the Program that gives them."""
-    d, motors = pool.symbols["d"], len(m.motor_names)
-    u = at.u(d, m.nu, pool.T.t)
-    u = ca.densify(saturated(m, u) if saturate else u)[:motors, 0]
-    signals, entries = [ca.SX(0, 1)], list[Entry]()
-    known = units(law)
-    drives = False
-    for part, slots, (inputs, given) in zip(law.parts, at.slots, sizes(law, m), strict=True):
-        if part in parts:
-            drives = drives or inputs > 0
-            signals.append(d[slots.given, 0][inputs:, 0])
-            entries += _of_signals(given, known)
-    ports = [Port("u", "inputs of the machine", _entries(m.motor_names, m.u_units[:motors]))] if drives else []
-    ports += [Port("signals", "signals", tuple(entries))] if entries else []
-    if not ports:
-        raise ModelError("export: the law gives neither inputs nor signals")
-    return tuple(ports), pool.program(ca.vertcat(u if drives else ca.SX(0, 1), *signals))
-
-
-def _read(program: Program, size: int) -> set[int]:
-    """Places of the pool that the Program reads."""
-    values = [v for s in program.steps for v in s.args] + [v for output in program.outputs for v in output]
-    return {v for v in values if v < size}
-
-
-def _kept(rate: Rate, used: set[int]) -> Rate:
+def _without(rate: Rate, wanted: set[int]) -> Rate:
     """The rate without new values that nothing reads."""
-    pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in used]
+    pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in wanted]
     program = replace(rate.program, outputs=(tuple(v for _, v in pairs), rate.program.outputs[1]))
     return rate._replace(program=optimise(program), changed=tuple(place for place, _ in pairs))
-
-
-def _labels(law: Control, m: Mechanism, at: Layout) -> list[Entry]:
-    """Of each number of d."""
-    labels = [Entry("")] * at.size
-    known = units(law)
-    for part, slots, (inputs, signals) in zip(law.parts, at.slots, sizes(law, m), strict=True):
-        given = [*_entries(m.u_names[:inputs], m.u_units[:inputs]), *_of_signals(signals, known)]
-        labels[slots.given] = given
-        labels[slots.ring] = [e._replace(name=f"{e.name}, on its way") for e in given] * part.latency
-        labels[slots.own] = _of_signals([(name, len(x)) for name, x in part.state], known)
-        labels[slots.before] = [e._replace(name=f"{e.name}, before") for e in given[:inputs]][: len(labels[slots.before])]
-        labels[slots.since] = [Entry("since when", "s")] * len(labels[slots.since])
-    return labels
 
 
 def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Generator) -> dict[str, np.ndarray]:

@@ -98,7 +98,7 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
     huge = ["static void reduce_huge(V x, V limit, V *n, V *high, V *low) { (void)limit; reduce_one(x, n, high, low); }"]
     text = "\n".join([*reduction, *(huge if reduction else []), "", *functions, *bodies])
     at = [index[program.digest()] for program in programs]
-    whole = "\n".join([GUARD, _prelude(text), text])
+    whole = "\n".join([GUARD, _prelude(f"V{of.suffix} K{of.suffix}", text), text])
     return Portable(whole, tuple(f"p{i}" for i in at), tuple(stack[i] for i in at))
 
 
@@ -112,14 +112,14 @@ def _elementary(name: str) -> str:
     return elementary.c_text(name, False).replace("static NOINLINE ", "static ", 1)
 
 
-def _prelude(text: str) -> str:
-    """The operations that the text needs, and those that these need."""
+def _prelude(*texts: str) -> str:
+    """The operations that the texts need, and those that these need."""
     template = files("pfaffian.kernel").joinpath("portable.h").read_text(encoding="utf-8")
     pieces = []
     for of in PRECISIONS.values():
         whole = Template(template).substitute(of.words, s=of.suffix, real=of.real)
         pieces += [piece.strip("\n") for piece in whole.split("\n\n")]
-    wanted, kept = set(_WORD.findall(text)), list[str]()
+    wanted, kept = {word for text in texts for word in _WORD.findall(text)}, list[str]()
     for piece in reversed(pieces):
         if wanted & set(_DEFINED.findall(piece)):
             wanted |= set(_WORD.findall(piece))
@@ -130,7 +130,7 @@ def _prelude(text: str) -> str:
 def _function(program: Program, index: int, order: dict[str, int], of: Precision, part_size: int) -> tuple[str, int]:
     """C of one Program without its callees, and the bytes of its frames."""
     pieces, V = cut(program, part_size), f"V{of.suffix}"
-    text, body, most = [], [], 0
+    text, body, most, size = [], [], 0, np.dtype(of.kind).itemsize
     for j, stage in enumerate(pieces.stages):
         lines = stage_lines(program, stage, V, partial(literal, of), partial(_statement, of))
         if lines:
@@ -138,7 +138,7 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
             lines = [f"  (void){name};" for name in ("in", "out", "w") if f"{name}[" not in words] + lines
             text += [f"static void p{index}_{j}(const {V} *in, {V} *out, {V} *w) {{", *lines, "}"]
             body.append(f"  p{index}_{j}(in, out, w);")
-            most = max(most, len(lines))
+            most = max(most, sum(size + 16 * line.startswith("  V d") for line in lines))
         if stage.call:
             assert stage.called
             callee, times = program.callees[stage.call.callee], stage.called.times
@@ -150,7 +150,7 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
     head = [f"static void p{index}(const {V} *in, {V} *out) {{"]
     head += [f"  {V} w[{pieces.slots}];"] if pieces.slots else [f"  {V} *const w = out;"]
     unused = [] if any("(in," in line for line in body) else ["  (void)in;", "  (void)out;", "  (void)w;"]
-    return "\n".join([*text, *head, *unused, *body, "}", ""]), 8 * (most + pieces.slots) + 2 * FRAME
+    return "\n".join([*text, *head, *unused, *body, "}", ""]), most + size * pieces.slots + 2 * FRAME
 
 
 def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:

@@ -1,0 +1,137 @@
+"""What else is exported: estimators, laws that look at reactions, first-order holds, limits, parameters that stay inputs."""
+
+import re
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control import Command, estimation
+from pfaffian.embedded.controller import controller
+from pfaffian.embedded.stack import measured_stack
+from tests.embedded.conftest import bound, said_by_test
+
+NOTHING = ca.SX(0, 1)
+FREE = pf.mechanism(
+    "free", [pf.body("b", 0.8, inertia=(0.018, 0.018, 0.03))], [pf.joint("j", "free", "world", "b")], gravity=(0, 0, -9.81)
+)
+INERTIA = ca.diag(ca.DM([0.018, 0.018, 0.03]))
+PERIOD = 0.005
+GYRO = tuple(f"gyro {x}" for x in "xyz")
+
+
+def observing(s):
+    """Attitude and rates from a gyro. [konz25 (5.51), (5.56)]"""
+    gyro = ca.vertcat(*[s[name] for name in GYRO])
+    w, bias = estimation.turning_step(s["w"], s["bias"], gyro, ca.DM.zeros(3), INERTIA, PERIOD)
+    q = estimation.attitude_step(s["attitude"], gyro, PERIOD)
+    return Command(NOTHING, signals={"rate": w, "turned": q}, d_next={"w": w, "bias": bias, "attitude": q})
+
+
+def observer():
+    state = {"w": [0, 0, 0], "bias": [0, 0, 0], "attitude": [0, 0, 0, 1]}
+    return control.discrete(observing, PERIOD, state=state, inputs=GYRO)
+
+
+def test_an_estimator_is_what_its_steps_are_in_numbers(gcc, tmp_path):
+    made = pf.export(observer(), FREE, tmp_path, name="observer")
+    assert said_by_test(gcc, tmp_path, "observer", "-O2").returncode == 0
+    assert made.state == 8 * 10
+    c = controller(observer(), FREE)
+    assert [port.name for port, _ in c.inputs] == ["w"] and [port.name for port in c.outputs] == ["signals"]
+    step = bound(gcc, tmp_path, "observer", c)
+    gyro = np.random.default_rng(3).normal(size=(200, 3))
+    w, bias, q = ca.DM.zeros(3), ca.DM.zeros(3), ca.DM([0, 0, 0, 1])
+    for measured in gyro:
+        out, said = step({"w": measured})
+        w, bias = estimation.turning_step(w, bias, ca.DM(measured), ca.DM.zeros(3), INERTIA, PERIOD)
+        q = estimation.attitude_step(q, ca.DM(measured), PERIOD)
+        assert said == 0
+        np.testing.assert_allclose(out["signals"], np.array(ca.vertcat(w, q)).ravel(), rtol=1e-12, atol=1e-12)
+
+
+MASS, GAIN = pf.Parameter("mass", 2.0, "kg"), pf.Parameter("gain */", 5.0, "N/m")
+
+
+def sledge():
+    body, rail = pf.body("a", MASS), pf.joint("x", "prismatic", "world", "a", axis=(1, 0, 0))
+    push = pf.actuator("push", "x", limits=(-3, 4))
+    return pf.mechanism("sledge", [body], [rail], actuators=[push], parameters=[MASS, GAIN], gravity=(0, 0, 0))
+
+
+SLEDGE = sledge()
+
+
+def spring(s):
+    return Command(-ca.SX(GAIN) * s.terms.q - MASS * s.terms.v)
+
+
+def compiled(gcc, folder, law, m, name, **how):
+    """What a call gives, in C."""
+    pf.export(law, m, folder, name=name, **how)
+    assert said_by_test(gcc, folder, name).returncode == 0
+    c = controller(law, m, **how)
+    return c, bound(gcc, folder, name, c)
+
+
+def test_parameters_are_constants_or_inputs(gcc, tmp_path):
+    law = control.discrete(spring, 0.01)
+    c, step = compiled(gcc, tmp_path, law, SLEDGE, "as_it_is")
+    assert step({"q": 0.3, "v": 0.1})[0]["u"] == [-5.0 * 0.3 - 2.0 * 0.1] and "p" not in [port.name for port, _ in c.inputs]
+    assert "gain _/" in (tmp_path / "as_it_is.c").read_text() and "gain */" not in (tmp_path / "as_it_is.c").read_text()
+    _, step = compiled(gcc, tmp_path, law, SLEDGE, "changed", parameters={"mass": 3.0})
+    assert step({"q": 0.3, "v": 0.1})[0]["u"] == [-5.0 * 0.3 - 3.0 * 0.1]
+    c, step = compiled(gcc, tmp_path, law, SLEDGE, "tunable", tunable=["gain */"])
+    assert step({"q": 0.3, "v": 0.1, "p": 7.0})[0]["u"] == [-7.0 * 0.3 - 2.0 * 0.1]
+
+
+def test_limits_cut_what_comes_out_and_what_the_law_is_told(gcc, tmp_path):
+    law = control.discrete(lambda s: Command(s.u - 1), 0.01)
+    for saturate, wanted in ((False, [-1, -2, -3, -4, -5]), (True, [-1, -2, -3, -3, -3])):
+        _, step = compiled(gcc, tmp_path, law, SLEDGE, f"down{int(saturate)}", saturate=saturate)
+        assert [step({})[0]["u"][0] for _ in range(5)] == wanted
+
+
+def test_inputs_go_on_between_two_periods_where_they_are_asked_for_more_often(gcc, tmp_path):
+    law = control.discrete(lambda s: Command(ca.sin(3 * s.terms.t) + s.terms.q), 0.004, hold="first", phase=0.002)
+    how = {"duration": 0.05, "step": 1e-3, "backend": "numpy"}
+    flown = pf.run(SLEDGE, [0.2], [0.5], control=law, **how)
+    c, step = compiled(gcc, tmp_path, law, SLEDGE, "onwards", tick=1e-3)
+    found = [step({"t": t, "q": q})[0]["u"] for t, q in zip(flown.time.values, flown.q.values, strict=True)]
+    assert c.tick == 1e-3 and np.diff(flown.u.values[:, 0], n=1)[2:].all()
+    assert np.array_equal(np.array(found).view(np.int64), flown.u.values.view(np.int64))
+    assert controller(law, SLEDGE).tick == 0.002
+
+
+def test_a_measured_reaction_is_an_input(gcc, tmp_path):
+    law = control.Control(lambda T, z, w, y: Command(2 * y - T.q), measured=lambda T, reaction: 3 * reaction)
+    c, step = compiled(gcc, tmp_path, law, SLEDGE, "reacting")
+    assert step({"q": 0.5, "reaction": 0.7})[0]["u"] == [2 * (3 * 0.7) - 0.5]
+    assert c.tick is None and "call it whenever you like" in (tmp_path / "reacting.h").read_text()
+
+
+def test_what_a_call_returns(gcc, tmp_path):
+    """The first fault, counted from one; -1 where no finite number comes out; of two rates the faults of who is asked."""
+    law = control.several(
+        slow=control.discrete(lambda s: Command(s.terms.q, faults=s.terms.q > 1), 0.02, phase=0.01, faults=["far"]),
+        fast=control.discrete(lambda s: Command(s.terms.v, faults=s.terms.v > 1), 0.01, faults=["quick"]),
+    )
+    _, step = compiled(gcc, tmp_path, law, SLEDGE, "failing")
+    calls = [(2, 0), (2, 2), (0, 2), (2, 0), (0, 0), (np.inf, 0), (0, 0), (0, 0)]
+    said = [step({"q": q, "v": v}) for q, v in calls]
+    assert [s for _, s in said] == [0, 1, 2, 1, 0, 1, -1, 0]
+    assert [list(out["faults"]) for out, _ in said][:4] == [[0, 0], [1, 1], [0, 1], [1, 0]]
+    assert [out["u"][0] for out, _ in said][:4] == [0, 4, 4, 2]
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_the_stack_that_is_said_is_enough(precision, tmp_path):
+    """Without optimisation gcc needs less than what is computed, and not less than half of it; with it less."""
+    for name, law, m in (("observer", observer(), FREE), ("spring", control.discrete(spring, 0.01), SLEDGE)):
+        made = pf.export(law, m, tmp_path, name=name, precision=precision)
+        texts = {f.name: f.read_text() for f in made.files}
+        plain = measured_stack(texts, name, ("-O0", "-DPLAIN_SQRT"))
+        assert made.measured_stack <= plain <= made.stack, (made, plain)
+        assert re.search(rf"{made.stack} bytes of stack at most", texts[f"{name}.h"])
