@@ -1,0 +1,127 @@
+"""What cannot work in the design of a tracking law: an error or a fault of its own each, with who is to blame and a way out."""
+
+from __future__ import annotations
+
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from tests.control.test_prototype import PLANAR, hovering, pm, pvtol
+
+HERE = control.set_point([0.0, 0, 0])
+BOUND = np.diag([1.0, 1, 1, -1])
+"""Symmetric, and no pseudo-matrix of weights."""
+
+
+def flown(pairs, m=PLANAR, reference=HERE, **how):
+    """Raise what a run is refused for, or what it says at its end."""
+    law = control.prototype_tracking(pairs, reference, **how)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        r = pf.run(m, duration=0.05, control=law)
+    assert int(r["status"]) != 0
+    raise StoppedError("; ".join(str(w.message) for w in said))
+
+
+class StoppedError(Exception):
+    """A run that a fault has ended."""
+
+
+def chain() -> pf.Mechanism:
+    bodies = [pf.body(n, 1.0, com=(0.2, 0, 0), inertia=0.1) for n in ("a", "b")]
+    joints = [pf.joint("p", "revolute", "world", "a"), pf.joint("q", "revolute", "a", "b", placement=(0.4, 0, 0))]
+    return pf.actuate_all(pf.mechanism("chain", bodies, joints))
+
+
+def upright_flight() -> None:
+    y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0)
+    pf.feasibility(pvtol(), control.function_of_time(lambda t: ca.vertcat(y(t), 0), 3), np.linspace(0, 3, 31)).check()
+
+
+def falling(t: ca.SX) -> ca.SX:
+    """Up at 5 m/s, and after a second as a stone is."""
+    return ca.vertcat(0, 0, 5 * t - ca.if_else(t > 1, 9.81 / 2 * (t - 1) ** 2, 0))
+
+
+SPRING = ("s", "world", "b")
+BAD = {  # what -> (call, error, words in order: who, and the way out)
+    "a spring that pushes": (lambda: pf.pose_spring(*SPRING, BOUND), pf.ModelError, r"stiffness.*positive semidefinite"),
+    "a damper that drives": (lambda: pf.pose_damper(*SPRING, BOUND), pf.ModelError, r"damping.*positive semidefinite"),
+    "an added mass below zero": (lambda: pf.pose_inertia(*SPRING, BOUND), pf.ModelError, r"inertia.*positive semidefinite"),
+    "a weight below zero": (lambda: pm(-1.0), pf.ModelError, r"pseudo_matrix: weight.*-1"),
+    "a body of such": (lambda: PLANAR.with_(bodies=[pf.body("b", pseudo=BOUND)]), pf.ModelError, r"body 'b'.*mass"),
+    "inertia of pairs together": (
+        lambda: flown([control.pair("b", inertia=BOUND)]),
+        pf.ModelError,
+        r"inertia is negative, -1, along a motion of j\.v[xy].*give it more",
+    ),
+    "damping of pairs together": (
+        lambda: flown([control.pair("b", inertia=pm(1, moments=1), damping=BOUND)]),
+        pf.ModelError,
+        r"damping is negative.*give it more",
+    ),
+    "stiffness of pairs together": (
+        lambda: flown([control.pair("b", inertia=pm(1, moments=1), stiffness=BOUND)]),
+        pf.ModelError,
+        r"stiffness is negative.*give it more",
+    ),
+    "no inertia, of one body": (
+        lambda: flown([control.pair("b", inertia=pm(0, moments=1.0))]),
+        StoppedError,
+        r"no inertia against.*j\.v[xy]",
+    ),
+    "no inertia, of a link": (
+        lambda: flown([control.pair("a", inertia=pm(0, moments=1.0))], chain(), control.set_point([0.0, 0.0])),
+        StoppedError,
+        r"no inertia against.*motion of q",
+    ),
+    "no inertia, asked before": (
+        lambda: pf.matching(chain(), [control.pair("a", inertia=pm(0, moments=1.0))]),
+        pf.ModelError,
+        r"no inertia against q.*more Mbar'",
+    ),
+    "a set point that nothing holds": (
+        lambda: pf.matching(pvtol(), hovering(), [0, 0, 0.4]),
+        pf.ModelError,
+        r"hold this set point.*j\.wz, j\.vx; take another",
+    ),
+    "an infeasible reference": (upright_flight, pf.ModelError, r"infeasible: at t = [0-9.]+ s no input.*j\.[vw].*flat output"),
+    "limits that exclude every input": (
+        lambda: flown(hovering(), pvtol(), limits=([[1.0, 0], [-1.0, 0]], [1.0, -2.0])),
+        StoppedError,
+        r"no input is within the limits.*widen them.*rows 0, 1 contradict each other, of right",
+    ),
+    "free fall": (lambda: control.check_thrust(falling, 2.0), pf.ModelError, r"free fall"),
+    "free fall of a turning series": (lambda: control.turning_series(falling, 2.0, 0.01), pf.ModelError, r"free fall"),
+    "unstable poles": (
+        lambda: control.hover_placement([1, -2, -3, -4]),
+        pf.ModelError,
+        r"cannot be placed so that every coeff",
+    ),
+    "poles without a prototype": (
+        lambda: control.hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]),
+        pf.ModelError,
+        r"cannot be placed so that",
+    ),
+    "poles of two masses": (
+        lambda: control.two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0),
+        pf.ModelError,
+        r"coupling has the sign of varpi p3 - p1 = 8",
+    ),
+    "poles of a bicopter": (
+        lambda: control.quadcopter_pair("b", [-3] * 4, heading=(1.0, 1.0), lean=(5.0, 0.0)),
+        pf.ModelError,
+        r"s > eps_x, but s = ",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_it_is_said(what):
+    call, error, words = BAD[what]
+    with pytest.raises(error, match=words):
+        call()
