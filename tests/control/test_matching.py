@@ -5,10 +5,11 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES
+from pfaffian.control.prototype import APPROACHES, prototype, wanted
 from tests.control.test_placement import POLES, quadcopter
 from tests.control.test_prototype import NUMBERS, PLANAR, G, definite, hovering, pvtol, random_pairs
 from tests.random_mechanisms import random_body, random_pose
@@ -240,3 +241,49 @@ def test_wrong_questions_are_named(case):
     call, words = WRONG[case]
     with pytest.raises(pf.ModelError, match=words):
         call()
+
+
+# -- the law itself, at random states ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("approach", APPROACHES)
+@pytest.mark.parametrize("motors", [("j0", "j1", "j2"), ("j0", "j2"), ("j1",)])
+def test_inputs_are_those_of_the_formulas(motors, approach):
+    """(4.51) with as many inputs as motions; (4.53) with fewer, and the matching force (4.54), (4.58) in each of its forms.
+
+    Bp is turned by a random matrix: the matching force does not know which is taken. [T22, T23]
+    """
+    m = random_machine(6)
+    m = m.with_(actuators=[pf.actuator(n, n) for n in motors])
+    random, pairs = np.random.default_rng(23), random_pairs(m, 4)
+    reference = control.function_of_time(lambda t: [ca.sin(t), 0.3 * t, ca.cos(2 * t)], 3)
+    law = control.prototype_tracking(pairs, reference, approach=approach)
+
+    def bars(T):
+        P = prototype(T.kinematics, wanted(T, reference, ca.SX(0, 1)), pairs, approach, None)
+        return ca.horzcat(P.M, P.b)
+
+    parts = {"model": lambda T: ca.horzcat(T.M, T.c - T.f), "B": lambda T: T.B, "bars": bars}
+    at = pf.compile_terms(m, parts, backend="numpy", lanes=1)
+    for _ in range(3):
+        q, v = random.normal(size=3), random.normal(size=3)
+        r = pf.run(m, q, v, duration=1e-9, step=1e-9, control=law, backend="numpy")
+        u, left = r["u"].values[0], r["matching_force"].values[0]
+        x = at.matrices(q, v)
+        (M, b), (Mbar, bbar), B = np.split(x["model"], [3], axis=1), np.split(x["bars"], [3], axis=1), x["B"]
+        b, bbar, inverse = b.ravel(), bbar.ravel(), np.linalg.inv(M)
+        H = B.T @ inverse @ Mbar @ inverse @ B
+        u0 = np.linalg.solve(H, B.T @ inverse @ (Mbar @ inverse @ b - bbar))
+        close(u, u0, 1e-11, "u of (4.53)")
+        if len(motors) == 3:
+            close(u, np.linalg.solve(B, b - M @ np.linalg.solve(Mbar, bbar)), 1e-11, "u of (4.51)")
+            close(left, np.zeros(3), 1e-10, "nothing left", scale=np.abs(bbar).max())
+            continue
+        P = np.eye(3) - inverse @ B @ np.linalg.solve(H, B.T @ inverse @ Mbar)
+        close(left, Mbar @ P @ (np.linalg.solve(Mbar, bbar) - inverse @ b), 1e-11, "btilde of (4.54)")
+        idle = null_space(B.T)
+        for Bp in (idle, idle @ random.normal(size=(idle.shape[1],) * 2)):
+            lam = Bp.T @ (M @ np.linalg.solve(Mbar, bbar) - b)
+            S = np.linalg.inv((M @ Bp).T @ np.linalg.solve(Mbar, M @ Bp))
+            close(left, M @ Bp @ S @ lam, 1e-11, "btilde of (4.58)")
+            close(left @ np.linalg.solve(Mbar, left), lam @ S @ lam, 1e-11, "twice what is left of (4.52)")
