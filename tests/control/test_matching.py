@@ -53,10 +53,9 @@ def cart(constrained: bool) -> pf.Mechanism:
 
 
 def forces(m: pf.Mechanism, law: control.Control, q, v) -> np.ndarray:
-    """The matching force that a run records at its start."""
-    return pf.run(m, q, v, duration=1e-9, step=1e-9, control=law, backend="numpy", correct_start=False)[
-        "matching_force"
-    ].values[0]
+    """(runs, nv) the matching force that runs record at their start."""
+    how = {"duration": 1e-9, "step": 1e-9, "record": ["matching_force"], "backend": "numpy", "correct_start": False}
+    return pf.run(m, q, v, control=law, **how)["matching_force"].values.reshape(len(q), -1, m.nv)[:, 0]
 
 
 MATCHED = {
@@ -140,10 +139,9 @@ def test_the_matching_force_of_small_errors(name, approach):
     law = control.prototype_tracking(pairs, control.set_point(q), approach=approach)
     e, e_dot = random.normal(size=3), random.normal(size=3)
     K = pf.compile_terms(m, {"K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy", lanes=1)(q)["K"]
-    apart = []
-    for h in (1e-3, 5e-4):
-        both = [forces(m, law, q + s * h * K @ e, s * h * e_dot) for s in (1, -1)]
-        apart.append((both[0] - both[1]) / (2 * h) - x.force(e, e_dot))
+    steps = np.array([1e-3, -1e-3, 5e-4, -5e-4])
+    found = forces(m, law, q + np.outer(steps, K @ e), np.outer(steps, e_dot))
+    apart = [(found[i] - found[i + 1]) / (2 * steps[i]) - x.force(e, e_dot) for i in (0, 2)]
     scale = np.abs(x.force(e, e_dot)).max()
     assert scale > 0.1
     close((4 * apart[1] - apart[0]) / 3, np.zeros(3), 1e-8, approach, scale)
@@ -186,13 +184,11 @@ def test_lambda_without_error_is_the_model_along_the_reference():
     weighed = pf.feasibility(m, reference, t, pairs=pairs).force
     lam = -missing * x.idle[1, 0]
     close(weighed, np.outer(lam, x.carry[:, 0]), 1e-12, "btilde = M Bp S lambda")
+    q, v = np.stack([0.3 * np.sin(t), np.cos(2 * t)], axis=1), np.stack([0.3 * np.cos(t), -2 * np.sin(2 * t)], axis=1)
     for i in (0, 3):
-        q = [0.3 * np.sin(t[i]), np.cos(2 * t[i])]
-        law = control.prototype_tracking(
-            pairs, control.function_of_time(lambda s, i=i: [0.3 * ca.sin(s + t[i]), ca.cos(2 * (s + t[i]))], 2)
-        )
-        recorded = forces(m, law, q, [0.3 * np.cos(t[i]), -2 * np.sin(2 * t[i])])
-        close(weighed[i], recorded, 1e-11, "what a run on the reference records", 1.0)
+        later = control.function_of_time(lambda s, i=i: [0.3 * ca.sin(s + t[i]), ca.cos(2 * (s + t[i]))], 2)
+        recorded = forces(m, control.prototype_tracking(pairs, later), q[i : i + 1], v[i : i + 1])
+        close(weighed[i], recorded[0], 1e-11, "what a run on the reference records", 1.0)
 
 
 def test_flat_references_are_feasible_and_others_say_where_not():
@@ -265,10 +261,9 @@ def test_inputs_are_those_of_the_formulas(motors, approach):
 
     parts = {"model": lambda T: ca.horzcat(T.M, T.c - T.f), "B": lambda T: T.B, "bars": bars}
     at = pf.compile_terms(m, parts, backend="numpy", lanes=1)
-    for _ in range(3):
-        q, v = random.normal(size=3), random.normal(size=3)
-        r = pf.run(m, q, v, duration=1e-9, step=1e-9, control=law, backend="numpy")
-        u, left = r["u"].values[0], r["matching_force"].values[0]
+    states = random.normal(size=(2, 3, 3))
+    r = pf.run(m, *states, duration=1e-9, step=1e-9, control=law, record=["u", "matching_force"], backend="numpy")
+    for q, v, u, left in zip(*states, r["u"].values[:, 0], r["matching_force"].values[:, 0], strict=True):
         x = at.matrices(q, v)
         (M, b), (Mbar, bbar), B = np.split(x["model"], [3], axis=1), np.split(x["bars"], [3], axis=1), x["B"]
         b, bbar, inverse = b.ravel(), bbar.ravel(), np.linalg.inv(M)
