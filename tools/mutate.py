@@ -76,9 +76,11 @@ NOTICED_BY = {
     "simulate/switches.py": ["simulate/test_switches.py"],
     "terms": ["identities", "oracles/test_formulations.py", "oracles/test_pinocchio_joints.py", "simulate/test_signals.py"],
     "terms/exponentials.py": ["oracles/test_exponentials.py"],
+    "terms/symbolic.py": ["oracles/test_symbolic.py", "viewer/test_latex.py"],
     "terms/pfaffian.py": ["model", "identities", "simulate/test_signals.py", "control/test_servo.py"],
     "terms/wrenches.py": ["oracles/test_reaction_wrench.py"],
     "viewer": ["viewer", "cli"],
+    "viewer/latex.py": ["viewer/test_latex.py"],
 }
 """File or folder of the source -> tests that know it, quickest first; the longest match counts."""
 LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")

@@ -88,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
     info = command("info", _info, "say what a file holds: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
+    info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain for LaTeX (needs sympy)")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
@@ -284,6 +285,11 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
 def _info(chosen: argparse.Namespace) -> int:
     """pfaffian info"""
     m, settings = _read(chosen)
+    if chosen.latex:
+        from pfaffian.viewer.latex import kinematics_latex
+
+        print(kinematics_latex(m), end="")
+        return DONE
     from pfaffian.viewer.describe import describe
 
     print(describe(m, settings))

@@ -176,6 +176,14 @@ def test_info_of_a_loop_names_the_redundant_rows(cli) -> None:
     assert start.split()[1:3] == ["2", "1"]
 
 
+def test_info_for_latex(cli) -> None:
+    said = cli("info", "pendulum.yaml", "--latex")
+    assert said.status == 0 and said.out.startswith("\\documentclass") and said.out.endswith("\\end{document}\n")
+    assert "\\texttt{hinge}" in said.out and said.err == ""
+    said = cli("info", str(EXAMPLES / "four_bar.yaml"), "--latex")
+    assert said.status == 2 and "closure 'loop' from 'coupler' to 'rocker' closes the chain" in said.err and not said.out
+
+
 def test_info_closes_all_its_samples_at_once(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """One start after another, it evaluated Newton's step 40 times and more."""
     from pfaffian.kernel import kernel

@@ -103,6 +103,7 @@ SAID = {
     "<CriticalRotations: minimum, a circle, value -2, eigenvalues (0, 1, 3)>": pf.critical_rotations(np.diag([2, 1, -1]))[0],
     "Parameter(name='coupler', default=2.0, unit='m')": L,
     "<GraphMatrices: joints A, B, D, extremities coupler, rocker>": pf.graph_matrices(four_bar(constraints=[])),
+    "<SymbolicKinematics: of 'four-bar', s (3, 1), 1 parameter>": pf.symbolic_kinematics(four_bar(constraints=[])),
     "<Exponentials: of 'four-bar', s (3, 1), 3 factors>": pf.exponentials(four_bar(constraints=[])),
     "<Terms: of 'four-bar', q (3, 1), v (3, 1), u (1, 1), t>": T,
     "<Kinematics: of 'four-bar', q (3, 1), v (3, 1), t>": T.kinematics,

@@ -303,6 +303,8 @@ WRONG = {
     "exponentials: coordinates for screw parameters": (lambda: pf.product_of_exponentials(ARM, {"C": 1}), "s: there is no 'C'"),
     "screw_jacobian: swapped": (lambda: pf.screw_jacobian(ARM, [0, 0], "tip"), "no body"),
     "screw_jacobian: a frame of jacobian": (lambda: pf.screw_jacobian(ARM, "tip", frame="LOCAL"), "no body 'LOCAL'"),
+    "to_sympy: a number": (lambda: pf.to_sympy(1.0), "casadi.SX is needed"),
+    "kinematics_latex of a file": (lambda: pf.kinematics_latex("robot.urdf"), "pf.read"),
     "graph_matrices of a file": (lambda: pf.graph_matrices("robot.urdf"), "pf.read"),
     "jacobian: swapped": (lambda: pf.jacobian(ARM, [0, 0], "tip"), "no body"),
     "poses of one name": (lambda: pf.forward_kinematics(ARM, bodies="tip"), "bodies: a list of names"),

@@ -188,7 +188,7 @@ class Exponentials:
 
     def home(self, body: str) -> Pose:
         """Pose of a body in the world where all parameters are zero."""
-        factor, X = self._place(body)
+        factor, X = self.place(body)
         return self.factors[factor].home @ X if factor >= 0 else X
 
     def twists(self, joint: str) -> ca.SX:
@@ -198,7 +198,7 @@ class Exponentials:
 
     def pose(self, body: str) -> Pose:
         """Pose of a body in the world, as a product of exponentials. [chhabra14 thm. 2.2.3]"""
-        factor, _ = self._place(body)
+        factor, _ = self.place(body)
         return self.products[factor] @ self.home(body) if factor >= 0 else self.home(body)
 
     # -- twists -----------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class Exponentials:
 
         relative_to: body that sees the motion; blocks of joints before both vanish.   frame: body in whose frame it is said.
         """
-        J = self._spatial(self._place(body)[0]) - self._spatial(self._place(relative_to)[0])
+        J = self._spatial(self.place(body)[0]) - self._spatial(self.place(relative_to)[0])
         if frame == WORLD:
             return ca.sparsify(J)
         X = self.pose(frame)
@@ -230,7 +230,8 @@ class Exponentials:
         """(6, n) J Sigma: of the speeds v_bar that distributions leave, and of s_dot elsewhere. [chhabra14 (2.3.13)]"""
         return ca.sparsify(self.jacobian(body, relative_to=relative_to, frame=frame) @ self.Sigma)
 
-    def _place(self, body: str) -> tuple[int, Pose]:
+    def place(self, body: str) -> tuple[int, Pose]:
+        """Index of the last factor on the way to a body, -1 if there is none, and the body in its frame."""
         return self._layout.place[body if body == WORLD else self.mechanism.body(body).name]
 
 

@@ -23,6 +23,7 @@ PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matpl
 EXTRAS = {
     "ziglang": "a C compiler",
     "viser": "3D in a browser",
+    "sympy": "formulas for LaTeX",
     "pin": "oracle of the tests",
     "mujoco": "oracle of the tests",
     "example-robot-data": "robots of the examples",

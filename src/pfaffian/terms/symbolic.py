@@ -1,0 +1,378 @@
+"""Expressions as SymPy has them, for papers and lectures: any expression, and an open chain in screw parameters.
+
+Numbers become exact where they are short decimals, fractions, square roots or parts of pi, so that what vanishes does; others
+stay as they are. SymPy is no part of the library: `pip install sympy`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError, brief, install, plural
+from pfaffian.maths import se3
+from pfaffian.model import shown
+from pfaffian.model.body import WORLD
+from pfaffian.model.graph import GraphMatrices, graph_matrices
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import Pose
+from pfaffian.terms.exponentials import Exponentials, exponentials
+
+SymPy = Any
+"""A matrix, a symbol or an expression of SymPy."""
+
+DECIMALS = 7
+"""Digits of a number that is taken as it is written."""
+
+PLACES = 6
+"""The same behind the point, where numbers are taken for near ones."""
+
+ROUNDING = 1e-13
+"""How near a number must be to what it is taken for, relative to itself."""
+
+NEAR = 1e-9
+"""The same of poses at home [m, 1]: files write right angles with ten digits."""
+
+LONGEST = 150
+"""Operations of an entry beyond which sums of angles are not looked for."""
+
+
+def need_sympy() -> Any:
+    """The package sympy. Raises ModelError: it is not installed, and how to install it."""
+    try:
+        import sympy
+    except ImportError:
+        raise ModelError(f"expressions for reading need the package sympy: run {install('sympy')}") from None
+    return sympy
+
+
+# -- any expression ---------------------------------------------------------------------------------------------------
+
+
+def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
+    """An expression of CasADi as a SymPy matrix, numbers exact where they look it.
+
+    Args:
+        x: casadi.SX or DM (n, k), of smooth functions.
+        symbols: name of a CasADi symbol -> SymPy symbol or expression; others become real symbols of their own name.
+    Raises ModelError: x is no expression; it chooses between others, which has no formula; two symbols of one name; no SymPy.
+    """
+    sp = need_sympy()
+    if not isinstance(x, (ca.SX, ca.DM)):
+        raise ModelError(f"to_sympy: an expression of type casadi.SX is needed, got {brief(x)}")
+    found = ca.symvar(ca.SX(x))
+    names = [s.name() for s in found]
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: name them apart")
+    given = dict(symbols or {})
+    return _converted(ca.SX(x), found, [given[n] if n in given else sp.Symbol(n, real=True) for n in names])
+
+
+def _converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
+    """x with SymPy's values for its symbols, columns of them.
+
+    closed: of what is one function by a series near zero and by its closed form elsewhere, take the closed form.
+    near: as of `exact`.
+    """
+    sp = need_sympy()
+    f = ca.Function("x", [ca.vertcat(ca.SX(0, 1), *symbols)], [ca.vec(ca.densify(x))])
+    work: dict[int, Any] = {}
+    out = [sp.Integer(0)] * x.numel()
+    for i in range(f.n_instructions()):
+        code, read, write = f.instruction_id(i), f.instruction_input(i), f.instruction_output(i)
+        if code == ca.OP_INPUT:
+            work[write[0]] = values[read[1]]
+        elif code == ca.OP_CONST:
+            work[write[0]] = exact(f.instruction_constant(i), near)
+        elif code == ca.OP_OUTPUT:
+            out[write[1]] = work[read[0]]
+        else:
+            work[write[0]] = _operation(code, [work[k] for k in read], closed)
+    return sp.Matrix(x.shape[1], x.shape[0], out).T
+
+
+def _operation(code: int, arguments: list[Any], closed: bool) -> Any:
+    sp = need_sympy()
+    if code in _SMOOTH:
+        return _SMOOTH[code](sp, *arguments)
+    if code in _CHOOSING:
+        numbers = all(a.is_number for a in arguments)
+        if numbers or (closed and code in (ca.OP_LT, ca.OP_LE)):
+            return sp.Integer(int(bool(_CHOOSING[code](*arguments)) if numbers else 0))
+    if code == ca.OP_IF_ELSE_ZERO and arguments[0].is_number:
+        return arguments[1] if arguments[0] else sp.Integer(0)
+    raise ModelError("to_sympy: the expression chooses between others, or rounds, and has no formula: take its smooth parts")
+
+
+_SMOOTH: dict[int, Callable[..., Any]] = {
+    ca.OP_ASSIGN: lambda sp, a: a,
+    ca.OP_ADD: lambda sp, a, b: a + b,
+    ca.OP_SUB: lambda sp, a, b: a - b,
+    ca.OP_MUL: lambda sp, a, b: a * b,
+    ca.OP_DIV: lambda sp, a, b: a / b,
+    ca.OP_NEG: lambda sp, a: -a,
+    ca.OP_INV: lambda sp, a: 1 / a,
+    ca.OP_SQ: lambda sp, a: a**2,
+    ca.OP_TWICE: lambda sp, a: 2 * a,
+    ca.OP_POW: lambda sp, a, b: a**b,
+    ca.OP_CONSTPOW: lambda sp, a, b: a**b,
+    ca.OP_SQRT: lambda sp, a: sp.sqrt(a),
+    ca.OP_EXP: lambda sp, a: sp.exp(a),
+    ca.OP_LOG: lambda sp, a: sp.log(a),
+    ca.OP_SIN: lambda sp, a: sp.sin(a),
+    ca.OP_COS: lambda sp, a: sp.cos(a),
+    ca.OP_TAN: lambda sp, a: sp.tan(a),
+    ca.OP_ASIN: lambda sp, a: sp.asin(a),
+    ca.OP_ACOS: lambda sp, a: sp.acos(a),
+    ca.OP_ATAN: lambda sp, a: sp.atan(a),
+    ca.OP_ATAN2: lambda sp, a, b: sp.atan2(a, b),
+    ca.OP_SINH: lambda sp, a: sp.sinh(a),
+    ca.OP_COSH: lambda sp, a: sp.cosh(a),
+    ca.OP_TANH: lambda sp, a: sp.tanh(a),
+}
+"""Operation -> what it is in SymPy."""
+
+_CHOOSING: dict[int, Callable[..., Any]] = {
+    ca.OP_LT: lambda a, b: a < b,
+    ca.OP_LE: lambda a, b: a <= b,
+    ca.OP_EQ: lambda a, b: a == b,
+    ca.OP_NE: lambda a, b: a != b,
+    ca.OP_NOT: lambda a: not a,
+    ca.OP_AND: lambda a, b: a and b,
+    ca.OP_OR: lambda a, b: a or b,
+}
+
+
+def exact(x: float, near: float = 0.0) -> SymPy:
+    """The number that x was meant to be: a short decimal, a fraction, the root of one or a part of pi; else x itself.
+
+    near: how far it may be from that, where this is more than rounding.
+    """
+    sp = need_sympy()
+    if not math.isfinite(x):
+        raise ModelError(f"to_sympy: {x} is no number")
+    room = max(near, ROUNDING * abs(x))
+    if abs(x) <= room:
+        return sp.Integer(0)
+    decimal = f"{x:.{PLACES}f}" if near else f"{x:.{DECIMALS}g}"
+    if abs(float(decimal) - x) <= room:
+        return sp.Rational(decimal)
+    simple, part, square = _fraction(x, room, 100), _fraction(x / math.pi, room, 24), _fraction(x * x, room * abs(x), 16)
+    if simple is not None or part is not None:
+        return part * sp.pi if simple is None else simple
+    return sp.Float(x, 17) if square is None else sp.sqrt(square) * (1 if x > 0 else -1)
+
+
+def _fraction(x: float, room: float, largest: int) -> SymPy | None:
+    """The fraction that x is, with a denominator up to the largest; or None."""
+    found = Fraction(x).limit_denominator(largest)
+    return need_sympy().Rational(found.numerator, found.denominator) if abs(found - Fraction(x)) <= room else None
+
+
+def tidy(e: SymPy) -> SymPy:
+    """An expression with sums of angles in place of products of their sines and cosines, where that is shorter."""
+    sp = need_sympy()
+    turns = e.atoms(sp.sin, sp.cos)
+    if len(turns) < 2 or any(f.args[0].is_positive for f in turns) or e.count_ops() > LONGEST:
+        return e  # the length of a rotation's parameters is no angle that others are added to
+    return min((e, _angles_summed(e.expand()), flat(e)), key=lambda form: form.count_ops())
+
+
+def flat(e: SymPy) -> SymPy:
+    """An expression as a sum of products, sines and cosines of one angle squared no more than they must be."""
+    from sympy.simplify.fu import TR5  # sin^2 = 1 - cos^2
+
+    return _angles_summed(TR5(e.expand()).expand()).expand()
+
+
+def _angles_summed(e: SymPy) -> SymPy:
+    from sympy.simplify.fu import TR10i
+
+    return TR10i(e)
+
+
+# -- an open chain ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicKinematics:
+    """An open chain in screw parameters, in SymPy's symbols; made by `symbolic_kinematics`. Entries are found when asked for.
+
+    labels: of the factors, the number of their joint among all, with a letter where a joint is several in turn: 1, 2a, 2b, 3.
+    s: symbols of the screw parameters, in the order of `exponentials(m).s_names`: s_1, or s_1_1, s_1_2, ... where a factor has
+        several.   p: symbols p_1, ... of the parameters.
+    norms: symbol theta_1 -> the angle that it stands for in entries, of each factor that turns about any axis.
+
+    Entries are closed forms; where such an angle, or the one of a planar motion, is zero they hold in the limit. Numbers of
+    poses at home are taken for the round ones within 1e-9 of them.
+    """
+
+    expressions: Exponentials
+    labels: tuple[str, ...]
+    s: tuple[SymPy, ...]
+    p: tuple[SymPy, ...]
+    norms: dict[SymPy, SymPy]
+
+    def __repr__(self) -> str:
+        return shown.words(
+            self, f"of {self.expressions.mechanism.name!r}", f"s ({len(self.s)}, 1)", plural(len(self.p), "parameter")
+        )
+
+    @cached_property
+    def graph(self) -> GraphMatrices:
+        return graph_matrices(self.expressions.mechanism)
+
+    def home(self, body: str) -> SymPy:
+        """(4, 4) pose of a body in the world where all parameters are zero."""
+        return self._homogeneous(self.expressions.home(body))
+
+    def twists(self, joint: str) -> SymPy:
+        """(6, k) tau of a joint, its twists at home seen from the world. [chhabra14 def. 2.1.4]"""
+        return self._of(self.expressions.twists(joint))
+
+    def tau(self, factor: int) -> SymPy:
+        """(6, k) twists of a factor, by its index."""
+        return self._of(self.expressions.factors[factor].tau)
+
+    def own(self, factor: int) -> SymPy:
+        """(k, 1) screw parameters of a factor, of others by ratios where its joint follows them."""
+        return self._of(self.expressions.factors[factor].own @ self.expressions.s)
+
+    def norm(self, factor: int) -> SymPy | None:
+        """The symbol of a factor's angle, if it turns about any axis."""
+        angle = need_sympy().Symbol(f"theta_{self.labels[factor]}", positive=True)
+        return angle if angle in self.norms else None
+
+    def exponential(self, factor: int) -> SymPy:
+        """(4, 4) exp(hat(tau_j s_j)) of a factor, by its index."""
+        home = self._homogeneous(self.expressions.factors[factor].home)
+        return (home @ self._motion(factor)[0] @ _inverse(home)).applyfunc(tidy)
+
+    def pose(self, body: str) -> SymPy:
+        """(4, 4) pose of a body in the world. [chhabra14 thm. 2.2.3]"""
+        factor, X = self.expressions.place(body)
+        after = self.frames(factor)[1] if factor >= 0 else need_sympy().eye(4)
+        return (after @ self._homogeneous(X)).applyfunc(tidy)
+
+    def jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> SymPy:
+        """(6, ns) J with [v; w] = J s_dot; arguments as of `Exponentials.jacobian`. [chhabra14 (2.3.7), (2.3.11), (2.3.12)]"""
+        J = self._spatial(self.expressions.place(body)[0]) - self._spatial(self.expressions.place(relative_to)[0])
+        return (J if frame == WORLD else _Ad(_inverse(self.pose(frame))) @ J).applyfunc(tidy)
+
+    def modified_jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> SymPy:
+        """(6, n) J Sigma. [chhabra14 (2.3.13)]"""
+        return (self.jacobian(body, relative_to=relative_to, frame=frame) @ self.Sigma).applyfunc(tidy)
+
+    @cached_property
+    def Sigma(self) -> SymPy:
+        """(ns, n) s_dot = Sigma v_bar, the blocks `speeds` of the joints. [chhabra14 (2.1.5)]"""
+        return need_sympy().diag(*[self.speeds(j.name) for j in self.expressions.mechanism.joints if j.nq])
+
+    def speeds(self, joint: str) -> SymPy:
+        """(k, n) block of Sigma of a joint that has parameters of its own; 1 without a distribution."""
+        sp, j = need_sympy(), self.expressions.mechanism.joint(joint)
+        if j.distribution is None:
+            return sp.eye(0 if j.mimic else j.kind.nv)
+        i, f = next((i, f) for i, f in enumerate(self.expressions.factors) if f.joint.name == j.name)
+        t = ca.SX.sym("t", f.subgroup.nv)
+        D = self._closed(f.subgroup.dexp_right_inv(t) @ j.distribution, t, list(self.own(i)), i)
+        return D.applyfunc(sp.simplify)
+
+    # -- from CasADi ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _made(self) -> dict[Any, Any]:
+        """Motions and frames that were asked for."""
+        return {}
+
+    def _motion(self, factor: int) -> tuple[SymPy, SymPy]:
+        """Of a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
+        if ("motion", factor) not in self._made:
+            f = self.expressions.factors[factor]
+            t, own = ca.SX.sym("t", f.subgroup.nv), list(self.own(factor))
+            both = se3.homogeneous(*f.subgroup.exp(t)), f.subgroup.S @ f.subgroup.dexp_left(t)
+            motion, left = (self._closed(x, t, own, factor).applyfunc(tidy) for x in both)
+            self._made["motion", factor] = motion, left
+        return self._made["motion", factor]
+
+    def frames(self, factor: int) -> tuple[SymPy, SymPy]:
+        """(4, 4) frame of a factor in the world, before and after it moves: exp(tau s) home = home exp(S s)."""
+        if ("frames", factor) not in self._made:
+            f = self.expressions.factors[factor]
+            if f.before < 0:
+                before = self._homogeneous(f.home)
+            else:
+                between = self.expressions.factors[f.before].home.inverse() @ f.home
+                before = (self.frames(f.before)[1] @ self._homogeneous(between)).applyfunc(tidy)
+            self._made["frames", factor] = before, (before @ self._motion(factor)[0]).applyfunc(tidy)
+        return self._made["frames", factor]
+
+    def _spatial(self, factor: int) -> SymPy:
+        J = need_sympy().zeros(6, len(self.s))
+        while factor >= 0:
+            f = self.expressions.factors[factor]
+            J += _Ad(self.frames(factor)[0]) @ self._motion(factor)[1] @ self._of(f.own)
+            factor = f.before
+        return J
+
+    def _of(self, x: ca.SX) -> SymPy:
+        """An expression in s and parameters."""
+        known = [self.expressions.s, self.expressions.mechanism.p_symbols]
+        return _converted(ca.SX(x), known, [*self.s, *self.p], near=NEAR)
+
+    def _homogeneous(self, X: Pose) -> SymPy:
+        """(4, 4) of a pose that does not depend on s."""
+        return self._of(se3.homogeneous(X.R, X.p))
+
+    def _closed(self, x: Any, t: ca.SX, own: list[SymPy], factor: int) -> SymPy:
+        """An expression in the own parameters t of a factor, entire and so the same for either sign of them."""
+        sp = need_sympy()
+        rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(own))]
+        found = _converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)
+        if (angle := self.norm(factor)) is not None:
+            found = found.subs(sum(a**2 for a in rows[-3:]), angle**2)
+        return found.subs(dict(zip(rows, own, strict=True)), simultaneous=True)
+
+
+def _inverse(X: SymPy) -> SymPy:
+    sp, R = need_sympy(), X[:3, :3].T
+    return R.row_join(-R @ X[:3, 3]).col_join(sp.Matrix([[0, 0, 0, 1]]))
+
+
+def _Ad(X: SymPy) -> SymPy:
+    """[[R, hat(p) R], [0, R]] of (4, 4)."""
+    sp, R, p = need_sympy(), X[:3, :3], X[:3, 3]
+    hat = sp.Matrix([[0, -p[2], p[1]], [p[2], 0, -p[0]], [-p[1], p[0], 0]])
+    return R.row_join(hat @ R).col_join(sp.zeros(3).row_join(R))
+
+
+def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
+    """An open chain of subgroups in screw parameters, in SymPy: for reading, for LaTeX. [chhabra14 ch. 2]
+
+    m: the mechanism.
+    Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; SymPy is not installed.
+    """
+    sp = need_sympy()
+    E = exponentials(m)
+    numbers = {j.name: str(i + 1) for i, j in enumerate(m.joints)}
+    count = Counter(f.joint.name for f in E.factors)
+    met, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
+    for f in E.factors:
+        name, k = f.joint.name, f.subgroup.nv
+        labels.append(numbers[name] + ("abc"[met[name]] if count[name] > 1 else ""))
+        met[name] += 1
+        if not f.joint.mimic:
+            own = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
+            s += [sp.Symbol(n, real=True) for n in own]
+        if len(f.subgroup.rotation.axes) == 3:
+            norms[sp.Symbol(f"theta_{labels[-1]}", positive=True)] = sp.sqrt(sum(x**2 for x in s[-3:]))
+    p = tuple(sp.Symbol(f"p_{i + 1}", real=True) for i in range(len(m.parameters)))
+    return SymbolicKinematics(E, tuple(labels), tuple(s), p, norms)

@@ -1,0 +1,250 @@
+"""The kinematics of an open chain as a LaTeX text: graph, home, twists, products of exponentials, Jacobians. [chhabra14 ch. 2]
+
+Names come from files: they stand in tables only, escaped. What formulas hold are symbols of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pfaffian.model.body import WORLD
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.terms.symbolic import SymbolicKinematics, SymPy, flat, need_sympy, symbolic_kinematics
+from pfaffian.viewer.plain import text
+
+DIGITS = 6
+"""Significant digits of a number that is printed."""
+
+EXPLICIT = 500
+"""Operations of a matrix that is written out; longer ones stay products."""
+
+LONGEST = 60
+"""Characters of a name."""
+
+WIDE = 200
+"""Letters of LaTeX on a line, before a sum goes on on the next."""
+
+_ESCAPED = str.maketrans(
+    {c: rf"\{c}" for c in "{}$&#_%"}
+    | {c: rf"\text{name}{{}}" for c, name in {"\\": "backslash", "^": "asciicircum", "~": "asciitilde"}.items()}
+    | {c: rf"\text{name}{{}}" for c, name in {"'": "quotesingle", "`": "asciigrave"}.items()}
+    | {c: f"{{{c}}}" for c in "-<>,"}
+)
+"""A character -> how a text in typewriter has it; in braces what would join with the next one."""
+
+HEAD = r"""\documentclass[a4paper]{article}
+\usepackage{amsmath,graphicx,longtable,textcomp}
+\usepackage[margin=2cm]{geometry}
+\setcounter{MaxMatrixCols}{200}
+\allowdisplaybreaks
+\newsavebox{\formula}
+\newcommand{\fit}[1]{\sbox{\formula}{$\displaystyle #1$}%
+  \ifdim\wd\formula>\linewidth\resizebox{\linewidth}{!}{\usebox{\formula}}\else\usebox{\formula}\fi}
+\begin{document}
+"""
+"""Formulas that are too wide are made smaller."""
+
+
+def kinematics_latex(m: Mechanism) -> str:
+    r"""A whole LaTeX text on the kinematics of an open chain, for pdflatex; its parts can be cut out.
+
+    GM and Ph, poses at home, joint twists tau, exponentials, then for each extremity its pose as a product and its Jacobian,
+    written out where that is short. Numbers are rounded to six digits, parameters stay symbols. Needs SymPy.
+
+    m: the mechanism.
+    Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; SymPy is not installed.
+    """
+    k = symbolic_kinematics(as_mechanism(m))
+    parts = [_title(m), *_bodies(k), *_parameters(k), *_home(k), *_factors(k), *_forward(k), *_jacobians(k)]
+    return HEAD + "\n\n".join(parts) + "\n\\end{document}\n"
+
+
+def escaped(name: object) -> str:
+    """A name from a file, in typewriter: TeX's own characters as letters, all but ASCII by their codes."""
+    plain = text(name, LONGEST).encode("ascii", "backslashreplace").decode("ascii")
+    return rf"\texttt{{{plain.translate(_ESCAPED)}}}"
+
+
+def printed(x: SymPy, k: SymbolicKinematics) -> str:
+    """An expression or a matrix, numbers rounded."""
+    sp = need_sympy()
+
+    def rounded(number: Any) -> Any:
+        decimal = number.is_Float or (number.q != 2 and not set(sp.factorint(number.q)) - {2, 5} and number.q != 1)
+        return sp.Float(number, DIGITS) if decimal else number
+
+    atoms = x.atoms(sp.Float) | x.atoms(sp.Rational)
+    names = {s: _index(s.name) for s in (*k.s, *k.p, *k.norms)}
+    shown = x.xreplace({number: rounded(number) for number in atoms})
+    return sp.latex(shown, symbol_names=names, mat_str="matrix", mat_delim="(", fold_func_brackets=True)
+
+
+def _index(name: str) -> str:
+    """How a symbol is set: s_2_1 with both numbers below, theta_3 by the Greek letter."""
+    letter, *numbers = name.replace("theta", "\\theta").split("_")
+    return f"{letter}_{{{','.join(numbers)}}}"
+
+
+def _display(formulas: Iterable[str], beside: int = 1) -> str:
+    """Formulas of a line each, or some beside each other."""
+    every = list(formulas)
+    lines = [r",\quad ".join(every[i : i + beside]) for i in range(0, len(every), beside)]
+    return "\n".join(rf"\[\fit{{{line}}}\]" for line in lines)
+
+
+def _columns(letters: Iterable[str], M: SymPy, k: SymbolicKinematics) -> str:
+    """A wide matrix by its columns, what is long in a sum on several lines."""
+    columns = [r" \\ ".join(_broken(e, k) for e in M[:, i]) for i in range(M.shape[1])]
+    return _display(rf"{x} = \begin{{pmatrix}}{c}\end{{pmatrix}}" for x, c in zip(letters, columns, strict=True))
+
+
+def _broken(e: SymPy, k: SymbolicKinematics) -> str:
+    """An entry; the terms of a long sum on lines of about WIDE letters."""
+    words = printed(e, k)
+    if len(words) <= WIDE:
+        return words
+    lines = [""]
+    for term in flat(e).as_ordered_terms():
+        word = printed(term, k)
+        if len(lines[-1]) > WIDE:
+            lines.append("")
+        lines[-1] += word if word.startswith("-") or lines == [""] else f" + {word}"
+    return r"\begin{aligned}" + r" \\ ".join(f"&{line}" for line in lines) + r"\end{aligned}"
+
+
+def _table(columns: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [" & ".join(row) + r" \\" for row in rows]
+    return "\n".join(
+        [rf"\begin{{longtable}}{{{columns}}}", " & ".join(header) + r" \\ \hline", r"\endhead", *lines, r"\end{longtable}"]
+    )
+
+
+def _title(m: Mechanism) -> str:
+    return "\n".join(
+        [
+            rf"\section*{{Kinematics of {escaped(m.name)}}}",
+            r"Twists are $(v, \omega)$, linear part first, as the world sees them; lengths in m, angles in rad.",
+            rf"Numbers are rounded to {DIGITS} digits.",
+        ]
+    )
+
+
+def _bodies(k: SymbolicKinematics) -> Iterator[str]:
+    m, g = k.expressions.mechanism, k.graph
+    number = {b: str(i) for i, b in enumerate(g.bodies)}
+    rows = [
+        (f"${i}$", escaped(j.name), escaped(j.kind.name), f"$B_{{{number[j.parent]}}}$", f"$B_{{{i}}}$", escaped(j.child))
+        for i, j in enumerate(m.joints, 1)
+    ]
+    yield r"\subsection*{Bodies and joints}" + "\n" + r"$B_0$ is the world."
+    yield _table("rlllll", ("joint", "name", "kind", "from", "to", "body"), rows)
+    ends = ", ".join(f"$B_{{{number[b]}}}$" for b in g.extremities)
+    yield rf"Graph and path matrix; the extremities are {ends or 'none'}."
+    yield _display([rf"\mathrm{{GM}} = {_whole(g.GM)}", rf"\mathrm{{Ph}} = {_whole(g.Ph)}"])
+
+
+def _whole(M: np.ndarray) -> str:
+    return r"\begin{pmatrix}" + r" \\ ".join(" & ".join(map(str, row)) for row in M.tolist()) + r"\end{pmatrix}"
+
+
+def _parameters(k: SymbolicKinematics) -> Iterator[str]:
+    E, m = k.expressions, k.expressions.mechanism
+    rows = [(f"${_index(s.name)}$", escaped(n), u) for s, n, u in zip(k.s, E.s_names, E.s_units, strict=True)]
+    yield r"\subsection*{Screw parameters}" + "\nAll are zero at home."
+    yield _table("lll", ("symbol", "name", "unit"), rows)
+    followers = [(f"$s_{{{label}}} = {printed(k.own(i)[0], k)}$", escaped(f.joint.name), f.subgroup.s_units[0])
+                 for i, (f, label) in enumerate(zip(E.factors, k.labels, strict=True)) if f.joint.mimic]  # fmt: skip
+    if followers:
+        yield "Joints that follow others:" + "\n" + _table("lll", ("parameter", "joint", "unit"), followers)
+    if m.parameters:
+        values = [(f"${_index(s.name)}$", escaped(p.name), f"{p.default:.{DIGITS}g}", escaped(p.unit))
+                  for s, p in zip(k.p, m.parameters, strict=True)]  # fmt: skip
+        yield "Parameters of the machine:" + "\n" + _table("llrl", ("symbol", "name", "default", "unit"), values)
+
+
+def _home(k: SymbolicKinematics) -> Iterator[str]:
+    yield r"\subsection*{Home}"
+    yield "Poses of the bodies, and twists of the joints that move."
+    yield _display((rf"H_{{{i}}} = {printed(k.home(b), k)}" for i, b in enumerate(k.graph.bodies) if b != WORLD), 2)
+    yield _display((rf"\tau_{{{label}}} = {printed(k.tau(i), k)}" for i, label in enumerate(k.labels)), 4)
+
+
+def _factors(k: SymbolicKinematics) -> Iterator[str]:
+    yield r"\subsection*{Exponentials}"
+    turning = [i for i in range(len(k.labels)) if k.norm(i) is not None]
+    if turning:
+        yield (
+            r"With $\xi = \tau s = (w, \omega)$ and $\theta = |\omega|$," + "\n"
+            r"\[e^{\hat\xi} = \begin{pmatrix} R & p \\ 0 & 1\end{pmatrix},\quad R = 1 + "
+            r"\tfrac{\sin\theta}{\theta}\,\hat\omega + "
+            r"\tfrac{1 - \cos\theta}{\theta^2}\,\hat\omega^2,\quad p = \tfrac{1}{\theta^2}\left((1 - R)\,\hat\omega w + "
+            r"\omega\,\omega^T w\right);\]" + "\n" + r"where $\theta = 0$, $R = 1$ and $p = w$."
+        )
+    for i, label in enumerate(k.labels):
+        if i in turning:
+            yield _display([rf"\theta_{{{label}}} = {printed(k.norms[k.norm(i)], k)}"])
+        else:
+            yield _display([rf"e^{{\hat\tau_{{{label}}} s_{{{label}}}}} = {printed(k.exponential(i), k)}"])
+
+
+def _forward(k: SymbolicKinematics) -> Iterator[str]:
+    yield r"\subsection*{Forward kinematics}"
+    for body in k.graph.extremities:
+        way, i = _way(k, body), k.graph.bodies.index(body)
+        product = "".join(rf"e^{{\hat\tau_{{{k.labels[j]}}} s_{{{k.labels[j]}}}}}\," for j in way)
+        formula = rf"H_{{{i}}}(s) = {product}H_{{{i}}}"
+        X = k.pose(body) if _opens(k, way) else None
+        if X is None or _operations(X) > EXPLICIT:
+            yield _display([formula])
+        else:
+            yield _display([rf"{formula} = \begin{{pmatrix}} x & y & z & p \\ 0 & 0 & 0 & 1 \end{{pmatrix}}"])
+            yield _columns("xyzp", X[:3, :], k)
+
+
+def _jacobians(k: SymbolicKinematics) -> Iterator[str]:
+    yield r"\subsection*{Jacobians}"
+    yield (
+        r"The twist of a body is $(v, \omega) = J \dot s$ with blocks" + "\n"
+        r"\[J_j = \mathrm{Ad}_{e^{\hat\tau_1 s_1} \cdots\, e^{\hat\tau_{j-1} s_{j-1}}} \Omega_j \tau_j,\quad "
+        r"\Omega_j = \int_0^1 e^{x\,\mathrm{ad}_{\tau_j s_j}}\,dx\]" + "\n"
+        r"of the joints on its way from the world; $\Omega_j \tau_j = \tau_j$ where the motions of a joint commute."
+    )
+    bodies: dict[tuple[int, ...], list[str]] = {}
+    for body in k.graph.extremities:
+        bodies.setdefault(tuple(_way(k, body)), []).append(body)
+    for way, moved in bodies.items():
+        columns = [c for c in range(len(k.s)) if any(not k.expressions.factors[i].own[:, c].is_zero() for i in way)]
+        if columns:
+            names = [_index(k.s[c].name) for c in columns]
+            on = ", ".join(f"$B_{{{k.graph.bodies.index(b)}}}$" for b in moved)
+            J = k.jacobian(moved[0])[:, columns] if _opens(k, way) else None
+            short = J is not None and _operations(J) <= EXPLICIT
+            said = ":" if short else "; written out they are long."
+            yield rf"Columns of {on}, by {', '.join(f'${n}$' for n in names)}{said}"
+            if short:
+                yield _columns((f"J_{{{n}}}" for n in names), J, k)
+    rolling = [(i, j.name) for i, j in enumerate(k.expressions.mechanism.joints, 1) if j.distribution is not None]
+    if rolling:
+        yield r"Where speeds $\bar v_j$ are left, $\dot s_j = \Sigma_j \bar v_j$ and the block of $\bar J$ is $J_j \Sigma_j$:"
+        yield _display([rf"\Sigma_{{{i}}} = {printed(k.speeds(name), k)}" for i, name in rolling])
+
+
+def _opens(k: SymbolicKinematics, way: Sequence[int]) -> bool:
+    """Whether what is at the end of a way may be short: nothing on it turns about any axis, and no frame is long."""
+    return bool(way) and all(k.norm(i) is None for i in way) and all(_operations(k.frames(i)[1]) <= EXPLICIT for i in way)
+
+
+def _operations(x: SymPy) -> int:
+    return sum(e.count_ops() for e in x)
+
+
+def _way(k: SymbolicKinematics, body: str) -> list[int]:
+    """Factors from the world to a body."""
+    factor, way = k.expressions.place(body)[0], list[int]()
+    while factor >= 0:
+        way.append(factor)
+        factor = k.expressions.factors[factor].before
+    return way[::-1]

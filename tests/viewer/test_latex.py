@@ -1,0 +1,106 @@
+"""The kinematics for LaTeX: what TeX would stumble over is looked for by a reader of its rules, without TeX."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import pfaffian as pf
+from pfaffian.viewer.latex import escaped, kinematics_latex
+
+WORDS = """
+    documentclass usepackage setcounter allowdisplaybreaks newsavebox newcommand formula fit sbox displaystyle ifdim wd
+    linewidth resizebox usebox else fi begin end section subsection texttt omega hline endhead mathrm quad hat tau theta tfrac
+    frac left right cdots cdot dot Ad Omega int ad bar Sigma cos sin tan sqrt xi textbackslash textasciicircum textasciitilde
+    textquotesingle textasciigrave
+"""
+KNOWN = set(WORDS.split())
+HOSTILE = "\\input{x}$&#_^~%{}'`\"<<--,, \u65e5"
+
+
+def machine(name: str = "b") -> pf.Mechanism:
+    l = pf.Parameter(f"{name} length", 0.5, "m")
+    bodies = [pf.body(f"{name}{i}", 1.0, inertia=0.1) for i in range(5)]
+    joints = [
+        pf.joint(f"{name} fixed", "fixed", "world", f"{name}0", placement=(0, 0, l)),
+        pf.joint(f"{name} hinge", "revolute", f"{name}0", f"{name}1", axis=(0, 1, 0)),
+        pf.joint(f"{name} follows", "prismatic", f"{name}1", f"{name}2", mimic=pf.mimic({f"{name} hinge": 0.25})),
+        pf.joint(f"{name} ball", "spherical", f"{name}1", f"{name}3", placement=(l, 0, 0)),
+        pf.joint(f"{name} wheels", "planar", f"{name}0", f"{name}4", distribution=["vx", "wz"]),
+    ]
+    return pf.mechanism(name, bodies, joints, parameters=[l])
+
+
+def grammar(source: str) -> None:
+    """Braces, environments, mathematics and \\left pair up; every command is known; each line of a table has its columns."""
+    stack: list[str] = []
+    for token in re.finditer(r"\\([A-Za-z]+)\s*(?:\{([a-z*]+)\})?|\\.|[{}$]|%", source, re.S):
+        word, command, argument = token.group(), token.group(1), token.group(2)
+        if command in ("begin", "left") or word in ("{", r"\["):
+            stack.append(argument or word[:2])
+        elif command in ("end", "right") or word in ("}", r"\]"):
+            opened = stack.pop()
+            wanted = argument if command == "end" else {"}": "{", r"\]": r"\["}.get(word, r"\l")
+            assert opened == wanted, source[max(0, token.start() - 200) : token.end()]
+        elif word == "$":
+            stack.pop() if stack[-1:] == ["$"] else stack.append("$")
+        elif word == "%":
+            assert source[token.end()] == "\n" and token.start() < source.index(r"\begin{document}")
+        assert command is None or command in KNOWN, word
+    assert not stack
+    for table in re.findall(r"\\begin\{longtable\}\{(\w+)\}(.*?)\\end\{longtable\}", source, re.S):
+        for row in re.findall(r"^(.*) \\\\", table[1], re.M):
+            assert len(re.findall(r"(?<!\\)&", row)) == len(table[0]) - 1
+
+
+@pytest.mark.parametrize("name", ["b", HOSTILE], ids=["plain", "hostile"])
+def test_grammar(name):
+    source = kinematics_latex(machine(name))
+    grammar(source)
+    assert source.isascii() and "\x1b" not in source and source.count(r"\begin{document}") == 1
+    for words in (r"\mathrm{GM} = \begin{pmatrix}-1 & 1", r"s_{3} = 0.25 s_{2}", r"\theta_{4} = \sqrt", r"\Sigma_{5} =", "0.5"):
+        assert words in source
+
+
+def test_names_stand_in_tables_only():
+    plain, hostile = (kinematics_latex(machine(n)) for n in ("b", HOSTILE))
+
+    def formulas(source: str) -> list[str]:
+        return re.findall(r"\\\[.*?\\\]", source, re.S)
+
+    assert formulas(plain) == formulas(hostile) and len(formulas(plain)) > 12
+
+
+def test_what_escapes():
+    assert escaped("a_b-c") == r"\texttt{a\_b{-}c}"
+    assert escaped("\\end{x}") == r"\texttt{\textbackslash{}end\{x\}}"
+    assert len(escaped("x" * 500)) < 80
+
+
+def test_formulas_of_the_arm():
+    bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("arm", "hand")]
+    joints = [
+        pf.joint("one", "revolute", "world", "arm"),
+        pf.joint("two", "revolute", "arm", "hand", placement=(0.333333333, 0, 0)),
+    ]
+    source = kinematics_latex(pf.mechanism("arm", bodies, joints))
+    grammar(source)
+    for words in (
+        r"H_{2}(s) = e^{\hat\tau_{1} s_{1}}\,e^{\hat\tau_{2} s_{2}}\,H_{2}",
+        r"x = \begin{pmatrix}\cos{\left(s_{1} + s_{2} \right)}",
+        r"\frac{\cos {s_{1}}}{3}",  # which is meant
+        r"J_{s_{2}} = \begin{pmatrix}\frac{\sin {s_{1}}}{3}",
+        r"\tau_{2} = \left(\begin{matrix}0\\- \frac{1}{3}",
+    ):
+        assert words in source, words
+
+
+def test_long_products_stay_products():
+    kinds = ["revolute"] * 7
+    at = pf.pose((0.1, 0.2, 0.3), rpy=(0.4, 0.5, 0.6))
+    bodies = [pf.body(f"b{i}", 1.0, inertia=0.1) for i in range(len(kinds))]
+    joints = [pf.joint(f"j{i}", k, f"b{i - 1}" if i else "world", f"b{i}", placement=at) for i, k in enumerate(kinds)]
+    source = kinematics_latex(pf.mechanism("askew", bodies, joints))
+    grammar(source)
+    assert r"e^{\hat\tau_{7} s_{7}}\,H_{7}}\]" in source and "written out they are long" in source
