@@ -12,6 +12,7 @@ from pfaffian import control
 from pfaffian.control.prototype import APPROACHES
 from pfaffian.maths import so3
 from tests.control.test_placement import quadcopter
+from tests.control.test_prototype import PLANAR as PLANE
 from tests.control.test_prototype import pvtol
 from tests.tolerance import close
 
@@ -124,33 +125,84 @@ FLAT = {
 }
 
 
-def left_to_match(m: pf.Mechanism, reference: control.Reference, times: np.ndarray) -> float:
-    """Largest |Bp^T (M v_R_dot + b)|, Bp of unit columns that no input pushes along."""
-    t = ca.SX.sym("t")
-    found = ca.Function("x", [t], list(reference.at(t, ca.SX(0, 1))))
-    q, rate, bend = (np.stack([np.array(x).ravel() for x in y]) for y in zip(*(found(at) for at in times), strict=True))
-    terms = {
-        "K": lambda T: T.kinematics.kinematic_matrix,
-        "bend": lambda T: ca.jtimes(T.kinematics.q_dot, T.q, T.kinematics.q_dot),
-        "M": lambda T: T.M, "b": lambda T: T.c - T.f, "B": lambda T: T.B,
-    }  # fmt: skip
-    f, worst = pf.compile_terms(m, terms, backend="numpy", lanes=1), 0.0
-    for at, how, how_fast in zip(q, rate, bend, strict=True):
-        v = np.linalg.lstsq(f(at, np.zeros(m.nv))["K"], how, rcond=None)[0]
-        x = f(at, v)
-        v_dot = np.linalg.lstsq(x["K"], how_fast - x["bend"].ravel(), rcond=None)[0]
-        U, s, _ = np.linalg.svd(x["B"].reshape(m.nv, m.nu))
-        free = U[:, np.sum(s > 1e-9 * s[0]) :]
-        worst = max(worst, np.abs(free.T @ (x["M"] @ v_dot + x["b"].ravel())).max())
-    return worst
-
-
 @pytest.mark.parametrize("name", FLAT)
 def test_a_flat_reference_leaves_no_matching_force(name):
+    """And one of another machine does, of which the motion is named that lacks an input."""
     m, feasible, other = FLAT[name]
-    times = np.linspace(0.0, 2.0, 21)
-    assert left_to_match(m, feasible, times) < 1e-10
-    assert left_to_match(m, other, times) > 0.05, "a reference of another machine"
+    u = control.check_reference(m, feasible, 2.0)
+    assert u.shape == (500, m.nu)
+    with pytest.raises(pf.ModelError, match=r"at t = .* s the reference asks for .* along .* that no input gives"):
+        control.check_reference(m, other, 2.0)
+
+
+def test_the_inputs_of_a_reference_are_those_of_a_flight_along_it():
+    m, reference, _ = FLAT["bicopter"]
+    u = control.check_reference(m, reference, 1.0)
+    start = reference.at(ca.SX(0.0), ca.SX(0, 1))
+    q, rate = (np.array(ca.DM(ca.evalf(x))).ravel() for x in (start.value, start.rate))
+    law = control.prototype_tracking([control.quadcopter_pair("body", POLES, heading=HEADING, lean=LEAN)], reference)
+    r = pf.run(m, q, np.r_[rate[:3], 2 * rate[3:6]], duration=1.0, step=1 / 499, control=law)
+    close(r.u.values, u, 1e-6, "u")
+
+
+def test_a_reference_on_constraints_is_checked_with_their_reactions():
+    """A bead on a turning rod that is driven about the pivot: the rod's reaction gives what no input does."""
+    bodies = [pf.body("rod", 1.0, inertia=0.1), pf.body("bead", 0.5, inertia=0.01)]
+    joints = [pf.joint("turn", "revolute", "world", "rod"), pf.joint("bead", "planar", "world", "bead")]
+    end = pf.holonomic("held", lambda k: (k.position("bead") - k.position("rod", (0.4, 0, 0)))[:2])
+    motors = [pf.actuator("drive", "turn")]
+    m = pf.mechanism("rod", bodies, joints, constraints=[end], actuators=motors, gravity=(0, 0, 0))
+
+    def along(a, r=0.4, spin=0.0):
+        return [a, r * ca.cos(a), r * ca.sin(a), spin]
+
+    angle = lambda t: 0.5 * ca.sin(2 * t)  # noqa: E731
+    u = control.check_reference(m, control.function_of_time(lambda t: along(angle(t)), 4), 1.0)
+    t = np.linspace(0, 1, 500)
+    close(u.ravel(), (0.1 + 0.5 * 0.4**2) * -2 * np.sin(2 * t), 1e-9, "moment")
+    for wrong, words in ((along(0.3, 0.5), "off the constraints by 0.0955: held"), (None, "along bead.* that no input gives")):
+        reference = control.function_of_time(lambda t, x=wrong: x or along(angle(t), spin=t**2), 4)
+        with pytest.raises(pf.ModelError, match=words):
+            control.check_reference(m, reference, 1.0)
+
+
+QUAD, BI, CIRCLE = quadcopter(), FLAT["bicopter"][0], FLAT["bicopter"][1]
+FALLING = control.quadcopter_reference(lambda t: [0, 0, -G / 6 * t**3])
+MISSED = {
+    "free fall": (
+        lambda: control.check_reference(QUAD, FALLING, 2.0, begin=-1.0),
+        "t = 1 s the reference is no number: .* free",
+    ),
+    "a domain": (
+        lambda: control.check_reference(PLANE, control.function_of_time(lambda t: [ca.sqrt(0.5 - t), 0, 0], 3), 1.0),
+        r"t = 0\.501 s the reference is no number",
+    ),
+    "a quaternion": (
+        lambda: control.check_reference(QUAD, control.function_of_time(lambda t: [0, 0, 0, 0, 0, 0, 1 + t], 7), 1.0),
+        "leaves the configurations, by .*w",
+    ),
+    "limits": (
+        lambda: control.check_reference(BI, CIRCLE, 2.0, limits=pf.thrust_polygon(2.0, 9.0, 0.5, propellers=2)),
+        r"beyond the limits, row 4 of W u <= l by .* of up 1",
+    ),
+    "inputs": (lambda: control.check_reference(QUAD, control.sampled(QUAD.q_names), 1.0), "without inputs of the run"),
+    "free fall for ever": (
+        lambda: control.check_reference(QUAD, control.quadcopter_reference(lambda t: [0, 0, -G / 2 * t**2]), 1.0),
+        "quadcopter_reference asks for free fall",
+    ),
+    "free fall in a plane": (
+        lambda: control.check_reference(BI, control.bicopter_reference(lambda t: [t, -G / 2 * t**2]), 1.0),
+        "bicopter_reference asks for free fall",
+    ),
+    "of another size": (lambda: control.check_reference(QUAD, control.set_point([0.0]), 1.0), "the configuration of .* 7"),
+}
+
+
+@pytest.mark.parametrize("case", MISSED)
+def test_what_a_reference_misses_is_named(case):
+    call, words = MISSED[case]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
 
 
 # -- matching force about a set point [konz25 (4.149), (4.155), corrected; T26] ---------------------------------------------

@@ -4,6 +4,7 @@ from pfaffian.control import actuation, estimation, identification
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
+from pfaffian.control.feasible import check_reference
 from pfaffian.control.flat import (
     along,
     bicopter_reference,
@@ -50,6 +51,7 @@ __all__ = [
     "along",
     "bicopter_reference",
     "centre_of_mass",
+    "check_reference",
     "check_thrust",
     "computed_torque",
     "discrete",

@@ -107,6 +107,7 @@ def _in_a_plane(y: Callable[[ca.SX], Any], lean: float, gravity: float, what: st
 
     def place(t: ca.SX) -> ca.SX:
         p, bend = _twice(y, t, 2, f"{what}: y")
+        _not_falling(bend + ca.DM([0, g]), what)
         angle = ca.atan2(-bend[0], bend[1] + g)
         return ca.vertcat(p[0] + eps * ca.sin(angle), p[1] - eps * ca.cos(angle), angle)
 
@@ -138,7 +139,9 @@ def quadcopter_reference(
     def place(t: ca.SX) -> ca.SX:
         r, v, bend = _moving(position, t, 3, "quadcopter_reference: position")
         phi = column(answer(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
-        return ca.vertcat(r, thrust_attitude(bend + slowing * v + ca.DM([0, 0, g]), phi))
+        force = bend + slowing * v + ca.DM([0, 0, g])
+        _not_falling(force, "quadcopter_reference")
+        return ca.vertcat(r, thrust_attitude(force, phi))
 
     return function_of_time(place, 7)
 
@@ -157,6 +160,12 @@ def _euler(a: ca.SX, b: ca.SX, phi: ca.SX) -> ca.SX:
     """Quaternion (x, y, z, w) of Rz(phi) Ry(b) Rx(a), smooth in the angles."""
     x, y, z = ca.vertcat(ca.sin(a / 2), 0, 0, ca.cos(a / 2)), ca.vertcat(0, ca.sin(b / 2), 0, ca.cos(b / 2)), _about_z(phi)
     return ca.SX(so3.quat_mul(so3.quat_mul(z, y), x))
+
+
+def _not_falling(f: ca.SX, what: str) -> None:
+    """Raise ModelError: the force is zero whatever t is."""
+    if ca.densify(f).is_constant() and not np.any(np.array(ca.evalf(f))):
+        raise ModelError(f"{what} asks for free fall at every instant, where thrust has no direction")
 
 
 def _about_z(angle: ca.SX) -> ca.SX:

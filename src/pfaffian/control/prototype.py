@@ -358,7 +358,7 @@ def prototype_tracking(
             Q, _ = _transported(k, goal, list(pairs), transport)
             more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
         if limits is not None:
-            W, l = _limits(terms.mechanism, limits)
+            W, l = limit_rows(terms.mechanism, limits)
             within = nearest(so3.symmetric(S.T @ P.M @ S), u, W, l)
             u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
@@ -392,7 +392,7 @@ def _check_together(m: Mechanism, pairs: tuple[Pair, ...]) -> None:
                 )
 
 
-def _limits(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
+def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
     """W (rows, motors) and l (rows, 1)."""
     n = len(m.actuators)
     if isinstance(limits, str) and limits == "actuators":
@@ -443,7 +443,7 @@ def _contradicting(limits: Any) -> Reason:
     """Which rows of W u <= l no u meets together."""
 
     def rows(terms: Terms) -> ca.SX:
-        W, l = _limits(terms.mechanism, limits)
+        W, l = limit_rows(terms.mechanism, limits)
         n = W.shape[1]
         return ca.horzcat(W, nearest(ca.SX.eye(n), ca.SX.zeros(n, 1), W, l).active)
 

@@ -1,0 +1,86 @@
+"""Whether a machine can follow a reference at all, and if not which condition is missed, and where. [konz25 (4.60)]"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.prototype import accelerations, limit_rows, wanted
+from pfaffian.control.reason import mainly
+from pfaffian.control.reference import Reference, as_reference
+from pfaffian.errors import ModelError
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.number import named_float
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.terms import symbols
+
+INSTANTS = 500
+"""At which a reference is looked at."""
+
+MISSED = 1e-6
+"""Part of the largest term of a condition above which it is missed."""
+
+
+def check_reference(
+    m: Mechanism, reference: Reference, duration: float, *, begin: float = 0.0, limits: Any = None
+) -> np.ndarray:
+    """Inputs (instants, motors) that a mechanism takes to follow a reference of its whole configuration, the shortest ones.
+
+    Along a reference that can be followed M v_R_dot + b = B u + reactions has a solution u, the prototype's matching force
+    vanishes (4.60), and a run that begins on it stays on it. Flat outputs give such references.
+
+    Args:
+        m: with its parameters at their defaults.   reference: of (nq,) numbers, no `sampled` one.   duration, begin: [s].
+        limits: W u <= l as of `prototype_tracking`, or None.
+    Raises ModelError: the first condition that is missed, and when it first is: the reference is no number (a flat output in
+        free fall), leaves the constraints or the configurations, asks for a motion that no input gives, or for inputs beyond
+        the limits; a reference of another size or with inputs; no actuators.
+    """
+    what = "check_reference"
+    as_mechanism(m), as_reference(reference)
+    T, t0 = (named_float(x, f"{what}: {n}") for n, x in (("duration", duration), ("begin", begin)))
+    if reference.w_names or not m.actuators or not T > 0:
+        raise ModelError(f"{what}: a reference without inputs of the run, a mechanism with actuators and a duration are needed")
+    names, terms = m.motor_names, symbols(m)
+    goal, x = wanted(terms, reference, ca.SX(0, 1)), reference.at(terms.t, ca.SX(0, 1))
+    left = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
+    path = ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, left])
+    within = (ca.SX(0, len(names)), ca.SX(0, 1)) if limits is None else limit_rows(m, limits)
+    state = [terms.q, terms.v, terms.t, m.p_symbols]
+    parts = [*accelerations(terms), terms.M, terms.rows.phi, terms.rows.eta, *within]
+    system = ca.Function("system", state, parts)
+    held, inputs = row_names(terms.kinematics), []
+    for t in np.linspace(t0, t0 + T, INSTANTS):
+        at = f"{what}: at t = {t:.4g} s the reference"
+        q, v, v_dot, slip = (np.array(y).ravel() for y in path(t, m.p_defaults))
+        if not np.isfinite(np.concatenate([q, v, v_dot, slip])).all():
+            raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
+        a, S, M, phi, eta, W, l = (np.array(y) for y in system(q, v, t, m.p_defaults))
+        size = 1 + np.abs(v).max()
+        if np.abs(slip).max() > MISSED * size:
+            raise ModelError(
+                f"{at} leaves the configurations, by {mainly(slip, m.q_names)}: quaternions must keep their length"
+            )
+        off = np.maximum(np.abs(phi), np.abs(eta) / size).ravel()
+        if off.max(initial=0) > MISSED:
+            raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, held)}")
+        L = np.linalg.cholesky(M)
+        lacking = (v_dot - a.ravel()) @ L
+        u = np.linalg.lstsq(L.T @ S, lacking, rcond=None)[0]
+        force = L @ (lacking - L.T @ S @ u)
+        if np.abs(force).max() > MISSED * max(1.0, np.abs(M @ v_dot).max(), np.abs(M @ a).max()):
+            raise ModelError(
+                f"{at} asks for {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
+                "M v_R_dot + b = B u has no solution; plan it by a flat output of this machine"
+            )
+        beyond = (W @ u - l.ravel()) / np.linalg.norm(W, axis=1)
+        if beyond.max(initial=0) > MISSED:
+            row = int(np.argmax(beyond))
+            raise ModelError(
+                f"{at} asks for inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
+                f"{mainly(W[row], names)}; take more time, or another path"
+            )
+        inputs.append(u)
+    return np.array(inputs)
