@@ -51,7 +51,7 @@ class Matching(NamedTuple):
     v_names: tuple[str, ...]
 
     def force(self, e: Any, e_dot: Any) -> np.ndarray:
-        """(nv,) matching force btilde = M Bp S (Lambda_K e + Lambda_D e_dot) of small errors, (nv,) each. [konz25 (4.61)]"""
+        """(nv,) matching force btilde = M Bp S (Lambda_K e + Lambda_D e_dot) of small errors, (nv,) each. [konz25 (4.62)]"""
         return self.carry @ (self.stiffness @ np.asarray(e, dtype=float) + self.damping @ np.asarray(e_dot, dtype=float))
 
 
