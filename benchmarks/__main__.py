@@ -27,6 +27,7 @@ NAMES = (
     "graph",
     "qp",
     "multicopter",
+    "laws",
 )
 CHECK, CRASH = 1, 2
 """Exit status when a check failed, and when something else did."""
