@@ -25,7 +25,7 @@ SURE = 1.959963984540054
 APART = 1e-10
 """Singular values below this part of the largest, columns of length one, are none."""
 
-TURNS = 4
+TURNS = 3
 """How often rows of different kinds are weighed by what the turn before left of them."""
 
 

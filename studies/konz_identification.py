@@ -1,0 +1,318 @@
+"""A quadcopter's numbers from a bench, two strings and a flight, and how far to believe them. [konz25 5.2.3, 5.2.4, X3-X5]
+
+Measurements are simulated with the numbers of Table 5.1 and made noisy, so each number found can be laid beside the true one.
+Ours, since the thesis does not give them: noise (1 rad/s of a propeller, 0.05 rad/s on the strings, in flight 0.01 m/s,
+0.01 rad/s, 1 rad/s), strings 0.4 m apart and 1.5 m long, windows, and the flight: half a minute of waves under a law in
+discrete time with motors, 200 times a second. Its friction of 0.005 N m, drag below zero and all that Table 5.1 says is in it.
+
+Where only the right side is noisy intervals hold the truth as often as they say. Accelerations in a pendulum's equation are on
+the left: the shorter the window that they are derived by, the lighter the body seems. In flight the same happens to moments of
+inertia. A second set of sensors for instruments takes that bias away and leaves the interval honest.
+
+The flight's accelerations beside those of the whole and of the simplified model, as the thesis has them for its own flights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from scipy.spatial.transform import Rotation
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control import actuation
+from pfaffian.control import identification as found_by
+from pfaffian.control.identification import least_squares
+
+T, STEP, SECONDS = 0.005, 0.0025, 30.0
+X = pf.QUADCOPTER
+KM = 0.0105
+P = np.array([X["torque"], KM, X["friction"]]) / X["rotor"]
+STRINGS = {"mass": X["mass"], "distance": 0.4, "length": 1.5}
+SWING = 0.05
+"""Noise of the gyro on the strings [rad/s]."""
+WINDOWS = (5, 7, 11, 15, 21, 31, 41)
+NOISE = {"v": 0.01, "w": 0.01, "speeds": 1.0, "up": 1e-3}
+SHORT, LONG, THIN, DRAWS = 9, 25, 5, 4
+"""Of the flight: samples of a derivative, of which every fifth is used, and how often it is measured anew."""
+WAYS = {"short window": (SHORT, False), "long window": (LONG, False), "long, instruments": (LONG, True)}
+HOVER = float(np.sqrt(X["mass"] * 9.81 / 4 / X["thrust"]))
+
+
+def mechanism() -> pf.Mechanism:
+    """The whole quadcopter, its propellers turning bodies."""
+    return pf.multicopter("quadcopter", **X)
+
+
+def truth() -> np.ndarray:
+    """The numbers `identification.FLIGHT`."""
+    (d_x, d_z), l = X["drag"], X["drag_height"]
+    return np.concatenate([X["mass"] * np.array(X["com"]), X["inertia"], [d_x, d_z, d_x * l], X["turning_drag"], X["bias"]])
+
+
+def rows() -> np.ndarray:
+    """(F_z, tau) = rows varpi^2."""
+    phi, eps, l, kappa = np.array(X["azimuths"]), np.array(X["spins"]), X["arm"], X["torque"] / X["thrust"]
+    return X["thrust"] * np.stack([np.ones(4), l * np.sin(phi), -l * np.cos(phi), -kappa * eps])
+
+
+FILTER = actuation.quadcopter_filter(rows(), X["rotor"] * np.array(X["spins"]), HOVER, magnitude=5.0, tilt=10.0, heading=2.0)
+
+
+def waves(t: ca.SX) -> ca.SX:
+    """(4,) where to be [m] and to look [rad]."""
+    return ca.vertcat(
+        1.2 * ca.sin(1.7 * t) + 0.25 * ca.sin(4.1 * t), 1.0 * ca.sin(2.1 * t + 1) + 0.2 * ca.sin(4.7 * t),
+        0.4 * ca.sin(1.3 * t) + 0.1 * ca.sin(5.0 * t), 1.5 * ca.sin(1.1 * t) + 0.5 * ca.sin(2.9 * t),
+    )  # fmt: skip
+
+
+def flying(s: control.Sample) -> control.Command:
+    """Thrust towards the wave, the body turned to it, moments through the filter, currents by the propellers' model."""
+    k, goal = s.terms.kinematics, waves(s.terms.t)
+    R, v, w, speeds = k.rotation("body"), k.velocity("body"), s.terms.v[3:6], s.terms.v[6:]
+    wish = 6.0 * (goal[:3] - k.position("body")) - 3.5 * v + ca.DM([0, 0, 9.81])
+    tilt = R.T @ ca.cross(R[:, 2], wish / ca.norm_2(wish))
+    heading = ca.sin(goal[3] - ca.atan2(R[1, 0], R[0, 0]))
+    turn = ca.vertcat(90 * tilt[0] - 15 * w[0], 90 * tilt[1] - 15 * w[1], 9 * heading - 5 * w[2])
+    force = ca.vertcat(X["mass"] * ca.dot(R[:, 2], wish), ca.DM(np.array(X["inertia"][:3])) * turn)
+    h, then = actuation.quadcopter_forces(s["h"], s["goal"], force, T, FILTER, slowest=145.0, fastest=754.0)
+    current = actuation.propeller_current(s["goal"], then, speeds, P[2], T, P[:2], 20.0)
+    return control.Command(KM * current, d_next={"h": h, "goal": then})
+
+
+def flown() -> xr.Dataset:
+    law = control.discrete(flying, T, state={"h": FILTER.k1 * (rows() @ np.full(4, HOVER**2)), "goal": np.full(4, HOVER)})
+    q, v = np.array([0, 0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0]), np.concatenate([np.zeros(6), np.full(4, HOVER)])
+    outputs = {"v_dot": pf.of_motion(lambda terms, motion: motion.v_dot)}
+    return pf.run(mechanism(), q, v, duration=SECONDS, step=STEP, every=2, control=law, outputs=outputs,
+                  record=["q", "v", "u"])  # fmt: skip
+
+
+def bench(random: np.random.Generator) -> xr.Dataset:
+    """(kF, p1, p2, p3, p0, p1 of the servo) with their intervals: a propeller on a scale and on a bench, and a servo."""
+    t = T * np.arange(4000)
+    i = 4 + 2 * np.sin(0.9 * t) + np.sign(np.sin(2.3 * t))
+    speed = np.empty_like(t)
+    speed[0] = 400.0
+    for k in range(len(t) - 1):  # exact to 1e-7 in ten steps of order two
+        w, h = speed[k], T / 10
+        for _ in range(10):
+            middle = w + h / 2 * (P[1] * i[k] - P[2] - P[0] * w**2)
+            w += h * (P[1] * i[k] - P[2] - P[0] * middle**2)
+        speed[k + 1] = w
+    window, half = 7, 3
+    seen, rate, _ = found_by.derivatives(speed + NOISE["speeds"] * random.normal(size=t.size), T, window)
+    held = (np.convolve(i, [0.5, 0.5])[: t.size])[half:-half]  # the current steps at the samples
+    propeller = least_squares(found_by.propeller_bench(seen, rate, held), together=6 * window)
+    at = np.linspace(150, 750, 25)
+    thrust = X["thrust"] * at**2 + 0.03 * random.normal(size=at.size)
+    scale = least_squares(found_by.thrust_scale(at, thrust))
+    known = np.array([X["thrust"], *P])
+    value, half_width = (np.concatenate([getattr(scale, n), getattr(propeller, n)]) for n in ("value", "half_width"))
+    parts = {"value": value, "half_width": half_width, "true": known}
+    return xr.Dataset({n: ("number", x) for n, x in parts.items()} | {"thrust": ("speed", thrust)},
+                      {"number": ["kF", "p1", "p2", "p3"], "speed": at})  # fmt: skip
+
+
+def swinging(inertia: float, damping: float, t: np.ndarray) -> list[np.ndarray]:
+    """Angle, rate and acceleration on the strings from 0.8 rad, by the classical Runge-Kutta rule."""
+    m, d, h = STRINGS.values()
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        a, rate = x
+        moment = m * 9.81 * d**2 * np.sin(a) / (4 * np.sqrt(h**2 - d**2 / 2 * (1 - np.cos(a))))
+        return np.array([rate, -(damping * rate + moment) / inertia])
+
+    x, step, kept = np.array([0.8, 0.0]), t[1] - t[0], []
+    for _ in t:
+        k1 = slope(x)
+        kept.append([*x, k1[1]])
+        k2 = slope(x + step / 2 * k1)
+        k3 = slope(x + step / 2 * k2)
+        x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + slope(x + step * k3))
+    return list(np.array(kept).T)
+
+
+def response(window: int, period: float) -> np.ndarray:
+    """What `derivatives` makes of each sample for the first derivative."""
+    return found_by.derivatives(np.eye(window), period, window)[1, 0]
+
+
+def strings(random: np.random.Generator) -> xr.Dataset:
+    """Theta_zz by window of the derivative, of what noise leaves of it and with a simulated motion for instruments."""
+    t, inertia = 0.01 * np.arange(3000), X["inertia"][2]
+    a, rate, bend = swinging(inertia, 2e-3, t)
+    found = np.zeros((4, len(WINDOWS), 8))
+    like = None
+    for draw in range(8):
+        gyro = rate + SWING * random.normal(size=t.size)
+        for j, window in reversed(list(enumerate(WINDOWS))):
+            inner, together = slice(window // 2, -(window // 2)), 4 * window
+            _, a2, _ = found_by.derivatives(gyro, t[1], window)
+            swing = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **STRINGS)
+            e = least_squares(swing, together=together)
+            like = swinging(*e.value, t) if like is None else like  # by what the longest window found
+            instruments = found_by.bifilar_pendulum(*(x[inner] for x in like), **STRINGS)
+            better = least_squares(swing, instruments=instruments, together=together)
+            found[:, j, draw] = [x[0] / inertia for x in (e.value, e.half_width, better.value, better.half_width)]
+    noise = np.array([SWING * np.linalg.norm(response(window, t[1])) for window in WINDOWS])
+    parts = zip(("plain", "half", "instruments", "half_instruments"), found, strict=True)
+    left = 1 / (1 + noise**2 / (bend**2).mean())
+    return xr.Dataset({n: (("window", "draw"), x) for n, x in parts} | {"left": ("window", left)}, {"window": list(WINDOWS)})
+
+
+def measured(r: xr.Dataset, random: np.random.Generator, window: int) -> tuple[found_by.Equations, dict[str, np.ndarray]]:
+    """Equations of the flight as one set of sensors gives them, and its derivatives."""
+    v, quaternion = r["v"].values, r["q"].values[:, 3:7]
+    n, half = len(v), window // 2
+    sizes = np.repeat([NOISE["v"], NOISE["w"], NOISE["speeds"]], [3, 3, 4])
+    up = Rotation.from_quat(quaternion).as_matrix()[:, 2, :] + NOISE["up"] * random.normal(size=(n, 3))
+    x, rate, _ = found_by.derivatives(v + sizes * random.normal(size=(n, 10)), T, window)
+    chosen = slice(None, None, THIN)
+    x, rate, up = x[chosen], rate[chosen], up[half:-half][chosen]
+    numbers = {name: X[name] for name in ("azimuths", "spins", "arm", "rotor", "thrust", "torque")}
+    wrench = found_by.propeller_wrench(x[:, 6:], rate[:, 6:], x[:, 3:6], **numbers)
+    rows_of = found_by.flight(x[:, :3], x[:, 3:6], rate[:, :3], rate[:, 3:6], up, wrench, mass=X["mass"])
+    return rows_of, {"state": x, "rate": rate}
+
+
+def identified(r: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
+    """All numbers of the flight and half their intervals, measured several times, in the ways of WAYS."""
+    found = np.zeros((2, len(WAYS), DRAWS, len(found_by.FLIGHT)))
+    for draw in range(DRAWS):
+        sets = {window: [measured(r, random, window)[0] for _ in range(2)] for window in (SHORT, LONG)}
+        for i, (window, better) in enumerate(WAYS.values()):
+            one, two = sets[window]
+            e = least_squares(one, instruments=two if better else None, together=max(1, 6 * window // THIN))
+            found[:, i, draw] = e.value, e.half_width
+    parts = {name: (("way", "draw", "number"), x) for name, x in zip(("value", "half"), found, strict=True)}
+    names = {"way": list(WAYS), "number": list(found_by.FLIGHT)}
+    return xr.Dataset(parts | {"true": ("number", truth())}, names)
+
+
+SHOWN = ("v_x", "v_z", "w_x", "w_z", "propeller 1")
+COLUMNS = (0, 2, 3, 5, 6)
+
+
+def compared(r: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
+    """Accelerations as measured, by the whole model and by the simplified one (5.17), at the measured states and inputs."""
+    _, found = measured(r, random, SHORT)
+    x, half = found["state"], SHORT // 2
+    q, u = (r[name].values[half:-half][::THIN] for name in ("q", "u"))
+    whole = pf.forward_dynamics(mechanism(), q, x, u).v_dot
+    I, (d_x, d_z), bias = np.array([X["inertia"][i] for i in (0, 0, 2)]), X["drag"], np.array(X["bias"])
+    v, w, speeds, up = x[:, :3], x[:, 3:6], x[:, 6:], Rotation.from_quat(q[:, 3:7]).as_matrix()[:, 2, :]
+    gain = (u - X["friction"] - X["torque"] * speeds**2) / X["rotor"]
+    f = speeds**2 @ rows().T
+    f[:, 3] -= X["rotor"] * gain @ np.array(X["spins"])
+    force, d = np.outer(f[:, 0], [0, 0, 1]) + bias[:3], (2 * d_x + d_z) / 3
+    simple = np.column_stack([
+        (force - d * v) / X["mass"] - np.cross(w, v) - 9.81 * up, (f[:, 1:] + bias[3:] - np.cross(w, w * I)) / I, gain
+    ])  # fmt: skip
+    parts = {"measured": found["rate"], "whole": whole, "simple": simple}
+    return xr.Dataset({n: (("time", "of"), y[:, list(COLUMNS)]) for n, y in parts.items()},
+                      {"time": T * (half + THIN * np.arange(len(x))), "of": list(SHOWN)})  # fmt: skip
+
+
+def run() -> dict[str, xr.Dataset]:
+    random, flight = np.random.default_rng(17), flown()
+    parts = {"bench": bench(random), "strings": strings(random), "numbers": identified(flight, random)}
+    return {"flight": flight, **parts, "accelerations": compared(flight, random)}
+
+
+SIZES = np.repeat([1e-3, 18e-3, 0.3, 3.6e-3, 10e-3, 0.1, 0.01], [3, 6, 2, 1, 2, 3, 3])
+"""Of what the numbers of a flight are taken in parts: about the largest of each kind."""
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
+    scale, left = figure.subplots(1, 2)
+    r = result["bench"]
+    scale.plot(r["speed"], r["thrust"], "o", markersize=3, label="on the scale")
+    scale.plot(r["speed"], float(r["value"][0]) * r["speed"] ** 2, label="kF varpi^2")
+    scale.set(xlabel="speed [rad/s]", ylabel="thrust [N]", title="propeller")
+    r = result["strings"]
+    left.errorbar(r["window"], r["plain"][:, 0], r["half"][:, 0], fmt="o", markersize=3, label="least squares")
+    left.errorbar(r["window"], r["instruments"][:, 0], r["half_instruments"][:, 0], fmt="s", markersize=3, label="instruments")
+    left.plot(r["window"], r["left"], color="0.6", label="1 / (1 + (noise / signal)^2)")
+    left.set(xlabel="window [samples]", ylabel="found of Theta_zz", title="on two strings")
+    other = Figure(figsize=(9.5, 4.6), layout="constrained")
+    wrong, sure = other.subplots(2, 1, sharex=True)
+    r, at = result["numbers"], np.arange(len(found_by.FLIGHT))
+    for i, (way, mark) in enumerate((("short window", "o"), ("long window", "s"), ("long, instruments", "^"))):
+        y = r.sel(way=way)
+        off = (y["value"] - r["true"]) / y["half"]
+        wrong.plot(at + 0.2 * (i - 1), off.mean("draw"), mark, markersize=4, label=way)
+        sure.semilogy(at + 0.2 * (i - 1), y["half"].mean("draw") / SIZES, mark, markersize=4)
+    wrong.axhspan(-1, 1, color="0.9", zorder=0)
+    wrong.set(ylabel="mean error / half interval", title="numbers of a flight", yscale="symlog")
+    sure.set(ylabel="half interval / size of its kind", xticks=at)
+    sure.set_xticklabels(found_by.FLIGHT, rotation=60, ha="right")
+    last = Figure(figsize=(9.5, 6.4), layout="constrained")
+    r = result["accelerations"].sel(time=slice(4, 8))
+    units = ("m/s^2", "m/s^2", "rad/s^2", "rad/s^2", "rad/s^2")
+    for ax, name, unit in zip(last.subplots(5, 1, sharex=True), SHOWN, units, strict=True):
+        y = r.sel(of=name)
+        ax.plot(r["time"], y["measured"], color="0.75", linewidth=2, label="measured")
+        ax.plot(r["time"], y["whole"], label="whole model")
+        ax.plot(r["time"], y["simple"], "--", label="simplified")
+        ax.set(ylabel=f"{name} [{unit}]")
+    last.axes[-1].set(xlabel="time [s]")
+    return {"bench": figure, "numbers": other, "accelerations": last}
+
+
+def rms(x: xr.DataArray) -> xr.DataArray:
+    return np.sqrt((x**2).mean("time"))
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    yield pf.Claim("flight: run ended early", float(result["flight"]["status"] != 0), 0)
+    r = result["bench"]
+    for i, name in enumerate(r["number"].values):
+        off = float(np.abs(r["value"] - r["true"])[i] / r["half_width"][i])
+        yield pf.Claim(f"bench: {name} off, in halves of its interval", off, 1.5, 0, "[konz25 (5.3), (5.13)]", "at most")
+        yield pf.Claim(
+            f"bench: half the interval of {name}, of it", float(r["half_width"][i] / r["true"][i]), 0.02, 0, "ours", "at most"
+        )
+    r = result["strings"]
+    off = float(np.abs(r["plain"].mean("draw") - r["left"]).max())
+    yield pf.Claim("strings: what is left of Theta_zz off the formula", off, 0, 6e-3, "errors in variables")
+    yield pf.Claim("strings: left by the shortest window", float(r["plain"][0].mean()), 0.35, 0, "ours", "at most")
+    yield pf.Claim("strings: left by the longest window", float(r["plain"][-1].mean()), 0.99, 0, "ours", "at least")
+    within = [(np.abs(r[n] - 1) < r[h]).mean("draw") for n, h in (("plain", "half"), ("instruments", "half_instruments"))]
+    yield pf.Claim("strings: intervals that hold it, window 5", float(within[0][0]), 0, 0, "errors in variables")
+    yield pf.Claim("strings: with instruments, all windows", float(within[1].mean()), 0.9, 0, "ours", "at least")
+    yield pf.Claim("strings: found with instruments", float(r["instruments"].mean()), 1, 5e-3, "ours")
+    r = result["numbers"]
+    held = (np.abs(r["value"] - r["true"]) < r["half"]).mean(["draw", "number"])
+    yield pf.Claim(
+        "flight: intervals that hold the truth, short window", float(held[0]), 0.85, 0, "errors in variables", "at most"
+    )
+    yield pf.Claim("flight: the same, long window and instruments", float(held[-1]), 0.95, 0.05, "[konz25 5.2.3]")
+    inertia = (r["value"] / r["true"]).sel(number=["Ixx", "Iyy", "Izz"]).mean("draw")
+    yield pf.Claim(
+        "flight: left of the inertias, short window", float(inertia[0].max()), 0.975, 0, "errors in variables", "at most"
+    )
+    off = float(np.abs(inertia.sel(way="long, instruments") - 1).max())
+    yield pf.Claim("flight: inertias, long window and instruments", off, 0, 4e-3, "[konz25 5.2.3]")
+    half = r["half"].sel(way="long, instruments").mean("draw")
+    more = float(half.sel(number="com z") / half.sel(number="com x"))
+    yield pf.Claim("flight: com z less sure than com x by", more, 10, 0, "thrust is along z", "at least")
+    r = result["accelerations"]
+    noise = np.array([NOISE["v"], NOISE["v"], NOISE["w"], NOISE["w"]]) * np.linalg.norm(response(SHORT, T))
+    off = float(np.abs(rms(r["measured"] - r["whole"]).values[:4] / noise - 1).max())
+    yield pf.Claim("accelerations: whole model off by the noise, but for", off, 0, 0.1, "[konz25 fig. 5.12]")
+    part = rms(r["simple"] - r["whole"]) / rms(r["measured"])
+    for name in ("v_x", "v_z", "propeller 1"):
+        yield pf.Claim(
+            f"{name}: simplified off the whole, of all", float(part.sel(of=name)), 0.02, 0, "[konz25 fig. 5.12]", "at most"
+        )
+    for name in ("w_x", "w_z"):
+        yield pf.Claim(
+            f"{name}: simplified off the whole, of all", float(part.sel(of=name)), 0.1, 0, "[konz25 fig. 5.12]", "at least"
+        )
