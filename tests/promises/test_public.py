@@ -58,6 +58,17 @@ def test_install_hints_work_as_printed():
     assert all(f'"{package}>=' in project for package in EXTRAS), "a package that no extra has"
 
 
+def test_an_index_of_equations_names_what_there_is():
+    """Files, public names, methods and studies in backticks."""
+    words = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "chhabra.md").read_text(encoding="utf-8"))
+    paths = [w for w in words if w.endswith(".py")]
+    assert len(paths) > 15 and not [w for w in paths if not any((r / w).is_file() for r in (ROOT, ROOT / "src" / "pfaffian"))]
+    names = {w.split("(")[0].removeprefix("pf.") for w in words} & set(pf.__all__)
+    assert {"chart_to_screw", "graph_matrices", "home", "joint", "kinematics_latex", "screw_jacobian"} <= names
+    methods = [w.split(".")[1] for w in words if w.startswith("Exponentials.")]
+    assert methods and all(hasattr(pf.Exponentials, name) for name in methods)
+
+
 def test_source_tags_have_known_keys():
     tags = [
         (path.name, key)
