@@ -72,6 +72,20 @@ def test_a_single_number_is_held_too():
     assert (r.u.values[:10] == -1.5).all() and -1.5 < r.u.values[10, 0] < -1.49
 
 
+def test_a_law_uses_the_parameter_of_its_own_mechanism():
+    """A mechanism made anew equals the one before and has a Parameter of its own, which the law is about."""
+    for _ in range(2):
+        gain = pf.Parameter("gain", 2.0)
+        m = pf.mechanism("own", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b")], gravity=(0, 0, 0),
+                         actuators=[pf.actuator("motor", "x")], parameters=[gain])  # fmt: skip
+        for law in (
+            control.Control(lambda T, z, w, y, gain=gain: Command(-gain * T.q)),
+            control.discrete(lambda s, gain=gain: Command(-gain * s.terms.q), 0.01),
+        ):
+            r = pf.run(m, [0.3], [0.0], duration=0.01, step=STEP, control=law, backend="numpy")
+            assert r.u.values[0, 0] == -0.6
+
+
 @pytest.mark.parametrize("latency", [0, 1, 2, 3])
 @pytest.mark.parametrize("phase", [0.0, 0.004])
 def test_state_feedback_is_the_exact_discrete_map(latency, phase):

@@ -205,11 +205,14 @@ STANDARD = "[q; v]"
 
 def as_system(value: Any) -> System:
     """A System as it is; a mechanism in its state [q; v]. Raises ModelError: it is neither."""
-    return value if isinstance(value, System) else _standard(as_mechanism(value))
+    return (
+        value if isinstance(value, System) else _standard(m := as_mechanism(value), tuple([p.identity for p in m.parameters]))
+    )
 
 
 @lru_cache(maxsize=256)
-def _standard(m: Mechanism) -> System:
+def _standard(m: Mechanism, parameters: tuple[str, ...]) -> System:
+    """Of a mechanism with these Parameters: one that is equal may have others, which a law of this one does not use."""
     parts = (StatePart("q", m.q_names, m.q_units), StatePart("v", m.v_names, m.v_units))
     return System(
         m,
