@@ -26,7 +26,7 @@ def gcc() -> str:
 
 def said_by_test(gcc: str, folder: Path, name: str, *flags: str) -> subprocess.CompletedProcess:
     """The written test, compiled without a library of mathematics, and run."""
-    program = folder / f"{name}-test"
+    program = folder.resolve() / f"{name}-test"
     subprocess.run([gcc, *FLAGS, *flags, f"{name}.c", f"{name}_test.c", "-o", str(program)], cwd=folder, check=True)
     return subprocess.run([str(program)], capture_output=True, text=True)
 
@@ -35,7 +35,7 @@ def bound(
     gcc: str, folder: Path, name: str, c: Controller, precision: str = "double", *flags: str
 ) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
     """A function of the inputs by port that gives the outputs by port, and what NAME_step returned; with a state of its own."""
-    library = folder / f"{name}-{len(list(folder.glob('*.so')))}.so"
+    library = folder.resolve() / f"{name}-{len(list(folder.glob('*.so')))}.so"
     subprocess.run([gcc, *FLAGS, *flags, "-shared", "-fPIC", f"{name}.c", "-o", str(library)], cwd=folder, check=True)
     lib, real = ctypes.CDLL(str(library)), REAL[precision]
 

@@ -36,6 +36,7 @@ SWING = pf.holonomic("swing", lambda k: k.q[0] - ca.sin(k.t))
 TURNED = pf.velocities(lambda k: np.eye(2), ["a", "b"])
 AB = control.joints("A", "B")
 HERE = control.set_point([0, 0])
+PLAIN = control.computed_torque(AB, HERE, stiffness=1, damping=1)
 
 
 def run(**given):
@@ -321,6 +322,8 @@ WRONG = {
     "projector of a mechanism": (lambda: pf.projector(ARM), "Terms are needed"),
     "multipliers of a mechanism": (lambda: pf.unique_multipliers(ARM), "Terms are needed"),
     "random: a seed": (lambda: pf.random_configuration(ARM, 1), "default_rng"),
+    "export: a mechanism first": (lambda: pf.export(ARM, ARM, "out"), "a control law is needed"),
+    "export: no mechanism": (lambda: pf.export(PLAIN, None, "out"), "a Mechanism is needed"),
     "study: a number": (lambda: pf.run_study(3), "there is no study '3'"),
     "studies: no folder": (lambda: pf.studies("no/such/folder"), "there is no folder"),
     "claim: no numbers": (lambda: pf.Claim("a", "b", 1).holds, "a claim is"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,9 +35,10 @@ def find(given: str) -> Found:
     if path.suffix != ".py":
         if path.suffix or path.name != given:
             raise ModelError(
-                f"export: {text(given, 60)!r} names no law: give a study, or a Python file with functions mechanism() and law()"
+                f"export: {text(given, 60)!r} names no law: give a study, or a Python file NAME.py with functions mechanism() "
+                "and law(); a .yaml or .urdf file holds none"
             )
-        return Found(*_asked(load(given, folder(), PARTS), f"study {given!r}"), given.replace("-", "_"))
+        return Found(*_asked(load(given, folder(), PARTS), f"study {given!r}"), _word(given))
     if not path.is_file():
         raise ModelError(f"there is no file {text(given, 200)!r}; the studies are {', '.join(studies())}")
     what = f"file {text(path.name, 60)!r}"
@@ -49,9 +51,15 @@ def find(given: str) -> Found:
     for part in PARTS:
         if not callable(getattr(module, part, None)):
             raise ModelError(f"{what} has no function {part}()")
-    return Found(*_asked(module, what), path.stem)
+    return Found(*_asked(module, what), _word(path.stem))
 
 
 def _asked(module: Any, what: str) -> tuple[Control, Mechanism]:
     mechanism, law = (ask(getattr(module, part), f"{what}: {part}()") for part in PARTS)
     return law, mechanism
+
+
+def _word(stem: str) -> str:
+    """What of it C can take for a name."""
+    word = re.sub("[^a-z0-9_]+", "_", stem.lower()).strip("_")[:40]
+    return word if word[:1].isalpha() else f"law_{word}"[:40]
