@@ -93,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
     study.add_argument("--json", type=Path, metavar="FILE", help="write the claims here as JSON")
+    study.add_argument("--view", metavar="RESULT", help="then show this result of its mechanism in a browser (needs viser)")
     _export_arguments(command("export", _export, "write a law or an estimator as C99 for a machine's own processor"))
     command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     return parser
@@ -311,6 +312,10 @@ def _study(chosen: argparse.Namespace) -> int:
         out = prepare(chosen.out or Path("out") / chosen.name)
         if chosen.json:
             prepare(chosen.json.parent)
+    if chosen.view is not None:
+        from pfaffian.viewer.scene import need_viser
+
+        need_viser()  # before a long run, not after it
     begun = time.perf_counter()
     outcome = run_study(chosen.name)
     print(report(outcome.claims))
@@ -322,7 +327,20 @@ def _study(chosen: argparse.Namespace) -> int:
 
         words = as_json(outcome, machine())
         print(f"wrote {text(place(chosen.json, words.encode()))}")
+    if chosen.view is not None:
+        _view_study(outcome, chosen.view)
     return DONE if outcome.holds else STOPPED
+
+
+def _view_study(outcome: Any, name: str) -> None:
+    """Show the result of that name, as its file is called."""
+    from pfaffian.viewer.scene import view
+    from pfaffian.viewer.study import datasets, folder, load
+
+    known = dict(datasets(outcome.result))
+    if name not in known:
+        raise ModelError(f"--view: study {outcome.name!r} has no result {text(name, 60)!r}; {nearest(name, list(known))}")
+    view(load(outcome.name, folder(), ("mechanism",)).mechanism(), known[name])
 
 
 def _write_study(outcome: Any, out: Path) -> list[Path]:

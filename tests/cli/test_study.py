@@ -86,6 +86,34 @@ def test_study_that_holds(cli, shelf: Path, here: Path) -> None:
     assert {p.name for p in here.iterdir()} == {"out", "j", "studies", "pendulum.yaml"}
 
 
+MOVING = '''"""A pendulum to look at."""
+import pfaffian as pf
+
+def mechanism():
+    joint = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+    return pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(1, 0, 0))], [joint])
+
+def run():
+    return {"one fall": pf.run(mechanism(), duration=0.02, step=0.01, backend="numpy")}
+
+def claims(result):
+    yield pf.Claim("a claim", 1, 1)
+'''
+
+
+def test_a_result_of_a_study_plays(cli, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shelf / "moving.py").write_text(MOVING)
+    shown = []
+    monkeypatch.setattr("pfaffian.viewer.scene.need_viser", lambda: None)
+    monkeypatch.setattr("pfaffian.viewer.scene.view", lambda m, result: shown.append((m.name, result["q"].shape)))
+    assert cli("study", "moving", "--view", "one-fall").status == 0 and shown == [("pendulum", (3, 1))]
+    said = cli("study", "moving", "--view", "one-fal")
+    assert said.status == 2 and "did you mean 'one-fall'?" in said.err
+    (shelf / "moving.py").write_text(MOVING.replace("def mechanism", "def machine").replace("mechanism()", "machine()"))
+    said = cli("study", "moving", "--view", "one-fall")
+    assert said.status == 2 and "has no function mechanism()" in said.err
+
+
 def test_study_that_fails(cli, shelf: Path, here: Path) -> None:
     said = cli("study", "wrong-pendulum", "--out", "here")
     assert said.status == 1 and "FAIL" in said.out and "2 of 3 claims hold" in said.out
