@@ -137,7 +137,7 @@ def test_a_flat_reference_leaves_no_matching_force(name):
 
 def test_the_inputs_of_a_reference_are_those_of_a_flight_along_it():
     m, reference, _ = FLAT["bicopter"]
-    u = control.check_reference(m, reference, 1.0)
+    u = control.check_reference(m, reference, 1.0, limits=pf.thrust_polygon(2.0, 22.0, 0.5, propellers=2))
     start = reference.at(ca.SX(0.0), ca.SX(0, 1))
     q, rate = (np.array(ca.DM(ca.evalf(x))).ravel() for x in (start.value, start.rate))
     law = control.prototype_tracking([control.quadcopter_pair("body", POLES, heading=HEADING, lean=LEAN)], reference)
@@ -164,6 +164,15 @@ def test_a_reference_on_constraints_is_checked_with_their_reactions():
         reference = control.function_of_time(lambda t, x=wrong: x or along(angle(t), spin=t**2), 4)
         with pytest.raises(pf.ModelError, match=words):
             control.check_reference(m, reference, 1.0)
+
+
+def test_a_skate_s_reference_may_not_slip():
+    edge = pf.knife_edge("skate", "b", (1, 0, 0))
+    m = PLANE.with_(constraints=[edge])
+    turning = control.function_of_time(lambda t: [ca.sin(t), 1 - ca.cos(t), t], 3)
+    control.check_reference(m, turning, 1.0)
+    with pytest.raises(pf.ModelError, match="t = 0 s the reference is off the constraints by 0.1[0-9]*: skate"):
+        control.check_reference(m, control.function_of_time(lambda t: [t, 0, 0.3], 3), 1.0)
 
 
 QUAD, BI, CIRCLE = quadcopter(), FLAT["bicopter"][0], FLAT["bicopter"][1]
