@@ -171,7 +171,7 @@ def test_a_skate_s_reference_may_not_slip():
     m = PLANE.with_(constraints=[edge])
     turning = control.function_of_time(lambda t: [ca.sin(t), 1 - ca.cos(t), t], 3)
     control.check_reference(m, turning, 1.0)
-    with pytest.raises(pf.ModelError, match="t = 0 s the reference is off the constraints by 0.1[0-9]*: skate"):
+    with pytest.raises(pf.ModelError, match=r"t = 0 s the reference is off the constraints by 0.1[0-9]*: skate"):
         control.check_reference(m, control.function_of_time(lambda t: [t, 0, 0.3], 3), 1.0)
 
 
