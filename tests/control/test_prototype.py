@@ -385,6 +385,27 @@ def test_a_run_records_what_the_law_did_in_units(sampled):
     close(r["limit_slack"].values, left, 1e-12, "l - W u")
 
 
+def test_spare_motors_share_the_load_and_stand_in_for_limited_ones():
+    """Four inputs of a body with three motions: the least of all that move alike; at a limit the fourth takes over."""
+    side = pf.thruster("side", "b", axis=(1, 0, 0), point=(0, 0.4, 0))
+    m = PLANAR.with_(actuators=(*PLANAR.actuators, side))
+    start = ([0.3, -0.2, 0.9], [0.1, 0.2, -0.3])
+    own = [control.pair("b", inertia=pm(2, (0.1, 0, 0), 0.3), damping=pm(3, moments=1.0), stiffness=pm(4, moments=2.0))]
+    how = {"duration": 0.5, "step": 2e-3}
+    law = control.prototype_tracking(own, REF)
+    one, r = pf.run(PLANAR, *start, control=law, **how), pf.run(m, *start, control=law, **how)
+    close(r.q.values, one.q.values, 1e-10, "the motion")
+    B = pf.compile_terms(m, {"B": lambda T: T.B}, backend="numpy", lanes=1)
+    for q, u, alone in zip(r.q.values[::50], r.u.values[::50], one.u.values[::50], strict=True):
+        forces = pf.compile_terms(PLANAR, {"B": lambda T: T.B}, backend="numpy", lanes=1)(q)["B"] @ alone
+        close(u, np.linalg.pinv(B(q)["B"]) @ forces, 1e-9, "the smallest inputs")
+    most = 0.5 * np.abs(r.u.values[:, 0]).max()
+    limits = ([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]], [most, most])
+    held = pf.run(m, *start, control=control.prototype_tracking(own, REF, limits=limits), **how)
+    assert np.abs(held.u.values[:, 0]).max() < most + 1e-9 and held.limit_active.values.any()
+    close(held.q.values, one.q.values, 1e-6, "the motion at the limit")
+
+
 def test_limits_that_exclude_every_input_stop_the_run():
     limits = ([[0, 1.0], [1, 0], [0, -1], [-1, 0]], [3.0, 0.0, 3.0, -1.0])
     law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=limits)

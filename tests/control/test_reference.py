@@ -46,6 +46,16 @@ def test_polynomial_rests_at_its_ends_and_beyond():
             wrong()
 
 
+def test_a_function_of_time_may_hold_parameters():
+    """How far and how fast a way goes may change from run to run."""
+    a, w = pf.Parameter("a", 1.0), pf.Parameter("w", 2.0)
+    t = ca.SX.sym("t")
+    x = control.function_of_time(lambda t: [a.symbol * ca.sin(w.symbol * t), t], 2).at(t, ca.SX(0, 1))
+    found = np.array(ca.Function("f", [t, ca.vertcat(a.symbol, w.symbol)], [ca.horzcat(*x)])(0.4, [0.7, 3.0])).T
+    s, c = np.sin(1.2), np.cos(1.2)
+    close(found, np.array([[0.7 * s, 0.4], [2.1 * c, 1.0], [-6.3 * s, 0.0]]), ALGEBRA, "value, rate, acceleration")
+
+
 def test_set_point_and_function():
     close(values(control.set_point([2.0, 3.0]), 0.7)[:3], np.array([[2.0, 3.0], [0, 0], [0, 0]]), ALGEBRA, "set point")
     wave = control.function_of_time(lambda t: [ca.sin(3 * t), t**3], 2)

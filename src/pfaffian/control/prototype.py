@@ -29,7 +29,7 @@ from pfaffian.dynamics import gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import orthogonalise, solve_semidefinite
+from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite
 from pfaffian.maths.qp import INFEASIBLE, SOLVED, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
@@ -46,6 +46,9 @@ from pfaffian.terms.terms import Terms, symbols
 EXCLUDED = "no input is within the limits W u <= l: widen them"
 UNSOLVED = "the limits could not be met to rounding: scale W, l and the prototype's inertia, or leave rows out that say nothing"
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give a pair of bodies more Mbar'"
+
+SMALL = 1e-7
+"""What the size of inputs counts beside the motion where limits choose among those that move alike."""
 
 
 @data
@@ -317,7 +320,8 @@ def prototype_tracking(
 
     With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what is left is the
     matching force Mbar v_dot + bbar, recorded as `matching_force` along v. Constraints are taken into account: a and S are
-    those of the constrained mechanism.
+    those of the constrained mechanism. Where more motors than motions are left, as on closed loops and legs, u is the smallest
+    of those that move alike.
 
     Args:
         pairs: of bodies with what the prototype has between them, see `pair`.
@@ -350,16 +354,15 @@ def prototype_tracking(
         goal = wanted(terms, reference, w)
         P = prototype(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
-        # Along orthonormal accelerations Q = D S^T a rank is that of Mbar, and not of S, whose columns may differ by 1e4.
-        driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
-        solved = solve_semidefinite(driven.Q @ P.M @ driven.Q.T, -driven.Q @ (P.M @ a + P.b), RANK_TOLERANCE)
-        u, faults, more_signals = driven.D.T @ solved.x, [ca.sum1(solved.kept) < S.shape[1]], dict[str, ca.SX]()
+        spare = len(m.actuators) > m.nv - terms.A.shape[0]
+        u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
+        faults, more_signals = [short], dict[str, ca.SX]()
         if approach == "energy":
             Q, _ = _transported(k, goal, list(pairs), transport)
             more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
         if limits is not None:
             W, l = limit_rows(terms.mechanism, limits)
-            within = nearest(so3.symmetric(S.T @ P.M @ S), u, W, l)
+            within = nearest(_metric(S, P.M, spare), u, W, l)
             u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
         v_dot = a + S @ u
@@ -374,6 +377,27 @@ def prototype_tracking(
     known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
     reasons = {SINGULAR: _weightless(pairs)} | ({} if limits is None else {EXCLUDED: _contradicting(limits)})
     return Control(law, (), reference.w_names, known, reasons=reasons, units=UNITS)
+
+
+def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX]:
+    """u of least |v_dot + Mbar^-1 bbar| in the metric of M, force = Mbar a + bbar; whether M is short of rank along S.
+
+    Along orthonormal accelerations, the rows Q = D S^T, the rank is that of M and not of S, whose columns may differ by 1e4.
+    spare: there may be more motors than motions that they drive; u is the smallest of those that move alike then.
+    """
+    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
+    solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
+    short = ca.sum1(solved.kept) < driven.rank
+    if not spare:
+        return driven.D.T @ solved.x, short
+    rows = orthogonalise(driven.Q @ S, ca.SX(S.shape[1], 0), RANK_TOLERANCE, passes=1)
+    return smallest(rows, solved.x), short
+
+
+def _metric(S: ca.SX, M: ca.SX, spare: bool) -> ca.SX:
+    """S^T M S, and where motors are to spare what makes small inputs nearer than large ones that move alike."""
+    H = so3.symmetric(S.T @ M @ S)
+    return H + SMALL * ca.trace(H) * ca.SX.eye(H.shape[0]) if spare else H
 
 
 @lru_cache(maxsize=64)

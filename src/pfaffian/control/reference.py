@@ -61,7 +61,7 @@ def _column(values: Any, what: str) -> ca.SX:
 
 
 def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
-    """Any expression of t [s], differentiated twice, as a column or list of `size` numbers."""
+    """Any expression of t [s] and parameters, differentiated twice, as a column or list of `size` numbers."""
     if not callable(f) or isinstance(size, bool) or not isinstance(size, (int, np.integer)):
         raise ModelError(f"function_of_time(f, size): a function of t and a whole number, got {brief(f)} and {brief(size)}")
 
@@ -71,7 +71,8 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
         if x.numel() != size:
             raise ModelError(f"the reference gives {x.numel()} numbers where the task has {size}")
         rate = ca.jacobian(x, s)
-        return Wanted(*ca.Function("reference", [s], [x, rate, ca.jacobian(rate, s)])(t))
+        others = ca.vertcat(ca.SX(0, 1), *[y for y in ca.symvar(x) if not ca.is_equal(y, s)])
+        return Wanted(*ca.Function("reference", [s, others], [x, rate, ca.jacobian(rate, s)])(t, others))
 
     return Reference(at, size)
 
