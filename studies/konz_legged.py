@@ -1,0 +1,304 @@
+"""Go2 on three legs: torso and lifted foot as bodies on springs and dampers, within the motors' limits. [konz25 4.4-4.6]
+
+The robot is that of example-robot-data: 18 velocities, of which the six of the floating base have no motor, and 12 motors.
+Three feet stand on points that hold, 9 rows, so that 9 motions are left, those of the torso (6) and of the lifted foot (3): a
+prototype has a body for the torso, a point for the foot. The motors drive all of them and are three more; of inputs that move
+alike the law takes the smallest. No paper has these runs; what is claimed is what the equations say of them.
+
+Ours: the prototype's torso has the inertia that the standing robot shows there, as nearly as a pseudo-matrix can, and small
+errors decay by s^2 + 9.6 s + 36; the foot weighs 1 kg, s^2 + 24 s + 225. In "walk" the torso turns and goes down while the foot
+is lifted, from a start that is off. In "tight" motors have 24 % of their torques, and feet push against each other to spare the
+one at its limit; in "weak" they have 22 %, and the motion is only as near as that lets it be; with 20 % the robot falls. In
+"pushed" the torso is pushed for 0.1 s and left alone. A push is not known to the law: it acts through the robot's own inertia,
+and a lasting force F is answered by K' as far as the prototype's inertia is the robot's: K e = Mbar S F, S F being the
+accelerations by the force alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.errors import ModelWarning
+from pfaffian.formats.place import installed
+from pfaffian.maths import se3, so3
+
+LEGS, FREE = ("FR", "RL", "RR"), "FL"
+BEND = {"hip": 0.0, "thigh": 0.8, "calf": -1.5}
+"""Of each leg where the feet are put [rad]."""
+HEIGHT = 0.31131
+"""Of the base over the feet there [m]."""
+LEAN = (-0.06, -0.04, -0.01)
+"""Of the base from there at the start, so that the mass centre is over the three feet [m]."""
+D, K = 9.6, 36.0
+FOOT = 1.0, 24.0, 225.0
+"""Prototype of the foot [kg, N s/m, N/m]."""
+MOVE, TURN = (0.02, 0.0, -0.04), (0.05, 0.12, 0.2)
+"""Of the torso in "walk" [m, rad]."""
+LIFT = {"thigh": 0.5, "calf": -0.7}
+OFF, OFF_TURN = np.array([0.015, -0.02, 0.01]), np.array([0.06, -0.05, 0.08])
+"""Of the torso at the start of "walk", seen from its reference [m, rad]."""
+FORCES = np.array([1.0, 1.0, 1.0, 0.005, 0.05, 0.05])
+"""Lasting pushes, along the world's axes at the base [N, N m]."""
+PUSH = {"push.fy": 60.0, "push.nz": 4.0}
+"""For 0.1 s [N, N m]."""
+SHARES = {"walk": 1.0, "tight": 0.24, "weak": 0.22}
+"""Part of their torques that motors have."""
+STEP, EVERY = 1e-3, 5
+WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
+GO = pf.Parameter("go", 0.0)
+"""How much of the motion of "walk" the reference makes."""
+STRENGTH = pf.Parameter("strength", 1.0)
+"""Of the motors."""
+
+
+@cache
+def mechanism() -> pf.Mechanism:
+    """Go2 with three feet on points."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        path = installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-legged")
+        m = pf.read_urdf(path, base="free")
+    feet = {leg: lambda T, leg=leg: T.kinematics.position(f"{leg}_foot") for leg in LEGS}
+    at = pf.compile_terms(m, feet, backend="numpy", lanes=1)(placed(m, np.array([0, 0, HEIGHT])))
+    holds = [pf.closure(leg, "spherical", "world", f"{leg}_foot", placement_a=x) for leg, x in at.items()]
+    return m.with_(constraints=holds, forces=[pf.wrench("push", "base")], parameters=[GO, STRENGTH])
+
+
+def placed(m: pf.Mechanism, base: np.ndarray) -> np.ndarray:
+    q = m.neutral()
+    q[:3] = base
+    for leg in (*LEGS, FREE):
+        for part, angle in BEND.items():
+            q[m.q_slices[f"{leg}_{part}_joint"]] = angle
+    return q
+
+
+@cache
+def stance() -> np.ndarray:
+    """q where the base leans over the three feet, the lifted leg as it was put."""
+    m = mechanism()
+    guess = placed(m, np.array([0, 0, HEIGHT]) + LEAN)
+    held = ["root_joint", *(f"{FREE}_{part}_joint" for part in BEND)]
+    return pf.assemble(m, guess, hold=held).q
+
+
+def reference() -> control.Reference:
+    """The base along its way and the lifted leg by its joints; of the standing legs, which follow, any."""
+    m, q, y = mechanism(), stance(), control.rest_to_rest([0.0], [1.0], 1.0, begin=0.3)
+
+    def at(t: ca.SX) -> ca.SX:
+        part = y(t) * GO.symbol
+        found = ca.SX(ca.DM(q))
+        found[:3] = q[:3] + part * ca.DM(MOVE)
+        found[3:7] = so3.quat_exp(part * ca.DM(TURN))
+        for name, angle in LIFT.items():
+            found[m.q_slices[f"{FREE}_{name}_joint"]] = BEND[name] + part * angle
+        return found
+
+    return control.function_of_time(at, m.nq)
+
+
+@cache
+def apparent() -> np.ndarray:
+    """(6, 6) accelerations of the torso by wrenches on it, along its axes: of the robot on its feet, motors idle."""
+    m, q = mechanism(), stance()
+    J = pf.compile_terms(m, {"J": lambda T: T.kinematics.jacobian("base")}, backend="numpy", lanes=1)(q)["J"]
+    u = np.zeros((7, m.nu))
+    u[1:, m.nu - 6 :] = np.eye(6)
+    a = pf.forward_dynamics(m, np.tile(q, (7, 1)), u=u).v_dot
+    return J @ (a[1:] - a[0]).T
+
+
+@cache
+def torso() -> np.ndarray:
+    """(4, 4) the pseudo-matrix nearest to the inertia that the torso shows."""
+    inertia = np.linalg.inv(apparent())
+    mass = np.trace(inertia[:3, :3]) / 3
+    lever = (inertia[:3, 3:] - inertia[:3, 3:].T) / 2
+    centre = np.array([lever[1, 2], lever[2, 0], lever[0, 1]]) / mass
+    arm = mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    about = (inertia[3:, 3:] + inertia[3:, 3:].T) / 2 - arm
+    return np.array(ca.DM(pf.pseudo_matrix(mass, centre, about)))
+
+
+def law() -> control.Control:
+    """Body to body, within the motors' limits."""
+    M = torso()
+    body = control.pair("base", inertia=M, damping=D * M, stiffness=K * M)
+    point = [pf.pseudo_matrix(x) for x in FOOT]
+    foot = control.pair(f"{FREE}_foot", inertia=point[0], damping=point[1], stiffness=point[2])
+    most = mechanism().u_limits[:12, 1]
+    limits = np.vstack([np.eye(12), -np.eye(12)]), STRENGTH.symbol * ca.DM(np.concatenate([most, most]))
+    return control.prototype_tracking([body, foot], reference(), approach="body", limits=limits)
+
+
+def outputs() -> dict:
+    """Torso and foot seen from where they are to be."""
+    m = mechanism()
+
+    def error(k: pf.Kinematics, body: str) -> pf.Pose:
+        q_R = reference().at(k.t, ca.SX(0, 1)).value
+        return pf.Kinematics(m, q_R, k.v, k.t).pose(body).inverse() @ k.pose(body)
+
+    return {
+        "place": lambda k: error(k, "base").p,
+        "axes": lambda k: ca.vec(error(k, "base").R),
+        "foot": lambda k: error(k, f"{FREE}_foot").p,
+    }
+
+
+def run() -> dict[str, xr.Dataset]:
+    m, q = mechanism(), stance()
+    off = q.copy()
+    off[:3], off[3:7] = q[:3] + OFF, Rotation.from_rotvec(OFF_TURN).as_quat()
+    off = pf.assemble(m, off, hold=("root_joint", *(f"{FREE}_{part}_joint" for part in BEND))).q
+    how = {"step": STEP, "every": EVERY, "control": law(), "outputs": outputs(), "record": "all"}
+    shares = {name: {"go": 1.0, "strength": x} for name, x in SHARES.items()}
+    results = {name: pf.run(m, off, duration=2.5, parameters=x, **how) for name, x in shares.items()}
+    short = (np.arange(1500) * STEP < 0.1).astype(float)
+    results["pushed"] = pf.run(m, q, duration=1.5, u={n: x * short for n, x in PUSH.items()}, u_step=STEP, **how)
+    for name, force in zip(WRENCH, FORCES, strict=True):
+        results[f"held {name}"] = pf.run(m, q, duration=3.0, u={f"push.{name}": force}, **how)
+    return results | {"alone": alone(results["walk"])}
+
+
+def alone(r: xr.Dataset) -> xr.Dataset:
+    """The error of a free body that is what the torso is to be, from where the torso starts, by SciPy. [konz25 (4.22)]"""
+    X, v, M = ca.SX.sym("X", 3, 4), ca.SX.sym("v", 6), ca.DM(torso())
+    R, p = X[:, :3], X[:, 3]
+    pull = se3.vee2((ca.SX.eye(4) - se3.homogeneous(*se3.inverse(R, p))) @ M)
+    I = se3.Vee(M)
+    v_dot = ca.solve(I, se3.ad_transpose(v, I @ v)) - D * v - K * ca.solve(I, pull)
+    rate = ca.Function("rate", [X, v], [ca.vertcat(ca.vec(ca.horzcat(R @ so3.hat(v[3:]), R @ v[:3])), v_dot)])
+    start = np.concatenate([r["axes"][0], r.place[0], np.zeros(6)])
+
+    def f(t: float, x: np.ndarray) -> np.ndarray:
+        return np.array(rate(x[:12].reshape(4, 3).T, x[12:])).ravel()
+
+    found = solve_ivp(f, (0, r.time[-1]), start, "DOP853", r.time, rtol=1e-10, atol=1e-12).y.T
+    return xr.Dataset(
+        {"place": (("time", "axis"), found[:, 9:12]), "axes": (("time", "entry"), found[:, :9])}, {"time": r.time}
+    )
+
+
+def turn(r: xr.Dataset) -> np.ndarray:
+    """Rotation vectors of the torso's error [rad]."""
+    return Rotation.from_matrix(r["axes"].values.reshape(-1, 3, 3).swapaxes(1, 2)).as_rotvec()
+
+
+def measured_stiffness(result: dict[str, xr.Dataset]) -> np.ndarray:
+    """(6, 6) from lasting pushes and where the torso comes to rest."""
+    ends = [np.concatenate([r.place.values[-1], turn(r)[-1]]) for r in (result[f"held {n}"] for n in WRENCH)]
+    return np.linalg.inv(np.array(ends).T / FORCES)
+
+
+def measured_decay(r: xr.Dataset) -> np.ndarray:
+    """(d, k) of e'' + d e' + k e = 0 by least squares, of the torso after a push."""
+    e, h = np.hstack([r.place.values, turn(r) / 10])[40:], EVERY * STEP
+    bend = (-e[4:] + 16 * e[3:-1] - 30 * e[2:-2] + 16 * e[1:-3] - e[:-4]) / (12 * h**2)
+    rate = (-e[4:] + 8 * e[3:-1] - 8 * e[1:-3] + e[:-4]) / (12 * h)
+    return np.linalg.lstsq(np.stack([rate.ravel(), e[2:-2].ravel()], axis=1), -bend.ravel(), rcond=None)[0]
+
+
+def carried(r: xr.Dataset) -> np.ndarray:
+    """(time, 3) normal forces of the ground on the feet [N]."""
+    return np.stack([r.multiplier.sel(row=f"{leg}.vz").values for leg in LEGS], axis=1)
+
+
+def sideways(r: xr.Dataset) -> np.ndarray:
+    """(time, 3) forces along the ground [N]."""
+    return np.stack([np.hypot(*(r.multiplier.sel(row=f"{leg}.{x}").values for x in ("vx", "vy"))) for leg in LEGS], axis=1)
+
+
+def decay(times: np.ndarray, d: float, k: float) -> np.ndarray:
+    """x of x'' + d x' + k x = 0 from 1 at rest."""
+    w = np.sqrt(k - d**2 / 4)
+    return np.exp(-d / 2 * times) * (np.cos(w * times) + d / (2 * w) * np.sin(w * times))
+
+
+# -- figures and claims ----------------------------------------------------------------------------------------------------
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    (off, turned, foot), (torque, force, push) = figure.subplots(2, 3)
+    for i, (name, share) in enumerate(SHARES.items()):
+        r, look = result[name], f"C{i}"
+        off.plot(r.time, 1e3 * np.linalg.norm(r.place, axis=1), color=look, label=f"motors at {share:.0%}")
+        turned.plot(r.time, np.degrees(np.linalg.norm(turn(r), axis=1)), color=look)
+        foot.plot(r.time, 1e3 * np.linalg.norm(r.foot, axis=1), color=look)
+        used = np.abs(r.u.values[:, :12]) / mechanism().u_limits[:12, 1]
+        torque.plot(r.time, used.max(axis=1), color=look)
+    r, free = result["walk"], result["alone"]
+    off.plot(free.time[::20], 1e3 * np.linalg.norm(free.place, axis=1)[::20], "ko", markersize=3, label="a free body, a point")
+    turned.plot(free.time[::20], np.degrees(np.linalg.norm(turn(free), axis=1))[::20], "ko", markersize=3)
+    point = np.linalg.norm(r.foot[0]) * np.abs(decay(r.time.values, FOOT[1], FOOT[2]))
+    foot.plot(r.time[::20], 1e3 * point[::20], "ko", markersize=3)
+    for i, leg in enumerate(LEGS):
+        force.plot(r.time, carried(r)[:, i], color=f"C{i + 1}", label=leg)
+    force.axhline(0, color="k", linewidth=0.8)
+    r = result["pushed"]
+    for i, axis in enumerate("xyz"):
+        push.plot(r.time, 1e3 * r.place[:, i], color=f"C{i + 1}", label=axis)
+    off.set_ylabel("torso off [mm]")
+    turned.set_ylabel("torso turned off [deg]")
+    foot.set_ylabel("lifted foot off [mm]")
+    torque.set_ylabel("largest share of a motor's limit [1]")
+    force.set_ylabel("normal forces, walk [N]")
+    push.set_ylabel("torso off after a push [mm]")
+    for ax in figure.axes:
+        ax.set_xlabel("time [s]")
+    force.legend()
+    push.legend()
+    return {"legged": figure}
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    r, tight, weak, free = (result[n] for n in ("walk", "tight", "weak", "alone"))
+    yield pf.Claim("runs that ended early", sum(int(x.status) != 0 for n, x in result.items() if n != "alone"), 0)
+    apart = float(np.abs(r.place.values - free.place.values).max())
+    yield pf.Claim("walk: torso off a free body [m]", apart, 0, 1e-8, "[konz25 (4.22)]")
+    apart = float(np.abs(r["axes"].values - free["axes"].values).max())
+    yield pf.Claim("and its axes [1]", apart, 0, 1e-8, "[konz25 (4.22)]")
+    start = np.linalg.norm(r.foot.values[0])
+    yield pf.Claim("lifted foot off at the start [m]", float(start), 0.02, 0, "setting", "at least")
+    apart = np.linalg.norm(r.foot.values, axis=1) - start * np.abs(decay(r.time.values, FOOT[1], FOOT[2]))
+    yield pf.Claim("foot off m e'' + d e' + k e = 0 [m]", float(np.abs(apart).max()), 0, 1e-8, "[konz25 (4.98)]")
+    yield pf.Claim("what is left to match [N, N m]", float(np.abs(r.matching_force).max()), 0, 1e-8, "[konz25 (4.54)]")
+    yield pf.Claim("energy never rises [W]", float(r.prototype_power.max()), 0, 1e-10, "[konz25 (4.23)]", "at most")
+    yield pf.Claim("least normal force [N]", float(carried(r).min()), 0, 0, "unilateral contact", "at least")
+    yield pf.Claim("most friction used", float((sideways(r) / carried(r)).max()), 0.6, 0, "ours", "at most")
+    for name, x in (("tight", tight), ("weak", weak)):
+        slack, used = float(x.limit_slack.min()), float(x.limit_active.sum())
+        yield pf.Claim(f"{name}: least left to the motors' limits [N m]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
+        yield pf.Claim("limits that held a motor somewhere", used, 1, 0, "setting", "at least")
+        yield pf.Claim("torso off at the end [m]", float(np.linalg.norm(x.place[-1])), 0, 1e-3, "ours", "at most")
+    apart = float(np.abs(tight.place.values - r.place.values).max())
+    yield pf.Claim("tight: torso off the way of strong motors [m]", apart, 0, 1e-5, "ours", "at most")
+    apart = float(np.abs(weak.place.values - r.place.values).max())
+    yield pf.Claim("weak: torso off that way [m]", apart, 1e-3, 0, "setting", "at least")
+    d, k = measured_decay(result["pushed"])
+    yield pf.Claim("pushed: damping measured over inertia [1/s]", float(d), D, 0.02 * D, "asked")
+    yield pf.Claim("stiffness measured over inertia [1/s^2]", float(k), K, 0.02 * K, "asked")
+    far = float(np.abs(result["pushed"].place).max())
+    yield pf.Claim("torso moved by the push [m]", far, 0.02, 0, "setting", "at least")
+    asked, shown = K * np.array(ca.DM(se3.Vee(ca.DM(torso())))), K * np.linalg.inv(apparent())
+    found = measured_stiffness(result)
+    for name, i, unit in (("sideways", 1, "N/m"), ("yaw", 5, "N m")):
+        yield pf.Claim(f"held: stiffness measured {name} [{unit}]", found[i, i], asked[i, i], 0.05 * asked[i, i], "asked")
+    size = np.linalg.inv(np.linalg.cholesky(asked))
+    apart = float(np.linalg.norm(size @ (found - asked) @ size.T, 2))
+    yield pf.Claim("all of it off that asked, of it", apart, 0, 0.2, "asked", "at most")
+    apart = float(np.linalg.norm(size @ (found - shown) @ size.T, 2))
+    yield pf.Claim("off K e = Mbar S F, of it", apart, 0, 0.02, "ours", "at most")
