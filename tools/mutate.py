@@ -56,6 +56,7 @@ NOTICED_BY = {
     "dynamics/projection.py": ["control/test_projection.py", "oracles/test_formulations.py"],
     "dynamics/quasivelocity.py": ["control/test_wrenches.py", "control/test_quasivelocity.py", "oracles/test_formulations.py"],
     "dynamics/reaction.py": ["oracles/test_reaction_wrench.py"],
+    "embedded": ["embedded"],
     "errors.py": ["promises"],
     "formats": ["formats"],
     "kernel": ["kernel"],

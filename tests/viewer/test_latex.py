@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+import sympy as sp
 
 import pfaffian as pf
-from pfaffian.viewer.latex import escaped, kinematics_latex
+from pfaffian.viewer.latex import broken, escaped, kinematics_latex, printed
 
 WORDS = """
     documentclass usepackage setcounter allowdisplaybreaks newsavebox newcommand formula fit sbox displaystyle ifdim wd
@@ -92,8 +93,22 @@ def test_formulas_of_the_arm():
         r"\frac{\cos {s_{1}}}{3}",  # which is meant
         r"J_{s_{2}} = \begin{pmatrix}\frac{\sin {s_{1}}}{3}",
         r"\tau_{2} = \left(\begin{matrix}0\\- \frac{1}{3}",
+        "\nsymbol & name & unit \\\\ \\hline",
     ):
         assert words in source, words
+    assert [f"H_{{{i}}} =" in source for i in range(4)] == [False, True, True, False]
+    assert source.count(r"\[\fit{J_") == 2 and "written out" not in source and "follow" not in source
+
+
+def test_long_sums_go_on_on_the_next_line():
+    k = pf.symbolic_kinematics(machine())
+    s, p = k.s[0], k.p[0]
+    terms = [p**n * sp.cos(n * s) / 3 for n in range(1, 12)]
+    lines = re.findall(r"&(.*?)(?= \\\\ |\\end)", broken(sum(terms), k))
+    assert len(lines) > 1 and all(len(line) < 300 for line in lines)
+    assert all(line.startswith((" + ", "-")) for line in lines[1:])
+    assert "".join(lines) == printed(sp.expand(sum(terms)), k)
+    assert broken(terms[0], k) == printed(terms[0], k)
 
 
 def test_long_products_stay_products():

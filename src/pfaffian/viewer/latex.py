@@ -97,11 +97,11 @@ def _display(formulas: Iterable[str], beside: int = 1) -> str:
 
 def _columns(letters: Iterable[str], M: SymPy, k: SymbolicKinematics) -> str:
     """A wide matrix by its columns, what is long in a sum on several lines."""
-    columns = [r" \\ ".join(_broken(e, k) for e in M[:, i]) for i in range(M.shape[1])]
+    columns = [r" \\ ".join(broken(e, k) for e in M[:, i]) for i in range(M.shape[1])]
     return _display(rf"{x} = \begin{{pmatrix}}{c}\end{{pmatrix}}" for x, c in zip(letters, columns, strict=True))
 
 
-def _broken(e: SymPy, k: SymbolicKinematics) -> str:
+def broken(e: SymPy, k: SymbolicKinematics) -> str:
     """An entry; the terms of a long sum on lines of about WIDE letters."""
     words = printed(e, k)
     if len(words) <= WIDE:
