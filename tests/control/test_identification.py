@@ -55,8 +55,10 @@ def test_errors_that_hang_together():
     A = np.column_stack([np.sin(2 * t), np.cos(0.7 * t)])
     noisy = [A @ x + np.convolve(random.normal(size=n + m - 1), np.full(m, 0.1), "valid") for _ in range(400)]
     without = inside([least_squares(Equations(A, b)) for b in noisy], x)
-    together = inside([least_squares(Equations(A, b), together=6 * m) for b in noisy], x)
-    assert without.max() < 0.6 and np.abs(together - 0.95).max() < 0.06
+    found = [least_squares(Equations(A, b), together=6 * m) for b in noisy]
+    assert without.max() < 0.6 and np.abs(inside(found, x) - 0.95).max() < 0.06
+    spread = found_by.SURE * np.std([e.value for e in found], axis=0)
+    close(np.mean([e.half_width for e in found], axis=0), spread, 0.15, "half the intervals")
 
 
 def noisy_line(random, n, noise):
@@ -83,6 +85,7 @@ def test_derivatives_are_savitzky_and_golay_s():
     x = random.normal(size=(60, 2))
     for i, d in enumerate(found_by.derivatives(x, T, 11)):
         close(d, savgol_filter(x, 11, 3, deriv=i, delta=T, axis=0)[5:-5], 1e-12, f"derivative {i}")
+    close(found_by.derivatives(x, T, 7, 2)[2], savgol_filter(x, 7, 2, deriv=2, delta=T, axis=0)[3:-3], 1e-12, "of order two")
     t = np.arange(60) * T
     close(found_by.derivatives(t**3, T, 7)[1], 3 * t[3:-3] ** 2, 1e-11, "of its own order exactly")
 
@@ -137,6 +140,9 @@ def test_a_body_on_two_strings():
         1e-3,
         "T38",
     )
+    a, rate, bend = swinging(INERTIA, DAMPING, t, start=0.1)
+    short = found_by.bifilar_pendulum(a, rate, bend, mass=1.0, distance=0.4, length=0.5)
+    assert np.abs(least_squares(short).value[0]) > INERTIA, "shorter strings pull harder"
     with pytest.raises(pf.ModelError, match="cannot turn so far"):
         found_by.bifilar_pendulum([3.1] * 5, [0.0] * 5, [0.0] * 5, mass=1.0, distance=0.5, length=0.1)
 

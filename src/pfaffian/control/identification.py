@@ -25,6 +25,9 @@ SURE = 1.959963984540054
 APART = 1e-10
 """Singular values below this part of the largest, columns of length one, are none."""
 
+BLOCK = 256
+"""Rows that are made orthonormal at a time."""
+
 TURNS = 3
 """How often rows of different kinds are weighed by what the turn before left of them."""
 
@@ -100,13 +103,23 @@ def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarr
     A, Z = (x.reshape(-1, x.shape[-1]) for x in (A, Z))
     length, long = (np.linalg.norm(x, axis=0) for x in (A, Z))
     length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
-    Q, _ = np.linalg.qr(Z / long)
+    Q = _orthonormal(Z / long)
     N = Q.T @ (A / length)
     _, s, V = np.linalg.svd(N)
     if s[-1] <= APART * s[0]:
         mixed = [w for w, part in zip(names, np.abs(V[-1]), strict=True) if part > 0.1 * np.abs(V[-1]).max()]
         raise ModelError(f"least_squares: the rows do not tell {', '.join(mixed)} apart; excite the machine in other ways")
     return Q, N, length
+
+
+def _orthonormal(Z: np.ndarray) -> np.ndarray:
+    """Orthonormal columns that span those of Z. In blocks, each too small for BLAS to set threads on it that then wait."""
+    n, k = Z.shape
+    blocks = np.zeros((-(-n // BLOCK), BLOCK, k))
+    blocks.reshape(-1, k)[:n] = Z
+    R = np.asarray(np.linalg.qr(np.asarray(np.linalg.qr(blocks, mode="r")).reshape(-1, k), mode="r"))
+    size = np.abs(np.diag(R))
+    return Z @ np.linalg.inv(R) if size.min() > APART * size.max() else np.linalg.qr(Z)[0]
 
 
 def _spread(errors: np.ndarray, together: int) -> np.ndarray:
