@@ -28,6 +28,7 @@ NAMES = (
     "qp",
     "multicopter",
     "laws",
+    "embedded",
 )
 CHECK, CRASH = 1, 2
 """Exit status when a check failed, and when something else did."""
