@@ -414,7 +414,7 @@ def fly(c: Craft, plans: Mapping[str, tuple[np.ndarray, float]]) -> dict[str, xr
     wanted = np.stack([series for series, _ in plans.values()], axis=1)
     whole = pf.run(
         m, q, v, duration=(len(wanted) - 2) * PERIOD, step=STEP, every=round(PERIOD / STEP), control=agent(c), seed=25,
-        u=wanted[1:].repeat(DRAWS, axis=1), u_step=PERIOD,
+        u=wanted[1:].repeat(DRAWS, axis=1), u_step=PERIOD, squeeze=False,
         parameters={"noise": np.repeat([noise for _, noise in plans.values()], DRAWS)},
         record=["q", "v", "u", "wanted", "active", "estimate", "F_hat", "goal"],
     )  # fmt: skip
@@ -497,7 +497,7 @@ def paths(result: dict[str, xr.Dataset]) -> Figure:
         level = name in ("tricopter", "transitions")
         a, b = (0, 1) if level else (0, 2)
         one = r if name != "looping" else r.sel(time=slice(SETTLE, SETTLE + 3.8))
-        one = one if name != "flips" else r.sel(time=slice(SETTLE, SETTLE + 2.3))
+        one = one if name != "flips" else r.sel(time=slice(SETTLE + 10, SETTLE + 12.3))  # the one along x
         goal, at = one["reference"].values, one["q"].values
         axes.plot(goal[:, a], goal[:, b], color="0.7", linewidth=3, label="reference")
         axes.plot(at[:, a], at[:, b], label="flight")
