@@ -67,6 +67,13 @@ _HOME = {
     "pfaffian.simulate.system": ["StatePart", "System"],
     "pfaffian.simulate.states": ["chosen_velocities", "hamiltonian"],
     "pfaffian.simulate.reduction": ["reduce"],
+    "pfaffian.simulate.bundle": [
+        "connection_curvature",
+        "locked_inertia",
+        "mechanical_connection",
+        "momentum_map",
+        "shape_inertia",
+    ],
     "pfaffian.simulate.symmetry": ["Symmetry", "symmetry"],
     "pfaffian.simulate.assemble": ["assemble"],
     "pfaffian.simulate.signals": ["of_motion"],

@@ -30,14 +30,24 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, as_mechanism, as_names, random_configuration
+from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import rate
 from pfaffian.terms.forces import named_forces
-from pfaffian.terms.momentum import momenta, total_momentum, transport, weight
+from pfaffian.terms.momentum import momenta, transport, weight
 from pfaffian.terms.pfaffian import VELOCITY
-from pfaffian.terms.reduction import adjoint, adjoint_inverse, blocks, first_joint, group_of, horizontal_lift, indices
+from pfaffian.terms.reduction import (
+    adjoint,
+    adjoint_inverse,
+    blocks,
+    first_joint,
+    group_of,
+    horizontal_lift,
+    in_first_joint,
+    indices,
+)
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -56,7 +66,7 @@ class Plan(NamedTuple):
     closed: bool
 
 
-def reduce(m: Mechanism, *, by: Any = None) -> System:
+def reduce(m: Mechanism, *, by: Any = None, momentum: Any = None) -> System:
     """The mechanism reduced by its symmetries, and by its constraints on velocities: a System that `run` takes.
 
     The state is [q; momentum]. Where nothing constrains velocities, `momentum` begins with that of the first joint about the
@@ -70,9 +80,16 @@ def reduce(m: Mechanism, *, by: Any = None) -> System:
     Args:
         m: an open chain or tree on one first joint. Closures between bodies of it are kept as constraints that push back.
         by: under constraints on velocities, the joints whose velocities they fix, names; found if None.
+        momentum: (k,) the spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
+            from outside: the state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
+            coadjoint orbit, see `simulate.orbit`. None for a state that takes any.
     Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that fix
         no group, or a group that is no symmetry of them.
     """
+    if momentum is not None:
+        if by is not None:
+            raise ModelError("reduce: momentum is of a machine that nothing constrains; by= is of one that has constraints")
+        return reduced_space(as_mechanism(m), momentum)
     return _reduced(as_mechanism(m), None if by is None else as_names([by] if isinstance(by, str) else by, "by"))
 
 
@@ -131,7 +148,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
         if base is None:
             return {}
         own = indices(m, (base,))
-        of_bodies = _along(T, base, total_momentum(T.kinematics))
+        of_bodies = in_first_joint(T, base)
         rest = [i for i in range(m.nv) if i not in own]
         p, said = momenta(T), {"momentum_drift": of_bodies - x[m.nq :, 0][own, 0]}
         return said | ({"shape_momentum": p[rest] - blocks(T, base).A.T @ p[own]} if rest else {})
@@ -148,13 +165,6 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
         digest=f"[q; reduced momentum] {found}",
         holds=bool(found.group) and not found.closed,
     )
-
-
-def _along(T: Terms, joint: str, total: ca.SX) -> ca.SX:
-    """(k, 1) of a momentum (6, 1) about the world's origin, what belongs to a first joint in the frame it stands in."""
-    link = next(x for x in T.kinematics.tree.links if x.joint.name == joint)
-    (part,) = link.joint.parts
-    return part.subgroup.S.T @ se3.Ad(link.placement.R, link.placement.p).T @ total
 
 
 # -- finding the plan ---------------------------------------------------------------------------------------------------

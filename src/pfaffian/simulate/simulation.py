@@ -154,7 +154,8 @@ class Simulation:
         python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
         integrators = tuple(INTEGRATORS[self.scheme.integrator].faults)
         arriving = (arrival.fault(self.mechanism),) if arrival.switched(self.mechanism) else ()
-        return own + ((servo_fault(servos),) if servos else ()) + integrators + arriving + sampled + python
+        held = ((servo_fault(servos),) if servos else ()) + ((self.system.limit[0],) if self.system.limit else ())
+        return own + held + integrators + arriving + sampled + python
 
     @cached_property
     def key(self) -> str:
@@ -172,6 +173,7 @@ class Simulation:
             digest(m),
             self.system.digest,
             self.system.holds,
+            self.system.limit and self.system.limit[0],
             sorted(asdict(self.scheme).items()),
             m.u_limits.tolist() if self.scheme.saturate else [],
             self.control and law_digest(self.control, m),
@@ -327,6 +329,8 @@ class Simulation:
         if m.servos:
             held = control_force(closed)
             faults, sides = ca.vertcat(faults, 1 - held.realisable), ca.vertcat(sides, held.side)
+        side = self.system.side(here.x, T)
+        faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
         rate = ca.vertcat(self.system.rated(here.x, closed, motion), command.z_dot)
         cut = asked - command.u if self.scheme.saturate else None
         own = self.system.recorded(here.x, closed, motion)

@@ -54,6 +54,8 @@ class System:
     digest: what tells the system from all others of its mechanism, so that its kernel is found again without being traced;
         None: what its functions trace does.
     variables: what of the state is stepped; see `simulate.variables`.
+    limit: (what ends there and the way out, (x, t) -> a number): a run stops where the number is zero or changes its sign,
+        also within a step.
     holds: whether what `show` gives meets the constraints of the mechanism whatever x is, so that no step need correct it.
     """
 
@@ -67,6 +69,7 @@ class System:
     signals: Callable[[Terms, Motion, ca.SX], Any] | None = None
     digest: str | None = None
     variables: Variables = AS_THEY_ARE
+    limit: tuple[str, Callable[[ca.SX, ca.SX], Any]] | None = None
     holds: bool = False
 
     def __post_init__(self) -> None:
@@ -144,6 +147,13 @@ class System:
         if self.project is not None:
             return self.projected(x, t)
         return x if self.own else ca.vertcat(normalise(self.mechanism, x[: self.mechanism.nq, 0]), x[self.mechanism.nq :, 0])
+
+    def side(self, x: ca.SX, T: Terms) -> ca.SX:
+        """(1, 1) of the limit, (0, 1) where the state has none."""
+        if self.limit is None:
+            return ca.SX(0, 1)
+        what = f"{self.said}: limit"
+        return sized(answer(self.limit[1], what, x, T.t), 1, what, (x, T.t, self.mechanism.p_symbols))
 
     def recorded(self, x: ca.SX, closed: Terms, motion: Motion) -> dict[str, ca.SX]:
         """What the state adds to the record: its parts but those of the mechanism, and its signals."""

@@ -89,6 +89,11 @@ def _own(k: Kinematics, h: list[Wrench]) -> ca.SX:
     return _stacked(k, own)
 
 
+def rotors(k: Kinematics) -> ca.SX:
+    """(ns, 1) inertia of the rotors that joints drive, along the link rates [kg, kg m^2]."""
+    return _stacked(k, [link.armature for link in k.tree.links])
+
+
 def _stacked(k: Kinematics, parts: list[ca.SX]) -> ca.SX:
     out = ca.SX.zeros(k.tree.ns, 1)
     for link, own in zip(k.tree.links, parts, strict=True):

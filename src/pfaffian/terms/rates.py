@@ -82,7 +82,7 @@ def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
         else:
             G = poses[j.name]
             pose[i] = ca.Function("pose", [q, p], [G.R, G.p])
-            S, N = _reduced(settled(m, _twists(G, q, K), q, p))
+            S, N = _reduced(settled(m, twists(G, q, K), q, p))
             bases.append(S)
             rows.append(N)
     N = ca.sparsify(ca.vertcat(ca.SX(0, m.nv), *rows))
@@ -141,7 +141,7 @@ def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
     return Pose(R, ca.vec(x))
 
 
-def _twists(G: Pose, q: ca.SX, K: ca.SX) -> ca.SX:
+def twists(G: Pose, q: ca.SX, K: ca.SX) -> ca.SX:
     """(6, nv) J, column i the body twist vee(G^-1 d_i G). [konz25 (3.103)]"""
     dR, dp = (ca.sparsify(ca.jacobian(ca.vec(x), q) @ K) for x in (G.R, G.p))
     x, y, z = (dR[3 * i : 3 * i + 3, :] for i in range(3))

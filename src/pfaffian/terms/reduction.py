@@ -22,6 +22,7 @@ from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.momentum import total_momentum
 from pfaffian.terms.terms import Terms
 
 RANK = 1e-9
@@ -96,15 +97,25 @@ def adjoint(j: Joint, q: ca.SX) -> ca.SX:
     q: of the whole joint (nq, 1). Momenta go the other way: body momentum = adjoint^T (spatial momentum).
     """
     (part,) = j.parts
-    R, p = part.subgroup.motion(q)
-    return (se3.Ad(R, p) @ part.subgroup.S)[list(part.subgroup.axes), :]
+    return on_algebra(part.subgroup, *part.subgroup.motion(q))
 
 
 def adjoint_inverse(j: Joint, q: ca.SX) -> ca.SX:
     """(k, k) its inverse."""
     (part,) = j.parts
-    R, p = part.subgroup.motion(q)
-    return (se3.Ad_inv(R, p) @ part.subgroup.S)[list(part.subgroup.axes), :]
+    return on_algebra(part.subgroup, *se3.inverse(*part.subgroup.motion(q)))
+
+
+def on_algebra(group: Subgroup, R: ca.SX, p: ca.SX) -> ca.SX:
+    """(k, k) Ad of a pose that keeps the algebra of a group."""
+    return (se3.Ad(R, p) @ group.S)[list(group.axes), :]
+
+
+def in_first_joint(T: Terms, joint: str) -> ca.SX:
+    """(k, 1) spatial momentum of all that moves that belongs to the first joint, in the frame it stands in."""
+    link = next(x for x in T.kinematics.tree.links if x.joint.name == joint)
+    (part,) = link.joint.parts
+    return part.subgroup.S.T @ se3.Ad(link.placement.R, link.placement.p).T @ total_momentum(T.kinematics)
 
 
 def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:

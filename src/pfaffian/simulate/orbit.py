@@ -1,0 +1,147 @@
+"""The reduced space of one momentum mu: the shape, its momentum, and where mu_b is on its orbit. [chhabra14 section 3.3]
+
+    H = p^T M^^-1 p / 2 + mu_b^T K11^-1 mu_b / 2 + V,    mu_b = Ad_chi^T mu at the coordinates o of the orbit,
+    theta = <mu_b, chi^-1 d chi> + <mu_b, A(q) y>,       Y = d theta over (o, shape),
+
+    Y11 o_dot = d_o H - Y12 y,    p_i_dot = -d_i H + Y21 o_dot + Y22 y - gamma_ij^k y^j p_k + forces,    y = M^^-1 p
+
+[(3.3.44); Y is Xi_mu, and the connection of the isotropy group is not in it]. It is the second formulation of the reduction, by
+curvature instead of by momenta of bodies; nothing in it knows the place, which tau = K11^-1 mu_b - A y brings along beside it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.dynamics.motion import Motion
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import FORCE_UNITS, Mechanism
+from pfaffian.model.number import floats
+from pfaffian.model.pose import Pose
+from pfaffian.simulate.symmetry import symmetry
+from pfaffian.simulate.system import StatePart, System
+from pfaffian.simulate.variables import normalise
+from pfaffian.terms.connection import commutation_coefficients, directional_derivative
+from pfaffian.terms.momentum import rotors, weight
+from pfaffian.terms.orbit import orbit_of
+from pfaffian.terms.rates import twists
+from pfaffian.terms.reduction import blocks, first_joint, group_of, in_first_joint, indices, on_algebra
+from pfaffian.terms.terms import Terms
+
+RANK = 1e-12
+
+
+def reduced_space(m: Mechanism, momentum: Any) -> System:
+    """The mechanism at one spatial momentum, state [q; orbit; shape_momentum]. Raises ModelError: see `reduce`."""
+    first = first_joint(m)
+    mu = floats(momentum, f"momentum of joint {first.name!r}")
+    if mu.shape != (first.nv,):
+        raise ModelError(f"momentum: {first.nv} numbers are needed for joint {first.name!r}, got {mu.size}")
+    return _at_momentum(m, tuple(mu.tolist()))
+
+
+def _check(m: Mechanism, first: Joint) -> None:
+    if m.constraints or first.distribution is not None:
+        raise ModelError(
+            f"reduce: {m.name!r} has constraints; the space of one momentum is that of an open chain: leave momentum out"
+        )
+    found = symmetry(m)
+    whole = found.basis.shape[1] == first.nv
+    pushing = [name for name, along in found.driven.items() if any(x.joint == first.name for x in along)]
+    if not whole or pushing:
+        broken = "; ".join(f"{x.said}: {', '.join(why)}" for x, why in found.broken if x.joint == first.name)
+        why = f"input {pushing[0]!r} changes it" if pushing else broken
+        raise ModelError(
+            f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not kept ({why}); leave momentum out, the state "
+            "then holds what it becomes"
+        )
+
+
+@lru_cache(maxsize=64)
+def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
+    first = first_joint(m)
+    _check(m, first)
+    group = group_of(first)
+    assert group is not None
+    own = indices(m, (first.name,))
+    rest = [i for i in range(m.nv) if i not in own]
+    orbit = orbit_of(group, np.array(momentum))
+    d, mu = len(orbit.names), ca.SX(ca.DM(orbit.mu))
+
+    def parts(x: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        return x[: m.nq, 0], x[m.nq : m.nq + d, 0], x[m.nq + d :, 0]
+
+    def body_momentum(o: ca.SX) -> ca.SX:
+        return on_algebra(group, *orbit.section(o)).T @ mu
+
+    def at(q: ca.SX, t: ca.SX) -> Terms:
+        return Terms(m, q, ca.SX(m.nv, 1), ca.SX(m.nu, 1), t)
+
+    def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        q, o, p = parts(x)
+        K = blocks(at(q, t), first.name)
+        y = solve_definite(K.shape, p)
+        v = ca.SX(m.nv, 1)
+        v[own, 0], v[rest, 0] = solve_definite(K.K11, body_momentum(o)) - K.A @ y, y
+        return q, v
+
+    def enter(T: Terms) -> ca.SX:
+        o = orbit.coordinates(*group.motion(T.q[m.q_slices[first.name], 0]))
+        return ca.vertcat(T.q, o, blocks(T, first.name).shape @ T.v[rest])
+
+    def rated(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+        at_symbols = [ca.SX.sym("q", m.nq), ca.SX.sym("o", d), ca.SX.sym("p", len(rest))]
+        moving = ca.substitute(flow(*at_symbols), at_symbols, list(parts(x)))
+        return ca.vertcat(T.kinematics.q_dot, moving[0], moving[1] + (weight(T.kinematics) + T.generalised_input)[rest])
+
+    def flow(q: ca.SX, o: ca.SX, p: ca.SX) -> list[ca.SX]:
+        """o_dot and p_dot without forces, at symbols."""
+        T = at(q, ca.SX(0))
+        k, K, mu_b = T.kinematics, blocks(T, first.name), body_momentum(o)
+        y = solve_definite(K.shape, p)
+        H = (ca.dot(p, y) + ca.dot(mu_b, solve_definite(K.K11, mu_b))) / 2
+        of_section = twists(Pose(*orbit.section(o)), o, ca.SX.eye(d))[list(group.axes), :]
+        theta_o, theta_s = of_section.T @ mu_b, K.A.T @ mu_b
+        gamma = [g[rest, rest] for i, g in enumerate(commutation_coefficients(k)) if i in rest]
+        # Rotors that joints drive have no axes that turn with them, see `terms.momentum`.
+        turning = p + theta_s - rotors(k)[rest] * y
+        turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ turning for g in gamma])
+        J_o, J_s = ca.jacobian(theta_o, o), directional_derivative(k, theta_s)[:, rest]
+        Y_oo, Y_os, Y_ss = J_o.T - J_o, ca.jacobian(theta_s, o).T, J_s.T - J_s
+        slope = ca.gradient(H, o) - Y_os @ y
+        o_dot = smallest(orthogonalise(Y_oo, ca.SX(d, 0), RANK), slope) if d else ca.SX(0, 1)
+        p_dot = Y_ss @ y - Y_os.T @ o_dot - directional_derivative(k, H)[:, rest].T - turned
+        return [ca.densify(o_dot), ca.densify(p_dot)]
+
+    def project(x: ca.SX, t: ca.SX) -> ca.SX:
+        return ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0])
+
+    units = tuple(f"{FORCE_UNITS[m.v_units[i]]} s" for i in rest)
+    named = [
+        StatePart("q", m.q_names, m.q_units),
+        StatePart("orbit", orbit.names, orbit.units),
+        StatePart("shape_momentum", tuple(m.v_names[i] for i in rest), units),
+    ]
+    ends = (
+        "the chart of the momentum's orbit ends here, nearly a quarter of a turn about y from the axis of the momentum; run "
+        "reduce(m) without momentum, which needs no chart"
+    )
+    edge = orbit.edge
+    return System(
+        m,
+        "[q; orbit; shape momentum]",
+        tuple(part for part in named if part.names),
+        enter,
+        show,
+        rated,
+        project=project,
+        signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, first.name) - ca.DM(momentum)},
+        digest=f"[q; orbit; shape momentum] {momentum}",
+        limit=None if edge is None else (ends, lambda x, t: edge(parts(x)[1])),
+    )

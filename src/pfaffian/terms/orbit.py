@@ -1,0 +1,118 @@
+"""Charts of coadjoint orbits: which body momenta a spatial momentum mu can be, mu_b = Ad_chi^T mu. [chhabra14 (3.3.42)]
+
+A group element is h chi with h in the isotropy group of mu, which moves nothing of mu, and chi a section across it. After a
+motion a of the group that lays the axis of mu along an axis of the frame, chi is one of four things:
+
+    a free joint with a linear momentum      turns about y and x at (x, y, 0); h a turn about z and a slide along it
+    a free joint without, a spherical joint  turns about y and x; h all the rest
+    a planar one with a linear momentum      a turn about z at (x, 0); h slides along y, and z
+    all others, or mu = 0                    nothing: mu is what it is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.maths import se3
+from pfaffian.maths.subgroups import Subgroup
+from pfaffian.terms.reduction import on_algebra
+
+NO_MOMENTUM = 1e-12
+
+POLE = 0.05
+"""Cosine of the turn about y at which a chart ends, 3 degrees before the pole: nearer to it a step turns too far about x."""
+
+
+class Orbit(NamedTuple):
+    """names, units: of the coordinates (d,).   mu: (k,) the momentum in the frame `aligned`, a pose (R, p).
+    section: coordinates -> (R, p) of chi in that frame.   split: (R, p) of an element there -> its coordinates.
+    edge: coordinates -> a number that changes its sign where the chart ends; None where it does not.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    mu: np.ndarray
+    aligned: tuple[np.ndarray, np.ndarray]
+    section: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
+    split: Callable[[ca.SX, ca.SX], ca.SX]
+    edge: Callable[[ca.SX], ca.SX] | None = None
+
+    def coordinates(self, R: ca.SX, p: ca.SX) -> ca.SX:
+        """Of a group element in the frame of the joint."""
+        back = se3.inverse(*map(ca.DM, self.aligned))
+        return self.split(*se3.compose(*back, R, p))
+
+
+def orbit_of(group: Subgroup, mu: np.ndarray) -> Orbit:
+    """The chart for a momentum (k,) mu that belongs to the velocities of a group, in its frame."""
+    along, turns = len(group.along), len(group.rotation.axes)
+    f, n = np.zeros(3), np.zeros(3)
+    f[list(group.along)] = mu[:along]
+    n[[i - 3 for i in group.rotation.axes]] = mu[along:]
+    size = np.abs(mu).max(initial=0.0)
+    if turns == 3 and np.linalg.norm(f) > NO_MOMENTUM * size:
+        a = _upright(f), np.cross(f, n) / (f @ f)
+        names, units = ("x", "y", "about_y", "about_x"), ("m", "m", "rad", "rad")
+        return Orbit(names, units, _carried(group, a, mu), a, _at, _placed, _before_pole)
+    if turns == 3 and size:
+        a = _upright(n), np.zeros(3)
+        return Orbit(("about_y", "about_x"), ("rad", "rad"), _carried(group, a, mu), a, _turned, _turns, _before_pole)
+    if turns == 1 and along > 1 and np.linalg.norm(f[:2]) > NO_MOMENTUM * size:
+        c, s = f[1] / np.linalg.norm(f[:2]), -f[0] / np.linalg.norm(f[:2])
+        a = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]), np.zeros(3)
+        pitch = group.pitch if group.screws else 0
+        return Orbit(
+            ("x", "about_z"), ("m", "rad"), _carried(group, a, mu), a,
+            lambda x: (_about_z(x[1]), ca.vertcat(x[0], 0, pitch * x[1])),
+            lambda R, p: ca.vertcat(p[0], ca.atan2(R[1, 0], R[0, 0])),
+        )  # fmt: skip
+    a = np.eye(3), np.zeros(3)
+    return Orbit((), (), mu, a, lambda x: (ca.SX.eye(3), ca.SX.zeros(3, 1)), lambda R, p: ca.SX(0, 1))
+
+
+def _carried(group: Subgroup, a: tuple[np.ndarray, np.ndarray], mu: np.ndarray) -> np.ndarray:
+    return np.array(ca.DM(on_algebra(group, *map(ca.SX, a)))).T @ mu
+
+
+def _upright(n: np.ndarray) -> np.ndarray:
+    """A rotation whose third column is along n."""
+    z = n / np.linalg.norm(n)
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def _about_z(angle: ca.SX) -> ca.SX:
+    s, c = ca.sin(angle), ca.cos(angle)
+    return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def _tilt(about_y: ca.SX, about_x: ca.SX) -> ca.SX:
+    cy, sy, cx, sx = ca.cos(about_y), ca.sin(about_y), ca.cos(about_x), ca.sin(about_x)
+    return ca.blockcat([[cy, sy * sx, sy * cx], [0, cx, -sx], [-sy, cy * sx, cy * cx]])
+
+
+def _at(x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    return _tilt(x[2], x[3]), ca.vertcat(x[0], x[1], 0)
+
+
+def _turned(x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    return _tilt(x[0], x[1]), ca.SX.zeros(3, 1)
+
+
+def _turns(R: ca.SX, p: ca.SX) -> ca.SX:
+    return ca.vertcat(ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2)), ca.atan2(R[2, 1], R[2, 2]))
+
+
+def _placed(R: ca.SX, p: ca.SX) -> ca.SX:
+    angle = ca.atan2(R[1, 0], R[0, 0])
+    c, s = ca.cos(angle), ca.sin(angle)
+    return ca.vertcat(c * p[0] + s * p[1], c * p[1] - s * p[0], _turns(R, p))
+
+
+def _before_pole(x: ca.SX) -> ca.SX:
+    return ca.cos(x[x.numel() - 2]) - POLE
