@@ -1,15 +1,19 @@
-"""A quadcopter's numbers from a bench, two strings and a flight, and how far to believe them. [konz25 5.2.3, 5.2.4, X3-X5]
+"""A quadcopter's numbers from a bench, two strings and a flight, and how far to believe them. [konz25 5.2.3, 5.2.4, X2-X5]
 
 Measurements are simulated with the numbers of Table 5.1 and made noisy, so each number found can be laid beside the true one.
-Ours, since the thesis does not give them: noise (1 rad/s of a propeller, 0.05 rad/s on the strings, in flight 0.01 m/s,
-0.01 rad/s, 1 rad/s), strings 0.4 m apart and 1.5 m long, windows, and the flight: half a minute of waves under a law in
-discrete time with motors, 200 times a second. Its friction of 0.005 N m, drag below zero and all that Table 5.1 says is in it.
+Ours, since the thesis does not give them: noise (1 rad/s of a propeller, 0.05 degrees of a servo, 0.05 rad/s on the strings, in
+flight 0.01 m/s, 0.01 rad/s, 1 rad/s), strings 0.4 m apart and 1.5 m long, windows, and the flights: half a minute of waves by
+laws in discrete time with motors and servos, 200 times a second. Each flies the whole machine, with all of Table 5.1 in it.
 
 Where only the right side is noisy intervals hold the truth as often as they say. Accelerations in a pendulum's equation are on
 the left: the shorter the window that they are derived by, the lighter the body seems. In flight the same happens to moments of
-inertia. A second set of sensors for instruments takes that bias away and leaves the interval honest.
+inertia, and to a servo that moves slowly. A second set of sensors, or a simulated motion, for instruments takes that bias away
+and leaves the interval honest. It also tells that thrust along z alone says next to nothing of the height of the mass centre.
 
-The flight's accelerations beside those of the whole and of the simplified model, as the thesis has them for its own flights.
+Accelerations of both flights, measured, by the whole and by the simplified models (5.16), (5.17), as the thesis shows them for
+its own. Translation and propellers are the same by both. Turning is not: left out are moments by the place of the mass centre,
+by products of inertia and by the tricopter's propellers, whose spins do not cancel. Each is worth some 0.3 rad/s^2, as much as
+the gentle flight of the tricopter asks for about x.
 """
 
 from __future__ import annotations
