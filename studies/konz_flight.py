@@ -465,6 +465,13 @@ def flown(r: xr.Dataset) -> Row:
     return Row(*(float(np.linalg.norm(x, axis=1).max()) for x in most), *rms(r))
 
 
+def behind(r: xr.Dataset) -> float:
+    """By what time a flight is behind its reference [s]: the error along the velocity, over the speed."""
+    goal, at = after(r)["reference"].values, after(r)["q"].values
+    v = goal[:, 7:10]
+    return float(((goal[:, :3] - at[:, :3]) * v).sum() / (v**2).sum())
+
+
 def hovering(r: xr.Dataset) -> tuple[float, float]:
     """How far the mean of the last second before the flight is from its place [m] and upright [degrees]."""
     q = r["q"].sel(time=slice(SETTLE - 1, SETTLE)).values
@@ -590,6 +597,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     for name in ("transitions", "looping"):
         for found, known, what in zip(flown(result[name])[:3], MEASURED[name], MOST, strict=False):
             yield pf.Claim(f"{name}: largest {what} of the reference", found, known, 0.15 * known, "[konz25 Table 5.2]")
+    yield pf.Claim("transitions: behind the reference [s]", behind(result["transitions"]), 0, 0.002, "ours")
     quiet = result["looping, quiet sensors"]
     off = quiet["v"].values[2:, 6:] - quiet["goal"].values[:-2]  # what is said at an instant is for the one after the next
     yield pf.Claim("looping, quiet sensors: propellers off their speeds [rad/s]", np.abs(off).max(), 0, 2, "[konz25 (5.25)]")
