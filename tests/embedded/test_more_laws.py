@@ -12,6 +12,7 @@ from pfaffian.control import Command, estimation
 from pfaffian.embedded.controller import controller
 from pfaffian.embedded.stack import measured_stack
 from tests.embedded.conftest import bound, said_by_test
+from tests.embedded.test_export import LAWS
 
 NOTHING = ca.SX(0, 1)
 FREE = pf.mechanism(
@@ -126,12 +127,20 @@ def test_what_a_call_returns(gcc, tmp_path):
     assert [out["u"][0] for out, _ in said][:4] == [0, 4, 4, 2]
 
 
-@pytest.mark.parametrize("precision", ["double", "single"])
-def test_the_stack_that_is_said_is_enough(precision, tmp_path):
-    """Without optimisation gcc needs less than what is computed, and not less than half of it; with it less."""
-    for name, law, m in (("observer", observer(), FREE), ("spring", control.discrete(spring, 0.01), SLEDGE)):
-        made = pf.export(law, m, tmp_path, name=name, precision=precision)
-        texts = {f.name: f.read_text() for f in made.files}
-        plain = measured_stack(texts, name, ("-O0", "-DPLAIN_SQRT"))
-        assert made.measured_stack <= plain <= made.stack, (made, plain)
-        assert re.search(rf"{made.stack} bytes of stack at most", texts[f"{name}.h"])
+def test_next_to_nothing_stays_so_in_single(gcc, tmp_path):
+    """1e-300 is no float; the smallest there is guards a quotient as well."""
+    law = control.discrete(lambda s: Command(s.terms.q / ca.fmax(ca.fabs(s.terms.q), 1e-300)), 0.01)
+    pf.export(law, SLEDGE, tmp_path, precision="single", vectors={"q": [0.0, 0.5, -2.0]})
+    assert said_by_test(gcc, tmp_path, "law").returncode == 0
+    step = bound(gcc, tmp_path, "law", controller(law, SLEDGE), "single")
+    assert [step({"q": q}) for q in (0.0, 0.5, -2.0)] == [({"u": u}, 0) for u in (0, 1, -1)]
+
+
+@pytest.mark.parametrize(("name", "precision"), [("integral", "double"), ("integral", "single"), ("limited", "double")])
+def test_the_stack_that_is_said_is_enough(name, precision, tmp_path):
+    """Without optimisation gcc takes less than what is computed, and not much less: calls within calls are followed."""
+    made = pf.export(*LAWS[name](), tmp_path, name="law", precision=precision)
+    texts = {f.name: f.read_text() for f in made.files}
+    plain = measured_stack(texts, "law", ("-O0", "-DPLAIN_SQRT"))
+    assert made.measured_stack <= plain <= made.stack <= 2 * plain, (made, plain)
+    assert re.search(rf"{made.stack} bytes of stack at most", texts["law.h"])

@@ -75,7 +75,8 @@ def export(
     is left out; reactions that a law measures are an input as well.
 
     Args:
-        law: in discrete time; one in continuous time is called every `period`, see `discrete`.   mechanism: that it drives.
+        law: in discrete time; one in continuous time is called every `period`, see `discrete`. An estimator is a law of your
+        own that gives signals alone, `discrete(step, 0.005, state={...}, inputs=[...])`.   mechanism: that it drives.
         out: folder, made if it is not there.   name: of the files and before all names in C; small letters, digits and _.
         precision: "double", or "single" for processors that have floats alone.   period: [s], of a law in continuous time; it
         may be left out where the law integrates nothing.   tick: [s] between two calls, of which every period and phase is a

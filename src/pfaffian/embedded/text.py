@@ -13,7 +13,7 @@ import numpy as np
 from pfaffian.embedded.controller import Calls, Controller, Entry, Port
 from pfaffian.kernel.portable import Portable, Precision, literal
 
-LONGEST = 60
+LONGEST = 100
 """Characters of a name in a comment."""
 
 
