@@ -222,6 +222,10 @@ WRONG = {
         lambda: pf.matching(PLANAR, [control.pair("b", inertia=pm(0, moments=1.0))]),
         r"no inertia against j\.v[xy]",
     ),
+    "a Parameter from elsewhere": (
+        lambda: pf.matching(PLANAR, [control.pair("b", inertia=pm(pf.Parameter("m", 1.0, "kg")))]),
+        "pair 'b' seen from 'world': inertia uses symbols that are not of the mechanism",
+    ),
     "sampled": (lambda: pf.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known in a run only"),
     "no actuators": (lambda: pf.feasibility(PLANAR.with_(actuators=()), UNHELD, [0.0]), "has no actuators"),
     "times": (lambda: pf.feasibility(pvtol(), UNHELD, [[0.0]]), "times must be"),

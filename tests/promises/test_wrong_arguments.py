@@ -354,6 +354,10 @@ WRONG = {
     "joints: a list": (lambda: control.joints(["A", "B"]), "one after another"),
     "point: axes by letter": (lambda: control.point("tip", axes="xz"), "some of 0, 1, 2"),
     "gain below zero": (lambda: steered(stiffness=-100), "stiffness: -100 is below zero"),
+    "gain: a Parameter from elsewhere": (
+        lambda: steered(stiffness=pf.Parameter("k", 1.0)), "control law uses symbols that are not of the mechanism"),
+    "reference: a Parameter from elsewhere": (
+        lambda: steered(reference=control.set_point([pf.Parameter("x", 1.0), 0])), "the reference uses symbols that are not"),
     "gain: text": (lambda: steered(damping="a"), "damping: 'a' is not a number"),
     "rest damping: text": (lambda: steered(rest_damping="a"), "rest_damping: 'a' is not a number"),
     "rows: one text": (

@@ -17,6 +17,7 @@ from pfaffian.control.law import Control
 from pfaffian.control.layout import answers
 from pfaffian.control.prototype import Pair
 from pfaffian.control.reference import Reference
+from pfaffian.model.caller import checked
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import Parameter
@@ -57,10 +58,11 @@ def _said(x: Any, m: Mechanism) -> Any:
     if isinstance(x, np.ndarray):
         return x.dtype.str, x.shape, x.tolist()
     if isinstance(x, (ca.SX, ca.DM, Parameter)):
-        return equations.graph([m.p_symbols], [ca.SX(x)])
+        return equations.graph([m.p_symbols], [checked(ca.SX(x), "a number of the control law", [m.p_symbols])])
     if isinstance(x, Reference):
         t, w = ca.SX.sym("t"), ca.SX.sym("w", len(x.w_names))
-        return x.size, x.w_names, equations.graph([t, w, m.p_symbols], list(x.at(t, w)))
+        known = [t, w, m.p_symbols]
+        return x.size, x.w_names, equations.graph(known, [checked(y, "the reference", known) for y in x.at(t, w)])
     if isinstance(x, Servo):
         return equations.digest(m.with_(constraints=(*m.constraints, x)))
     if isinstance(x, Control):

@@ -33,7 +33,7 @@ from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite
 from pfaffian.maths.qp import INFEASIBLE, SOLVED, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
-from pfaffian.model.caller import answer
+from pfaffian.model.caller import answer, checked
 from pfaffian.model.data import data
 from pfaffian.model.elastic import symmetric_pseudo
 from pfaffian.model.mechanism import Mechanism, random_configuration
@@ -108,8 +108,12 @@ def motion_of(k: Kinematics, of: Pair) -> Motion:
 
 def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
     """(nv, nv) sum J^T Vee(X') J of what the pairs have together, X' their inertia, damping or stiffness. [konz25 (4.48)]"""
-    n, parts = k.mechanism.nv, [(motion_of(k, p).J, se3.Vee(getattr(p, what))) for p in pairs]
-    return ca.densify(sum((J.T @ X @ J for J, X in parts), ca.SX(n, n)))
+    total = ca.SX(k.mechanism.nv, k.mechanism.nv)
+    for p in pairs:
+        said = f"pair {p.body!r} seen from {p.seen_from!r}: {what}"
+        J, X = motion_of(k, p).J, checked(getattr(p, what), said, [k.mechanism.p_symbols])
+        total += J.T @ se3.Vee(X) @ J
+    return ca.densify(total)
 
 
 class Wanted(NamedTuple):
