@@ -43,6 +43,8 @@ def early(k):
 
 
 M = four_bar()
+FLOATING = pf.mechanism("floating", [pf.body("b", 1.0, inertia=0.1), pf.body("c", 1.0, inertia=0.1)],
+                        [pf.joint("flight", "free", "world", "b"), pf.joint("hinge", "revolute", "b", "c")])  # fmt: skip
 T = pf.symbols(M)
 HOLD = pf.holonomic("h", still)
 AIM = {"stiffness": 1, "damping": 1}
@@ -105,6 +107,7 @@ SAID = {
     "<GraphMatrices: joints A, B, D, extremities coupler, rocker>": pf.graph_matrices(four_bar(constraints=[])),
     "<SymbolicKinematics: of 'four-bar', s (3, 1), 1 parameter>": pf.symbolic_kinematics(four_bar(constraints=[])),
     "<Exponentials: of 'four-bar', s (3, 1), 3 factors>": pf.exponentials(four_bar(constraints=[])),
+    "<FloatingBase: of 'floating', joint 'flight', s (1, 1)>": pf.floating_base(pf.symbols(FLOATING)),
     "<Terms: of 'four-bar', q (3, 1), v (3, 1), u (1, 1), t>": T,
     "<Kinematics: of 'four-bar', q (3, 1), v (3, 1), t>": T.kinematics,
     "<Control: projected>": control.projected(control.joints("A"), control.set_point([1]), **AIM),

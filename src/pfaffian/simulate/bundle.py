@@ -111,13 +111,19 @@ _QUANTITIES: dict[str, Callable[[Terms, str], ca.SX]] = {
 
 
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    return _compiled(as_mechanism(m), what).matrices(q, v, parameters=parameters)[what]
+    return asked(m, what, _QUANTITIES[what], (), q, v, parameters)
+
+
+def asked(m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, q: Any, v: Any, parameters: Any) -> np.ndarray:
+    """(..., rows, columns) of f(Terms, name of the first joint, *arguments), found again by `what` and the arguments."""
+    return _compiled(as_mechanism(m), what, f, arguments).matrices(q, v, parameters=parameters)[what]
 
 
 @lru_cache(maxsize=256)
-def _compiled(m: Mechanism, what: str) -> Compiled:
+def _compiled(m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple) -> Compiled:
     free = replace(m, constraints=())  # which take no part
     T = symbols(free)
-    value = _QUANTITIES[what](T, first_joint(free).name)
+    value = f(T, first_joint(free).name, *arguments)
     traced = function_of(T, {what: value})
-    return Compiled(m, kernel.compile(lambda: traced, key=f"{what} of the first joint {digest(free)}"), {what: value.shape})
+    key = f"{what} of the first joint {arguments!r} {digest(free)}"
+    return Compiled(m, kernel.compile(lambda: traced, key=key), {what: value.shape})

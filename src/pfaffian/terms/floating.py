@@ -1,0 +1,96 @@
+"""A machine whose base floats: how a body moves by the joints and by momentum, and joint motions that leave the base at rest.
+
+With velocities tau of the base in its own axes, s of the joints and the momentum mu_b of all that moves (terms/reduction.py)
+
+    tau = K11^-1 mu_b - A s,    V = J_b tau + J_s s = J_g s + J_b K11^-1 mu_b,    J_g = J_s - J_b A,
+
+J_g being the generalised Jacobian of Umetani and Yoshida (1989), and s leaves the base without reaction where A s = 0, the
+reaction null space of Nenchev, Umetani and Yoshida (1992).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.maths.linear import orthogonalise, solve_definite
+from pfaffian.model import shown
+from pfaffian.model.number import vector
+from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices
+from pfaffian.terms.terms import Terms, as_terms
+
+KEPT = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
+"""What of the base is at rest -> units of its velocities that are zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class FloatingBase:
+    """Terms of a machine as its base and its joints see them, expressions for laws, outputs and `compile_terms`.
+
+    terms: of the machine, at symbols.   joint: name of the first joint, that of the base.
+    """
+
+    terms: Terms
+    joint: str
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"of {self.terms.mechanism.name!r}", f"joint {self.joint!r}", f"s ({len(self.s)}, 1)")
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """K11 (k, k), K1s (k, n), A (k, n) = K11^-1 K1s and M^ (n, n) = Kss - K1s^T A of the mass matrix."""
+        return blocks(self.terms, self.joint)
+
+    @cached_property
+    def b(self) -> list[int]:
+        """Entries of v of the base."""
+        return indices(self.terms.mechanism, (self.joint,))
+
+    @cached_property
+    def s(self) -> list[int]:
+        """Entries of v of the joints."""
+        return [i for i in range(self.terms.mechanism.nv) if i not in self.b]
+
+    def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
+        """(6, n) J_g = J_s - J_b A; body, frame and point (3,) [m] as in `Kinematics.jacobian`."""
+        J = self.terms.kinematics.jacobian(body, frame, point)
+        return J[:, self.s] - J[:, self.b] @ self.blocks.A
+
+    def momentum_twist(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0), momentum: Any = None) -> ca.SX:
+        """(6, 1) J_b K11^-1 mu_b: what momentum adds to the twist of a body.
+
+        momentum: (k, 1) the spatial one that is kept, as `momentum_map` gives it [N s, N m s], so that the answer does not
+        depend on velocities; that of v if None.
+        """
+        T, J = self.terms, self.terms.kinematics.jacobian(body, frame, point)[:, self.b]
+        if momentum is None:
+            return J @ (T.v[self.b, 0] + self.blocks.A @ T.v[self.s, 0])
+        m = T.mechanism
+        to_body = adjoint(m.joint(self.joint), T.q[m.q_slices[self.joint], 0]).T
+        return J @ solve_definite(self.blocks.K11, to_body @ vector(momentum, len(self.b), "momentum"))
+
+    def reaction_free(self, keep: str = "pose") -> ca.SX:
+        """P (n, n): orthogonal projector onto the s with A_r s = 0, A_r all rows of A or those of the base's turning.
+
+        Of A the linear part is eliminated already: A_r s is what the base turns by while its mass centre drifts freely.
+        keep: pose or attitude, what of the base stays where it is.   Raises ModelError: another word.
+        """
+        if keep not in KEPT:
+            raise ModelError(f"keep: {' or '.join(KEPT)} is needed, got {brief(keep)}")
+        units = self.terms.mechanism.v_units
+        A = self.blocks.A[[row for row, i in enumerate(self.b) if units[i] in KEPT[keep]], :]
+        Q = orthogonalise(A, ca.SX(A.shape[0], 0), RANK).Q
+        return ca.SX.eye(len(self.s)) - Q.T @ Q
+
+
+def floating_base(T: Terms) -> FloatingBase:
+    """Expressions of a machine that floats: generalised Jacobian, motion by momentum, reaction null space.
+
+    T: Terms, as a law or `compile_terms` hands them on, or `symbols(mechanism)`.
+    Raises ModelError: no Terms; no first joint that carries all and is a group.
+    """
+    return FloatingBase(as_terms(T), first_joint(T.mechanism).name)
