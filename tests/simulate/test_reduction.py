@@ -292,3 +292,75 @@ def test_what_cannot_be_reduced_is_said(make, words):
         made = make()
         machine, more = made if isinstance(made, tuple) else (made, {})
         pf.reduce(machine, **more)
+
+
+# -- symmetry ---------------------------------------------------------------------------------------------------
+
+
+def further(s):
+    return [" and ".join(x.said for _, x in parts) for parts in s.further]
+
+
+def causes(s):
+    return {motion.said: " ".join(why) for motion, why in s.broken}
+
+
+def machine(bodies, joints, **more):
+    return pf.mechanism("machine", bodies, joints, **{"gravity": (0, 0, 0)} | more)
+
+
+OFF = pf.Parameter("off", 0.0, "m")
+HULL = pf.body("hull", 8.0, com=(0.05, 0, 0), inertia=(0.3, 0.4, 0.5))
+ROTOR = machine(
+    [HULL, pf.body("rotor", 2.0, com=(OFF, 0, 0.1), inertia=(1, 1, 2))],
+    [pf.joint("base", "planar", "world", "hull"), pf.joint("spin", "revolute", "hull", "rotor", placement=(0.2, 0.1, 0))],
+    parameters=[OFF],
+)
+SPIN = "turning about z of 'spin'"
+
+
+def test_a_rotor_is_a_symmetry_while_its_mass_is_on_the_axis():
+    """[chhabra14 4.4] with its errata; and whatever a parameter is, unless it is said."""
+    s = pf.symmetry(ROTOR, parameters={"off": 0.0})
+    assert s.group == "SE(2)" and further(s) == [SPIN]
+    s = pf.symmetry(ROTOR, parameters={"off": 0.2})
+    assert not s.further and causes(s)[SPIN] == "the centre of mass of 'rotor' lies 0.2 m off the axis"
+    s = pf.symmetry(ROTOR)
+    assert not s.further and causes(s)[SPIN] == "the inertia of 'rotor' with other parameters"
+    # What a run's parameters may break is not taken for kept.
+    q, v = np.r_[0, 0, 0, 0], np.r_[0.1, 0.2, 1.0, 2.0]
+    r = same(ROTOR, q, v, parameters={"off": 0.3})
+    assert np.ptp(r.momentum.values[:, 3]) > 1e-3
+
+
+def test_gravity_springs_and_motors_are_named():
+    m = satellite((0, 0, -9.81), forces=[pf.spring("tether", "world", "hull", point_a=(0, 0, 2), stiffness=3.0)])
+    s = pf.symmetry(m)
+    assert s.group == "SO(2)"
+    said = causes(s)
+    assert "spring 'tether'" in said["moving along x of 'flight'"] and "gravity" not in said["moving along x of 'flight'"]
+    assert "gravity" in said["moving along z of 'flight'"] and "spring 'tether'" in said["moving along z of 'flight'"]
+    driven = pf.symmetry(satellite(actuators=[pf.thruster("jet", "hull", axis=(1, 0, 0))])).driven
+    assert list(driven) == ["jet"] and "moving along x of 'flight'" in [x.said for x in driven["jet"]]
+    assert "SE(2) by 'flight'" in repr(pf.symmetry(satellite((0, 0, -9.81))))
+
+
+def test_rover_on_a_disc_and_joints_alike():
+    """Only turns about the disc's axis, of what is done on the disc; in the world the rover may be moved as it likes."""
+    disc, cart = pf.body("disc", 20.0, inertia=2.5), pf.body("cart", 4.0, com=(0.15, 0, 0), inertia=0.1)
+    s = pf.symmetry(
+        machine([disc, cart], [pf.joint("turn", "revolute", "world", "disc"), pf.joint("plane", "planar", "disc", "cart")])
+    )
+    assert s.group == "SO(2)" and "turning about z of 'plane'" in further(s)
+    assert {"moving along x of the world by 'plane'", "moving along y of the world by 'plane'"} <= set(further(s))
+    assert "moving along x of 'plane'" in causes(s)
+
+
+def test_slides_commute_and_balls_turn_from_inside():
+    box, arm = pf.body("box", 3.0, inertia=0.2), pf.body("arm", 1.0, com=(0.2, 0, 0), inertia=0.05)
+    slide, hinge = pf.joint("slide", "prismatic", "world", "box"), pf.joint("hinge", "revolute", "box", "arm")
+    s = pf.symmetry(machine([box, arm], [slide, hinge]))
+    assert s.group == "R" and further(s) == ["turning about z of 'hinge'"]
+    ball = pf.joint("ball", "spherical", "box", "ball", placement=(0.1, 0, 0))
+    s = pf.symmetry(machine([box, pf.body("ball", 1.0, inertia=0.05)], [pf.joint("fly", "free", "world", "box"), ball]))
+    assert s.group == "SE(3)" and [x.endswith("from the child's side") for x in further(s)] == [True] * 3

@@ -38,6 +38,7 @@ from pfaffian.terms.connection import rate
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import momenta, transport, weight
 from pfaffian.terms.pfaffian import VELOCITY
+from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import (
     adjoint,
     adjoint_inverse,
@@ -215,9 +216,9 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
     rows = [i for i, level in enumerate(T.rows.level) if level == VELOCITY]
     f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.A[rows, :]), ca.densify(T.rows.eta[rows, :])])
     random = np.random.default_rng(31)
-    at = [(random_configuration(m, random), random.normal(size=m.nv), random.uniform()) for _ in range(STATES)]
-    A = np.array([np.array(f(q, v, t, m.p_defaults)[0]) for q, v, t in at])
-    rest = np.array([np.array(f(q, 0 * v, t, m.p_defaults)[1]) for q, v, t in at])
+    at = [_state(m, random) for _ in range(STATES)]
+    A = np.array([np.array(f(*x)[0]) for x in at])
+    rest = np.array([np.array(f(q, 0 * v, t, p)[1]) for q, v, t, p in at])
     if np.abs(rest).max() > NOTHING or any(ca.depends_on(T.A[i, :], ca.vertcat(T.v, T.t)) for i in rows):
         raise ModelError(
             f"a constraint of {m.name!r} is not linear in velocities alone (A(q) v = 0); a reduction takes no others"
@@ -269,10 +270,10 @@ def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str])
     random = np.random.default_rng(37)
     moved = [i for n in names for i in range(m.q_slices[n].start, m.q_slices[n].stop)]
     for _ in range(STATES):
-        q, v, t = random_configuration(m, random), random.normal(size=m.nv), random.uniform()
+        q, v, t, p_at = _state(m, random)
         other = q.copy()
         other[moved] = random_configuration(m, random)[moved]
-        for name, a, b in zip(said, f(q, v, t, m.p_defaults), f(other, v, t, m.p_defaults), strict=True):
+        for name, a, b in zip(said, f(q, v, t, p_at), f(other, v, t, p_at), strict=True):
             a, b = np.array(a), np.array(b)
             if np.abs(a - b).max(initial=0.0) > NOTHING * (1 + np.abs(a).max(initial=0.0)):
                 raise ModelError(f"reduce: {name} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
@@ -297,11 +298,11 @@ def _further(
     sizes, size = np.zeros(2 * len(own)), np.float64(0.0)
     of_entry = [np.zeros(len(at)) for at in own.values()]
     for _ in range(STATES):
-        q, v, t = random_configuration(m, random), random.normal(size=m.nv), random.uniform()
+        q, v, t, p_at = _state(m, random)
         if rows.numel():
-            A = np.array(f(q, v, t, m.p_defaults)[-1])
+            A = np.array(f(q, v, t, p_at)[-1])
             v -= np.linalg.pinv(A) @ (A @ v)
-        found = [np.abs(np.array(x)).ravel() for x in f(q, v, t, m.p_defaults)]
+        found = [np.abs(np.array(x)).ravel() for x in f(q, v, t, p_at)]
         sizes = np.maximum(sizes, [x.max(initial=0.0) for x in found[: 2 * len(own)]])
         of_entry = [np.maximum(a, b) for a, b in zip(of_entry, found, strict=False)]
         size += np.linalg.norm(found[-2]) * np.linalg.norm(v) / STATES
@@ -314,6 +315,11 @@ def _further(
         else:
             kept += [entry for entry, x in zip(at, entries, strict=True) if x <= NOTHING * size]
     return tuple(more), tuple(kept)
+
+
+def _state(m: Mechanism, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+    """q, v, t and parameters, anywhere."""
+    return random_configuration(m, random), random.normal(size=m.nv), random.uniform(), some_parameters(m, random)
 
 
 def _coadjoint(j: Joint, tau: ca.SX, p: ca.SX) -> ca.SX:

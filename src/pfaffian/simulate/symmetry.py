@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -24,9 +24,11 @@ from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.simulate.arrays import parameter_values
 from pfaffian.terms.connection import rate
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import momenta, transport, weight
+from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
 from pfaffian.terms.terms import Terms, symbols
 
@@ -87,15 +89,17 @@ class Symmetry:
         return out
 
 
-def symmetry(m: Mechanism) -> Symmetry:
+def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
     """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism as they are.
 
     Of the first joint as a whole, then of all others; what is not found names what stands in its way: a centre of mass off its
     axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs break nothing by themselves, and
     are listed with what they drive. Decided at random states, to 1e-9. [chhabra14 theorem 3.3.3, section 4.4]
+    m: the mechanism.   parameters: {name: value} at which to look; None for what holds whatever they are.
     Raises ModelError: no mechanism; it stands on the world by no joint or several, or by one that is no group.
     """
-    return _symmetry(as_mechanism(m))
+    as_mechanism(m)
+    return _symmetry(m, None if parameters is None else tuple(parameter_values(m, parameters)[0].tolist()))
 
 
 class _Candidate(NamedTuple):
@@ -107,11 +111,11 @@ class _Candidate(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _symmetry(m: Mechanism) -> Symmetry:
+def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     first = first_joint(m)
     T = symbols(m)
     tried = _candidates(T, first)
-    effects, fields, driving = _sampled(T, tried)
+    effects, fields, driving = _sampled(T, tried, p)
     chosen = _independent(fields)
     tried, driving = [tried[i] for i in chosen], driving[chosen]
     effects = {cause: x[:, chosen] for cause, x in effects.items()}
@@ -124,7 +128,7 @@ def _symmetry(m: Mechanism) -> Symmetry:
     further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
     kept = {i for x in [*found] for i in np.flatnonzero(np.abs(x) > 1e-6)}
     broken = tuple(
-        (c.motion, tuple(_worded(m, cause, c.motion) for cause, x in effects.items() if np.abs(x[:, i]).max() > NOTHING))
+        (c.motion, tuple(_worded(m, p, cause, c.motion) for cause, x in effects.items() if np.abs(x[:, i]).max() > NOTHING))
         for i, c in enumerate(tried)
         if i not in kept and c.motion.side == "left"
     )
@@ -188,7 +192,9 @@ def _said(twist: tuple[float, ...], joint: str, side: str) -> str:
     return f"{AXES[axis]} of {joint!r}" + (" from the child's side" if side == "right" else "")
 
 
-def _sampled(T: Terms, tried: list[_Candidate]) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+def _sampled(
+    T: Terms, tried: list[_Candidate], p_given: tuple[float, ...] | None
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """What each candidate does against each cause, (samples, candidates), of what such forces do; the fields themselves,
     (candidates, samples nv); and which inputs drive them."""
     m, k = T.mechanism, T.kinematics
@@ -210,10 +216,11 @@ def _sampled(T: Terms, tried: list[_Candidate]) -> tuple[dict[str, np.ndarray], 
     found = []
     for _ in range(STATES):
         q, v, t = random_configuration(m, random), random.normal(size=m.nv), random.uniform()
+        at = some_parameters(m, random) if p_given is None else np.array(p_given)
         if rows.numel():
-            A = np.array(f(q, v, t, m.p_defaults)[6])
+            A = np.array(f(q, v, t, at)[6])
             v -= np.linalg.pinv(A) @ (A @ v)
-        found.append([np.array(x) for x in f(q, v, t, m.p_defaults)])
+        found.append([np.array(x) for x in f(q, v, t, at)])
     acting = np.mean([x[1].ravel() for x in found], axis=0)
     said = {name: np.array([x[0][:, i] for x in found]) / acting[i] for i, name in enumerate(effects) if acting[i] > 1e-12}
     if rows.numel():
@@ -259,28 +266,32 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
     return np.where(np.abs(out) < 1e-9, 0.0, out)
 
 
-def _worded(m: Mechanism, cause: str, motion: Motion) -> str:
+def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: Motion) -> str:
     if cause == "weight":
         return f"gravity, {np.array2string(m.value(m.gravity).ravel(), precision=4)} m/s^2"
     if cause == "joint":
         return "the joint cannot do it alone"
     if cause == "inertia":
-        return _inertia(m, motion)
+        return _inertia(m, m.p_defaults if p is None else np.array(p), motion)
     return cause
 
 
-def _inertia(m: Mechanism, motion: Motion) -> str:
+def _inertia(m: Mechanism, p: np.ndarray, motion: Motion) -> str:
     """What of the inertia of what a joint carries tells where the joint is."""
-    T = symbols(m)
-    i, link = next((i, x) for i, x in enumerate(T.kinematics.tree.links) if x.joint.name == motion.joint)
-    if any(i in T.kinematics.tree.path(other) for other in range(len(T.kinematics.tree.links)) if other != i):
+    tree = symbols(m).kinematics.tree
+    i, link = next((i, x) for i, x in enumerate(tree.links) if x.joint.name == motion.joint)
+    if any(i in tree.path(other) for other in range(len(tree.links)) if other != i):
         return "the inertia of what it carries"
     child = m.joint(motion.joint).child
-    mass, h = m.value(link.mass), m.value(link.h)
+    mass, h, I = (np.array(ca.DM(ca.substitute(x, m.p_symbols, ca.DM(p)))) for x in (link.mass, link.h, link.I))
     axis = np.array(motion.twist[3:])
     if not axis.any():
         return f"the mass of {child!r}"
     off = np.linalg.norm(h.ravel() - axis * (axis @ h.ravel())) / mass.item()
-    if off > 1e-9:
+    if off > NOTHING:
         return f"the centre of mass of {child!r} lies {off:.4g} m off the axis"
+    across = I - I @ np.outer(axis, axis) - np.outer(axis, axis) @ I + (axis @ I @ axis) * np.outer(axis, axis)
+    even = np.allclose(across, np.trace(across) / 2 * (np.eye(3) - np.outer(axis, axis)), atol=NOTHING * np.trace(I))
+    if even and np.allclose(np.cross(axis, I @ axis), 0, atol=NOTHING * np.trace(I)):
+        return f"the inertia of {child!r} with other parameters"
     return f"the inertia of {child!r} is not the same about all axes across"
