@@ -3,6 +3,7 @@
 from pfaffian.control import actuation, estimation, identification
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
+from pfaffian.control.concurrent import Output, concurrent, output
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
 from pfaffian.control.feasible import check_reference
 from pfaffian.control.flat import (
@@ -41,6 +42,7 @@ __all__ = [
     "Control",
     "Hover",
     "Matched",
+    "Output",
     "Pair",
     "Reference",
     "Sample",
@@ -54,6 +56,7 @@ __all__ = [
     "check_reference",
     "check_thrust",
     "computed_torque",
+    "concurrent",
     "discrete",
     "error_coordinates",
     "estimation",
@@ -67,6 +70,7 @@ __all__ = [
     "length_weights",
     "matched_placement",
     "operational_space",
+    "output",
     "pair",
     "point",
     "polynomial",

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control import law
+from pfaffian.control.concurrent import Output
 from pfaffian.control.discrete import Sensor
 from pfaffian.control.law import Control
 from pfaffian.control.layout import answers
@@ -68,7 +69,7 @@ def _said(x: Any, m: Mechanism) -> Any:
     if isinstance(x, Control):
         # A law in discrete time may ask for what others hold, so that it cannot be traced alone.
         return _by_maker(x, m) if x.parts else digest(x, m)
-    if isinstance(x, Pair):
+    if isinstance(x, (Pair, Output)):
         return [_said(getattr(x, f.name), m) for f in fields(x)]
     if isinstance(x, Mapping):
         return [(name, _said(value, m)) for name, value in x.items()]

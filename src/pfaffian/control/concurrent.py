@@ -1,0 +1,371 @@
+"""Concurrent control of a base and its arms: outputs on Lie groups follow references of their own. [chhabra14 ch. 5]
+
+An output r is the pose, the attitude or the position of a body, of the base as of any end effector, and all of them together are
+a point of a product of SE(3), SO(3) and R^n. With body velocities V = r^-1 r_dot = E J v, of the reference eta = gamma^-1 gamma_dot,
+
+    r_e = r^-1 gamma,    xi_e = log r_e,    v_e = V - Ad(r_e) eta,                                        (5.2), (5.4.34)
+    nu = I^-1 [Theta^-T K_P xi_e - K_D v_e] - [V, Ad(r_e) eta] + Ad(r_e) eta_dot,                         (5.4.32)-(5.4.33)
+    u = D^+ [nu - drift],    D = E J S,    drift = E J a + E J_dot v,                                     (5.4.30)
+
+where v_dot = a + S u on the constraints, and Theta = int_0^1 exp(x ad xi_e) dx is the left differential of exp. Momentum that is
+kept and wheels that roll are in a and S, so that D S-columns are those of the generalised Jacobian: nothing has to be reduced
+first. Then V_L = <K_P xi_e, xi_e> / 2 + <I v_e, v_e> / 2 falls as V_L_dot = -<K_D v_e, v_e>.                       (5.4.35)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.allocation import weights
+from pfaffian.control.law import Command, Control, Reason, maker, motor_matrix, with_no_wrench
+from pfaffian.control.prototype import accelerations
+from pfaffian.control.reason import mainly
+from pfaffian.control.reference import Reference, function_of_time, set_point
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError, brief, nearest, plural
+from pfaffian.maths import se3
+from pfaffian.maths.linear import NOTHING, Orthogonal, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
+from pfaffian.maths.roots import eigen
+from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
+from pfaffian.maths.tree_factor import solve_W
+from pfaffian.model import shown
+from pfaffian.model.body import WORLD
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import at_defaults, matrix, several, vector
+from pfaffian.terms.fresh import fresh, placed
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms
+
+IN_GROUP = 1e-9
+"""How far from R^T R = 1 a reference may be."""
+
+LOST = "the outputs are not within the inputs' reach here: the decoupling matrix has lost rank"
+
+
+class Kind(NamedTuple):
+    """Which part of a motion is an output.
+
+    group: in the table of subgroups.   shape: of the matrix that says a point of it.
+    pose: such a matrix -> (4, 4) within SE(3), c in the corner: 1, or 0 for a rate.
+    part: R, p, J of a body -> those of the output, its twist J v along the axes of the group.   unit: of the error.
+    """
+
+    group: str
+    shape: tuple[int, int]
+    pose: Callable[[ca.SX, float], ca.SX]
+    part: Callable[[ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
+    unit: str
+
+
+def _homogeneous(R: ca.SX, p: ca.SX, corner: float) -> ca.SX:
+    return ca.SX(ca.blockcat([[R, p], [ca.SX(1, 3), ca.SX(corner)]]))
+
+
+KINDS = {
+    "pose": Kind("free", (4, 4), lambda X, c: X, lambda R, p, J: (R, p, J), "m, rad"),
+    "attitude": Kind(
+        "spherical", (3, 3), lambda X, c: _homogeneous(X, ca.SX(3, 1), c), lambda R, p, J: (R, ca.SX(3, 1), J), "rad"
+    ),
+    "position": Kind(
+        "translation", (3, 1), lambda X, c: _homogeneous(c * ca.SX.eye(3), X, c),
+        lambda R, p, J: (ca.SX.eye(3), p, ca.vertcat(R @ J[:3, :], ca.SX(3, J.shape[1]))), "m",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What shall follow a reference on a group of its own; made by `output`.
+
+    body, seen_from: names.   kind: a key of `KINDS`.   at: (3,) point of the body [m].   axes: of a position, of 0, 1, 2.
+    reference: of the matrix that says a point of the group, column by column.   stiffness K_P, damping K_D, inertia I: (k, k).
+    """
+
+    body: str
+    seen_from: str
+    kind: str
+    at: ca.SX
+    axes: tuple[int, ...]
+    reference: Reference
+    stiffness: ca.SX
+    damping: ca.SX
+    inertia: ca.SX
+
+    @property
+    def group(self) -> Subgroup:
+        group = SUBGROUPS[KINDS[self.kind].group]
+        return replace(group, along=self.axes) if self.kind == "position" else group
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the k coordinates of the algebra."""
+        return tuple(f"{self.body}.{'xyz'[i] if i < 3 else 'r' + 'xyz'[i - 3]}" for i in self.group.axes)
+
+    def __repr__(self) -> str:
+        seen = [] if self.seen_from == WORLD else [f"seen from {self.seen_from!r}"]
+        return shown.words(self, f"{self.kind} of {self.body!r}", *seen)
+
+
+def output(
+    body: str, kind: str, reference: Any, *, stiffness: Any, damping: Any, inertia: Any = 1.0, at: Any = (0, 0, 0),
+    axes: Sequence[int] = (0, 1, 2), seen_from: str = WORLD,
+) -> Output:  # fmt: skip
+    """What shall follow a reference: "pose" on SE(3), "attitude" on SO(3) or "position" in R^n. [chhabra14 5.2]
+
+    Args:
+        body: whose.   kind: "pose", "attitude" or "position".   seen_from: the body, or the world, that it is the motion over.
+        reference: gamma(t), a matrix: a function of t [s], a constant, or a Reference of its entries column by column; of a
+            pose (4, 4) homogeneous [1, m], of an attitude (3, 3), of a position (n,) [m].
+        stiffness K_P, damping K_D, inertia I: symmetric and positive definite on the algebra, [v; w] in this order and along
+            the body's axes, of a position along those of `seen_from`: one number, k numbers, or (k, k). In units of I, K_P is
+            in 1/s^2 and K_D in 1/s.
+        at: (3,) point of the body whose position or pose it is [m].   axes: of a position, which of x, y, z.
+    Raises ModelError: an unknown kind, gains that are not positive definite, a reference of another shape or of no rotation.
+    """
+    what = f"output {brief(kind)} of {brief(body)}"
+    if not isinstance(body, str) or not isinstance(seen_from, str) or body == seen_from:
+        raise ModelError(f"{what}: names of two different bodies are needed, got {brief(body)} and {brief(seen_from)}")
+    if kind not in KINDS:
+        raise ModelError(f"{what}: {nearest(kind, list(KINDS))}")
+    rows = tuple(axes) if several(axes) else (axes,)
+    if not rows or sorted(set(rows)) != list(rows) or any(isinstance(i, bool) or i not in (0, 1, 2) for i in rows):
+        raise ModelError(f"{what}: axes: some of 0, 1, 2 (x, y, z) in this order are needed, got {brief(axes)}")
+    if kind != "position" and rows != (0, 1, 2):
+        raise ModelError(f"{what}: axes are for a position")
+    k, shape = (len(rows), (len(rows), 1)) if kind == "position" else (SUBGROUPS[KINDS[kind].group].nv, KINDS[kind].shape)
+    goal = _reference(reference, shape, what)
+    given = {"stiffness": stiffness, "damping": damping, "inertia": inertia}
+    gains = {n: _definite(x, k, f"{what}: {n}") for n, x in given.items()}
+    found = Output(body, seen_from, kind, vector(at, 3, f"{what}: at"), tuple(int(i) for i in rows), goal, **gains)
+    _check_start(found, what)
+    return found
+
+
+def _reference(value: Any, shape: tuple[int, int], what: str) -> Reference:
+    size = shape[0] * shape[1]
+    if isinstance(value, Reference):
+        goal = value
+    elif callable(value):
+        goal = function_of_time(lambda t: _shaped(value(t), shape, what), size)
+    else:
+        goal = set_point(_shaped(value, shape, what))
+    if goal.size != size:
+        raise ModelError(f"{what}: the reference has {goal.size} numbers where {shape[0]} x {shape[1]} are needed")
+    return goal
+
+
+def _shaped(value: Any, shape: tuple[int, int], what: str) -> ca.SX:
+    """vec of a matrix. Raises ModelError: it has another shape."""
+    X = ca.densify(matrix(value, f"{what}: reference"))
+    if X.shape != shape:
+        raise ModelError(f"{what}: the reference must be {shape[0]} x {shape[1]}, got {X.shape[0]} x {X.shape[1]}")
+    return ca.vec(X)
+
+
+def _definite(value: Any, k: int, what: str) -> ca.SX:
+    """(k, k) symmetric positive definite."""
+    X = matrix(value, what)
+    if X.shape == (1, 1):
+        X = X * ca.SX.eye(k)
+    elif X.shape in ((k, 1), (1, k)):
+        X = ca.diag(ca.vec(X))
+    if X.shape != (k, k):
+        raise ModelError(f"{what}: one number, {k} numbers or ({k}, {k}) are needed, got {X.shape}")
+    numbers = at_defaults(X)
+    if numbers is not None:
+        if np.abs(numbers - numbers.T).max() > 1e-12 * np.abs(numbers).max() or not np.linalg.eigvalsh(numbers)[0] > 0:
+            raise ModelError(f"{what}: must be symmetric and positive definite, got {brief(value)}")
+    return ca.sparsify(ca.SX(X))
+
+
+def _check_start(o: Output, what: str) -> None:
+    """Raise ModelError unless the reference at t = 0 is of its group, as far as numbers tell."""
+    X = None if o.reference.w_names else at_defaults(_goal(o, ca.SX(0), ca.SX(0, 1))[0])
+    if X is None:
+        return
+    R = X[:3, :3]
+    if np.abs(R.T @ R - np.eye(3)).max() > IN_GROUP or np.linalg.det(R) < 0 or np.abs(X[3] - [0, 0, 0, 1]).max() > IN_GROUP:
+        raise ModelError(f"{what}: the reference at t = 0 is no {o.kind}: R^T R = 1 with determinant 1 is needed")
+
+
+def _goal(o: Output, t: ca.SX, w: ca.SX) -> list[ca.SX]:
+    """(4, 4) gamma, gamma_dot and gamma_ddot."""
+    kind, found = KINDS[o.kind], []
+    for x, corner in zip(o.reference.at(t, w), (1.0, 0.0, 0.0), strict=True):
+        if o.kind == "position":
+            full = ca.SX.zeros(3, 1)
+            full[list(o.axes)] = x
+            x = full
+        found.append(kind.pose(ca.reshape(ca.SX(x), *kind.shape), corner))
+    return found
+
+
+class Moving(NamedTuple):
+    """An output at a state.   R, p: its point of the group.   J, J_dot: (k, nv), V = J v."""
+
+    R: ca.SX
+    p: ca.SX
+    J: ca.SX
+    J_dot: ca.SX
+
+
+def moving(k: Kinematics, o: Output) -> Moving:
+    """r, and E J of V = r^-1 r_dot = E J v. [chhabra14 (5.3.20)]"""
+    s = fresh(k)
+    G, J = s.relative(o.body, o.seen_from)
+    R, p, J = KINDS[o.kind].part(ca.SX(G.R), G.p + G.R @ o.at, se3.Ad_inv(ca.SX.eye(3), o.at) @ J)
+    J = ca.densify(J[list(o.group.axes), :])
+    J_dot = ca.reshape(ca.jtimes(ca.vec(J), s.q, s.q_dot), *J.shape)
+    return Moving(*placed([R, p, J, J_dot], s, k))
+
+
+class Servo(NamedTuple):
+    """What the servo law makes of an output and its goal.
+
+    nu: (k, 1) V_dot that it asks for.   error, rate: (k, 1) xi_e and v_e.   value: V_L.   decay: its rate, -<K_D v_e, v_e>.
+    """
+
+    nu: ca.SX
+    error: ca.SX
+    rate: ca.SX
+    value: ca.SX
+    decay: ca.SX
+
+
+def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Servo:
+    """The feed-forward servo law on the output's group. [chhabra14 theorem 5.4.2]
+
+    R, p: the point r.   V: (k, 1) r^-1 r_dot.   goal: (4, 4) gamma, gamma_dot, gamma_ddot.
+    """
+    group = o.group
+    axes, S = list(group.axes), group.S
+    gamma, rate, bend = goal
+    back = se3.homogeneous(*se3.inverse(gamma[:3, :3], gamma[:3, 3]))
+    eta, bent = (se3.vee(x)[axes] for x in (back @ rate, back @ bend - (back @ rate) @ (back @ rate)))
+    r_e = se3.compose(R.T, -(R.T @ p), gamma[:3, :3], gamma[:3, 3])
+    xi_e, carry = group.log(*r_e), (se3.Ad(*r_e) @ S)[axes, :]
+    carried = carry @ eta
+    v_e = V - carried
+    pull = group.dexp_right_inv(-xi_e).T @ (o.stiffness @ xi_e) - o.damping @ v_e
+    bracket = (se3.ad(S @ V) @ (S @ carried))[axes]
+    nu = solve_definite(o.inertia, pull) - bracket + carry @ bent
+    value = (ca.dot(xi_e, o.stiffness @ xi_e) + ca.dot(v_e, o.inertia @ v_e)) / 2
+    return Servo(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, -ca.dot(v_e, o.damping @ v_e))
+
+
+class Decoupling(NamedTuple):
+    """How the inputs move the outputs, V_dot = D u + drift.
+
+    D: (k, motors).   drift: (k, 1).   reach: (k, motors) generalised Jacobian, outputs' velocities for rates along the motors
+    at the momentum that is kept.   mobility: (k, 1) of each output if everything were driven, E J M^-1 J^T E^T.
+    """
+
+    D: ca.SX
+    drift: ca.SX
+    reach: ca.SX
+    own: ca.SX
+    mobility: ca.SX
+
+
+def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
+    """[chhabra14 (5.3.27)], by any formulation's a and S: v_dot = a + S u."""
+    parts = [moving(terms.kinematics, o) for o in outputs]
+    J, J_dot = (ca.vertcat(*x) for x in zip(*[(x.J, x.J_dot) for x in parts], strict=True))
+    a, S = accelerations(terms)
+    D, own = J @ S, motor_matrix(terms).T @ S
+    reach = solve_semidefinite(ca.densify(own), ca.densify(D.T), RANK_TOLERANCE).x.T
+    mobility = ca.sum1(solve_W(terms.factor, J.T) ** 2).T
+    return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, reach, ca.densify(ca.diag(own)), ca.densify(mobility))
+
+
+UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1"}
+"""Of what the law records beside errors."""
+
+
+@maker
+def concurrent(outputs: Sequence[Output], *, weight: Any = None) -> Control:
+    """u = D^+ [nu - drift]: outputs of base and arms at once on SE(3), SO(3) and R^n. [chhabra14 theorem 5.4.2]
+
+    With as many inputs as coordinates of the outputs each error goes its own way, v_e_dot = nu - ..., whatever the others do,
+    and V_L falls as -<K_D v_e, v_e>; with more inputs u is the smallest of those that do it, u^T R u. Bases without actuators,
+    momentum that is kept, and wheels that roll are taken into account, and `pf.reduce` of the machine runs under the same law.
+
+    Args:
+        outputs: made by `output`.   weight: R, (motors,) positive numbers [1/N^2, 1/(N m)^2], ones if None.
+    Records `output_error` xi_e, `velocity_error` v_e, output by output along the group's axes; `lyapunov` V_L and
+    `lyapunov_rate`, in units of I; `sigma_min`, the smallest singular value of the generalised Jacobian, outputs' velocities
+    over rates along the motors [m or rad per m or rad]. At zero it ends.
+    Stops a run: D has lost rank; the reason names the output, the motors and the configuration.
+    Raises ModelError: no outputs, one twice, unknown bodies, more coordinates than actuators, an output that cannot move.
+    """
+    _check_outputs(outputs)
+    names = tuple(name for o in outputs for name in o.names)
+
+    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        m = terms.mechanism
+        _check_count(m, names)
+        asked, begin = [], 0
+        for o in outputs:
+            end = begin + len(o.reference.w_names)
+            x = moving(terms.kinematics, o)
+            asked.append(servo(o, x.R, x.p, x.J @ terms.v, _goal(o, terms.t, w[begin:end, 0])))
+            begin = end
+        x = decoupling(terms, outputs)
+        square = x.D.shape[0] == x.D.shape[1]
+        alike = 1 / ca.sqrt(ca.fmax(x.own, NOTHING))
+        unit = alike if square else 1 / ca.sqrt(weights(m, weight))
+        solved = _rows(x.D, unit, ca.sum2((x.D * _each(alike, x.D)) ** 2) / ca.fmax(x.mobility, NOTHING))
+        u = unit * smallest(solved, ca.vertcat(*[y.nu for y in asked]) - x.drift)
+        signals = {
+            "output_error": ca.vertcat(*[y.error for y in asked]),
+            "velocity_error": ca.vertcat(*[y.rate for y in asked]),
+            "lyapunov": sum((y.value for y in asked), ca.SX(0)),
+            "lyapunov_rate": sum((y.decay for y in asked), ca.SX(0)),
+            "sigma_min": ca.sqrt(ca.fmax(ca.mmin(eigen(x.reach @ x.reach.T)[0]), 0)),
+        }
+        side = handedness(solved.Q) if square else ca.SX(1)
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), solved.rank < len(names), signals, side)
+
+    error = ", ".join(dict.fromkeys(KINDS[o.kind].unit for o in outputs))
+    units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
+    w_names = tuple(name for o in outputs for name in o.reference.w_names)
+    return Control(law, (), w_names, (LOST,), reasons={LOST: _lost(outputs, names)}, units=units)
+
+
+def _each(unit: ca.SX, D: ca.SX) -> ca.SX:
+    return ca.repmat(unit.T, D.shape[0], 1)
+
+
+def _rows(D: ca.SX, unit: ca.SX, size: ca.SX) -> Orthogonal:
+    """Rows of D in units of the inputs; an output of next to no mobility left by what is not driven is short of rank."""
+    return orthogonalise(D * _each(unit, D), ca.SX(D.shape[0], 0), RANK_TOLERANCE, size, passes=1)
+
+
+def _check_outputs(outputs: Any) -> None:
+    if not several(outputs) or not len(outputs) or not all(isinstance(o, Output) for o in outputs):
+        raise ModelError(f"concurrent: a list of outputs made by control.output(...) is needed, got {brief(outputs)}")
+
+
+def _check_count(m: Mechanism, names: Sequence[str]) -> None:
+    if len(names) > len(m.actuators):
+        raise ModelError(
+            f"concurrent: {len(names)} coordinates of outputs ({', '.join(names)}) for {plural(len(m.actuators), 'actuator')} of "
+            f"{m.name!r} ({', '.join(m.motor_names) or 'none'}); leave outputs out, or give it more actuators"
+        )
+
+
+def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
+    """Which output no input moves, which motors then move none, and where."""
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        U, sigma, Vt = np.linalg.svd(x["reach"])
+        at = ", ".join(f"{n} = {value:.4g}" for n, value in zip(m.q_names, x["q"].ravel(), strict=True))
+        idle = mainly(Vt[len(sigma) - 1], m.motor_names)
+        return f"{mainly(U[:, -1], names)} hardly move, by {sigma[-1]:.2g} for a unit of {idle}, at {at}"
+
+    return Reason({"reach": lambda T: decoupling(T, outputs).reach, "q": lambda T: T.q}, words)
