@@ -48,6 +48,7 @@ FLOATING = pf.mechanism("floating", [pf.body("b", 1.0, inertia=0.1), pf.body("c"
 T = pf.symbols(M)
 HOLD = pf.holonomic("h", still)
 AIM = {"stiffness": 1, "damping": 1}
+HEADING = control.output("A", "attitude", np.eye(3), **AIM)
 COMPILED = pf.compile_terms(M, {"M": lambda T: T.M, "angle": lambda T: T.q[0]}, backend="numpy", lanes=1)
 
 SAID = {
@@ -121,6 +122,8 @@ SAID = {
     ),
     "<Part 'law': every 0.005 s, latency 2>": control.discrete(early, 0.005, latency=2).parts[0],
     "<Sensor: still, with its law>": control.sensor(still),
+    "<Output: attitude of 'A'>": HEADING,
+    "<Control: concurrent>": control.concurrent([HEADING]),
     "<Control: early, integrates 2 numbers>": control.Control(early, z=(0, 0)),
     "<Reference: set_point of 1 coordinate>": control.set_point([1]),
     "<Reference: sampled of 2 coordinates, inputs a, b, a', b', a'', b''>": control.sampled(["a", "b"]),

@@ -1,14 +1,14 @@
 """Concurrent control of a base and its arms: outputs on Lie groups follow references of their own. [chhabra14 ch. 5]
 
-An output r is the pose, the attitude or the position of a body, of the base as of any end effector, and all of them together are
-a point of a product of SE(3), SO(3) and R^n. With body velocities V = r^-1 r_dot = E J v, of the reference eta = gamma^-1 gamma_dot,
+An output r is the pose, the attitude or the position of a body, of the base as of any end effector, and all together are a
+point of a product of SE(3), SO(3) and R^n. With body velocities V = r^-1 r_dot = E J v and eta = gamma^-1 gamma_dot,
 
     r_e = r^-1 gamma,    xi_e = log r_e,    v_e = V - Ad(r_e) eta,                                        (5.2), (5.4.34)
     nu = I^-1 [Theta^-T K_P xi_e - K_D v_e] - [V, Ad(r_e) eta] + Ad(r_e) eta_dot,                         (5.4.32)-(5.4.33)
     u = D^+ [nu - drift],    D = E J S,    drift = E J a + E J_dot v,                                     (5.4.30)
 
-where v_dot = a + S u on the constraints, and Theta = int_0^1 exp(x ad xi_e) dx is the left differential of exp. Momentum that is
-kept and wheels that roll are in a and S, so that D S-columns are those of the generalised Jacobian: nothing has to be reduced
+where v_dot = a + S u on the constraints, and Theta = int_0^1 exp(x ad xi_e) dx is the left differential of exp. Momentum that
+is kept and wheels that roll are in a and S, so that D is the generalised Jacobian times an inertia: nothing has to be reduced
 first. Then V_L = <K_P xi_e, xi_e> / 2 + <I v_e, v_e> / 2 falls as V_L_dot = -<K_D v_e, v_e>.                       (5.4.35)
 """
 
@@ -132,7 +132,7 @@ def output(
         raise ModelError(f"{what}: names of two different bodies are needed, got {brief(body)} and {brief(seen_from)}")
     if kind not in KINDS:
         raise ModelError(f"{what}: {nearest(kind, list(KINDS))}")
-    rows = tuple(axes) if several(axes) else (axes,)
+    rows: tuple[Any, ...] = tuple(axes) if several(axes) else (axes,)
     if not rows or sorted(set(rows)) != list(rows) or any(isinstance(i, bool) or i not in (0, 1, 2) for i in rows):
         raise ModelError(f"{what}: axes: some of 0, 1, 2 (x, y, z) in this order are needed, got {brief(axes)}")
     if kind != "position" and rows != (0, 1, 2):
@@ -177,10 +177,13 @@ def _definite(value: Any, k: int, what: str) -> ca.SX:
     if X.shape != (k, k):
         raise ModelError(f"{what}: one number, {k} numbers or ({k}, {k}) are needed, got {X.shape}")
     numbers = at_defaults(X)
-    if numbers is not None:
-        if np.abs(numbers - numbers.T).max() > 1e-12 * np.abs(numbers).max() or not np.linalg.eigvalsh(numbers)[0] > 0:
-            raise ModelError(f"{what}: must be symmetric and positive definite, got {brief(value)}")
+    if numbers is not None and not _is_definite(numbers):
+        raise ModelError(f"{what}: must be symmetric and positive definite, got {brief(value)}")
     return ca.sparsify(ca.SX(X))
+
+
+def _is_definite(X: np.ndarray) -> bool:
+    return bool(np.abs(X - X.T).max() <= 1e-12 * np.abs(X).max() and np.linalg.eigvalsh(X)[0] > 0)
 
 
 def _check_start(o: Output, what: str) -> None:
@@ -248,14 +251,14 @@ def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Ser
     back = se3.homogeneous(*se3.inverse(gamma[:3, :3], gamma[:3, 3]))
     eta, bent = (se3.vee(x)[axes] for x in (back @ rate, back @ bend - (back @ rate) @ (back @ rate)))
     r_e = se3.compose(R.T, -(R.T @ p), gamma[:3, :3], gamma[:3, 3])
-    xi_e, carry = group.log(*r_e), (se3.Ad(*r_e) @ S)[axes, :]
+    xi_e, carry = ca.SX(group.log(*r_e)), (se3.Ad(*r_e) @ S)[axes, :]
     carried = carry @ eta
     v_e = V - carried
     pull = group.dexp_right_inv(-xi_e).T @ (o.stiffness @ xi_e) - o.damping @ v_e
     bracket = (se3.ad(S @ V) @ (S @ carried))[axes]
     nu = solve_definite(o.inertia, pull) - bracket + carry @ bent
     value = (ca.dot(xi_e, o.stiffness @ xi_e) + ca.dot(v_e, o.inertia @ v_e)) / 2
-    return Servo(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, -ca.dot(v_e, o.damping @ v_e))
+    return Servo(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, ca.SX(-ca.dot(v_e, o.damping @ v_e)))
 
 
 class Decoupling(NamedTuple):
@@ -312,14 +315,15 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None) -> Control:
         asked, begin = [], 0
         for o in outputs:
             end = begin + len(o.reference.w_names)
-            x = moving(terms.kinematics, o)
-            asked.append(servo(o, x.R, x.p, x.J @ terms.v, _goal(o, terms.t, w[begin:end, 0])))
+            at = moving(terms.kinematics, o)
+            asked.append(servo(o, at.R, at.p, at.J @ terms.v, _goal(o, terms.t, w[begin:end, 0])))
             begin = end
         x = decoupling(terms, outputs)
         square = x.D.shape[0] == x.D.shape[1]
         alike = 1 / ca.sqrt(ca.fmax(x.own, NOTHING))
-        unit = alike if square else 1 / ca.sqrt(weights(m, weight))
-        solved = _rows(x.D, unit, ca.sum2((x.D * _each(alike, x.D)) ** 2) / ca.fmax(x.mobility, NOTHING))
+        unit = alike if square else ca.SX(1 / ca.sqrt(weights(m, weight)))
+        scaled = x.D * _each(alike, x.D)
+        solved = _rows(x.D, unit, ca.sum2(scaled * scaled) / ca.fmax(x.mobility, NOTHING))
         u = unit * smallest(solved, ca.vertcat(*[y.nu for y in asked]) - x.drift)
         signals = {
             "output_error": ca.vertcat(*[y.error for y in asked]),
@@ -354,18 +358,28 @@ def _check_outputs(outputs: Any) -> None:
 def _check_count(m: Mechanism, names: Sequence[str]) -> None:
     if len(names) > len(m.actuators):
         raise ModelError(
-            f"concurrent: {len(names)} coordinates of outputs ({', '.join(names)}) for {plural(len(m.actuators), 'actuator')} of "
-            f"{m.name!r} ({', '.join(m.motor_names) or 'none'}); leave outputs out, or give it more actuators"
+            f"concurrent: {len(names)} coordinates of outputs ({', '.join(names)}) for {plural(len(m.actuators), 'actuator')} "
+            f"of {m.name!r} ({', '.join(m.motor_names) or 'none'}); leave outputs out, or give it more actuators"
         )
 
 
 def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
-    """Which output no input moves, which motors then move none, and where."""
+    """Which outputs no motor moves, which motors then move none, and the joints whose places make it so."""
+
+    def slope(T: Terms) -> ca.SX:
+        """(nv, 1) of log det along each velocity: the singular value that vanishes decides where it falls."""
+        G = decoupling(T, outputs).reach
+        falls = ca.sum1(ca.log(ca.diag(ca.chol(G @ G.T))))
+        return T.kinematics.kinematic_matrix.T @ ca.gradient(falls, T.q)
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         U, sigma, Vt = np.linalg.svd(x["reach"])
-        at = ", ".join(f"{n} = {value:.4g}" for n, value in zip(m.q_names, x["q"].ravel(), strict=True))
-        idle = mainly(Vt[len(sigma) - 1], m.motor_names)
-        return f"{mainly(U[:, -1], names)} hardly move, by {sigma[-1]:.2g} for a unit of {idle}, at {at}"
+        still, idle = mainly(U[:, -1], names, 3), mainly(Vt[len(sigma) - 1], m.motor_names, 3)
+        steep, q = x["slope"].ravel(), x["q"].ravel()
+        joints = [j.name for j in m.joints if j.nv]
+        share = np.array([np.linalg.norm(steep[m.v_slices[n]]) for n in joints])
+        guilty = mainly(share, joints, 3).split(", ") if np.isfinite(share).all() and share.any() else joints
+        at = [f"{m.q_names[i]} = {q[i]:.4g}" for n in guilty for i in range(m.nq)[m.q_slices[n]]]
+        return f"{still} hardly move, by {sigma[-1]:.2g} for a unit of {idle}, because of {', '.join(at)}"
 
-    return Reason({"reach": lambda T: decoupling(T, outputs).reach, "q": lambda T: T.q}, words)
+    return Reason({"reach": lambda T: decoupling(T, outputs).reach, "slope": slope, "q": lambda T: T.q}, words)
