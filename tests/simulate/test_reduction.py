@@ -10,6 +10,7 @@ import pfaffian as pf
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.simulate.reduction import plan
+from studies.chhabra_reduction import ROVER_START, rover
 from tests.random_mechanisms import random_tree
 from tests.tolerance import ALGEBRA, close
 
@@ -33,35 +34,6 @@ def satellite(gravity=(0, 0, 0), **changes) -> pf.Mechanism:
     motors = [pf.actuator("ml", "l"), pf.actuator("mr", "r")]
     given = {"bodies": bodies, "joints": joints, "actuators": motors, "gravity": gravity}
     return pf.mechanism("satellite", **given | changes)
-
-
-def rover(**changes) -> pf.Mechanism:
-    """X3: two driven wheels, an arm of three hinges. [chhabra14 example 4.6.1; numbers of the specification, test 11]"""
-    l0, l1, l2, l3, l4, c, b = 0.10, 0.15, 0.30, 0.40, 0.20, 0.25, 0.10
-    said = {
-        "rover": (20, (l0, 0, 0), (0.5, 0.6, 0.9)), "left": (1, (0, 0, 0), (0.004, 0.006, 0.004)),
-        "right": (1, (0, 0, 0), (0.004, 0.006, 0.004)), "post": (2, (0, l2 / 2, 0), (0.02, 0.004, 0.02)),
-        "upper": (1.5, (0, l3 / 2, 0), (0.025, 0.002, 0.025)), "lower": (1, (0, l4, 0), (0.012, 0.001, 0.012)),
-    }  # fmt: skip
-    joints = [
-        pf.joint("base", "planar", "world", "rover"),
-        pf.joint("psi1", "revolute", "rover", "left", axis=(0, 1, 0), placement=(0, c, 0)),
-        pf.joint("psi2", "revolute", "rover", "right", axis=(0, 1, 0), placement=(0, -c, 0)),
-        pf.joint("phi1", "revolute", "rover", "post", axis=(0, 0, 1), placement=(l0 + l1, 0, 0)),
-        pf.joint("phi2", "revolute", "post", "upper", axis=(1, 0, 0), placement=(0, l2, 0)),
-        pf.joint("phi3", "revolute", "upper", "lower", axis=(1, 0, 0), placement=(0, l3, 0)),
-    ]
-
-    def eta(k):
-        v_x, v_y, w = ca.vertsplit(k.joint_rate("base"))
-        return ca.vertcat(v_y, v_x - c * w - b * k.joint_rate("psi1"), v_x + c * w - b * k.joint_rate("psi2"))
-
-    bodies = [pf.body(n, m, com=s, inertia=I) for n, (m, s, I) in said.items()]
-    given = {"constraints": [pf.nonholonomic("wheels", eta)], "gravity": (0, 0, -9.81)} | changes
-    return pf.mechanism("rover", bodies, joints, **given)
-
-
-ROVER_START = np.r_[0, 0, 0, 0, 0, 0.3, 0.5, -0.4], np.r_[0.35, 0, 0.2, 3, 4, 0.5, -0.2, 0.3]
 
 
 def same(m, q, v, **more):
@@ -269,19 +241,20 @@ REFUSED = {
     "universal": (
         lambda: satellite(joints=[pf.joint("flight", "universal", "world", "hull"), *satellite().joints[1:]]),
         r"joint 'flight' of 'satellite' leaves no group of motions \(universal\)"),
-    "on a slope": (lambda: rover(gravity=(1, 0, -9.81)), r"gravity of 'rover' depends on where 'base' is"),
+    "on a slope": (lambda: rover().with_(gravity=(1, 0, -9.81)), r"gravity of 'rover' depends on where 'base' is"),
     "held": (
         lambda: satellite(constraints=[pf.holonomic("hold", lambda k: k.q[0])]),
         r"constraint 'hold' of 'satellite' is no closure between bodies"),
     "pushed along": (
-        lambda: rover(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base") - 1)]), "not linear in velocities"),
+        lambda: rover().with_(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base") - 1)]),
+        "not linear in velocities"),
     "a momentum that changes": (
         lambda: (satellite((0, 0, -9.81)), {"momentum": [0] * 6}), r"is not kept \(moving along z of 'flight': gravity"),
     "a momentum that is driven": (
         lambda: (satellite(forces=[pf.wrench("jet", "hull")]), {"momentum": [0] * 6}), r"input 'jet.fx' changes it"),
     "too few": (lambda: (satellite(), {"momentum": [0] * 3}), "6 numbers are needed for joint 'flight', got 3"),
     "one row": (
-        lambda: rover(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base")[1])]),
+        lambda: rover().with_(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base")[1])]),
         r"base \(3 velocities where the constraints have rank 1\)"),
 }  # fmt: skip
 
