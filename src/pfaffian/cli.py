@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     info = command("info", _info, "say what a file holds: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
     info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain for LaTeX (needs sympy)")
+    info.add_argument("--symmetry", action="store_true", help="say which motions change nothing, and what stands in the way")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
@@ -290,6 +291,11 @@ def _info(chosen: argparse.Namespace) -> int:
         from pfaffian.viewer.latex import kinematics_latex
 
         print(kinematics_latex(m), end="")
+        return DONE
+    if chosen.symmetry:
+        from pfaffian.simulate.symmetry import symmetry
+
+        print("\n".join(text(line) for line in symmetry(m).lines()))
         return DONE
     from pfaffian.viewer.describe import describe
 

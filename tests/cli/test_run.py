@@ -176,6 +176,13 @@ def test_info_of_a_loop_names_the_redundant_rows(cli) -> None:
     assert start.split()[1:3] == ["2", "1"]
 
 
+def test_info_on_symmetries(cli) -> None:
+    said = cli("info", "pendulum.yaml", "--symmetry")
+    assert said.status == 0 and "gravity" in said.out and "no motion of joint 'hinge'" in said.out
+    said = cli("info", str(EXAMPLES / "four_bar.yaml"), "--symmetry")
+    assert said.status == 2 and "needs one first joint that carries all" in said.err
+
+
 def test_info_for_latex(cli) -> None:
     said = cli("info", "pendulum.yaml", "--latex")
     assert said.status == 0 and said.out.startswith("\\documentclass") and said.out.endswith("\\end{document}\n")

@@ -337,3 +337,29 @@ def test_slides_commute_and_balls_turn_from_inside():
     ball = pf.joint("ball", "spherical", "box", "ball", placement=(0.1, 0, 0))
     s = pf.symmetry(machine([box, pf.body("ball", 1.0, inertia=0.05)], [pf.joint("fly", "free", "world", "box"), ball]))
     assert s.group == "SE(3)" and [x.endswith("from the child's side") for x in further(s)] == [True] * 3
+
+
+def test_a_gyroscope_keeps_its_own_momentum_in_space():
+    """A second group that is not abelian: a body on a ball joint at its mass centre, on a carriage that does not turn."""
+    bodies = [pf.body("cart", 3.0, inertia=0.2), pf.body("gyro", 1.0, inertia=(0.1, 0.2, 0.25)),
+              pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01)]  # fmt: skip
+    joints = [pf.joint("slide", "translation", "world", "cart"),
+              pf.joint("gyro", "spherical", "cart", "gyro", placement=(0.1, 0.2, 0)),
+              pf.joint("arm", "revolute", "cart", "arm")]  # fmt: skip
+    m = machine(bodies, joints)
+    assert plan(m, None).spatial == ("slide", "gyro")
+    r = same(m, *start(m))
+    assert (np.ptp(r.momentum.values[:, :6], axis=0) == 0).all() and np.ptp(r.momentum.values[:, 6]) > 1e-4
+
+
+def test_a_base_that_rolls_drops_its_place():
+    """The momentum equation of a joint with a distribution: nothing is kept, but nothing knows the place. [chhabra14 4.2.15]"""
+    bodies = [pf.body("sleigh", 3.0, com=(0.1, 0, 0), inertia=0.2), pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01)]
+    speeds = {"distribution": [[1, 0], [0, 0], [0, 1]], "speeds": ["ahead", "turn"]}
+    joints = [pf.joint("base", "planar", "world", "sleigh", **speeds),
+              pf.joint("arm", "revolute", "sleigh", "arm", placement=(0.2, 0, 0))]  # fmt: skip
+    m = machine(bodies, joints)
+    r = same(m, *start(m))
+    assert list(r.momentum_entry.values) == ["base.ahead", "base.turn", "arm"] and np.ptp(r.momentum.values[:, 0]) > 1e-4
+    with pytest.raises(pf.ModelError, match="gravity of 'machine' depends on where 'base' is"):
+        pf.reduce(m.with_(gravity=(1, 0, 0)))

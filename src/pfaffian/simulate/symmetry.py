@@ -79,7 +79,10 @@ class Symmetry:
 
     def lines(self) -> list[str]:
         """What it says, line by line."""
-        out = [f"{self.mechanism}: joint {self.joint!r} can be moved by {self.group} and nothing changes"]
+        moved = f"no motion of joint {self.joint!r} leaves all as it is"
+        if self.basis.shape[1]:
+            moved = f"joint {self.joint!r} can be moved by {self.group} and nothing changes"
+        out = [f"{self.mechanism}: {moved}"]
         for parts in self.further:
             out.append("  so can: " + " and ".join(f"{w:+.3g} {x.said}" if w != 1 else x.said for w, x in parts))
         for motion, causes in self.broken:
