@@ -1,0 +1,111 @@
+"""A wheeled mobile manipulator of a real URDF, reduced: Tiago on a base that rolls. [chhabra14 sections 2.1, 4.3]"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelWarning
+from pfaffian.formats.place import installed
+from pfaffian.simulate.reduction import plan
+from tests.tolerance import close
+
+RADIUS, HALF = 0.0985, 0.2022
+"""Of a wheel, and between a wheel and the middle, in the file [m]."""
+SAME = 1e-9
+WHEELS = {"left": "wheel_left_joint", "right": "wheel_right_joint"}
+ARM = (0.6, -0.4, -1.2, 1.3, 0.4, -0.5, 0.7)
+RUN = {"duration": 0.05, "step": 5e-4, "every": 20, "backend": "numpy"}
+
+
+def tiago(distribution=None, held=(), **changes) -> pf.Mechanism:
+    """On a planar joint instead of the free one; its head and its last wrist, of next to no inertia, stand still, as do `held`."""
+    held = {"head_1_joint", "head_2_joint", "arm_7_joint", *held}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        m = pf.read_urdf(installed("example-robot-data", "tiago_description/robots/tiago_no_hand.urdf", "mobile"), base="free")
+    base = pf.joint("base", "planar", "world", "base_footprint", distribution=distribution)
+    joints = [base if j.nv == 6 else pf.locked(j) if j.name in held else j for j in m.joints]
+    joints = [replace(j, damping=ca.SX(0)) for j in joints]
+    motors = [a for a in m.actuators if next(j for j in joints if j.name == a.joint).nv]
+    return m.with_(joints=joints, actuators=motors, **changes)
+
+
+def on_wheels(**changes) -> pf.Mechanism:
+    """Neither wheel slips; both hold the same sideways motion, so of the four rows one follows from the others."""
+    side = {"axis": (0, 0, 1), "normal": (0, 0, 1), "on": "world"}
+    rolling = [pf.rolling_wheel(n, f"wheel_{n}_link", RADIUS, **side) for n in WHEELS]
+    return tiago(constraints=rolling, **changes)
+
+
+def rolling_start(m: pf.Mechanism, forward=0.4, turn=0.3):
+    """q, v of a base that rolls with an arm that moves."""
+    q, v = m.neutral(), np.zeros(m.nv)
+    entries = {"torso_lift_joint": (0.1, 0.05)} | {f"arm_{i + 1}_joint": (ARM[i], 0.3 * (-1) ** i) for i in range(7)}
+    if m.constraints:
+        v[m.v_slices["base"]] = forward, 0, turn
+        for name, s in (("left", -1), ("right", 1)):
+            entries[WHEELS[name]] = 0.1, (forward + s * HALF * turn) / RADIUS
+    else:
+        v[m.v_slices["base"]] = forward, turn
+    q[m.q_slices["base"]] = 0.3, -0.2, 0.5
+    for name, (at, rate) in entries.items():
+        if m.joint(name).nv:
+            q[m.q_slices[name]], v[m.v_slices[name]] = at, rate
+    return q, v
+
+
+def same(m, q, v, **more):
+    plain, other = pf.run(m, q, v, **RUN | more), pf.run(pf.reduce(m), q, v, **RUN | more)
+    for name in ("q", "v", "energy"):
+        close(other[name], plain[name], SAME, name)
+    return other
+
+
+def torques(m: pf.Mechanism) -> np.ndarray:
+    """Each motor pushes, by as much as its joint bears."""
+    bears = {WHEELS["left"]: 0.8, WHEELS["right"]: 0.5, "torso_lift_joint": 300.0, "arm_1_joint": 3.0, "arm_2_joint": -8.0,
+             "arm_3_joint": 1.0, "arm_4_joint": 3.0, "arm_5_joint": 0.02, "arm_6_joint": 0.05}  # fmt: skip
+    return np.array([bears[a.joint] for a in m.actuators])
+
+
+def test_tiago_on_two_wheels_by_chaplygin():
+    """Group SE(2) is found; nothing of where the base is enters; wheels roll by construction."""
+    m = on_wheels()
+    assert m.nv == 12
+    found = plan(m, None)
+    assert found.group == (0, 1, 2) and not found.closed
+    q, v = rolling_start(m)
+    r = same(m, q, v, u=torques(m))
+    assert float(r.velocity_violation.max()) < 1e-13
+    # By hand: x forward at the middle of the axle, both wheels about y.
+    rates = {n: r.v.values[:, m.v_slices[j].start] for n, j in WHEELS.items()}
+    x, y, w = r.v.values[:, :3].T
+    close(x, RADIUS * (rates["right"] + rates["left"]) / 2, 1e-12, "forward")
+    close(y, 0 * y, 1e-12, "sideways")
+    close(w, RADIUS * (rates["right"] - rates["left"]) / (2 * HALF), 1e-12, "turn")
+
+
+def test_tiago_on_a_base_that_goes_forward_and_turns():
+    """A distribution on the base: its own two momenta stay, in a momentum equation; its place drops out."""
+    m = tiago(distribution=("vx", "wz"), held=WHEELS.values())
+    assert (m.nq, m.nv) == (10, 9) and plan(m, None).group == ()
+    q, v = rolling_start(m)
+    r = same(m, q, v, u=torques(m))
+    assert r.momentum.shape[1] == 9 and np.ptp(r.momentum.values[:, 0]) > 1e-3
+    # Elsewhere on the floor the same shape and momenta, to rounding.
+    away = q.copy()
+    away[:3] = -2, 1, 2.5
+    other = pf.run(pf.reduce(m), away, v, **RUN, u=torques(m))
+    close(other.momentum, r.momentum, 1e-11, "momentum elsewhere")
+    close(other.q[:, 3:], r.q[:, 3:], 1e-12, "shape elsewhere")
+
+
+def test_a_slope_is_no_symmetry():
+    with pytest.raises(pf.ModelError, match="gravity of 'tiago' depends on where 'base' is"):
+        pf.reduce(on_wheels(gravity=(0.5, 0, -9.81)))
