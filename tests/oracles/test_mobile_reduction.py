@@ -24,7 +24,7 @@ RUN = {"duration": 0.05, "step": 5e-4, "every": 20, "backend": "numpy"}
 
 
 def tiago(distribution=None, held=(), **changes) -> pf.Mechanism:
-    """On a planar joint instead of the free one; its head and its last wrist, of next to no inertia, stand still, as do `held`."""
+    """On a planar joint, not a free one; its head and its last wrist, of next to no inertia, stand still, as do `held`."""
     held = {"head_1_joint", "head_2_joint", "arm_7_joint", *held}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
