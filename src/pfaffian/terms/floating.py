@@ -20,6 +20,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise, solve_definite
 from pfaffian.model import shown
 from pfaffian.model.number import vector
+from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices
 from pfaffian.terms.terms import Terms, as_terms
 
@@ -87,10 +88,13 @@ class FloatingBase:
         return ca.SX.eye(len(self.s)) - Q.T @ Q
 
 
-def floating_base(T: Terms) -> FloatingBase:
+def floating_base(T: Terms | Kinematics) -> FloatingBase:
     """Expressions of a machine that floats: generalised Jacobian, motion by momentum, reaction null space.
 
-    T: Terms, as a law or `compile_terms` hands them on, or `symbols(mechanism)`.
-    Raises ModelError: no Terms; no first joint that carries all and is a group.
+    T: Terms, as a law or `compile_terms` hands them on, or `symbols(mechanism)`; or the Kinematics that a constraint, an output
+    or a task receives.
+    Raises ModelError: neither of them; no first joint that carries all and is a group.
     """
+    if isinstance(T, Kinematics):
+        T = Terms(T.mechanism, T.q, T.v, ca.SX.zeros(T.mechanism.nu, 1), T.t)
     return FloatingBase(as_terms(T), first_joint(T.mechanism).name)
