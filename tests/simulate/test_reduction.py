@@ -10,6 +10,7 @@ import pfaffian as pf
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.simulate.reduction import plan
+from studies import chhabra_reduction as study
 from studies.chhabra_reduction import ROVER_START, rover
 from tests.random_mechanisms import random_tree
 from tests.tolerance import ALGEBRA, close
@@ -137,6 +138,45 @@ def test_a_post_keeps_its_momentum_when_what_it_carries_is_even():
     q, v = np.r_[0, 0, 0, 0, 0, 0.3], np.r_[0.35, 0, 0.2, 3, 4, 0.5]
     r = same(m, q, v)
     assert np.ptp(r.momentum.sel(momentum_entry="spin").values) == 0
+
+
+def rolling_rover():
+    c, b = study.ROVER["axle"], study.ROVER["radius"]
+    ways = [np.r_[b / 2, 0, -b / (2 * c), 1, 0, 0, 0, 0], np.r_[b / 2, 0, b / (2 * c), 0, 1, 0, 0, 0]]
+    return rover(), ROVER_START, [lambda q, way=way: way for way in ways], ["psi1", "psi2"]
+
+
+def rolling_car():
+    def way(q):
+        out = np.zeros(8)
+        out[[0, 1, 2, 6]] = -np.array(ca.DM(study.car_connection(ca.SX(q[3]))))[:, 1]
+        out[5] = 1
+        return out
+
+    return study.car(), study.car_start(), [way], ["psi2"]
+
+
+@pytest.mark.parametrize("make", [rolling_rover, rolling_car])
+def test_momentum_along_what_wheels_and_symmetry_both_leave(make):
+    """d/dt <p_b, s> = <p_b, [xi, s] + Ds q_dot> of the ways s of the group that the wheels leave, on a planar base: the
+    nonholonomic momentum equation. [chhabra14 prop. 4.2.15] So it changes, though nothing depends on the wheels."""
+    m, (q, v), ways, names = make()
+    more = {"by": ["base", "psi3"]} if len(names) == 1 else {}
+    r = pf.run(pf.reduce(m, **more), q, v, duration=0.06, step=1e-4, every=10, backend="c")
+    q, v, p, h = r.q.values, r.v.values, study.momenta(m, r), 1e-6
+    for way, name in zip(ways, names, strict=True):
+        kept = r.momentum.sel(momentum_entry=name).values
+        close(kept, np.array([a @ way(b) for a, b in zip(p, q, strict=True)]), 1e2 * ALGEBRA, "momentum along the way")
+        rate = []
+        for a, b, y in zip(p, q, v, strict=True):
+            s = way(b)
+            turning = np.zeros(m.nv)
+            turning[:2] = [y[1] * s[2] - y[2] * s[1], y[2] * s[0] - y[0] * s[2]]
+            b_dot = np.r_[0, 0, 0, y[3:]]  # no way depends on where the base is
+            rate.append(a @ (turning + (way(b + h * b_dot) - way(b - h * b_dot)) / (2 * h)))
+        rate = np.array(rate)
+        close(study.along_time(r, kept), rate[3:-3], 1e-7, f"rate of {name}")
+        assert np.abs(rate).max() > 1e-3 * np.abs(kept).max()
 
 
 # -- the space of one momentum ----------------------------------------------------------------------------------
