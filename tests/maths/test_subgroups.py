@@ -6,7 +6,7 @@ import pytest
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3, so3
-from pfaffian.maths.subgroups import ABOUT_Z, ANY_TURN, SUBGROUPS, Subgroup, is_subgroup
+from pfaffian.maths.subgroups import ABOUT_Z, ANY_TURN, SUBGROUPS, Subgroup, is_subgroup, isotropy, name_of
 from tests.tolerance import ALGEBRA, CENTRAL, close
 
 PITCH = 0.37
@@ -239,3 +239,49 @@ def test_only_a_screw_has_a_pitch():
 def test_rotations_agree_with_so3():
     close(full(ABOUT_Z.matrix(ca.DM(0.8))), full(so3.exp([0, 0, 0.8])), ALGEBRA, "about z")
     close(full(ANY_TURN.matrix(ANY_TURN.of_vector(ca.DM([0.1, 0.2, 0.8])))), full(so3.exp([0.1, 0.2, 0.8])), ALGEBRA, "any")
+
+
+# [chhabra14 table 3.1]: of momenta with both parts, an angular one alone, a linear one alone, none. The last of the second row
+# has its linear part along the axis.
+CALLED = {
+    "free": "SE(3)", "schoenflies": "SE(2) x R", "planar": "SE(2)", "spherical": "SO(3)", "planar-helical": "H x R^2",
+    "translation": "R^3", "cylindrical": "SO(2) x R", "planar-translation": "R^2", "revolute": "SO(2)", "prismatic": "R",
+    "helical": "H", "fixed": "none",
+}  # fmt: skip
+ISOTROPY = {
+    "free": ("SO(2) x R", "SE(2) x R", "SO(2) x R", "SE(3)"),
+    "schoenflies": ("R^2", "SE(2) x R", "R^2", "SE(2) x R"),
+    "planar": ("R", "SE(2)", "R", "SE(2)"),
+    "spherical": ("SO(2)", "SO(2)", "SO(3)", "SO(3)"),
+    "planar-helical": ("R", "H x R^2", "R", "H x R^2"),
+}
+
+
+@every
+def test_what_a_momentum_leaves_of_a_group(g):
+    """Isotropy groups by name; those of groups that commute are the whole."""
+    B, random = full(g.S), np.random.default_rng(8)
+    assert name_of(B) == CALLED[g.name]
+    for parts, name in zip(((1, 1), (0, 1), (1, 0), (0, 0)), ISOTROPY.get(g.name, (CALLED[g.name],) * 4), strict=True):
+        mu = B.T @ np.r_[parts[0] * random.normal(size=3), parts[1] * random.normal(size=3)]
+        left = isotropy(B, mu)
+        assert name_of(B @ left) == name
+        for x in left.T:
+            close(full(se3.ad(B @ x)).T @ np.linalg.pinv(B).T @ mu @ B, np.zeros(g.nv), 10 * ALGEBRA, "ad^T mu")
+
+
+def test_a_linear_momentum_along_the_axis_leaves_all():
+    B = full(SUBGROUPS["schoenflies"].S)
+    assert name_of(B @ isotropy(B, [0, 0, 2.0, 1.0])) == "SE(2) x R"
+
+
+def test_twists_that_make_no_group_have_no_name():
+    with pytest.raises(ModelError, match="no algebra"):
+        name_of(np.eye(6)[:, [3, 4]])
+
+
+@pytest.mark.parametrize("name", ["cylindrical", "helical", "schoenflies", "planar-helical"])
+def test_a_group_keeps_its_name_elsewhere(name):
+    g = next(x for x in GROUPS if x.name == name)
+    R, p = se3.exp([0.3, -0.2, 0.5, 0.4, 0.7, -0.1])
+    assert name_of(full(se3.Ad(R, p)) @ full(g.S)) == CALLED[name]
