@@ -207,3 +207,21 @@ def test_what_shapes_a_law_is_in_its_digest():
     others = [of(), of((1.0, 2.5)), of(stiffness=5), of(damping=5), of(inertia=2), of(at=(0.2, 0, 0)), of(body="post"),
               of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2))]  # fmt: skip
     assert len(set(others)) == len(others) and of() == of()
+
+
+@pytest.mark.parametrize("speed", [0.3, -0.3])
+def test_a_rover_backwards_is_unstable_inside(speed):
+    """Its heading goes by theta_dot = (V / l0) sin(beta - theta): an eigenvalue of -V / l0, the wheels' angles at zero."""
+    m = driven_rover()
+    at = ROVER_AT[0] * [0, 0, 0, 0, 0, 1, 1, 1], np.r_[speed, 0, 0, speed / 0.1, speed / 0.1, 0, 0, 0]
+    hand = pf.forward_kinematics(m, at[0])["lower"]
+    tip = hand.position + hand.rotation @ [0, 0.2, 0]
+    law = control.concurrent([
+        control.output("rover", "position", lambda t: ca.vertcat(0.1 + speed * t, 0), axes=(0, 1), at=(0.1, 0, 0),
+                       stiffness=4, damping=4),
+        control.output("lower", "position", lambda t: ca.DM(tip) + ca.vertcat(speed * t, 0, 0), at=(0, 0.2, 0),
+                       stiffness=9, damping=6),
+    ])  # fmt: skip
+    inside = pf.zero_dynamics(m, law, *at)
+    assert (inside.places, inside.speeds) == (3, 0) and inside.unstable == (speed < 0)
+    close(sorted(inside.eigenvalues.real), sorted([-speed / 0.1, 0, 0]), 1e-7, "eigenvalues")
