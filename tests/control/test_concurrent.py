@@ -10,8 +10,19 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.digest import digest
 from pfaffian.errors import RunWarning
-from pfaffian.maths import se3, so3
-from tests.simulate.test_reduction import rover
+from pfaffian.maths import se3
+from studies.chhabra_control import (
+    MOMENTUM,
+    ROVER_AT,
+    rover,
+    rover_law,
+    satellite,
+    satellite_at,
+    satellite_law,
+    straight_at,
+    straight_law,
+    tip,
+)
 from tests.tolerance import close
 
 
@@ -33,33 +44,9 @@ def test_a_pose_on_the_double_integrator():
     close(r.lyapunov, [2.81271778, 0.848258741, 9.23089750e-2], 3e-9, "V_L")
 
 
-MOTORS = ("psi1", "psi2", "phi1", "phi2", "phi3")
-
-
-def driven_rover():
-    return rover(actuators=[pf.actuator(f"m_{n}", n) for n in MOTORS])
-
-
-def rover_law():
-    def centre(t):
-        a = 0.15 * t
-        return ca.vertcat(0.10 + 2 * ca.sin(a), 2 * (1 - ca.cos(a)))
-
-    def hand(t):
-        return ca.vertcat(centre(t), 0) + ca.vertcat(0.15 + 0.05 * ca.sin(0.5 * t), 0.6, 0.25 + 0.05 * ca.cos(0.5 * t))
-
-    return control.concurrent([
-        control.output("rover", "position", centre, axes=(0, 1), at=(0.10, 0, 0), stiffness=4, damping=4),
-        control.output("lower", "position", hand, at=(0, 0.20, 0), stiffness=9, damping=6),
-    ])  # fmt: skip
-
-
-ROVER_AT = np.r_[0, 0.05, 0.1, 0, 0, 0.1, 0.6, -0.3], np.r_[0.2, 0, 0, 2, 2, 0, 0, 0]
-
-
 def test_a_rover_and_its_hand_go_five_ways():
     """Test 15: each error as its own critically damped one; torques at the start; the same of the reduced machine."""
-    m, law = driven_rover(), rover_law()
+    m, law = rover(), rover_law()
     r = pf.run(m, *ROVER_AT, duration=12, step=2e-3, every=1000, control=law)
     e, e_dot = -r.output_error.values, r.velocity_error.values
     close(e[0], [-0.00049958, 0.05998334, -0.16439652, 0.27979054, -0.01503897], 3e-8, "e(0)")
@@ -70,53 +57,6 @@ def test_a_rover_and_its_hand_go_five_ways():
     close(e, np.exp(-pole * t) * (e[0] + (e_dot[0] + pole * e[0]) * t), 1e-10, "closed form")
     other = pf.run(pf.reduce(m), *ROVER_AT, duration=2, step=2e-3, every=1000, control=law)
     close(other.q, r.q[:2], 1e-9, "reduced")
-
-
-def satellite() -> pf.Mechanism:
-    """A free base with three wheels and an arm of three hinges. [numbers of the specification, test 16]"""
-    wheels = {"wx": ((0.3, 0, 0), 0), "wy": ((0, -0.3, 0), 1), "wz": ((0, 0, -0.3), 2)}
-    bodies, joints = [pf.body("base", 100, inertia=(12, 14, 10))], [pf.joint("flight", "free", "world", "base")]
-    for name, (place, i) in wheels.items():
-        axis, inertia = np.eye(3)[i], np.full(3, 0.05)
-        inertia[i] = 0.08
-        bodies.append(pf.body(name, 4, inertia=tuple(inertia)))
-        joints.append(pf.joint(name, "revolute", "base", name, axis=tuple(axis), placement=place))
-    arm = {
-        "yaw": ("base", (0, 1, 0), 0.4, 0.1, 8, (0.1, 0.1, 0.05)),
-        "shoulder": ("yaw", (1, 0, 0), 0.2, 0.4, 6, (0.3, 0.02, 0.3)),
-        "elbow": ("shoulder", (1, 0, 0), 0.8, 0.3, 4, (0.15, 0.01, 0.15)),
-    }
-    for name, (parent, axis, y, com, mass, inertia) in arm.items():
-        bodies.append(pf.body(name, mass, com=(0, com, 0), inertia=inertia))
-        joints.append(pf.joint(name, "revolute", parent, name, axis=axis, placement=(0, y, 0)))
-    motors = [pf.actuator(f"m_{j.name}", j.name) for j in joints[1:]]
-    return pf.mechanism("satellite", bodies, joints, actuators=motors, gravity=(0, 0, 0))
-
-
-MOMENTUM = np.array([0, 20, 0, 3, 1, -2.0])
-
-
-def satellite_at(m, elbow):
-    """q, v at the momentum, motors still, and where the hand is."""
-    q = m.neutral()
-    q[-3:] = 0.2, 0.7, elbow
-    unit = np.array([pf.momentum(m, q, np.eye(m.nv)[i]) for i in range(6)]).T
-    v = np.r_[np.linalg.solve(unit, MOMENTUM), np.zeros(6)]
-    pose = pf.forward_kinematics(m, q)["elbow"]
-    return q, v, pose.position + pose.rotation @ [0, 0.3, 0]
-
-
-def satellite_law(hand, first):
-    def attitude(t):
-        return so3.exp(ca.DM(first)) @ so3.exp(0.1 * ca.sin(0.3 * t) * ca.DM([0.6, 0, 0.8]))
-
-    def goal(t):
-        return ca.DM(hand) + ca.vertcat(0.05 + 0.06 * ca.sin(0.5 * t), -0.05, -0.05) + ca.DM(MOMENTUM[:3]) / 130 * t
-
-    return control.concurrent([
-        control.output("base", "attitude", attitude, stiffness=(2, 3, 4), damping=(3, 3, 4)),
-        control.output("elbow", "position", goal, at=(0, 0.3, 0), stiffness=4, damping=4),
-    ])  # fmt: skip
 
 
 def test_a_free_base_and_its_hand_at_momentum():
@@ -187,7 +127,7 @@ WRONG = {
     "itself": (lambda: control.output("a", "pose", np.eye(4), seen_from="a", **GAINS), "two different bodies"),
     "none": (lambda: control.concurrent([]), "a list of outputs"),
     "too many": (
-        lambda: pf.run(rover(actuators=[pf.actuator("m", "phi1")]), duration=0.01, control=rover_law()),
+        lambda: pf.run(rover().with_(actuators=[pf.actuator("m", "phi1")]), duration=0.01, control=rover_law()),
         r"5 coordinates of outputs \(rover.x, .*\) for 1 actuator of 'rover' \(m\)"),
 }  # fmt: skip
 
@@ -199,7 +139,7 @@ def test_what_is_wrong_is_said(make, words):
 
 
 def test_what_shapes_a_law_is_in_its_digest():
-    m, said = driven_rover(), {"stiffness": 4, "damping": 4, "at": (0.1, 0, 0), "axes": (0, 1)}
+    m, said = rover(), {"stiffness": 4, "damping": 4, "at": (0.1, 0, 0), "axes": (0, 1)}
 
     def of(goal=(1.0, 2.0), body="rover", **changes):
         return digest(control.concurrent([control.output(body, "position", goal, **said | changes)]), m)
@@ -212,16 +152,8 @@ def test_what_shapes_a_law_is_in_its_digest():
 @pytest.mark.parametrize("speed", [0.3, -0.3])
 def test_a_rover_backwards_is_unstable_inside(speed):
     """Its heading goes by theta_dot = (V / l0) sin(beta - theta): an eigenvalue of -V / l0, the wheels' angles at zero."""
-    m = driven_rover()
-    at = ROVER_AT[0] * [0, 0, 0, 0, 0, 1, 1, 1], np.r_[speed, 0, 0, speed / 0.1, speed / 0.1, 0, 0, 0]
-    hand = pf.forward_kinematics(m, at[0])["lower"]
-    tip = hand.position + hand.rotation @ [0, 0.2, 0]
-    law = control.concurrent([
-        control.output("rover", "position", lambda t: ca.vertcat(0.1 + speed * t, 0), axes=(0, 1), at=(0.1, 0, 0),
-                       stiffness=4, damping=4),
-        control.output("lower", "position", lambda t: ca.DM(tip) + ca.vertcat(speed * t, 0, 0), at=(0, 0.2, 0),
-                       stiffness=9, damping=6),
-    ])  # fmt: skip
+    m, at = rover(), straight_at(speed)
+    law = straight_law(tip(m, at[0]), speed)
     inside = pf.zero_dynamics(m, law, *at)
     assert (inside.places, inside.speeds) == (3, 0) and inside.unstable == (speed < 0)
     close(sorted(inside.eigenvalues.real), sorted([-speed / 0.1, 0, 0]), 1e-7, "eigenvalues")

@@ -16,7 +16,7 @@ from pfaffian.simulate.arrays import as_number, configurations, parameter_values
 from pfaffian.simulate.linearise import SPLIT, linearise
 from pfaffian.simulate.simulation import command_of, input_names
 from pfaffian.simulate.step import Scheme
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import symbols
 
 ERRORS = ("output_error", "velocity_error")
 """Signals of a law that its outputs are followed by."""
