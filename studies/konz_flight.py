@@ -228,7 +228,7 @@ def calibration() -> estimation.Misalignment:
     return estimation.imu_misalignment(mean, seen.as_matrix())
 
 
-def law(c: Craft) -> ca.Function:
+def tracking(c: Craft) -> ca.Function:
     """(q, v, reference, biases) -> u and faults of body-based tracking by the simplified machine, and rows that hold u."""
     m, w = c.model, ca.SX.sym("w", len(WANTED))
     S = symbols(m)
@@ -239,7 +239,7 @@ def law(c: Craft) -> ca.Function:
 
 def agent(c: Craft) -> control.Control:
     """Estimator, tracking and force control of a machine. [konz25 fig. 5.5]"""
-    x, n, imu, track = c.numbers, len(c.numbers["azimuths"]), calibration(), law(c)
+    x, n, imu, track = c.numbers, len(c.numbers["azimuths"]), calibration(), tracking(c)
     p = (x["torque"] / x["rotor"], MOTOR / x["rotor"])
     friction = x["friction"] / x["rotor"]
     resting = (p[0] * c.hover**2 + friction) / p[1]
@@ -290,6 +290,11 @@ def agent(c: Craft) -> control.Control:
         start=[0.0] * c.tilts + [MOTOR * resting] * n,
     )  # fmt: skip
     return control.several(agent=said, servos=servos()) if c.tilts else said
+
+
+def law() -> control.Control:
+    """The quadcopter's agent, as `pfaffian export konz-flight` writes it in C."""
+    return agent(quadcopter())
 
 
 # -- flights ---------------------------------------------------------------------------------------------------------------

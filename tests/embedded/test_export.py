@@ -218,3 +218,11 @@ def test_the_thesis_quadcopter_flies_the_same_loop(gcc, tmp_path):
     assert turned.min() < -0.99 and flown.sizes["time"] > 600
     for signal in ("q", "v", "u"):
         assert np.array_equal(flown[signal].values.view(np.int64), again[signal].values.view(np.int64)), signal
+
+
+def test_all_that_flies_is_written(gcc, tmp_path):
+    """Observers, filter with late measurements, tracking within limits and force control: the whole agent. [konz25 fig. 5.5]"""
+    study = load("konz-flight", folder(), PARTS)
+    made = pf.export(study.law(), study.mechanism(), tmp_path, name="flight")
+    assert said_by_test(gcc, tmp_path, "flight").returncode == 0
+    assert made.operations < 40_000 and made.state < 2000 and made.measured_stack < made.stack < 32_000
