@@ -28,6 +28,7 @@ NAMES = (
     "qp",
     "multicopter",
     "laws",
+    "reduction",
     "embedded",
 )
 CHECK, CRASH = 1, 2

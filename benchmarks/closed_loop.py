@@ -29,7 +29,7 @@ from pfaffian.control import Control
 from pfaffian.kernel import compile_rollout
 from pfaffian.simulate.sampling import rates, sampling
 from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.system import as_system, enter
 from studies import two_pandas
 
 STEP, STEPS = 1e-3, 50
@@ -79,23 +79,27 @@ def at_a_rate(o: Options) -> Comparison:
 
 
 def loop(
-    m: pf.Mechanism,
+    m: pf.Mechanism | pf.System,
     law: Control | None,
     q: np.ndarray,
     v: np.ndarray,
     u: Sequence[float] = (),
     scheme: pf.Scheme | None = None,
 ) -> tuple[Callable[[], np.ndarray], int]:
-    """The compiled loop alone: the last [q, v, z]; and the operations of its right-hand side.   u: the first inputs."""
-    s, n_p = Simulation(as_system(m), scheme or pf.Scheme(), law), len(m.p_defaults)
+    """The compiled loop alone: the last [x, z], x = [q, v] of a mechanism; and the operations of its right-hand side.
+    u: the first inputs."""
+    s = Simulation(as_system(m), scheme or pf.Scheme(), law)
+    p0, runs = s.mechanism.p_defaults, len(q)
+    n_p = len(p0)
     x, w, p, t = (ca.SX.sym(n, k) for n, k in (("x", s.nx), ("u", len(s.w_names)), ("p", n_p), ("t", 1)))
     observe, lanes = ca.Function("state", [x, w, p, t], [x]), 8 if len(q) > 1 else 1
     rollout = compile_rollout(s.traced.step, observe, s.traced.samplers, backend="c", lanes=lanes)
-    x0 = np.asfortranarray(np.hstack([q, v, np.tile(np.array(s.z), (len(q), 1)), s.layout.started(len(q), 0)]))
-    held, n = np.zeros((1, len(s.w_names))), m.nq + m.nv + len(s.z)
+    state = enter(s.system, q, v, np.tile(p0, (runs, 1)), 0.0)
+    x0 = np.asfortranarray(np.hstack([state, np.tile(np.array(s.z), (runs, 1)), s.layout.started(runs, 0)]))
+    held, n = np.zeros((1, len(s.w_names))), s.system.nx + len(s.z)
     held[0, : len(u)] = u
     when = {"t0": 0.0, "h": STEP, "steps": STEPS, "every": STEPS, "sampling": sampling([g[0] for g in rates(law)], STEP)}
-    call = lambda: rollout(x0, held, m.p_defaults, **when).x[:, :n]  # noqa: E731
+    call = lambda: rollout(x0, held, p0, **when).x[:, :n]  # noqa: E731
     return call, s.traced.rhs.n_instructions()
 
 
