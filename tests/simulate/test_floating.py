@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian import control
+from pfaffian.maths.linear import solve_definite
 from tests.random_mechanisms import random_body, random_rotation
 from tests.simulate.test_reduction import satellite
 from tests.tolerance import ALGEBRA, PEER, close
@@ -145,6 +147,36 @@ def test_the_twist_of_the_hand_is_both_parts():
     f = pf.compile_terms(m, {"drift": by_momentum, "J": lambda T: pf.floating_base(T).jacobian("right")}, backend="numpy")
     close(f(q)["drift"], pf.momentum_twist(m, "right", q, v, **HAND), 1e2 * ALGEBRA, "drift")
     close(f(q)["J"], pf.generalised_jacobian(m, "right", q), 10 * ALGEBRA, "J in the body")
+
+
+def test_expressions_serve_laws_and_outputs():
+    """A law that pushes along the reaction null space of four hinges: the hull does not turn. Outputs say the hand's twist."""
+    m = random_arm(7, 4).mechanism
+    m = m.with_(actuators=pf.actuate_all(m).actuators[6:])
+
+    def law(T, z, w, reaction):
+        """Joints accelerate by P a + P_dot a t, so that s = P(q) a t; their torques are M^ s_dot and what velocities ask for."""
+        base = pf.floating_base(T)
+        P = base.reaction_free("attitude")
+        a = ca.DM([0.8, -0.5, 0.4, 0.6])
+        s = P @ a * T.t
+        s_dot = ca.jtimes(s, T.q, T.kinematics.q_dot) + ca.jacobian(s, T.t)
+        J = base.blocks.K1s
+        c = T.c - T.f
+        tau_dot = -solve_definite(base.blocks.K11, J @ s_dot + c[base.b, 0])
+        u = T.M[base.s, base.b] @ tau_dot + T.M[base.s, base.s] @ s_dot + c[base.s, 0]
+        return control.Command(u)
+
+    def hand(k):
+        base = pf.floating_base(k)
+        return base.jacobian("b4") @ k.v[base.s, 0] + base.momentum_twist("b4", momentum=np.zeros(6)) - k.twist("b4")
+
+    q = start(m, 3)[0]
+    r = pf.run(m, q, None, control=control.Control(law), outputs={"hand": hand}, duration=0.5, step=1e-3, every=50)
+    turned = r["q"].values[:, 3:7] - q[3:7]
+    close(turned, 0 * turned, 1e-10, "attitude", 1)
+    close(r["hand"].values, np.zeros((11, 6)), 1e-11, "twist of the hand without momentum", 1)
+    assert np.abs(r["q"].values[-1, 7:] - q[7:]).max() > 0.02 and np.abs(r["q"].values[-1, :3] - q[:3]).max() > 1e-3
 
 
 @pytest.mark.parametrize("keep, rows, left", [("pose", slice(0, 6), 1), ("attitude", slice(3, 6), 4)])
