@@ -155,15 +155,14 @@ def test_expressions_serve_laws_and_outputs():
     m = m.with_(actuators=pf.actuate_all(m).actuators[6:])
 
     def law(T, z, w, reaction):
-        """Joints accelerate by P a + P_dot a t, so that s = P(q) a t; their torques are M^ s_dot and what velocities ask for."""
+        """s = P(q) a t: torques are what these accelerations of the joints ask for, the base left to itself."""
         base = pf.floating_base(T)
         P = base.reaction_free("attitude")
         a = ca.DM([0.8, -0.5, 0.4, 0.6])
         s = P @ a * T.t
         s_dot = ca.jtimes(s, T.q, T.kinematics.q_dot) + ca.jacobian(s, T.t)
-        J = base.blocks.K1s
         c = T.c - T.f
-        tau_dot = -solve_definite(base.blocks.K11, J @ s_dot + c[base.b, 0])
+        tau_dot = -solve_definite(base.blocks.K11, base.blocks.K1s @ s_dot + c[base.b, 0])
         u = T.M[base.s, base.b] @ tau_dot + T.M[base.s, base.s] @ s_dot + c[base.s, 0]
         return control.Command(u)
 

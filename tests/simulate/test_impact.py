@@ -52,6 +52,15 @@ def test_it_is_what_assemble_does_and_goes_by_runs():
     close(many.loss, many.loss[0] * np.array([1, 4, 1]), 1e-11, "loss")
 
 
+def test_it_is_what_a_run_does_where_a_constraint_comes_on():
+    m, q, v = meeting()
+    (weld,), h = m.constraints, 1e-6
+    late = m.with_(constraints=[pf.active_while(weld, lambda k: k.t > h / 2)])
+    r = pf.run(late, q, v, duration=h, step=h, backend="numpy")
+    close(r["v"].values[-1], pf.impact(m, q, v).v, 1e-4, "v after a step of h, q being off by h")
+    assert np.abs(r["v"].values[0] - v).max() == 0
+
+
 def test_a_tilted_rod_lands_on_its_tip():
     """The textbook's: of a rod that falls without turning, m, l, its tip hits a frictionless floor at angle a:
     it falls over by 6 v cos a / (l (1 + 3 cos^2 a)) [rad/s]."""
