@@ -10,7 +10,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.digest import digest
 from pfaffian.errors import RunWarning
-from pfaffian.maths import se3
+from pfaffian.maths import se3, so3
 from studies.chhabra_control import (
     MOMENTUM,
     ROVER_AT,
@@ -157,3 +157,56 @@ def test_a_rover_backwards_is_unstable_inside(speed):
     inside = pf.zero_dynamics(m, law, *at)
     assert (inside.places, inside.speeds) == (3, 0) and inside.unstable == (speed < 0)
     close(sorted(inside.eigenvalues.real), sorted([-speed / 0.1, 0, 0]), 1e-7, "eigenvalues")
+
+
+def spacecraft() -> pf.Mechanism:
+    """X2: a ball joint and three hinges on a free base. [chhabra14 3.4; numbers of the specification, test 5]"""
+    said = {
+        "B1": (120, 0, (30, 40, 25)), "B2": (10, 0.5, (0.9, 0.05, 0.9)), "B3": (8, 0.4, (0.5, 0.04, 0.5)),
+        "B4": (4, 0.4, (0.06, 0.01, 0.06)), "B5": (4, 0.4, (0.06, 0.01, 0.06)),
+    }  # fmt: skip
+    joints = [
+        pf.joint("J1", "free", "world", "B1"),
+        pf.joint("J2", "spherical", "B1", "B2", placement=(0, 0.6, 0)),
+        pf.joint("J3", "revolute", "B2", "B3", axis=(1, 0, 0), placement=(0, 1, 0)),
+        pf.joint("J4", "revolute", "B3", "B4", axis=(1, 0, 0), placement=(0.25, 0.8, 0)),
+        pf.joint("J5", "revolute", "B3", "B5", axis=(1, 0, 0), placement=(-0.25, 0.8, 0)),
+    ]
+    motors = [pf.actuator(f"m2{'xyz'[i]}", "J2", component=i) for i in range(3)]
+    motors += [pf.actuator(f"m{i}", f"J{i}") for i in (3, 4, 5)]
+    bodies = [pf.body(n, m, com=(0, y, 0), inertia=I) for n, (m, y, I) in said.items()]
+    return pf.mechanism("spacecraft", bodies, joints, actuators=motors, gravity=(0, 0, 0))
+
+
+def test_a_second_hand_that_cannot_balance_ends_the_run():
+    """Test 16 (b): base attitude and one hand; the other arm, which has to balance, is swept away until nothing is left.
+
+    The specification gives t = 0.272 s and not its reference; that of test 16 is near.
+    """
+    m, momentum = spacecraft(), np.array([0, 40, 0, 30, 0, 0])
+
+    def turn(axis, angle):
+        return so3.quat_exp(ca.DM(np.eye(3)[axis] * angle))
+
+    base, ball = (
+        so3.quat_mul(turn(0, 0.15), turn(2, 0.2)),
+        so3.quat_mul(so3.quat_mul(turn(0, 0.2), turn(1, 0.3)), turn(2, -0.1)),
+    )
+    q = np.concatenate([np.array(x).ravel() for x in ((0.1, 0, -0.2), base, ball, (0.4, -0.5, 0.6))])
+    unit = np.array([pf.momentum(m, q, x) for x in np.eye(m.nv)[:6]]).T
+    v = np.r_[np.linalg.solve(unit, momentum), np.zeros(6)]
+    hand = pf.forward_kinematics(m, q)["B4"]
+    at = ca.DM(hand.position + hand.rotation @ [0, 0.4, 0])
+
+    def attitude(t):
+        return so3.exp(ca.DM([0.25, -0.2, 0.3])) @ so3.exp(0.1 * ca.sin(0.3 * t) * ca.DM([0.6, 0, 0.8]))
+
+    def goal(t):
+        return at + ca.vertcat(0.05 + 0.06 * ca.sin(0.5 * t), -0.05, -0.05) + ca.DM(momentum[:3]) / 146 * t
+
+    law = control.concurrent([
+        control.output("B1", "attitude", attitude, stiffness=(2, 3, 4), damping=(3, 3, 4)),
+        control.output("B4", "position", goal, at=(0, 0.4, 0), stiffness=4, damping=4),
+    ])  # fmt: skip
+    with pytest.warns(RunWarning, match=r"lost rank \(at t = 0\.26\d* s\); .* because of J5 = 1\.[5-9]"):
+        pf.run(m, q, v, duration=1, step=1e-3, every=10, control=law)
