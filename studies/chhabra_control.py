@@ -227,7 +227,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     sigma.plot(r.time, r.sigma_min)
     sigma.set(xlabel="time [s]", ylabel="smallest singular value", title="rover: generalised Jacobian", ylim=(0, None))
     turn.plot(back.time, back.q[:, 2], label="heading [rad]")
-    turn.plot(back.time, 1e3 * np.linalg.norm(back.output_error, axis=1), label="error of outputs [mm]")
+    turn.plot(back.time, 10 * np.linalg.norm(back.output_error, axis=1), label="error of outputs [0.1 m]")
     turn.axhline(np.pi, color="k", linestyle=":", linewidth=1)
     turn.set(xlabel="time [s]", title="rover backwards: the heading turns round inside")
     turn.legend(loc="best")
