@@ -11,7 +11,10 @@ from typing import Any
 
 from pfaffian.kernel.toolchain import find_compiler
 
-PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data", "daqp", "crazyflow", "jax")
+PACKAGES = (
+    "pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data", "daqp", "quadprog", "proxsuite",
+    "crazyflow", "jax",
+)  # fmt: skip
 
 
 def describe(core: int | None) -> dict[str, Any]:
