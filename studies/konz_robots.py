@@ -65,12 +65,12 @@ def _read(file: str) -> pf.Mechanism:
         return pf.read_urdf(installed("example-robot-data", file, "konz-robots"))
 
 
-JOINTS, TOOL = pf.Parameter("joints", 1.0), pf.Parameter("tool", 0.0)
-"""How much of the law is by joints and how much by the tool."""
+JOINTS, TOOL, SPARE = pf.Parameter("joints", 1.0), pf.Parameter("tool", 0.0), pf.Parameter("spare", 1.0)
+"""How much of the law is by joints, how much by the tool, and then by the joint of the arm with one to spare."""
 
 
 def with_weights(m: pf.Mechanism) -> pf.Mechanism:
-    return m.with_(parameters=[JOINTS, TOOL])
+    return m.with_(parameters=[JOINTS, TOOL, SPARE])
 
 
 def ur5() -> Robot:
@@ -118,12 +118,12 @@ def mechanism() -> pf.Mechanism:
 # -- laws ------------------------------------------------------------------------------------------------------------------
 
 
-def pairs(robot: Robot, spare: bool = True) -> list[control.Pair]:
+def pairs(robot: Robot) -> list[control.Pair]:
     """Moments about the joints, and the tool as a body."""
     by_joints, by_tool, found = JOINTS.symbol, TOOL.symbol, []
     for j in robot.m.joints:
         if j.nv:
-            weight = INERTIA * (by_joints + by_tool * (spare and j.name == robot.spare))
+            weight = INERTIA * (by_joints + by_tool * (SPARE.symbol if j.name == robot.spare else 0))
             slides = j.kind.name == "prismatic"
             of = [pf.pseudo_matrix(x * weight) if slides else pf.pseudo_matrix(0, moments=x * weight) for x in (1, D, K)]
             found.append(control.pair(j.child, seen_from=j.parent, inertia=of[0], damping=of[1], stiffness=of[2]))
@@ -145,10 +145,20 @@ def run() -> dict[str, Any]:
                 )
     results["alone"] = alone(results["UR5, tool, body"].time.values)
     robot = panda()
-    law = control.prototype_tracking(pairs(robot, spare=False), robot.reference, approach="body")
+    law = control.prototype_tracking(pairs(robot), robot.reference, approach="body")
+    none = {"joints": 0.0, "tool": 1.0, "spare": 0.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunWarning)
-        r = pf.run(robot.m, robot.start, duration=STEP, control=law, parameters={"joints": 0.0, "tool": 1.0})
+        r = pf.run(
+            robot.m,
+            robot.start,
+            duration=EVERY * STEP,
+            step=STEP,
+            every=EVERY,
+            control=law,
+            outputs=outputs(robot),
+            parameters=none,
+        )
     return results | {"no spare": pf.causes(r)[0]}
 
 
