@@ -126,8 +126,9 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
             r = result[f"{machine} {poles}"]
             lean, ok = tilt(r["q"].values[:, 0]), recovered(r)
             parts = [100 * ok[(lean >= a) & (lean < b)].mean() for a, b in pairwise(EDGES)]
-            share.stairs(parts, EDGES, color=colour, label=f"poles at {POLES[poles]:g}", linewidth=1.6)
-            far.semilogy(lean[ok], farthest(r)[ok], ".", color=colour, markersize=1.2, label=f"poles at {POLES[poles]:g}")
+            named = {"color": colour, "label": f"poles at {POLES[poles]:g}"}
+            share.step(EDGES, [*parts, parts[-1]], linewidth=1.6, where="post", **named)
+            far.semilogy(lean[ok], farthest(r)[ok], ".", markersize=1.2, **named)
         r = result[f"{machine} slow"]
         worst = np.argsort(farthest(r))[-1]
         inverted = np.flatnonzero(tilt(r["q"].values[:, 0]) > 160)[:12]
