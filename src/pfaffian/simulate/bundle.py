@@ -20,7 +20,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.digest import digest
-from pfaffian.terms.reduction import adjoint_inverse, blocks, first_joint, group_of, in_first_joint, indices
+from pfaffian.terms.reduction import adjoint_inverse, blocks, first_joint, group_of, in_first_joint, indices, others
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -78,7 +78,7 @@ def _curvature(T: Terms, joint: str) -> ca.SX:
     m, k = T.mechanism, T.kinematics
     group = group_of(first_joint(m))
     assert group is not None
-    rest = [i for i in range(m.nv) if i not in indices(m, (joint,))]
+    rest = others(m, indices(m, (joint,)))
     A = blocks(T, joint).A
     gamma = commutation_coefficients(k)
     axes, n = list(group.axes), len(rest)

@@ -21,7 +21,7 @@ from pfaffian.simulate.arrays import as_whole
 from pfaffian.simulate.bundle import asked, mechanical_connection
 from pfaffian.terms.floating import FloatingBase
 from pfaffian.terms.kinematics import check_frame
-from pfaffian.terms.reduction import first_joint, group_of, indices
+from pfaffian.terms.reduction import first_joint, group_of, indices, others
 from pfaffian.terms.terms import Terms, symbols
 
 GAUSS = 0.5 + np.sqrt(15) / 10 * np.array([-1, 0, 1])
@@ -120,7 +120,7 @@ def _along(m: Mechanism, base: str, path: Any, x: np.ndarray) -> tuple[np.ndarra
     """q (runs, nq) with the base at its start, and s (runs, n) by the length of the path, at x (runs,)."""
     own = m.q_slices[base]
     places = [i for i in range(m.nq) if not own.start <= i < own.stop]
-    rest = [i for i in range(m.nv) if i not in indices(m, (base,))]
+    rest = others(m, indices(m, (base,)))
     at, what = ca.SX.sym("x"), "the path"
     value = vector(answer(path, what, at), len(places), what)
     value = checked(ca.densify(value), what, (at,))

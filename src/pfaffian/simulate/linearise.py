@@ -82,10 +82,7 @@ class Linearised:
 
     @property
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
-        values, vectors = np.linalg.eig(self.A) if len(self.A) else (np.zeros(0), np.zeros((0, 0)))
-        values = np.where(np.abs(values) > SPLIT * np.abs(self.A).max(initial=0), values, 0)
-        order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
-        return values[order], vectors[:, order]
+        return modes(self.A)
 
     def __str__(self) -> str:
         how = "at an equilibrium" if self.equilibrium else f"no equilibrium: drifts by {np.abs(self.drift).max():.3g}"
@@ -93,6 +90,14 @@ class Linearised:
         for value, f, d in zip(self.eigenvalues, self.frequencies, self.dampings, strict=True):
             lines.append(f"  {value.real:12.6g} {value.imag:+12.6g}i 1/s   {f:10.5g} rad/s   damping {d:8.4f}")
         return "\n".join(lines)
+
+
+def modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (n,) [1/s], the least stable first, zero where rounding alone tells them from it, and vectors (n, n)."""
+    values, vectors = np.linalg.eig(A) if len(A) else (np.zeros(0), np.zeros((0, 0)))
+    values = np.where(np.abs(values) > SPLIT * np.abs(A).max(initial=0), values, 0)
+    order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
+    return values[order], vectors[:, order]
 
 
 def linearise(

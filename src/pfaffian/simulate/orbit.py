@@ -31,7 +31,7 @@ from pfaffian.terms.connection import commutation_coefficients, directional_deri
 from pfaffian.terms.momentum import rotors, weight
 from pfaffian.terms.orbit import orbit_of
 from pfaffian.terms.rates import twists
-from pfaffian.terms.reduction import blocks, first_joint, group_of, in_first_joint, indices, on_algebra
+from pfaffian.terms.reduction import blocks, first_joint, group_of, in_first_joint, indices, on_algebra, others
 from pfaffian.terms.terms import Terms
 
 RANK = 1e-12
@@ -70,7 +70,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     group = group_of(first)
     assert group is not None
     own = indices(m, (first.name,))
-    rest = [i for i in range(m.nv) if i not in own]
+    rest = others(m, own)
     orbit = orbit_of(group, np.array(momentum))
     d, mu = len(orbit.names), ca.SX(ca.DM(orbit.mu))
 

@@ -34,7 +34,6 @@ from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.connection import rate
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import momenta, transport, weight
 from pfaffian.terms.pfaffian import VELOCITY
@@ -43,11 +42,13 @@ from pfaffian.terms.reduction import (
     adjoint,
     adjoint_inverse,
     blocks,
+    carried,
     first_joint,
     group_of,
     horizontal_lift,
     in_first_joint,
     indices,
+    others,
 )
 from pfaffian.terms.terms import Terms, symbols
 
@@ -132,13 +133,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
         if found.closed:
             # What closures between bodies push back leaves the first joint alone.
             pushed += ca.vertcat(*[0 if i in first else motion.reaction[i] for i in range(m.nv)])
-        turning = transport(T)
-        if X is None:
-            forces, own = pushed, turning
-        else:
-            p = ca.SX.sym("p", m.nv)
-            forces = X.T @ pushed
-            own = X.T @ turning + ca.substitute(rate(k, X.T @ p), p, momenta(T))
+        forces, own = (pushed, transport(T)) if X is None else (X.T @ pushed, carried(T, X))
         still = [i for i, entry in enumerate(found.y) if entry in found.kept]
         own[still, 0] = 0
         return ca.vertcat(k.q_dot, turned(T.q, forces + own, adjoint_inverse))
@@ -150,7 +145,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
             return {}
         own = indices(m, (base,))
         of_bodies = in_first_joint(T, base)
-        rest = [i for i in range(m.nv) if i not in own]
+        rest = others(m, own)
         p, said = momenta(T), {"momentum_drift": of_bodies - x[m.nq :, 0][own, 0]}
         return said | ({"shape_momentum": p[rest] - blocks(T, base).A.T @ p[own]} if rest else {})
 
@@ -243,7 +238,7 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
         except ModelError as error:
             tried.append(str(error))
             continue
-        y = tuple(i for i in range(m.nv) if i not in own)
+        y = tuple(others(m, own))
         more, kept = _further(m, tuple(own), y, list(names))
         return Plan(tuple(own), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
     raise ModelError(
@@ -284,9 +279,9 @@ def _further(
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Joints beyond the first whose spatial momenta are kept, and all entries of v whose momenta forces alone change."""
     T = symbols(m)
-    k, p = T.kinematics, ca.SX.sym("p", m.nv)
+    k = T.kinematics
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)[:, list(y)]
-    turning = X.T @ transport(T) + ca.substitute(rate(k, X.T @ p), p, momenta(T))
+    turning = carried(T, X)
     pi = X.T @ momenta(T)
     joints = [j for j in m.joints if j.name not in taken and j.nv and group_of(j) is not None and j.distribution is None]
     own = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}

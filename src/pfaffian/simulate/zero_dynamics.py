@@ -13,7 +13,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
-from pfaffian.simulate.linearise import SPLIT, linearise
+from pfaffian.simulate.linearise import SPLIT, linearise, modes
 from pfaffian.simulate.simulation import command_of, input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms.terms import symbols
@@ -41,9 +41,7 @@ class ZeroDynamics:
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        values = np.linalg.eigvals(self.A) if len(self.A) else np.zeros(0)
-        values = np.where(np.abs(values) > SPLIT * np.abs(self.A).max(initial=0), values, 0)
-        return values[np.lexsort((values.imag, -np.round(values.real, 12)))]
+        return modes(self.A)[0]
 
     @property
     def unstable(self) -> bool:

@@ -21,7 +21,7 @@ from pfaffian.maths.linear import orthogonalise, solve_definite
 from pfaffian.model import shown
 from pfaffian.model.number import vector
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices
+from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others
 from pfaffian.terms.terms import Terms, as_terms
 
 KEPT = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
@@ -54,7 +54,7 @@ class FloatingBase:
     @cached_property
     def s(self) -> list[int]:
         """Entries of v of the joints."""
-        return [i for i in range(self.terms.mechanism.nv) if i not in self.b]
+        return others(self.terms.mechanism, self.b)
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
         """(6, n) J_g = J_s - J_b A; body, frame and point (3,) [m] as in `Kinematics.jacobian`."""

@@ -22,7 +22,8 @@ from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.momentum import total_momentum
+from pfaffian.terms.connection import rate
+from pfaffian.terms.momentum import momenta, total_momentum, transport
 from pfaffian.terms.terms import Terms
 
 RANK = 1e-9
@@ -40,8 +41,8 @@ class Blocks(NamedTuple):
 
 def blocks(T: Terms, joint: str) -> Blocks:
     """The mass matrix as a joint and the rest of the velocities, in their order, see it. [chhabra14 (3.3.36), (3.3.37)]"""
-    M, own = ca.densify(T.M), T.mechanism.v_slices[joint]
-    b, s = indices(T.mechanism, (joint,)), [i for i in range(T.mechanism.nv) if not own.start <= i < own.stop]
+    M, b = ca.densify(T.M), indices(T.mechanism, (joint,))
+    s = others(T.mechanism, b)
     K11, K1s = M[b, b], M[b, s]
     A = solve_definite(K11, K1s)
     return Blocks(K11, K1s, A, M[s, s] - K1s.T @ A)
@@ -50,6 +51,11 @@ def blocks(T: Terms, joint: str) -> Blocks:
 def indices(m: Mechanism, joints: Sequence[str]) -> list[int]:
     """Entries of v that belong to joints, in the order of v."""
     return [i for j in m.joints if j.name in joints for i in range(m.v_slices[j.name].start, m.v_slices[j.name].stop)]
+
+
+def others(m: Mechanism, own: Sequence[int]) -> list[int]:
+    """Entries of v but these, in the order of v."""
+    return [i for i in range(m.nv) if i not in own]
 
 
 def group_of(j: Joint) -> Subgroup | None:
@@ -123,10 +129,16 @@ def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:
 
     A_G v_G + A_y y = 0 gives v_G = -A^ y, the principal connection of the constraints. [chhabra14 (4.3.25)]
     """
-    rest = [i for i in range(T.mechanism.nv) if i not in group]
+    rest = others(T.mechanism, group)
     rows, n = ca.densify(T.A), T.mechanism.nv
     A_G, A_y = ca.sparsify(rows[:, list(group)]), rows[:, rest]
     X = ca.SX(n, len(rest))
     X[rest, :] = ca.SX.eye(len(rest))
     X[list(group), :] = ca.sparsify(-smallest(orthogonalise(A_G, ca.SX(A_G.shape[0], 0), RANK), A_y))
     return ca.sparsify(X)
+
+
+def carried(T: Terms, X: ca.SX) -> ca.SX:
+    """(ny, 1) X^T p_dot + X_dot^T p of momenta pi = X(q)^T p, as far as nothing pushes."""
+    p = ca.SX.sym("p", T.mechanism.nv)
+    return X.T @ transport(T) + ca.substitute(rate(T.kinematics, X.T @ p), p, momenta(T))
