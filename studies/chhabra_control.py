@@ -66,7 +66,7 @@ def rover() -> pf.Mechanism:
 ROVER_AT = np.r_[0, 0.05, 0.1, 0, 0, 0.1, 0.6, -0.3], np.r_[0.2, 0, 0, 2, 2, 0, 0, 0]
 
 
-def rover_law() -> control.Control:
+def rover_outputs() -> list[control.Output]:
     def centre(t: ca.SX) -> ca.SX:
         a = 0.15 * t
         return ca.vertcat(0.10 + 2 * ca.sin(a), 2 * (1 - ca.cos(a)))
@@ -74,10 +74,14 @@ def rover_law() -> control.Control:
     def hand(t: ca.SX) -> ca.SX:
         return ca.vertcat(centre(t), 0) + ca.vertcat(0.15 + 0.05 * ca.sin(0.5 * t), 0.6, 0.25 + 0.05 * ca.cos(0.5 * t))
 
-    return control.concurrent([
+    return [
         control.output("rover", "position", centre, axes=(0, 1), at=(0.10, 0, 0), stiffness=4, damping=4),
         control.output("lower", "position", hand, at=(0, 0.20, 0), stiffness=9, damping=6),
-    ])  # fmt: skip
+    ]
+
+
+def rover_law() -> control.Control:
+    return control.concurrent(rover_outputs())
 
 
 def straight_law(hand: np.ndarray, speed: float) -> control.Control:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.linalg import null_space as null
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.digest import digest
 from pfaffian.errors import RunWarning
 from pfaffian.maths import se3, so3
+from pfaffian.model.mechanism import random_configuration
 from studies.chhabra_control import (
     MOMENTUM,
     ROVER_AT,
     rover,
     rover_law,
+    rover_outputs,
     satellite,
     satellite_at,
     satellite_law,
@@ -93,20 +96,33 @@ def test_what_nothing_drives_is_said_at_the_start():
         pf.run(m, duration=0.01, control=law, backend="numpy")
 
 
-def test_the_smallest_of_too_many_inputs():
-    """A hand in the plane by three motors: the same motion as by two, and the smallest inputs in the weight."""
+GAINS = {"stiffness": 4.0, "damping": 4.0}
+
+
+def planar_arm(*more):
+    """Three links in the plane, each driven, and motors beside those of their joints."""
     links = [pf.body(n, 1.0, com=(0.2, 0, 0), inertia=0.02) for n in "abc"]
     joints = [pf.joint(f"j{n}", "revolute", p, n, placement=(0 if p == "world" else 0.4, 0, 0))
               for p, n in zip(("world", "a", "b"), "abc", strict=True)]  # fmt: skip
-    m = pf.actuate_all(pf.mechanism("arm", links, joints, gravity=(0, 0, 0)))
-    gains = {"stiffness": 4, "damping": 4}
-    hand = control.output(
-        "c", "position", lambda t: ca.vertcat(0.8, 0.3 + 0.1 * ca.sin(t)), at=(0.4, 0, 0), axes=(0, 1), **gains
+    m = pf.actuate_all(pf.mechanism("arm", links, joints, gravity=(0, -9.81, 0)))
+    return m.with_(actuators=[*m.actuators, *[pf.actuator(f"beside {n}", n) for n in more]])
+
+
+def planar_hand():
+    return control.output(
+        "c", "position", lambda t: ca.vertcat(0.8, 0.3 + 0.1 * ca.sin(t)), at=(0.4, 0, 0), axes=(0, 1), **GAINS
     )
-    start, found = ([0.1, 0.7, 0.5], [0.2, -0.1, 0.3]), {}
+
+
+ARM_AT = [0.1, 0.7, 0.5], [0.2, -0.1, 0.3]
+
+
+def test_the_smallest_of_too_many_inputs():
+    """A hand in the plane by three motors: the same motion as by two, and the smallest inputs in the weight."""
+    m, found = planar_arm().with_(gravity=(0, 0, 0)), {}
     for weight in (None, (1, 10, 100)):
-        law = control.concurrent([hand], weight=weight)
-        found[weight] = pf.run(m, *start, duration=0.2, step=1e-2, every=1, control=law, backend="numpy")
+        law = control.concurrent([planar_hand()], weight=weight)
+        found[weight] = pf.run(m, *ARM_AT, duration=0.2, step=1e-2, every=1, control=law, backend="numpy")
     close(found[None].output_error, found[1, 10, 100].output_error, 1e-6, "one motion of the hand")
     plain, weighted = found[None].u.values[0], found[1, 10, 100].u.values[0]
     R = np.array([1, 10, 100])
@@ -115,7 +131,68 @@ def test_the_smallest_of_too_many_inputs():
     close([lost @ plain, lost @ (R * weighted)], [0, 0], 1e-9, "least norm")
 
 
-GAINS = {"stiffness": 1.0, "damping": 1.0}
+OPEN = {
+    "arm": (planar_arm, [planar_hand()], [("c", (0.4, 0, 0), [0, 1])]),
+    "arm, motors alike": (lambda: planar_arm("jb"), [planar_hand()], [("c", (0.4, 0, 0), [0, 1])]),
+    "free base at momentum": (
+        satellite, [control.output("base", "attitude", np.eye(3), **GAINS)], [("base", (0, 0, 0), [3, 4, 5])]),
+    "on wheels": (rover, [control.output("rover", "position", (0.1, 0), at=(0.1, 0, 0), axes=(0, 1), **GAINS)],
+                  [("rover", (0.1, 0, 0), [0, 1])]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make, outputs, rows", OPEN.values(), ids=OPEN)
+def test_what_the_outputs_leave_open_calms_down(make, outputs, rows):
+    """(S n)^T M (v_dot + d v) = 0 of all n that move no output, v_dot = a + S u by pf.forward_dynamics."""
+    m, d, random = make(), 3.0, np.random.default_rng(2)
+    start = pf.assemble(m, random_configuration(m, random), random.normal(size=m.nv))
+    law = control.concurrent(outputs, rest_damping=d)
+    q, v = start.q, start.v
+    u = pf.run(m, q, v, duration=1e-3, step=1e-3, every=1, control=law).u.values[0]
+    plain = pf.run(m, q, v, duration=1e-3, step=1e-3, every=1, control=control.concurrent(outputs)).u.values[0]
+
+    def v_dot(u):
+        return np.asarray(pf.forward_dynamics(m, q, v, u).v_dot)
+
+    a = v_dot(0 * u)
+    S = np.array([v_dot(e) - a for e in np.eye(m.nu)]).T
+    J = np.vstack([pf.jacobian(m, body, q, frame="LOCAL_WORLD_ALIGNED", point=at)[axes] for body, at, axes in rows])
+    n, M = null(J @ S), np.asarray(pf.mass_matrix(m, q))
+    assert n.shape[1] == len(u) - len(J)
+    slope = (S @ n).T @ M @ (v_dot(u) + d * v)
+    close(slope, 0 * slope, 1e-9, "what is open", np.abs(M @ v).max())
+    close(J @ S @ u, J @ S @ plain, 1e-9, "outputs")
+    assert np.abs((S @ n).T @ M @ (v_dot(plain) + d * v)).max() > 1e-2
+
+
+def test_motors_that_do_the_same_share_by_the_weight():
+    found = {}
+    for weight in (None, (1, 1, 1, 4)):
+        law = control.concurrent([planar_hand()], weight=weight, rest_damping=2.0)
+        found[weight] = pf.run(planar_arm("jb"), *ARM_AT, duration=0.01, step=1e-2, every=1, control=law).u.values[0]
+    close(found[None][1], found[None][3], 1e-12, "alike")
+    close(found[1, 1, 1, 4][1], 4 * found[1, 1, 1, 4][3], 1e-12, "a dear one")
+    close(found[None][[1, 3]].sum(), found[1, 1, 1, 4][[1, 3]].sum(), 1e-12, "in all")
+
+
+def test_a_damped_rest_keeps_the_arm_calm():
+    """Ten seconds of holding a waving hand: undamped, the arm whirls; the hand goes the same way, reduced or sampled too."""
+    m = planar_arm()
+    quick = (ARM_AT[0], [0.2, -0.1, 3.3])
+    r = {d: pf.run(m, *quick, duration=10, step=2e-3, every=500, control=control.concurrent([planar_hand()], rest_damping=d))
+         for d in (None, 2.0)}  # fmt: skip
+    whirl = {d: np.abs(x.v.values[5:]).max() for d, x in r.items()}
+    assert whirl[2.0] < 1.5 and whirl[None] > 5 * whirl[2.0]
+    close(r[2.0].output_error.values, r[None].output_error.values, 1e-6, "the hand")
+
+
+def test_with_no_motor_to_spare_there_is_nothing_to_damp():
+    m, law = rover(), rover_law()
+    damped = control.concurrent(rover_outputs(), rest_damping=3.0)
+    one, other = (pf.run(m, *ROVER_AT, duration=0.1, step=1e-2, every=1, control=x).u for x in (law, damped))
+    assert (one.values == other.values).all()
+
+
 WRONG = {
     "kind": (lambda: control.output("a", "attitud", np.eye(3), **GAINS), "did you mean 'attitude'"),
     "shape": (lambda: control.output("a", "pose", np.eye(3), **GAINS), "the reference must be 4 x 4, got 3 x 3"),
@@ -141,11 +218,13 @@ def test_what_is_wrong_is_said(make, words):
 def test_what_shapes_a_law_is_in_its_digest():
     m, said = rover(), {"stiffness": 4, "damping": 4, "at": (0.1, 0, 0), "axes": (0, 1)}
 
-    def of(goal=(1.0, 2.0), body="rover", **changes):
-        return digest(control.concurrent([control.output(body, "position", goal, **said | changes)]), m)
+    def of(goal=(1.0, 2.0), body="rover", law=None, **changes):
+        outputs = [control.output(body, "position", goal, **said | changes)]
+        return digest(control.concurrent(outputs, **(law or {})), m)
 
     others = [of(), of((1.0, 2.5)), of(stiffness=5), of(damping=5), of(inertia=2), of(at=(0.2, 0, 0)), of(body="post"),
-              of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2))]  # fmt: skip
+              of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2)),
+              of(law={"rest_damping": 1.0}), of(law={"rest_damping": 2.0}), of(law={"weight": (1, 1, 1, 1, 2)})]  # fmt: skip
     assert len(set(others)) == len(others) and of() == of()
 
 

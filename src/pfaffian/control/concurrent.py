@@ -10,6 +10,11 @@ point of a product of SE(3), SO(3) and R^n. With body velocities V = r^-1 r_dot 
 where v_dot = a + S u on the constraints, and Theta = int_0^1 exp(x ad xi_e) dx is the left differential of exp. Momentum that
 is kept and wheels that roll are in a and S, so that D is the generalised Jacobian times an inertia: nothing has to be reduced
 first. Then V_L = <K_P xi_e, xi_e> / 2 + <I v_e, v_e> / 2 falls as V_L_dot = -<K_D v_e, v_e>.                       (5.4.35)
+
+More motors than outputs leave motions open. The smallest inputs, D^+, are indifferent to them, and light wrists then spin; with
+a damping d the motion is the one nearest to v_dot = -d v instead, in the metric of inertia, of all that give the outputs:
+
+    O u = D^T y - S^T M (a + d v),    y = (D O^-1 D^T)^-1 [nu - drift + D O^-1 S^T M (a + d v)],    O = B^T S.
 """
 
 from __future__ import annotations
@@ -29,14 +34,14 @@ from pfaffian.control.reference import Reference, function_of_time, set_point
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.maths import se3
-from pfaffian.maths.linear import NOTHING, Orthogonal, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
+from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
 from pfaffian.maths.roots import eigen
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
-from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import at_defaults, matrix, several, vector
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.number import at_defaults, matrix, scalar, several, vector
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -265,7 +270,8 @@ class Decoupling(NamedTuple):
     """How the inputs move the outputs, V_dot = D u + drift.
 
     D: (k, motors).   drift: (k, 1).   reach: (k, motors) generalised Jacobian, outputs' velocities for rates along the motors
-    at the momentum that is kept.   mobility: (k, 1) of each output if everything were driven, E J M^-1 J^T E^T.
+    at the momentum that is kept.   own: (motors, motors) O = B^T S, accelerations along the motors.
+    mobility: (k, 1) of each output if everything were driven, E J M^-1 J^T E^T.   a: (nv, 1), S: (nv, motors) v_dot = a + S u.
     """
 
     D: ca.SX
@@ -273,6 +279,8 @@ class Decoupling(NamedTuple):
     reach: ca.SX
     own: ca.SX
     mobility: ca.SX
+    a: ca.SX
+    S: ca.SX
 
 
 def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
@@ -283,7 +291,7 @@ def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
     D, own = J @ S, motor_matrix(terms).T @ S
     reach = solve_semidefinite(ca.densify(own), ca.densify(D.T), RANK_TOLERANCE).x.T
     mobility = ca.sum1(solve_W(terms.factor, J.T) ** 2).T
-    return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, reach, ca.densify(ca.diag(own)), ca.densify(mobility))
+    return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, reach, ca.densify(own), ca.densify(mobility), a, S)
 
 
 UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1"}
@@ -291,15 +299,19 @@ UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "s
 
 
 @maker
-def concurrent(outputs: Sequence[Output], *, weight: Any = None) -> Control:
+def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: Any = None) -> Control:
     """u = D^+ [nu - drift]: outputs of base and arms at once on SE(3), SO(3) and R^n. [chhabra14 theorem 5.4.2]
 
     With as many inputs as coordinates of the outputs each error goes its own way, v_e_dot = nu - ..., whatever the others do,
-    and V_L falls as -<K_D v_e, v_e>; with more inputs u is the smallest of those that do it, u^T R u. Bases without actuators,
-    momentum that is kept, and wheels that roll are taken into account, and `pf.reduce` of the machine runs under the same law.
+    and V_L falls as -<K_D v_e, v_e>; with more inputs u is the smallest of those that do it, u^T R u, or with a
+    `rest_damping` the one whose motion calms down. Bases without actuators, momentum that is kept, and wheels that roll are
+    taken into account, and `pf.reduce` of the machine runs under the same law.
 
     Args:
         outputs: made by `output`.   weight: R, (motors,) positive numbers [1/N^2, 1/(N m)^2], ones if None.
+        rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is as small as they
+            let it be, weight off the joints included, and R decides between motors that move the machine alike. None leaves
+            that motion to the smallest inputs, which do not damp it: for a moment, or for motors that all have work to do.
     Records `output_error` xi_e, `velocity_error` v_e, output by output along the group's axes; `lyapunov` V_L and
     `lyapunov_rate`, in units of I; `sigma_min`, the smallest singular value of the generalised Jacobian, outputs' velocities
     over rates along the motors [m or rad per m or rad]. At zero it ends.
@@ -308,10 +320,12 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None) -> Control:
     """
     _check_outputs(outputs)
     names = tuple(name for o in outputs for name in o.names)
+    d = None if rest_damping is None else scalar(rest_damping, "rest_damping")
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m = terms.mechanism
         _check_count(m, names)
+        R = weights(m, weight)
         asked, begin = [], 0
         for o in outputs:
             end = begin + len(o.reference.w_names)
@@ -319,12 +333,8 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None) -> Control:
             asked.append(servo(o, at.R, at.p, at.J @ terms.v, _goal(o, terms.t, w[begin:end, 0])))
             begin = end
         x = decoupling(terms, outputs)
-        square = x.D.shape[0] == x.D.shape[1]
-        alike = 1 / ca.sqrt(ca.fmax(x.own, NOTHING))
-        unit = alike if square else ca.SX(1 / ca.sqrt(weights(m, weight)))
-        scaled = x.D * _each(alike, x.D)
-        solved = _rows(x.D, unit, ca.sum2(scaled * scaled) / ca.fmax(x.mobility, NOTHING))
-        u = unit * smallest(solved, ca.vertcat(*[y.nu for y in asked]) - x.drift)
+        V_dot, spare = ca.vertcat(*[y.nu for y in asked]) - x.drift, len(m.actuators) > len(names)
+        u, rank, side = _calm(terms, x, V_dot, d, R) if d is not None and spare else _least(m, x, V_dot, R)
         signals = {
             "output_error": ca.vertcat(*[y.error for y in asked]),
             "velocity_error": ca.vertcat(*[y.rate for y in asked]),
@@ -332,8 +342,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None) -> Control:
             "lyapunov_rate": sum((y.decay for y in asked), ca.SX(0)),
             "sigma_min": ca.sqrt(ca.fmax(ca.mmin(eigen(x.reach @ x.reach.T)[0]), 0)),
         }
-        side = handedness(solved.Q) if square else ca.SX(1)
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), solved.rank < len(names), signals, side)
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), rank < len(names), signals, side)
 
     error = ", ".join(dict.fromkeys(KINDS[o.kind].unit for o in outputs))
     units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
@@ -341,13 +350,54 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None) -> Control:
     return Control(law, (), w_names, (LOST,), reasons={LOST: _lost(outputs, names)}, units=units)
 
 
-def _each(unit: ca.SX, D: ca.SX) -> ca.SX:
-    return ca.repmat(unit.T, D.shape[0], 1)
+class Share(NamedTuple):
+    """u: (motors, 1).   rank: of D.   side: sign of det D where u is all that gives the outputs, else 1."""
+
+    u: ca.SX
+    rank: ca.SX
+    side: ca.SX
 
 
-def _rows(D: ca.SX, unit: ca.SX, size: ca.SX) -> Orthogonal:
-    """Rows of D in units of the inputs; an output of next to no mobility left by what is not driven is short of rank."""
-    return orthogonalise(D * _each(unit, D), ca.SX(D.shape[0], 0), RANK_TOLERANCE, size, passes=1)
+def _least(m: Mechanism, x: Decoupling, V_dot: ca.SX, R: ca.SX) -> Share:
+    """Smallest u^T R u with D u = V_dot."""
+    k, motors = x.D.shape
+    square, alike = k == motors, 1 / ca.sqrt(ca.fmax(ca.diag(x.own), NOTHING))
+    unit = alike if square else ca.SX(1 / ca.sqrt(R))
+    # An output of next to no mobility left by what is not driven is short of rank.
+    size = ca.sum2(_by_column(x.D, alike) ** 2) / ca.fmax(x.mobility, NOTHING)
+    solved = orthogonalise(_by_column(x.D, unit), ca.SX(k, 0), RANK_TOLERANCE, size, passes=1)
+    return Share(unit * smallest(solved, V_dot), solved.rank, handedness(solved.Q) if square else ca.SX(1))
+
+
+def _calm(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
+    """D u = V_dot with |a + S u + d v| as small as can be in the metric of inertia."""
+    push = x.S.T @ (terms.M @ (x.a + d * terms.v))
+    left = x.D @ x.reach.T
+    solved = solve_semidefinite(left, V_dot + x.reach @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
+    tau = x.D.T @ solved.x - push
+    return Share(_shared(terms, x, tau, R), ca.sum1(solved.kept), ca.SX(1))
+
+
+def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
+    """u with O u = tau, of motors that move the machine alike the smallest u^T R u."""
+    if _independent(terms, x.own):
+        return solve_definite(x.own, tau)
+    unit = 1 / ca.sqrt(R)
+    rows = orthogonalise(_by_column(x.own, unit), ca.SX(x.own.shape[0], 0), RANK_TOLERANCE)
+    return unit * smallest(rows, tau)
+
+
+def _by_column(A: ca.SX, x: ca.SX) -> ca.SX:
+    return A * ca.repmat(x.T, A.shape[0], 1)
+
+
+def _independent(terms: Terms, own: ca.SX) -> bool:
+    """Whether each motor moves the machine as no others do: O has full rank at one configuration, as almost anywhere."""
+    m, random = terms.mechanism, np.random.default_rng(43)
+    f = ca.Function("own", [terms.q, terms.v, terms.t, m.p_symbols], [own])
+    O = np.array(f(random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults))
+    size = np.sqrt(np.outer(np.diag(O), np.diag(O)))
+    return bool(np.linalg.matrix_rank(O / np.where(size > 0, size, 1.0), tol=1e-9, hermitian=True) == len(O))
 
 
 def _check_outputs(outputs: Any) -> None:
