@@ -81,3 +81,20 @@ def test_each_run_without_a_hold_says_whose_it_is(tmp_path, state) -> None:
     assert all("'out' without a force" in cause for cause in pf.causes(r))
     pf.write_netcdf(r, tmp_path / "r.nc")
     assert pf.causes(pf.read_netcdf(tmp_path / "r.nc")) == pf.causes(r)
+
+
+def test_every_run_of_a_large_batch_says_its_reason() -> None:
+    """Half of 4096 lose a hold, the others their law; each run says what it says alone, whoever else stopped before it."""
+    runs, q = 4096, np.zeros((4096, 2))
+    q[:, 0] = np.linspace(0.0, 0.5, runs)
+    _, r = said(m=rods(OUT), q=q, duration=0.01)
+    words = [str(w) for w in r["reason"].values]
+    assert all(w.startswith("its last state is not realisable: rank 0 of 1") for w in words)
+    law = control.operational_space(control.point("held", (1, 0, 0), (0,)), control.set_point([0.5]), stiffness=1, damping=2)
+    m = pf.actuate_all(rods())
+    q[1::2, 1] = 0.5
+    _, r = said(m=m, q=q, duration=0.01, control=law)
+    stopped = r["status"].values != 0
+    assert stopped[::2].all() and not stopped[1::2].any()
+    assert all("task coordinate 0 the least motion" in str(w) for w in r["reason"].values[stopped])
+    assert not any(str(w) for w in r["reason"].values[~stopped])

@@ -43,12 +43,13 @@ def came_on(before: Terms, after: Terms, h: ca.SX, limit: float) -> ca.SX:
     return found
 
 
-def away(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> str:
-    """How far each of them was at a state q (nq,), v (nv,)."""
-    T, said = symbols(m), []
-    for c in switched(m):
-        phi = target_rows(T.kinematics, replace(c, active=None)).phi
-        f = ca.Function("phi", [T.q, T.v, T.t, m.p_symbols], [ca.densify(phi)])
-        left = np.array(f(q, v, t, p)).ravel()
-        said.append(f"phi of {c.name!r} is {left[np.argmax(np.abs(left))]:.3g}")
-    return f"at its last state {', '.join(said)}"
+def away(m: Mechanism, q: np.ndarray, v: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[str]:
+    """How far each of them was in each of some runs: q (runs, nq), v (runs, nv), t (runs,), p (runs, np)."""
+    T = symbols(m)
+    phi = [ca.densify(target_rows(T.kinematics, replace(c, active=None)).phi) for c in switched(m)]
+    f, found = ca.Function("phi", [T.q, T.v, T.t, m.p_symbols], phi), []
+    for state in zip(q, v, t, p, strict=True):
+        left = [np.array(x).ravel() for x in f.call(state)]
+        most = (f"phi of {c.name!r} is {x[np.argmax(np.abs(x))]:.3g}" for c, x in zip(switched(m), left, strict=True))
+        found.append(f"at its last state {', '.join(most)}")
+    return found

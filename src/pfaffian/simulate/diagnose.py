@@ -16,6 +16,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names, servo_rows
 from pfaffian.terms.terms import Terms, symbols
@@ -57,24 +58,37 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
     as_mechanism(m)
     if not m.servos:
         raise ModelError(f"mechanism {m.name!r} has no servo constraints")
-    x = {name: np.array(value) for name, value in _decoupling(m)(q, t=t, parameters=parameters).items()}
-    if x["realisable"].ndim:
+    at, p = configurations(m, q), parameter_values(m, parameters)
+    if common_runs({"q": len(at), "parameters": len(p)}) > 1:
         raise ModelError("realisability takes one configuration at a time")
-    size = len(_rows(m))
-    G = x["G"].reshape(size, size)
-    lengths = np.outer(x["rows"].ravel(), x["directions"].ravel())
-    U, s, Vt = np.linalg.svd(np.divide(G, lengths, out=np.zeros_like(G), where=lengths > 0))
-    rank = int((s > RANK_TOLERANCE).sum())
-    rows, directions = _shares(_rows(m), U[:, -1]), _shares(_directions(m), Vt[-1])
-    return Realisability(bool(x["realisable"]), rank, size, float(s[-1]), rows, directions, G)
+    return holds(m, at, np.array([as_number(t, "t")]), p)[0]
 
 
-def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np.ndarray, float], str]:
-    """(q, v, p, t) -> who is to blame for a fault at that state, in words."""
+def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Realisability]:
+    """`realisability` of each of some runs: q (runs, nq), t (runs,), p (runs, np)."""
+    every = _decoupling(m).kernel(q, np.zeros(m.nv), np.zeros(m.nu), t[:, None], p)
+    names, motors = _rows(m), _directions(m)
+    size, found = len(names), []
+    for entries, realisable, rows, directions in zip(*every, strict=True):
+        G = entries.reshape(size, size, order="F")
+        lengths = np.outer(rows, directions)
+        U, s, Vt = np.linalg.svd(np.divide(G, lengths, out=np.zeros_like(G), where=lengths > 0))
+        rank, by_row, by_motor = int((s > RANK_TOLERANCE).sum()), _shares(names, U[:, -1]), _shares(motors, Vt[-1])
+        found.append(Realisability(bool(realisable), rank, size, float(s[-1]), by_row, by_motor, G))
+    return found
+
+
+def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], list[str]]:
+    """(q (runs, nq), v (runs, nv), p (runs, np), t (runs,)) -> who is to blame for a fault in each of the runs, in words."""
     T = symbols(m)
     inputs, answers = [T.q, T.v, m.p_symbols, T.t], [ca.densify(f(T)) for f in reason.matrices.values()]
     of = ca.Function("blamed", inputs, answers)
-    return lambda *state: reason.words(m, dict(zip(reason.matrices, map(np.array, of.call(state)), strict=True)))
+
+    def words(q: np.ndarray, v: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+        at_each = (map(np.array, of.call(x)) for x in zip(q, v, p, t, strict=True))
+        return [reason.words(m, dict(zip(reason.matrices, x, strict=True))) for x in at_each]
+
+    return words
 
 
 @lru_cache(maxsize=16)

@@ -79,7 +79,7 @@ def inverse_dynamics(
     _check_feasible(driven, broken, size)
     if uncontrollable.any():
         run = int(np.argmax(uncontrollable[:, 0]))
-        why = blamed(driven, undriven())(qs[run], vs[run], p[run], t)
+        (why,) = blamed(driven, undriven())(qs[[run]], vs[[run]], p[[run]], np.array([t]))
         raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
     many = any(np.ndim(x) == 2 for x in (q, v, a)) or count > 1
     u, tau, reaction = (x if many else x[0] for x in (u, tau, reaction))

@@ -132,8 +132,8 @@ class Simulation:
         return self.changing.now(p, d[self.layout.switched, 0])
 
     def parameters(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """As `now`, of numbers: p (np,) at a state x (nx,) of the whole simulation."""
-        return self.changing.put(p, x[self.nx - self.layout.size :][self.layout.switched])
+        """As `now`, of numbers: p (..., np) at states x (..., nx) of the whole simulation."""
+        return self.changing.put(p, x[..., self.nx - self.layout.size :][..., self.layout.switched])
 
     @property
     def nx(self) -> int:

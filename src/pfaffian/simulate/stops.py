@@ -12,14 +12,15 @@ import xarray as xr
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate import arrival
-from pfaffian.simulate.diagnose import blamed, realisability
+from pfaffian.simulate.diagnose import blamed, holds
 from pfaffian.simulate.result import causes, causes_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
 
-BLAMED = 64
-"""Stopped runs of a batch whose state is looked at, the first ones; the others have their cause alone."""
+Finder = Callable[[np.ndarray, np.ndarray, np.ndarray], list[str]]
+"""(x, p, t) -> who is to blame in each of some runs, in words: x (runs, nx) last good states, p (runs, np), t (runs,) of the
+stop."""
 
 
 def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -> None:
@@ -36,19 +37,19 @@ def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -
     find = _finders(s, set(status.tolist()))
     words, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
     words[:] = start.words if len(start.words) == len(status) else start.words[0]
-    begun = np.array([i for i in lost if not words[i]], dtype=int)
-    for i in begun[np.argsort(stopped[begun], kind="stable")][:BLAMED]:
-        if int(status[i]) in find:
-            words[i] = find[int(status[i])](x[i], s.parameters(p[i], x[i]), float(stopped[i]))
+    for code, look in find.items():
+        at = np.array([i for i in lost if status[i] == code and not words[i]], dtype=int)
+        if at.size:
+            words[at] = look(x[at], s.parameters(p[at], x[at]), stopped[at])
     if words.any():
         result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
     notice(_summary(result, lost), RunWarning)
 
 
-def _finders(s: Simulation, needed: set[int]) -> dict[int, Callable[[np.ndarray, np.ndarray, float], str]]:
-    """status -> (x, p, t) -> who is to blame, of those statuses that are needed."""
+def _finders(s: Simulation, needed: set[int]) -> dict[int, Finder]:
+    """status -> who is to blame, of those statuses that are needed."""
     m, meanings = s.mechanism, causes_of(s)
-    found: dict[int, Callable[[np.ndarray, np.ndarray, float], str]] = {}
+    found: dict[int, Finder] = {}
     for fault, reason in (s.control.reasons if s.control else {}).items():
         status = meanings.index(fault)
         if status in needed:
@@ -60,16 +61,16 @@ def _finders(s: Simulation, needed: set[int]) -> dict[int, Callable[[np.ndarray,
     return found
 
 
-def _by_law(s: System, look: Callable[..., str], x: np.ndarray, p: np.ndarray, t: float) -> str:
+def _by_law(s: System, look: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
     return look(*show(s, x, p, t), p, t)
 
 
-def _away(s: System, x: np.ndarray, p: np.ndarray, t: float) -> str:
+def _away(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
     return arrival.away(s.mechanism, *show(s, x, p, t), t, p)
 
 
-def _hold(s: System, x: np.ndarray, p: np.ndarray, t: float) -> str:
-    return f"its last state is {realisability(s.mechanism, show(s, x, p, t)[0], t=t, parameters=p)}"
+def _hold(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+    return [f"its last state is {found}" for found in holds(s.mechanism, show(s, x, p, t)[0], t, p)]
 
 
 def _summary(result: xr.Dataset, lost: np.ndarray) -> str:

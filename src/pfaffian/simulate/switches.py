@@ -50,9 +50,9 @@ class Switches:
         return p
 
     def put(self, p: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """As `now`, of numbers p (np,) and held (len,)."""
+        """As `now`, of numbers p (..., np) and held (..., len)."""
         p = p.copy()
-        p[self.at] = held
+        p[..., self.at] = held
         return p
 
     def sampler(self, system: System, before: int, size: int, where: slice, nw: int) -> ca.Function:

@@ -257,11 +257,11 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
     return x
 
 
-def show(s: System, x: np.ndarray, p: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
-    """q (..., nq) and v (..., nv) of states x (..., nx or more) at the time t [s]."""
+def show(s: System, x: np.ndarray, p: np.ndarray, t: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q (..., nq) and v (..., nv) of states x (..., nx or more) at the time t [s], one or (runs,)."""
     if not s.own:
         return x[..., : s.mechanism.nq], x[..., s.mechanism.nq : s.nx]
-    q, v = _showing(s)(x[..., : s.nx], p, np.array([t]))
+    q, v = _showing(s)(x[..., : s.nx], p, np.array(t)[..., None])
     return q, v
 
 
