@@ -114,7 +114,7 @@ _HOME = {
     ],
     "pfaffian.simulate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.linearise": ["Linearised", "linearise"],
-    "pfaffian.simulate.zero_dynamics": ["ZeroDynamics", "zero_dynamics"],
+    "pfaffian.simulate.zero_dynamics": ["ZeroDynamics", "ZeroDynamicsAlong", "zero_dynamics", "zero_dynamics_along"],
     "pfaffian.simulate.matching": ["Feasibility", "Matching", "feasibility", "matching"],
     "pfaffian.simulate.gain": ["GainBound", "position_gain_bound"],
     "pfaffian.simulate.diagnose": ["realisability"],

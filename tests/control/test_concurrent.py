@@ -22,9 +22,6 @@ from studies.chhabra_control import (
     satellite,
     satellite_at,
     satellite_law,
-    straight_at,
-    straight_law,
-    tip,
 )
 from tests.tolerance import close
 
@@ -226,16 +223,6 @@ def test_what_shapes_a_law_is_in_its_digest():
               of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2)),
               of(law={"rest_damping": 1.0}), of(law={"rest_damping": 2.0}), of(law={"weight": (1, 1, 1, 1, 2)})]  # fmt: skip
     assert len(set(others)) == len(others) and of() == of()
-
-
-@pytest.mark.parametrize("speed", [0.3, -0.3])
-def test_a_rover_backwards_is_unstable_inside(speed):
-    """Its heading goes by theta_dot = (V / l0) sin(beta - theta): an eigenvalue of -V / l0, the wheels' angles at zero."""
-    m, at = rover(), straight_at(speed)
-    law = straight_law(tip(m, at[0]), speed)
-    inside = pf.zero_dynamics(m, law, *at)
-    assert (inside.places, inside.speeds) == (3, 0) and inside.unstable == (speed < 0)
-    close(sorted(inside.eigenvalues.real), sorted([-speed / 0.1, 0, 0]), 1e-7, "eigenvalues")
 
 
 def spacecraft() -> pf.Mechanism:

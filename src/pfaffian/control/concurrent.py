@@ -158,7 +158,7 @@ def _reference(value: Any, shape: tuple[int, int], what: str) -> Reference:
     elif callable(value):
         goal = function_of_time(lambda t: _shaped(value(t), shape, what), size)
     else:
-        goal = set_point(_shaped(value, shape, what))
+        goal = set_point(ca.vertsplit(_shaped(value, shape, what)))
     if goal.size != size:
         raise ModelError(f"{what}: the reference has {goal.size} numbers where {shape[0]} x {shape[1]} are needed")
     return goal

@@ -12,6 +12,7 @@ algebra is a null space: all of [chhabra14 section 4.4] at once, AP1 and AP2, ri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.errors import ModelError
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
@@ -113,15 +115,49 @@ class _Candidate(NamedTuple):
     left_over: ca.SX
 
 
+class _Looked(NamedTuple):
+    """q: at which the fields are.   tried: independent candidates.   effects: what each does against each cause, (samples, candidates) by cause.
+    driving: (states, candidates, inputs) work of each input along each."""
+
+    q: ca.SX
+    tried: list[_Candidate]
+    effects: dict[str, np.ndarray]
+    driving: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def _looked(m: Mechanism, p: tuple[float, ...] | None) -> _Looked:
+    T = symbols(m)
+    tried = _candidates(T, first_joint(m))
+    effects, fields, driving = _sampled(T, tried, p)
+    chosen = _independent(fields)
+    return _Looked(T.q, [tried[i] for i in chosen], {cause: x[:, chosen] for cause, x in effects.items()}, driving[:, chosen])
+
+
+def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
+    """Y (nv, k): symmetries along which no input but those that stand still does work, so that their
+    momenta Y^T M v are kept; none where servo forces act, or where no first joint is a group.
+
+    still: names of inputs that are zero.   p: (np,) parameters.
+    """
+    m = T.mechanism
+    try:
+        x = _looked(m, tuple(p.tolist()))
+    except ModelError:
+        return ca.SX(m.nv, 0)
+    if m.servos or not x.tried:
+        return ca.SX(m.nv, 0)
+    pushing = [i for i, name in enumerate(m.u_names) if name not in still]
+    works = x.driving[:, :, pushing].transpose(0, 2, 1).reshape(-1, len(x.tried))
+    found = _null_space(np.vstack([*x.effects.values(), works]))
+    return ca.substitute(ca.horzcat(*[c.Y for c in x.tried]), x.q, T.q) @ ca.DM(found.T)
+
+
 @lru_cache(maxsize=64)
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     first = first_joint(m)
-    T = symbols(m)
-    tried = _candidates(T, first)
-    effects, fields, driving = _sampled(T, tried, p)
-    chosen = _independent(fields)
-    tried, driving = [tried[i] for i in chosen], driving[chosen]
-    effects = {cause: x[:, chosen] for cause, x in effects.items()}
+    _, tried, effects, works = _looked(m, p)
+    driving = np.abs(works).max(axis=0) > NOTHING
     whole = np.vstack(list(effects.values()))
     base = [i for i, c in enumerate(tried) if c.motion.joint == first.name and c.motion.side == "left"]
     own = _null_space(whole[:, base])
@@ -199,7 +235,7 @@ def _sampled(
     T: Terms, tried: list[_Candidate], p_given: tuple[float, ...] | None
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """What each candidate does against each cause, (samples, candidates), of what such forces do; the fields themselves,
-    (candidates, samples nv); and which inputs drive them."""
+    (candidates, samples nv); and the work of inputs along them, (states, candidates, inputs)."""
     m, k = T.mechanism, T.kinematics
     Y = ca.horzcat(*[c.Y for c in tried])
     p = momenta(T)
@@ -230,8 +266,7 @@ def _sampled(
         said["constraints"] = np.vstack([x[2] for x in found])
     if height:
         said["joint"] = np.vstack([x[3] for x in found])
-    driving = np.max([np.abs(x[5]) for x in found], axis=0) > NOTHING
-    return said, np.hstack([x[4].T for x in found]), driving
+    return said, np.hstack([x[4].T for x in found]), np.array([x[5] for x in found])
 
 
 def _independent(fields: np.ndarray) -> list[int]:

@@ -1,4 +1,7 @@
-"""What outputs under a law leave: the motion inside, and whether it is stable. [chhabra14 5.3, not analysed there]"""
+"""What outputs under a law leave: the motion inside, and whether it is stable. [chhabra14 5.3, not analysed there]
+
+Momenta that a symmetry keeps, with no motor to push along it, are none of it: whatever they are, they stay, and are set apart.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +11,49 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+import xarray as xr
 
 from pfaffian.control.law import Control
-from pfaffian.errors import ModelError
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.control.reason import mainly
+from pfaffian.errors import ModelError, RunError, RunWarning, notice
+from pfaffian.kernel.kernel import Backend
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
-from pfaffian.simulate.linearise import SPLIT, linearise, modes
+from pfaffian.simulate.linearise import SPLIT, Linearised, linearise, modes
+from pfaffian.simulate.result import causes
+from pfaffian.simulate.run import run
 from pfaffian.simulate.simulation import command_of, input_names
 from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.symmetry import kept_fields
+from pfaffian.terms.momentum import momenta
 from pfaffian.terms.terms import symbols
 
 ERRORS = ("output_error", "velocity_error")
 """Signals of a law that its outputs are followed by."""
 
+NEAR = 1e-6
+"""Size of a disturbance [m, rad, m/s, rad/s] whose motion stands for its derivative."""
+
+GROWING = 1e-6
+"""[1/s] above which a disturbance grows; what only drifts has an eigenvalue of rounding."""
+
+GROWN = 10.0
+"""Times that a disturbance becomes along a motion for it to be told."""
+
 
 @dataclass(frozen=True, eq=False)
 class ZeroDynamics:
-    """x_dot = A x, the motions near a state that no output shows.
+    """x_dot = A x, the motions near a state that no output shows, at the momentum that is kept.
 
-    places, speeds: how many displacements and speeds the outputs leave; momentum that is kept is among the speeds.
+    places, speeds: how many displacements and speeds the outputs leave.   kept: how many speeds more are momenta that a
+        symmetry keeps: neither stable nor unstable, and not among x.
     A: (n, n) [1/s], n = places + speeds.   eigenvalues: (n,) [1/s], the least stable first.
-    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names.
+    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names; x is orthonormal in the metric of M.
     """
 
     places: int
     speeds: int
+    kept: int
     A: np.ndarray
     dq: np.ndarray
     dv: np.ndarray
@@ -46,10 +67,11 @@ class ZeroDynamics:
     @property
     def unstable(self) -> bool:
         """Whether some motion inside grows; one that only drifts, with a zero eigenvalue, does not."""
-        return bool((self.eigenvalues.real > 0).any())
+        return bool((self.eigenvalues.real > GROWING).any())
 
     def __str__(self) -> str:
-        lines = [f"the outputs leave {self.places} displacements and {self.speeds} speeds"]
+        kept = f", and {self.kept} momenta that are kept" if self.kept else ""
+        lines = [f"the outputs leave {self.places} displacements and {self.speeds} speeds{kept}"]
         return "\n".join(lines + [f"  {x.real:12.6g} {x.imag:+12.6g}i 1/s" for x in self.eigenvalues])
 
 
@@ -58,8 +80,9 @@ def zero_dynamics(
 ) -> ZeroDynamics:
     """The zero dynamics of a law's outputs, linearised: the part of `pf.linearise` that leaves the errors as they are.
 
-    With x the state of the closed loop, C = d(errors)/dx and Z a basis of C x = 0, A = Z^T (d x_dot / dx) Z. The time of the
-    reference is held still: along a steady motion, one whose C does not change, the eigenvalues tell whether it is stable.
+    With x the state of the closed loop, C = d(errors, kept momenta)/dx and Z a basis of C x = 0, A = Z^T (d x_dot / dx) Z. The
+    time of the reference is held still: along a steady motion, one whose C does not change, the eigenvalues tell whether it is
+    stable; along any other `zero_dynamics_along` does.
 
     Args:
         m: the mechanism.   control: a law that records output_error and velocity_error, such as `control.concurrent`.
@@ -71,15 +94,35 @@ def zero_dynamics(
     names = input_names(m, control)
     given = [configurations(m, q), velocities(m, v), runs(u, names, np.zeros(len(names)), "u"), parameter_values(m, parameters)]
     q0, v0, w0, p0 = (x[0] for x in given)
-    C_q, C_v = (np.array(x) for x in _shown(m, control)(q0, v0, w0, control.z, as_number(t, "t"), p0))
-    n, k = len(near.states), sum(name.startswith("d") for name in near.states)
-    _, sizes, Vt = np.linalg.svd(C_q @ near.dq + C_v @ near.dv)
-    Z = Vt[int((sizes > SPLIT * sizes.max(initial=0)).sum()) :].T
-    half = C_q.shape[0] // 2
-    places = k - int(np.linalg.matrix_rank((C_q @ near.dq)[:half, :k]))
+    still = tuple(n for n in m.wrench_names if not w0[names.index(n)])
+    at = [q0, v0, w0, control.z, as_number(t, "t"), p0]
+    errors = _along(_shown(m, control), at, near)
+    momentum = _along(_kept(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
+    Z, kept = _inside(errors, momentum)
+    half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
+    places = k - int(np.linalg.matrix_rank(errors[:half, :k]))
     return ZeroDynamics(
-        places, Z.shape[1] - places, Z.T @ near.A @ Z, near.dq[:, :n] @ Z, near.dv[:, :n] @ Z, near.q_names, near.v_names
+        places, Z.shape[1] - places, kept, Z.T @ near.A @ Z, near.dq[:, :n] @ Z, near.dv[:, :n] @ Z, near.q_names, near.v_names
     )
+
+
+def _along(slopes: ca.Function, at: list[Any], near: Linearised) -> np.ndarray:
+    """(rows, n) derivatives along x of what has slopes along q and v."""
+    by_q, by_v = (np.array(x) for x in slopes(*at))
+    return by_q @ near.dq + by_v @ near.dv
+
+
+def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
+    """Orthonormal columns that change neither errors nor kept momenta, and how many of these the errors leave open."""
+
+    def null(C: np.ndarray) -> np.ndarray:
+        _, sizes, Vt = np.linalg.svd(C)
+        return Vt[int((sizes > SPLIT * sizes.max(initial=0)).sum()) :].T
+
+    free = null(errors)
+    within = momentum @ free / max(np.abs(momentum).max(initial=0.0), 1e-300)
+    inner = null(np.where(np.abs(within) > SPLIT, within, 0))
+    return free @ inner, free.shape[1] - inner.shape[1]
 
 
 @lru_cache(maxsize=16)
@@ -93,3 +136,118 @@ def _shown(m: Mechanism, control: Control) -> ca.Function:
         raise ModelError(f"zero_dynamics: the law records no {', '.join(missing)}; control.concurrent does")
     errors = ca.vertcat(*[signals[name] for name in ERRORS])
     return ca.Function("shown", [T.q, T.v, w, z, T.t, m.p_symbols], [ca.jacobian(errors, x) for x in (T.q, T.v)])
+
+
+@lru_cache(maxsize=16)
+def _kept(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Function:
+    """(q, v, p) -> derivatives along q and v of the momenta that symmetries keep while these inputs are zero."""
+    T = symbols(m)
+    mu = ca.densify(kept_fields(T, still, np.array(p)).T @ momenta(T))
+    return ca.Function("kept", [T.q, T.v, m.p_symbols], [ca.jacobian(mu, x) for x in (T.q, T.v)])
+
+
+# -- along a motion ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroDynamicsAlong:
+    """x(t) = transition(t) x(0): how disturbances that no output shows go on along a motion.
+
+    result: the run itself, as `run` gives it.   time: (K,) [s].   at: (K,) of `ZeroDynamics`, each with the basis of its x.
+    transition: (K, n, n).   growth: (K,) largest of what became of a unit disturbance, in the metric of M.
+    shown: (K,) of the motions of unit disturbances what is none inside any more, rounding unless outputs show it.
+    """
+
+    result: xr.Dataset
+    time: np.ndarray
+    at: tuple[ZeroDynamics, ...]
+    transition: np.ndarray
+    growth: np.ndarray
+    shown: np.ndarray
+
+    @property
+    def unstable(self) -> bool:
+        """Whether some disturbance becomes GROWN times what it was."""
+        return bool(self.growth.max(initial=0.0) > GROWN)
+
+    @property
+    def exponents(self) -> np.ndarray:
+        """(n,) complex [1/s] log of the eigenvalues of the last transition by its time, the least stable first: Floquet's, where
+        the motion has come back to where it began."""
+        values = np.linalg.eigvals(self.transition[-1]).astype(complex)
+        found = np.log(values) / (self.time[-1] - self.time[0])
+        return found[np.argsort(-found.real, kind="stable")]
+
+    def __str__(self) -> str:
+        return f"{self.at[0]}\nalong {self.time[-1] - self.time[0]:g} s: {_told(self)}"
+
+
+def zero_dynamics_along(
+    m: Mechanism,
+    control: Control,
+    q: Any = None,
+    v: Any = None,
+    u: Any = None,
+    *,
+    duration: float,
+    step: float = 1e-3,
+    every: int = 1,
+    start: float = 0.0,
+    parameters: Any = None,
+    scheme: Scheme | None = None,
+    backend: Backend = "auto",
+) -> ZeroDynamicsAlong:
+    """The zero dynamics of a law's outputs, linearised about a motion: what `zero_dynamics` is at one state.
+
+    The motion from q, v and 2 n beside it, to and fro along a basis of what outputs and kept momenta do not show, run as one
+    batch: their differences are the transition matrix of the variational equation, to 1e-8 or so. At each recorded time there
+    are the eigenvalues too. It costs a run of 2 n + 1 machines and K linearisations; a run alone asks nothing of it.
+
+    Args:
+        m, control, q, v, u, parameters: as `zero_dynamics`.   duration, step, every, start, scheme, backend: as in `run`.
+    Raises ModelError: as `zero_dynamics`, `run`. RunError: it stops at once. Warns RunWarning: a disturbance grows inside, how fast, and what it moves; what
+    `run` warns of. Where a run stops the rest is left out.
+    """
+    as_mechanism(m)
+    held: dict[str, Any] = {"parameters": parameters}
+    first = zero_dynamics(m, control, q, v, u, t=start, **held)
+    q0, v0 = configurations(m, q)[0], velocities(m, v)[0]
+    n = len(first.A)
+    size = NEAR / np.maximum(np.abs(np.vstack([first.dq, first.dv])).max(axis=0, initial=0.0), 1e-300)
+    beside = [np.vstack([x, x + (dx * size).T, x - (dx * size).T]) for x, dx in ((q0, first.dq), (v0, first.dv))]
+    names = input_names(m, control)
+    result = run(
+        m, *beside, duration=duration, step=step, every=every, start=start, u=runs(u, names, np.zeros(len(names)), "u")[0],
+        control=control, scheme=scheme, backend=backend, record="all", squeeze=False, **held,
+    )  # fmt: skip
+    good = int(np.isfinite(result["q"].values).all(axis=(0, 2)).sum())
+    if not good:
+        raise RunError(f"zero_dynamics_along: a run beside the motion stops at once: {next(filter(None, causes(result)))}")
+    time = result["time"].values[:good]
+    states = np.concatenate([result[x].values[:, :good] for x in ("q", "v")], axis=2)
+    moved = (states[1 : n + 1] - states[n + 1 :]) / (2 * size[:, None, None])
+    at, transition, shown = [], [], []
+    for k, t in enumerate(time):
+        here = zero_dynamics(m, control, states[0, k, : m.nq], states[0, k, m.nq :], u, t=t, **held)
+        basis, went = np.vstack([here.dq, here.dv]), moved[:, k].T
+        x = np.linalg.lstsq(basis, went, rcond=None)[0]
+        at.append(here)
+        transition.append(x)
+        shown.append(np.abs(basis @ x - went).max(initial=0.0) / max(np.abs(went).max(initial=0.0), 1e-300))
+    Phi = np.array(transition).reshape(good, len(at[-1].A), n)
+    found = ZeroDynamicsAlong(
+        result.isel(run=0), time, tuple(at), Phi, np.linalg.norm(Phi, 2, axis=(1, 2)) if n else np.zeros(good), np.array(shown)
+    )
+    if found.unstable:
+        notice(f"zero dynamics: {_told(found)}; choose other outputs, or another motion", RunWarning)
+    return found
+
+
+def _told(x: ZeroDynamicsAlong) -> str:
+    """How much the disturbance that grows most does, and what it moves."""
+    if not x.unstable:
+        return f"what no output shows grows {x.growth.max(initial=0.0):.3g} times at most"
+    k = int(np.argmax(x.growth))
+    U, _, _ = np.linalg.svd(x.transition[k])
+    moves = mainly(x.at[k].dq @ U[:, 0], x.at[k].q_names, 3)
+    return f"no output shows it, and a disturbance grows {x.growth[k]:.3g} times until t = {x.time[k]:.6g} s, mainly of {moves}"
