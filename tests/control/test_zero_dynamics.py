@@ -70,7 +70,9 @@ def test_a_rover_backwards_is_unstable_inside(speed):
 def test_a_disturbance_of_the_heading_while_it_turns_round():
     """theta_dot = (V / l0) sin(beta - theta) in its own variational equation: d theta(t) / d theta(0) = sin theta / sin theta_0,
     which grows fifty times and comes back; no output sees it."""
-    with pytest.warns(RunWarning, match=r"no output shows it, and a disturbance grows 30\.3 times until t = 1\.7 s, mainly of psi"):
+    with pytest.warns(
+        RunWarning, match=r"no output shows it, and a disturbance grows 30\.3 times until t = 1\.7 s, mainly of psi"
+    ):
         found = along(0.02, 3.0)
     heading = found.result.q.values[:, 2]
     wanted = np.sin(heading) / np.sin(heading[0])
@@ -140,7 +142,9 @@ def test_outputs_that_leave_nothing():
     law = control.concurrent([control.output("slider", "position", 0.0, axes=(2,), stiffness=1, damping=1)])
     found = pf.zero_dynamics_along(m, law, duration=0.1, step=0.05, backend="numpy")
     assert found.at[0].A.shape == (0, 0) and not found.unstable and found.transition.shape == (3, 0, 0)
-    assert str(found).startswith("the outputs leave 0 displacements and 0 speeds\nalong 0.1 s: what no output shows grows 0 times")
+    assert str(found).startswith(
+        "the outputs leave 0 displacements and 0 speeds\nalong 0.1 s: what no output shows grows 0 times"
+    )
 
 
 def test_a_law_without_outputs_is_refused():
