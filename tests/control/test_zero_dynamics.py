@@ -1,4 +1,4 @@
-"""What outputs leave inside: at a state, along a motion, and beside momenta that are kept. [chhabra14 5.3; specification, test 15]"""
+"""What outputs leave inside: at a state, along a motion, beside momenta that are kept. [chhabra14 5.3; specification, test 15]"""
 
 from __future__ import annotations
 
@@ -68,11 +68,9 @@ def test_a_rover_backwards_is_unstable_inside(speed):
 
 
 def test_a_disturbance_of_the_heading_while_it_turns_round():
-    """theta_dot = (V / l0) sin(beta - theta) in its own variational equation: d theta(t) / d theta(0) = sin theta / sin theta_0,
-    which grows fifty times and comes back; no output sees it."""
-    with pytest.warns(
-        RunWarning, match=r"no output shows it, and a disturbance grows 30\.3 times until t = 1\.7 s, mainly of psi"
-    ):
+    """By the variational equation of theta_dot = (V / l0) sin(beta - theta) d theta / d theta_0 = sin theta / sin theta_0, which
+    grows fifty times and comes back; no output sees it."""
+    with pytest.warns(RunWarning, match=r"a disturbance grows 30\.3 times until t = 1\.7 s, mainly of psi"):
         found = along(0.02, 3.0)
     heading = found.result.q.values[:, 2]
     wanted = np.sin(heading) / np.sin(heading[0])
@@ -149,5 +147,5 @@ def test_outputs_that_leave_nothing():
 
 def test_a_law_without_outputs_is_refused():
     m = satellite()
-    with pytest.raises(pf.ModelError, match="the law records no output_error, velocity_error; control.concurrent does"):
+    with pytest.raises(pf.ModelError, match=r"the law records no output_error, velocity_error; control.concurrent does"):
         pf.zero_dynamics(m, control.Control(lambda T, z, w, y: control.Command(ca.SX(m.nu, 1))))

@@ -116,7 +116,8 @@ class _Candidate(NamedTuple):
 
 
 class _Looked(NamedTuple):
-    """q: at which the fields are.   tried: independent candidates.   effects: what each does against each cause, (samples, candidates) by cause.
+    """q: at which the fields are.   tried: independent candidates.
+    effects: what each does against each cause, (samples, candidates) by cause.
     driving: (states, candidates, inputs) work of each input along each."""
 
     q: ca.SX

@@ -48,7 +48,7 @@ class ZeroDynamics:
     places, speeds: how many displacements and speeds the outputs leave.   kept: how many speeds more are momenta that a
         symmetry keeps: neither stable nor unstable, and not among x.
     A: (n, n) [1/s], n = places + speeds.   eigenvalues: (n,) [1/s], the least stable first.
-    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names; x is orthonormal in the metric of M.
+    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names; a unit is one in the metric of M.
     """
 
     places: int
@@ -172,8 +172,8 @@ class ZeroDynamicsAlong:
 
     @property
     def exponents(self) -> np.ndarray:
-        """(n,) complex [1/s] log of the eigenvalues of the last transition by its time, the least stable first: Floquet's, where
-        the motion has come back to where it began."""
+        """(n,) complex [1/s] log of the eigenvalues of the last transition by its time, the least stable first: Floquet's,
+        where the motion has come back to where it began."""
         values = np.linalg.eigvals(self.transition[-1]).astype(complex)
         found = np.log(values) / (self.time[-1] - self.time[0])
         return found[np.argsort(-found.real, kind="stable")]
@@ -205,8 +205,8 @@ def zero_dynamics_along(
 
     Args:
         m, control, q, v, u, parameters: as `zero_dynamics`.   duration, step, every, start, scheme, backend: as in `run`.
-    Raises ModelError: as `zero_dynamics`, `run`. RunError: it stops at once. Warns RunWarning: a disturbance grows inside, how fast, and what it moves; what
-    `run` warns of. Where a run stops the rest is left out.
+    Raises ModelError: as `zero_dynamics`, `run`. RunError: it stops at once. Warns RunWarning: a disturbance becomes GROWN
+    times what it was, when, and what it moves; what `run` warns of. Where a run stops the rest is left out.
     """
     as_mechanism(m)
     held: dict[str, Any] = {"parameters": parameters}
