@@ -1,4 +1,4 @@
-"""What outputs leave inside: at a state, along a motion, beside momenta that are kept. [chhabra14 5.3; specification, test 15]"""
+"""What outputs leave inside: at a state, along a motion, beside momenta that are kept. [chhabra14 5.3; spec test 15]"""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_a_rover_backwards_is_unstable_inside(speed):
 
 
 def test_a_disturbance_of_the_heading_while_it_turns_round():
-    """By the variational equation of theta_dot = (V / l0) sin(beta - theta) d theta / d theta_0 = sin theta / sin theta_0, which
-    grows fifty times and comes back; no output sees it."""
+    """By the variational equation of theta_dot = (V / l0) sin(beta - theta), d theta / d theta_0 = sin theta / sin theta_0,
+    which grows fifty times and comes back; no output sees it."""
     with pytest.warns(RunWarning, match=r"a disturbance grows 30\.3 times until t = 1\.7 s, mainly of psi"):
         found = along(0.02, 3.0)
     heading = found.result.q.values[:, 2]
