@@ -69,7 +69,9 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
     keep: pose, or attitude: then A has its turning rows only, the linear part being eliminated.
     Raises ModelError: as `generalised_jacobian`; another word for keep.
     """
-    return asked(m, "reaction null space", _free, (keep,), q, None, parameters)
+    # n^2 numbers of r n: made here, a machine of 100 joints would wait for a kernel of them.
+    Q = asked(m, "reacting", _reacting, (keep,), q, None, parameters)
+    return np.eye(Q.shape[-1]) - Q.swapaxes(-1, -2) @ Q
 
 
 def holonomy(m: Mechanism, path: Callable[[ca.SX], Any], *, steps: int = 200, parameters: Any = None) -> np.ndarray:
@@ -143,8 +145,8 @@ def _drift(T: Terms, joint: str, *at: Any) -> ca.SX:
     return FloatingBase(T, joint).momentum_twist(at[0], at[1], at[2:])
 
 
-def _free(T: Terms, joint: str, keep: str) -> ca.SX:
-    return FloatingBase(T, joint).reaction_free(keep)
+def _reacting(T: Terms, joint: str, keep: str) -> ca.SX:
+    return FloatingBase(T, joint).reacting(keep)
 
 
 def _of_body(m: Mechanism, body: str, frame: str, point: Any) -> tuple:

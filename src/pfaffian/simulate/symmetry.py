@@ -131,7 +131,7 @@ def _looked(m: Mechanism, p: tuple[float, ...] | None) -> _Looked:
     T = symbols(m)
     tried = _candidates(T, first_joint(m))
     effects, fields, driving = _sampled(T, tried, p)
-    chosen = _independent(fields)
+    chosen = _independent(fields, [c.motion.joint for c in tried])
     return _Looked(T.q, [tried[i] for i in chosen], {cause: x[:, chosen] for cause, x in effects.items()}, driving[:, chosen])
 
 
@@ -270,16 +270,17 @@ def _sampled(
     return said, np.hstack([x[4].T for x in found]), np.array([x[5] for x in found])
 
 
-def _independent(fields: np.ndarray) -> list[int]:
-    """The candidates that are no combination of those before them."""
+def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
+    """The candidates that are no combination of those before them; each moves but one joint, `joints` says which."""
     chosen: list[int] = []
-    Q = np.zeros((0, fields.shape[1]))
-    for i, x in enumerate(fields):
+    known = {name: np.zeros((0, fields.shape[1])) for name in joints}
+    for i, (x, name) in enumerate(zip(fields, joints, strict=True)):
+        Q = known[name]
         left = x - Q.T @ (Q @ x)
         left -= Q.T @ (Q @ left)
         if np.linalg.norm(left) > 1e-8 * np.linalg.norm(x) > 0:
             chosen.append(i)
-            Q = np.vstack([Q, left / np.linalg.norm(left)])
+            known[name] = np.vstack([Q, left / np.linalg.norm(left)])
     return chosen
 
 
@@ -288,7 +289,7 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
     n = rows.shape[1]
     if not n:
         return np.zeros((0, 0))
-    _, sizes, V = np.linalg.svd(rows, full_matrices=rows.shape[0] < n)
+    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=rows.shape[0] < n)
     left = V[np.append(sizes, np.zeros(n - len(sizes))) <= NOTHING * np.sqrt(len(rows))]
     out, row = left.copy(), 0
     for column in range(n):

@@ -80,12 +80,16 @@ class FloatingBase:
         Of A the linear part is eliminated already: A_r s is what the base turns by while its mass centre drifts freely.
         keep: pose or attitude, what of the base stays where it is.   Raises ModelError: another word.
         """
+        Q = self.reacting(keep)
+        return ca.SX.eye(len(self.s)) - Q.T @ Q
+
+    def reacting(self, keep: str = "pose") -> ca.SX:
+        """Q (r, n): what such s are orthogonal to, P = 1 - Q^T Q; its rows orthonormal, or zero where A_r is short of rank."""
         if keep not in KEPT:
             raise ModelError(f"keep: {' or '.join(KEPT)} is needed, got {brief(keep)}")
         units = self.terms.mechanism.v_units
         A = self.blocks.A[[row for row, i in enumerate(self.b) if units[i] in KEPT[keep]], :]
-        Q = orthogonalise(A, ca.SX(A.shape[0], 0), RANK).Q
-        return ca.SX.eye(len(self.s)) - Q.T @ Q
+        return orthogonalise(A, ca.SX(A.shape[0], 0), RANK).Q
 
 
 def floating_base(T: Terms | Kinematics) -> FloatingBase:
