@@ -15,12 +15,25 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.maths import se3
-from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.subgroups import isotropy
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
+from pfaffian.model.number import floats
 from pfaffian.simulate.evaluate import Compiled, function_of
-from pfaffian.terms.connection import commutation_coefficients, directional_derivative
+from pfaffian.simulate.reduction import plan
 from pfaffian.terms.digest import digest
-from pfaffian.terms.reduction import adjoint_inverse, blocks, first_joint, group_of, in_first_joint, indices, others
+from pfaffian.terms.orbit import orbit_of, two_form
+from pfaffian.terms.reduction import (
+    adjoint_inverse,
+    blocks,
+    curvature,
+    first_joint,
+    group_of,
+    horizontal_lift,
+    in_first_joint,
+    indices,
+)
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -68,30 +81,122 @@ def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None)
     m: the mechanism.   q, parameters: as said above.
     Unit: of tau by those of s_i and s_j, per second.   Raises ModelError: as `momentum_map`; a joint has a distribution.
     """
-    x = _ask(m, "curvature", q, None, parameters)
+    return _over_pairs(_ask(m, "curvature", q, None, parameters))
+
+
+def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
+    """I^mu (..., d, d) = i^T I_q i: the locked inertia that motions feel which leave a spatial momentum as it is.
+
+    Columns of i are those of `subgroups.isotropy(S, mu)`, S of the first joint's group. [chhabra14 theorem 3.2.7]
+    m: the mechanism.   momentum: (k,) mu of the first joint [N s, N m s].   q, parameters: as said above.
+    Unit: kg, kg m, kg m^2.   Raises ModelError: as `momentum_map`; a momentum of another size.
+    """
+    return asked(m, "isotropy inertia", _isotropy_inertia, _momentum(m, momentum), q, None, parameters)
+
+
+def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
+    """A^mu (..., d, nv) = (I^mu)^-1 i^T I A_q: how a velocity v moves within the isotropy group of mu, columns of i.
+
+    A principal connection of that group: one for velocities along it, zero for those that the metric has across it. It is not
+    needed for Xi_mu, where <mu, [Lie(G_mu), .]> = 0 takes it out. [chhabra14 theorem 3.2.7]
+    m: the mechanism.   momentum, q, parameters: as in `isotropy_inertia`.
+    Unit: of i's columns by those of v.   Raises ModelError: as `isotropy_inertia`.
+    """
+    return asked(m, "isotropy connection", _isotropy_connection, _momentum(m, momentum), q, None, parameters)
+
+
+def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
+    """Xi_mu (..., d + n, d + n) of the reduced space of one spatial momentum: over the coordinates of its orbit, as the state of
+    `reduce(m, momentum=mu)` has them, and the velocities of all other joints. [chhabra14 (3.3.43)]
+
+    m: the mechanism.   momentum, q, parameters: as in `isotropy_inertia`; q says where on the orbit.
+    Unit: N m s by those of the two coordinates.   Raises ModelError: as `isotropy_inertia`; a joint has a distribution.
+    """
+    return asked(m, "reduced two-form", _two_form, _momentum(m, momentum), q, None, parameters)
+
+
+def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
+    j = T.mechanism.joint(joint)
+    group = group_of(j)
+    assert group is not None
+    orbit = orbit_of(group, np.array(mu))
+    o = ca.SX.sym("o", len(orbit.names))
+    at = orbit.coordinates(*group.motion(T.q[T.mechanism.q_slices[joint], 0]))
+    return ca.substitute(two_form(T, joint, orbit, o), o, at)
+
+
+def _momentum(m: Mechanism, momentum: Any) -> tuple[float, ...]:
+    first = first_joint(replace(as_mechanism(m), constraints=()))
+    mu = floats(momentum, f"momentum of joint {first.name!r}")
+    if mu.shape != (first.nv,):
+        raise ModelError(f"momentum: {first.nv} numbers are needed for joint {first.name!r}, got {mu.size}")
+    return tuple(mu.tolist())
+
+
+def _along_isotropy(T: Terms, joint: str, mu: tuple[float, ...]) -> ca.SX:
+    """(k, d) Ad_g^-1 i: the motions that leave mu as it is, as velocities of the first joint."""
+    j = T.mechanism.joint(joint)
+    group = group_of(j)
+    assert group is not None
+    S = ca.DM(T.mechanism.value(group.S))
+    return adjoint_inverse(j, T.q[T.mechanism.q_slices[joint], 0]) @ ca.SX(ca.DM(isotropy(S, np.array(mu))))
+
+
+def _isotropy_inertia(T: Terms, joint: str, *mu: float) -> ca.SX:
+    along = _along_isotropy(T, joint, mu)
+    return along.T @ blocks(T, joint).K11 @ along
+
+
+def _isotropy_connection(T: Terms, joint: str, *mu: float) -> ca.SX:
+    own, along = indices(T.mechanism, (joint,)), _along_isotropy(T, joint, mu)
+    M = ca.densify(T.M)
+    return solve_definite(along.T @ M[own, own] @ along, along.T @ M[own, :])
+
+
+def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
+    """A^ (..., g, n): the constraints on velocities fix v_G = -A^ y of a group by all other velocities y. [chhabra14 (4.3.25)]
+
+    m: the mechanism.   q, parameters: as said above.   by: the joints of the group, names; found if None, as in `reduce`.
+    Unit: of v_G by that of y.   Raises ModelError: as `reduce`; nothing constrains velocities.
+    """
+    return asked(m, "constraint connection", _fixing, _fixed(m, by), q, None, parameters, constrained=True)
+
+
+def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
+    """B^ (..., n, n, g)[i, j] = d_i A^_j - d_j A^_i - gamma_ij^l A^_l - [A^_i, A^_j]: the two-form of the reduced machine is
+    Xi^_ij = <P, B^_ij>, P the momenta of the group, and p_i_dot = -d_i H + ... - Xi^_ji y^j. [chhabra14 (4.2.14), (4.3.27)]
+
+    m: the mechanism.   q, parameters: as said above.   by: as in `constraint_connection`.
+    Unit: of v_G by those of y_i and y_j, per second.   Raises ModelError: as `constraint_connection`; a joint has a distribution.
+    """
+    x = asked(m, "constraint curvature", _curving, _fixed(m, by), q, None, parameters, constrained=True)
+    return _over_pairs(x)
+
+
+@lru_cache(maxsize=64)
+def _group(m: Mechanism, by: tuple[str, ...] | None) -> tuple[str, ...]:
+    group = plan(m, by).group
+    if not group:
+        raise ModelError(f"nothing constrains velocities of {m.name!r}: it has a mechanical_connection, and no other")
+    return tuple(j.name for j in m.joints if m.v_slices[j.name].start in group)
+
+
+def _fixed(m: Mechanism, by: Any) -> tuple[str, ...]:
+    return _group(as_mechanism(m), None if by is None else as_names([by] if isinstance(by, str) else by, "by"))
+
+
+def _fixing(T: Terms, first: str, *joints: str) -> ca.SX:
+    return -horizontal_lift(T, indices(T.mechanism, joints))[indices(T.mechanism, joints), :]
+
+
+def _curving(T: Terms, first: str, *joints: str) -> ca.SX:
+    return curvature(T, _fixing(T, first, *joints), joints)
+
+
+def _over_pairs(x: np.ndarray) -> np.ndarray:
+    """(..., n, n, k) of (..., k n, n), as `curvature` has it."""
     n = x.shape[-1]
     return np.moveaxis(x.reshape(*x.shape[:-2], -1, n, n), -3, -1)
-
-
-def _curvature(T: Terms, joint: str) -> ca.SX:
-    """(k n, n): for each tau the matrix over i and j."""
-    m, k = T.mechanism, T.kinematics
-    group = group_of(first_joint(m))
-    assert group is not None
-    rest = others(m, indices(m, (joint,)))
-    A = blocks(T, joint).A
-    gamma = commutation_coefficients(k)
-    axes, n = list(group.axes), len(rest)
-    # along[a + k j, i]: d_i A_aj.
-    along = directional_derivative(k, ca.vec(A))[:, rest]
-    out = ca.SX(group.nv * n, n)
-    for i in range(n):
-        for j in range(n):
-            rows = slice(group.nv * j, group.nv * (j + 1)), slice(group.nv * i, group.nv * (i + 1))
-            x = along[rows[0], i] - along[rows[1], j] - A @ gamma[rest[i]][rest[j], rest].T
-            x -= (se3.ad(group.S @ A[:, i]) @ (group.S @ A[:, j]))[axes]
-            out[[n * a + i for a in range(group.nv)], j] = x
-    return out
 
 
 def _locked(T: Terms, joint: str) -> ca.SX:
@@ -105,7 +210,7 @@ _QUANTITIES: dict[str, Callable[[Terms, str], ca.SX]] = {
     "locked": _locked,
     "connection": lambda T, joint: blocks(T, joint).A,
     "shape": lambda T, joint: blocks(T, joint).shape,
-    "curvature": _curvature,
+    "curvature": lambda T, joint: curvature(T, blocks(T, joint).A, (joint,)),
 }
 """Quantity -> what it is of Terms and the name of the first joint."""
 
@@ -114,16 +219,29 @@ def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray
     return asked(m, what, _QUANTITIES[what], (), q, v, parameters)
 
 
-def asked(m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    """(..., rows, columns) of f(Terms, name of the first joint, *arguments), found again by `what` and the arguments."""
-    return _compiled(as_mechanism(m), what, f, arguments).matrices(q, v, parameters=parameters)[what]
+def asked(
+    m: Mechanism,
+    what: str,
+    f: Callable[..., ca.SX],
+    arguments: tuple,
+    q: Any,
+    v: Any,
+    parameters: Any,
+    *,
+    constrained: bool = False,
+) -> np.ndarray:
+    """(..., rows, columns) of f(Terms, name of the first joint, *arguments), found again by `what` and the arguments.
+
+    constrained: whether the mechanism's constraints take part.
+    """
+    return _compiled(as_mechanism(m), what, f, arguments, constrained).matrices(q, v, parameters=parameters)[what]
 
 
 @lru_cache(maxsize=256)
-def _compiled(m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple) -> Compiled:
-    free = replace(m, constraints=())  # which take no part
-    T = symbols(free)
-    value = f(T, first_joint(free).name, *arguments)
+def _compiled(m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, constrained: bool) -> Compiled:
+    asked_of = m if constrained else replace(m, constraints=())
+    T = symbols(asked_of)
+    value = f(T, first_joint(asked_of).name, *arguments)
     traced = function_of(T, {what: value})
-    key = f"{what} of the first joint {arguments!r} {digest(free)}"
+    key = f"{what} of the first joint {arguments!r} {digest(asked_of)}"
     return Compiled(m, kernel.compile(lambda: traced, key=key), {what: value.shape})

@@ -23,15 +23,13 @@ from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import FORCE_UNITS, Mechanism
 from pfaffian.model.number import floats
-from pfaffian.model.pose import Pose
 from pfaffian.simulate.symmetry import symmetry
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.momentum import rotors, weight
-from pfaffian.terms.orbit import orbit_of
-from pfaffian.terms.rates import twists
-from pfaffian.terms.reduction import blocks, first_joint, group_of, in_first_joint, indices, on_algebra, others
+from pfaffian.terms.orbit import body_momentum, orbit_of, two_form
+from pfaffian.terms.reduction import blocks, first_joint, group_of, in_first_joint, indices, others
 from pfaffian.terms.terms import Terms
 
 RANK = 1e-12
@@ -72,13 +70,10 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     own = indices(m, (first.name,))
     rest = others(m, own)
     orbit = orbit_of(group, np.array(momentum))
-    d, mu = len(orbit.names), ca.SX(ca.DM(orbit.mu))
+    d = len(orbit.names)
 
     def parts(x: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         return x[: m.nq, 0], x[m.nq : m.nq + d, 0], x[m.nq + d :, 0]
-
-    def body_momentum(o: ca.SX) -> ca.SX:
-        return on_algebra(group, *orbit.section(o)).T @ mu
 
     def at(q: ca.SX, t: ca.SX) -> Terms:
         return Terms(m, q, ca.SX(m.nv, 1), ca.SX(m.nu, 1), t)
@@ -88,7 +83,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         K = blocks(at(q, t), first.name)
         y = solve_definite(K.shape, p)
         v = ca.SX(m.nv, 1)
-        v[own, 0], v[rest, 0] = solve_definite(K.K11, body_momentum(o)) - K.A @ y, y
+        v[own, 0], v[rest, 0] = solve_definite(K.K11, body_momentum(group, orbit, o)) - K.A @ y, y
         return q, v
 
     def enter(T: Terms) -> ca.SX:
@@ -103,20 +98,16 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     def flow(q: ca.SX, o: ca.SX, p: ca.SX) -> list[ca.SX]:
         """o_dot and p_dot without forces, at symbols."""
         T = at(q, ca.SX(0))
-        k, K, mu_b = T.kinematics, blocks(T, first.name), body_momentum(o)
+        k, K, mu_b = T.kinematics, blocks(T, first.name), body_momentum(group, orbit, o)
         y = solve_definite(K.shape, p)
         H = (ca.dot(p, y) + ca.dot(mu_b, solve_definite(K.K11, mu_b))) / 2
-        of_section = twists(Pose(*orbit.section(o)), o, ca.SX.eye(d))[list(group.axes), :]
-        theta_o, theta_s = of_section.T @ mu_b, K.A.T @ mu_b
         gamma = [g[rest, rest] for i, g in enumerate(commutation_coefficients(k)) if i in rest]
         # Rotors that joints drive have no axes that turn with them, see `terms.momentum`.
-        turning = p + theta_s - rotors(k)[rest] * y
-        turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ turning for g in gamma])
-        J_o, J_s = ca.jacobian(theta_o, o), directional_derivative(k, theta_s)[:, rest]
-        Y_oo, Y_os, Y_ss = J_o.T - J_o, ca.jacobian(theta_s, o).T, J_s.T - J_s
-        slope = ca.gradient(H, o) - Y_os @ y
-        o_dot = smallest(orthogonalise(Y_oo, ca.SX(d, 0), RANK), slope) if d else ca.SX(0, 1)
-        p_dot = Y_ss @ y - Y_os.T @ o_dot - directional_derivative(k, H)[:, rest].T - turned
+        turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ (p - rotors(k)[rest] * y) for g in gamma])
+        Y = two_form(T, first.name, orbit, o)
+        slope = ca.gradient(H, o) - Y[:d, d:] @ y
+        o_dot = smallest(orthogonalise(Y[:d, :d], ca.SX(d, 0), RANK), slope) if d else ca.SX(0, 1)
+        p_dot = Y[d:, d:] @ y + Y[d:, :d] @ o_dot - directional_derivative(k, H)[:, rest].T - turned
         return [ca.densify(o_dot), ca.densify(p_dot)]
 
     def project(x: ca.SX, t: ca.SX) -> ca.SX:

@@ -19,7 +19,11 @@ import numpy as np
 
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import Subgroup
-from pfaffian.terms.reduction import on_algebra
+from pfaffian.model.pose import Pose
+from pfaffian.terms.connection import commutation_coefficients, directional_derivative
+from pfaffian.terms.rates import twists
+from pfaffian.terms.reduction import blocks, group_of, indices, on_algebra, others
+from pfaffian.terms.terms import Terms
 
 NO_MOMENTUM = 1e-12
 
@@ -72,6 +76,29 @@ def orbit_of(group: Subgroup, mu: np.ndarray) -> Orbit:
         )  # fmt: skip
     a = np.eye(3), np.zeros(3)
     return Orbit((), (), mu, a, lambda x: (ca.SX.eye(3), ca.SX.zeros(3, 1)), lambda R, p: ca.SX(0, 1))
+
+
+def body_momentum(group: Subgroup, orbit: Orbit, o: ca.SX) -> ca.SX:
+    """mu_b (k, 1) = Ad_chi^T mu at coordinates o of the orbit."""
+    return on_algebra(group, *orbit.section(o)).T @ ca.SX(ca.DM(orbit.mu))
+
+
+def two_form(T: Terms, joint: str, orbit: Orbit, o: ca.SX) -> ca.SX:
+    """Xi_mu (d + n, d + n) = d theta over the orbit's coordinates o (symbols) and the n velocities beside a first joint's.
+
+    theta = <mu_b, chi^-1 d chi> + <mu_b, A y>, d theta_ij = d_i theta_j - d_j theta_i - gamma_ij^k theta_k. [chhabra14 (3.3.43)]
+    """
+    m, k, d = T.mechanism, T.kinematics, len(orbit.names)
+    group = group_of(m.joint(joint))
+    assert group is not None
+    rest, mu_b = others(m, indices(m, (joint,))), body_momentum(group, orbit, o)
+    of_section = twists(Pose(*orbit.section(o)), o, ca.SX.eye(d))[list(group.axes), :]
+    theta_o, theta_s = of_section.T @ mu_b, blocks(T, joint).A.T @ mu_b
+    gamma = commutation_coefficients(k)
+    turned = [gamma[i][rest, rest] @ theta_s for i in rest]
+    J_o, J_s = ca.jacobian(theta_o, o), directional_derivative(k, theta_s)[:, rest]
+    Y_os = ca.jacobian(theta_s, o).T
+    return ca.densify(ca.blockcat([[J_o.T - J_o, Y_os], [-Y_os.T, J_s.T - J_s - ca.horzcat(ca.SX(len(rest), 0), *turned).T]]))
 
 
 def _carried(group: Subgroup, a: tuple[np.ndarray, np.ndarray], mu: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.connection import rate
+from pfaffian.terms.connection import commutation_coefficients, directional_derivative, rate
 from pfaffian.terms.momentum import momenta, total_momentum, transport
 from pfaffian.terms.terms import Terms
 
@@ -136,6 +136,35 @@ def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:
     X[rest, :] = ca.SX.eye(len(rest))
     X[list(group), :] = ca.sparsify(-smallest(orthogonalise(A_G, ca.SX(A_G.shape[0], 0), RANK), A_y))
     return ca.sparsify(X)
+
+
+def curvature(T: Terms, A: ca.SX, joints: Sequence[str]) -> ca.SX:
+    """(k n, n): row n a + i, column j is B_ij^a = d_i A_j^a - d_j A_i^a - gamma_ij^l A_l^a - [A_i, A_j]^a of a connection A (k, n).
+
+    k are the velocities of joints that are groups, n those of all others, i and j. [chhabra14 (3.2.24), (4.3.27)]
+    """
+    rest, n = others(T.mechanism, indices(T.mechanism, joints)), A.shape[1]
+    gamma = commutation_coefficients(T.kinematics)
+    along = directional_derivative(T.kinematics, ca.vec(ca.densify(A)))[:, rest]  # [a + k j, i]: d_i A_j^a
+    k = A.shape[0]
+    out = ca.SX(k * n, n)
+    for i in range(n):
+        for j in range(n):
+            x = along[k * j : k * (j + 1), i] - along[k * i : k * (i + 1), j] - A @ gamma[rest[i]][rest[j], rest].T
+            out[i::n, j] = x - _bracket(T.mechanism, joints, A[:, i], A[:, j])
+    return out
+
+
+def _bracket(m: Mechanism, joints: Sequence[str], x: ca.SX, y: ca.SX) -> ca.SX:
+    """(k, 1) [x, y] in the product of the algebras of joints, in the order of v."""
+    found, at = ca.SX(0, 1), 0
+    for j in m.joints:
+        if j.name in joints:
+            (part,) = j.parts
+            S, own = part.subgroup.S, slice(at, at + j.nv)
+            found = ca.vertcat(found, (se3.ad(S @ x[own]) @ (S @ y[own]))[list(part.subgroup.axes)])
+            at += j.nv
+    return found
 
 
 def carried(T: Terms, X: ca.SX) -> ca.SX:
