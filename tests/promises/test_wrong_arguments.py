@@ -98,6 +98,12 @@ WRONG = {
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")), "goes with the state"),
     "reduce a name": (lambda: pf.reduce("arm"), "a Mechanism is needed"),
+    "reduce along no name": (lambda: pf.reduce(FLOATING, along={"fligth.vx": lambda k: k.v}), "did you mean 'flight.vx'"),
+    "isotropy of three": (lambda: pf.isotropy_inertia(FLOATING, [0, 0, 1]), "6 numbers are needed for joint 'flight', got 3"),
+    "isotropy of a word": (lambda: pf.isotropy_connection(FLOATING, "up"), "momentum of joint 'flight'"),
+    "two-form of a name": (lambda: pf.reduced_two_form("arm", [0] * 6), "a Mechanism is needed"),
+    "connection of nothing": (lambda: pf.constraint_connection(FLOATING), "nothing constrains velocities of 'floating'"),
+    "curvature of nothing": (lambda: pf.constraint_curvature(FLOATING), "nothing constrains velocities of 'floating'"),
     "reduce by nothing": (lambda: pf.reduce(FLOATING, by="flight"), "leave it out"),
     "floating base of a machine": (lambda: pf.floating_base(FLOATING), "Terms are needed"),
     "generalised jacobian: swapped": (lambda: pf.generalised_jacobian(FLOATING, [0] * 7, "b"), "no body"),

@@ -11,6 +11,7 @@ from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.simulate.reduction import plan
 from studies import chhabra_reduction as study
+from studies import chhabra_steps as steps
 from studies.chhabra_reduction import ROVER_START, rover
 from tests.random_mechanisms import random_tree
 from tests.tolerance import ALGEBRA, close
@@ -177,6 +178,73 @@ def test_momentum_along_what_wheels_and_symmetry_both_leave(make):
         rate = np.array(rate)
         close(study.along_time(r, kept), rate[3:-3], 1e-7, f"rate of {name}")
         assert np.abs(rate).max() > 1e-3 * np.abs(kept).max()
+
+
+# -- constants of motion of one's own ---------------------------------------------------------------------------
+
+
+def test_a_constant_of_motion_is_kept_and_the_rest_is_the_same_machine():
+    m = steps.rover()
+    q, v = steps.rover_start()
+    plain = pf.run(m, q, v, **KEEP)
+    for given in ({"psi1": steps.FIELDS["psi1"]}, {"psi2": steps.FIELDS["psi2"]}, steps.FIELDS):
+        r = pf.run(pf.reduce(m, along=given), q, v, **KEEP)
+        for name in ("q", "v", "energy"):
+            close(r[name], plain[name], SAME, name)
+        for i, name in enumerate(("psi1", "psi2")):
+            assert (np.ptp(r.momentum.sel(momentum_entry=name).values) == 0) == (name in given), i
+    # Another field is another kernel: what the state says is along it.
+    both = pf.run(pf.reduce(m, along={"psi1": steps.FIELDS["psi2"]}), q, v, **KEEP)
+    close(both.momentum[0, 0], r.momentum[0, 1], ALGEBRA, "along the other field")
+
+
+def ahead(k):
+    b = steps.ROVER["b"]
+    return [1, 0, 0, 1 / b, 1 / b, 0]
+
+
+NO_CONSTANTS = {
+    "not kept": (steps.rover, {"psi1": ahead}, "no constant of 'rover with a load': the inertia of what moves changes it"),
+    "mass centre ahead": (lambda: steps.rover(0.05), steps.FIELDS, "the inertia of what moves changes it"),
+    "a spring": (steps.rover, {"slide": lambda k: [0, 0, 0, 0, 0, 1]}, "spring or damper of joint 'slide'"),
+    "slips": (steps.rover, {"psi1": lambda k: [1, 0, 0, 0, 0, 0]}, "constraints of 'rover with a load' do not allow"),
+    "moves another": (steps.rover, {"slide": steps.FIELDS["psi1"]}, "does not move 'slide'"),
+    "too short": (steps.rover, {"psi1": lambda k: [1, 0]}, "a field of 6 velocities is needed, .* got 2"),
+    "no such": (steps.rover, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
+    "of velocities": (steps.rover, {"psi1": lambda k: k.v}, "depends on velocities"),
+    "the group's own": (steps.rover, {"base.vx": ahead}, "none of the free ones of .*; take one of psi1, psi2"),
+    "no function": (steps.rover, {"psi1": [1, 0]}, "function of Kinematics"),
+    "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum is of a machine"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make, given, words", NO_CONSTANTS.values(), ids=NO_CONSTANTS)
+def test_a_field_whose_momentum_is_not_kept_says_why(make, given, words):
+    with pytest.raises(pf.ModelError, match=words):
+        pf.reduce(make(), **given if "along" in given else {"along": given})
+
+
+def test_a_ball_on_a_rover_turns_as_if_the_rover_were_not_there():
+    """A second step by a group that does not commute, acting from the child's side: a ball that is alike about all axes keeps
+    all of its momentum in its own axes, and the rover feels its mass alone."""
+    m = rover()
+    ball = pf.joint("ball", "spherical", "rover", "post", placement=(0.25, 0.1, 0.05))
+    m = m.with_(bodies=[*m.bodies[:3], pf.body("post", 1.0, inertia=0.02)], joints=[*m.joints[:3], ball])
+    assert plan(m, None).kept == (5, 6, 7)
+    turned = np.r_[0.1, 0.5, -0.2, 0.3]
+    q, v = np.r_[0, 0, 0, 0, 0, turned / np.linalg.norm(turned)], np.r_[0.35, 0, 0.2, 3, 4, 0.5, -2.0, 1.0]
+    r = same(m, q, v)
+    assert (np.ptp(r.momentum.values[:, 2:], axis=0) == 0).all()
+    # In the ball's axes it is 0.02 of how it turns in space; relative to the rover it turns about the rover's z too.
+    spin = [so3_of(x[5:]).T @ [0, 0, y[2]] + y[5:] for x, y in zip(r.q.values, r.v.values, strict=True)]
+    close(np.array(spin) * 0.02, r.momentum.values[:, 2:], 1e2 * ALGEBRA, "momentum of the ball")
+    bare = m.with_(bodies=[*m.bodies[:3], pf.body("post", 1.0, inertia=0)], joints=[*m.joints[:3], pf.locked(ball)])
+    other = pf.run(bare, q[:5], v[:5], **KEEP)
+    close(r.q[:, :5], other.q, SAME, "rover")
+
+
+def so3_of(x):
+    return np.array(ca.DM(SUBGROUPS["spherical"].motion(ca.DM(x))[0]))
 
 
 # -- the space of one momentum ----------------------------------------------------------------------------------

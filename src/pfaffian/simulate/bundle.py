@@ -106,8 +106,8 @@ def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameter
 
 
 def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Xi_mu (..., d + n, d + n) of the reduced space of one spatial momentum: over the coordinates of its orbit, as the state of
-    `reduce(m, momentum=mu)` has them, and the velocities of all other joints. [chhabra14 (3.3.43)]
+    """Xi_mu (..., d + n, d + n) of the reduced space of one spatial momentum: over the coordinates of its orbit, as they are in
+    the state of `reduce(m, momentum=mu)`, and the velocities of all other joints. [chhabra14 (3.3.43)]
 
     m: the mechanism.   momentum, q, parameters: as in `isotropy_inertia`; q says where on the orbit.
     Unit: N m s by those of the two coordinates.   Raises ModelError: as `isotropy_inertia`; a joint has a distribution.
@@ -167,7 +167,8 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
     Xi^_ij = <P, B^_ij>, P the momenta of the group, and p_i_dot = -d_i H + ... - Xi^_ji y^j. [chhabra14 (4.2.14), (4.3.27)]
 
     m: the mechanism.   q, parameters: as said above.   by: as in `constraint_connection`.
-    Unit: of v_G by those of y_i and y_j, per second.   Raises ModelError: as `constraint_connection`; a joint has a distribution.
+    Unit: of v_G by those of y_i and y_j, per second.
+    Raises ModelError: as `constraint_connection`; a joint has a distribution.
     """
     x = asked(m, "constraint curvature", _curving, _fixed(m, by), q, None, parameters, constrained=True)
     return _over_pairs(x)

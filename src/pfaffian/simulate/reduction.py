@@ -9,11 +9,14 @@ is the horizontal lift of Chaplygin's reduction [chhabra14 section 4.3], X_dot w
 that is a group of symmetries are carried as the spatial ones, mu = Ad_g^-T pi_g, which forces alone change; those of the other
 symmetries are changed by forces alone as they stand. So what is kept is kept to the last bit, at any mu, with no chart of the
 group; shape and momenta know nothing of the place, which is found by q_dot = K v beside them.
+
+A column of X may be any field sigma(q) that the constraints allow: pi = <p, sigma> is then a momentum of it, and where it is a
+constant of motion, horizontal symmetry that no group of positions has, it is kept as the others [chhabra14 prop. 4.2.15].
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -22,11 +25,12 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.dynamics.motion import Motion
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.tree_factor import solve_M
 from pfaffian.model.body import WORLD
+from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, as_mechanism, as_names, random_configuration
@@ -34,7 +38,9 @@ from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
+from pfaffian.terms.digest import of_function
 from pfaffian.terms.forces import named_forces
+from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import momenta, transport, weight
 from pfaffian.terms.pfaffian import VELOCITY
 from pfaffian.terms.rates import some_parameters
@@ -68,7 +74,9 @@ class Plan(NamedTuple):
     closed: bool
 
 
-def reduce(m: Mechanism, *, by: Any = None, momentum: Any = None) -> System:
+def reduce(
+    m: Mechanism, *, by: Any = None, momentum: Any = None, along: Mapping[str, Callable[[Kinematics], Any]] | None = None
+) -> System:
     """The mechanism reduced by its symmetries, and by its constraints on velocities: a System that `run` takes.
 
     The state is [q; momentum]. Where nothing constrains velocities, `momentum` begins with that of the first joint about the
@@ -85,26 +93,42 @@ def reduce(m: Mechanism, *, by: Any = None, momentum: Any = None) -> System:
         momentum: (k,) the spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside: the state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
             coadjoint orbit, see `simulate.orbit`. None for a state that takes any.
+        along: {name of a velocity: field}, field(k) the velocities (nv,) sigma(q) of a motion whose momentum <p, sigma> is a
+            constant of motion: in the state it stands in the place of that velocity's, and is kept. [chhabra14 thm. 4.2.17]
+            Its unit is that of sigma, whose entry for that velocity is nowhere zero.
     Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that fix
-        no group, or a group that is no symmetry of them.
+        no group, or a group that is no symmetry of them; a field that they do not allow, or whose momentum is not kept, and by
+        what.
     """
     if momentum is not None:
-        if by is not None:
-            raise ModelError("reduce: momentum is of a machine that nothing constrains; by= is of one that has constraints")
+        if by is not None or along is not None:
+            raise ModelError(
+                "reduce: momentum is of a machine that nothing constrains, in a chart; by= is of one that has constraints, "
+                "along= of a state that takes any momentum"
+            )
         return reduced_space(as_mechanism(m), momentum)
-    return _reduced(as_mechanism(m), None if by is None else as_names([by] if isinstance(by, str) else by, "by"))
+    fields = {} if along is None else along
+    if not isinstance(fields, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in fields.items()):
+        raise ModelError(f"along: {{name of a velocity: function of Kinematics}} is needed, got {brief(along)}")
+    names = None if by is None else as_names([by] if isinstance(by, str) else by, "by")
+    return _reduced(as_mechanism(m), names, tuple(fields.items()))
+
+
+Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
+"""Name of a velocity, and the field whose momentum stands in the place of that velocity's."""
 
 
 @lru_cache(maxsize=64)
-def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
+def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
     found = plan(m, by)
+    found = found._replace(kept=(*found.kept, *_constants(m, found, fields)))
     names = [m.v_names[i] for i in found.y]
     units = [f"{FORCE_UNITS[m.v_units[i]]} s" for i in found.y]
 
     first = indices(m, (first_joint(m).name,))
 
     def lift(T: Terms) -> ca.SX | None:
-        return horizontal_lift(T, found.group) if found.group else None
+        return _lift(T, found, fields) if found.group or fields else None
 
     def turned(q: ca.SX, x: ca.SX, how: Any) -> ca.SX:
         """x (ny, 1) with its spatial entries carried by how(joint, q of it)."""
@@ -158,9 +182,81 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None) -> System:
         rated,
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
         signals=signals,
-        digest=f"[q; reduced momentum] {found}",
+        digest=f"[q; reduced momentum] {found} {_said(m, fields)}",
         holds=bool(found.group) and not found.closed,
     )
+
+
+# -- fields of one's own -------------------------------------------------------------------------------------------------
+
+
+def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
+    """(nv, 1) of a caller's field. Raises ModelError: it is no column of that size, or of q alone."""
+    what, x = f"along {name!r}", ask_column(f, f"along {name!r}", k)
+    if x.numel() != k.mechanism.nv:
+        raise ModelError(f"{what}: a field of {k.mechanism.nv} velocities is needed, in the order of v_names, got {x.numel()}")
+    return x
+
+
+def _lift(T: Terms, found: Plan, fields: Fields) -> ca.SX:
+    """X (nv, ny), v = X y, with the fields of the caller's in their places."""
+    X = horizontal_lift(T, found.group) if found.group else ca.SX.eye(T.mechanism.nv)
+    for name, f in fields:
+        X[:, found.y.index(T.mechanism.v_names.index(name))] = _field(name, f, T.kinematics)
+    return X
+
+
+def _said(m: Mechanism, fields: Fields) -> str:
+    k = symbols(m).kinematics
+    return " ".join(f"{name} {of_function(f, f'along {name!r}', k)}" for name, f in fields)
+
+
+def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
+    """The velocities in whose places fields stand. Raises ModelError: a field is none, or its momentum is not kept."""
+    if not fields:
+        return ()
+    for name, _ in fields:
+        if name not in m.v_names:
+            raise ModelError(f"along: {m.name!r} has no velocity {brief(name)}: {nearest(name, m.v_names)}")
+        entry = m.v_names.index(name)
+        if entry not in found.y or any(entry in indices(m, (j,)) for j in found.spatial):
+            raise ModelError(
+                f"along {name!r}: that momentum is none of the free ones of {m.name!r}; take one of "
+                f"{', '.join(m.v_names[i] for i in found.y if not any(i in indices(m, (j,)) for j in found.spatial))}"
+            )
+    entries = tuple(m.v_names.index(name) for name, _ in fields)
+    T = symbols(m)
+    X, p, rows = _lift(T, found, fields), momenta(T), ca.densify(T.A)
+    own = X[:, [found.y.index(i) for i in entries]]
+    if ca.depends_on(own, ca.vertcat(T.v, T.t)):
+        raise ModelError("along: a field depends on velocities or time; it must be a function of q alone")
+    forces = {"gravity": weight(T.kinematics)} | named_forces(T.kinematics)
+    turning = carried(T, X)[[found.y.index(i) for i in entries], 0]
+    said = [turning, *[own.T @ F for F in forces.values()], own, rows @ own, rows, *forces.values()]
+    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [*map(ca.densify, said), ca.norm_2(p)])
+    random, n = np.random.default_rng(43), len(forces)
+    for _ in range(STATES):
+        q, v, t, at = _state(m, random)
+        if rows.numel():
+            A = np.array(f(q, v, t, at)[n + 3])
+            v -= np.linalg.pinv(A) @ (A @ v)
+        x = [np.array(y) for y in f(q, v, t, at)]
+        fields_at, across = x[n + 1], x[n + 2]
+        acting = [float(x[-1].item() * np.linalg.norm(v)), *[float(np.linalg.norm(F)) for F in x[n + 4 : -1]]]
+        for i, (name, entry) in enumerate(zip(dict(fields), entries, strict=True)):
+            size = np.linalg.norm(fields_at[:, i])
+            if across.size and np.abs(across[:, i]).max() > NOTHING * (1 + size):
+                raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
+            if not abs(fields_at[entry, i]) > NOTHING * size:
+                raise ModelError(f"along {name!r}: the field does not move {name!r}; give it to a velocity that it moves")
+            causes = ["the inertia of what moves", *forces]
+            by = [c for c, y, a in zip(causes, x, acting, strict=False) if np.abs(y[i]).max() > NOTHING * size * (a or 1.0)]
+            if by:
+                raise ModelError(
+                    f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
+                    "changes it; leave it out, the state then holds what its parts become"
+                )
+    return entries
 
 
 # -- finding the plan ---------------------------------------------------------------------------------------------------

@@ -86,7 +86,8 @@ def body_momentum(group: Subgroup, orbit: Orbit, o: ca.SX) -> ca.SX:
 def two_form(T: Terms, joint: str, orbit: Orbit, o: ca.SX) -> ca.SX:
     """Xi_mu (d + n, d + n) = d theta over the orbit's coordinates o (symbols) and the n velocities beside a first joint's.
 
-    theta = <mu_b, chi^-1 d chi> + <mu_b, A y>, d theta_ij = d_i theta_j - d_j theta_i - gamma_ij^k theta_k. [chhabra14 (3.3.43)]
+    theta = <mu_b, chi^-1 d chi> + <mu_b, A y>,   d theta_ij = d_i theta_j - d_j theta_i - gamma_ij^k theta_k
+    [chhabra14 (3.3.43)]
     """
     m, k, d = T.mechanism, T.kinematics, len(orbit.names)
     group = group_of(m.joint(joint))

@@ -139,9 +139,10 @@ def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:
 
 
 def curvature(T: Terms, A: ca.SX, joints: Sequence[str]) -> ca.SX:
-    """(k n, n): row n a + i, column j is B_ij^a = d_i A_j^a - d_j A_i^a - gamma_ij^l A_l^a - [A_i, A_j]^a of a connection A (k, n).
+    """(k n, n): row n a + i, column j is B_ij^a = d_i A_j^a - d_j A_i^a - gamma_ij^l A_l^a - [A_i, A_j]^a of A (k, n).
 
-    k are the velocities of joints that are groups, n those of all others, i and j. [chhabra14 (3.2.24), (4.3.27)]
+    A is a connection: k are the velocities of joints that are groups, n those of all others, i and j.
+    [chhabra14 (3.2.24), (4.3.27)]
     """
     rest, n = others(T.mechanism, indices(T.mechanism, joints)), A.shape[1]
     gamma = commutation_coefficients(T.kinematics)

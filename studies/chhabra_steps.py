@@ -1,0 +1,456 @@
+"""Steps that the thesis shows on no machine: a second by a group that does not commute, a third by constants of motion.
+
+A gyroscope on a carriage that rolls on a steered wheel and never turns: Chaplygin's reduction by the plane, and a second one by
+the turns of the gyroscope in space, SO(3), in whose hull two rotors are out of balance. [chhabra14 theorem 4.5.2, (4.5.38)] The
+space that is left at one momentum is integrated here by its two-forms alone, in a chart of the momentum's sphere.
+
+A rover on two wheels with a load that slides across: no further group, yet two of its momenta along fields sigma(r) are
+constants of motion, r being how far the load is off the middle, [chhabra14 prop. 4.2.15, theorem 4.2.17]
+
+    f_1' p_f + f_2' p_t + f_1 m w - f_2 m v = 0   at all v, w:    f = (m r / M, 1)  and
+    f = (1 + m r f_2 / M, f_2),  f_2 = -m / sqrt(I n) atan(r sqrt(n / I)),  n = m (1 - m / M),
+
+p_f, p_t the momenta along rolling ahead and turning, M and I the inertias that they feel at r = 0. Six dimensions become two.
+Both machines are ours, with the numbers of toys on a table; so are the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import pfaffian as pf
+from pfaffian.maths.subgroups import isotropy, name_of
+
+X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+
+# -- a gyroscope on a carriage ------------------------------------------------------------------------------------------
+
+CARRIAGE = {"b": 0.1, "e": 0.08, "mass": 3.0, "fork": 0.6, "fork_I": 0.006, "wheel": 0.4, "wheel_I": 0.002, "cable": 0.4}
+"""Radius of the wheel, mass centre of the fork ahead of its pivot [m]; masses [kg], inertias of turning fork with wheel and of
+the rolling wheel [kg m^2]; cable between the fork and a rotor [N m/rad]."""
+HULL, ROTORS = np.array([0.030, 0.040, 0.035]), (np.array([0.012, 0.004, 0.009]), np.array([0.007, 0.003, 0.010]))
+"""Principal inertias of the hull, and of rotors about x and z, each out of balance about its axis [kg m^2]."""
+GYRO_START = (np.array([0.3, 0.0, 0.4, -0.2]), np.array([0.8, 6.0, 1.5, -2.0]), np.array([0.6, -0.4, 1.0]))
+"""Fork, wheel and rotors [rad], their speeds, and the hull's about its axes [rad/s]."""
+
+
+def mechanism() -> pf.Mechanism:
+    """The gyroscope on the carriage."""
+    g = CARRIAGE
+    bodies = [
+        pf.body("carriage", g["mass"], inertia=0.1),
+        pf.body("fork", g["fork"], com=(g["e"], 0, 0), inertia=(0.003, 0.004, g["fork_I"])),
+        pf.body("wheel", g["wheel"], inertia=(0.001, g["wheel_I"], 0.001)),
+        pf.body("hull", 1.0, inertia=tuple(HULL)),
+        pf.body("rotor x", 0.3, inertia=tuple(ROTORS[0])),
+        pf.body("rotor z", 0.3, inertia=tuple(ROTORS[1])),
+    ]
+    joints = [
+        pf.joint("ground", "planar-translation", "world", "carriage"),
+        pf.joint("steer", "revolute", "carriage", "fork", axis=Z),
+        pf.joint("roll", "revolute", "fork", "wheel", axis=Y),
+        pf.joint("gimbal", "spherical", "carriage", "hull", placement=(0, 0, 0.3)),
+        pf.joint("x", "revolute", "hull", "rotor x", axis=X),
+        pf.joint("z", "revolute", "hull", "rotor z", axis=Z),
+    ]
+
+    def rolling(k: pf.Kinematics) -> ca.SX:
+        a, ahead = k.joint("steer"), g["b"] * k.joint_rate("roll")
+        return k.joint_rate("ground") - ca.vertcat(ahead * ca.cos(a), ahead * ca.sin(a))
+
+    cable = pf.potential("cable", lambda k: g["cable"] * (k.joint("x") - k.joint("steer")) ** 2 / 2)
+    return pf.mechanism(
+        "gyroscope on a carriage", bodies, joints, constraints=[pf.nonholonomic("wheel", rolling)], forces=[cable],
+        gravity=(0, 0, -9.81),
+    )  # fmt: skip
+
+
+def gyro_start() -> tuple[np.ndarray, np.ndarray]:
+    q, s, w = GYRO_START
+    ahead = CARRIAGE["b"] * s[1] * np.array([np.cos(q[0]), np.sin(q[0])])
+    return np.r_[0, 0, q[:2], 0, 0, 0, 1, q[2:]], np.r_[ahead, s[:2], w, s[2:]]
+
+
+def turning(axis: int, a: ca.SX) -> ca.SX:
+    c, s = ca.cos(a), ca.sin(a)
+    rows = {0: [[1, 0, 0], [0, c, -s], [0, s, c]], 1: [[c, 0, s], [0, 1, 0], [-s, 0, c]], 2: [[c, -s, 0], [s, c, 0], [0, 0, 1]]}
+    return ca.blockcat(rows[axis])
+
+
+def gyro_blocks(a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """K (3, 3) of the hull's turns with all it carries, connection B (3, 2) of its rotors, and what they feel (2, 2)."""
+    K, K1s = ca.SX(ca.diag(ca.DM(HULL))), ca.SX(3, 2)
+    for i, axis in enumerate((0, 2)):
+        R, J = turning(axis, a[i]), ca.diag(ca.DM(ROTORS[i]))
+        K += R @ J @ R.T
+        K1s[axis, i] = ROTORS[i][axis]
+    B = ca.solve(K, K1s)
+    return K, B, ca.diag(ca.DM([ROTORS[0][0], ROTORS[1][2]])) - K1s.T @ B
+
+
+def upright(n: np.ndarray) -> np.ndarray:
+    """A rotation whose last column is along n."""
+    z = n / np.linalg.norm(n)
+    x = np.cross(Y, z) / np.linalg.norm(np.cross(Y, z))
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+class TwoSteps:
+    """The gyroscope at one spatial momentum of the hull and its rotors, in a chart: about y and x from the momentum's axis.
+
+    State: 2 of the sphere, fork, wheel, rotors x and z, and the momenta of these four less what the connection takes of them.
+    """
+
+    def __init__(self, momentum: np.ndarray) -> None:
+        g = CARRIAGE
+        self.size, self.axes = float(np.linalg.norm(momentum)), upright(momentum)
+        o, s, p = ca.SX.sym("o", 2), ca.SX.sym("s", 4), ca.SX.sym("p", 4)
+        K, B, shape = gyro_blocks(s[2:])
+        body = self.body_momentum(o)
+        R = self.section(o)
+        spins = [ca.reshape(ca.jacobian(ca.vec(R), o[i]), 3, 3) for i in range(2)]
+        of_section = ca.horzcat(*[_vee(R.T @ x) for x in spins])
+        theta = ca.vertcat(of_section.T @ body, 0, 0, B.T @ body)
+        x = ca.vertcat(o, s)
+        J = ca.jacobian(theta, x)
+        Xi = J.T - J
+        felt = ca.diagcat(g["fork_I"] + g["fork"] * g["e"] ** 2 + 0.001, self._rolling(), shape)
+        y = ca.solve(felt, p)
+        V = g["cable"] * (s[2] - s[0]) ** 2 / 2
+        H = ca.dot(p, y) / 2 + ca.dot(body, ca.solve(K, body)) / 2 + V
+        # Of the wheel: <P, B^>, P across the heading the momentum of the fork's mass centre.
+        rolled = -g["b"] * g["fork"] * g["e"] * y[0]
+        o_dot = ca.solve(Xi[:2, :2], ca.gradient(H, o) - Xi[:2, 2:] @ y)
+        p_dot = -ca.gradient(H, s) + Xi[2:, :2] @ o_dot + Xi[2:, 2:] @ y
+        p_dot += ca.vertcat(rolled * y[1], -rolled * y[0], 0, 0)
+        w = ca.solve(K, body) - B @ y[2:]
+        state = ca.vertcat(o, s, p)
+        self.rate = ca.Function("rate", [state], [ca.vertcat(o_dot, y, p_dot)])
+        self.said = ca.Function("said", [state], [body, w, H, rolled, ca.vec(Xi)])
+        self.felt = ca.Function("felt", [s], [felt])
+
+    @staticmethod
+    def _rolling() -> float:
+        g = CARRIAGE
+        carried = g["mass"] + g["fork"] + g["wheel"] + 1.0 + 0.3 + 0.3
+        return carried * g["b"] ** 2 + g["wheel_I"]
+
+    @staticmethod
+    def section(o: ca.SX) -> ca.SX:
+        return turning(1, o[0]) @ turning(0, o[1])
+
+    def body_momentum(self, o: ca.SX) -> ca.SX:
+        return self.section(o).T @ ca.DM([0, 0, self.size])
+
+    def orbit(self, R: np.ndarray) -> np.ndarray:
+        """(2,) of a hull's attitude."""
+        x, y, z = self.axes[:, 2] @ R
+        return np.array([np.arctan2(-x, np.hypot(y, z)), np.arctan2(y, z)])
+
+
+def _vee(x: ca.SX) -> ca.SX:
+    return ca.vertcat(x[2, 1], x[0, 2], x[1, 0])
+
+
+def rolled_out(rate: Callable[[np.ndarray], np.ndarray], x: np.ndarray, step: float, steps: int, every: int) -> np.ndarray:
+    """(records, n) by the classical method of fourth order."""
+    kept = [x]
+    for i in range(steps):
+        k1 = rate(x)
+        k2 = rate(x + step / 2 * k1)
+        k3 = rate(x + step / 2 * k2)
+        x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + rate(x + step * k3))
+        if not (i + 1) % every:
+            kept.append(x)
+    return np.array(kept)
+
+
+def two_steps() -> xr.Dataset:
+    """The gyroscope by its two-forms. [chhabra14 (4.5.38)]"""
+    q, s, w = GYRO_START
+    K, B, _ = (np.array(ca.evalf(x)) for x in gyro_blocks(ca.SX(q[2:])))
+    momentum = K @ (w + B @ s[2:])  # the hull begins unturned
+    machine = TwoSteps(momentum)
+    p = np.array(machine.felt(q)) @ s
+    x = rolled_out(lambda x: np.array(machine.rate(x)).ravel(), np.r_[machine.orbit(np.eye(3)), q, p], 2e-3, 1500, 15)
+    body, spin, H, rolled, Xi = (np.array(y) for y in machine.said.map(len(x))(x.T))
+    return xr.Dataset(
+        {
+            "orbit": (("time", "angle"), x[:, :2]),
+            "shape": (("time", "joint"), x[:, 2:6]),
+            "shape_momentum": (("time", "joint"), x[:, 6:]),
+            "body_momentum": (("time", "axis"), body.T),
+            "spin": (("time", "axis"), spin.T),
+            "energy": ("time", H.ravel()),
+            "curvature": ("time", rolled.ravel()),
+            "form": (("time", "i", "j"), Xi.reshape(6, len(x), 6).transpose(1, 0, 2)),
+        },
+        coords={"time": 0.03 * np.arange(len(x)), "joint": ["steer", "roll", "x", "z"]},
+        attrs={"momentum": momentum},
+    )
+
+
+# -- a rover with a load that slides across ---------------------------------------------------------------------------
+
+ROVER = {
+    "c": 0.2,
+    "b": 0.08,
+    "mass": 4.0,
+    "I": 0.09,
+    "wheel": 0.3,
+    "wheel_I": 0.002,
+    "load": 1.5,
+    "load_I": 0.004,
+    "spring": 30.0,
+}
+"""Half the axle, radius of the wheels [m]; masses [kg] and inertias [kg m^2]; spring on the slide [N/m]."""
+ROVER_START = (np.array([0, 0, 0, 0, 0, 0.12]), (0.5, 2.5, -0.3))
+"""q; speed ahead [m/s], of turning [rad/s] and of the load [m/s]."""
+
+
+def rover(ahead: float = 0.0) -> pf.Mechanism:
+    """ahead: of the axle, the hull's mass centre [m]; with one nothing is kept."""
+    g = ROVER
+    bodies = [
+        pf.body("hull", g["mass"], com=(ahead, 0, 0), inertia=(0.05, 0.05, g["I"])),
+        pf.body("left", g["wheel"], inertia=(0.001, g["wheel_I"], 0.001)),
+        pf.body("right", g["wheel"], inertia=(0.001, g["wheel_I"], 0.001)),
+        pf.body("load", g["load"], inertia=g["load_I"]),
+    ]
+    joints = [
+        pf.joint("base", "planar", "world", "hull"),
+        pf.joint("psi1", "revolute", "hull", "left", axis=Y, placement=(0, g["c"], 0)),
+        pf.joint("psi2", "revolute", "hull", "right", axis=Y, placement=(0, -g["c"], 0)),
+        pf.joint("slide", "prismatic", "hull", "load", axis=Y, placement=(0, 0, 0.1), stiffness=g["spring"]),
+    ]
+
+    def rolling(k: pf.Kinematics) -> ca.SX:
+        v_x, v_y, w = ca.vertsplit(k.joint_rate("base"))
+        wheels = [v_x - s * g["c"] * w - g["b"] * k.joint_rate(n) for s, n in ((1, "psi1"), (-1, "psi2"))]
+        return ca.vertcat(v_y, *wheels)
+
+    return pf.mechanism(
+        "rover with a load", bodies, joints, constraints=[pf.nonholonomic("wheels", rolling)], gravity=(0, 0, 0)
+    )
+
+
+def inertias() -> tuple[float, float, float]:
+    """M and I that rolling ahead and turning feel at r = 0, and the load's mass."""
+    g = ROVER
+    M = g["mass"] + 2 * g["wheel"] + g["load"] + 2 * g["wheel_I"] / g["b"] ** 2
+    I = g["I"] + g["load_I"] + 2 * (g["wheel"] * g["c"] ** 2 + 0.001) + 2 * g["wheel_I"] * (g["c"] / g["b"]) ** 2
+    return M, I, g["load"]
+
+
+def shares(r: ca.SX) -> ca.SX:
+    """(2, 2) rows f: of p_f and p_t in each of the two constants."""
+    M, I, m = inertias()
+    n = m * (1 - m / M)
+    f_2 = -m / np.sqrt(I * n) * ca.atan(r * np.sqrt(n / I))
+    return ca.blockcat([[m * r / M, 1], [1 + m * r * f_2 / M, f_2]])
+
+
+def field(i: int, k: pf.Kinematics) -> ca.SX:
+    """sigma(r), velocities: ahead by f_1, turning by f_2, wheels as they roll then."""
+    f, (b, c) = shares(k.joint("slide"))[i, :], (ROVER["b"], ROVER["c"])
+    return ca.vertcat(f[0], 0, f[1], (f[0] - c * f[1]) / b, (f[0] + c * f[1]) / b, 0)
+
+
+FIELDS = {"psi1": partial(field, 0), "psi2": partial(field, 1)}
+
+
+def rover_start() -> tuple[np.ndarray, np.ndarray]:
+    q, (v, w, r_dot) = ROVER_START
+    return q, np.r_[v, 0, w, (v - ROVER["c"] * w) / ROVER["b"], (v + ROVER["c"] * w) / ROVER["b"], r_dot]
+
+
+def one_degree_of_freedom() -> xr.Dataset:
+    """The load in the potential that the two constants make: m r_ddot = -dW/dr, H = m r_dot^2 / 2 + W. [chhabra14 (4.2.21)]"""
+    M, I, m = inertias()
+    r, h = ca.SX.sym("r"), ca.SX.sym("h", 2)
+    G = ca.blockcat([[M, -m * r], [-m * r, I + m * r**2]])
+    p = ca.solve(shares(r), h)
+    W = ca.dot(p, ca.solve(G, p)) / 2 + ROVER["spring"] * r**2 / 2
+    f = ca.Function("f", [r, h], [-ca.gradient(W, r) / m, W, ca.solve(G, p)])
+    q, (v, w, r_dot) = ROVER_START
+    at = float(q[5])
+    start = ca.Function("start", [r], [shares(r) @ G])
+    constants = np.array(start(at)) @ [v, w]
+    x = rolled_out(lambda x: np.array([x[1], float(f(x[0], constants)[0])]), np.array([at, r_dot]), 2e-3, 1500, 15)
+    _, potential, twist = (np.array(y) for y in f.map(len(x))(x[:, 0], np.tile(constants[:, None], len(x))))
+    return xr.Dataset(
+        {
+            "r": ("time", x[:, 0]),
+            "r_dot": ("time", x[:, 1]),
+            "potential": ("time", potential.ravel()),
+            "twist": (("time", "of"), twist.T),
+        },
+        coords={"time": 0.03 * np.arange(len(x)), "of": ["v", "w"]},
+        attrs={"constants": constants},
+    )
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+
+def run() -> dict[str, xr.Dataset]:
+    keep = partial(pf.run, duration=3.0, step=5e-4, every=60)
+    g, r = mechanism(), rover()
+    return {
+        "gyroscope": keep(g, *gyro_start()),
+        "gyroscope, reduced": keep(pf.reduce(g), *gyro_start()),
+        "gyroscope, two steps": two_steps(),
+        "rover": keep(r, *rover_start()),
+        "rover, reduced": keep(pf.reduce(r, along=FIELDS), *rover_start()),
+        "rover, one degree of freedom": one_degree_of_freedom(),
+    }
+
+
+def spatial(r: xr.Dataset) -> np.ndarray:
+    """(time, 3) momentum of hull and rotors about the gimbal, in space."""
+    q, v = r["q"].values, r["v"].values
+    out = []
+    for x, y in zip(q, v, strict=True):
+        K, B, _ = (np.array(ca.evalf(b)) for b in gyro_blocks(ca.SX(x[8:])))
+        out.append(attitude(x) @ K @ (y[4:7] + B @ y[7:]))
+    return np.array(out)
+
+
+WAYS = ("ahead [N s]", "of turning [N m s]")
+
+
+def along_ways(r: xr.Dataset) -> np.ndarray:
+    """(time, 2) momenta of the rover along rolling ahead and turning."""
+    p = np.einsum("tij,tj->ti", pf.mass_matrix(rover(), r["q"].values), r["v"].values)
+    b, c = ROVER["b"], ROVER["c"]
+    return np.stack([p[:, 0] + (p[:, 3] + p[:, 4]) / b, p[:, 2] + (p[:, 4] - p[:, 3]) * c / b], axis=1)
+
+
+def attitude(q: np.ndarray) -> np.ndarray:
+    x, y, z, w = q[4:8]
+    u = np.array([x, y, z])
+    hat = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return (w * w - u @ u) * np.eye(3) + 2 * np.outer(u, u) + 2 * w * hat
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    return {"gyroscope": _gyroscope(result), "rover": _rover(result)}
+
+
+def _gyroscope(result: dict[str, xr.Dataset]) -> Figure:
+    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+    way, sphere, shape = figure.subplots(1, 3)
+    full, two = result["gyroscope"], result["gyroscope, two steps"]
+    way.plot(full["q"][:, 0], full["q"][:, 1])
+    way.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="carriage")
+    for i, axis in enumerate("xyz"):
+        body = np.array([attitude(x).T @ p for x, p in zip(full["q"].values, spatial(full), strict=True)])
+        sphere.plot(full["time"], body[:, i], color=f"C{i}", label=axis)
+        sphere.plot(two["time"][::4], two["body_momentum"][::4, i], ".", color=f"C{i}")
+    sphere.set(xlabel="time [s]", ylabel="[N m s]", title="momentum in the hull")
+    sphere.legend()
+    for i, (name, entry) in enumerate((("steer", 2), ("x", 8), ("z", 9))):
+        shape.plot(full["time"], full["q"][:, entry], color=f"C{i}", label=name)
+        shape.plot(two["time"][::4], two["shape"].sel(joint=name)[::4], ".", color=f"C{i}")
+    shape.set(xlabel="time [s]", ylabel="[rad]", title="dots: in two steps")
+    shape.legend()
+    return figure
+
+
+def _rover(result: dict[str, xr.Dataset]) -> Figure:
+    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+    way, kept, phase = figure.subplots(1, 3)
+    full, reduced, one = (result[f"rover{x}"] for x in ("", ", reduced", ", one degree of freedom"))
+    way.plot(full["q"][:, 0], full["q"][:, 1])
+    way.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="axle's centre")
+    for name, x in zip(WAYS, along_ways(full).T, strict=True):
+        kept.plot(full["time"], x, label=name)
+    for i, name in enumerate(("first", "second")):
+        kept.plot(full["time"], reduced["momentum"][:, i], "--", label=f"{name} constant")
+    kept.set(xlabel="time [s]", title="momenta")
+    kept.legend()
+    phase.plot(full["q"][:, 5], full["v"][:, 5], label="as it is")
+    phase.plot(one["r"][::2], one["r_dot"][::2], ".", label="one degree of freedom")
+    phase.set(xlabel="r [m]", ylabel="its speed [m/s]", title="load")
+    phase.legend()
+    return figure
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    yield from _of_gyroscope(*(result[f"gyroscope{x}"] for x in ("", ", reduced", ", two steps")))
+    yield from _of_rover(*(result[f"rover{x}"] for x in ("", ", reduced", ", one degree of freedom")))
+
+
+def _of_gyroscope(full: xr.Dataset, reduced: xr.Dataset, two: xr.Dataset) -> Iterator[pf.Claim]:
+    source = "[chhabra14 theorem 4.5.2]"
+    for what in ("q", "v"):
+        yield pf.Claim(f"gyroscope: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+    kept = reduced["momentum"].values[:, 2:5]
+    yield pf.Claim("gyroscope: spatial momentum in the state changes by", np.ptp(kept, axis=0).max(), 0, 0, source)
+    yield pf.Claim(
+        "gyroscope: it is that of hull and rotors", np.abs(spatial(full) - two.attrs["momentum"]).max(), 0, 1e-9, source
+    )
+    off = np.abs(kept[0] - two.attrs["momentum"]).max()
+    yield pf.Claim("gyroscope: the state's less that by hand", off, 0, 1e-15, source)
+    left = name_of(np.eye(6)[:, 3:] @ isotropy(np.eye(6)[:, 3:], two.attrs["momentum"]))
+    yield pf.Claim("gyroscope: isotropy group is SO(2)", left == "SO(2)", 1, 0, "[chhabra14 table 3.1]")
+    yield pf.Claim(
+        "gyroscope: dimension, of 14 after the first step", two["orbit"].shape[1] + 2 * two["shape"].shape[1], 10, 0, source
+    )
+    shape = full["q"].values[:, [2, 3, 8, 9]]
+    yield pf.Claim("gyroscope in two steps: shape", np.abs(two["shape"] - shape).max(), 0, 1e-8, "[chhabra14 (4.5.38)]")
+    body = np.array([attitude(q).T @ two.attrs["momentum"] for q in full["q"].values])
+    off = np.abs(two["body_momentum"] - body).max()
+    yield pf.Claim("gyroscope in two steps: place on the sphere [N m s]", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
+    off = np.abs(two["spin"] - full["v"].values[:, 4:7]).max()
+    yield pf.Claim("gyroscope in two steps: the hull's turning, put back", off, 0, 1e-8, "[chhabra14 (5.1.9)]")
+    yield pf.Claim(
+        "gyroscope in two steps: change of energy [J]", np.ptp(two["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]"
+    )
+    yield pf.Claim(
+        "gyroscope: curvature of the wheel matters [N m s]", np.abs(two["curvature"]).max(), 1e-3, 0, source, "at least"
+    )
+    rotors = np.abs(two["form"].values[:, 4, 5]).max()
+    yield pf.Claim("gyroscope: so does that of the turns, between rotors", rotors, 1e-3, 0, source, "at least")
+    across = np.abs(two["form"].values[:, :2, 4:]).max()
+    yield pf.Claim("gyroscope: and between rotors and the sphere", across, 1e-3, 0, source, "at least")
+
+
+def _of_rover(full: xr.Dataset, reduced: xr.Dataset, one: xr.Dataset) -> Iterator[pf.Claim]:
+    source = "[chhabra14 prop. 4.2.15]"
+    for what in ("q", "v"):
+        yield pf.Claim(f"rover: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+    along, r = along_ways(full), ca.SX.sym("r")
+    sigma = ca.Function("sigma", [r], [shares(r)])
+    found = np.array([np.array(sigma(x)) @ y for x, y in zip(full["q"].values[:, 5], along, strict=True)])
+    for i, name in enumerate(("first", "second")):
+        kept = reduced["momentum"].values[:, i]
+        yield pf.Claim(f"rover: {name} constant in the state changes by", np.ptp(kept), 0, 0, source)
+        yield pf.Claim(f"rover: {name} constant of the machine with reactions changes by", np.ptp(found[:, i]), 0, 1e-9, source)
+        yield pf.Claim(
+            f"rover: {name} constant, the state's less that by hand", kept[0] - one.attrs["constants"][i], 0, 1e-14, source
+        )
+    for name, x in zip(WAYS, along.T, strict=True):
+        yield pf.Claim(f"rover: momentum {name} is not kept, it changes by", np.ptp(x), 0.02, 0, source, "at least")
+    off = np.abs(one["r"].values - full["q"].values[:, 5]).max()
+    yield pf.Claim("rover with one degree of freedom: place of the load [m]", off, 0, 1e-8, "[chhabra14 theorem 4.2.17]")
+    off = np.abs(one["twist"].values - full["v"].values[:, [0, 2]]).max()
+    yield pf.Claim("rover with one degree of freedom: rolling and turning, put back", off, 0, 1e-7, "[chhabra14 (4.2.21)]")
+    H = ROVER["load"] * one["r_dot"] ** 2 / 2 + one["potential"]
+    yield pf.Claim(
+        "rover with one degree of freedom: energy less the machine's [J]", np.abs(H - full["energy"]).max(), 0, 1e-8, source
+    )
+    left = 2 * (np.ptp(reduced["momentum"].values, axis=0) != 0).sum()
+    yield pf.Claim("rover: dimension after the third step, of 6 after the first", left, 2, 0, "[chhabra14 theorem 4.2.17]")
