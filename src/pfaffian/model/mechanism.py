@@ -24,6 +24,12 @@ from pfaffian.model.number import Parameter, several, vector
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
 """Unit of a velocity -> of the force that works along it."""
 
+
+def force_unit(rate: str) -> str:
+    """Unit of the force along a velocity of this unit: J where that is a number or a unit of the caller's by the second."""
+    return FORCE_UNITS.get(rate, "J")
+
+
 TRIES = 20
 """Draws of a random configuration before none is found on phi = 0."""
 
@@ -130,7 +136,7 @@ class Mechanism:
     def u_units(self) -> tuple[str, ...]:
         """Of each input: N on translations and of thrusters, N m on rotations, J on coordinates of no unit."""
         rates = {j.name: j.v_units for j in self.owners}
-        motors = ["N" if isinstance(a, Thruster) else FORCE_UNITS.get(rates[a.joint][a.component], "J") for a in self.actuators]
+        motors = ["N" if isinstance(a, Thruster) else force_unit(rates[a.joint][a.component]) for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property

@@ -21,7 +21,7 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import FORCE_UNITS, Mechanism
+from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.number import floats
 from pfaffian.simulate.symmetry import symmetry
 from pfaffian.simulate.system import StatePart, System
@@ -113,7 +113,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     def project(x: ca.SX, t: ca.SX) -> ca.SX:
         return ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0])
 
-    units = tuple(f"{FORCE_UNITS[m.v_units[i]]} s" for i in rest)
+    units = tuple(f"{force_unit(m.v_units[i])} s" for i in rest)
     named = [
         StatePart("q", m.q_names, m.q_units),
         StatePart("orbit", orbit.names, orbit.units),

@@ -33,7 +33,7 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, as_mechanism, as_names, random_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, force_unit, random_configuration
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.simulate.system import StatePart, System
@@ -123,7 +123,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
     found = plan(m, by)
     found = found._replace(kept=(*found.kept, *_constants(m, found, fields)))
     names = [m.v_names[i] for i in found.y]
-    units = [f"{FORCE_UNITS[m.v_units[i]]} s" for i in found.y]
+    units = [f"{force_unit(m.v_units[i])} s" for i in found.y]
 
     first = indices(m, (first_joint(m).name,))
 
