@@ -35,7 +35,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.maths import se3
 from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
-from pfaffian.maths.roots import eigen
+from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model import shown
@@ -340,7 +340,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             "velocity_error": ca.vertcat(*[y.rate for y in asked]),
             "lyapunov": sum((y.value for y in asked), ca.SX(0)),
             "lyapunov_rate": sum((y.decay for y in asked), ca.SX(0)),
-            "sigma_min": ca.sqrt(ca.fmax(ca.mmin(eigen(x.reach @ x.reach.T)[0]), 0)),
+            "sigma_min": smallest_singular_value(x.reach),
         }
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), rank < len(names), signals, side)
 

@@ -1,4 +1,4 @@
-"""Eigenvalues and symmetric square roots of positive definite matrices, traced."""
+"""Eigenvalues, symmetric square roots of positive definite matrices, and smallest singular values, traced."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.maths.linear import NOTHING
+
 SWEEPS = 8
 """Of cyclic Jacobi rotations: convergence is quadratic, and 8 sweeps reach rounding for the sizes of mechanisms."""
+
+HALVINGS = 54
+"""Of an interval until it is rounding."""
+TINY = 1e-30
+"""Of a pivot beside the square that it is short of, where it counts as zero."""
 
 
 class SquareRoot(NamedTuple):
@@ -48,3 +55,48 @@ def square_root(M: ca.SX, M_dot: ca.SX) -> SquareRoot:
     roots = ca.sqrt(squares)
     sums = ca.repmat(roots, 1, M.shape[0]) + ca.repmat(roots.T, M.shape[0], 1)
     return SquareRoot(V @ ca.diag(roots) @ V.T, V @ ca.diag(1 / roots) @ V.T, V @ ((V.T @ M_dot @ V) / sums) @ V.T)
+
+
+def smallest_singular_value(G: ca.SX) -> ca.SX:
+    """Smallest singular value of G (k, n), k <= n, to rounding of its largest: bidiagonal, then bisection."""
+    d, e = _bidiagonal(ca.densify(G.T))
+    d, e = d * d, e * e
+    low, high = ca.SX(0), ca.sqrt(d[0])
+    for _ in range(HALVINGS):
+        x = (low + high) / 2
+        below = _has_one_within(d, e, x * x)
+        low, high = ca.if_else(below, low, x), ca.if_else(below, x, high)
+    return (low + high) / 2
+
+
+def _bidiagonal(A: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Diagonal (k, 1) and what is beside it (k - 1, 1) of an upper bidiagonal matrix with the singular values of A (n, k)."""
+    d, e = [], []
+    while A.shape[1]:
+        size, A = _reflected(A)
+        d.append(size)
+        if A.shape[1]:
+            size, B = _reflected(A.T)
+            e.append(size)
+            A = B.T
+    return ca.vertcat(*d), ca.vertcat(*e)
+
+
+def _reflected(A: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The length of the first column of A, and the other columns reflected as it is onto the first axis."""
+    x, rest = A[:, 0], A[:, 1:]
+    size = ca.sqrt(ca.sumsqr(x))
+    x[0] += ca.if_else(x[0] < 0, -1, 1) * size
+    return size, rest - x @ ((x.T @ rest) / ca.fmax(size * ca.fabs(x[0]), NOTHING))
+
+
+def _has_one_within(d: ca.SX, e: ca.SX, square: ca.SX) -> ca.SX:
+    """Whether a singular value is at most sqrt(square): a pivot of B^T B - square is then not positive.   d, e: squares."""
+    least, s = ca.SX(ca.inf), -square
+    for i in range(d.numel()):
+        pivot = d[i] + s
+        least = ca.fmin(least, pivot)
+        if i < e.numel():
+            # What follows a pivot that is not positive changes nothing any more, but must be a number.
+            s = e[i] * (s / ca.fmax(ca.fabs(pivot), TINY * square + NOTHING)) - square
+    return least <= 0
