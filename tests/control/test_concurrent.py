@@ -11,6 +11,7 @@ from scipy.linalg import null_space as null
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.control.concurrent import half_turn
 from pfaffian.control.digest import digest
 from pfaffian.errors import RunWarning
 from pfaffian.maths import se3, so3
@@ -34,15 +35,13 @@ def pose(xi):
 
 def test_a_pose_on_the_double_integrator():
     """Test 17: whatever the body weighs, V_dot = nu."""
-    body = pf.body("hull", 3.0, com=(0.1, 0, 0.05), inertia=(0.3, 0.4, 0.5))
-    m = pf.actuate_all(pf.mechanism("hull", [body], [pf.joint("flight", "free", "world", "hull")], gravity=(0, 0, -9.81)))
 
     def gamma(t):
         swing = ca.DM([0.3, -0.2, 0.5, 0.4, 0.1, -0.3])
         return pose(ca.DM([0.5, -0.3, 0.4, 0.8, -0.6, 0.5])) @ pose(0.5 * ca.sin(0.6 * t) * swing)
 
     o = control.output("hull", "pose", gamma, stiffness=(4, 4, 5, 3, 2, 3), damping=(3, 3, 3, 4, 3, 3))
-    r = pf.run(m, duration=2, step=1e-3, every=1000, control=control.concurrent([o]))
+    r = pf.run(hull(), duration=2, step=1e-3, every=1000, control=control.concurrent([o]))
     close(r.lyapunov, [2.81271778, 0.848258741, 9.23089750e-2], 3e-9, "V_L")
 
 
@@ -93,6 +92,66 @@ def test_what_nothing_drives_is_said_at_the_start():
     law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
     with pytest.warns(RunWarning, match=r"lost rank \(at t = 0 s\); base\.., base\.., base\.. hardly move, by 0 "):
         pf.run(m, duration=0.01, control=law, backend="numpy")
+
+
+def hull() -> pf.Mechanism:
+    body = pf.body("hull", 3.0, com=(0.1, 0, 0.05), inertia=(0.3, 0.4, 0.5))
+    m = pf.mechanism("hull", [body], [pf.joint("flight", "free", "world", "hull")], gravity=(0, 0, -9.81))
+    return pf.actuate_all(m)
+
+
+CALM = pf.Parameter("calm", 2.0)
+
+
+def turn_about_z(angle, rate, calm):
+    """A hull whose attitude shall be the identity, from `angle` at `rate` about z, K_P = 1, K_D = calm."""
+    m = hull()
+    m = m.with_(parameters=[CALM], actuators=m.actuators[3:])
+    law = control.concurrent([control.output("hull", "attitude", np.eye(3), stiffness=1, damping=CALM.symbol)])
+    start = {"flight.qz": np.sin(angle / 2), "flight.qw": np.cos(angle / 2), "flight.qx": 0, "flight.qy": 0}
+    return pf.run(m, start, {"flight.wz": rate}, duration=3, step=1e-2, every=1, control=law, parameters={"calm": calm})
+
+
+def test_half_a_turn_off_there_is_no_direction():
+    """Where the logarithm has two values a run ends, at its start or on its way; beside it there is one."""
+    ends = r"within 0.01 rad of half a turn, .* \(at t = 0 s\); the attitude of 'hull' is 3.135 rad off; start nearer"
+    with pytest.warns(RunWarning, match=ends):
+        turn_about_z(3.135, 0.0, 2)
+    with pytest.warns(RunWarning, match=r"half a turn, .* \(at t = 0\.0[1-9] s\); .* is 3\.1\d* rad off"):
+        turn_about_z(2.8, 4.0, 2)
+    r = turn_about_z(3.1, 0.0, 2)
+    assert r.basin[0] < 1 and np.isnan(r.stopped)
+    close(r.basin[0], (3.1 / np.pi) ** 2, 1e-12, "basin")
+
+
+def test_how_far_off_a_run_may_begin():
+    """V_L(0) < pi^2, the condition of theorem 5.4.2 as printed for I = K_P = 1, lets an error come to half a turn; V_L(0) <
+    pi^2 / 2 does not."""
+    with pytest.warns(RunWarning, match="half a turn"):
+        r = turn_about_z(0.0, 4.0, 0.1)
+    assert r.lyapunov[0] < np.pi**2 and r.basin[0] > 1
+    r = turn_about_z(0.0, 3.1, 0.1)
+    assert 0.97 < r.basin[0] < 1 and np.isnan(r.stopped) and np.abs(r.output_error[:, 2]).max() > 2.8
+
+
+def test_what_a_half_turn_takes_at_least():
+    """Of all twists that turn by pi the least <K_P xi, xi> / 2, by a search."""
+    random = np.random.default_rng(2)
+    X = random.normal(size=(6, 6))
+    K = X @ X.T + np.eye(6)
+    o = control.output("hull", "pose", np.eye(4), stiffness=K, damping=1)
+    w = random.normal(size=(3, 200_000))
+    w *= np.pi / np.linalg.norm(w, axis=0)
+    xi = np.vstack([-np.linalg.solve(K[:3, :3], K[:3, 3:] @ w), w])  # the best v for each
+    least = (np.einsum("in,ij,jn->n", xi, K, xi) / 2).min()
+    close(float(ca.DM(half_turn(o))), least, 1e-4, "V_L")
+    attitude = control.output("hull", "attitude", np.eye(3), stiffness=(3, 2, 5), damping=1)
+    close(float(ca.DM(half_turn(attitude))), np.pi**2, 1e-12, "V_L of an attitude")
+
+
+def slide() -> pf.Mechanism:
+    joints = [pf.joint("x", "prismatic", "world", "slider"), pf.joint("y", "revolute", "slider", "arm")]
+    return pf.actuate_all(pf.mechanism("slide", [pf.body("slider", 1.0), pf.body("arm", 1.0, inertia=1.0)], joints))
 
 
 GAINS = {"stiffness": 4.0, "damping": 4.0}
@@ -202,6 +261,14 @@ WRONG = {
     "axes of a pose": (lambda: control.output("a", "pose", np.eye(4), axes=(0, 1), **GAINS), "axes are for a position"),
     "itself": (lambda: control.output("a", "pose", np.eye(4), seen_from="a", **GAINS), "two different bodies"),
     "none": (lambda: control.concurrent([]), "a list of outputs"),
+    "twice": (
+        lambda: control.concurrent(
+            [control.output("a", "position", (0, 0), axes=x, **GAINS) for x in ((0, 1), (1, 2))]
+        ), "the position of 'a' is an output twice"),
+    "stands still": (
+        lambda: pf.run(slide(), duration=0.01, control=control.concurrent(
+            [control.output("slider", "position", (0, 0), axes=(1, 2), **GAINS)])),
+        "no joint moves slider.y of the position of 'slider' seen from 'world'; leave it out"),
     "too many": (
         lambda: pf.run(rover().with_(actuators=[pf.actuator("m", "phi1")]), duration=0.01, control=rover_law()),
         r"5 coordinates of outputs \(rover.x, .*\) for 1 actuator of 'rover' \(m\)"),
@@ -261,8 +328,8 @@ def of(parameters):
 def test_a_second_hand_that_cannot_balance_ends_the_run():
     """Test 16 (b): base attitude and one hand; the other arm, which has to balance, is swept away until nothing is left.
 
-    The specification gives t = 0.272 s, J5 = 2.05 rad, and not its reference. All 48 of its kind end within a second, by loss of
-    rank or, where the last step jumps over it, by divergence; the reference of test 16 as it stands ends at 0.264 s.
+    The specification gives t = 0.272 s, J5 = 2.05 rad, and not its reference. All 48 of its kind end within a second, by loss
+    of rank or, where the last step jumps over it, by divergence; the reference of test 16 as it stands ends at 0.264 s.
     """
     m, momentum = (
         spacecraft().with_(parameters=[*BEFORE, *AIM, *BEHIND, *PLACE, *DRIFT, SWINGS]),

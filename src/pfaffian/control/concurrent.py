@@ -33,7 +33,7 @@ from pfaffian.control.reason import mainly
 from pfaffian.control.reference import Reference, function_of_time, set_point
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, nearest, plural
-from pfaffian.maths import se3
+from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
@@ -49,6 +49,10 @@ from pfaffian.terms.terms import Terms
 IN_GROUP = 1e-9
 """How far from R^T R = 1 a reference may be."""
 
+HALF_TURN = 0.01
+"""How near to half a turn [rad] an attitude error is said to have no one logarithm: it would jump to the other side there."""
+
+TURNED = f"an attitude error is within {HALF_TURN:g} rad of half a turn, where it has two logarithms and the law no direction"
 LOST = "the outputs are not within the inputs' reach here: the decoupling matrix has lost rank"
 
 
@@ -105,6 +109,11 @@ class Output:
     def group(self) -> Subgroup:
         group = SUBGROUPS[KINDS[self.kind].group]
         return replace(group, along=self.axes) if self.kind == "position" else group
+
+    @property
+    def turning(self) -> list[int]:
+        """Which of the k coordinates are those of a rotation vector."""
+        return [i for i, axis in enumerate(self.group.axes) if axis >= 3]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -266,6 +275,15 @@ def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Ser
     return Servo(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, ca.SX(-ca.dot(v_e, o.damping @ v_e)))
 
 
+def half_turn(o: Output) -> ca.SX:
+    """The least V_L with which an error is half a turn: pi^2 / 2 times the smallest eigenvalue of what K_P leaves of rotations
+    while the other coordinates give way. As long as V_L is below it, no error gets there. [chhabra14 theorem 5.4.2]"""
+    turn, K = o.turning, ca.densify(o.stiffness)
+    rest = [i for i in range(K.shape[0]) if i not in turn]
+    S = K[turn, turn] - K[turn, rest] @ solve_definite(K[rest, rest], K[rest, turn]) if rest else K
+    return np.pi**2 / 2 * ca.mmin(eigen(S)[0])
+
+
 class Decoupling(NamedTuple):
     """How the inputs move the outputs, V_dot = D u + drift.
 
@@ -294,7 +312,7 @@ def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
     return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, reach, ca.densify(own), ca.densify(mobility), a, S)
 
 
-UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1"}
+UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1", "basin": "1"}
 """Of what the law records beside errors."""
 
 
@@ -314,8 +332,10 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             that motion to the smallest inputs, which do not damp it: for a moment, or for motors that all have work to do.
     Records `output_error` xi_e, `velocity_error` v_e, output by output along the group's axes; `lyapunov` V_L and
     `lyapunov_rate`, in units of I; `sigma_min`, the smallest singular value of the generalised Jacobian, outputs' velocities
-    over rates along the motors [m or rad per m or rad]. At zero it ends.
-    Stops a run: D has lost rank; the reason names the output, the motors and the configuration.
+    over rates along the motors [m or rad per m or rad]. At zero it ends. `basin`, the largest V_L of an output that turns by
+    its `half_turn`: below 1 all errors vanish exponentially.
+    Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has come to
+    half a turn; the reason names the output.
     Raises ModelError: no outputs, one twice, unknown bodies, more coordinates than actuators, an output that cannot move.
     """
     _check_outputs(outputs)
@@ -330,6 +350,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         for o in outputs:
             end = begin + len(o.reference.w_names)
             at = moving(terms.kinematics, o)
+            _check_moves(o, at.J)
             asked.append(servo(o, at.R, at.p, at.J @ terms.v, _goal(o, terms.t, w[begin:end, 0])))
             begin = end
         x = decoupling(terms, outputs)
@@ -342,12 +363,17 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             "lyapunov_rate": sum((y.decay for y in asked), ca.SX(0)),
             "sigma_min": smallest_singular_value(x.reach),
         }
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), rank < len(names), signals, side)
+        turned = [(o, y) for o, y in zip(outputs, asked, strict=True) if o.turning]
+        signals["basin"] = ca.mmax(ca.vertcat(0, *[y.value / half_turn(o) for o, y in turned]))
+        half = ca.mmax(ca.vertcat(0, *[ca.norm_2(y.error[o.turning, 0]) for o, y in turned])) > np.pi - HALF_TURN
+        faults, sides = ca.vertcat(rank < len(names), half), ca.vertcat(side, 1)
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, sides)
 
     error = ", ".join(dict.fromkeys(KINDS[o.kind].unit for o in outputs))
     units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
     w_names = tuple(name for o in outputs for name in o.reference.w_names)
-    return Control(law, (), w_names, (LOST,), reasons={LOST: _lost(outputs, names)}, units=units)
+    reasons = {LOST: _lost(outputs, names)} | ({} if w_names else {TURNED: _turned(outputs)})
+    return Control(law, (), w_names, (LOST, TURNED), reasons=reasons, units=units)
 
 
 class Share(NamedTuple):
@@ -403,6 +429,23 @@ def _independent(terms: Terms, own: ca.SX) -> bool:
 def _check_outputs(outputs: Any) -> None:
     if not several(outputs) or not len(outputs) or not all(isinstance(o, Output) for o in outputs):
         raise ModelError(f"concurrent: a list of outputs made by control.output(...) is needed, got {brief(outputs)}")
+    said = set()
+    for o in outputs:
+        for i in o.axes if o.kind == "position" else (0,):
+            this = (o.body, o.seen_from, o.kind, "" if o.kind == "attitude" else str(o.at), i)
+            if this in said:
+                raise ModelError(f"concurrent: the {o.kind} of {o.body!r} is an output twice; leave one out")
+            said.add(this)
+
+
+def _check_moves(o: Output, J: ca.SX) -> None:
+    """Raise ModelError where nothing moves a coordinate of an output, whatever the configuration."""
+    still = [name for i, name in enumerate(o.names) if J[i, :].is_zero()]
+    if still:
+        raise ModelError(
+            f"concurrent: no joint moves {', '.join(still)} of the {o.kind} of {o.body!r} seen from {o.seen_from!r}; leave it "
+            "out, by axes=... or by another kind of output"
+        )
 
 
 def _check_count(m: Mechanism, names: Sequence[str]) -> None:
@@ -433,3 +476,19 @@ def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
         return f"{still} hardly move, by {sigma[-1]:.2g} for a unit of {idle}, because of {', '.join(at)}"
 
     return Reason({"reach": lambda T: decoupling(T, outputs).reach, "slope": slope, "q": lambda T: T.q}, words)
+
+
+def _turned(outputs: Sequence[Output]) -> Reason:
+    """Which attitude error is half a turn."""
+    turning = [o for o in outputs if o.turning]
+
+    def angle(T: Terms, o: Output) -> ca.SX:
+        at, gamma = moving(T.kinematics, o), _goal(o, T.t, ca.SX(0, 1))[0]
+        return ca.norm_2(ca.SX(so3.log(at.R.T @ gamma[:3, :3])))
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        angles = x["angles"].ravel()
+        o = turning[int(np.argmax(angles))]
+        return f"the {o.kind} of {o.body!r} is {angles.max():.4g} rad off; start nearer, or lead the reference there"
+
+    return Reason({"angles": lambda T: ca.vertcat(*[angle(T, o) for o in turning])}, words)
