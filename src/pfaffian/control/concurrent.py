@@ -281,7 +281,7 @@ def half_turn(o: Output) -> ca.SX:
     turn, K = o.turning, ca.densify(o.stiffness)
     rest = [i for i in range(K.shape[0]) if i not in turn]
     S = K[turn, turn] - K[turn, rest] @ solve_definite(K[rest, rest], K[rest, turn]) if rest else K
-    return np.pi**2 / 2 * ca.mmin(eigen(S)[0])
+    return np.pi**2 / 2 * smallest_singular_value(S)
 
 
 class Decoupling(NamedTuple):
