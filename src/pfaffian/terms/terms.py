@@ -187,6 +187,9 @@ class Typical(NamedTuple):
     counted: ca.DM | None
 
 
+ROUNDING = 1e-12
+"""What is typically this part of the longest row is only rounding, as across a planar loop on a hull that turns in space."""
+
 LIGHT = 1e3
 """How many times longer than the shortest column of Lam another may be before it counts for less.
 
@@ -210,7 +213,8 @@ def typical(m: Mechanism) -> Typical:
         for _ in range(32)
     ]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
-    lengths = np.sqrt(np.where(np.isfinite(mean) & (mean > 0), mean, 1.0))
+    known = np.where(np.isfinite(mean), mean, 0.0)
+    lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
     return Typical(ca.DM(lengths), _counted([(A / lengths, M) for A, M in samples]))
 
 
