@@ -22,6 +22,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3
+from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.joint import Joint
@@ -35,10 +36,13 @@ from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
 from pfaffian.terms.terms import Terms, symbols
 
 STATES = 24
-"""Random states at which a candidate has to change nothing."""
+"""Random states at which a candidate has to change nothing, and one more for each that its joint can do alone."""
 
 NOTHING = 1e-9
 """By how much it may, of what forces of that kind do at these states."""
+
+NOISE = 1e-13
+"""Forces beside which those of inertia are as much larger are rounding: weight across a plane, say."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
@@ -73,8 +77,8 @@ class Symmetry:
     driven: dict[str, tuple[Motion, ...]]
 
     def __repr__(self) -> str:
-        more = f"{len(self.further)} more" if self.further else ""
-        return shown.words(self, f"of {self.mechanism!r}", f"{self.group} by {self.joint!r}", more)
+        more = [f"{len(self.further)} more"] if self.further else []
+        return shown.words(self, f"of {self.mechanism!r}", f"{self.group} by {self.joint!r}", *more)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -86,7 +90,7 @@ class Symmetry:
             moved = f"joint {self.joint!r} can be moved by {self.group} and nothing changes"
         out = [f"{self.mechanism}: {moved}"]
         for parts in self.further:
-            out.append("  so can: " + " and ".join(f"{w:+.3g} {x.said}" if w != 1 else x.said for w, x in parts))
+            out.append("  so can: " + " and ".join(f"{w:+.3g} {x.said}".removeprefix("+1 ") for w, x in parts))
         for motion, causes in self.broken:
             out.append(f"  not by {motion.said}: {', '.join(causes)}")
         for name, motions in self.driven.items():
@@ -129,10 +133,9 @@ class _Looked(NamedTuple):
 @lru_cache(maxsize=64)
 def _looked(m: Mechanism, p: tuple[float, ...] | None) -> _Looked:
     T = symbols(m)
-    tried = _candidates(T, first_joint(m))
-    effects, fields, driving = _sampled(T, tried, p)
-    chosen = _independent(fields, [c.motion.joint for c in tried])
-    return _Looked(T.q, [tried[i] for i in chosen], {cause: x[:, chosen] for cause, x in effects.items()}, driving[:, chosen])
+    tried = _candidates(T, first_joint(m), p)
+    chosen, effects, driving = _sampled(T, tried, p)
+    return _Looked(T.q, [tried[i] for i in chosen], effects, driving)
 
 
 def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
@@ -158,7 +161,6 @@ def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     first = first_joint(m)
     _, tried, effects, works = _looked(m, p)
-    driving = np.abs(works).max(axis=0) > NOTHING
     whole = np.vstack(list(effects.values()))
     base = [i for i, c in enumerate(tried) if c.motion.joint == first.name and c.motion.side == "left"]
     own = _null_space(whole[:, base])
@@ -166,21 +168,24 @@ def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ own.T
     beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
     further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
-    kept = {i for x in [*found] for i in np.flatnonzero(np.abs(x) > 1e-6)}
+    kept = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in found]
     broken = tuple(
-        (c.motion, tuple(_worded(m, p, cause, c.motion) for cause, x in effects.items() if np.abs(x[:, i]).max() > NOTHING))
+        (
+            c.motion,
+            tuple(_worded(m, p, why, c.motion) for why, x in effects.items() if np.abs(x[:, i]).max(initial=0) > NOTHING),
+        )
         for i, c in enumerate(tried)
-        if i not in kept and c.motion.side == "left"
+        if c.motion.side == "left" and not any(i in parts for parts in kept)
     )
     driven = {}
     for u, name in enumerate(m.u_names):
-        along = tuple(tried[i].motion for i in sorted(kept) if driving[i, u])
+        along = {i for x, parts in zip(found, kept, strict=True) if np.abs(works[:, :, u] @ x).max() > NOTHING for i in parts}
         if along:
-            driven[name] = along
+            driven[name] = tuple(tried[i].motion for i in sorted(along))
     return Symmetry(m.name, first.name, basis, name_of(basis), further, broken, driven)
 
 
-def _candidates(T: Terms, first: Joint) -> list[_Candidate]:
+def _candidates(T: Terms, first: Joint, p: tuple[float, ...] | None) -> list[_Candidate]:
     m, k = T.mechanism, T.kinematics
     out = []
     for j in m.joints:
@@ -190,7 +195,7 @@ def _candidates(T: Terms, first: Joint) -> list[_Candidate]:
         q = k.joint(j.name)
         back, S = adjoint_inverse(j, q), group.S
         for i in range(group.nv):
-            twist = tuple(float(x) for x in m.value(S[:, i]).ravel())
+            twist = tuple(_numbers(m, p, S[:, i]).ravel().tolist())
             for side, y in (("left", back[:, i]), ("right", ca.SX.eye(group.nv)[:, i])):
                 if j is not first or side == "left":
                     out.append(_field(m, j, Motion(j.name, side, twist, _said(twist, j.name, side)), y))
@@ -220,9 +225,9 @@ def _field(m: Mechanism, j: Joint, motion: Motion, y: ca.SX) -> _Candidate:
     """y (k, 1) along the group, as entries of v: the speeds of a joint with a distribution reach only part."""
     Y, left_over = ca.SX.zeros(m.nv, 1), ca.SX(0, 1)
     if j.distribution is not None:
-        B = np.linalg.pinv(m.value(j.distribution))
-        speeds = ca.mtimes(B, y)
-        y, left_over = speeds, y - j.distribution @ speeds
+        D = j.distribution
+        speeds = solve_definite(D.T @ D, D.T @ y)
+        y, left_over = speeds, y - D @ speeds
     Y[m.v_slices[j.name], 0] = y
     return _Candidate(motion, Y, left_over)
 
@@ -234,9 +239,9 @@ def _said(twist: tuple[float, ...], joint: str, side: str) -> str:
 
 def _sampled(
     T: Terms, tried: list[_Candidate], p_given: tuple[float, ...] | None
-) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """What each candidate does against each cause, (samples, candidates), of what such forces do; the fields themselves,
-    (candidates, samples nv); and the work of inputs along them, (states, candidates, inputs)."""
+) -> tuple[list[int], dict[str, np.ndarray], np.ndarray]:
+    """The candidates that are independent; what each of them does against each cause, (samples, candidates), of what such
+    forces do; and the work of inputs along them, (states, candidates, inputs)."""
     m, k = T.mechanism, T.kinematics
     Y = ca.horzcat(*[c.Y for c in tried])
     p = momenta(T)
@@ -253,21 +258,38 @@ def _sampled(
         [ca.horzcat(*effects.values()), ca.vertcat(*sizes), rows @ Y, over, Y, Y.T @ T.B, rows],
     )
     random = np.random.default_rng(29)
-    found = []
-    for _ in range(STATES):
+
+    def sample() -> list[np.ndarray]:
         q, v, t = random_configuration(m, random), random.normal(size=m.nv), random.uniform()
         at = some_parameters(m, random) if p_given is None else np.array(p_given)
         if rows.numel():
             A = np.array(f(q, v, t, at)[6])
             v -= np.linalg.pinv(A) @ (A @ v)
-        found.append([np.array(x) for x in f(q, v, t, at)])
+        return [np.array(x) for x in f(q, v, t, at)]
+
+    found = [sample() for _ in range(STATES)]
+    chosen = _independent(np.hstack([x[4].T for x in found]), [c.motion.joint for c in tried])
+    alone, free = _alone(np.vstack([x[3] for x in found])[:, chosen], [tried[i].motion.joint for i in chosen])
+    found += [sample() for _ in range(free)]
     acting = np.mean([x[1].ravel() for x in found], axis=0)
-    said = {name: np.array([x[0][:, i] for x in found]) / acting[i] for i, name in enumerate(effects) if acting[i] > 1e-12}
+    least = NOISE * acting[0]
+    said = {name: np.array([x[0][chosen, i] for x in found]) / acting[i] for i, name in enumerate(effects) if acting[i] > least}
     if rows.numel():
-        said["constraints"] = np.vstack([x[2] for x in found])
-    if height:
-        said["joint"] = np.vstack([x[3] for x in found])
-    return said, np.hstack([x[4].T for x in found]), np.array([x[5] for x in found])
+        said["constraints"] = np.vstack([x[2][:, chosen] for x in found])
+    return chosen, said | {"joint": alone}, np.array([x[5][chosen] for x in found])
+
+
+def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
+    """Rows (r, candidates) that are zero where each joint can do alone what is asked of it, of what is left over of that
+    (samples, candidates); and how many motions they leave."""
+    rows, free = [np.zeros((0, len(joints)))], 0
+    for name in dict.fromkeys(joints):
+        own = [i for i, other in enumerate(joints) if other == name]
+        R = np.linalg.qr(left_over[:, own], mode="r")
+        rows.append(np.zeros((len(R), len(joints))))
+        rows[-1][:, own] = R
+        free += len(own) - int(np.linalg.matrix_rank(R, tol=NOTHING))
+    return np.vstack(rows), free
 
 
 def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
@@ -286,13 +308,9 @@ def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
 
 def _null_space(rows: np.ndarray) -> np.ndarray:
     """(d, n) reduced by rows, so that what is a symmetry alone stands alone."""
-    n = rows.shape[1]
-    if not n:
-        return np.zeros((0, 0))
-    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=rows.shape[0] < n)
-    left = V[np.append(sizes, np.zeros(n - len(sizes))) <= NOTHING * np.sqrt(len(rows))]
-    out, row = left.copy(), 0
-    for column in range(n):
+    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=False)
+    out, row = V[sizes <= NOTHING * np.sqrt(len(rows))], 0
+    for column in range(rows.shape[1]):
         if row == len(out):
             break
         pivot = row + int(np.argmax(np.abs(out[row:, column])))
@@ -308,30 +326,35 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
 
 def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: Motion) -> str:
     if cause == "weight":
-        return f"gravity, {np.array2string(m.value(m.gravity).ravel(), precision=4)} m/s^2"
+        return f"gravity, {np.array2string(_numbers(m, p, m.gravity).ravel(), precision=4)} m/s^2"
     if cause == "joint":
         return "the joint cannot do it alone"
     if cause == "inertia":
-        return _inertia(m, m.p_defaults if p is None else np.array(p), motion)
+        return _inertia(m, p, motion)
     return cause
 
 
-def _inertia(m: Mechanism, p: np.ndarray, motion: Motion) -> str:
+def _numbers(m: Mechanism, p: tuple[float, ...] | None, x: ca.SX) -> np.ndarray:
+    """A model number at these parameters, defaults if None."""
+    return np.array(ca.DM(ca.substitute(x, m.p_symbols, ca.DM(m.p_defaults if p is None else p))))
+
+
+def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: Motion) -> str:
     """What of the inertia of what a joint carries tells where the joint is."""
     tree = symbols(m).kinematics.tree
     i, link = next((i, x) for i, x in enumerate(tree.links) if x.joint.name == motion.joint)
     if any(i in tree.path(other) for other in range(len(tree.links)) if other != i):
         return "the inertia of what it carries"
     child = m.joint(motion.joint).child
-    mass, h, I = (np.array(ca.DM(ca.substitute(x, m.p_symbols, ca.DM(p)))) for x in (link.mass, link.h, link.I))
+    mass, h, I = (_numbers(m, p, x) for x in (link.mass, link.h, link.I))
     axis = np.array(motion.twist[3:])
     if not axis.any():
         return f"the mass of {child!r}"
     off = np.linalg.norm(h.ravel() - axis * (axis @ h.ravel())) / mass.item()
     if off > NOTHING:
         return f"the centre of mass of {child!r} lies {off:.4g} m off the axis"
-    across = I - I @ np.outer(axis, axis) - np.outer(axis, axis) @ I + (axis @ I @ axis) * np.outer(axis, axis)
-    even = np.allclose(across, np.trace(across) / 2 * (np.eye(3) - np.outer(axis, axis)), atol=NOTHING * np.trace(I))
-    if even and np.allclose(np.cross(axis, I @ axis), 0, atol=NOTHING * np.trace(I)):
+    about, along = axis @ I @ axis, np.outer(axis, axis)
+    even = about * along + (np.trace(I) - about) / 2 * (np.eye(3) - along)
+    if np.abs(I - even).max() < NOTHING * np.trace(I):
         return f"the inertia of {child!r} with other parameters"
     return f"the inertia of {child!r} is not the same about all axes across"

@@ -1,0 +1,165 @@
+"""Which motions change nothing: momenta that random machines keep, and what is said of those that they do not."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from tests.random_mechanisms import random_body, random_rotation
+from tests.simulate.test_reduction import OFF, ROTOR, SPIN, causes, further, machine
+from tests.tolerance import ALGEBRA, close
+
+
+def sliders(**more) -> pf.Mechanism:
+    """Two slides on one line, the outer one on a spring to the world."""
+    bodies = [pf.body("a", 2.0, inertia=0.1), pf.body("b", 1.0, inertia=0.1)]
+    joints = [pf.joint("first", "prismatic", "world", "a"), pf.joint("second", "prismatic", "a", "b")]
+    tether = pf.spring("tether", "world", "b", point_a=(0, 0, -3), stiffness=5.0)
+    return machine(bodies, joints, forces=[tether], **more)
+
+
+def test_what_is_said():
+    assert str(pf.symmetry(ROTOR, parameters={"off": 0.2})).splitlines() == [
+        "machine: joint 'base' can be moved by SE(2) and nothing changes",
+        "  not by turning about z of 'spin': the centre of mass of 'rotor' lies 0.2 m off the axis",
+    ]
+    assert str(pf.symmetry(ROTOR, parameters={"off": 0.0})).splitlines()[1] == f"  so can: {SPIN}"
+    assert repr(pf.symmetry(ROTOR, parameters={"off": 0.0})) == "<Symmetry: of 'machine', SE(2) by 'base', 1 more>"
+    assert repr(pf.symmetry(ROTOR)) == "<Symmetry: of 'machine', SE(2) by 'base'>"
+
+
+def test_motions_of_several_joints_at_once():
+    """The inner slide moved under the outer one, which stays: a motor between them does work, a thruster on the outer none."""
+    motors = [pf.actuator("motor", "second"), pf.thruster("jet", "b", axis=(0, 0, 1)), pf.thruster("push", "a", axis=(0, 0, 1))]
+    s = pf.symmetry(sliders(actuators=motors))
+    both = "moving along z of 'first'", "moving along z of 'second'"
+    assert str(s).splitlines() == [
+        "machine: no motion of joint 'first' leaves all as it is",
+        "  so can: " + " and -1 ".join(both),
+        "  input 'motor' does work along " + ", ".join(both),
+        "  input 'push' does work along " + ", ".join(both),
+    ]
+    assert s.group == "none" and s.basis.shape == (6, 0)
+
+
+def test_motions_are_twists_of_joints():
+    disc, cart = pf.body("disc", 20.0, inertia=2.5), pf.body("cart", 4.0, com=(0.15, 0, 0), inertia=0.1)
+    joints = [pf.joint("turn", "revolute", "world", "disc"), pf.joint("plane", "planar", "disc", "cart")]
+    s = pf.symmetry(machine([disc, cart], joints))
+    found = {x.said: (x.joint, x.side, x.twist) for parts in s.further for _, x in parts}
+    x, y, *_, turn = (tuple(e) for e in np.eye(6))
+    # The last one turns the cart about its mass centre.
+    ((one, about),) = ([w for w, _ in parts] for parts in s.further if len(parts) > 1)
+    close([one, about], [1, -1 / 0.15], 1e3 * ALGEBRA, "weights")
+    assert found == {
+        "moving along x of the world by 'plane'": ("plane", "world", x),
+        "moving along y of the world by 'plane'": ("plane", "world", y),
+        "turning about z of 'plane'": ("plane", "left", turn),
+        "moving along y of 'plane' from the child's side": ("plane", "right", y),
+        "turning about z of 'plane' from the child's side": ("plane", "right", turn),
+    }
+
+
+def test_constraints_break_and_make_them():
+    """A wheel turns with its mass off its axis while what carries it is held: seen where constraints let velocities be."""
+    on = ROTOR.with_(constraints=[pf.nonholonomic("held", lambda k: k.joint_rate("base"))])
+    s = pf.symmetry(on, parameters={"off": 0.2})
+    assert s.group == "none" and further(s) == [SPIN]
+    assert causes(s) == {
+        "moving along x of 'base'": "constraints", "moving along y of 'base'": "constraints",
+        "turning about z of 'base'": "constraints",
+    }  # fmt: skip
+
+
+def test_what_a_joint_that_rolls_cannot_do():
+    """A cart that is carried any way in the plane and does not turn, whatever its gear is."""
+    gear = pf.Parameter("gear", 2.0)
+    way = {"distribution": [[gear, 0], [0, 1], [0, 0]], "speeds": ["ahead", "aside"]}
+    m = machine([pf.body("cart", 3.0, com=(0.1, 0, 0), inertia=0.2)], [pf.joint("base", "planar", "world", "cart", **way)],
+                parameters=[gear])  # fmt: skip
+    for s in (pf.symmetry(m), pf.symmetry(m, parameters={"gear": 0.5})):
+        assert s.group == "R^2" and causes(s) == {"turning about z of 'base'": "the joint cannot do it alone"}
+
+
+@pytest.mark.parametrize("stiffness", [1e-10, 1e10])
+def test_forces_are_judged_by_their_own_size(stiffness):
+    """However weak a spring to the world is, it is noticed; however strong one is between bodies, it is none to the world."""
+    weak, strong = (
+        pf.spring("s", on, "rotor", point_a=(0, 0, 1), point_b=(0.3, 0, 0), stiffness=stiffness) for on in ("world", "hull")
+    )
+    assert causes(pf.symmetry(ROTOR.with_(forces=[weak])))["moving along x of 'base'"] == "spring 's'"
+    assert pf.symmetry(ROTOR.with_(forces=[strong])).group == "SE(2)"
+
+
+def test_weight_across_a_plane_is_rounding():
+    """Of a heavy machine on a slope, gravity normal to it: what is left of 1e5 N along the slope is none."""
+    slope = pf.pose((0, 0, 0), rpy=(0.3, -0.4, 0.5))
+    base = pf.joint("base", "planar", "world", "hull", placement=slope)
+    down = -9.81 * np.array(ca.DM(slope.R))[:, 2]
+    m = machine([pf.body("hull", 1e4, com=(0.1, 0, 0), inertia=1e3)], [base], gravity=down)
+    assert pf.symmetry(m).group == "SE(2)"
+
+
+def test_long_chains_have_no_more_than_short_ones(monkeypatch):
+    """More motions ask for more states, however few are begun with: thirty hinges once had six symmetries too many."""
+    monkeypatch.setattr("pfaffian.simulate.symmetry.STATES", 2)
+    random, n = np.random.default_rng(1), 6
+    bodies = [random_body(random, f"b{i}") for i in range(n + 1)]
+    joints = [pf.joint("j0", "free", "world", "b0")] + [
+        pf.joint(f"j{i}", "revolute", f"b{i - 1}", f"b{i}", axis=random.normal(size=3),
+                 placement=pf.pose(random.normal(size=3), rotation=random_rotation(random)))
+        for i in range(1, n + 1)
+    ]  # fmt: skip
+    s = pf.symmetry(machine(bodies, joints))
+    assert s.group == "SE(3)" and not s.further
+
+
+def test_parameters_shape_twists_and_words():
+    """A screw under gravity along its axis and at a right angle to it."""
+    pitch, fall = pf.Parameter("pitch", 0.1, "m/rad"), pf.Parameter("fall", 9.80665, "m/s^2")
+    m = machine([pf.body("nut", 1.0, inertia=0.1)], [pf.joint("screw", "helical", "world", "nut", pitch=pitch)],
+                parameters=[pitch, fall], gravity=(0, 0, -fall))  # fmt: skip
+    s = pf.symmetry(m, parameters={"pitch": 0.3, "fall": 0})
+    assert s.group == "H"
+    close(s.basis[:, 0], [0, 0, 0.3, 0, 0, 1], ALGEBRA, "twist")
+    close(pf.symmetry(m.with_(gravity=(fall, 0, 0))).basis[:, 0], [0, 0, 0.1, 0, 0, 1], ALGEBRA, "twist")
+    said = {p: causes(pf.symmetry(m, parameters=p and {"fall": p})) for p in (None, 2.5)}
+    assert said[None] == {"turning about z of 'screw'": "gravity, [ 0.      0.     -9.8066] m/s^2"}
+    assert said[2.5] == {"turning about z of 'screw'": "gravity, [ 0.   0.  -2.5] m/s^2"}
+
+
+ROUND = {"com": (0, 0, 0.1), "inertia": (1, 1, 1.5)}
+
+
+@pytest.mark.parametrize("changed, why", [
+    ({}, None), ({"inertia": (1, 1 + 1e-6, 1.5)}, "the inertia of 'rotor' is not the same about all axes across"),
+    ({"inertia": [[1, 0, 0.1], [0, 1, 0], [0.1, 0, 1.5]]}, "the inertia of 'rotor' is not the same about all axes across"),
+    ({"com": (0.03, -0.04, 0.1)}, "the centre of mass of 'rotor' lies 0.05 m off the axis"),
+    ({"com": (OFF, 0, 0.1)}, "the inertia of 'rotor' with other parameters"),
+])  # fmt: skip
+def test_what_of_an_inertia_stands_in_the_way(changed, why):
+    """A rotor of a hull that flies."""
+    joints = [pf.joint("base", "free", "world", "hull"), ROTOR.joints[1]]
+    m = ROTOR.with_(bodies=[ROTOR.bodies[0], pf.body("rotor", 2.0, **ROUND | changed)], joints=joints)
+    assert causes(pf.symmetry(m)).get(SPIN) == why
+
+
+def test_inertia_of_what_a_joint_carries():
+    """Nothing is known of one body alone where others hang on it; a slide across gravity-free space is stopped by no mass."""
+    arm = pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01)
+    m = ROTOR.with_(bodies=[*ROTOR.bodies, arm], joints=[*ROTOR.joints, pf.joint("arm", "revolute", "rotor", "arm")])
+    assert causes(pf.symmetry(m))[SPIN] == "the inertia of what it carries"
+    rail = pf.joint("rail", "prismatic", "hull", "cart", axis=(1, 0, 0))
+    slides = machine([ROTOR.bodies[0], pf.body("cart", 1.0, inertia=0.1)], [ROTOR.joints[0], rail])
+    assert causes(pf.symmetry(slides)) == {"moving along z of 'rail'": "the mass of 'cart'"}
+
+
+def test_joints_that_are_no_group_are_passed_over():
+    """A universal joint and a hinge that follows have no motions of their own here."""
+    joints = [ROTOR.joints[0], pf.joint("wrist", "universal", "hull", "rotor"), pf.joint("hinge", "revolute", "hull", "arm"),
+              pf.joint("follows", "revolute", "arm", "tip", mimic=pf.mimic({"hinge": 2.0}))]  # fmt: skip
+    bodies = [*ROTOR.bodies, pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01), pf.body("tip", 0.2, inertia=0.01)]
+    s = pf.symmetry(ROTOR.with_(bodies=bodies, joints=joints))
+    assert s.group == "SE(2)" and {x.joint for x, _ in s.broken} == {"hinge"}
