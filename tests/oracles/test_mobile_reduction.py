@@ -18,9 +18,12 @@ from tests.tolerance import close
 RADIUS, HALF = 0.0985, 0.2022
 """Of a wheel, and between a wheel and the middle, in the file [m]."""
 SAME = 1e-9
+"""Of states and energy [J] after 0.15 s, in which light joints turn by 1 rad and come to 20 rad/s."""
+FILE = 1e-11
+"""Right angles of the file have twelve digits."""
 WHEELS = {"left": "wheel_left_joint", "right": "wheel_right_joint"}
 ARM = (0.6, -0.4, -1.2, 1.3, 0.4, -0.5, 0.7)
-RUN = {"duration": 0.05, "step": 5e-4, "every": 20, "backend": "numpy"}
+RUN = {"times": np.linspace(0, 0.15, 4), "tolerance": 1e-12}
 
 
 def tiago(distribution=None, held=(), **changes) -> pf.Mechanism:
@@ -61,7 +64,7 @@ def rolling_start(m: pf.Mechanism, forward=0.4, turn=0.3):
 
 
 def same(m, q, v, **more):
-    plain, other = pf.run(m, q, v, **RUN | more), pf.run(pf.reduce(m), q, v, **RUN | more)
+    plain, other = pf.run_accurately(m, q, v, **RUN | more), pf.run_accurately(pf.reduce(m), q, v, **RUN | more)
     for name in ("q", "v", "energy"):
         close(other[name], plain[name], SAME, name)
     return other
@@ -75,7 +78,10 @@ def torques(m: pf.Mechanism) -> np.ndarray:
 
 
 def test_tiago_on_two_wheels_by_chaplygin():
-    """Group SE(2) is found; nothing of where the base is enters; wheels roll by construction."""
+    """Group SE(2) is found; nothing of where the base is enters; wheels roll by construction.
+
+    What two wheels leave does not change with the shape; lifts that do are in simulate/test_reduced_chains.
+    """
     m = on_wheels()
     assert m.nv == 12
     found = plan(m, None)
@@ -86,9 +92,9 @@ def test_tiago_on_two_wheels_by_chaplygin():
     # By hand: x forward at the middle of the axle, both wheels about y.
     rates = {n: r.v.values[:, m.v_slices[j].start] for n, j in WHEELS.items()}
     x, y, w = r.v.values[:, :3].T
-    close(x, RADIUS * (rates["right"] + rates["left"]) / 2, 1e-12, "forward")
-    close(y, 0 * y, 1e-12, "sideways")
-    close(w, RADIUS * (rates["right"] - rates["left"]) / (2 * HALF), 1e-12, "turn")
+    close(x, RADIUS * (rates["right"] + rates["left"]) / 2, FILE, "forward")
+    close(y, 0 * y, FILE, "sideways")
+    close(w, RADIUS * (rates["right"] - rates["left"]) / (2 * HALF), FILE, "turn")
 
 
 def test_tiago_on_a_base_that_goes_forward_and_turns():
@@ -101,7 +107,7 @@ def test_tiago_on_a_base_that_goes_forward_and_turns():
     # Elsewhere on the floor the same shape and momenta, to rounding.
     away = q.copy()
     away[:3] = -2, 1, 2.5
-    other = pf.run(pf.reduce(m), away, v, **RUN, u=torques(m))
+    other = pf.run_accurately(pf.reduce(m), away, v, **RUN, u=torques(m))
     close(other.momentum, r.momentum, 1e-11, "momentum elsewhere")
     close(other.q[:, 3:], r.q[:, 3:], 1e-12, "shape elsewhere")
 
