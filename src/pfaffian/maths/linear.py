@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.maths.so3 import symmetric
+
 NOTHING = 1e-300
 """Below any squared length that counts: what is not kept is divided by this at least, and stays finite."""
 
@@ -156,6 +158,37 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
             X[k, :] = X[k, :] - U[k, k + 1 :] @ X[k + 1 :, :]
         X[k, :] = X[k, :] * pivots[k]
     return X
+
+
+def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
+    """A^-1 B for a symmetric positive definite A (n, n), of which the upper half is read: half of `solve_definite`'s work.
+
+    Two pivots at a time, each two with one division: a chain of n divisions takes longer than all that is beside it.
+    """
+    n = A.shape[0]
+    U, X = ca.densify(symmetric(A)), ca.densify(B)
+    pairs = [slice(k, min(k + 2, n)) for k in range(0, n, 2)]
+    inverse = []
+    for two in pairs:
+        inverse.append(_inverse(ca.SX(U[two, two])))
+        if two.stop < n:
+            rest = slice(two.stop, n)
+            l = U[rest, two] @ inverse[-1]
+            U[rest, rest] = symmetric(U[rest, rest] - l @ U[two, rest])
+            X[rest, :] = X[rest, :] - l @ X[two, :]
+    for two, P in zip(reversed(pairs), reversed(inverse), strict=True):
+        if two.stop < n:
+            X[two, :] = X[two, :] - U[two, two.stop :] @ X[two.stop :, :]
+        X[two, :] = P @ X[two, :]
+    return X
+
+
+def _inverse(P: ca.SX) -> ca.SX:
+    """Of a symmetric positive definite P (1, 1) or (2, 2)."""
+    if P.shape[0] == 1:
+        return 1 / P
+    r = 1 / (P[0, 0] * P[1, 1] - P[0, 1] ** 2)
+    return ca.blockcat([[P[1, 1] * r, -P[0, 1] * r], [-P[0, 1] * r, P[0, 0] * r]])
 
 
 class Semidefinite(NamedTuple):

@@ -27,8 +27,7 @@ import numpy as np
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths import se3
-from pfaffian.maths.linear import solve_definite
-from pfaffian.maths.tree_factor import solve_M
+from pfaffian.maths.linear import solve_symmetric
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
@@ -41,12 +40,10 @@ from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import of_function
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import momenta, transport, weight
+from pfaffian.terms.momentum import momenta, moving, transport, weight
 from pfaffian.terms.pfaffian import VELOCITY
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import (
-    adjoint,
-    adjoint_inverse,
     blocks,
     carried,
     first_joint,
@@ -55,6 +52,8 @@ from pfaffian.terms.reduction import (
     in_first_joint,
     indices,
     others,
+    to_body,
+    to_space,
 )
 from pfaffian.terms.terms import Terms, symbols
 
@@ -130,12 +129,12 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
     def lift(T: Terms) -> ca.SX | None:
         return _lift(T, found, fields) if found.group or fields else None
 
-    def turned(q: ca.SX, x: ca.SX, how: Any) -> ca.SX:
-        """x (ny, 1) with its spatial entries carried by how(joint, q of it)."""
+    def turned(q: ca.SX, x: ca.SX, how: Callable[[Joint, ca.SX, ca.SX], ca.SX]) -> ca.SX:
+        """x (ny, 1) with its spatial entries carried by how(joint, q of it, they)."""
         x = ca.SX(x)
         for name in found.spatial:
             own = [found.y.index(i) for i in indices(m, (name,))]
-            x[own, 0] = how(m.joint(name), q[m.q_slices[name], 0]).T @ x[own, 0]
+            x[own, 0] = how(m.joint(name), q[m.q_slices[name], 0], x[own, 0])
         return ca.densify(x)
 
     def at(q: ca.SX, t: ca.SX) -> Terms:
@@ -143,13 +142,13 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
 
     def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
         q = x[: m.nq, 0]
-        T, pi = at(q, t), turned(q, x[m.nq :, 0], adjoint)
+        T, pi = at(q, t), turned(q, x[m.nq :, 0], to_body)
         X = lift(T)
-        return (q, solve_M(T.factor, pi)) if X is None else (q, X @ solve_definite(X.T @ T.M @ X, pi))
+        return q, moving(T, pi).v if X is None else X @ solve_symmetric(X.T @ T.M @ X, pi)
 
     def enter(T: Terms) -> ca.SX:
         X, p = lift(T), momenta(T)
-        return ca.vertcat(T.q, turned(T.q, p if X is None else X.T @ p, adjoint_inverse))
+        return ca.vertcat(T.q, turned(T.q, p if X is None else X.T @ p, to_space))
 
     def rated(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
         X, k = lift(T), T.kinematics
@@ -157,10 +156,13 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         if found.closed:
             # What closures between bodies push back leaves the first joint alone.
             pushed += ca.vertcat(*[0 if i in first else motion.reaction[i] for i in range(m.nv)])
-        forces, own = (pushed, transport(T)) if X is None else (X.T @ pushed, carried(T, X))
+        if X is None:
+            forces, own = pushed, transport(T, moving(T, turned(T.q, x[m.nq :, 0], to_body)).h)
+        else:
+            forces, own = X.T @ pushed, carried(T, X)
         still = [i for i, entry in enumerate(found.y) if entry in found.kept]
         own[still, 0] = 0
-        return ca.vertcat(k.q_dot, turned(T.q, forces + own, adjoint_inverse))
+        return ca.vertcat(k.q_dot, turned(T.q, forces + own, to_space))
 
     base = found.spatial[0] if found.spatial and not found.group else None
 

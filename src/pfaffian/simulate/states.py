@@ -9,13 +9,12 @@ import casadi as ca
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise, smallest
-from pfaffian.maths.tree_factor import solve_M
 from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import momenta, momentum_rate
+from pfaffian.terms.momentum import momenta, momentum_rate, moving
 from pfaffian.terms.terms import Terms
 
 
@@ -43,7 +42,10 @@ def _hamiltonian(m: Mechanism) -> System:
 
     def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
         q = x[: m.nq, 0]
-        return q, solve_M(at(q, ca.SX(m.nv, 1), t).factor, x[m.nq :, 0])
+        return q, moving(at(q, ca.SX(m.nv, 1), t), x[m.nq :, 0]).v
+
+    def rate(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+        return ca.vertcat(T.kinematics.q_dot, momentum_rate(T, moving(T, x[m.nq :, 0]).h) + motion.reaction)
 
     return System(
         m,
@@ -51,7 +53,7 @@ def _hamiltonian(m: Mechanism) -> System:
         _parts(m, StatePart("momentum", m.v_names, units)),
         enter=lambda T: ca.vertcat(T.q, momenta(T)),
         show=show,
-        rate=lambda T, motion, x: ca.vertcat(T.kinematics.q_dot, momentum_rate(T) + motion.reaction),
+        rate=rate,
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
         digest="[q; p]",
     )

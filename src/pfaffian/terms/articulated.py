@@ -1,4 +1,13 @@
-"""Articulated inertias of a tree, from the leaves to the root: what each joint feels of all that it carries.
+"""Articulated bodies: what each joint feels of all that it carries, and the tree solved by it, link by link.
+
+Links with motions V, each that of the link before it carried over, a drift, and S x of its joint, and the forces F that they
+take from their joints, f along each joint:
+
+    V_i = X_i V + drift_i + S_i x_i,    F_i = I_i V_i + bias_i + sum of X_j^T F_j they carry,    f_i = S_i^T F_i + armature x_i.
+
+With accelerations and what velocities leave of them that is forward dynamics; with twists alone, no drift and no bias, F are
+momenta and f = p, so the same sweeps give v of p = M v. Of the links beyond a joint the one before it feels an inertia and a
+bias again, I^A and b^A: no mass matrix, and work that grows with the links. [Featherstone 1983]
 
 Inertia in blocks [[A, H], [H^T, J]] for twists [v; w]. Where a joint turns about or slides along z, its own row and column
 vanish exactly after the joint has taken its share; they are set to zero rather than computed.
@@ -6,26 +15,30 @@ vanish exactly after the joint has taken its share; they are set to zero rather 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.linear import solve_symmetric
 from pfaffian.maths.so3 import hat, symmetric
 from pfaffian.maths.tree_factor import factor_tree
+from pfaffian.model.pose import Pose
 from pfaffian.terms.inertia import Wrench, carry
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.tree import Link, project_force
+from pfaffian.terms.tree import Link, project_force, split_motion
 
 _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6), slice(3, 6)))
 
 
 class ArticulatedJoint(NamedTuple):
-    """U: (6, nv) I_A S.   D: (nv, nv) S^T U with armature.   K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, what the link
-    before it feels. The world feels nothing: a joint on it has neither K nor rest."""
+    """inertia: (6, 6) I_A of the link and all it carries.   U: (6, nv) I_A S.   D: (nv, nv) S^T U with armature.
+    K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, what the link before it feels. The world feels nothing: a joint on it has
+    neither K nor rest."""
 
+    inertia: ca.SX
     U: ca.SX
     D: ca.SX
     K: ca.SX
@@ -53,10 +66,10 @@ def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
         check_inertia(ca.diag(D), link.joint.name)
         K, rest = ca.SX(link.nv, 6), ca.SX(6, 6)
         if link.parent >= 0:
-            K = solve_definite(D, U.T)
+            K = solve_symmetric(D, U.T)
             rest = _reduce(link, inertia[i], U, K)
             inertia[link.parent] += _carry_inertia(k, i, rest)
-        joints.insert(0, ArticulatedJoint(U, D, K, rest))
+        joints.insert(0, ArticulatedJoint(inertia[i], U, D, K, rest))
     return joints
 
 
@@ -92,6 +105,60 @@ def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
     return ca.SX(ca.blockcat([[symmetric(A), shifted], [shifted.T, symmetric(J - H.T @ p + p @ shifted)]]))
 
 
+class Solved(NamedTuple):
+    """x: (ns, 1) along the joints.   F: for each link the wrench that it takes from its joint, about its origin in its axes."""
+
+    x: ca.SX
+    F: list[Wrench]
+
+
+def solve_tree(
+    k: Kinematics,
+    f: ca.SX,
+    bias: Sequence[ca.SX] | None = None,
+    drift: Sequence[ca.SX] | None = None,
+    world: ca.SX | None = None,
+) -> Solved:
+    """x and F of the equations above, f (ns, 1) given. Raises ModelError: a joint that moves no inertia.
+
+    bias, drift: (6, 1) of each link, none if not given.   world: (6, 1) V of the world, at rest if not given.
+    """
+    links, joints = k.tree.links, articulated_joints(k)
+    b = [ca.SX.zeros(6, 1)] * len(links) if bias is None else list(bias)
+    own = [ca.SX(0)] * len(links)
+    for i in reversed(range(len(links))):
+        link, joint = links[i], joints[i]
+        own[i] = f[link.v] - link.basis.T @ b[i]
+        if link.parent >= 0:
+            # On the world one division is left for the way out.
+            own[i] = solve_symmetric(joint.D, own[i])
+            b[i] = b[i] + joint.U @ own[i]
+            felt = b[i] if drift is None else b[i] + joint.rest @ drift[i]
+            b[link.parent] = b[link.parent] + ca.vertcat(*carry(k.steps[i], Wrench(felt[:3], felt[3:])))
+    V, x, F = list[ca.SX](), ca.SX.zeros(k.tree.ns, 1), list[Wrench]()
+    for i, (link, X, joint) in enumerate(zip(links, k.steps, joints, strict=True)):
+        before = V[link.parent] if link.parent >= 0 else world
+        arriving = ca.SX.zeros(6, 1) if before is None else _seen_from(X, before)
+        if drift is not None:
+            arriving += drift[i]
+        if link.parent >= 0:
+            # What turns arrives first, and the way out of the tree is as long as its sums.
+            x[link.v] = own[i] - joint.K[:, 3:] @ arriving[3:] - joint.K[:, :3] @ arriving[:3]
+            taken = joint.rest @ arriving + b[i]
+        else:
+            x[link.v] = solve_symmetric(joint.D, own[i] - joint.U.T @ arriving)
+            taken = joint.inertia @ (arriving + link.basis @ x[link.v]) + b[i]
+        V.append(arriving + ca.vertcat(*split_motion(link, x[link.v])))
+        F.append(Wrench(taken[:3], taken[3:]))
+    return Solved(x, F)
+
+
+def _seen_from(X: Pose, V: ca.SX) -> ca.SX:
+    """(6, 1) the motion V of a link as that of what it carries at the pose X, in its axes."""
+    linear, angular = V[:3], V[3:]
+    return ca.vertcat(X.R.T @ (linear + ca.cross(angular, X.p)), X.R.T @ angular)
+
+
 def innovations_factor(k: Kinematics) -> ca.SX:
     """W = (I + H Phi G) D^1/2 (nv, nv), upper triangular along the tree, M = W W^T. [aghili08 section V]
 
@@ -102,7 +169,7 @@ def innovations_factor(k: Kinematics) -> ca.SX:
     for i, (link, joint) in enumerate(zip(k.tree.links, articulated_joints(k), strict=True)):
         root = factor_tree(joint.D, range(-1, link.nv - 1)).W
         W[link.v, link.v] = root
-        G = joint.U @ solve_definite(joint.D, root)
+        G = joint.U @ solve_symmetric(joint.D, root)
         for column in range(link.nv):
             F = Wrench(G[:3, column], G[3:, column])
             path = k.tree.path(i)

@@ -7,12 +7,18 @@ by what the joint and the weight push, so that with the constant basis S of the 
 
 which are Hamel's equations for H(q, p) summed up by bodies. [konz25 (2.37), chhabra14 (2.4)] With link rates s = N v momenta
 along v are N^T p, and N^T turns with q.
+
+The other way, v of p = M v, goes by articulated bodies, whose sweeps give the momenta h beside v.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import casadi as ca
 
+from pfaffian.maths.tree_factor import solve_M
+from pfaffian.terms.articulated import solve_tree
 from pfaffian.terms.connection import rate
 from pfaffian.terms.inertia import Moments, Wrench, carry, composite_moments
 from pfaffian.terms.kinematics import Kinematics
@@ -24,6 +30,26 @@ def momenta(T: Terms) -> ca.SX:
     """p (nv, 1) = M v [N s, N m s]."""
     p = T.kinematics.along_v(_own(T.kinematics, link_momenta(T.kinematics)))
     return p if T.added is None else p + T.added.M @ T.v
+
+
+class Moving(NamedTuple):
+    """v: (nv, 1).   h: for each link the momentum of all it carries, as `link_momenta` gives it."""
+
+    v: ca.SX
+    h: list[Wrench]
+
+
+def moving(T: Terms, p: ca.SX) -> Moving:
+    """v with M v = p (nv, 1), and the momenta h: by articulated bodies, or by the factor of M where links are not all.
+
+    Raises ModelError: a joint that moves no inertia.
+    """
+    k = T.kinematics
+    if k.rates.plain and T.added is None:
+        found = solve_tree(k, p)
+        return Moving(found.x, found.F)
+    v = solve_M(T.factor, p)
+    return Moving(v, link_momenta(Kinematics(T.mechanism, T.q, v, T.t)))
 
 
 def link_momenta(k: Kinematics) -> list[Wrench]:
@@ -47,15 +73,18 @@ def total_momentum(k: Kinematics) -> ca.SX:
     return ca.vertcat(total.f, total.n)
 
 
-def momentum_rate(T: Terms) -> ca.SX:
-    """p_dot (nv, 1) by all but reactions [N, N m]; with those of constraints p_dot is this and A^T lambda."""
-    return transport(T) + weight(T.kinematics) + T.generalised_input
+def momentum_rate(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
+    """p_dot (nv, 1) by all but reactions [N, N m]; with those of constraints p_dot is this and A^T lambda.   h: as below."""
+    return transport(T, h) + weight(T.kinematics) + T.generalised_input
 
 
-def transport(T: Terms) -> ca.SX:
-    """(nv, 1) of p_dot what comes of the axes that turn: p_dot if nothing pushes [N, N m]."""
-    k, h = T.kinematics, link_momenta(T.kinematics)
-    turning = []
+def transport(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
+    """(nv, 1) of p_dot what comes of the axes that turn: p_dot if nothing pushes [N, N m].
+
+    h: the momenta of the links where they are at hand; of the Terms' v if not given.
+    """
+    k, turning = T.kinematics, []
+    h = link_momenta(k) if h is None else h
     for link, (u, w), x in zip(k.tree.links, k.link_velocity, h, strict=True):
         turning.append(project_force(link, ca.cross(x.f, w), ca.cross(x.f, u) + ca.cross(x.n, w)))
     p_dot = k.along_v(_stacked(k, turning))

@@ -17,12 +17,14 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3
-from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
+from pfaffian.maths.linear import orthogonalise, smallest, solve_symmetric
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import Pose
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative, rate
+from pfaffian.terms.inertia import Wrench, carry
 from pfaffian.terms.momentum import momenta, total_momentum, transport
 from pfaffian.terms.terms import Terms
 
@@ -44,7 +46,7 @@ def blocks(T: Terms, joint: str) -> Blocks:
     M, b = ca.densify(T.M), indices(T.mechanism, (joint,))
     s = others(T.mechanism, b)
     K11, K1s = M[b, b], M[b, s]
-    A = solve_definite(K11, K1s)
+    A = solve_symmetric(K11, K1s)
     return Blocks(K11, K1s, A, M[s, s] - K1s.T @ A)
 
 
@@ -110,6 +112,27 @@ def adjoint_inverse(j: Joint, q: ca.SX) -> ca.SX:
     """(k, k) its inverse."""
     (part,) = j.parts
     return on_algebra(part.subgroup, *se3.inverse(*part.subgroup.motion(q)))
+
+
+def to_body(j: Joint, q: ca.SX, mu: ca.SX) -> ca.SX:
+    """(k, 1) adjoint^T mu: a momentum (k, 1) fixed in the parent's frame of the joint, in the child's."""
+    (part,) = j.parts
+    R, p = part.subgroup.motion(q)
+    f, n = _wrench(part.subgroup, mu)
+    return part.subgroup.S.T @ ca.vertcat(R.T @ f, R.T @ (n - ca.cross(p, f)))
+
+
+def to_space(j: Joint, q: ca.SX, pi: ca.SX) -> ca.SX:
+    """(k, 1) adjoint^-T pi: its inverse."""
+    (part,) = j.parts
+    return part.subgroup.S.T @ ca.vertcat(*carry(Pose(*part.subgroup.motion(q)), _wrench(part.subgroup, pi)))
+
+
+def _wrench(group: Subgroup, momentum: ca.SX) -> Wrench:
+    """One that a momentum (k, 1) on the algebra of a group belongs to."""
+    F = ca.SX.zeros(6, 1)
+    F[list(group.axes), 0] = momentum
+    return Wrench(F[:3, 0], F[3:, 0])
 
 
 def on_algebra(group: Subgroup, R: ca.SX, p: ca.SX) -> ca.SX:
