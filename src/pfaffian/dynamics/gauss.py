@@ -11,7 +11,7 @@ import casadi as ca
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, shortest_change
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.terms.connection import rate
-from pfaffian.terms.momentum import momentum_rate
+from pfaffian.terms.momentum import momenta, momentum_rate
 from pfaffian.terms.terms import Terms
 
 
@@ -27,7 +27,7 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
 def by_momenta(terms: Terms) -> Motion:
     """The same, what pushes found from momenta p = M v: M v_dot = p_dot - M_dot v, without the bias force c."""
     k = terms.kinematics
-    return nearest_to(terms, momentum_rate(terms) - rate(k, terms.M) @ terms.v, RANK_TOLERANCE)
+    return nearest_to(terms, momentum_rate(terms) - rate(k, momenta(terms)), RANK_TOLERANCE)
 
 
 def nearest_to(terms: Terms, force: ca.SX, tolerance: float) -> Motion:

@@ -19,7 +19,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import orthogonalise, smallest, solve_definite
+from pfaffian.maths.linear import orthogonalise, smallest, solve_symmetric
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.number import floats
@@ -81,9 +81,9 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
         q, o, p = parts(x)
         K = blocks(at(q, t), first.name)
-        y = solve_definite(K.shape, p)
+        y = solve_symmetric(K.shape, p)
         v = ca.SX(m.nv, 1)
-        v[own, 0], v[rest, 0] = solve_definite(K.K11, body_momentum(group, orbit, o)) - K.A @ y, y
+        v[own, 0], v[rest, 0] = solve_symmetric(K.K11, body_momentum(group, orbit, o)) - K.A @ y, y
         return q, v
 
     def enter(T: Terms) -> ca.SX:
@@ -99,8 +99,8 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         """o_dot and p_dot without forces, at symbols."""
         T = at(q, ca.SX(0))
         k, K, mu_b = T.kinematics, blocks(T, first.name), body_momentum(group, orbit, o)
-        y = solve_definite(K.shape, p)
-        H = (ca.dot(p, y) + ca.dot(mu_b, solve_definite(K.K11, mu_b))) / 2
+        y = solve_symmetric(K.shape, p)
+        H = (ca.dot(p, y) + ca.dot(mu_b, solve_symmetric(K.K11, mu_b))) / 2
         gamma = [g[rest, rest] for i, g in enumerate(commutation_coefficients(k)) if i in rest]
         # Rotors that joints drive have no axes that turn with them, see `terms.momentum`.
         turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ (p - rotors(k)[rest] * y) for g in gamma])

@@ -17,7 +17,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths.linear import orthogonalise, solve_definite
+from pfaffian.maths.linear import orthogonalise, solve_symmetric
 from pfaffian.model import shown
 from pfaffian.model.number import vector
 from pfaffian.terms.kinematics import Kinematics
@@ -72,7 +72,7 @@ class FloatingBase:
             return J @ (T.v[self.b, 0] + self.blocks.A @ T.v[self.s, 0])
         m = T.mechanism
         to_body = adjoint(m.joint(self.joint), T.q[m.q_slices[self.joint], 0]).T
-        return J @ solve_definite(self.blocks.K11, to_body @ vector(momentum, len(self.b), "momentum"))
+        return J @ solve_symmetric(self.blocks.K11, to_body @ vector(momentum, len(self.b), "momentum"))
 
     def reaction_free(self, keep: str = "pose") -> ca.SX:
         """P (n, n): orthogonal projector onto the s with A_r s = 0, A_r all rows of A or those of the base's turning.
