@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.maths.linear import handedness
+from pfaffian.maths.linear import handedness, solve_symmetric
 from tests.tolerance import ALGEBRA, close
 
 
@@ -22,3 +22,15 @@ def test_handedness_of_rows_that_change_places() -> None:
     swap = ca.SX(ca.DM([[0, 1, 0], [1, 0, 0], [0, 0, 1]]))
     assert float(ca.DM(handedness(swap))) == -1
     assert float(ca.DM(handedness(swap[[1, 0, 2], :]))) == 1
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_symmetric_systems_two_pivots_at_a_time(n: int) -> None:
+    """Of the matrix the upper half is read; entries of very different size, as those of masses and inertias are."""
+    random = np.random.default_rng(n)
+    for spread in (1.0, 1e4):
+        sizes, R = spread ** random.uniform(-0.5, 0.5, n), random.normal(size=(n, n))
+        A, B = sizes[:, None] * (R @ R.T + np.eye(n)) * sizes, random.normal(size=(n, 3))
+        X = np.array(ca.DM(solve_symmetric(ca.SX(np.triu(A)), ca.SX(B))))
+        close(sizes[:, None] * X, sizes[:, None] * np.linalg.solve(A, B), ALGEBRA * n * np.linalg.cond(R @ R.T + np.eye(n)),
+              "A^-1 B", scale=np.abs(sizes[:, None] * X).max())  # fmt: skip

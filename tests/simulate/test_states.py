@@ -10,7 +10,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.terms.momentum import momentum_rate
+from pfaffian.terms.momentum import momentum_rate, moving
 from pfaffian.terms.terms import random_configuration
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_forces, random_tree
@@ -84,10 +84,15 @@ def momenta_change(m, random):
     motion = pf.FORMULATIONS["gauss"](T)
     by_hamel = momentum_rate(T) + motion.reaction
     by_product = ca.jtimes(T.M @ T.v, T.q, T.kinematics.q_dot) + T.M @ motion.v_dot
-    f = ca.Function("both", [T.q, T.v, T.u, T.t, m.p_symbols], [by_hamel, by_product])
-    q = random_configuration(m, random)
-    found, expected = (np.array(x) for x in f(q, random.normal(size=m.nv), random.normal(size=m.nu), 0.3, m.p_defaults))
-    close(found, expected, 1e3 * DERIVATIVE, "p_dot", scale=np.abs(expected).max() + 1)
+    back = moving(T, T.M @ T.v)
+    from_momenta = momentum_rate(T, back.h) + motion.reaction
+    f = ca.Function("all", [T.q, T.v, T.u, T.t, m.p_symbols], [by_hamel, from_momenta, by_product, back.v])
+    q, v = random_configuration(m, random), random.normal(size=m.nv)
+    found, again, expected, v_again = (np.array(x) for x in f(q, v, random.normal(size=m.nu), 0.3, m.p_defaults))
+    scale = np.abs(expected).max() + 1
+    close(found, expected, 1e3 * DERIVATIVE, "p_dot", scale=scale)
+    close(again, expected, 1e3 * DERIVATIVE, "p_dot from momenta", scale=scale)
+    close(v_again.ravel(), v, 1e3 * ALGEBRA, "M^-1 M v")
 
 
 def test_the_state_is_in_the_result():
