@@ -199,28 +199,39 @@ OPEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("make, outputs, rows", OPEN.values(), ids=OPEN)
-def test_what_the_outputs_leave_open_calms_down(make, outputs, rows):
-    """(S n)^T M (v_dot + d v) = 0 of all n that move no output, v_dot = a + S u by pf.forward_dynamics."""
+@pytest.mark.parametrize("name", OPEN)
+def test_what_the_outputs_leave_open_calms_down(name):
+    """n^T M (v_dot + d v) = 0 of all n = S x that move no output; with weights x^T B^T S W B^T (v_dot + d v) = 0."""
+    make, outputs, rows = OPEN[name]
     m, d, random = make(), 3.0, np.random.default_rng(2)
     start = pf.assemble(m, random_configuration(m, random), random.normal(size=m.nv))
-    law = control.concurrent(outputs, rest_damping=d)
-    q, v = start.q, start.v
-    u = pf.run(m, q, v, duration=1e-3, step=1e-3, every=1, control=law).u.values[0]
-    plain = pf.run(m, q, v, duration=1e-3, step=1e-3, every=1, control=control.concurrent(outputs)).u.values[0]
+    q, v, M = start.q, start.v, np.asarray(pf.mass_matrix(m, start.q))
+    W = random.uniform(0.1, 10, len(m.actuators))
+
+    def inputs(**rest):
+        law = control.concurrent(outputs, **rest)
+        return pf.run(m, q, v, duration=1e-3, step=1e-3, every=1, control=law).u.values[0]
 
     def v_dot(u):
         return np.asarray(pf.forward_dynamics(m, q, v, u).v_dot)
 
-    a = v_dot(0 * u)
+    plain, a = inputs(), v_dot(np.zeros(len(W)))
     S = np.array([v_dot(e) - a for e in np.eye(m.nu)]).T
     J = np.vstack([pf.jacobian(m, body, q, frame="LOCAL_WORLD_ALIGNED", point=at)[axes] for body, at, axes in rows])
-    n, M = null(J @ S), np.asarray(pf.mass_matrix(m, q))
-    assert n.shape[1] == len(u) - len(J)
-    slope = (S @ n).T @ M @ (v_dot(u) + d * v)
-    close(slope, 0 * slope, 1e-9, "what is open", np.abs(M @ v).max())
-    close(J @ S @ u, J @ S @ plain, 1e-9, "outputs")
-    assert np.abs((S @ n).T @ M @ (v_dot(plain) + d * v)).max() > 1e-2
+    n = S @ null(J @ S)
+    assert n.shape[1] == len(W) - len(J)
+    turns = np.zeros((m.nv, m.nv))
+    for weight, a in zip(W, m.actuators, strict=True):
+        turns[m.v_slices[a.joint], m.v_slices[a.joint]] = weight
+    for metric, rest in ((M, {}), (turns, {"rest_weight": W})):
+        if rest and "alike" in name:
+            with pytest.raises(pf.ModelError, match="their rates are the same"):
+                inputs(rest_damping=d, **rest)
+            continue
+        u = inputs(rest_damping=d, **rest)
+        close(n.T @ metric @ (v_dot(u) + d * v), np.zeros(n.shape[1]), 1e-9, "what is open", np.abs(metric @ v).max())
+        close(J @ S @ u, J @ S @ plain, 1e-9, "outputs")
+        assert np.abs(n.T @ metric @ (v_dot(plain) + d * v)).max() > 1e-2
 
 
 def test_motors_that_do_the_same_share_by_the_weight():
@@ -269,6 +280,7 @@ WRONG = {
         lambda: pf.run(slide(), duration=0.01, control=control.concurrent(
             [control.output("slider", "position", (0, 0), axes=(1, 2), **GAINS)])),
         "no joint moves slider.y of the position of 'slider' seen from 'world'; leave it out"),
+    "no rest": (lambda: control.concurrent(rover_outputs(), rest_weight=np.ones(5)), "rest_weight says .* rest_damping"),
     "too many": (
         lambda: pf.run(rover().with_(actuators=[pf.actuator("m", "phi1")]), duration=0.01, control=rover_law()),
         r"5 coordinates of outputs \(rover.x, .*\) for 1 actuator of 'rover' \(m\)"),
@@ -290,7 +302,8 @@ def test_what_shapes_a_law_is_in_its_digest():
 
     others = [of(), of((1.0, 2.5)), of(stiffness=5), of(damping=5), of(inertia=2), of(at=(0.2, 0, 0)), of(body="post"),
               of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2)),
-              of(law={"rest_damping": 1.0}), of(law={"rest_damping": 2.0}), of(law={"weight": (1, 1, 1, 1, 2)})]  # fmt: skip
+              of(law={"rest_damping": 1.0}), of(law={"rest_damping": 2.0}),
+              of(law={"rest_damping": 2.0, "rest_weight": (1, 1, 1, 1, 2)}), of(law={"weight": (1, 1, 1, 1, 2)})]  # fmt: skip
     assert len(set(others)) == len(others) and of() == of()
 
 

@@ -14,7 +14,12 @@ first. Then V_L = <K_P xi_e, xi_e> / 2 + <I v_e, v_e> / 2 falls as V_L_dot = -<K
 More motors than outputs leave motions open. The smallest inputs, D^+, are indifferent to them, and light wrists then spin; with
 a damping d the motion is the one nearest to v_dot = -d v instead, in the metric of inertia, of all that give the outputs:
 
-    O u = D^T y - S^T M (a + d v),    y = (D O^-1 D^T)^-1 [nu - drift + D O^-1 S^T M (a + d v)],    O = B^T S.
+    O u = D^T y - S^T M (a + d v),    y = (D O^-1 D^T)^-1 [nu - drift + D O^-1 S^T M (a + d v)],    O = B^T S,
+
+which spares what is heavy: arms swing before wheels turn. With weights W it is the rates r = B^T v along the motors that come
+nearest to r_dot = -d r in the metric of W, by the generalised Jacobian G = D O^-1:
+
+    O u = W^-1 G^T y - B^T (a + d v),    y = (G W^-1 G^T)^-1 [nu - drift + G B^T (a + d v)].
 """
 
 from __future__ import annotations
@@ -317,7 +322,7 @@ UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "s
 
 
 @maker
-def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: Any = None) -> Control:
+def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: Any = None, rest_weight: Any = None) -> Control:
     """u = D^+ [nu - drift]: outputs of base and arms at once on SE(3), SO(3) and R^n. [chhabra14 theorem 5.4.2]
 
     With as many inputs as coordinates of the outputs each error goes its own way, v_e_dot = nu - ..., whatever the others do,
@@ -330,17 +335,22 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is as small as they
             let it be, weight off the joints included, and R decides between motors that move the machine alike. None leaves
             that motion to the smallest inputs, which do not damp it: for a moment, or for motors that all have work to do.
+        rest_weight: W, (motors,) positive numbers: with it |r_dot + d r| of the rates r along the motors, in the metric of W,
+            is what is small. Low weights let reaction wheels carry what arms would; 1 / (highest rate)^2 is a fair choice.
     Records `output_error` xi_e, `velocity_error` v_e, output by output along the group's axes; `lyapunov` V_L and
     `lyapunov_rate`, in units of I; `sigma_min`, the smallest singular value of the generalised Jacobian, outputs' velocities
     over rates along the motors [m or rad per m or rad]. At zero it ends. `basin`, the largest V_L of an output that turns by
     its `half_turn`: below 1 all errors vanish exponentially.
     Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has come to
     half a turn; the reason names the output.
-    Raises ModelError: no outputs, one twice, unknown bodies, more coordinates than actuators, an output that cannot move.
+    Raises ModelError: no outputs, one twice, unknown bodies, more coordinates than actuators, an output that cannot move;
+    a rest_weight without a rest_damping, or with motors that move the machine alike.
     """
     _check_outputs(outputs)
     names = tuple(name for o in outputs for name in o.names)
     d = None if rest_damping is None else scalar(rest_damping, "rest_damping")
+    if d is None and rest_weight is not None:
+        raise ModelError("concurrent: rest_weight says which motors a rest_damping spares; give that too, in 1/s")
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m = terms.mechanism
@@ -355,7 +365,12 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             begin = end
         x = decoupling(terms, outputs)
         V_dot, spare = ca.vertcat(*[y.nu for y in asked]) - x.drift, len(m.actuators) > len(names)
-        u, rank, side = _calm(terms, x, V_dot, d, R) if d is not None and spare else _least(m, x, V_dot, R)
+        if d is None or not spare:
+            u, rank, side = _least(m, x, V_dot, R)
+        elif rest_weight is None:
+            u, rank, side = _calm(terms, x, V_dot, d, R)
+        else:
+            u, rank, side = _calm_motors(terms, x, V_dot, d, _rest_weights(terms, x, rest_weight))
         signals = {
             "output_error": ca.vertcat(*[y.error for y in asked]),
             "velocity_error": ca.vertcat(*[y.rate for y in asked]),
@@ -387,12 +402,20 @@ class Share(NamedTuple):
 def _least(m: Mechanism, x: Decoupling, V_dot: ca.SX, R: ca.SX) -> Share:
     """Smallest u^T R u with D u = V_dot."""
     k, motors = x.D.shape
-    square, alike = k == motors, 1 / ca.sqrt(ca.fmax(ca.diag(x.own), NOTHING))
-    unit = alike if square else ca.SX(1 / ca.sqrt(R))
-    # An output of next to no mobility left by what is not driven is short of rank.
-    size = ca.sum2(_by_column(x.D, alike) ** 2) / ca.fmax(x.mobility, NOTHING)
-    solved = orthogonalise(_by_column(x.D, unit), ca.SX(k, 0), RANK_TOLERANCE, size, passes=1)
+    square = k == motors
+    unit = _alike(x) if square else ca.SX(1 / ca.sqrt(R))
+    solved = orthogonalise(_by_column(x.D, unit), ca.SX(k, 0), RANK_TOLERANCE, _mobile(x), passes=1)
     return Share(unit * smallest(solved, V_dot), solved.rank, handedness(solved.Q) if square else ca.SX(1))
+
+
+def _alike(x: Decoupling) -> ca.SX:
+    """(motors, 1) units of the inputs that accelerate their motors alike."""
+    return 1 / ca.sqrt(ca.fmax(ca.diag(x.own), NOTHING))
+
+
+def _mobile(x: Decoupling) -> ca.SX:
+    """(k, 1) share of its mobility that the motors give an output; next to none, by what is not driven, is short of rank."""
+    return ca.sum2(_by_column(x.D, _alike(x)) ** 2) / ca.fmax(x.mobility, NOTHING)
 
 
 def _calm(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
@@ -402,6 +425,24 @@ def _calm(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Shar
     solved = solve_semidefinite(left, V_dot + x.reach @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
     tau = x.D.T @ solved.x - push
     return Share(_shared(terms, x, tau, R), ca.sum1(solved.kept), ca.SX(1))
+
+
+def _calm_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
+    """D u = V_dot with |r_dot + d r| of the rates r along the motors as small as can be in the metric of W."""
+    held = motor_matrix(terms).T @ (x.a + d * terms.v)
+    cheap = _by_column(x.reach, 1 / W)
+    solved = solve_semidefinite(cheap @ x.reach.T, V_dot + x.reach @ held, RANK_TOLERANCE, _mobile(x))
+    return Share(solve_definite(x.own, cheap.T @ solved.x - held), ca.sum1(solved.kept), ca.SX(1))
+
+
+def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
+    m = terms.mechanism
+    if not _independent(terms, x.own):
+        raise ModelError(
+            f"concurrent: rest_weight weighs the rates along the motors, and some of {m.name!r} move it as others do, so that "
+            "their rates are the same: leave motors or rest_weight out"
+        )
+    return weights(m, weight)
 
 
 def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
