@@ -149,6 +149,17 @@ def test_the_twist_of_the_hand_is_both_parts():
     close(f(q)["J"], pf.generalised_jacobian(m, "right", q), 10 * ALGEBRA, "J in the body")
 
 
+def test_what_is_left_out():
+    """Twists of the body's origin in its own axes; the whole pose kept; 200 steps."""
+    m = satellite()
+    q, v = start(m, 6)
+    by_arm, by_momentum = pf.generalised_jacobian(m, "right", q) @ v[6:], pf.momentum_twist(m, "right", q, v)
+    close(by_arm + by_momentum, pf.jacobian(m, "right", q) @ v, 1e2 * ALGEBRA, "V")
+    m = random_arm(5).mechanism
+    close(pf.reaction_null_space(m), pf.reaction_null_space(m, keep="pose"), ALGEBRA, "P")
+    assert pf.holonomy(two_bodies(), lambda x: x).shape == (201, 4, 4)
+
+
 def test_expressions_serve_laws_and_outputs():
     """A law that pushes along the reaction null space of four hinges: the hull does not turn. Outputs say the hand's twist."""
     m = random_arm(7, 4).mechanism

@@ -52,6 +52,20 @@ def test_it_is_what_assemble_does_and_goes_by_runs():
     close(many.loss, many.loss[0] * np.array([1, 4, 1]), 1e-11, "loss")
 
 
+def test_a_batch_stays_a_batch_whatever_says_it():
+    """Of one run or two, by q, v or parameters; and constraints are those of the time."""
+    mass = pf.Parameter("mass", 2.0, "kg")
+    cart, stop = pf.body("cart", mass, inertia=0.1), pf.nonholonomic("belt", lambda k: k.v[0] - 3 * k.t)
+    m = pf.mechanism("cart", [cart], [pf.joint("j", "prismatic", "world", "cart")], constraints=[stop], parameters=[mass])
+    assert [x.tolist() for x in pf.impact(m, [0], [1])] == [[0], [-2], 1]
+    assert [x.tolist() for x in pf.impact(m, [0], [1], t=1)] == [[3], [4], 4]
+    assert [x.tolist() for x in pf.impact(m, [[0]], [1])] == [[[0]], [[-2]], [1]]
+    assert [x.tolist() for x in pf.impact(m, [0], {"j": [1, 2]})] == [[[0], [0]], [[-2], [-4]], [1, 4]]
+    assert [x.tolist() for x in pf.impact(m, [0], [1], parameters=[[5.0]])] == [[[0]], [[-5]], [2.5]]
+    with pytest.raises(pf.ModelError, match=r"^t: 'now' is no array"):
+        pf.impact(m, [0], [1], t="now")
+
+
 def test_it_is_what_a_run_does_where_a_constraint_comes_on():
     m, q, v = meeting()
     (weld,), h = m.constraints, 1e-6
