@@ -128,8 +128,14 @@ def by_momenta_and_by_curvature(m, random, base, leaves=False):
 @pytest.mark.parametrize("base", ["cylindrical", "planar", "planar-helical", "spherical", "free"])
 def test_a_group_that_follows_the_shape(base):
     """Chaplygin's reduction at its most general: v_G = -A(s) s_dot with a random A, beside multipliers."""
+    random = np.random.default_rng([8, GROUPS.index(base)])
+    m = following(random, base)
+    beside_multipliers(m, *moved(m, random), tuple(range(m.joints[0].nv)))
+
+
+def following(random, base):
+    """A tree whose first joint moves by v_G = -A(s) s_dot, A random and smooth."""
     i = GROUPS.index(base)
-    random = np.random.default_rng([8, i])
     kinds = ["universal", "revolute", "helical", "cylindrical", "prismatic", "planar"]
     m = tree(random, [base, *(kinds[(i + k) % len(kinds)] for k in (0, 1))], TREES[i % 3][:3])
     k, n = m.joints[0].nv, m.nv - m.joints[0].nv
@@ -141,8 +147,7 @@ def test_a_group_that_follows_the_shape(base):
         A = a[0] + a[1] * ca.repmat(ca.sin(s), k, 1) + a[2] * ca.repmat(ca.cos(s[:, ::-1]), k, 1)
         return x.joint_rate("j0") + A @ s_dot
 
-    m = m.with_(constraints=[pf.nonholonomic("follows", follows)])
-    beside_multipliers(m, *moved(m, random), tuple(range(k)))
+    return m.with_(constraints=[pf.nonholonomic("follows", follows)])
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -1,0 +1,147 @@
+"""A reduced state changes as it must: its rate is the derivative of `enter` along the motion of the machine as it is.
+
+At random states of random machines, so to rounding; runs of 10 s are in test_reduced_chains. The motion comes of articulated
+bodies, or of multipliers where there are constraints: they share with a reduction only where bodies are and how they move.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.maths.subgroups import isotropy
+from pfaffian.model.joint import KINDS
+from tests.random_mechanisms import random_pose
+from tests.simulate.test_reduced_chains import GROUPS, LATER, ORBITS, TREES, following, tree
+from tests.tolerance import DERIVATIVE, close
+
+
+def changes_as_it_must(system, q, v, u, p=None):
+    """What the state's parts and signals are there, by name; v and q come back."""
+    m = system.mechanism
+    T = pf.symbols(m)
+    motion = pf.FORMULATIONS["multipliers" if m.constraints else "articulated"](T)
+    x = system.entered(T, T.q, T.v)
+    moved, rate = system.pushed(x, T, T.kinematics.q_dot, motion.v_dot), system.rated(x, T, motion)
+    said = system.recorded(x, T, motion) | {"M": T.M}
+    f = ca.Function("f", [T.q, T.v, T.u, T.t, m.p_symbols], [moved, rate, *system._shown(x, T.t), x, *said.values()])
+    found = [np.array(a).ravel() for a in f(q, v, u, 0.3, m.p_defaults if p is None else p)]
+    moved, rate, q_back, v_back = found[:4]
+    close(rate, moved, 1e4 * DERIVATIVE, "rate", scale=1 + np.abs(moved).max())
+    close(q_back, q, 0.0, "q")
+    close(v_back, v, 1e3 * DERIVATIVE, "v", scale=1.0)
+    return dict(zip(said, found[5:], strict=True)) | {"rate": rate, "x": found[4]}
+
+
+def start(m, random):
+    return pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+
+
+def machine(random, base):
+    i = GROUPS.index(base)
+    return tree(random, [base, *(LATER[(i + k) % len(LATER)] for k in (1, 5, 9))], TREES[i % 3])
+
+
+@pytest.mark.parametrize("base", GROUPS)
+def test_momenta_of_bodies(base):
+    """Pushed from outside too: momentum of the first joint changes by the force, and is what the bodies have."""
+    random = np.random.default_rng([1, GROUPS.index(base)])
+    m = machine(random, base)
+    m = m.with_(forces=[pf.wrench("hand", "b3", point=random.normal(size=3))])
+    q, v, u = start(m, random)
+    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    k = m.joints[0].nv
+    close(said["momentum_drift"], np.zeros(k), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+    M = said["M"].reshape(m.nv, m.nv)
+    shape = np.linalg.inv(np.linalg.inv(M)[k:, k:])
+    close(said["shape_momentum"], shape @ v[k:], 1e3 * DERIVATIVE, "M^ s")
+
+
+@pytest.mark.parametrize("base", ["free", "planar", "schoenflies"])
+def test_weight_pushes_along_what_it_breaks(base):
+    random = np.random.default_rng([2, GROUPS.index(base)])
+    m = machine(random, base)
+    m = m.with_(gravity=random.normal(size=3))
+    bare = pf.joint("j0", base, "world", "b0")
+    m = m.with_(joints=[bare, *m.joints[1:]])
+    q, v, u = start(m, random)
+    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    weight = sum(float(b.mass) for b in m.bodies) * np.array([float(x) for x in ca.vertsplit(ca.DM(m.gravity))])
+    along = ["xyz".index(n[-1]) for n in bare.v_names if n.startswith("v")]
+    close(said["rate"][m.nq : m.nq + len(along)], weight[along], 100 * DERIVATIVE, "weight")
+
+
+@pytest.mark.parametrize("base", GROUPS)
+def test_the_space_of_one_momentum(base):
+    random = np.random.default_rng([3, GROUPS.index(base)])
+    m = machine(random, base)
+    q, v, u = start(m, random)
+    mu = pf.momentum_map(m, q, v)
+    said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
+    assert len(said.get("orbit", ())) == ORBITS.get(base, 0)
+    close(said["momentum_drift"], np.zeros(len(mu)), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+
+
+@pytest.mark.parametrize(
+    "base", ["cylindrical", "planar-translation", "planar", "planar-helical", "schoenflies", "spherical", "free"]
+)
+@pytest.mark.parametrize("which", ["none", "along axes", "slides only", "turns only"])
+def test_the_space_of_a_special_momentum(base, which):
+    """As large as what does not keep the momentum: [chhabra14 table 3.1]. Also where its axis is one of the frame."""
+    random = np.random.default_rng([4, GROUPS.index(base)])
+    m = machine(random, base)
+    q, v, u = start(m, random)
+    group = m.joints[0].parts[0].subgroup
+    k, turns = group.nv, np.array([i > 2 for i in group.axes])
+    mu = {
+        "none": np.zeros(k), "along axes": np.array([1.0 if i in (1, 2, 4, 5) else 0.0 for i in group.axes]),
+        "slides only": np.where(turns, 0, random.normal(size=k)), "turns only": np.where(turns, random.normal(size=k), 0),
+    }[which]  # fmt: skip
+    # The velocity of the first joint that this momentum leaves.
+    held = pf.momentum_map(m, q, np.r_[np.zeros(k), v[k:]])
+    v[:k] = np.linalg.solve(np.array([pf.momentum_map(m, q, e) for e in np.eye(m.nv)[:k]]).T, mu - held)
+    said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
+    keeping = isotropy(ca.DM(group.S), mu).shape[1]
+    assert len(said.get("orbit", ())) == k - keeping
+
+
+@pytest.mark.parametrize("base", GROUPS)
+def test_groups_that_follow_the_shape(base):
+    """v_G = -A(s) s_dot with a random A, a force from outside, beside multipliers."""
+    random = np.random.default_rng([5, GROUPS.index(base)])
+    m = following(random, base)
+    m = m.with_(forces=[pf.wrench("hand", "b2", point=random.normal(size=3), axes="LOCAL")])
+    q, v, u = start(m, random)
+    there = pf.assemble(m, q, v)
+    changes_as_it_must(pf.reduce(m), there.q, there.v, u)
+
+
+@pytest.mark.parametrize("at, kind", [(at, k) for at in (0, 2) for k in KINDS if KINDS[k].nv > 1 and k != "universal"])
+def test_joints_that_roll(at, kind):
+    """Forces of springs, dampers and rotors along the speeds too."""
+    random = np.random.default_rng([6, at, *map(ord, kind)])
+    kinds = ["cylindrical", "planar", "universal"]
+    kinds[at] = kind
+    m = tree(random, kinds, [-1, 0, 1])
+    j = m.joints[at]
+    pitch = {"pitch": 0.3} if kind == "planar-helical" else {}
+    rolling = pf.joint(j.name, kind, j.parent, j.child, placement=random_pose(random),
+                       distribution=random.normal(size=(j.nv, max(1, j.nv // 2))), **pitch)  # fmt: skip
+    motors = [a for a in m.actuators if a.joint != j.name]
+    m = m.with_(joints=[rolling if x is j else x for x in m.joints], actuators=motors)
+    changes_as_it_must(pf.reduce(m), *start(m, random))
+
+
+@pytest.mark.parametrize("base", ["free", "planar", "cylindrical"])
+def test_closures_push_back(base):
+    """A loop of four bars on any base: what closes it leaves the momentum alone, and moves the shape."""
+    random = np.random.default_rng([7, GROUPS.index(base)])
+    m = tree(random, [base, "spherical", "spherical", "spherical"], [-1, 0, 1, 0])
+    m = m.with_(constraints=[pf.coincide("tip", "b2", (0.3, 0.1, 0), "b3", (0.1, 0.3, 0))])
+    q, v, u = start(m, random)
+    there = pf.assemble(m, q, v)
+    said = changes_as_it_must(pf.reduce(m), there.q, there.v, u)
+    k = m.joints[0].nv
+    assert (said["rate"][m.nq : m.nq + k] == 0).all()
