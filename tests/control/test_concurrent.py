@@ -11,7 +11,7 @@ from scipy.linalg import null_space as null
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.concurrent import half_turn
+from pfaffian.control.concurrent import decoupling, half_turn, moving
 from pfaffian.control.digest import digest
 from pfaffian.errors import RunWarning
 from pfaffian.maths import se3, so3
@@ -58,6 +58,51 @@ def test_a_rover_and_its_hand_go_five_ways():
     close(e, np.exp(-pole * t) * (e[0] + (e_dot[0] + pole * e[0]) * t), 1e-10, "closed form")
     other = pf.run(pf.reduce(m), *ROVER_AT, duration=2, step=2e-3, every=1000, control=law)
     close(other.q, r.q[:2], 1e-9, "reduced")
+
+
+def test_the_matrices_of_a_rover_and_its_hand():
+    """X5 as in print: I on (tau_1, phi_dot), and D = I [-A^, 0; 0, 1] M^^-1 with the connection A^. [chhabra14 5.5]"""
+    m, (l0, l1, l2, l3, l4, c, b) = rover(), (0.10, 0.15, 0.30, 0.40, 0.20, 0.25, 0.10)
+    outputs = rover_law().made.arguments[0][1]
+    parts = {f"J{i}": lambda T, o=o: moving(T.kinematics, o).J for i, o in enumerate(outputs)}
+    f = pf.compile_terms(m, parts | {"D": lambda T: decoupling(T, outputs).D}, backend="numpy", lanes=1)
+
+    def about_z(angle):
+        return np.array(ca.DM(so3.exp(ca.DM([0, 0, angle]))))
+
+    def Ad_inv(xi):
+        """Of exp(xi), as (6, 6)."""
+        return np.array(ca.DM(se3.Ad_inv(*se3.exp(ca.DM(xi)))))
+
+    S4, S5, S6 = (0, -l0 - l1, 0, 0, 0, 1), (0, 0, -l2, 1, 0, 0), (0, 0, -l2 - l3, 1, 0, 0)
+    S = [np.array(x, dtype=float) for x in (S4, S5, S6)]
+    for x in np.random.default_rng(4).uniform(-1, 1, (3, 8)):
+        a, phi = x[2], x[5:]
+        back = [Ad_inv(s * p) for s, p in zip(S, phi, strict=True)]
+        first = [[np.cos(a), -np.sin(a), -l0 * np.sin(a)], [np.sin(a), np.cos(a), l0 * np.cos(a)]]
+        turns = [np.array(ca.DM(se3.exp(ca.DM(s * p))[0])) for s, p in zip(S, phi, strict=True)]
+        R_E = about_z(a) @ np.linalg.multi_dot(turns)
+        arm = np.array(ca.DM(so3.hat([l0 + l1, l2 + l3 + l4, 0])))
+        base = back[2] @ back[1] @ back[0] @ np.eye(6)[:, [0, 1, 5]]
+        columns = np.column_stack([base, back[2] @ back[1] @ S[0], back[2] @ S[1], S[2]])
+        second = np.hstack([R_E, -R_E @ arm]) @ columns
+        I = np.block([[np.array(first), np.zeros((2, 3))], [second]])
+        found = f(x, np.zeros(8))
+        J = np.vstack([found["J0"], found["J1"]])
+        close(J[:, [0, 1, 2, 5, 6, 7]], I, 1e-14, "I")
+        close(J[:, [3, 4]], np.zeros((5, 2)), 1e-15, "wheels", 1)
+        A = np.array([[-b / 2, -b / 2], [0, 0], [b / (2 * c), -b / (2 * c)]])
+        lift = np.zeros((8, 5))
+        lift[:3, :2], lift[3:, :] = -A, np.eye(5)
+        M = lift.T @ pf.mass_matrix(m, x) @ lift
+        close(found["D"], I @ lift[[0, 1, 2, 5, 6, 7]] @ np.linalg.inv(M), 1e-12, "D")
+
+
+def test_a_rover_whose_output_is_on_its_axle():
+    """X5 needs l0: a point of the axle does not move across, whatever the wheels do."""
+    on_axle = control.output("rover", "position", (0, 0), axes=(0, 1), stiffness=1, damping=1)
+    with pytest.warns(RunWarning, match=r"lost rank \(at t = 0 s\); rover\.y hardly move, by (0|\S*e-1[678]) "):
+        pf.run(rover(), duration=0.01, control=control.concurrent([on_axle]), backend="numpy")
 
 
 def test_a_free_base_and_its_hand_at_momentum():

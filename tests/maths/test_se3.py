@@ -152,6 +152,16 @@ def test_bracket(a, b, c):
     near(se3.ad_transpose(a, b), se3.ad(a).T @ b, ALGEBRA, scale)
 
 
+def test_structure_constants():
+    """Translations E1, E2, E3 and turns E4, E5, E6: the brackets that are not zero, as they are listed. [chhabra14 2.4]"""
+    listed = {(4, 5): 6, (5, 6): 4, (6, 4): 5, (4, 2): 3, (4, 3): -2, (5, 3): 1, (5, 1): -3, (6, 1): 2, (6, 2): -1}
+    E = np.eye(6)
+    for i in range(1, 7):
+        for k in range(1, 7):
+            said = listed.get((i, k)) or -listed.get((k, i), 0)
+            near(se3.ad(E[i - 1]) @ E[k - 1], np.sign(said) * E[abs(said) - 1], 0)
+
+
 @derandomized
 @given(twists, twists, twists)
 def test_power_is_the_same_on_both_sides_of_a_pose(a, V_B, F_B):

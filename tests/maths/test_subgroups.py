@@ -74,6 +74,12 @@ def test_other_spans_are_no_groups(axes):
     assert not is_subgroup(np.eye(6)[:, axes])
 
 
+def test_no_five_directions_are_a_group():
+    """Whatever single direction is left out of the six. [chhabra14 table 2.1]"""
+    for n in [*np.eye(6), *np.random.default_rng(0).normal(size=(40, 6))]:
+        assert not is_subgroup(np.linalg.svd(n[None])[2][1:].T)
+
+
 @every
 def test_poses_are_of_the_group(g):
     """The product of two is one again, and so is the inverse: their coordinates give them back."""
