@@ -50,7 +50,7 @@ _HOME = {
     ],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
     "pfaffian.model.check": ["unphysical"],
-    "pfaffian.model.graph": ["GraphMatrices", "graph_matrices"],
+    "pfaffian.model.graph": ["GraphMatrices", "graph_matrices", "joined"],
     "pfaffian.model.rotations": ["CriticalRotations", "critical_rotations", "nearest_rotation", "special_polar", "wahba"],
     "pfaffian.formats": ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
     "pfaffian.terms.terms": ["Terms", "symbols"],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.model.constraint import Constraint
@@ -52,3 +53,98 @@ def test_rows_across_a_planar_loop_are_rounding_wherever_the_hull_turns(kind):
     kept = reduced["momentum"].values[:, :6]
     close(kept, np.tile(pf.momentum_map(m, q, v), (len(kept), 1)), 1e-12, "momentum")
     assert float(np.abs(reduced["momentum_drift"]).max()) < 1e-12
+
+
+def capture(*closures: Constraint, post: bool = False) -> pf.Mechanism:
+    """A satellite with an arm of two links, and a target that tumbles with a panel on it; both stand on the world."""
+    link = {"com": (0.2, 0.01, 0.02), "inertia": np.diag([0.02, 0.05, 0.04])}
+    bodies = [pf.body("target", 3.0, com=(0.02, 0, 0.01), inertia=np.diag([0.3, 0.2, 0.4])), pf.body("panel", 0.5, **link)]
+    bodies += [
+        pf.body("hull", 9.0, inertia=np.diag([1, 1.2, 1.5])),
+        pf.body("upper", 1.0, **link),
+        pf.body("lower", 1.0, **link),
+    ]
+    joints = [
+        pf.joint("drift", "free", "world", "target"),
+        pf.joint("hinge", "revolute", "target", "panel", axis=(0, 1, 0), placement=(0, 0.2, 0)),
+        pf.joint("flight", "free", "world", "hull"),
+        pf.joint("shoulder", "revolute", "hull", "upper", placement=(0.4, 0, 0)),
+        pf.joint("elbow", "revolute", "upper", "lower", axis=(1, 1, 0), placement=(0.4, 0, 0)),
+    ]
+    if post:
+        bodies.append(pf.body("post", 1.0, inertia=1.0))
+        joints.append(pf.joint("ground", "fixed", "world", "post", placement=(0, 0, 2)))
+    return pf.mechanism(
+        "capture", bodies, joints, constraints=closures, actuators=[pf.actuator("motor", "elbow")], gravity=(0, 0, 0)
+    )
+
+
+AT = {"placement_a": pf.pose((0.4, 0.1, 0), rpy=(0.3, 0, 0.2)), "placement_b": pf.pose((-0.1, 0, 0.3), rpy=(0, 0.7, 0))}
+GRASPS = {
+    "weld": pf.closure("grasp", "weld", "lower", "target", **AT),
+    "weld from the target": pf.closure("grasp", "weld", "target", "lower", **AT),
+    "spherical": pf.closure("grasp", "spherical", "lower", "target", **AT),
+    "helical from the target": pf.closure("grasp", "helical", "target", "lower", axis=(1, 2, 0), pitch=0.1, **AT),
+}
+
+
+@pytest.mark.parametrize("kind", GRASPS)
+def test_a_grasp_as_a_joint_is_the_same_machine_in_one_tree(kind):
+    """With its rows beside it without them, all of it by name; as one tree it is reduced, and its momentum kept."""
+    two = capture(GRASPS[kind])
+    one = pf.joined(two, "grasp")
+    assert [j.name for j in one.joints] == ["flight", "shoulder", "elbow", "grasp", "hinge"] and not one.constraints
+    random = np.random.default_rng(3)
+    q = dict(zip(one.q_names, pf.random_configuration(one, random), strict=True))
+    v = dict(zip(one.v_names, random.normal(size=one.nv) / 2, strict=True))
+    held = pf.run(pf.reduce(one), q, v, **KEEP)
+    known = {n: x for n, x in q.items() if n in two.q_names}, {n: x for n, x in v.items() if n in two.v_names}
+    lead = pf.forward_kinematics(one, held["q"].values[0])["target"]
+    twist = pf.jacobian(one, "target", held["q"].values[0], frame="LOCAL") @ held["v"].values[0]
+    place = [*lead.position, *Rotation.from_matrix(lead.rotation).as_quat()]
+    there = dict(zip([n for n in two.q_names if n.startswith("drift.")], place, strict=True)) | known[0]
+    moving = dict(zip([n for n in two.v_names if n.startswith("drift.")], twist, strict=True)) | known[1]
+    plain = pf.run(two, there, moving, **KEEP)
+    assert pf.causes(plain) == pf.causes(held) == ["finished"]
+    for n in known[0]:
+        close(held["q"].sel(coordinate=n), plain["q"].sel(coordinate=n), 1e-9, n)
+    kept = held["momentum"].values[:, :6]
+    assert (kept == kept[0]).all()
+    assert float(np.abs(held["momentum_drift"]).max()) < 1e-12
+
+
+def test_what_is_no_joint_of_a_tree_is_said():
+    """And where one would help, which closure is it."""
+    weld, ball, rod = (GRASPS["weld"], GRASPS["spherical"], pf.closure("rod", "distance", "lower", "target", length=0.3))
+    with pytest.raises(pf.ModelError, match=r"by 'drift', 'flight'; .* pf.joined\(m, 'grasp'\) makes closure 'grasp' a joint"):
+        pf.reduce(capture(weld))
+    with pytest.raises(
+        pf.ModelError, match="put what else stands there on a body of it by a joint, or take a mechanism for each"
+    ):
+        pf.symmetry(capture())
+    with pytest.raises(pf.ModelError, match=r"joined: 'capture' has no closure 'gasp'; did you mean 'grasp'"):
+        pf.joined(capture(weld), "gasp")
+    with pytest.raises(pf.ModelError, match=r"closure 'rod' \(distance\) is no joint that always holds"):
+        pf.joined(capture(rod), "rod")
+    with pytest.raises(pf.ModelError, match=r"closure 'grasp' \(spherical, for a while\) is no joint"):
+        pf.joined(capture(pf.active_while(ball, lambda k: k.t - 1)), "grasp")
+    driven = capture(weld).with_(actuators=[pf.actuator("jet", "drift", component=0)])
+    inside = capture(pf.closure("loop", "weld", "lower", "upper"))
+    for m, name in ((driven, "grasp"), (inside, "loop")):
+        with pytest.raises(pf.ModelError, match="stands on the world by a free joint of its own, without actuator"):
+            pf.joined(m, name)
+
+
+def test_a_closure_to_what_is_fixed_on_the_world_takes_momentum():
+    """It was taken for one between bodies, whose reactions leave the first joint alone."""
+    m = pf.joined(capture(GRASPS["weld"], post=True), "grasp")
+    held = m.with_(constraints=[pf.coincide("tie", "post", (0, 0, 0.1), "lower", (0.4, 0, 0))])
+    with pytest.raises(pf.ModelError, match="closure 'tie' ties 'capture' to 'post', which does not move"):
+        pf.reduce(held)
+
+
+def test_a_robot_whose_base_is_fixed_is_told_to_let_it_float():
+    arms = [pf.body(n, 1.0, inertia=1.0) for n in ("left", "right")]
+    m = pf.mechanism("robot", arms, [pf.joint(n, "revolute", "world", n) for n in ("left", "right")])
+    with pytest.raises(pf.ModelError, match=r"by 'left', 'right'; .* let the body that carries them float, .*base='free'"):
+        pf.generalised_jacobian(m, "left")

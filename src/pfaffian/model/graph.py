@@ -1,4 +1,4 @@
-"""The graph of an open chain: which bodies a joint connects, and which joints lie between the world and a body."""
+"""The graph of an open chain: which bodies a joint connects, which joints lead to a body, and how two trees become one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Holonomic
+from pfaffian.model.force import Thruster
+from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 
 
@@ -69,3 +71,55 @@ def check_open(m: Mechanism) -> None:
                 f"m.with_(constraints=[c for c in m.constraints if c.name != {c.name!r}]), and use the closure as a "
                 "constraint on the poses and Jacobians of the open chain"
             )
+
+
+def joined(m: Mechanism, closure: str) -> Mechanism:
+    """The mechanism with a closure as a joint: two machines that hold each other become one tree, without rows or reactions.
+
+    One of the closure's bodies, a captured target, say, stands on the world by a free joint. That joint goes, and one of the
+    closure's kind and name leads to the body from the other one instead. All other names stay, so a state goes over by name;
+    coordinates of the new joint are zero where the frames of the closure coincide, and a weld has none.
+
+    m: the mechanism.   closure: name.
+    Raises ModelError: no such closure, of a kind that is no joint or that holds for a while only; neither of its bodies stands
+        on the world by a free joint that carries nothing of the other one; an actuator, a spring or damper of that joint.
+    """
+    found = {c.name: c for c in as_mechanism(m).constraints if isinstance(c, Closure)}
+    if closure not in found:
+        raise ModelError(f"joined: {m.name!r} has no closure {brief(closure)}; {nearest(closure, list(found))}")
+    c = found[closure]
+    kind = "fixed" if c.kind == "weld" else c.kind
+    if kind not in KINDS or kind == "universal" or c.active is not None:
+        raise ModelError(
+            f"joined: closure {c.name!r} ({c.kind}{', for a while' if c.active else ''}) is no joint that always holds"
+        )
+    ends = ((c.body_a, c.body_b, c.placement_a, c.placement_b), (c.body_b, c.body_a, c.placement_b, c.placement_a))
+    for parent, child, at, child_at in ends:
+        lead = next((j for j in m.joints if j.child == child), None)
+        carried = _carried(m, child)
+        if lead is not None and _floats(m, lead) and parent not in carried:
+            pitch = c.number if KINDS[kind].screws else None
+            made = joint(c.name, kind, parent, child, placement=at, child_placement=child_at, pitch=pitch)
+            rest = [j for j in m.joints if j.child not in carried]
+            after = [j for j in m.joints if j.child in carried and j is not lead]
+            return m.with_(joints=[*rest, made, *after], constraints=[x for x in m.constraints if x is not c])
+    raise ModelError(
+        f"joined: neither {c.body_a!r} nor {c.body_b!r} of closure {c.name!r} stands on the world by a free joint of its own, "
+        "without actuator, spring and damper, that carries nothing of the other one; keep the closure as a constraint"
+    )
+
+
+def _floats(m: Mechanism, j: Joint) -> bool:
+    """Whether a joint is free of everything, so that another one can take its place."""
+    free = j.parent == WORLD and j.pose is None and j.kind is KINDS["free"] and j.distribution is None
+    driven = any(not isinstance(a, Thruster) and a.joint == j.name for a in m.actuators)
+    return free and not driven and all(x.is_zero() for x in (j.stiffness, j.damping, j.armature))
+
+
+def _carried(m: Mechanism, body: str) -> set[str]:
+    """The body and all that hangs on it."""
+    found = {body}
+    for j in m.joints:
+        if j.parent in found:
+            found.add(j.child)
+    return found

@@ -132,6 +132,10 @@ def _along(m: Mechanism, base: str, path: Any, x: np.ndarray) -> tuple[np.ndarra
     q, s = np.tile(m.neutral(), (len(x), 1)), np.empty((len(x), len(rest)))
     for i, at_x in enumerate(x):
         here, rate = (np.array(y).ravel() for y in f(at_x))
+        if not (np.isfinite(here).all() and np.isfinite(rate).all()):
+            raise ModelError(
+                f"holonomy: the path or its slope is no number at x = {at_x:.4g}; give one smooth over all of [0, 1]"
+            )
         q[i, places] = here
         s[i] = np.linalg.lstsq(np.array(K_of(q[i], m.p_defaults)), rate, rcond=None)[0]
     return q, s

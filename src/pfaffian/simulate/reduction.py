@@ -28,7 +28,6 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_symmetric
-from pfaffian.model.body import WORLD
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
@@ -52,6 +51,7 @@ from pfaffian.terms.reduction import (
     in_first_joint,
     indices,
     others,
+    still,
     to_body,
     to_space,
 )
@@ -296,11 +296,15 @@ def _nothing(found: Symmetry) -> str:
 
 def _check_constraints(m: Mechanism, first: Joint) -> None:
     for c in m.constraints:
-        internal = isinstance(c, Closure) and WORLD not in (c.body_a, c.body_b) and c.active is None
-        if not internal and not (isinstance(c, Nonholonomic) and c.active is None):
+        if isinstance(c, Closure) and (held := still(m) & {c.body_a, c.body_b}):
+            raise ModelError(
+                f"closure {c.name!r} ties {m.name!r} to {held.pop()!r}, which does not move, and so takes momentum from joint "
+                f"{first.name!r}: run the mechanism as it is, or take the closure out by m.with_(constraints=...)"
+            )
+        if not isinstance(c, (Closure, Nonholonomic)) or c.active is not None:
             raise ModelError(
                 f"constraint {c.name!r} of {m.name!r} is no closure between bodies and none on velocities that always holds; a "
-                f"reduction by joint {first.name!r} cannot take it: say it by a joint, or open the loop elsewhere"
+                f"reduction by joint {first.name!r} cannot take it: say it by a closure or a joint, or run it as it is"
             )
 
 

@@ -15,7 +15,7 @@ import xarray as xr
 
 from pfaffian.control.law import Control
 from pfaffian.control.reason import mainly
-from pfaffian.errors import ModelError, RunError, RunWarning, notice
+from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
 from pfaffian.kernel.kernel import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
@@ -90,6 +90,8 @@ def zero_dynamics(
         parameters: {name: value} or an array, defaults if None.
     Raises ModelError: a law without these signals, and what `pf.linearise` refuses.
     """
+    if not isinstance(control, Control):
+        raise ModelError(f"zero_dynamics: a control law is needed, such as control.concurrent([...]), got {brief(control)}")
     near = linearise(m, q, v, u, t=t, parameters=parameters, control=control)
     names = input_names(m, control)
     given = [configurations(m, q), velocities(m, v), runs(u, names, np.zeros(len(names)), "u"), parameter_values(m, parameters)]

@@ -20,6 +20,7 @@ from pfaffian.maths import se3
 from pfaffian.maths.linear import orthogonalise, smallest, solve_symmetric
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
@@ -72,16 +73,16 @@ def first_joint(m: Mechanism) -> Joint:
 
     Raises ModelError: there are several, or none; it is no group, or its velocities are chosen.
     """
-    grounded = [j for j in m.joints if j.parent in _still(m) and (j.nv or j.pose)]
+    grounded = [j for j in m.joints if j.parent in still(m) and (j.nv or j.pose)]
     if m.coordinates or m.velocities or m.kinetic_energies:
         raise ModelError(
             f"{m.name!r} has coordinates, velocities or kinetic energies of its own; a reduction needs bodies on joints alone"
         )
     if len(grounded) != 1:
-        names = ", ".join(repr(j.name) for j in grounded) or "no joint"
+        names = ", ".join(repr(j.name) for j in grounded)
         raise ModelError(
-            f"{m.name!r} stands on the world by {names}; a reduction needs one first joint that carries all: put what else "
-            "stands there on a body of it, or take a mechanism for each"
+            f"{m.name!r} stands on the world by {names}; a reduction needs one first joint that carries all: "
+            f"{_way_out(m, grounded)}"
         )
     if group_of(grounded[0]) is None:
         raise ModelError(
@@ -91,7 +92,19 @@ def first_joint(m: Mechanism) -> Joint:
     return grounded[0]
 
 
-def _still(m: Mechanism) -> set[str]:
+def _way_out(m: Mechanism, grounded: list[Joint]) -> str:
+    """How what stands on the world by these joints becomes one tree."""
+    free = [j.child for j in grounded if j.kind.name == "free"]
+    for c in m.constraints:
+        if isinstance(c, Closure) and {c.body_a, c.body_b} & set(free):
+            return f"pf.joined(m, {c.name!r}) makes closure {c.name!r} a joint, and one tree of both"
+    if free:
+        return "put what else stands there on a body of it by a joint, or take a mechanism for each"
+    return "let the body that carries them float, by a free joint (base='free' where a URDF file is read)"
+
+
+def still(m: Mechanism) -> set[str]:
+    """The world, and the bodies that are fixed to it."""
     found = {WORLD}
     for j in m.joints:
         if j.parent in found and not j.moves and j.pose is None:
