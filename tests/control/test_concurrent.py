@@ -317,6 +317,10 @@ WRONG = {
     "axes of a pose": (lambda: control.output("a", "pose", np.eye(4), axes=(0, 1), **GAINS), "axes are for a position"),
     "itself": (lambda: control.output("a", "pose", np.eye(4), seen_from="a", **GAINS), "two different bodies"),
     "none": (lambda: control.concurrent([]), "a list of outputs"),
+    "not in the plane": (
+        lambda: pf.run(hull(), duration=0.01, control=control.concurrent(
+            [control.output("hull", "heading", np.eye(2), **GAINS)])),
+        "'hull' does not move in the x y plane of 'world', so it has no heading; take its pose"),
     "twice": (
         lambda: control.concurrent(
             [control.output("a", "position", (0, 0), axes=x, **GAINS) for x in ((0, 1), (1, 2))]
@@ -345,6 +349,7 @@ def test_what_shapes_a_law_is_in_its_digest():
         outputs = [control.output(body, "position", goal, **said | changes)]
         return digest(control.concurrent(outputs, **(law or {})), m)
 
+    heading = digest(control.concurrent([control.output("rover", "heading", np.eye(2), stiffness=4, damping=4)]), m)
     others = [of(), of((1.0, 2.5)), of(stiffness=5), of(damping=5), of(inertia=2), of(at=(0.2, 0, 0)), of(body="post"),
               of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2)),
               of(law={"rest_damping": 1.0}), of(law={"rest_damping": 2.0}),

@@ -62,6 +62,22 @@ def rolling(random):
     return Case(driven(m, first=True), [("b0", "position", base), ("b3", "position", hand)])
 
 
+def flat(random):
+    """A free base in the plane and two arms: its heading, and the pose of one hand seen from the other."""
+    bodies = [pf.body(f"b{i}", 1.0, com=(*random.normal(size=2) * 0.2, 0), inertia=0.3) for i in range(6)]
+    joints = [pf.joint("j0", "planar", "world", "b0")]
+    joints += [
+        pf.joint(f"j{i}", "revolute", f"b{over}", f"b{i}", placement=(*random.normal(size=2), 0))
+        for i, over in ((1, 0), (2, 1), (3, 2), (4, 0), (5, 4))
+    ]
+    m = pf.mechanism("flat", bodies, joints, gravity=(0, 0, 0))
+    hand = {"seen_from": "b5", "at": (0.3, -0.2, 0)}
+    return Case(driven(m), [("b0", "heading", {}), ("b3", "planar pose", hand)])
+
+
+ROWS = {"pose": range(6), "attitude": (3, 4, 5), "planar pose": (0, 1, 5), "heading": (5,)}
+
+
 def driven(m, first=False):
     """Motors on all joints, the first only where asked."""
     joints = m.joints if first else m.joints[1:]
@@ -84,8 +100,15 @@ def reference(random, kind, rows):
     return {
         "pose": lambda t: se3.homogeneous(*se3.exp(ca.DM(a))) @ se3.homogeneous(*se3.exp(b * ca.sin(t) + ca.DM(c) * t)),
         "attitude": lambda t: so3.exp(ca.DM(a[:3])) @ so3.exp(b[:3] * ca.sin(t) + ca.DM(c[:3]) * t),
+        "planar pose": lambda t: flat_pose(way(t)),
+        "heading": lambda t: flat_pose(way(t))[:2, :2],
         "position": lambda t: ca.vertcat(*[way(t)[i] for i in rows]),
     }[kind]  # fmt: skip
+
+
+def flat_pose(x):
+    c, s = ca.cos(x[5]), ca.sin(x[5])
+    return ca.blockcat([[c, -s, x[0]], [s, c, x[1]], [0, 0, 1]])
 
 
 def whole(X, kind, rows):
@@ -93,8 +116,10 @@ def whole(X, kind, rows):
     G = np.eye(4)
     if kind == "pose":
         G = X
-    elif kind == "attitude":
-        G[:3, :3] = X
+    elif kind in ("attitude", "heading"):
+        G[: len(X), : len(X)] = X
+    elif kind == "planar pose":
+        G[:2, :2], G[:2, 3] = X[:2, :2], X[:2, 2]
     else:
         G[list(rows), 3] = np.ravel(X)
     return G
@@ -108,7 +133,8 @@ def place(poses, body, kind, rows, at=(0, 0, 0), axes=(), seen_from=None):
     )
     on[:3, 3] += on[:3, :3] @ at
     X = np.linalg.solve(under, on)
-    return whole({"pose": X, "attitude": X[:3, :3]}.get(kind, X[list(axes or (0, 1, 2)), 3]), kind, rows)
+    parts = {"pose": X, "attitude": X[:3, :3], "heading": X[:2, :2], "planar pose": np.delete(np.delete(X, 2, 0), 2, 1)}
+    return whole(parts.get(kind, X[list(axes or (0, 1, 2)), 3]), kind, rows)
 
 
 def slope(x):
@@ -120,13 +146,13 @@ def vee(X, rows):
     return np.array([X[0, 3], X[1, 3], X[2, 3], X[2, 1], X[0, 2], X[1, 0]]).real[rows]
 
 
-@pytest.mark.parametrize("make", [floating, standing, seen, rolling], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [floating, standing, seen, rolling, flat], ids=lambda make: make.__name__)
 def test_V_L_falls_as_its_rate_says(make):
     random = np.random.default_rng(3)
     m, said = make(random)
     outputs, gains, goals = [], [], []
     for body, kind, more in said:
-        rows = {"pose": range(6), "attitude": (3, 4, 5), "position": more.get("axes", (0, 1, 2))}[kind]
+        rows = ROWS.get(kind, more.get("axes", (0, 1, 2)))
         K_P, K_D, I = (gain(random, len(rows)) for _ in range(3))
         goal = reference(random, kind, rows)
         outputs.append(control.output(body, kind, goal, stiffness=K_P, damping=K_D, inertia=I, **more))

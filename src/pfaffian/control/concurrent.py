@@ -1,7 +1,8 @@
 """Concurrent control of a base and its arms: outputs on Lie groups follow references of their own. [chhabra14 ch. 5]
 
 An output r is the pose, the attitude or the position of a body, of the base as of any end effector, and all together are a
-point of a product of SE(3), SO(3) and R^n. With body velocities V = r^-1 r_dot = E J v and eta = gamma^-1 gamma_dot,
+point of a product of SE(3), SO(3), R^n, and in the plane SE(2) and SO(2). With body velocities V = r^-1 r_dot = E J v and
+eta = gamma^-1 gamma_dot,
 
     r_e = r^-1 gamma,    xi_e = log r_e,    v_e = V - Ad(r_e) eta,                                        (5.2), (5.4.34)
     nu = I^-1 [Theta^-T K_P xi_e - K_D v_e] - [V, Ad(r_e) eta] + Ad(r_e) eta_dot,                         (5.4.32)-(5.4.33)
@@ -67,6 +68,7 @@ class Kind(NamedTuple):
     group: in the table of subgroups.   shape: of the matrix that says a point of it.
     pose: such a matrix -> (4, 4) within SE(3), c in the corner: 1, or 0 for a rate.
     part: R, p, J of a body -> those of the output, its twist J v along the axes of the group.   unit: of the error.
+    still: entries of the twist that the body must not have, so that its motions are of the group.
     """
 
     group: str
@@ -74,6 +76,7 @@ class Kind(NamedTuple):
     pose: Callable[[ca.SX, float], ca.SX]
     part: Callable[[ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
     unit: str
+    still: tuple[int, ...] = ()
 
 
 def _homogeneous(R: ca.SX, p: ca.SX, corner: float) -> ca.SX:
@@ -88,6 +91,14 @@ KINDS = {
     "position": Kind(
         "translation", (3, 1), lambda X, c: _homogeneous(c * ca.SX.eye(3), X, c),
         lambda R, p, J: (ca.SX.eye(3), p, ca.vertcat(R @ J[:3, :], ca.SX(3, J.shape[1]))), "m",
+    ),
+    "heading": Kind(
+        "revolute", (2, 2), lambda X, c: _homogeneous(ca.diagcat(X, c), ca.SX(3, 1), c), lambda R, p, J: (R, ca.SX(3, 1), J),
+        "rad", (3, 4),
+    ),
+    "planar pose": Kind(
+        "planar", (3, 3), lambda X, c: _homogeneous(ca.diagcat(X[:2, :2], c), ca.vertcat(X[:2, 2], 0), c),
+        lambda R, p, J: (R, ca.vertcat(p[:2], 0), J), "m, rad", (2, 3, 4),
     ),
 }  # fmt: skip
 
@@ -134,12 +145,13 @@ def output(
     body: str, kind: str, reference: Any, *, stiffness: Any, damping: Any, inertia: Any = 1.0, at: Any = (0, 0, 0),
     axes: Sequence[int] = (0, 1, 2), seen_from: str = WORLD,
 ) -> Output:  # fmt: skip
-    """What shall follow a reference: "pose" on SE(3), "attitude" on SO(3) or "position" in R^n. [chhabra14 5.2]
+    """What shall follow a reference: "pose" on SE(3), "attitude" on SO(3) or "position" in R^n; of a body that moves in the x y
+    plane "planar pose" on SE(2) or "heading" on SO(2). [chhabra14 5.2]
 
     Args:
-        body: whose.   kind: "pose", "attitude" or "position".   seen_from: the body, or the world, that it is the motion over.
+        body: whose.   kind: one of these five.   seen_from: the body, or the world, that it is the motion over.
         reference: gamma(t), a matrix: a function of t [s], a constant, or a Reference of its entries column by column; of a
-            pose (4, 4) homogeneous [1, m], of an attitude (3, 3), of a position (n,) [m].
+            pose (4, 4) homogeneous [1, m], in the plane (3, 3), of an attitude (3, 3), a heading (2, 2), a position (n,) [m].
         stiffness K_P, damping K_D, inertia I: symmetric and positive definite on the algebra, [v; w] in this order and along
             the body's axes, of a position along those of `seen_from`: one number, k numbers, or (k, k). In units of I, K_P is
             in 1/s^2 and K_D in 1/s.
@@ -246,6 +258,22 @@ def moving(k: Kinematics, o: Output) -> Moving:
     return Moving(*placed([R, p, J, J_dot], s, k))
 
 
+def _check_in_group(o: Output, k: Kinematics) -> None:
+    """Raise ModelError where the body has motions that are none of the output's group: looked for at one configuration."""
+    still, m = list(KINDS[o.kind].still), k.mechanism
+    if not still:
+        return
+    G, J = k.relative(o.body, o.seen_from)
+    tilt = ca.SX(G.R)[2, 2] - 1
+    f = ca.Function("still", [k.q, m.p_symbols], [ca.densify(J[still, :]), ca.densify(tilt)])
+    q = random_configuration(m, np.random.default_rng(47))
+    if max(np.abs(np.array(x)).max(initial=0.0) for x in f(q, m.p_defaults)) > IN_GROUP:
+        raise ModelError(
+            f"concurrent: {o.body!r} does not move in the x y plane of {o.seen_from!r}, so it has no {o.kind}; take its pose, "
+            "attitude or position"
+        )
+
+
 class Servo(NamedTuple):
     """What the servo law makes of an output and its goal.
 
@@ -323,7 +351,7 @@ UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "s
 
 @maker
 def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: Any = None, rest_weight: Any = None) -> Control:
-    """u = D^+ [nu - drift]: outputs of base and arms at once on SE(3), SO(3) and R^n. [chhabra14 theorem 5.4.2]
+    """u = D^+ [nu - drift]: outputs of base and arms at once on SE(3), SO(3), R^n, SE(2), SO(2). [chhabra14 theorem 5.4.2]
 
     With as many inputs as coordinates of the outputs each error goes its own way, v_e_dot = nu - ..., whatever the others do,
     and V_L falls as -<K_D v_e, v_e>; with more inputs u is the smallest of those that do it, u^T R u, or with a
@@ -361,6 +389,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             end = begin + len(o.reference.w_names)
             at = moving(terms.kinematics, o)
             _check_moves(o, at.J)
+            _check_in_group(o, terms.kinematics)
             asked.append(servo(o, at.R, at.p, at.J @ terms.v, _goal(o, terms.t, w[begin:end, 0])))
             begin = end
         x = decoupling(terms, outputs)
