@@ -351,7 +351,7 @@ def test_what_shapes_a_law_is_in_its_digest():
 
     heading = digest(control.concurrent([control.output("rover", "heading", np.eye(2), stiffness=4, damping=4)]), m)
     others = [of(), of((1.0, 2.5)), of(stiffness=5), of(damping=5), of(inertia=2), of(at=(0.2, 0, 0)), of(body="post"),
-              of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2)),
+              of(axes=(0, 2)), of(seen_from="post"), of((1, 2, 3), axes=(0, 1, 2)), heading,
               of(law={"rest_damping": 1.0}), of(law={"rest_damping": 2.0}),
               of(law={"rest_damping": 2.0, "rest_weight": (1, 1, 1, 1, 2)}), of(law={"weight": (1, 1, 1, 1, 2)})]  # fmt: skip
     assert len(set(others)) == len(others) and of() == of()
