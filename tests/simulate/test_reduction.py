@@ -259,6 +259,16 @@ def test_a_chart_that_ends_says_so_where_it_does():
     assert pf.run(pf.reduce(m), q, v, **keep).status == 0
 
 
+def test_a_start_at_the_pole_of_the_chart_is_refused():
+    """Linear momentum along x, as the chart's frame lies then the hull stands at the pole, or within three degrees of it."""
+    m = satellite(actuators=[])
+    for turn in (0.0, 0.03):
+        v = np.r_[2 * np.cos(turn), 0, 2 * np.sin(turn), 0, 0.3, 0, 0, 0]
+        with pytest.raises(pf.ModelError, match=r"start: the chart of the momentum's orbit ends here.*run reduce"):
+            pf.run(pf.reduce(m, momentum=pf.momentum_map(m, None, v)), None, v, **KEEP)
+        assert pf.run(pf.reduce(m), None, v, **KEEP).status == 0
+
+
 def test_another_momentum_is_not_taken_silently():
     m = satellite()
     with pytest.raises(pf.ModelError, match="show does not undo enter: v"):

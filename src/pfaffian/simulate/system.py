@@ -54,8 +54,8 @@ class System:
     digest: what tells the system from all others of its mechanism, so that its kernel is found again without being traced;
         None: what its functions trace does.
     variables: what of the state is stepped; see `simulate.variables`.
-    limit: (what ends there and the way out, (x, t) -> a number): a run stops where the number is zero or changes its sign,
-        also within a step.
+    limit: (what ends there and the way out, (x, t) -> a number, positive inside): a start where it is not is refused, and a run
+        stops where the number is zero or changes its sign, also within a step.
     holds: whether what `show` gives meets the constraints of the mechanism whatever x is, so that no step need correct it.
     """
 
@@ -239,12 +239,17 @@ def _standard(m: Mechanism, parameters: tuple[str, ...]) -> System:
 def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
     """(runs, nx) the state of each run, from q (runs, nq), v (runs, nv), parameters p (runs, np) and the time t [s].
 
-    Raises ModelError: enter and show do not undo each other.
+    Raises ModelError: enter and show do not undo each other; a start is beyond the limit of the state.
     """
     if not s.own:
         return np.hstack([q, v])
     m, instant = s.mechanism, np.array([t])
     x = _entering(s)(q, v, p, instant)[0]
+    if s.limit is not None:
+        inside = (_siding(s)(x, p, instant)[0] > 0).ravel()
+        if not inside.all():
+            which = f" of run {int(np.argmin(inside))}" if len(inside) > 1 else ""
+            raise ModelError(f"{s.said}: start{which}: {s.limit[0]}")
     back = show(s, x, p, t)
     for what, given, found, names in (("q", q, back[0], m.q_names), ("v", v, back[1], m.v_names)):
         off = np.abs(found - given) / (1 + np.abs(given).max(axis=1, keepdims=True, initial=0.0))
@@ -270,6 +275,13 @@ def _entering(s: System) -> kernel.Kernel:
     T = symbols(s.mechanism)
     function = ca.Function("enter", [T.q, T.v, s.mechanism.p_symbols, T.t], [ca.densify(s.entered(T, T.q, T.v))])
     return kernel.compile(function, backend="numpy", lanes=1)
+
+
+@lru_cache(maxsize=64)
+def _siding(s: System) -> kernel.Kernel:
+    m, x, t = s.mechanism, ca.SX.sym("x", s.nx), ca.SX.sym("t")
+    T = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), t)
+    return kernel.compile(ca.Function("side", [x, m.p_symbols, t], [ca.densify(s.side(x, T))]), backend="numpy", lanes=1)
 
 
 @lru_cache(maxsize=64)
