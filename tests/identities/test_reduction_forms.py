@@ -1,0 +1,196 @@
+"""Two-forms, connections and momentum maps of a reduction: what holds of them on any machine. [chhabra14 sections 3.2, 3.3]"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.maths import se3
+from pfaffian.maths.subgroups import isotropy
+from pfaffian.model.mechanism import random_configuration
+from pfaffian.terms.connection import commutation_coefficients, directional_derivative
+from pfaffian.terms.orbit import Orbit, orbit_of, two_form
+from pfaffian.terms.reduction import blocks, group_of, on_algebra
+from pfaffian.terms.terms import symbols
+from studies import chhabra_matrices as printed
+from studies import chhabra_reduction as study
+from tests.random_mechanisms import random_tree
+from tests.tolerance import ALGEBRA, close
+
+SPECIAL = {
+    "free": ([1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3]), "spherical": ([1, 2, 3],), "planar": ([1, 2, 3],),
+    "schoenflies": ([1, 2, 3, 4],),
+}  # fmt: skip
+"""First joint -> momenta of different orbits."""
+CASES = [(base, mu) for base, momenta in SPECIAL.items() for mu in momenta]
+NAMES = [f"{base} {mu}" for base, mu in CASES]
+
+
+@cache
+def machine(base: str) -> pf.Mechanism:
+    """A first joint without springs, a ball joint and a hinge: velocities of the shape that do not commute."""
+    m = random_tree(np.random.default_rng(3), [base, "spherical", "revolute"], [-1, 0, 1])
+    bare = pf.joint("j0", base, "world", "b0", placement=m.joints[0].placement)
+    return m.with_(joints=[bare, *m.joints[1:]], gravity=(0, 0, 0))
+
+
+def S_of(m: pf.Mechanism) -> np.ndarray:
+    return np.array(ca.DM(group_of(m.joints[0]).S))
+
+
+def start(m: pf.Mechanism, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return random_configuration(m, random), random.normal(size=m.nv)
+
+
+def adjoint(m: pf.Mechanism, R: object, p: object) -> np.ndarray:
+    """Ad of a pose on the algebra of the first joint."""
+    return np.array(ca.evalf(on_algebra(group_of(m.joints[0]), ca.SX(R), ca.SX(p))))
+
+
+def pose(m: pf.Mechanism, q: np.ndarray) -> tuple[ca.DM, ca.DM]:
+    return group_of(m.joints[0]).motion(ca.DM(q[: m.joints[0].nq]))
+
+
+# -- the two-form -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("base", "mu"), CASES, ids=NAMES)
+def test_the_two_form_is_closed(base, mu):
+    """dXi(i, j, k) = sum round of d_i Xi_jk - Xi([i, j], k) = 0, by exact derivatives. [chhabra14 theorem 3.2.7]"""
+    m = machine(base)
+    T, joint = symbols(m), m.joints[0]
+    orbit = orbit_of(group_of(joint), np.array(mu, dtype=float))
+    d, nb = len(orbit.names), joint.nv
+    o = ca.SX.sym("o", d)
+    Xi = two_form(T, joint.name, orbit, o)
+    n = Xi.shape[0]
+    slopes = ca.horzcat(ca.jacobian(ca.vec(Xi), o), directional_derivative(T.kinematics, ca.vec(Xi))[:, nb:])
+    gamma = ca.horzcat(*[ca.vec(g[nb:, nb:]) for g in commutation_coefficients(T.kinematics)[nb:]])
+    f = ca.Function("f", [T.q, o], [Xi, slopes, gamma])
+    q, _ = start(m)
+    at, along, brackets = (np.array(x) for x in f(q, np.linspace(0.2, 0.7, d)))
+    along = along.reshape(n, n, n).transpose(2, 1, 0)  # [k, i, j]: d_k Xi_ij
+    c = np.zeros((n, n, n))
+    c[d:, d:, d:] = brackets.reshape(n - d, n - d, n - d, order="F").transpose(2, 0, 1)
+    assert c.any() and np.abs(at).max() > 0.1
+    close(at, -at.T, ALGEBRA, "skew")
+    turned = np.einsum("ijl,lk->ijk", c, at)
+    whole = sum((along - turned).transpose(x) for x in ((0, 1, 2), (1, 2, 0), (2, 0, 1)))
+    close(whole, np.zeros_like(whole), 1e4 * ALGEBRA, "d Xi", scale=np.abs(along).max())
+    # Without brackets it is not.
+    assert np.abs(along + along.transpose(1, 2, 0) + along.transpose(2, 0, 1)).max() > 1e-3 * np.abs(along).max()
+
+
+def test_the_two_form_in_the_printed_chart():
+    """By the thesis's section and sum over structure constants. [chhabra14 3.4]"""
+    m = study.mechanism()
+    T, o, mu1, mu2 = symbols(m), ca.SX.sym("o", 4), printed.MU["mu1"], printed.MU["mu2"]
+    chart = Orbit(
+        printed.SECTION, ("m", "m", "rad", "rad"), study.MU, (np.eye(3), np.zeros(3)), printed.section, lambda R, p: ca.SX(0, 1)
+    )
+    ours = two_form(T, "base", chart, o)
+    theirs = printed.printed_form(mu1, mu2, o, T.q[7:], blocks(T, "base").A)
+    f = ca.Function("f", [T.q, o], [ours, theirs])
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        a, b = (np.array(x) for x in f(np.r_[0, 0, 0, 0, 0, 0, 1, random.uniform(-2, 2, 6)], random.uniform(-1, 1, 4)))
+        close(a, b, 1e2 * ALGEBRA, "Xi")
+
+
+WHOLE = {"translation": [1, 2, 3], "cylindrical": [0.5, -2], "revolute": [1.5], "planar": [0, 0, 2.5], "free": [0] * 6}
+"""Momenta that all motions of their group leave as they are."""
+
+
+@pytest.mark.parametrize("base", WHOLE)
+def test_where_the_isotropy_group_is_the_whole(base):
+    """Xi_ij = <mu, B_ij>, over the shape alone, and nothing at no momentum. [chhabra14 cor. 3.3.7, (3.3.47)]"""
+    m, mu = machine(base), np.array(WHOLE[base], dtype=float)
+    q, _ = start(m)
+    Xi = pf.reduced_two_form(m, mu, q)
+    n = m.nv - m.joints[0].nv
+    assert Xi.shape == (n, n)
+    close(Xi, pf.connection_curvature(m, q) @ mu, 1e2 * ALGEBRA, "Xi", scale=1)
+    # What only slides goes where the mass centre is not: its connection is flat.
+    bent = base != "translation" and mu.any()
+    assert np.abs(Xi).max() > 0.01 if bent else np.abs(Xi).max() < 1e2 * ALGEBRA
+
+
+# -- connections and momentum maps ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", ["free", "planar", "schoenflies"])
+def test_moving_all_by_the_group(base):
+    """T(g q) = T(q), J(g q) = Ad_g^-T J, I(g q) = Ad_g^-T I Ad_g^-1, A and M^ the same; I^-1 J xi_Q = xi. [chhabra14 3.3.2]"""
+    m = machine(base)
+    j, (q, v) = m.joints[0], start(m)
+    g = start(m, 9)[0]
+    moved = q.copy()
+    moved[: j.nq] = np.array(group_of(j).chart(*se3.compose(*pose(m, g), *pose(m, q)))).ravel()
+    back = np.linalg.inv(adjoint(m, *pose(m, g)))
+    close(pf.energy(m, moved, v).kinetic, pf.energy(m, q, v).kinetic, 10 * ALGEBRA, "T")
+    close(pf.momentum_map(m, moved, v), back.T @ pf.momentum_map(m, q, v), 1e2 * ALGEBRA, "J")
+    close(pf.locked_inertia(m, moved), back.T @ pf.locked_inertia(m, q) @ back, 1e2 * ALGEBRA, "I")
+    for f in (pf.mechanical_connection, pf.shape_inertia):
+        close(f(m, moved), f(m, q), 1e2 * ALGEBRA, f.__name__)
+    xi = np.random.default_rng(4).normal(size=j.nv)
+    along = np.r_[np.linalg.solve(adjoint(m, *pose(m, q)), xi), np.zeros(m.nv - j.nv)]
+    close(np.linalg.solve(pf.locked_inertia(m, q), pf.momentum_map(m, q, along)), xi, 1e3 * ALGEBRA, "A(xi_Q)")
+
+
+@pytest.mark.parametrize(("base", "mu"), CASES[:4], ids=NAMES[:4])
+def test_what_the_isotropy_group_feels(base, mu):
+    """I^mu = i^T I i; A^mu is one along the group, zero across it in the metric, and moves with all by the group."""
+    m = machine(base)
+    j, (q, v) = m.joints[0], start(m)
+    i = isotropy(S_of(m), mu)
+    inertia, A = pf.isotropy_inertia(m, mu, q), pf.isotropy_connection(m, mu, q)
+    close(inertia, i.T @ pf.locked_inertia(m, q) @ i, 1e3 * ALGEBRA, "I^mu")
+    along = np.zeros((m.nv, i.shape[1]))
+    along[: j.nv] = np.linalg.solve(adjoint(m, *pose(m, q)), i)
+    close(A @ along, np.eye(i.shape[1]), 1e3 * ALGEBRA, "A^mu along the group")
+    across = v - along @ (A @ v)
+    close(along.T @ pf.mass_matrix(m, q) @ across, np.zeros(i.shape[1]), 1e4 * ALGEBRA, "across, in the metric")
+    close(inertia @ A @ v, i.T @ pf.momentum_map(m, q, v), 1e3 * ALGEBRA, "I^mu A^mu = i^T J")
+    h = se3.exp(ca.DM(S_of(m) @ i @ np.linspace(0.3, 0.8, i.shape[1])))
+    moved = q.copy()
+    moved[: j.nq] = np.array(group_of(j).chart(*se3.compose(*map(ca.DM, h), *pose(m, q)))).ravel()
+    turned = np.linalg.lstsq(i, adjoint(m, *map(ca.DM, h)) @ i, rcond=None)[0]  # Ad_h keeps the algebra
+    close(i @ turned, adjoint(m, *map(ca.DM, h)) @ i, 1e2 * ALGEBRA, "Ad_h i")
+    close(pf.isotropy_connection(m, mu, moved), turned @ A, 1e4 * ALGEBRA, "A^mu moved by h")
+
+
+def test_what_is_left_of_the_place_stays_in_the_isotropy_group():
+    """h = g chi(o)^-1 leaves mu as it is all along a run, and h^-1 h_dot is of its algebra. [chhabra14 (5.1.11)]"""
+    first, second = (
+        pf.body("a", 2.0, com=(0.1, 0, 0), inertia=(0.1, 0.2, 0.25)),
+        pf.body("b", 1.0, com=(0.2, 0, 0), inertia=0.1),
+    )
+    m = pf.mechanism(
+        "two bodies", [first, second],
+        [pf.joint("f", "free", "world", "a"), pf.joint("h", "revolute", "a", "b", axis=(0, 1, 0), placement=(0.3, 0, 0))],
+        gravity=(0, 0, 0),
+    )  # fmt: skip
+    v = np.array([0.3, -0.2, 1.0, 0.5, 0.4, -0.7, 0.9])
+    mu = pf.momentum_map(m, None, v)
+    r = pf.run(pf.reduce(m, momentum=mu), None, v, duration=0.4, step=2e-3, every=1, backend="numpy")
+    group = group_of(m.joints[0])
+    orbit = orbit_of(group, mu)
+    o = ca.SX.sym("o", 4)
+    section = ca.Function("section", [o], list(orbit.section(o)))
+    h = []
+    for q, x in zip(r.q.values, r.orbit.values, strict=True):
+        # The section is in the frame of the chart: a^-1 g = h chi there.
+        carried = se3.compose(*se3.inverse(*map(ca.DM, orbit.aligned)), *group.motion(ca.DM(q[:7])))
+        h.append(se3.compose(*carried, *se3.inverse(*section(x))))
+    Ad = np.array([np.array(se3.Ad(*x)) for x in h])
+    close(Ad.transpose(0, 2, 1) @ orbit.mu, np.tile(orbit.mu, (len(h), 1)), 1e-9, "mu under h")
+    assert np.abs(Ad - Ad[0]).max() > 0.1
+    i = isotropy(np.eye(6), orbit.mu)
+    for a, b in zip(h[:-2:20], h[2::20], strict=True):
+        step = np.array(se3.log(*se3.compose(*se3.inverse(*a), *b))).ravel()
+        close(i @ (i.T @ step), step, 1e-9, "h^-1 h_dot", scale=np.abs(step).max())
