@@ -86,6 +86,36 @@ def test_the_two_form_is_closed(base, mu):
     assert np.abs(along + along.transpose(1, 2, 0) + along.transpose(2, 0, 1)).max() > 1e-3 * np.abs(along).max()
 
 
+@pytest.mark.parametrize(("base", "mu"), CASES, ids=NAMES)
+def test_the_two_form_by_curvature(base, mu):
+    """Xi(u, w) = <mu_b, B(u, w)> + <mu, [X_u, X_w]>, X_u = (T chi u) chi^-1 + Ad_chi A u, and any motion of the isotropy group
+    beside it drops out. [chhabra14 (3.3.43)]"""
+    m = machine(base)
+    j, (q, _) = m.joints[0], start(m)
+    S, orbit = S_of(m), orbit_of(group_of(j), np.array(mu, dtype=float))
+    d, k = len(orbit.names), j.nv
+    o = ca.SX.sym("o", d)
+    R, p = orbit.section(o)
+    H = ca.blockcat([[R, p], [ca.SX(1, 3), 1]])
+    left = [ca.reshape(ca.jacobian(ca.vec(ca.densify(H)), o[i]), 4, 4) @ ca.inv(H) for i in range(d)]
+    carried = ca.horzcat(*[ca.vertcat(x[:3, 3], x[2, 1], x[0, 2], x[1, 0]) for x in left])
+    T = symbols(m)
+    f = ca.Function("f", [T.q, o], [two_form(T, j.name, orbit, o), carried, R, p])
+    at = np.linspace(0.2, 0.7, d)
+    Xi, along, R_at, p_at = (np.array(x) for x in f(q, at))
+    Ad, back = adjoint(m, R_at, p_at), np.linalg.pinv(S)
+    X = np.hstack([back @ along, Ad @ pf.mechanical_connection(m, q)])
+    X = X + isotropy(S, orbit.mu) @ np.random.default_rng(7).normal(size=(isotropy(S, orbit.mu).shape[1], X.shape[1]))
+
+    def bracket(x, y):
+        return back @ (np.array(se3.ad(ca.DM(S @ x))) @ S @ y)
+
+    whole = np.array([[orbit.mu @ bracket(x, y) for y in X.T] for x in X.T])
+    whole[d:, d:] += pf.connection_curvature(m, q) @ (Ad.T @ orbit.mu)
+    assert along.shape == (6, d) and k == len(orbit.mu)
+    close(Xi, whole, 1e3 * ALGEBRA, "Xi")
+
+
 def test_the_two_form_in_the_printed_chart():
     """By the thesis's section and sum over structure constants. [chhabra14 3.4]"""
     m = study.mechanism()
