@@ -4,20 +4,28 @@ A gyroscope on a carriage that rolls on a steered wheel and never turns: Chaplyg
 the turns of the gyroscope in space, SO(3), in whose hull two rotors are out of balance. [chhabra14 theorem 4.5.2, (4.5.38)] The
 space that is left at one momentum is integrated here by its two-forms alone, in a chart of the momentum's sphere.
 
+The same carriage with a load that slides along x instead, its fork on a spring: the load's momentum is kept, a second step, and
+what its two-form leaves of the wheel's, -D' p / 2 D da dpsi, is not closed. Yet h = p / sqrt(D) is a constant of motion, p the
+momentum of rolling below a load that stays and D(a) the inertia that it feels. Its field, 1 / sqrt(D) d/dpsi, is that of a
+group, and what it makes of d Xi vanishes where h is constant: the third step, after which the fork swings as if nothing rolled,
+two dimensions of six. [chhabra14 theorem 4.2.17]
+
 A rover on two wheels with a load that slides across: no further group, yet two of its momenta along fields sigma(r) are
-constants of motion, r being how far the load is off the middle, [chhabra14 prop. 4.2.15, theorem 4.2.17]
+constants of motion, r being how far the load is off the middle, [chhabra14 prop. 4.2.15]
 
     f_1' p_f + f_2' p_t + f_1 m w - f_2 m v = 0   at all v, w:    f = (m r / M, 1)  and
     f = (1 + m r f_2 / M, f_2),  f_2 = -m / sqrt(I n) atan(r sqrt(n / I)),  n = m (1 - m / M),
 
-p_f, p_t the momenta along rolling ahead and turning, M and I the inertias that they feel at r = 0. Six dimensions become two.
-Both machines are ours, with the numbers of toys on a table; so are the fields.
+p_f, p_t the momenta along rolling ahead and turning, M and I the inertias that they feel at r = 0. These two do not commute, as
+the theorem needs it; but nothing depends on how far the wheels have turned, and again six dimensions become two.
+All machines are ours, with the numbers of toys on a table; so are the fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -271,7 +279,7 @@ def rover_start() -> tuple[np.ndarray, np.ndarray]:
 
 
 def one_degree_of_freedom() -> xr.Dataset:
-    """The load in the potential that the two constants make: m r_ddot = -dW/dr, H = m r_dot^2 / 2 + W. [chhabra14 (4.2.21)]"""
+    """The load in the potential that the two constants make: m r_ddot = -dW/dr, H = m r_dot^2 / 2 + W."""
     M, I, m = inertias()
     r, h = ca.SX.sym("r"), ca.SX.sym("h", 2)
     G = ca.blockcat([[M, -m * r], [-m * r, I + m * r**2]])
@@ -296,16 +304,88 @@ def one_degree_of_freedom() -> xr.Dataset:
     )
 
 
+# -- a load that slides along the carriage ------------------------------------------------------------------------------
+
+CART_START = (np.array([0, 0, 0.4, 0, 0.05]), (0.3, 8.0, -0.2))
+"""q; speeds of fork and wheel [rad/s] and of the load [m/s]."""
+LOAD = 2.0
+"""Mass on the slide [kg]."""
+FORK_SPRING = 0.15
+"""[N m/rad]"""
+
+
+def cart() -> pf.Mechanism:
+    """The carriage, its fork in balance, a load on a slide along x in the place of the gyroscope."""
+    g = CARRIAGE
+    bodies = [
+        pf.body("carriage", g["mass"], inertia=0.1),
+        pf.body("fork", g["fork"], inertia=(0.003, 0.004, g["fork_I"])),
+        pf.body("wheel", g["wheel"], inertia=(0.001, g["wheel_I"], 0.001)),
+        pf.body("load", LOAD, inertia=0.01),
+    ]
+    joints = [
+        pf.joint("ground", "planar-translation", "world", "carriage"),
+        pf.joint("steer", "revolute", "carriage", "fork", axis=Z, stiffness=FORK_SPRING),
+        pf.joint("roll", "revolute", "fork", "wheel", axis=Y),
+        pf.joint("slide", "prismatic", "carriage", "load", axis=X),
+    ]
+    wheel = pf.nonholonomic("wheel", lambda k: k.joint_rate("ground") - ahead(k.joint("steer")) * k.joint_rate("roll"))
+    return pf.mechanism("cart with a load", bodies, joints, constraints=[wheel], gravity=(0, 0, 0))
+
+
+def ahead(a: Any) -> ca.SX:
+    """How the carriage moves while the wheel turns by one, at a steering angle."""
+    return CARRIAGE["b"] * ca.vertcat(ca.cos(a), ca.sin(a))
+
+
+def felt_below_the_load(a: Any) -> Any:
+    """D(a) [kg m^2]: what rolling feels while the load stays where it is along x."""
+    g = CARRIAGE
+    return (g["mass"] + g["fork"] + g["wheel"]) * g["b"] ** 2 + g["wheel_I"] + LOAD * (g["b"] * np.sin(a)) ** 2
+
+
+def roll_below_the_load(k: pf.Kinematics) -> ca.SX:
+    """The wheel turns by 1 / sqrt(D), and the load stays where it is along x."""
+    a = k.joint("steer")
+    way = ahead(a)
+    return ca.vertcat(way, 0, 1, -way[0]) / ca.sqrt(felt_below_the_load(a))
+
+
+def cart_start() -> tuple[np.ndarray, np.ndarray]:
+    q, (steer, roll, slide) = CART_START
+    return q, np.r_[np.array(ahead(float(q[2]))).ravel() * roll, steer, roll, slide]
+
+
+def three_steps() -> xr.Dataset:
+    """I a_ddot = -k a, psi_dot = h / sqrt(D(a)), 2 H = I a_dot^2 + k a^2 + h^2 + theta^2 / m. [chhabra14 (4.2.21)]"""
+    q, (steer, roll, slide) = CART_START
+    I, t = CARRIAGE["fork_I"] + 0.001, 0.03 * np.arange(101)
+    w = np.sqrt(FORK_SPRING / I)
+    a, a_dot = q[2] * np.cos(w * t) + steer / w * np.sin(w * t), steer * np.cos(w * t) - q[2] * w * np.sin(w * t)
+    h = float(np.sqrt(felt_below_the_load(q[2]))) * roll
+    momentum = LOAD * (CARRIAGE["b"] * roll * np.cos(q[2]) + slide)
+    energy = (I * a_dot**2 + FORK_SPRING * a**2 + h**2 + momentum**2 / LOAD) / 2
+    roll_dot = h / np.sqrt(felt_below_the_load(a))
+    return xr.Dataset(
+        {"steer": ("time", a), "steer_dot": ("time", a_dot), "roll_dot": ("time", roll_dot), "energy": ("time", energy)},
+        coords={"time": t},
+        attrs={"constant": h, "load": momentum},
+    )
+
+
 # -- runs -------------------------------------------------------------------------------------------------------------
 
 
 def run() -> dict[str, xr.Dataset]:
     keep = partial(pf.run, duration=3.0, step=5e-4, every=60)
-    g, r = mechanism(), rover()
+    g, r, c = mechanism(), rover(), cart()
     return {
         "gyroscope": keep(g, *gyro_start()),
         "gyroscope, reduced": keep(pf.reduce(g), *gyro_start()),
         "gyroscope, two steps": two_steps(),
+        "cart": keep(c, *cart_start()),
+        "cart, reduced": keep(pf.reduce(c, along={"roll": roll_below_the_load}), *cart_start()),
+        "cart, three steps": three_steps(),
         "rover": keep(r, *rover_start()),
         "rover, reduced": keep(pf.reduce(r, along=FIELDS), *rover_start()),
         "rover, one degree of freedom": one_degree_of_freedom(),
@@ -343,7 +423,7 @@ def attitude(q: np.ndarray) -> np.ndarray:
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    return {"gyroscope": _gyroscope(result), "rover": _rover(result)}
+    return {"gyroscope": _gyroscope(result), "cart": _cart(result), "rover": _rover(result)}
 
 
 def _gyroscope(result: dict[str, xr.Dataset]) -> Figure:
@@ -364,6 +444,34 @@ def _gyroscope(result: dict[str, xr.Dataset]) -> Figure:
     shape.set(xlabel="time [s]", ylabel="[rad]", title="dots: in two steps")
     shape.legend()
     return figure
+
+
+def _cart(result: dict[str, xr.Dataset]) -> Figure:
+    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+    way, kept, phase = figure.subplots(1, 3)
+    full, reduced, three = (result[f"cart{x}"] for x in ("", ", reduced", ", three steps"))
+    q = full["q"].values
+    way.plot(q[:, 0], q[:, 1], label="carriage")
+    way.plot(q[:, 0] + q[:, 4], q[:, 1], label="load")
+    way.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="from above")
+    way.legend()
+    kept.plot(full["time"], of_rolling(full), label="rolling [N m s]")
+    kept.plot(full["time"], reduced["momentum"].sel(momentum_entry="roll"), "--", label="constant along the field")
+    kept.plot(full["time"], reduced["momentum"].sel(momentum_entry="slide"), "--", label="load [N s]")
+    kept.set(xlabel="time [s]", title="momenta")
+    kept.legend()
+    phase.plot(q[:, 2], full["v"][:, 2], label="as it is")
+    phase.plot(three["steer"][::4], three["steer_dot"][::4], ".", label="in three steps")
+    phase.set(xlabel="fork [rad]", ylabel="its speed [rad/s]", title="fork")
+    phase.legend()
+    return figure
+
+
+def of_rolling(r: xr.Dataset) -> np.ndarray:
+    """(time,) p of rolling below the load."""
+    p = np.einsum("tij,tj->ti", pf.mass_matrix(cart(), r["q"].values), r["v"].values)
+    way = np.array([np.array(ahead(float(a))).ravel() for a in r["q"].values[:, 2]])
+    return p[:, 3] + np.einsum("ti,ti->t", p[:, :2], way) - p[:, 4] * way[:, 0]
 
 
 def _rover(result: dict[str, xr.Dataset]) -> Figure:
@@ -390,6 +498,7 @@ def _rover(result: dict[str, xr.Dataset]) -> Figure:
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     yield from _of_gyroscope(*(result[f"gyroscope{x}"] for x in ("", ", reduced", ", two steps")))
+    yield from _of_cart(*(result[f"cart{x}"] for x in ("", ", reduced", ", three steps")))
     yield from _of_rover(*(result[f"rover{x}"] for x in ("", ", reduced", ", one degree of freedom")))
 
 
@@ -428,6 +537,33 @@ def _of_gyroscope(full: xr.Dataset, reduced: xr.Dataset, two: xr.Dataset) -> Ite
     yield pf.Claim("gyroscope: and between rotors and the sphere", across, 1e-3, 0, source, "at least")
 
 
+def _of_cart(full: xr.Dataset, reduced: xr.Dataset, three: xr.Dataset) -> Iterator[pf.Claim]:
+    source = "[chhabra14 theorem 4.2.17]"
+    for what in ("q", "v"):
+        yield pf.Claim(f"cart: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+    for name, wanted in (("slide", three.attrs["load"]), ("roll", three.attrs["constant"])):
+        kept = reduced["momentum"].sel(momentum_entry=name).values
+        yield pf.Claim(f"cart: momentum of {name} in the state changes by", np.ptp(kept), 0, 0, source)
+        yield pf.Claim(f"cart: momentum of {name}, the state's less that by hand", kept[0] - wanted, 0, 1e-14, source)
+    yield pf.Claim("cart: p alone changes by [N m s]", np.ptp(of_rolling(full)), 0.002, 0, source, "at least")
+    q, v, m = full["q"].values, full["v"].values, cart()
+    P = np.einsum("tij,tj->ti", pf.mass_matrix(m, q), v)[:, :2]
+    first = np.einsum("tg,tg->t", pf.constraint_curvature(m, q)[:, 0, 1], P)
+    second = -three.attrs["load"] * CARRIAGE["b"] * np.sin(q[:, 2])  # of d (theta (ds + b cos a dpsi))
+    left = -LOAD * CARRIAGE["b"] ** 2 * np.sin(2 * q[:, 2]) / 2 * v[:, 3]  # -D' p / 2 D
+    off = np.abs(first + second - left).max()
+    yield pf.Claim("cart: two-forms of two steps, less what they leave [N m s]", off, 0, 1e-10, "[chhabra14 (4.2.19)]")
+    yield pf.Claim("cart: what they leave matters [N m s]", np.abs(left).max(), 0.01, 0, source, "at least")
+    off = np.abs(three["steer"].values - q[:, 2]).max()
+    yield pf.Claim("cart in three steps: fork [rad]", off, 0, 1e-8, "[chhabra14 (4.2.21)]")
+    off = np.abs(three["roll_dot"].values - v[:, 3]).max()
+    yield pf.Claim("cart in three steps: wheel's speed, put back [rad/s]", off, 0, 1e-7, "[chhabra14 (4.2.21)]")
+    off = np.abs(three["energy"].values - full["energy"].values).max()
+    yield pf.Claim("cart in three steps: energy less the machine's [J]", off, 0, 1e-9, "[chhabra14 (4.2.21)]")
+    left = 2 * (np.ptp(reduced["momentum"].values, axis=0) != 0).sum()
+    yield pf.Claim("cart: dimension after the third step, of 6 after the first", left, 2, 0, source)
+
+
 def _of_rover(full: xr.Dataset, reduced: xr.Dataset, one: xr.Dataset) -> Iterator[pf.Claim]:
     source = "[chhabra14 prop. 4.2.15]"
     for what in ("q", "v"):
@@ -445,12 +581,12 @@ def _of_rover(full: xr.Dataset, reduced: xr.Dataset, one: xr.Dataset) -> Iterato
     for name, x in zip(WAYS, along.T, strict=True):
         yield pf.Claim(f"rover: momentum {name} is not kept, it changes by", np.ptp(x), 0.02, 0, source, "at least")
     off = np.abs(one["r"].values - full["q"].values[:, 5]).max()
-    yield pf.Claim("rover with one degree of freedom: place of the load [m]", off, 0, 1e-8, "[chhabra14 theorem 4.2.17]")
+    yield pf.Claim("rover with one degree of freedom: place of the load [m]", off, 0, 1e-8, source)
     off = np.abs(one["twist"].values - full["v"].values[:, [0, 2]]).max()
-    yield pf.Claim("rover with one degree of freedom: rolling and turning, put back", off, 0, 1e-7, "[chhabra14 (4.2.21)]")
+    yield pf.Claim("rover with one degree of freedom: rolling and turning, put back", off, 0, 1e-7, source)
     H = ROVER["load"] * one["r_dot"] ** 2 / 2 + one["potential"]
     yield pf.Claim(
         "rover with one degree of freedom: energy less the machine's [J]", np.abs(H - full["energy"]).max(), 0, 1e-8, source
     )
     left = 2 * (np.ptp(reduced["momentum"].values, axis=0) != 0).sum()
-    yield pf.Claim("rover: dimension after the third step, of 6 after the first", left, 2, 0, "[chhabra14 theorem 4.2.17]")
+    yield pf.Claim("rover: dimension past both constants and wheels, of 6 after the first step", left, 2, 0, source)

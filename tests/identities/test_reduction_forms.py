@@ -7,17 +7,21 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 
 import pfaffian as pf
 from pfaffian.maths import se3
+from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
+from pfaffian.terms.forces import potential_energy
 from pfaffian.terms.orbit import Orbit, orbit_of, two_form
-from pfaffian.terms.reduction import blocks, group_of, on_algebra
+from pfaffian.terms.reduction import blocks, carried, curvature, group_of, horizontal_lift, on_algebra
 from pfaffian.terms.terms import symbols
 from studies import chhabra_matrices as printed
 from studies import chhabra_reduction as study
+from studies import chhabra_steps as steps
 from tests.random_mechanisms import random_tree
 from tests.tolerance import ALGEBRA, close
 
@@ -148,6 +152,107 @@ def test_where_the_isotropy_group_is_the_whole(base):
     # What only slides goes where the mass centre is not: its connection is flat.
     bent = base != "translation" and mu.any()
     assert np.abs(Xi).max() > 0.01 if bent else np.abs(Xi).max() < 1e2 * ALGEBRA
+
+
+# -- under constraints --------------------------------------------------------------------------------------------------
+
+
+def almost_symplectic(m, group):
+    """z = (q^, p^) symbols, H and Omega - Xi^ (6, 6) with iota_X (Omega - Xi^) = dH, of a machine of three coordinates beside a
+    group that wheels fix. [chhabra14 (4.2.13)]"""
+    T = symbols(m)
+    own = [i for n in group for i in range(m.v_slices[n].start, m.v_slices[n].stop)]
+    rest = [i for i in range(m.nv) if i not in own]
+    X, p = ca.densify(horizontal_lift(T, own)), ca.SX.sym("p", len(rest))
+    y = solve_definite(X.T @ T.M @ X, p)
+    P, B = (T.M @ X @ y)[own], curvature(T, -X[own, :], group)
+    n = len(rest)
+    Xi = sum((P[a] * B[n * a : n * (a + 1), :] for a in range(len(own))), ca.SX(n, n))
+    H = ca.dot(p, y) / 2 + potential_energy(T.kinematics)
+    return T.q, p, H, ca.densify(ca.blockcat([[-Xi, ca.SX.eye(n)], [-ca.SX.eye(n), ca.SX(n, n)]]))
+
+
+WHEELED = {
+    "rover": (study.rover, ["base"]), "car": (study.car, ["base", "psi3"]), "gyroscope": (steps.mechanism, ["ground"]),
+    "load across": (steps.rover, ["base"]), "load along": (steps.cart, ["ground"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHEELED)
+def test_momenta_by_bodies_and_by_curvature(name):
+    """X^T p_dot + X_dot^T p = d_i T^ - gamma_ij^k y^j p_k - Xi^_ji y^j: two ways to one equation. [chhabra14 (4.2.13)]"""
+    make, group = WHEELED[name]
+    m = make()
+    T = symbols(m)
+    own = [i for n in group for i in range(m.v_slices[n].start, m.v_slices[n].stop)]
+    rest, n = [i for i in range(m.nv) if i not in own], m.nv - len(own)
+    X, y = ca.densify(horizontal_lift(T, own)), ca.SX.sym("y", m.nv - len(own))
+    metric, B = X.T @ T.M @ X, curvature(T, -X[own, :], group)
+    pi, P = metric @ y, (T.M @ X @ y)[own]
+    slope = directional_derivative(T.kinematics, ca.dot(y, pi) / 2)[:, rest].T
+    turned = ca.vertcat(*[ca.dot(commutation_coefficients(T.kinematics)[i][rest, rest].T @ y, pi) for i in rest])
+    pull = sum((P[a] * B[n * a : n * (a + 1), :] for a in range(len(own))), ca.SX(n, n)).T @ y
+    by_bodies = ca.substitute(carried(T, X), T.v, X @ y)
+    f = ca.Function("f", [T.q, y], [by_bodies, slope - turned - pull, pull])
+    bent = 0.0
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        a, b, part = (np.array(x).ravel() for x in f(random_configuration(m, random), random.normal(size=n)))
+        close(a, b, 1e3 * ALGEBRA, "p_dot", scale=np.abs(a).max() + np.abs(part).max())
+        bent = max(bent, np.abs(part).max() / np.abs(a).max())
+    assert bent > 1e-3
+
+
+def constants_of(name):
+    """(q, p) -> the momenta along the fields of the study, by hand."""
+    if name == "load along":
+        return lambda q, p: [p[2], (p[1] - p[2] * steps.CARRIAGE["b"] * ca.cos(q[2])) / ca.sqrt(felt(q[2]))]
+    b, c = steps.ROVER["b"], steps.ROVER["c"]
+
+    def both(q, p):
+        f = steps.shares(q[5])
+        return [((f[i, 0] - c * f[i, 1]) * p[0] + (f[i, 0] + c * f[i, 1]) * p[1]) / b for i in range(2)]
+
+    return both
+
+
+def felt(a):
+    g = steps.CARRIAGE
+    return (g["mass"] + g["fork"] + g["wheel"]) * g["b"] ** 2 + g["wheel_I"] + steps.LOAD * (g["b"] * ca.sin(a)) ** 2
+
+
+@pytest.mark.parametrize("name", ["load across", "load along"])
+def test_constants_of_motion_and_their_fields(name):
+    """h is kept where its field leaves H as it is, dH(X_h) = -dh(X_H), and nowhere else. [chhabra14 prop. 4.2.12]
+
+    Of the load along the carriage both constants commute and what their fields make of d Xi^ vanishes on their level, so that
+    [chhabra14 theorem 4.2.17] takes them out; those of the load across are kept as well, but neither is true of them."""
+    make, group = WHEELED[name]
+    m = make()
+    q, p, H, form = almost_symplectic(m, group)
+    rest = [i for i in range(m.nq) if not any(m.q_slices[n].start <= i < m.q_slices[n].stop for n in group)]
+    z = ca.vertcat(q[rest], p)
+    asked = [*constants_of(name)(q, p), p[1], ca.sin(q[rest[0]]) * p[0] + p[2]]
+    slopes = ca.horzcat(*[ca.gradient(x, z) for x in (*asked, H)])
+    # iota_X form = dh: form^T X = dh.
+    fields = ca.solve(form.T, slopes)
+    change = ca.jacobian(ca.vec(form), z)
+    f = ca.Function("f", [q, p], [slopes, fields, form, change])
+    random = np.random.default_rng(11)
+    dh, X, at, d = (np.array(x) for x in f(np.r_[np.zeros(m.nq - 3), random.uniform(-1, 1, 3)], random.normal(size=3)))
+    bracket = dh.T @ X
+    close(bracket, -bracket.T, 1e2 * ALGEBRA, "skew")
+    assert np.abs(bracket[:2, 4]).max() < 1e3 * ALGEBRA * np.abs(bracket).max() and np.abs(bracket[2:4, 4]).min() > 1e-3
+    d = d.reshape(6, 6, 6).transpose(2, 1, 0)
+    d = d + d.transpose(1, 2, 0) + d.transpose(2, 0, 1)
+    level = null_space(dh[:, :2].T)
+    left = np.einsum("ak,abc,bi,cj->kij", X[:, :2], d, level, level)
+    taken_out = name == "load along"
+    assert np.abs(d).max() > 1e-3
+    for x in (bracket[0, 1], np.abs(left).max()):
+        assert abs(x) < 1e-12 if taken_out else abs(x) > 1e-3
+    # What the level carries has the fields as its kernel, or none.
+    assert np.linalg.matrix_rank(level.T @ at @ level, tol=1e-9) == (2 if taken_out else 4)
 
 
 # -- connections and momentum maps ------------------------------------------------------------------------------------
