@@ -286,8 +286,8 @@ def test_twists_that_make_no_group_have_no_name():
         name_of(np.eye(6)[:, [3, 4]])
 
 
-@pytest.mark.parametrize("name", ["cylindrical", "helical", "schoenflies", "planar-helical"])
-def test_a_group_keeps_its_name_elsewhere(name):
-    g = next(x for x in GROUPS if x.name == name)
-    R, p = se3.exp([0.3, -0.2, 0.5, 0.4, 0.7, -0.1])
-    assert name_of(full(se3.Ad(R, p)) @ full(g.S)) == CALLED[name]
+@every
+def test_a_group_keeps_its_name_elsewhere(g):
+    """Moved askew, and with its axis along x and y."""
+    for to in ([0.3, -0.2, 0.5, 0.4, 0.7, -0.1], [0, 0, 2, 0, np.pi / 2, 0], [1, 0, 0, np.pi / 2, 0, 0]):
+        assert name_of(full(se3.Ad(*se3.exp(to))) @ full(g.S)) == CALLED[g.name]

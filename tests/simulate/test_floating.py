@@ -156,7 +156,14 @@ def test_what_is_left_out():
     by_arm, by_momentum = pf.generalised_jacobian(m, "right", q) @ v[6:], pf.momentum_twist(m, "right", q, v)
     close(by_arm + by_momentum, pf.jacobian(m, "right", q) @ v, 1e2 * ALGEBRA, "V")
     m = random_arm(5).mechanism
-    close(pf.reaction_null_space(m), pf.reaction_null_space(m, keep="pose"), ALGEBRA, "P")
+    q, v = start(m, 5)
+    base = pf.floating_base(pf.symbols(m))
+    f = ca.Function("f", [base.terms.q, base.terms.v], [base.momentum_twist("b7"), base.reaction_free()])
+    close(np.array(f(q, v)[0]).ravel(), pf.momentum_twist(m, "b7", q, v), 1e2 * ALGEBRA, "J_b K11^-1 mu_b")
+    close(np.array(f(q, v)[1]), pf.reaction_null_space(m, q), PEER, "P")
+    close(pf.reaction_null_space(m, q), pf.reaction_null_space(m, q, keep="pose"), ALGEBRA, "P")
+    with pytest.raises(pf.ModelError, match="momentum: 6 numbers are needed"):
+        base.momentum_twist("b7", momentum=[1, 2, 3])
     assert pf.holonomy(two_bodies(), lambda x: x).shape == (201, 4, 4)
 
 

@@ -64,6 +64,67 @@ def test_grammar(name):
         assert words in source
 
 
+TABLES = {
+    "rlllll": r"""
+joint & name & kind & from & to & body \\ \hline
+\endhead
+$1$ & \texttt{b fixed} & \texttt{fixed} & $B_{0}$ & $B_{1}$ & \texttt{b0} \\
+$2$ & \texttt{b hinge} & \texttt{revolute} & $B_{1}$ & $B_{2}$ & \texttt{b1} \\
+$3$ & \texttt{b follows} & \texttt{prismatic} & $B_{2}$ & $B_{3}$ & \texttt{b2} \\
+$4$ & \texttt{b ball} & \texttt{spherical} & $B_{2}$ & $B_{4}$ & \texttt{b3} \\
+$5$ & \texttt{b wheels} & \texttt{planar} & $B_{1}$ & $B_{5}$ & \texttt{b4} \\
+""",
+    "lll": r"""
+symbol & name & unit \\ \hline
+\endhead
+$s_{2}$ & \texttt{b hinge} & rad \\
+$s_{4,1}$ & \texttt{b ball.rx} & rad \\
+$s_{4,2}$ & \texttt{b ball.ry} & rad \\
+$s_{4,3}$ & \texttt{b ball.rz} & rad \\
+$s_{5,1}$ & \texttt{b wheels.x} & m \\
+$s_{5,2}$ & \texttt{b wheels.y} & m \\
+$s_{5,3}$ & \texttt{b wheels.angle} & rad \\
+""",
+    "lll followers": r"""
+parameter & joint & unit \\ \hline
+\endhead
+$s_{3} = 0.25 s_{2}$ & \texttt{b follows} & m \\
+""",
+    "llrl": r"""
+symbol & name & default & unit \\ \hline
+\endhead
+$p_{1}$ & \texttt{b length} & 0.5 & \texttt{m} \\
+""",
+}
+SAID = (
+    r"\section*{Kinematics of \texttt{b}}",
+    "Numbers are rounded to 6 digits.",
+    "$B_0$ is the world.",
+    "the extremities are $B_{3}$, $B_{4}$, $B_{5}$.",
+    "Joints that follow others:\n",
+    "Parameters of the machine:\n",
+    r"\[\fit{H_{3}(s) = e^{\hat\tau_{2} s_{2}}\,e^{\hat\tau_{3} s_{3}}\,H_{3} = \begin{pmatrix} x & y & z & p",
+    r"\[\fit{p = \begin{pmatrix}0.25 s_{2} \sin {s_{2}} \\ 0 \\ p_{1} + 0.25 s_{2} \cos {s_{2}}\end{pmatrix}}\]",
+    r"\[\fit{H_{4}(s) = e^{\hat\tau_{2} s_{2}}\,e^{\hat\tau_{4} s_{4}}\,H_{4}}\]",
+    "Columns of $B_{3}$, by $s_{2}$:",
+    "by $s_{2}$, $s_{4,1}$, $s_{4,2}$, $s_{4,3}$; written out they are long.",
+    r"\[\fit{\theta_{4} = \sqrt{s_{4,1}^{2} + s_{4,2}^{2} + s_{4,3}^{2}}}\]",
+    r"\[\fit{e^{\hat\tau_{3} s_{3}} = \left(\begin{matrix}1 & 0 & 0 & 0\\0 & 1 & 0 & 0\\0 & 0 & 1 & 0.25 s_{2}\\",
+)
+
+
+def test_what_a_reader_finds():
+    """Numbers of bodies and joints, names and units beside their symbols, and what is written out."""
+    source = kinematics_latex(machine())
+    tables = re.findall(r"\\begin\{longtable\}\{(\w+)\}(.*?)\\end\{longtable\}", source, re.S)
+    assert tables == [(columns.split()[0], rows) for columns, rows in TABLES.items()]
+    for words in SAID:
+        assert source.count(words) == 1, words
+    post, arm = pf.joint("post", "fixed", "world", "post"), pf.joint("arm", "revolute", "world", "arm")
+    alone = kinematics_latex(pf.mechanism("still", [pf.body(n, 1.0, inertia=0.1) for n in ("post", "arm")], [post, arm]))
+    assert r"\[\fit{H_{1}(s) = H_{1}}\]" in alone and "Joints that follow" not in alone and "Parameters of" not in alone
+
+
 def test_names_stand_in_tables_only():
     plain, hostile = (kinematics_latex(machine(n)) for n in ("b", HOSTILE))
 
@@ -75,6 +136,9 @@ def test_names_stand_in_tables_only():
 
 def test_what_escapes():
     assert escaped("a_b-c") == r"\texttt{a\_b{-}c}"
+    words = ["backslash", "asciicircum", "asciitilde", "quotesingle", "asciigrave"]
+    assert escaped("\\^~'`") == r"\texttt{" + "".join(rf"\text{word}{{}}" for word in words) + "}"
+    assert escaped("{}$&#_%<>,-") == r"\texttt{\{\}\$\&\#\_\%{<}{>}{,}{-}}"
     assert escaped("\\end{x}") == r"\texttt{\textbackslash{}end\{x\}}"
     assert len(escaped("x" * 500)) < 80
 

@@ -339,12 +339,9 @@ def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
     k, turns = Q.shape[1], np.linalg.matrix_rank(Q[3:], tol=tolerance)
     slides = k - turns
     if turns == 1:
-        # The one that turns, less what the others slide: what is left along the axis is its pitch.
-        _, _, V = np.linalg.svd(Q[3:])
-        turning, free = Q @ V[0], np.linalg.qr(Q[:3] @ V[1:].T)[0] if slides else np.zeros((3, 0))
-        axis = turning[3:] / np.linalg.norm(turning[3:])
-        left = turning[:3] - free @ (free.T @ turning[:3])
-        screws = abs(axis @ left) > tolerance * np.linalg.norm(turning[3:])
+        # The one that turns. What the others slide is across its axis where the pitch is asked for, so along it is its pitch.
+        turning = Q @ np.linalg.svd(Q[3:])[2][0]
+        screws = abs(turning[:3] @ turning[3:]) > tolerance * (turning[3:] @ turning[3:])
         return {0: "H" if screws else "SO(2)", 1: "SO(2) x R", 2: "H x R^2" if screws else "SE(2)", 3: "SE(2) x R"}[slides]
     return {(0, 0): "none", (0, 1): "R", (0, 2): "R^2", (0, 3): "R^3", (3, 0): "SO(3)", (3, 3): "SE(3)"}[turns, slides]
 

@@ -142,7 +142,7 @@ def _bodies(k: SymbolicKinematics) -> Iterator[str]:
     yield r"\subsection*{Bodies and joints}" + "\n" + r"$B_0$ is the world."
     yield _table("rlllll", ("joint", "name", "kind", "from", "to", "body"), rows)
     ends = ", ".join(f"$B_{{{number[b]}}}$" for b in g.extremities)
-    yield rf"Graph and path matrix; the extremities are {ends or 'none'}."
+    yield rf"Graph and path matrix; the extremities are {ends}."
     yield _display([rf"\mathrm{{GM}} = {_whole(g.GM)}", rf"\mathrm{{Ph}} = {_whole(g.Ph)}"])
 
 
