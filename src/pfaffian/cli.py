@@ -293,9 +293,14 @@ def _info(chosen: argparse.Namespace) -> int:
         print(kinematics_latex(m), end="")
         return DONE
     if chosen.symmetry:
+        from pfaffian.simulate.reduction import reduce
         from pfaffian.simulate.symmetry import symmetry
 
         print("\n".join(text(line) for line in symmetry(m).lines()))
+        try:
+            print("\n".join(text(line) for line in ("pf.reduce:", *(f"  {line}" for line in reduce(m).about))))
+        except ModelError as error:
+            print(text(f"pf.reduce cannot: {error}"))
         return DONE
     from pfaffian.viewer.describe import describe
 

@@ -179,6 +179,7 @@ def test_info_of_a_loop_names_the_redundant_rows(cli) -> None:
 def test_info_on_symmetries(cli) -> None:
     said = cli("info", "pendulum.yaml", "--symmetry")
     assert said.status == 0 and "gravity" in said.out and "no motion of joint 'hinge'" in said.out
+    assert "pf.reduce cannot: reduce: no motion of joint 'hinge'" in said.out
     said = cli("info", str(EXAMPLES / "four_bar.yaml"), "--symmetry")
     assert said.status == 2 and "needs one first joint that carries all" in said.err
 

@@ -448,3 +448,20 @@ def test_a_base_that_rolls_drops_its_place():
     assert list(r.momentum_entry.values) == ["base.ahead", "base.turn", "arm"] and np.ptp(r.momentum.values[:, 0]) > 1e-4
     with pytest.raises(pf.ModelError, match="gravity of 'machine' depends on where 'base' is"):
         pf.reduce(m.with_(gravity=(1, 0, 0)))
+
+
+def test_a_system_says_what_it_is_reduced_by():
+    """Which joints the constraints fix, what is kept, what stands in the way; a result says it too."""
+    said = str(pf.reduce(rover()))
+    assert "the constraints fix the velocities of base by the others: psi1, psi2, phi1, phi2, phi3" in said
+    assert "closures" not in said and "spatial" not in said
+    falling = pf.reduce(satellite().with_(gravity=(0, 0, -9.81)))
+    said = str(falling)
+    assert "momenta of joint 'flight' are spatial, about the frame that it stands in" in said
+    assert "no symmetry by moving along z of 'flight': gravity, [ 0.    0.   -9.81] m/s^2" in said
+    assert "moving along x" not in said
+    assert "<pre>" in falling._repr_html_() and "&#x27;flight&#x27; are spatial" in falling._repr_html_()
+    result = pf.run(falling, duration=2e-3, backend="numpy")
+    assert result.attrs["state_about"].splitlines() == list(falling.about)
+    assert "state_about" not in pf.run(satellite(), duration=2e-3, backend="numpy").attrs
+    assert "is 0.1, 0, 0, 0, 0, 0.2 in every run" in str(pf.reduce(satellite(), momentum=[0.1, 0, 0, 0, 0, 0.2]))

@@ -108,6 +108,11 @@ def html(m: Mechanism) -> str:
     )
 
 
+def lines(text: str) -> str:
+    """HTML of lines of text, escaped."""
+    return f"<pre>{escape(text)}</pre>"
+
+
 def _table(header: Sequence[str], rows: Sequence[Iterable[str]]) -> str:
     if not rows:
         return ""

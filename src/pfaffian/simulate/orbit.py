@@ -134,5 +134,9 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         project=project,
         signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, first.name) - ca.DM(momentum)},
         digest=f"[q; orbit; shape momentum] {momentum}",
+        about=(
+            f"the momentum of joint {first.name!r} is {', '.join(f'{x:.6g}' for x in momentum)} in every run",
+            f"seen from the body it moves on an orbit of dimension {d}: {', '.join(orbit.names) or 'a point'}",
+        ),
         limit=None if edge is None else (ends, lambda x, t: edge(parts(x)[1])),
     )

@@ -28,6 +28,7 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_symmetric
+from pfaffian.model import shown
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
@@ -186,7 +187,36 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         signals=signals,
         digest=f"[q; reduced momentum] {found} {_said(m, fields)}",
         holds=bool(found.group) and not found.closed,
+        about=_about(m, found, fields),
     )
+
+
+def _about(m: Mechanism, found: Plan, fields: Fields) -> tuple[str, ...]:
+    """What the plan is, in words."""
+    first, names = first_joint(m), m.v_names
+    out = []
+    if found.group:
+        fixed = shown.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(found.group)])
+        out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, found.y)}")
+    for name in found.spatial:
+        out.append(f"momenta of joint {name!r} are spatial, about the frame that it stands in")
+    for name, _ in fields:
+        out.append(f"the momentum of the field along {name!r} stands in the place of its own")
+    out.append(f"kept while no force acts along them: {_listed(names, found.kept)}")
+    changing = [i for i in found.y if i not in found.kept]
+    out.append(f"changed by the motion itself: {_listed(names, changing)}")
+    if not found.group and first.distribution is None:
+        for motion, causes in symmetry(m).broken:
+            if motion.joint == first.name:
+                out.append(f"no symmetry by {motion.said}: {', '.join(causes)}")
+    if found.closed:
+        closures = shown.listed([c.name for c in m.constraints if isinstance(c, Closure)])
+        out.append(f"closures {closures} push back; what they do to momenta adds up to nothing")
+    return tuple(out)
+
+
+def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
+    return ", ".join(shown.listed([names[i]]) for i in sorted(entries)) or "none"
 
 
 # -- fields of one's own -------------------------------------------------------------------------------------------------

@@ -164,6 +164,7 @@ def run(
     python = in_python(system, control, simulation.layout, simulation.nx - d.shape[1], when.step, count)
     done = _roll(simulation, rollout, when, x, d, begun, series, hold, due, python, workers, progress, kinds, strict)
     provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": system.name}
+    provenance |= {"state_about": "\n".join(system.about)} if system.about else {}
     provenance |= {"step": when.step, "duration": when.duration, "hold": hold} | sampled(control, changing, seed)
     recorded = when.start + when.step * when.every * np.arange(when.records)
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)

@@ -57,6 +57,7 @@ class System:
     limit: (what ends there and the way out, (x, t) -> a number, positive inside): a start where it is not is refused, and a run
         stops where the number is zero or changes its sign, also within a step.
     holds: whether what `show` gives meets the constraints of the mechanism whatever x is, so that no step need correct it.
+    about: what there is to know of the state, line by line: print(system) shows it, and a result keeps it as `state_about`.
     """
 
     mechanism: Mechanism
@@ -71,6 +72,7 @@ class System:
     variables: Variables = AS_THEY_ARE
     limit: tuple[str, Callable[[ca.SX, ca.SX], Any]] | None = None
     holds: bool = False
+    about: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         as_mechanism(self.mechanism)
@@ -86,6 +88,12 @@ class System:
     def __repr__(self) -> str:
         parts = ", ".join(f"{part.name} ({len(part.names)})" for part in self.parts)
         return shown.words(self, f"of {self.mechanism.name!r}", f"state {self.name!r}: {parts}")
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *(f"  {line}" for line in self.about)])
+
+    def _repr_html_(self) -> str:
+        return shown.lines(str(self))
 
     @property
     def said(self) -> str:

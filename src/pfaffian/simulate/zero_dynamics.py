@@ -90,6 +90,7 @@ def zero_dynamics(
         parameters: {name: value} or an array, defaults if None.
     Raises ModelError: a law without these signals, and what `pf.linearise` refuses.
     """
+    as_mechanism(m)
     if not isinstance(control, Control):
         raise ModelError(f"zero_dynamics: a control law is needed, such as control.concurrent([...]), got {brief(control)}")
     near = linearise(m, q, v, u, t=t, parameters=parameters, control=control)
