@@ -1,5 +1,5 @@
 """A satellite with an arm: the hand on a line while the base floats, motions that leave it at rest, turns by loops of the arm,
-a wheel and a thruster in the balance of momentum, and the capture of a tumbling object.
+a wheel and a thruster in the balance of momentum, and the capture of a tumbling object, which is held on to by outputs.
 
 In a plane, numbers ours, of the size of a small servicing satellite. Joints are led by ideal drives, s = a function of q and t,
 so that what is seen is the kinematics alone: J_g = J_s - J_b A and J_b K11^-1 mu_b, Umetani and Yoshida's, without feedback.
@@ -15,6 +15,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pfaffian as pf
+from pfaffian import control
 from pfaffian.maths.linear import solve_definite
 
 LENGTHS = (0.7, 0.6, 0.5, 0.3)
@@ -31,6 +32,8 @@ MOMENTUM = np.array([0.8, -0.5, 0.4])
 THRUST = 0.4
 RADII = (0.2, 0.4, 0.6, 0.8)
 """Of loops of the first two joints [rad]."""
+TURN = 0.3
+"""Of the hull after the capture [rad]."""
 OBJECT, OBJECT_INERTIA, TUMBLING = 8.0, 0.5, np.array([-0.12, 0.05, 3.0])
 """[kg, kg m^2]; velocity along its own axes and turn [m/s, rad/s]."""
 
@@ -196,6 +199,7 @@ def capture() -> xr.Dataset:
     one = alone.with_(bodies=bodies, joints=[*alone.joints, held])
     r = pf.run(pf.reduce(one), q[:8], hit.v[:8], u={"jet": 0.0}, duration=6.0, step=STEP, every=30)
     rates = r["v"].values
+    wheel, jets = hold_on(one, q[:8], hit.v[:8])
     momentum = np.vstack([
         pf.momentum(m, np.tile(q, (2, 1)), np.vstack([v, hit.v])), pf.momentum(one, r["q"].values, rates)
     ])  # fmt: skip
@@ -205,9 +209,51 @@ def capture() -> xr.Dataset:
             "rates": (("later", "body"), np.stack([rates[:, 2], rates[:, 2] + rates[:, 4:].sum(axis=1)], axis=1)),
             "lost": ((), float(hit.loss)),
             "energies": (("when",), [pf.energy(m, q, x).kinetic for x in (v, hit.v)]),
-        },
+        }
+        | wheel
+        | jets,
         coords={"later": r["time"].values, "body": ["hull", "object"]},
     )
+
+
+def hold_on(one: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[dict, dict]:
+    """After the capture: by wheel and hinges the hull turns to a new heading, and the object's pose seen from it is held where
+    it is; or with two jets the hull's place is too. Motion of the hinges that is left open is damped, the wheel's is not."""
+    stiff, how = {"stiffness": 4, "damping": 4}, {"duration": 6.0, "step": STEP, "every": 30}
+    poses = pf.forward_kinematics(one, q)
+    hull, there = (pf.pose(poses[n].position, rotation=poses[n].rotation) for n in ("hull", "object"))
+    kept = control.output("object", "planar pose", in_plane(hull.inverse() @ there), seen_from="hull", **stiff)
+
+    def law(what: control.Output, motors: int) -> control.Control:
+        return control.concurrent([what, kept], rest_damping=2.0, rest_weight=(1e-8, *[1] * (motors - 1)))
+
+    hinges = [pf.actuator(f"m{i}", f"j{i}") for i in range(1, 5)]
+    steady = one.with_(actuators=[one.actuators[0], *hinges])
+    heading = control.output("hull", "heading", in_plane(hull @ pf.pose(rpy=(0, 0, TURN)))[:2, :2], **stiff)
+    r = pf.run(pf.reduce(steady), q, v, control=law(heading, 5), **how)
+    mu = pf.momentum(steady, r["q"].values, r["v"].values)[:, [0, 1, 5]]
+    x, y, _ = pf.mass_centre(steady, r["q"].values).T
+    by_wheel = {
+        "held_error": ("later", np.linalg.norm(r["output_error"].values, axis=1)),
+        "held_heading": (("later", "rate"), np.stack([r[n].values[:, 0] for n in ("output_error", "velocity_error")], axis=1)),
+        "held_momentum": (("later", "entry"), mu),
+        "held_spin": ("later", mu[:, 2] - x * mu[:, 1] + y * mu[:, 0]),
+        "held_wheel": ("later", WHEEL_INERTIA * (r["v"].values[:, 2] + r["v"].values[:, 3])),
+    }
+    jets = [pf.thruster(f"jet {'xy'[i]}", "hull", axis=tuple(np.eye(3)[i])) for i in (0, 1)]
+    driven = steady.with_(actuators=[*steady.actuators, *jets])
+    r = pf.run(driven, q, v, control=law(control.output("hull", "planar pose", in_plane(hull), **stiff), 7), **how)
+    by_jets = {
+        "docked_error": ("later", np.linalg.norm(r["output_error"].values, axis=1)),
+        "docked_momentum": (("later", "entry"), pf.momentum(driven, r["q"].values, r["v"].values)[:, [0, 1, 5]]),
+    }
+    return by_wheel, by_jets
+
+
+def in_plane(x: pf.Pose) -> np.ndarray:
+    """(3, 3) homogeneous, of the x y plane."""
+    R, p = np.array(ca.DM(x.R)), np.array(ca.DM(x.p))
+    return np.block([[R[:2, :2], p[:2]], [np.zeros((1, 2)), np.ones((1, 1))]])
 
 
 def run() -> xr.Dataset:
@@ -255,7 +301,20 @@ def figures(result: xr.Dataset) -> dict[str, Figure]:
         after.plot(result["later"], result["rates"].sel(body=body), label=body)
     after.set(xlabel="t after the capture [s]", ylabel="turn [rad/s]", title="dampers in the joints bring them together")
     after.legend(fontsize=7)
-    return {"hand": hand, "momentum": kept}
+    held = Figure(figsize=(9, 3.4), layout="constrained")
+    error, share = held.subplots(1, 2)
+    later = result["later"]
+    for name, said, style in (("held_error", "wheel and hinges", "-"), ("docked_error", "and jets", "--")):
+        error.semilogy(later, np.maximum(result[name], 1e-6), style, label=said)
+    error.set(xlabel="t after the capture [s]", ylabel="errors [m, rad]", title="hull and object held by outputs")
+    error.legend(fontsize=7)
+    share.plot(later, result["held_spin"], "k:", label="all, about the mass centre [N m s]")
+    share.plot(later, result["held_wheel"], label="wheel [N m s]")
+    for i, entry in enumerate(("px", "py")):
+        share.plot(later, result["docked_momentum"][:, i], "--", label=f"{entry} with jets [N s]")
+    share.set(xlabel="t after the capture [s]", ylabel="momentum", title="the wheel takes the turn, jets the rest")
+    share.legend(fontsize=7)
+    return {"hand": hand, "momentum": kept, "held": held}
 
 
 def claims(result: xr.Dataset) -> Iterator[pf.Claim]:
@@ -296,3 +355,19 @@ def claims(result: xr.Dataset) -> Iterator[pf.Claim]:
     yield pf.Claim("energy lost less that of the velocities lost [J]", before - after - float(result["lost"]), 0, 1e-12)
     yield pf.Claim("energy lost [J]", before - after, 0.3, 0, "", "at least")
     yield pf.Claim("in the end hull and object turn alike [rad/s]", float(np.diff(result["rates"].values[-1])[0]), 0, 0.02)
+    later, (e, v_e) = result["later"].values, result["held_heading"].values.T
+    designed = np.exp(-2 * later) * (e[0] + (2 * e[0] - v_e[0]) * later)
+    yield pf.Claim(
+        "held: heading off its critically damped one [rad]", float(np.abs(e - designed).max()), 0, 1e-9, "[chhabra14 5.5]"
+    )
+    yield pf.Claim("held: the heading is to turn by [rad]", float(e[0]), TURN, 1e-12)
+    for name in ("held", "docked"):
+        yield pf.Claim(f"{name}: errors at the end [m, rad]", float(result[f"{name}_error"][-1]), 0, 2e-4)
+    mu = result["held_momentum"].values
+    yield pf.Claim("held: momentum changes by [N s, N m s]", float(np.abs(mu - there[0]).max()), 0, 1e-12)
+    spin, wheel = result["held_spin"].values, result["held_wheel"].values
+    yield pf.Claim("held: in the end the wheel has all that turns [N m s]", float(wheel[-1] - spin[-1]), 0, 3e-3)
+    yield pf.Claim("held: that is [N m s]", float(spin[-1]), 0.5, 0, "", "at least")
+    left = result["docked_momentum"].values
+    yield pf.Claim("docked: linear momentum in the end [N s]", float(np.abs(left[-1, :2]).max()), 0, 1e-3)
+    yield pf.Claim("docked: jets through the origin leave L [N m s]", float(np.ptp(left[:, 2])), 0, 1e-3)
