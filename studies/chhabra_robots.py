@@ -1,0 +1,331 @@
+"""Concurrent control of machines as they are built: a spacecraft with two Pandas, and Tiago on its wheels. [chhabra14 ch. 5]
+
+A hull with three reaction wheels carries two Pandas of example-robot-data, 7 joints each: 17 motors for 15 outputs, attitude of
+the hull and poses of both hands. It has momentum, linear and angular; the goals go with its mass centre and turn as the machine
+does at first, so that at first all errors are at rest. That of the hull then goes straight to zero, critically damped, and so
+does a hand's that is a screw about its own direction, as the left one's; the right one's goes another way, and V_L falls as it
+should with it. Motors to spare are told what to spare by `rest_weight`: wheels may turn a hundred times as fast as arms, and
+carry what arms would swing away until they are stretched. The reduced machine goes the same way.
+
+Tiago of the same collection, on two wheels that roll: a point ahead of its axle and its hand follow an arc, once with five
+motors for the five outputs, once with all nine, and from 4096 starts of which some straighten the arm on their way.
+
+No paper has these runs; the law and what is claimed of it are [chhabra14 5.4], machines are those of the files. Ours: the hull,
+a box of 200 kg of even density with wheels that are plain disks, where the arms are mounted, momentum, goals, gains, weights
+and starts. Torques and speeds are not limited: what the motors of the files bear is not claimed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.errors import ModelWarning, RunWarning
+from pfaffian.formats.place import installed
+from pfaffian.maths import se3, so3
+
+SHOWN = ("q", "v", "output_error", "velocity_error", "lyapunov", "lyapunov_rate", "sigma_min")
+
+# -- spacecraft with two arms ------------------------------------------------------------------------------------------
+
+HULL, SIDES = 200.0, np.array([1.2, 1.0, 0.8])
+"""[kg, m]."""
+DISK, RADIUS, WIDTH = 6.0, 0.15, 0.05
+"""Of a reaction wheel [kg, m, m]."""
+SPIN = DISK * RADIUS**2 / 2
+SHOULDERS = {"left": 0.35, "right": -0.35}
+"""Across the front of the hull [m]."""
+READY = (0.0, -0.4, 0.0, -2.0, 0.0, 2.2, 0.8)
+TIP = (0.0, 0.0, 0.1034)
+"""Between the fingers, of the hand [m]."""
+MOMENTUM = np.array([6.0, -4.0, 5.0, 3.0, 2.0, -2.0])
+"""About the origin [N s, N m s]."""
+SWING = 0.4
+"""Of the turn that the goals make [rad/s]."""
+TURNED = (0.08, -0.06, 0.1)
+"""By which the hull is wrong at first, a rotation vector [rad]."""
+MISSED = {"left": (0.04, -0.03, 0.05, *TURNED), "right": (0.03, 0.05, -0.05, *TURNED)}
+"""By which the hands are, twists in their axes that take unit time [m, rad]; the left one's is about its own direction."""
+WAVE = {"left": (-0.05, 0.1, 0.1), "right": (-0.05, -0.1, 0.1)}
+"""Of the hands [m]."""
+POLES = {"hull": 1.0, "hand": 2.0}
+"""Of the errors, each twice [1/s]."""
+SPARE = {"rest_damping": 2.0, "rest_weight": np.array([1e-4] * 3 + [1.0] * 14)}
+FLIGHT, TICK = 8.0, 2.5e-3
+
+
+def robot(path: str, **given: str) -> pf.Mechanism:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return pf.read_urdf(installed("example-robot-data", path, "chhabra-robots"), **given)
+
+
+def arm(side: str, shoulder: pf.Pose) -> tuple[list[pf.Body], list[pf.Joint]]:
+    """Bodies and joints of a Panda on the hull, its fingers shut, names ending in the side."""
+    m, joints = robot("panda_description/urdf/panda.urdf"), []
+    for j in m.joints:
+        j = pf.locked(j) if "finger" in j.name else j
+        parent, place = (f"{j.parent} {side}", j.placement) if j.parent != "world" else ("hull", shoulder)
+        ends = {"parent": parent, "child": f"{j.child} {side}", "placement": place}
+        joints.append(replace(j, name=f"{j.name} {side}", damping=ca.SX(0), **ends))
+    return [replace(b, name=f"{b.name} {side}") for b in m.bodies], joints
+
+
+def spacecraft() -> pf.Mechanism:
+    squares = SIDES**2
+    bodies = [pf.body("hull", HULL, inertia=tuple(HULL / 12 * (squares.sum() - squares)))]
+    joints = [pf.joint("flight", "free", "world", "hull")]
+    across = DISK * (3 * RADIUS**2 + WIDTH**2) / 12
+    for name, axis in zip(("wheel x", "wheel y", "wheel z"), np.eye(3), strict=True):
+        bodies.append(pf.body(name, DISK, inertia=tuple(across + (SPIN - across) * axis)))
+        joints.append(pf.joint(name, "revolute", "hull", name, axis=tuple(axis), placement=tuple(-0.25 * axis)))
+    for side, y in SHOULDERS.items():
+        more = arm(side, pf.pose((SIDES[0] / 2, y, 0), rpy=(0, np.pi / 2, 0)))
+        bodies, joints = bodies + more[0], joints + more[1]
+    motors = [pf.actuator(j.name, j.name) for j in joints[1:] if j.nv]
+    return pf.mechanism("spacecraft", bodies, joints, actuators=motors, gravity=(0, 0, 0))
+
+
+def spacecraft_at(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, v at the momentum with motors at rest, and the mass centre [m]."""
+    q = m.neutral()
+    q[-14:] = READY + READY
+    unit = np.array([pf.momentum(m, q, x) for x in np.eye(m.nv)[:6]]).T
+    centre = np.array([unit[1, 5], unit[2, 3], unit[0, 4]]) / unit[0, 0]
+    return q, np.r_[np.linalg.solve(unit, MOMENTUM), np.zeros(17)], centre
+
+
+def spacecraft_law(m: pf.Mechanism) -> control.Control:
+    q, v, centre = spacecraft_at(m)
+    drift = v[:3] + np.cross(v[3:6], centre)
+
+    def turn(t: ca.SX) -> ca.SX:
+        return so3.exp(ca.DM(v[3:6]) * ca.sin(SWING * t) / SWING)
+
+    outputs = [control.output("hull", "attitude", lambda t: turn(t) @ so3.exp(ca.DM(TURNED)), **gains(POLES["hull"]))]
+    for side in SHOULDERS:
+        hand = f"panda_hand {side}"
+        at = pf.forward_kinematics(m, q)[hand]
+
+        def pose(t: ca.SX, side: str = side, at: pf.Pose = at) -> ca.SX:
+            R, p = se3.compose(ca.DM(at.rotation), at.position + at.rotation @ TIP - centre, *se3.exp(ca.DM(MISSED[side])))
+            wave = ca.DM(WAVE[side]) * (1 - ca.cos(0.5 * t))
+            return se3.homogeneous(turn(t) @ R, ca.DM(centre) + ca.DM(drift) * t + turn(t) @ p + wave)
+
+        outputs.append(control.output(hand, "pose", pose, at=TIP, **gains(POLES["hand"])))
+    return control.concurrent(outputs, **SPARE)
+
+
+def gains(pole: float) -> dict[str, float]:
+    """Of a critically damped error, pole [1/s]."""
+    return {"stiffness": pole**2, "damping": 2 * pole}
+
+
+# -- Tiago ---------------------------------------------------------------------------------------------------------------
+
+WHEEL, HALF, AHEAD = 0.0985, 0.2022, 0.15
+"""Radius of a wheel and half of the track, in the file; how far before the axle the point is that follows [m]."""
+OFF = (-AHEAD, 0.05, 0.1)
+"""Base at the start [m, m, rad]."""
+BENT = {1: 1.2, 2: 0.4, 3: -0.6, 4: 1.3, 5: 0.4, 6: -0.5, 7: 0.7}
+FEW, ALL = (1, 2, 4), tuple(BENT)
+"""Of the arm's joints; the others are locked at zero."""
+SPEED, ARC = 0.3, 2.0
+"""[m/s, m]."""
+DRIVE = np.array([2.0, 2, 3, 3, 3])
+"""Of the errors, each twice [1/s]."""
+CALM = {"rest_damping": 2.0, "rest_weight": np.array([WHEEL**2] * 2 + [1.0] * 7)}
+STARTS, SPREAD = 4096, 0.4
+"""Of random starts, and their size [m, rad]."""
+
+
+def tiago(free: tuple[int, ...]) -> pf.Mechanism:
+    """On two wheels that roll; of its other joints these of the arm move."""
+    m = robot("tiago_description/robots/tiago_no_hand.urdf", base="free")
+    moving = {"wheel_left_joint", "wheel_right_joint", *(f"arm_{i}_joint" for i in free)}
+    joints = [replace(j, damping=ca.SX(0)) if j.name in moving else pf.locked(j) for j in m.joints if j.nv != 6]
+    joints = [pf.joint("base", "planar", "world", "base_footprint"), *joints]
+    rolling = {"axis": (0, 0, 1), "normal": (0, 0, 1), "on": "world"}
+    wheels = [pf.rolling_wheel(n, f"wheel_{n}_link", WHEEL, **rolling) for n in ("left", "right")]
+    return m.with_(joints=joints, actuators=[a for a in m.actuators if a.joint in moving], constraints=wheels)
+
+
+def tiago_at(m: pf.Mechanism, place: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """place: x, y, heading of the base, which rolls straight on."""
+    q, v = m.neutral(), np.zeros(m.nv)
+    q[:3], v[:5] = place, (SPEED, 0, 0, SPEED / WHEEL, SPEED / WHEEL)
+    for i, angle in BENT.items():
+        if m.joint(f"arm_{i}_joint").nv:
+            q[m.q_slices[f"arm_{i}_joint"]] = angle
+    return q, v
+
+
+def arc(t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Place of the point [m], and the path's heading."""
+    a = SPEED / ARC * t
+    return ARC * ca.vertcat(ca.sin(a), 1 - ca.cos(a)), a
+
+
+def tiago_law(m: pf.Mechanism, **rest) -> control.Control:
+    hand = pf.forward_kinematics(m, tiago_at(m, (-AHEAD, 0, 0))[0])["arm_tool_link"].position
+
+    def reach(t: ca.SX) -> ca.SX:
+        x, a = arc(t)
+        out = ca.DM(hand) + 0.05 * ca.vertcat(ca.sin(0.5 * t), -1, ca.cos(0.5 * t))
+        return ca.vertcat(x, 0) + so3.exp(ca.vertcat(0, 0, a)) @ out
+
+    ahead = control.output("base_footprint", "position", lambda t: arc(t)[0], axes=(0, 1), at=(AHEAD, 0, 0), **gains(DRIVE[0]))
+    return control.concurrent([ahead, control.output("arm_tool_link", "position", reach, **gains(DRIVE[2]))], **rest)
+
+
+# -- runs ----------------------------------------------------------------------------------------------------------------
+
+
+def run() -> dict[str, xr.Dataset]:
+    m, found = spacecraft(), {}
+    q, v, _ = spacecraft_at(m)
+    law = spacecraft_law(m)
+    for name, system in (("spacecraft", m), ("spacecraft, reduced", pf.reduce(m))):
+        found[name] = pf.run(system, q, v, duration=FLIGHT, step=TICK, every=1, control=law, record=SHOWN)
+    m, much = tiago(ALL), tiago_law(tiago(ALL), **CALM)
+    found["nine motors"] = pf.run(m, *tiago_at(m, OFF), duration=10, step=2e-3, every=1, control=much, record=SHOWN)
+    m, law = tiago(FEW), tiago_law(tiago(FEW))
+    q, v = tiago_at(m, OFF)
+    # Two runs, so that this and the next share a kernel.
+    pair = pf.run(m, np.array([q, q]), v, duration=10, step=2e-3, every=1, control=law, record=SHOWN)
+    found["five motors"] = pair.isel(run=0)
+    starts = q + np.random.default_rng(5).uniform(-SPREAD, SPREAD, (STARTS, len(q)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RunWarning)
+        found["random starts"] = pf.run(m, starts, v, duration=2, step=1e-2, every=20, control=law, record=SHOWN)
+    return found
+
+
+def designed(r: xr.Dataset, poles: np.ndarray) -> np.ndarray:
+    """(times, k) critically damped errors from those at the start."""
+    e, e_dot, t = r.output_error.values[0], -r.velocity_error.values[0], r.time.values[:, None]
+    return np.exp(-poles * t) * (e + (e_dot + poles * e) * t)
+
+
+def slope(r: xr.Dataset) -> np.ndarray:
+    """Of V_L by differences of fourth order, without two times at either end."""
+    V, t = r.lyapunov.values, r.time.values
+    return (V[:-4] - 8 * V[1:-3] + 8 * V[3:-1] - V[4:]) / (12 * (t[1] - t[0]))
+
+
+FLOWN = np.array([POLES["hull"]] * 3 + [POLES["hand"]] * 12)
+STRAIGHT = slice(9)
+"""Errors that go straight to zero: all but those of the right hand."""
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+    m, r, other, every = spacecraft(), result["spacecraft"], result["spacecraft, reduced"], result["random starts"]
+    for name, poles in (("spacecraft", FLOWN), ("five motors", DRIVE), ("nine motors", DRIVE)):
+        x = result[name]
+        yield pf.Claim(f"{name}: ended early", float(x.status), 0)
+        off = np.abs(slope(x) - x.lyapunov_rate.values[2:-2]).max()
+        yield pf.Claim(f"{name}: V_L's slope off -<K_D v_e, v_e>", float(off), 0, 1e-8, "[chhabra14 (5.4.35)]")
+        off = np.abs((x.output_error.values - designed(x, poles))[:, STRAIGHT]).max()
+        yield pf.Claim(f"{name}: errors off critically damped ones [m, rad]", float(off), 0, 1e-10, "[chhabra14 5.4]")
+        yield pf.Claim(
+            f"{name}: largest error at first [m, rad]", float(np.abs(x.output_error[0]).max()), 0.04, 0, "", "at least"
+        )
+    p = pf.momentum(m, r.q.values, r.v.values) - MOMENTUM
+    yield pf.Claim("spacecraft: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-10, "[chhabra14 3.2]")
+    p = pf.momentum(m, other.q.values, other.v.values) - MOMENTUM
+    yield pf.Claim("spacecraft, reduced: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-13, "[chhabra14 3.2]")
+    apart = np.abs(other.q.values - r.q.values).max()
+    yield pf.Claim("spacecraft: reduced off the whole machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
+    yield pf.Claim(
+        "spacecraft: joints of the arms turn by at most [rad/s]", float(np.abs(r.v[:, 9:]).max()), 0.5, 0, "", "at most"
+    )
+    yield pf.Claim("spacecraft: a wheel turns by [rad/s]", float(np.abs(r.v[:, 6:9]).max()), 50, 0, "", "at least")
+    for name in ("five motors", "nine motors"):
+        x, y, w, right, left = result[name].v.values[:, :5].T
+        slip = np.abs([y, x - HALF * w - WHEEL * left, x + HALF * w - WHEEL * right]).max()
+        yield pf.Claim(f"{name}: wheels slip by [m/s]", float(slip), 0, 1e-12, "radius and track of the file")
+    fastest = float(np.abs(result["nine motors"].v[:, 5:]).max())
+    yield pf.Claim("nine motors: joints of the arm turn by at most [rad/s]", fastest, 0.2, 0, "", "at most")
+    stopped, told = ~np.isnan(every.stopped.values), np.array(pf.causes(every))
+    yield pf.Claim("share of random starts that stays feasible", 1 - float(stopped.mean()), 0.95, 0, "of 4096", "at least")
+    mute = stopped & np.isin(told, ("", "finished"))
+    yield pf.Claim("random starts that stop without a cause", int(mute.sum()), 0, 0, "of 4096")
+    named = np.mean(["because of arm_4_joint" in x for x in told[stopped]])
+    yield pf.Claim(
+        "share of the stops that the elbow is named for", float(named), 0.9, 0, "others grow beyond bounds first", "at least"
+    )
+    ran = [every.isel(run=i) for i in np.flatnonzero(~stopped)]
+    off = max(np.abs(x.output_error.values - designed(x, DRIVE)).max() for x in ran)
+    yield pf.Claim("the others' errors off critically damped ones [m]", float(off), 0, 1e-4, "[chhabra14 5.4], at a long step")
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    return {"spacecraft": _spacecraft(result["spacecraft"]), "tiago": _tiago(result)}
+
+
+def _spacecraft(r: xr.Dataset) -> Figure:
+    figure = Figure(figsize=(11, 6.6), layout="constrained")
+    (error, fall), (carried, rates) = figure.subplots(2, 2)
+    t, dots = r.time.values, slice(None, None, 160)
+    parts = {"hull [rad]": (0, 3), "left hand [m]": (3, 6), "left hand [rad]": (6, 9), "right hand [m]": (9, 12)}
+    for i, (name, (a, b)) in enumerate(parts.items()):
+        error.semilogy(t, np.linalg.norm(r.output_error[:, a:b], axis=1), color=f"C{i}", label=name)
+        if b <= STRAIGHT.stop:
+            straight = np.linalg.norm(designed(r, FLOWN)[dots, a:b], axis=1)
+            error.semilogy(t[dots], straight, "o", color=f"C{i}", markersize=3)
+    error.set(xlabel="time [s]", ylabel="norm of the error", title="errors, dots critically damped")
+    fall.semilogy(t, r.lyapunov, label="$V_L$ [(m or rad)$^2$/s$^2$]")
+    fall.semilogy(t[20:], -r.lyapunov_rate[20:], label="$<K_D v_e, v_e>$ [(m or rad)$^2$/s$^3$]")
+    fall.semilogy(t[2:-2][160:][dots], -slope(r)[160:][dots], "C1o", markersize=3)
+    fall.set(xlabel="time [s]", title="$V_L$ and its fall, dots by differences")
+    q, p = r.q.values, MOMENTUM
+    # About the mass centre, along the hull's axes.
+    spin = p[3:] - np.cross(spacecraft_at(spacecraft())[2], p[:3])
+    total = np.stack([R.T @ spin for R in pf.forward_kinematics(spacecraft(), q)["hull"].rotation])
+    for i, axis in enumerate("xyz"):
+        carried.plot(t, SPIN * r.v[:, 6 + i], color=f"C{i}", label=f"wheel {axis}")
+        carried.plot(t, total[:, i], ":", color=f"C{i}")
+    carried.set(xlabel="time [s]", ylabel="momentum [N m s]", title="what wheels carry of it, dotted all there is")
+    rates.plot(t, np.abs(r.v[:, 9:16]).max(axis=1), label="left arm's fastest joint [rad/s]")
+    rates.plot(t, np.abs(r.v[:, 16:]).max(axis=1), label="right arm's [rad/s]")
+    rates.plot(t, 50 * r.sigma_min, "k--", label="50 $\\sigma_{min}$ [1]")
+    rates.set(xlabel="time [s]", ylim=(0, None), title="arms stay calm and bent")
+    for ax in (error, fall, carried, rates):
+        ax.legend(loc="best", fontsize="small")
+    return figure
+
+
+def _tiago(result: dict[str, xr.Dataset]) -> Figure:
+    figure = Figure(figsize=(11, 6.6), layout="constrained")
+    (path, error), (turn, lost) = figure.subplots(2, 2)
+    few, every = result["five motors"], result["random starts"]
+    t = few.time.values
+    for name, x, look in (("5 motors", few, "-"), ("9 motors", result["nine motors"], "--")):
+        at = pf.forward_kinematics(tiago(FEW if look == "-" else ALL), x.q.values)
+        base, hand = at["base_footprint"], at["arm_tool_link"].position
+        ahead = base.position + base.rotation @ [AHEAD, 0, 0]
+        for i, (p, what) in enumerate(((ahead, "point ahead"), (hand, "hand"))):
+            path.plot(p[:, 0], p[:, 1], look, color=f"C{i}", label=f"{what}, {name}")
+        turn.plot(t, np.abs(x.v[:, 5:]).max(axis=1), look, color="C2", label=f"arm's fastest joint [rad/s], {name}")
+        turn.plot(t, x.sigma_min, look, color="C3", label=f"$\\sigma_{{min}}$ [1], {name}")
+    for i, name in enumerate(("ahead x", "ahead y", "hand x", "hand y", "hand z")):
+        error.semilogy(t, np.maximum(np.abs(few.output_error[:, i]), 1e-13), color=f"C{i}", label=name)
+        error.semilogy(t[::250], np.maximum(np.abs(designed(few, DRIVE)[::250, i]), 1e-13), "o", color=f"C{i}", markersize=3)
+    path.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="Tiago from above")
+    error.set(xlabel="time [s]", ylabel="error [m]", title="errors, 5 motors, dots critically damped")
+    turn.set(xlabel="time [s]", ylim=(0, None), title="the arm")
+    stopped, q = ~np.isnan(every.stopped.values), every.q.values[:, 0]
+    lost.plot(q[~stopped, 0], q[~stopped, 7], ".", markersize=2, label="goes on")
+    lost.plot(q[stopped, 0], q[stopped, 7], "x", markersize=4, label="the arm stretches, and it ends")
+    lost.set(xlabel="x at the start [m]", ylabel="elbow at the start [rad]", title=f"{STARTS} starts", ylim=(0.85, 2.1))
+    for ax in (path, error, turn, lost):
+        ax.legend(loc="best", fontsize="small")
+    return figure
