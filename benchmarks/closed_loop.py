@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 import pinocchio as pin
 
@@ -27,6 +26,7 @@ from benchmarks.timing import Options, interleaved
 from pfaffian import control
 from pfaffian.control import Control
 from pfaffian.kernel import compile_rollout
+from pfaffian.kernel.rollout import Rollout
 from pfaffian.simulate.sampling import rates, sampling
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system, enter
@@ -89,18 +89,25 @@ def loop(
     """The compiled loop alone: the last [x, z], x = [q, v] of a mechanism; and the operations of its right-hand side.
     u: the first inputs."""
     s = Simulation(as_system(m), scheme or pf.Scheme(), law)
+    return driven(s, compiled(s, len(q)), q, v, u), s.traced.rhs.n_instructions()
+
+
+def compiled(s: Simulation, runs: int) -> Rollout:
+    """The loop of a run of so many, which records the first and the last state."""
+    traced, lanes = s.traced, 8 if runs > 1 else 1
+    return compile_rollout(traced.step, traced.observe, traced.samplers, backend="c", lanes=lanes)
+
+
+def driven(s: Simulation, rollout: Rollout, q: np.ndarray, v: np.ndarray, u: Sequence[float] = ()) -> Callable[[], np.ndarray]:
+    """A call of it: the last [x, z]."""
     p0, runs = s.mechanism.p_defaults, len(q)
-    n_p = len(p0)
-    x, w, p, t = (ca.SX.sym(n, k) for n, k in (("x", s.nx), ("u", len(s.w_names)), ("p", n_p), ("t", 1)))
-    observe, lanes = ca.Function("state", [x, w, p, t], [x]), 8 if len(q) > 1 else 1
-    rollout = compile_rollout(s.traced.step, observe, s.traced.samplers, backend="c", lanes=lanes)
     state = enter(s.system, q, v, np.tile(p0, (runs, 1)), 0.0)
     x0 = np.asfortranarray(np.hstack([state, np.tile(np.array(s.z), (runs, 1)), s.layout.started(runs, 0)]))
     held, n = np.zeros((1, len(s.w_names))), s.system.nx + len(s.z)
     held[0, : len(u)] = u
-    when = {"t0": 0.0, "h": STEP, "steps": STEPS, "every": STEPS, "sampling": sampling([g[0] for g in rates(law)], STEP)}
-    call = lambda: rollout(x0, held, p0, **when).x[:, :n]  # noqa: E731
-    return call, s.traced.rhs.n_instructions()
+    rates_of_law = [g[0] for g in rates(s.control)]
+    when = {"t0": 0.0, "h": STEP, "steps": STEPS, "every": STEPS, "sampling": sampling(rates_of_law, STEP)}
+    return lambda: rollout(x0, held, p0, **when).x[:, :n]
 
 
 @dataclass
