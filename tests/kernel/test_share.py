@@ -84,6 +84,23 @@ def test_a_small_observation_stays_alone():
     assert len(rollout.step.callees[0].outputs[0]) == 2
 
 
+def test_a_step_does_not_store_much_for_an_observation():
+    """Every fifth value in between is asked for: at every call a step would store them, for an observation now and then."""
+
+    def recorded(x, deep):
+        found, seen = [], [deep[0]]
+        while seen and len(found) < 20:
+            found.append(seen[-1])
+            seen = [seen[-1].dep(0)] if seen[-1].n_dep() else []
+        return ca.vertcat(*[ca.exp(y) for y in found])
+
+    step, observe = both(recorded)
+    rollout = compile_rollout(step, observe, backend="numpy")
+    (own,) = rollout.step.callees
+    assert own not in rollout.observe.callees and own.n_out == 2
+    assert rollout.observe.n_ops >= own.n_ops
+
+
 def test_shared_text_computes_what_two_texts_do():
     step, observe = both(lambda x, deep: ca.vertcat(ca.cos(deep), x * deep))
     x0, u, p = np.random.default_rng(0).normal(size=(3, 11, 2))

@@ -15,6 +15,9 @@ from pfaffian.kernel.program import Program, Step
 WORTH = 0.5
 """Part of the head's operations that the observation must need for itself; else it would call the head for little."""
 
+HANDED_ON = 1 / 16
+"""Numbers for each operation of the head that it may hand on to the tail: a step stores them all at every call."""
+
 
 def share(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
     """Step and observation, each with the part that it needs of a function that both call; one text where that is worth it.
@@ -23,18 +26,25 @@ def share(step: Program, observe: Program, *samplers: Program) -> tuple[Program,
     """
     for function in [p for p in observe.callees if p in step.callees and not _repeated(p, step, observe)]:
         used, wanted = (_used(program, function) for program in (step, observe))
-        head = _steps_for(function, used)
-        if used == list(range(len(used))) and len(head & _steps_for(function, wanted)) > WORTH * len(head):
-            first, then = cut(function, len(used))
-            own = (first, used)
+        if pieces := _pieces(function, used, wanted):
+            own = (pieces[0], used)
             step = _calling(step, function, [own])
-            observe = _calling(observe, function, [own, (then, range(len(used), function.n_out))])
+            observe = _calling(observe, function, [own, (pieces[1], range(len(used), function.n_out))])
         else:
             step, observe = (
                 _calling(program, function, [(_only(function, values), values)])
                 for program, values in ((step, used), (observe, wanted))
             )
     return step, observe, *samplers
+
+
+def _pieces(function: Program, used: list[int], wanted: list[int]) -> tuple[Program, Program] | None:
+    """Its head, which gives what a step uses, and the tail; None where two texts serve better."""
+    head = _steps_for(function, used)
+    if used != list(range(len(used))) or len(head & _steps_for(function, wanted)) <= WORTH * len(head):
+        return None
+    first, then = cut(function, len(used))
+    return (first, then) if first.n_out - len(used) <= HANDED_ON * len(head) else None
 
 
 def cut(function: Program, count: int) -> tuple[Program, Program]:
