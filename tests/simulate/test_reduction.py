@@ -337,6 +337,10 @@ REFUSED = {
         lambda: (satellite((0, 0, -9.81)), {"momentum": [0] * 6}), r"is not kept \(moving along z of 'flight': gravity"),
     "a momentum that is driven": (
         lambda: (satellite(forces=[pf.wrench("jet", "hull")]), {"momentum": [0] * 6}), r"input 'jet.fx' changes it"),
+    "one momentum under constraints": (
+        lambda: (rover(), {"momentum": [0] * 3}), "'rover' has constraints; the space of one momentum is that of an open chain"),
+    "one momentum on a base that rolls": (
+        lambda: (sleigh(), {"momentum": [0] * 2}), "'machine' has constraints; the space of one momentum"),
     "too few": (lambda: (satellite(), {"momentum": [0] * 3}), "6 numbers are needed for joint 'flight', got 3"),
     "one row": (
         lambda: rover().with_(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base")[1])]),
@@ -437,13 +441,17 @@ def test_a_gyroscope_keeps_its_own_momentum_in_space():
     assert (np.ptp(r.momentum.values[:, :6], axis=0) == 0).all() and np.ptp(r.momentum.values[:, 6]) > 1e-4
 
 
-def test_a_base_that_rolls_drops_its_place():
-    """The momentum equation of a joint with a distribution: nothing is kept, but nothing knows the place. [chhabra14 4.2.15]"""
+def sleigh():
     bodies = [pf.body("sleigh", 3.0, com=(0.1, 0, 0), inertia=0.2), pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01)]
     speeds = {"distribution": [[1, 0], [0, 0], [0, 1]], "speeds": ["ahead", "turn"]}
     joints = [pf.joint("base", "planar", "world", "sleigh", **speeds),
               pf.joint("arm", "revolute", "sleigh", "arm", placement=(0.2, 0, 0))]  # fmt: skip
-    m = machine(bodies, joints)
+    return machine(bodies, joints)
+
+
+def test_a_base_that_rolls_drops_its_place():
+    """The momentum equation of a joint with a distribution: nothing is kept, but nothing knows the place. [chhabra14 4.2.15]"""
+    m = sleigh()
     r = same(m, *start(m))
     assert list(r.momentum_entry.values) == ["base.ahead", "base.turn", "arm"] and np.ptp(r.momentum.values[:, 0]) > 1e-4
     with pytest.raises(pf.ModelError, match="gravity of 'machine' depends on where 'base' is"):
