@@ -13,7 +13,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.joint import KINDS
-from tests.random_mechanisms import random_pose
+from tests.random_mechanisms import random_body, random_pose
 from tests.simulate.test_reduced_chains import GROUPS, LATER, ORBITS, TREES, following, tree
 from tests.tolerance import DERIVATIVE, close
 
@@ -145,3 +145,33 @@ def test_closures_push_back(base):
     said = changes_as_it_must(pf.reduce(m), there.q, there.v, u)
     k = m.joints[0].nv
     assert (said["rate"][m.nq : m.nq + k] == 0).all()
+
+
+def test_closures_push_back_on_wheels_too():
+    """Chaplygin with a loop on the hull, onto which a state has to be put back; wheels alone no state can leave."""
+    random = np.random.default_rng(8)
+    m = following(random, "planar")
+    assert pf.reduce(m).holds
+    loop = [random_body(random, "b3"), random_body(random, "b4")]
+    joints = [pf.joint("j3", "spherical", "b0", "b3", placement=random_pose(random)),
+              pf.joint("j4", "spherical", "b3", "b4", placement=random_pose(random))]  # fmt: skip
+    tip = pf.coincide("tip", "b0", (0.3, 0.1, 0.2), "b4", (0.1, 0.3, 0))
+    m = m.with_(bodies=[*m.bodies, *loop], joints=[*m.joints, *joints], constraints=[*m.constraints, tip])
+    system = pf.reduce(m)
+    assert not system.holds
+    q, v, u = start(m, random)
+    there = pf.assemble(m, q, v)
+    said = changes_as_it_must(system, there.q, there.v, u)
+    assert "momentum_drift" not in said
+
+
+def test_a_first_joint_on_a_pedestal():
+    random = np.random.default_rng(9)
+    m = tree(random, ["cylindrical", "universal", "planar"], [-1, 0, 0])
+    foot = pf.joint("bolt", "fixed", "world", "foot", placement=random_pose(random))
+    first = m.joints[0]
+    stands = pf.joint("j0", "cylindrical", "foot", "b0", placement=first.placement, child_placement=first.child_placement)
+    m = m.with_(bodies=[random_body(random, "foot"), *m.bodies], joints=[foot, stands, *m.joints[1:]])
+    q, v, u = start(m, random)
+    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    close(said["momentum_drift"], np.zeros(2), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)

@@ -338,7 +338,7 @@ REFUSED = {
     "a momentum that is driven": (
         lambda: (satellite(forces=[pf.wrench("jet", "hull")]), {"momentum": [0] * 6}), r"input 'jet.fx' changes it"),
     "one momentum under constraints": (
-        lambda: (rover(), {"momentum": [0] * 3}), "'rover' has constraints; the space of one momentum is that of an open chain"),
+        lambda: (rover(), {"momentum": [0] * 3}), "'rover' has constraints; the space of one momentum"),
     "one momentum on a base that rolls": (
         lambda: (sleigh(), {"momentum": [0] * 2}), "'machine' has constraints; the space of one momentum"),
     "too few": (lambda: (satellite(), {"momentum": [0] * 3}), "6 numbers are needed for joint 'flight', got 3"),

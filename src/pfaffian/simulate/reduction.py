@@ -155,14 +155,14 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         X, k = lift(T), T.kinematics
         pushed = weight(k) + T.generalised_input
         if found.closed:
-            # What closures between bodies push back leaves the first joint alone.
-            pushed += ca.vertcat(*[0 if i in first else motion.reaction[i] for i in range(m.nv)])
+            # What closures between bodies push back leaves the first joint alone; what wheels do is in X^T times all of it.
+            still = [] if found.group else first
+            pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(m.nv)])
         if X is None:
             forces, own = pushed, transport(T, moving(T, turned(T.q, x[m.nq :, 0], to_body)).h)
         else:
             forces, own = X.T @ pushed, carried(T, X)
-        still = [i for i, entry in enumerate(found.y) if entry in found.kept]
-        own[still, 0] = 0
+        own[[i for i, entry in enumerate(found.y) if entry in found.kept], 0] = 0
         return ca.vertcat(k.q_dot, turned(T.q, forces + own, to_space))
 
     base = found.spatial[0] if found.spatial and not found.group else None
