@@ -14,6 +14,7 @@ from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import random_configuration
+from pfaffian.simulate.reduction import plan
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.forces import potential_energy
 from pfaffian.terms.orbit import Orbit, orbit_of, two_form
@@ -201,6 +202,20 @@ def test_momenta_by_bodies_and_by_curvature(name):
         close(a, b, 1e3 * ALGEBRA, "p_dot", scale=np.abs(a).max() + np.abs(part).max())
         bent = max(bent, np.abs(part).max() / np.abs(a).max())
     assert bent > 1e-3
+
+
+def test_no_form_though_wheels_roll():
+    """Of a rover whose mass centre is on the axle Xi^ = 0, and both momenta are kept; its wheels let it turn and roll as ever,
+    B^ is not zero. [chhabra14 remark 4.2.9]"""
+    m = steps.rover()
+    m = m.with_(bodies=m.bodies[:3], joints=m.joints[:3])
+    random = np.random.default_rng(2)
+    A, B = pf.constraint_connection(m), pf.constraint_curvature(m)
+    y = random.normal(size=2)
+    P = (pf.mass_matrix(m) @ np.r_[-A @ y, y])[:3]
+    assert np.abs(B[0, 1]).max() > 1e-3 and np.abs(P).min() < 1e-15 < np.abs(P).max()
+    close(B @ P, np.zeros((2, 2)), ALGEBRA, "Xi^", scale=1)
+    assert plan(m, None).kept == (3, 4)
 
 
 def constants_of(name):
