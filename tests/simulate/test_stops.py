@@ -98,3 +98,33 @@ def test_every_run_of_a_large_batch_says_its_reason() -> None:
     assert stopped[::2].all() and not stopped[1::2].any()
     assert all("task coordinate 0 the least motion" in str(w) for w in r["reason"].values[stopped])
     assert not any(str(w) for w in r["reason"].values[~stopped])
+
+
+@pytest.mark.parametrize("often", [None, 0.02], ids=["continuous", "every 20 ms"])
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_reference_that_ends_is_named(often, backend) -> None:
+    """Not only what it does to the state; each run of a batch by its own parameters, and what diverges by itself is not."""
+    end = pf.Parameter("end", 0.1, "s")
+    task = control.stack(control.joints("held"), control.joints("wild"))
+    goal = control.function_of_time(lambda t: [np.sqrt(end - t), 0], 2)
+    law = control.projected(task, goal, stiffness=1.0, damping=2.0)
+    law = law if often is None else control.discrete(law, period=often)
+    m = pf.actuate_all(rods()).with_(parameters=[GAIN, end])
+    _, r = said(
+        m=m, v={"wild": 1.0}, control=law, parameters={"end": [0.094, 0.194, 9.0, 9.0], "gain": [0, 0, 0, 9e4]}, backend=backend
+    )
+    first, second, third, fourth = pf.causes(r)
+    late = 0.005 if often else 0.0
+    words = "the value of the reference 'reference' is no number at t = {:g} s"
+    assert first.startswith("diverged") and first.endswith(words.format(0.095 + late))
+    assert second.endswith(words.format(0.195 + late))
+    assert third == "finished" and fourth.startswith("diverged") and "reference" not in fourth
+
+
+def test_a_reference_of_an_output_that_ends_is_named() -> None:
+    outputs = [
+        control.output(body, "position", goal, stiffness=1.0, damping=2.0, axes=(1,), at=(1, 0, 0))
+        for body, goal in zip(("held", "wild"), (lambda t: [0.1 * t], lambda t: [0.2 + 0.01 * np.sqrt(0.054 - t)]), strict=True)
+    ]
+    _, r = said(m=pf.actuate_all(rods()), q=[0.3, 0.3], control=control.concurrent(outputs), duration=0.2)
+    assert "the value of the reference of <Output: position of 'wild'> is no number at t = 0.055 s" in pf.causes(r)[0]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Reason, motor_matrix
+from pfaffian.control.law import Control, Reason, motor_matrix
+from pfaffian.control.reference import Reference, Wanted
 from pfaffian.control.task import Task, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.mechanism import Mechanism
+
+INSTANTS = 4
+"""Into how many parts a step is divided where the instant is looked for at which a reference ends."""
 
 SHARE = 0.1
 """Velocities, task coordinates, rows and directions with this part of the largest share are named."""
@@ -43,6 +48,39 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
         return f"{bound} {mainly(U[:, -1], names)} the least motion, {least:.2g} where 1 is free"
 
     return Reason({"A": lambda T: T.A if constrained else ca.SX(0, T.A.shape[1]), "J": lambda T: task_terms(T, task).J}, words)
+
+
+def references(made: Any, what: str = "law") -> list[tuple[str, Reference]]:
+    """Those that a law follows, as far as the library made it: (what it is called, it)."""
+    if isinstance(made, Reference):
+        return [(repr(what), made)]
+    if isinstance(made, Control):
+        arguments = made.made.arguments if made.made else ()
+        return [found for name, x in arguments for found in references(x, name)]
+    if isinstance(made, (tuple, list)):
+        return [found for x in made for found in references(x, what)]
+    if isinstance(made, Mapping):
+        return [found for name, x in made.items() for found in references(x, str(name))]
+    goal = getattr(made, "reference", None)
+    return [(f"of {made!r}", goal)] if isinstance(goal, Reference) else []
+
+
+def ended(m: Mechanism, law: Control, t: np.ndarray, step: float, p: np.ndarray) -> list[str]:
+    """Which reference of a law is no number within the step after t (runs,), parameters p (runs, np); "" where none."""
+    known = [(name, x) for name, x in references(law) if not x.w_names]
+    if not known:
+        return [""] * len(t)
+    at, w = ca.SX.sym("t"), ca.SX(0, 1)
+    parts = [(name, kind, x) for name, r in known for kind, x in zip(Wanted._fields, r.at(at, w), strict=True)]
+    f = ca.Function("references", [at, m.p_symbols], [ca.vertcat(*[ca.sum1(ca.densify(x)) for *_, x in parts])])
+    found = []
+    for begin, own in zip(t, p, strict=True):
+        instants = begin + step * np.arange(INSTANTS + 1) / INSTANTS
+        lost = ~np.isfinite(np.array([np.array(f(x, own)).ravel() for x in instants]))
+        first, which = np.unravel_index(int(np.argmax(lost)), lost.shape)
+        name, kind, _ = parts[which]
+        found.append(f"the {kind} of the reference {name} is no number at t = {instants[first]:.6g} s" if lost.any() else "")
+    return found
 
 
 def mainly(w: np.ndarray, names: Sequence[str], most: int = MOST_NAMED) -> str:

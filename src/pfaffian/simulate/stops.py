@@ -9,11 +9,14 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from pfaffian.control.law import Control
+from pfaffian.control.reason import ended
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate import arrival
 from pfaffian.simulate.diagnose import blamed, holds
-from pfaffian.simulate.result import causes, causes_of
+from pfaffian.simulate.result import DIVERGED, causes, causes_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
@@ -34,7 +37,7 @@ def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -
     lost = np.flatnonzero(status)
     if not lost.size:
         return
-    find = _finders(s, set(status.tolist()))
+    find = _finders(s, set(status.tolist()), _step(result))
     words, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
     words[:] = start.words if len(start.words) == len(status) else start.words[0]
     for code, look in find.items():
@@ -46,10 +49,17 @@ def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -
     notice(_summary(result, lost), RunWarning)
 
 
-def _finders(s: Simulation, needed: set[int]) -> dict[int, Finder]:
+def _step(result: xr.Dataset) -> float:
+    """How far a step may have looked ahead [s]."""
+    return float(result.attrs.get("step", np.diff(result["time"].values).max(initial=0.0)))
+
+
+def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     """status -> who is to blame, of those statuses that are needed."""
     m, meanings = s.mechanism, causes_of(s)
     found: dict[int, Finder] = {}
+    if s.control and DIVERGED in needed:
+        found[DIVERGED] = partial(_no_number, m, s.control, step)
     for fault, reason in (s.control.reasons if s.control else {}).items():
         status = meanings.index(fault)
         if status in needed:
@@ -59,6 +69,10 @@ def _finders(s: Simulation, needed: set[int]) -> dict[int, Finder]:
     if arrival.switched(m):
         found[meanings.index(arrival.fault(m))] = partial(_away, s.system)
     return found
+
+
+def _no_number(m: Mechanism, law: Control, step: float, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+    return ended(m, law, t, step, p)
 
 
 def _by_law(s: System, look: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
