@@ -263,6 +263,10 @@ def test_no_logarithm():
         pf.chart_to_screw(m, bad)
     s = pf.chart_to_screw(m, [good, good], parameters={"p": [0.2, 0.4]})
     close(s[0], s[1], 8 * ALGEBRA, "the turn is the same at any pitch", 1)
+    # A pitch that is no parameter itself, but made of one.
+    twice = m.with_(joints=[joints[0], pf.joint("screw", "planar-helical", "a", "b", pitch=2 * p)])
+    s = pf.chart_to_screw(twice, [0.5, 0.1, 0.2, 9.0], parameters={"p": 0.3})
+    close(pf.screw_to_chart(twice, s, parameters={"p": 0.3}), [0.5, 0.1, 0.2, 9.0], 8 * ALGEBRA, "there and back", 1)
 
 
 def test_what_is_no_open_chain():
@@ -303,6 +307,13 @@ def test_kernels_are_told_apart():
     assert not np.array_equal(pf.home(first).twists["j"], pf.home(second).twists["j"])
 
 
+def test_two_runs_by_name_are_two():
+    m, _ = _arm(["revolute"] * 2)
+    for f in (pf.chart_to_screw, pf.screw_to_chart):
+        assert f(m, {"j1": [0.1, 0.2]}).tolist() == [[0, 0.1], [0, 0.2]] and f(m, {"j1": 0.1}).tolist() == [0, 0.1]
+        assert f(m, [[0.3, 0.1]]).tolist() == [[0.3, 0.1]]
+
+
 def test_wrong_arguments():
     m, _ = _arm(["revolute"] * 2)
     for ask, said in (
@@ -318,6 +329,9 @@ def test_wrong_arguments():
         (lambda: pf.exponentials("robot.urdf"), "a Mechanism is needed"),
         (lambda: pf.graph_matrices(None), "a Mechanism is needed"),
         (lambda: pf.exponentials(m).twists("j9"), "no joint 'j9'"),
+        (lambda: pf.product_of_exponentials(m, bodies="b0"), "bodies: a list of names is needed"),
+        (lambda: pf.chart_to_screw(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "q has 3, parameters has 2"),
+        (lambda: pf.screw_to_chart(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "s has 3, parameters has 2"),
     ):
         with pytest.raises(pf.ModelError, match=said):
             ask()

@@ -18,13 +18,13 @@ X = ca.SX.sym("x", 3)
 SMOOTH = ca.vertcat(
     ca.sin(X[0]) * ca.cos(X[1]) / (2 + X[2] ** 2), ca.exp(X[0]) - ca.sqrt(3 + X[1]), -ca.atan2(X[0], 2 + X[1]),
     ca.tan(X[0]) + ca.atan(X[1]) + ca.asin(X[2] / 4) + ca.acos(X[0] / 4), ca.log(3 + X[0]) ** 3, ca.sinh(X[0]) * ca.tanh(X[1]),
-    (2 + X[2]) ** X[0] + 2 * X[0] + ca.cosh(X[2]) + X[1] / 3 + 0.7,
+    (2 + X[2]) ** X[0] + 2 * X[0] + ca.cosh(X[2]) + X[1] / 3 + 0.7, 1 / (3 + X[1]), (2 + X[2]) ** 2.5,
 )  # fmt: skip
 
 
 def test_any_smooth_expression():
     found = pf.to_sympy(ca.horzcat(SMOOTH, X[0] * SMOOTH))
-    assert found.shape == (7, 2) and {s.name for s in found.free_symbols} == {"x_0", "x_1", "x_2"}
+    assert found.shape == (9, 2) and {s.name for s in found.free_symbols} == {"x_0", "x_1", "x_2"}
     f = ca.Function("f", [X], [ca.horzcat(SMOOTH, X[0] * SMOOTH)])
     for at in np.random.default_rng(1).uniform(-1, 1, (5, 3)):
         values = {s: at[int(s.name[-1])] for s in found.free_symbols}
@@ -36,6 +36,21 @@ def test_symbols_of_ones_own():
     assert pf.to_sympy(X[0] * ca.cos(X[1]), {"x_0": l, "x_1": a})[0] == l * sp.cos(a)
     assert pf.to_sympy(ca.DM([[1, 0], [0.5, 2]])) == sp.Matrix([[1, 0], [sp.Rational(1, 2), 2]])
     assert pf.to_sympy(ca.if_else(ca.SX(1) < 2, X[0], X[1]))[0].name == "x_0"
+
+
+def test_choices_between_numbers_are_made():
+    """All of them as CasADi makes them; what rounds has no formula even so."""
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    choices = [x < y, x <= y, x == y, x != y, ca.logic_and(x < 1, y < 1), ca.logic_or(x < 1, y < 1), ca.logic_not(x < y)]
+    chosen = ca.vertcat(*[ca.if_else(c, 2 + x, 3 + y) for c in choices])
+    f = ca.Function("f", [x, y], [chosen])
+    for a, b in ((0, 0), (0, 2), (2, 0), (2, 2), (0.5, 1)):
+        found = pf.to_sympy(chosen, {"x": a, "y": sp.Rational(b)})
+        close(np.array(found, dtype=float), np.array(f(a, b)), ALGEBRA, f"x = {a}, y = {b}")
+    with pytest.raises(pf.ModelError, match="chooses between others, or rounds"):
+        pf.to_sympy(ca.floor(x), {"x": 1.5})
+    with pytest.raises(pf.ModelError, match="symbol 'x': a SymPy expression or a number is needed, got 'x \\+ 1'"):
+        pf.to_sympy(x, {"x": "x + 1"})
 
 
 @pytest.mark.parametrize(("x", "wanted"), [

@@ -61,8 +61,10 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
 
     Args:
         x: casadi.SX or DM (n, k), of smooth functions.
-        symbols: name of a CasADi symbol -> SymPy symbol or expression; others become real symbols of their own name.
-    Raises ModelError: x is no expression; it chooses between others, which has no formula; two symbols of one name; no SymPy.
+        symbols: name of a CasADi symbol -> SymPy symbol or expression, or a number; others become real symbols of their own
+            name.
+    Raises ModelError: x is no expression; it chooses between others, which has no formula; two symbols of one name; a symbol
+    that is to become what SymPy does not know; no SymPy.
     """
     sp = need_sympy()
     if not isinstance(x, (ca.SX, ca.DM)):
@@ -72,8 +74,17 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: name them apart")
-    given = dict(symbols or {})
+    given = {n: _known(value, n) for n, value in (symbols or {}).items()}
     return _converted(ca.SX(x), found, [given[n] if n in given else sp.Symbol(n, real=True) for n in names])
+
+
+def _known(value: Any, name: str) -> SymPy:
+    """A value of SymPy's for a symbol; a text is none, for SymPy would run it as Python."""
+    sp = need_sympy()
+    try:
+        return sp.sympify(value, strict=True)
+    except sp.SympifyError:
+        raise ModelError(f"to_sympy: symbol {name!r}: a SymPy expression or a number is needed, got {brief(value)}") from None
 
 
 def _converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
