@@ -346,7 +346,7 @@ def claims(result: xr.Dataset) -> Iterator[pf.Claim]:
     for r in RADII:
         one = result.sel(radius=r)
         apart = float(one["turned"][-1] - one["flux"])
-        yield pf.Claim(f"loop of {r} rad: hull turned less curvature by area [rad]", apart, 0, 1e-11, "[chhabra14 (3.3.43)]")
+        yield pf.Claim(f"loop of {r} rad: hull turned less curvature by area [rad]", apart, 0, 1e-11, "[chhabra14 (3.2.24)]")
     yield pf.Claim("the largest loop turns the hull by [rad]", float(abs(result["turned"][-1, -1])), 0.05, 0, "", "at least")
     there = result["captured"].values
     yield pf.Claim("capture: momentum changes by [N s, N m s]", float(np.abs(there[1] - there[0]).max()), 0, 1e-12)

@@ -124,7 +124,8 @@ def test_an_arm_that_straightens_ends_the_run():
     """Test 16 (a): with the elbow to the other side the arm straightens on its way, V_L falling until then."""
     m = satellite()
     q, v, hand = satellite_at(m, -1.2)
-    with pytest.warns(RunWarning, match=r"lost rank \(at t = 1\.93\d* s\); .* because of elbow = -0\.0"):
+    ends = r"lost rank \(at t = 1\.93\d* s\); elbow\.y, .* by 0\.00\d+ for a unit of m_w.*, because of elbow = -0\.0"
+    with pytest.warns(RunWarning, match=ends):
         r = pf.run(m, q, v, duration=3, step=1e-3, every=100, control=satellite_law(hand, (0.5, -0.4, 0.6)))
     V, sigma = (x[np.isfinite(x)] for x in (r.lyapunov.values, r.sigma_min.values))
     assert (np.diff(V) < 0).all() and sigma[-1] < 0.8 * sigma[0] and sigma[:15].min() > 4e-3
@@ -325,6 +326,24 @@ WRONG = {
         lambda: control.concurrent(
             [control.output("a", "position", (0, 0), axes=x, **GAINS) for x in ((0, 1), (1, 2))]
         ), "the position of 'a' is an output twice"),
+    "heading twice": (
+        lambda: control.concurrent([control.output("a", "heading", np.eye(2), at=(x, 0, 0), **GAINS) for x in (0, 1)]),
+        "the heading of 'a' is an output twice"),
+    "no name": (lambda: control.output(3, "pose", np.eye(4), **GAINS), "two different bodies are needed, got 3 and 'world'"),
+    "one axis of a word": (lambda: control.output("a", "position", 0, axes="x", **GAINS), "axes: some of 0, 1, 2 .* got 'x'"),
+    "axes that are truths": (lambda: control.output("a", "position", (0, 0), axes=(False, True), **GAINS), "axes: some of"),
+    "numbers in a row": (
+        lambda: control.output("a", "attitude", control.set_point([0] * 4), **GAINS),
+        "the reference has 4 numbers where 3 x 3 are needed"),
+    "a function's shape": (
+        lambda: control.output("a", "heading", lambda t: ca.vertcat(ca.cos(t), 0), **GAINS), "must be 2 x 2, got 2 x 1"),
+    "a mirror": (lambda: control.output("a", "attitude", np.diag([1, 1, -1]), **GAINS), "with determinant 1 is needed"),
+    "no homogeneous": (lambda: control.output("a", "pose", np.diag([1, 1, 1, 2]), **GAINS), "at t = 0 is no pose"),
+    "skew gain": (
+        lambda: control.output("a", "position", (0, 0), axes=(0, 1), stiffness=[[1, 1], [0, 1]], damping=1),
+        "stiffness: must be symmetric"),
+    "inertia": (lambda: control.output("a", "pose", np.eye(4), inertia=0, **GAINS), "inertia: must be symmetric and positive"),
+    "damping": (lambda: control.output("a", "pose", np.eye(4), stiffness=1, damping=(1, 2)), "damping: one number, 6 numbers"),
     "stands still": (
         lambda: pf.run(slide(), duration=0.01, control=control.concurrent(
             [control.output("slider", "position", (0, 0), axes=(1, 2), **GAINS)])),
@@ -340,6 +359,24 @@ WRONG = {
 def test_what_is_wrong_is_said(make, words):
     with pytest.raises(pf.ModelError, match=words):
         make()
+
+
+def test_what_is_recorded_has_names_and_units():
+    """Gains as one number, a row or a matrix; entries of errors output by output; V_L in units of I."""
+    made = [control.output("slider", "position", 0.3, axes=0, stiffness=[[4.0]], damping=(4,)),
+            control.output("arm", "heading", np.eye(2), seen_from="slider", **GAINS)]  # fmt: skip
+    assert [repr(o) for o in made] == ["<Output: position of 'slider'>", "<Output: heading of 'arm', seen from 'slider'>"]
+    assert [o.names for o in made] == [("slider.x",), ("arm.rz",)] and [o.turning for o in made] == [[], [0]]
+    sent = control.output("a", "planar pose", np.eye(3), **GAINS)
+    assert sent.names == ("a.x", "a.y", "a.rz") and sent.turning == [2] and sent.inertia.is_eye()
+    joints = [pf.joint("x", "prismatic", "world", "slider", axis=(1, 0, 0)), pf.joint("y", "revolute", "slider", "arm")]
+    m = pf.actuate_all(pf.mechanism("slide", [pf.body("slider", 1.0), pf.body("arm", 1.0, inertia=1.0)], joints))
+    r = pf.run(m, {"y": 0.2}, duration=0.01, step=0.01, every=1, control=control.concurrent(made), backend="numpy")
+    units = {"output_error": "m, rad", "velocity_error": "(m, rad) / s", "lyapunov": "(m or rad)^2/s^2",
+             "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1", "basin": "1"}  # fmt: skip
+    assert {name: r[name].attrs["units"] for name in units} == units
+    close(r.output_error[0], [0.3, -0.2], 1e-14, "error")
+    close(r.lyapunov[0], 2 * (0.3**2 + 0.2**2), 1e-14, "V_L")
 
 
 def test_what_shapes_a_law_is_in_its_digest():

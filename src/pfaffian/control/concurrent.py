@@ -502,7 +502,7 @@ def _check_outputs(outputs: Any) -> None:
     said = set()
     for o in outputs:
         for i in o.axes if o.kind == "position" else (0,):
-            this = (o.body, o.seen_from, o.kind, "" if o.kind == "attitude" else str(o.at), i)
+            this = (o.body, o.seen_from, o.kind, "" if o.kind in ("attitude", "heading") else str(o.at), i)
             if this in said:
                 raise ModelError(f"concurrent: the {o.kind} of {o.body!r} is an output twice; leave one out")
             said.add(this)
