@@ -73,6 +73,7 @@ def test_what_has_no_formula():
     for expression, said in (
         (ca.if_else(x < 1, x, 2 * x), "chooses between others"),
         (ca.floor(x), "chooses between others"),
+        (ca.if_else(x, 1, 2), "chooses between others"),
         (x + ca.SX.sym("x"), "two symbols are called 'x'"),
         (ca.MX.sym("x"), "type casadi.SX is needed"),
         (x * np.inf, "inf is no number"),

@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from tests.random_mechanisms import random_body, random_rotation
-from tests.simulate.test_reduction import OFF, ROTOR, SPIN, causes, further, machine
+from tests.simulate.test_reduction import HULL, OFF, ROTOR, SPIN, causes, further, machine
 from tests.tolerance import ALGEBRA, close
 
 
@@ -28,6 +28,15 @@ def test_what_is_said():
     assert str(pf.symmetry(ROTOR, parameters={"off": 0.0})).splitlines()[1] == f"  so can: {SPIN}"
     assert repr(pf.symmetry(ROTOR, parameters={"off": 0.0})) == "<Symmetry: of 'machine', SE(2) by 'base', 1 more>"
     assert repr(pf.symmetry(ROTOR)) == "<Symmetry: of 'machine', SE(2) by 'base'>"
+
+
+def test_gravity_leaves_what_is_across_it():
+    """Of a body that flies, by name."""
+    s = pf.symmetry(machine([HULL], [pf.joint("flight", "free", "world", "hull")], gravity=(0, 0, -1)))
+    weight = "gravity, [ 0.  0. -1.] m/s^2"
+    assert s.group == "SE(2)" and causes(s) == {
+        f"{motion} of 'flight'": weight for motion in ("moving along z", "turning about x", "turning about y")
+    }
 
 
 def test_motions_of_several_joints_at_once():
