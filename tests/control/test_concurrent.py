@@ -355,6 +355,18 @@ WRONG = {
 }  # fmt: skip
 
 
+def test_a_body_that_is_lifted_has_a_heading_and_no_planar_pose():
+    joints = [pf.joint("base", "planar", "world", "cart"), pf.joint("lift", "prismatic", "cart", "fork")]
+    m = pf.actuate_all(pf.mechanism("truck", [pf.body(n, 1.0, inertia=0.1) for n in ("cart", "fork")], joints))
+
+    def law(kind, size):
+        return control.concurrent([control.output("fork", kind, np.eye(size), **GAINS)])
+
+    assert pf.run(m, duration=0.01, step=0.01, control=law("heading", 2), backend="numpy").status == 0
+    with pytest.raises(pf.ModelError, match="'fork' does not move in the x y plane of 'world', so it has no planar pose"):
+        pf.run(m, duration=0.01, control=law("planar pose", 3))
+
+
 @pytest.mark.parametrize("make, words", WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_said(make, words):
     with pytest.raises(pf.ModelError, match=words):
