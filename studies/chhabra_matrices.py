@@ -756,7 +756,8 @@ def matrix(
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    return {"spacecraft": _spacecraft(), "car": _car(), "wheels": _wheels()}
+    ran = _sixteen(result["spacecraft in sixteen"])
+    return {"spacecraft": _spacecraft(), "sixteen": ran, "car": _car(), "wheels": _wheels()}
 
 
 TWIST = ("v_x", "v_y", "v_z", "w_x", "w_y", "w_z")
@@ -775,6 +776,26 @@ def _spacecraft() -> Figure:
     matrix(axes[1], tangent, names, ("y", r"\theta_Y", *SECTION), r"$T\tilde\chi$", 6)
     matrix(axes[2], in_letters(orbit_form(mu1, o), states), SECTION, SECTION, r"$\Xi_\mu$ of the orbit")
     matrix(axes[3], in_letters(body_momentum(mu1, mu2, o), states), TWIST, ("",), r"$\mu_b$")
+    return figure
+
+
+def _sixteen(r: xr.Dataset) -> Figure:
+    figure = Figure(figsize=(10.0, 3.2), layout="constrained")
+    orbit, shape, momenta = figure.subplots(1, 3)
+    for i, name in enumerate(SECTION):
+        orbit.plot(r["time"], r["state"][:, i], label=f"${name}$")
+    for i, name in enumerate((r"\psi_X", r"\psi_Y", r"\psi_Z", r"\psi_1", r"\psi_2", r"\psi_3")):
+        shape.plot(r["time"], r["state"][:, 4 + i], label=f"${name}$")
+        momenta.plot(r["time"], r["state"][:, 10 + i])
+    orbit.set(ylabel="[m], [rad]", title="place on the orbit")
+    shape.set(ylabel="[rad]", title="shape")
+    momenta.set(ylabel="[N m s]", title="its momenta")
+    for ax in (orbit, shape, momenta):
+        ax.set(xlabel="time [s]")
+    orbit.legend(loc="upper left", ncols=2)
+    orbit.set(ylim=(-0.8, 1.5))
+    shape.legend(loc="upper left", ncols=3)
+    shape.set(ylim=(-1.5, 3.0))
     return figure
 
 
