@@ -118,7 +118,8 @@ def test_a_reference_that_ends_is_named(often, backend) -> None:
     words = "the value of the reference 'reference' is no number at t = {:g} s"
     assert first.startswith("diverged") and first.endswith(words.format(0.095 + late))
     assert second.endswith(words.format(0.195 + late))
-    assert third == "finished" and fourth.startswith("diverged") and "reference" not in fourth
+    # A law in continuous time makes up for the gain; one that is asked every 20 ms does not.
+    assert third == "finished" and "reference" not in fourth and fourth.startswith("diverged" if often else "finished")
 
 
 def test_a_reference_of_an_output_that_ends_is_named() -> None:
