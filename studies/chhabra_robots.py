@@ -2,10 +2,10 @@
 
 A hull with three reaction wheels carries two Pandas of example-robot-data, 7 joints each: 17 motors for 15 outputs, attitude of
 the hull and poses of both hands. It has momentum, linear and angular; the goals go with its mass centre and turn as the machine
-does at first, so that at first all errors are at rest. That of the hull then goes straight to zero, critically damped, and so
-does a hand's that is a screw about its own direction, as the left one's; the right one's goes another way, and V_L falls as it
-should with it. Motors to spare are told what to spare by `rest_weight`: wheels may turn a hundred times as fast as arms, and
-carry what arms would swing away until they are stretched. The reduced machine goes the same way.
+does at first, so that two errors are at rest. That of the hull then goes straight to zero, critically damped, and so does a
+hand's that is a screw about its own direction, as the left one's; the right one's, neither that nor at rest, goes another way,
+and V_L falls as it should with it. Motors to spare are told what to spare by `rest_weight`: wheels may turn a hundred times as
+fast as arms, and carry what arms would swing away until they are stretched. The reduced machine goes the same way.
 
 Tiago of the same collection, on two wheels that roll: a point ahead of its axle and its hand follow an arc, once with five
 motors for the five outputs, once with all nine, and from 4096 starts of which some straighten the arm on their way.
@@ -117,7 +117,7 @@ def spacecraft_law(m: pf.Mechanism) -> control.Control:
 
         def pose(t: ca.SX, side: str = side, at: pf.Pose = at) -> ca.SX:
             R, p = se3.compose(ca.DM(at.rotation), at.position + at.rotation @ TIP - centre, *se3.exp(ca.DM(MISSED[side])))
-            wave = ca.DM(WAVE[side]) * (1 - ca.cos(0.5 * t))
+            wave = ca.DM(WAVE[side]) * (1 - ca.cos(0.5 * t) if side == "left" else ca.sin(0.5 * t))
             return se3.homogeneous(turn(t) @ R, ca.DM(centre) + ca.DM(drift) * t + turn(t) @ p + wave)
 
         outputs.append(control.output(hand, "pose", pose, at=TIP, **gains(POLES["hand"])))
@@ -248,6 +248,9 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         "spacecraft: joints of the arms turn by at most [rad/s]", float(np.abs(r.v[:, 9:]).max()), 0.5, 0, "", "at most"
     )
     yield pf.Claim("spacecraft: a wheel turns by [rad/s]", float(np.abs(r.v[:, 6:9]).max()), 50, 0, "", "at least")
+    at = pf.forward_kinematics(tiago(FEW), tiago_at(tiago(FEW), (0, 0, 0))[0])
+    off = [np.abs(at[f"wheel_{n}_link"].position - (0, side * HALF, WHEEL)).max() for n, side in (("left", 1), ("right", -1))]
+    yield pf.Claim("wheels off where they touch the floor [m]", float(max(off)), 0, 1e-12, "the file")
     for name in ("five motors", "nine motors"):
         x, y, w, right, left = result[name].v.values[:, :5].T
         slip = np.abs([y, x - HALF * w - WHEEL * left, x + HALF * w - WHEEL * right]).max()
