@@ -300,7 +300,7 @@ def _spacecraft(r: xr.Dataset) -> Figure:
     rates.plot(t, np.abs(r.v[:, 9:16]).max(axis=1), label="left arm's fastest joint [rad/s]")
     rates.plot(t, np.abs(r.v[:, 16:]).max(axis=1), label="right arm's [rad/s]")
     rates.plot(t, 50 * r.sigma_min, "k--", label="50 $\\sigma_{min}$ [1]")
-    rates.set(xlabel="time [s]", ylim=(0, None), title="arms stay calm and bent")
+    rates.set(xlabel="time [s]", ylim=(0, 0.38), title="arms stay calm and bent")
     for ax in (error, fall, carried, rates):
         ax.legend(loc="best", fontsize="small")
     return figure
