@@ -109,6 +109,12 @@ def test_chaplygin_on_a_rover():
     assert float(other.velocity_violation.max()) < 1e-13  # by construction: nothing is corrected
 
 
+def test_wheels_that_the_others_fix_are_found():
+    """A car's rows fix one velocity more than its place has: one of its wheels; its post keeps its momentum."""
+    m = study.car()
+    assert plan(m, None) == ((0, 1, 2, m.v_names.index("psi2")), (3, 4, 6, 7), (), (m.v_names.index("phi1"),), False)
+
+
 def test_a_post_keeps_its_momentum_when_what_it_carries_is_even():
     """Chaplygin and a second step: nothing drives the post of a rover, and all it carries is balanced about its axis."""
     m = rover()
@@ -316,6 +322,13 @@ def test_curvature_is_what_a_small_loop_of_the_shape_leaves():
     close(moved / h**2, -B[0, 1], 2e-3, "holonomy by area")
 
 
+def uneven(k):
+    """A floor on which the wheels seem to be of another size elsewhere."""
+    v_x, v_y, w = ca.vertsplit(k.joint_rate("base"))
+    r = 0.1 + 0.03 * ca.sin(k.joint("base")[0])
+    return ca.vertcat(v_y, v_x - w - r * k.joint_rate("psi1"), v_x + w - r * k.joint_rate("psi2"))
+
+
 REFUSED = {
     "on springs": (
         lambda: satellite(joints=[pf.joint("flight", "free", "world", "hull", stiffness=1.0), *satellite().joints[1:]]),
@@ -338,6 +351,9 @@ REFUSED = {
         lambda: (satellite((0, 0, -9.81)), {"momentum": [0] * 6}), r"is not kept \(moving along z of 'flight': gravity"),
     "a momentum that is driven": (
         lambda: (satellite(forces=[pf.wrench("jet", "hull")]), {"momentum": [0] * 6}), r"input 'jet.fx' changes it"),
+    "wheels that know the place": (
+        lambda: rover().with_(constraints=[pf.nonholonomic("c", uneven)]),
+        r"no group by the others: what is left by the constraints of 'rover' depends on where 'base' is: no symmetry\. Say"),
     "velocities chosen": (
         lambda: satellite(velocities=pf.velocities(lambda k: ca.SX.eye(8), [f"y{i}" for i in range(8)])),
         "'satellite' has coordinates, velocities or kinetic energies of its own"),

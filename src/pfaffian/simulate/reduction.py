@@ -368,7 +368,7 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
         try:
             _check_invariant(m, tuple(own), names)
         except ModelError as error:
-            tried.append(str(error))
+            tried.append(str(error).removeprefix("reduce: "))
             continue
         y = tuple(others(m, own))
         more, kept = _further(m, tuple(own), y, list(names))
@@ -391,7 +391,7 @@ def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str])
     """Raise ModelError unless nothing depends on where the joints of these names are."""
     T = symbols(m)
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)
-    said = {"the constraints": X, "kinetic energy": X.T @ T.M @ X, "gravity": X.T @ weight(T.kinematics)}
+    said = {"what is left by the constraints": X, "kinetic energy": X.T @ T.M @ X, "gravity": X.T @ weight(T.kinematics)}
     said |= {name: X.T @ F for name, F in named_forces(T.kinematics).items()}
     f = ca.Function("invariant", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in said.values()])
     random = np.random.default_rng(37)
