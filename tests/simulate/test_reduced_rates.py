@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.dynamics.motion import Motion
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.joint import KINDS
 from tests.random_mechanisms import random_body, random_pose
@@ -22,7 +23,8 @@ def changes_as_it_must(system, q, v, u, p=None):
     """What the state's parts and signals are there, by name; v and q come back."""
     m = system.mechanism
     T = pf.symbols(m)
-    motion = pf.FORMULATIONS["multipliers" if m.constraints else "articulated"](T)
+    plain = T.kinematics.rates.plain and not m.constraints
+    motion = Motion(*map(ca.SX, pf.FORMULATIONS["articulated" if plain else "multipliers"](T)))
     x = system.entered(T, T.q, T.v)
     moved, rate = system.pushed(x, T, T.kinematics.q_dot, motion.v_dot), system.rated(x, T, motion)
     said = system.recorded(x, T, motion) | {"M": T.M}
@@ -175,3 +177,21 @@ def test_a_first_joint_on_a_pedestal():
     q, v, u = start(m, random)
     said = changes_as_it_must(pf.reduce(m), q, v, u)
     close(said["momentum_drift"], np.zeros(2), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+
+
+@pytest.mark.parametrize("how", ["mimic", "edge"])
+def test_joints_that_follow_others(how):
+    """Before a ball with a rotor, whose velocities then are no link's of the same number."""
+    random = np.random.default_rng(3)
+    m = tree(random, ["planar", "revolute", "revolute", "spherical"], [-1, 0, 1, 2])
+    place = {"placement": random_pose(random)}
+    drives = pf.joint("j1", "revolute", "b0", "b1", armature=0.4, **place)
+    follows = {
+        "mimic": pf.joint("j2", "revolute", "b1", "b2", mimic=pf.mimic({"j1": -1.7}), armature=0.3, **place),
+        "edge": pf.edge("j2", "b1", "b2", lambda k: pf.pose((0.1, 0.2 * k.joint("j1"), 0), rpy=(0, 0, ca.sin(k.joint("j1"))))),
+    }[how]
+    ball = pf.joint("j3", "spherical", "b2", "b3", armature=0.7, **place)
+    m = m.with_(joints=[m.joints[0], drives, follows, ball], actuators=[pf.actuator("motor", "j1")])
+    q, v, u = start(m, random)
+    changes_as_it_must(pf.reduce(m), q, v, u)
+    changes_as_it_must(pf.reduce(m, momentum=pf.momentum_map(m, q, v)), q, v, u)

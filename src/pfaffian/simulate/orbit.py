@@ -102,8 +102,10 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         y = solve_symmetric(K.shape, p)
         H = (ca.dot(p, y) + ca.dot(mu_b, solve_symmetric(K.K11, mu_b))) / 2
         gamma = [g[rest, rest] for i, g in enumerate(commutation_coefficients(k)) if i in rest]
-        # Rotors that joints drive have no axes that turn with them, see `terms.momentum`.
-        turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ (p - rotors(k)[rest] * y) for g in gamma])
+        # Rotors that joints drive have no axes that turn with them, see `terms.momentum`. Where gamma is not zero each
+        # velocity is the rate of one link.
+        spun = k.along_v(rotors(k))[rest]
+        turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ (p - spun * y) for g in gamma])
         Y = two_form(T, first.name, orbit, o)
         slope = ca.gradient(H, o) - Y[:d, d:] @ y
         o_dot = smallest(orthogonalise(Y[:d, :d], ca.SX(d, 0), RANK), slope) if d else ca.SX(0, 1)
