@@ -25,7 +25,7 @@ def test_handedness_of_rows_that_change_places() -> None:
 
 
 @pytest.mark.parametrize("n", range(1, 8))
-def test_symmetric_systems_two_pivots_at_a_time(n: int) -> None:
+def test_symmetric_systems_by_half_of_them(n: int) -> None:
     """Of the matrix the upper half is read; entries of very different size, as those of masses and inertias are."""
     random = np.random.default_rng(n)
     for spread in (1.0, 1e4):

@@ -6,6 +6,7 @@ pushed by CasADi into every product it takes part in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
@@ -144,6 +145,16 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
 
     Elimination keeps that property, so every pivot is positive; growth stays small for the matrices used here.
     """
+    return _eliminate(A, B, lambda U: U)
+
+
+def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
+    """A^-1 B for a symmetric positive definite A (n, n), of which the upper half is read: half of `solve_definite`'s work."""
+    return _eliminate(symmetric(A), B, symmetric)
+
+
+def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
+    """A^-1 B by elimination from the first column on.   whole: what is left of A -> the same from the part that is computed."""
     n = A.shape[0]
     U, X = ca.densify(A), ca.densify(B)
     pivots = []
@@ -151,44 +162,13 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
         pivots.append(1 / U[k, k])
         if k + 1 < n:
             l = U[k + 1 :, k] * pivots[k]
-            U[k + 1 :, k + 1 :] = U[k + 1 :, k + 1 :] - l @ U[k, k + 1 :]
+            U[k + 1 :, k + 1 :] = whole(U[k + 1 :, k + 1 :] - l @ U[k, k + 1 :])
             X[k + 1 :, :] = X[k + 1 :, :] - l @ X[k, :]
     for k in reversed(range(n)):
         if k + 1 < n:
             X[k, :] = X[k, :] - U[k, k + 1 :] @ X[k + 1 :, :]
         X[k, :] = X[k, :] * pivots[k]
     return X
-
-
-def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
-    """A^-1 B for a symmetric positive definite A (n, n), of which the upper half is read: half of `solve_definite`'s work.
-
-    Two pivots at a time, each two with one division: a chain of n divisions takes longer than all that is beside it.
-    """
-    n = A.shape[0]
-    U, X = ca.densify(symmetric(A)), ca.densify(B)
-    pairs = [slice(k, min(k + 2, n)) for k in range(0, n, 2)]
-    inverse = []
-    for two in pairs:
-        inverse.append(_inverse(ca.SX(U[two, two])))
-        if two.stop < n:
-            rest = slice(two.stop, n)
-            l = U[rest, two] @ inverse[-1]
-            U[rest, rest] = symmetric(U[rest, rest] - l @ U[two, rest])
-            X[rest, :] = X[rest, :] - l @ X[two, :]
-    for two, P in zip(reversed(pairs), reversed(inverse), strict=True):
-        if two.stop < n:
-            X[two, :] = X[two, :] - U[two, two.stop :] @ X[two.stop :, :]
-        X[two, :] = P @ X[two, :]
-    return X
-
-
-def _inverse(P: ca.SX) -> ca.SX:
-    """Of a symmetric positive definite P (1, 1) or (2, 2)."""
-    if P.shape[0] == 1:
-        return 1 / P
-    r = 1 / (P[0, 0] * P[1, 1] - P[0, 1] ** 2)
-    return ca.blockcat([[P[1, 1] * r, -P[0, 1] * r], [-P[0, 1] * r, P[0, 0] * r]])
 
 
 class Semidefinite(NamedTuple):
