@@ -508,4 +508,12 @@ def test_a_system_says_what_it_is_reduced_by():
     result = pf.run(falling, duration=2e-3, backend="numpy")
     assert result.attrs["state_about"].splitlines() == list(falling.about)
     assert "state_about" not in pf.run(satellite(), duration=2e-3, backend="numpy").attrs
-    assert "is 0.1, 0, 0, 0, 0, 0.2 in every run" in str(pf.reduce(satellite(), momentum=[0.1, 0, 0, 0, 0, 0.2]))
+    chart = pf.reduce(satellite(), momentum=[0, 0, 0.1, 0, 0, 0.2])
+    assert "is 0, 0, 0.1, 0, 0, 0.2 in every run" in str(chart)
+    with pytest.raises(
+        pf.ModelError, match=r"came back as .* is 0, 0, 0.1, 0, 0, 0.2 in every run: start with it or run reduce"
+    ):
+        pf.run(chart, duration=2e-3, backend="numpy")
+    with pytest.raises(pf.ModelError, match=r"a Mechanism is needed.*; take its \.mechanism"):
+        pf.linearise(falling)
+    assert len({pf.symmetry(satellite()), pf.symmetry(satellite())}) == 1

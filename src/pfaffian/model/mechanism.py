@@ -300,7 +300,8 @@ def as_mechanism(m: Any) -> Mechanism:
         )
     if isinstance(m, str) or hasattr(m, "__fspath__"):
         raise ModelError(f"a Mechanism is needed, got {brief(m)}; write m, settings = pf.read(file) and go on with m")
-    raise ModelError(f"a Mechanism is needed, made by mechanism(...) or a reader, got {brief(m)}")
+    way = "; take its .mechanism" if isinstance(getattr(m, "mechanism", None), Mechanism) else ""
+    raise ModelError(f"a Mechanism is needed, made by mechanism(...) or a reader, got {brief(m)}{way}")
 
 
 def as_names(rows: Any, what: str) -> tuple[str, ...]:

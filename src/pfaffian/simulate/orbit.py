@@ -137,7 +137,8 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, first.name) - ca.DM(momentum)},
         digest=f"[q; orbit; shape momentum] {momentum}",
         about=(
-            f"the momentum of joint {first.name!r} is {', '.join(f'{x:.6g}' for x in momentum)} in every run",
+            f"the momentum of joint {first.name!r} is {', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or "
+            "run reduce(m)",
             f"seen from the body it moves on an orbit of dimension {d}: {', '.join(orbit.names) or 'a point'}",
         ),
         limit=None if edge is None else (ends, lambda x, t: edge(parts(x)[1])),

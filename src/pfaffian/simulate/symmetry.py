@@ -57,7 +57,7 @@ class Motion(NamedTuple):
     said: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Symmetry:
     """What leaves a mechanism as it is.
 

@@ -263,9 +263,10 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
         off = np.abs(found - given) / (1 + np.abs(given).max(axis=1, keepdims=True, initial=0.0))
         if not (off <= RETURNS).all():
             run, i = np.unravel_index(int(np.argmax(np.nan_to_num(off, nan=np.inf))), off.shape)
+            why = s.about[0] if s.about else "each state (q, v) needs one x, and x here no more than that"
             raise ModelError(
                 f"{s.said}: show does not undo enter: {what} {names[i]!r} went in as {given[run, i]:.6g} and came back as "
-                f"{found[run, i]:.6g}; each state (q, v) needs one x, and x here no more than that"
+                f"{found[run, i]:.6g}; {why}"
             )
     return x
 
