@@ -209,7 +209,7 @@ NO_CONSTANTS = {
     "no such": (steps.rover, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
     "of velocities": (steps.rover, {"psi1": lambda k: k.v}, "depends on velocities"),
     "the group's own": (steps.rover, {"base.vx": ahead}, "none of the free ones of .*; take one of psi1, psi2"),
-    "kept as it is": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "none of the free ones .*; take one of l, r$"),
+    "kept as it is": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "take one of l, r$"),
     "no function": (steps.rover, {"psi1": [1, 0]}, "function of Kinematics"),
     "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum is of a machine"),
 }  # fmt: skip
