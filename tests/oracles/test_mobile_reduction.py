@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
-from pfaffian.simulate.reduction import plan
+from pfaffian.simulate.plan import plan
 from tests.tolerance import close
 
 RADIUS, HALF = 0.0985, 0.2022

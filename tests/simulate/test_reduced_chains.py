@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 import pfaffian as pf
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.joint import KINDS
-from pfaffian.simulate.reduction import plan
+from pfaffian.simulate.plan import plan
 from tests.random_mechanisms import random_pose, random_tree
 from tests.tolerance import close
 

@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
-from pfaffian.simulate.reduction import plan
+from pfaffian.simulate.plan import plan
 from studies import chhabra_reduction as study
 from studies import chhabra_steps as steps
 from studies.chhabra_reduction import ROVER_START, rover

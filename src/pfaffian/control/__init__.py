@@ -3,7 +3,7 @@
 from pfaffian.control import actuation, estimation, identification
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
-from pfaffian.control.concurrent import Output, concurrent, output
+from pfaffian.control.concurrent import concurrent
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
 from pfaffian.control.feasible import check_reference
 from pfaffian.control.flat import (
@@ -21,6 +21,7 @@ from pfaffian.control.flat import (
 from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
 from pfaffian.control.operational_space import operational_space
+from pfaffian.control.output import Output, output
 from pfaffian.control.placement import (
     Hover,
     Matched,

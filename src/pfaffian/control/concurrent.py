@@ -1,16 +1,12 @@
 """Concurrent control of a base and its arms: outputs on Lie groups follow references of their own. [chhabra14 ch. 5]
 
-An output r is the pose, the attitude or the position of a body, of the base as of any end effector, and all together are a
-point of a product of SE(3), SO(3), R^n, and in the plane SE(2) and SO(2). With body velocities V = r^-1 r_dot = E J v and
-eta = gamma^-1 gamma_dot,
+Outputs of the base as of any end effector are together a point of a product of groups, their body velocities V = E J v, and
+each asks for a V_dot = nu of its own (`control.output`):
 
-    r_e = r^-1 gamma,    xi_e = log r_e,    v_e = V - Ad(r_e) eta,                                        (5.2), (5.4.34)
-    nu = I^-1 [Theta^-T K_P xi_e - K_D v_e] - [V, Ad(r_e) eta] + Ad(r_e) eta_dot,                         (5.4.32)-(5.4.33)
     u = D^+ [nu - drift],    D = E J S,    drift = E J a + E J_dot v,                                     (5.4.30)
 
-where v_dot = a + S u on the constraints, and Theta = int_0^1 exp(x ad xi_e) dx is the left differential of exp. Momentum that
-is kept and wheels that roll are in a and S, so that D is the generalised Jacobian times an inertia: nothing has to be reduced
-first. Then V_L = <K_P xi_e, xi_e> / 2 + <I v_e, v_e> / 2 falls as V_L_dot = -<K_D v_e, v_e>.                       (5.4.35)
+where v_dot = a + S u on the constraints. Momentum that is kept and wheels that roll are in a and S, so that D is the
+generalised Jacobian times an inertia: nothing has to be reduced first.
 
 More motors than outputs leave motions open. The smallest inputs, D^+, are indifferent to them, and light wrists then spin; with
 a damping d the motion is the one nearest to v_dot = -d v instead, in the metric of inertia, of all that give the outputs:
@@ -25,8 +21,7 @@ nearest to r_dot = -d r in the metric of W, by the generalised Jacobian G = D O^
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -34,287 +29,24 @@ import numpy as np
 
 from pfaffian.control.allocation import weights
 from pfaffian.control.law import Command, Control, Reason, maker, motor_matrix, with_no_wrench
+from pfaffian.control.output import KINDS, Output, check_in_group, check_moves, goal_at, half_turn, moving, servo
 from pfaffian.control.prototype import accelerations
 from pfaffian.control.reason import mainly
-from pfaffian.control.reference import Reference, function_of_time, set_point
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.errors import ModelError, brief, nearest, plural
-from pfaffian.maths import se3, so3
+from pfaffian.errors import ModelError, brief, plural
+from pfaffian.maths import so3
 from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
 from pfaffian.maths.roots import smallest_singular_value
-from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.maths.tree_factor import solve_W
-from pfaffian.model import shown
-from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.model.number import at_defaults, matrix, scalar, several, vector
-from pfaffian.terms.fresh import fresh, placed
-from pfaffian.terms.kinematics import Kinematics
+from pfaffian.model.number import scalar, several
 from pfaffian.terms.terms import Terms
-
-IN_GROUP = 1e-9
-"""How far from R^T R = 1 a reference may be."""
 
 HALF_TURN = 0.01
 """How near to half a turn [rad] an attitude error is said to have no one logarithm: it would jump to the other side there."""
 
 TURNED = f"an attitude error is within {HALF_TURN:g} rad of half a turn, where it has two logarithms and the law no direction"
 LOST = "the outputs are not within the inputs' reach here: the decoupling matrix has lost rank"
-
-
-class Kind(NamedTuple):
-    """Which part of a motion is an output.
-
-    group: in the table of subgroups.   shape: of the matrix that says a point of it.
-    pose: such a matrix -> (4, 4) within SE(3), c in the corner: 1, or 0 for a rate.
-    part: R, p, J of a body -> those of the output, its twist J v along the axes of the group.   unit: of the error.
-    still: entries of the twist that the body must not have, so that its motions are of the group.
-    """
-
-    group: str
-    shape: tuple[int, int]
-    pose: Callable[[ca.SX, float], ca.SX]
-    part: Callable[[ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
-    unit: str
-    still: tuple[int, ...] = ()
-
-
-def _homogeneous(R: ca.SX, p: ca.SX, corner: float) -> ca.SX:
-    return ca.SX(ca.blockcat([[R, p], [ca.SX(1, 3), ca.SX(corner)]]))
-
-
-KINDS = {
-    "pose": Kind("free", (4, 4), lambda X, c: X, lambda R, p, J: (R, p, J), "m, rad"),
-    "attitude": Kind(
-        "spherical", (3, 3), lambda X, c: _homogeneous(X, ca.SX(3, 1), c), lambda R, p, J: (R, ca.SX(3, 1), J), "rad"
-    ),
-    "position": Kind(
-        "translation", (3, 1), lambda X, c: _homogeneous(c * ca.SX.eye(3), X, c),
-        lambda R, p, J: (ca.SX.eye(3), p, ca.vertcat(R @ J[:3, :], ca.SX(3, J.shape[1]))), "m",
-    ),
-    "heading": Kind(
-        "revolute", (2, 2), lambda X, c: _homogeneous(ca.diagcat(X, c), ca.SX(3, 1), c), lambda R, p, J: (R, ca.SX(3, 1), J),
-        "rad", (3, 4),
-    ),
-    "planar pose": Kind(
-        "planar", (3, 3), lambda X, c: _homogeneous(ca.diagcat(X[:2, :2], c), ca.vertcat(X[:2, 2], 0), c),
-        lambda R, p, J: (R, ca.vertcat(p[:2], 0), J), "m, rad", (2, 3, 4),
-    ),
-}  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Output:
-    """What shall follow a reference on a group of its own; made by `output`.
-
-    body, seen_from: names.   kind: a key of `KINDS`.   at: (3,) point of the body [m].   axes: of a position, of 0, 1, 2.
-    reference: of the matrix that says a point of the group, column by column.   stiffness K_P, damping K_D, inertia I: (k, k).
-    """
-
-    body: str
-    seen_from: str
-    kind: str
-    at: ca.SX
-    axes: tuple[int, ...]
-    reference: Reference
-    stiffness: ca.SX
-    damping: ca.SX
-    inertia: ca.SX
-
-    @property
-    def group(self) -> Subgroup:
-        group = SUBGROUPS[KINDS[self.kind].group]
-        return replace(group, along=self.axes) if self.kind == "position" else group
-
-    @property
-    def turning(self) -> list[int]:
-        """Which of the k coordinates are those of a rotation vector."""
-        return [i for i, axis in enumerate(self.group.axes) if axis >= 3]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the k coordinates of the algebra."""
-        return tuple(f"{self.body}.{'xyz'[i] if i < 3 else 'r' + 'xyz'[i - 3]}" for i in self.group.axes)
-
-    def __repr__(self) -> str:
-        seen = [] if self.seen_from == WORLD else [f"seen from {self.seen_from!r}"]
-        return shown.words(self, f"{self.kind} of {self.body!r}", *seen)
-
-
-def output(
-    body: str, kind: str, reference: Any, *, stiffness: Any, damping: Any, inertia: Any = 1.0, at: Any = (0, 0, 0),
-    axes: Sequence[int] = (0, 1, 2), seen_from: str = WORLD,
-) -> Output:  # fmt: skip
-    """What shall follow a reference: "pose" on SE(3), "attitude" on SO(3) or "position" in R^n; of a body that moves in the x y
-    plane "planar pose" on SE(2) or "heading" on SO(2). [chhabra14 5.2]
-
-    Args:
-        body: whose.   kind: one of these five.   seen_from: the body, or the world, that it is the motion over.
-        reference: gamma(t), a matrix: a function of t [s], a constant, or a Reference of its entries column by column; of a
-            pose (4, 4) homogeneous [1, m], in the plane (3, 3), of an attitude (3, 3), a heading (2, 2), a position (n,) [m].
-        stiffness K_P, damping K_D, inertia I: symmetric and positive definite on the algebra, [v; w] in this order and along
-            the body's axes, of a position along those of `seen_from`: one number, k numbers, or (k, k). In units of I, K_P is
-            in 1/s^2 and K_D in 1/s.
-        at: (3,) point of the body whose position or pose it is [m].   axes: of a position, which of x, y, z.
-    Raises ModelError: an unknown kind, gains that are not positive definite, a reference of another shape or of no rotation.
-    """
-    what = f"output {brief(kind)} of {brief(body)}"
-    if not isinstance(body, str) or not isinstance(seen_from, str) or body == seen_from:
-        raise ModelError(f"{what}: names of two different bodies are needed, got {brief(body)} and {brief(seen_from)}")
-    if kind not in KINDS:
-        raise ModelError(f"{what}: {nearest(kind, list(KINDS))}")
-    rows: tuple[Any, ...] = tuple(axes) if several(axes) else (axes,)
-    if not rows or sorted(set(rows)) != list(rows) or any(isinstance(i, bool) or i not in (0, 1, 2) for i in rows):
-        raise ModelError(f"{what}: axes: some of 0, 1, 2 (x, y, z) in this order are needed, got {brief(axes)}")
-    if kind != "position" and rows != (0, 1, 2):
-        raise ModelError(f"{what}: axes are for a position")
-    k, shape = (len(rows), (len(rows), 1)) if kind == "position" else (SUBGROUPS[KINDS[kind].group].nv, KINDS[kind].shape)
-    goal = _reference(reference, shape, what)
-    given = {"stiffness": stiffness, "damping": damping, "inertia": inertia}
-    gains = {n: _definite(x, k, f"{what}: {n}") for n, x in given.items()}
-    found = Output(body, seen_from, kind, vector(at, 3, f"{what}: at"), tuple(int(i) for i in rows), goal, **gains)
-    _check_start(found, what)
-    return found
-
-
-def _reference(value: Any, shape: tuple[int, int], what: str) -> Reference:
-    size = shape[0] * shape[1]
-    if isinstance(value, Reference):
-        goal = value
-    elif callable(value):
-        goal = function_of_time(lambda t: _shaped(value(t), shape, what), size)
-    else:
-        goal = set_point(ca.vertsplit(_shaped(value, shape, what)))
-    if goal.size != size:
-        raise ModelError(f"{what}: the reference has {goal.size} numbers where {shape[0]} x {shape[1]} are needed")
-    return goal
-
-
-def _shaped(value: Any, shape: tuple[int, int], what: str) -> ca.SX:
-    """vec of a matrix. Raises ModelError: it has another shape."""
-    X = ca.densify(matrix(value, f"{what}: reference"))
-    if X.shape != shape:
-        raise ModelError(f"{what}: the reference must be {shape[0]} x {shape[1]}, got {X.shape[0]} x {X.shape[1]}")
-    return ca.vec(X)
-
-
-def _definite(value: Any, k: int, what: str) -> ca.SX:
-    """(k, k) symmetric positive definite."""
-    X = matrix(value, what)
-    if X.shape == (1, 1):
-        X = X * ca.SX.eye(k)
-    elif X.shape in ((k, 1), (1, k)):
-        X = ca.diag(ca.vec(X))
-    if X.shape != (k, k):
-        raise ModelError(f"{what}: one number, {k} numbers or ({k}, {k}) are needed, got {X.shape}")
-    numbers = at_defaults(X)
-    if numbers is not None and not _is_definite(numbers):
-        raise ModelError(f"{what}: must be symmetric and positive definite, got {brief(value)}")
-    return ca.sparsify(ca.SX(X))
-
-
-def _is_definite(X: np.ndarray) -> bool:
-    return bool(np.abs(X - X.T).max() <= 1e-12 * np.abs(X).max() and np.linalg.eigvalsh(X)[0] > 0)
-
-
-def _check_start(o: Output, what: str) -> None:
-    """Raise ModelError unless the reference at t = 0 is of its group, as far as numbers tell."""
-    X = None if o.reference.w_names else at_defaults(_goal(o, ca.SX(0), ca.SX(0, 1))[0])
-    if X is None:
-        return
-    R = X[:3, :3]
-    if np.abs(R.T @ R - np.eye(3)).max() > IN_GROUP or np.linalg.det(R) < 0 or np.abs(X[3] - [0, 0, 0, 1]).max() > IN_GROUP:
-        raise ModelError(f"{what}: the reference at t = 0 is no {o.kind}: R^T R = 1 with determinant 1 is needed")
-
-
-def _goal(o: Output, t: ca.SX, w: ca.SX) -> list[ca.SX]:
-    """(4, 4) gamma, gamma_dot and gamma_ddot."""
-    kind, found = KINDS[o.kind], []
-    for x, corner in zip(o.reference.at(t, w), (1.0, 0.0, 0.0), strict=True):
-        if o.kind == "position":
-            full = ca.SX.zeros(3, 1)
-            full[list(o.axes)] = x
-            x = full
-        found.append(kind.pose(ca.reshape(ca.SX(x), *kind.shape), corner))
-    return found
-
-
-class Moving(NamedTuple):
-    """An output at a state.   R, p: its point of the group.   J, J_dot: (k, nv), V = J v."""
-
-    R: ca.SX
-    p: ca.SX
-    J: ca.SX
-    J_dot: ca.SX
-
-
-def moving(k: Kinematics, o: Output) -> Moving:
-    """r, and E J of V = r^-1 r_dot = E J v. [chhabra14 (5.3.20)]"""
-    s = fresh(k)
-    G, J = s.relative(o.body, o.seen_from)
-    R, p, J = KINDS[o.kind].part(ca.SX(G.R), G.p + G.R @ o.at, se3.Ad_inv(ca.SX.eye(3), o.at) @ J)
-    J = ca.densify(J[list(o.group.axes), :])
-    J_dot = ca.reshape(ca.jtimes(ca.vec(J), s.q, s.q_dot), *J.shape)
-    return Moving(*placed([R, p, J, J_dot], s, k))
-
-
-def _check_in_group(o: Output, k: Kinematics) -> None:
-    """Raise ModelError where the body has motions that are none of the output's group: looked for at one configuration."""
-    still, m = list(KINDS[o.kind].still), k.mechanism
-    if not still:
-        return
-    G, J = k.relative(o.body, o.seen_from)
-    tilt = ca.SX(G.R)[2, 2] - 1
-    f = ca.Function("still", [k.q, m.p_symbols], [ca.densify(J[still, :]), ca.densify(tilt)])
-    q = random_configuration(m, np.random.default_rng(47))
-    if max(np.abs(np.array(x)).max(initial=0.0) for x in f(q, m.p_defaults)) > IN_GROUP:
-        raise ModelError(
-            f"concurrent: {o.body!r} does not move in the x y plane of {o.seen_from!r}, so it has no {o.kind}; take its pose, "
-            "attitude or position"
-        )
-
-
-class Servo(NamedTuple):
-    """What the servo law makes of an output and its goal.
-
-    nu: (k, 1) V_dot that it asks for.   error, rate: (k, 1) xi_e and v_e.   value: V_L.   decay: its rate, -<K_D v_e, v_e>.
-    """
-
-    nu: ca.SX
-    error: ca.SX
-    rate: ca.SX
-    value: ca.SX
-    decay: ca.SX
-
-
-def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Servo:
-    """The feed-forward servo law on the output's group. [chhabra14 theorem 5.4.2]
-
-    R, p: the point r.   V: (k, 1) r^-1 r_dot.   goal: (4, 4) gamma, gamma_dot, gamma_ddot.
-    """
-    group = o.group
-    axes, S = list(group.axes), group.S
-    gamma, rate, bend = goal
-    back = se3.homogeneous(*se3.inverse(gamma[:3, :3], gamma[:3, 3]))
-    eta, bent = (se3.vee(x)[axes] for x in (back @ rate, back @ bend - (back @ rate) @ (back @ rate)))
-    r_e = se3.compose(R.T, -(R.T @ p), gamma[:3, :3], gamma[:3, 3])
-    xi_e, carry = ca.SX(group.log(*r_e)), (se3.Ad(*r_e) @ S)[axes, :]
-    carried = carry @ eta
-    v_e = V - carried
-    pull = group.dexp_right_inv(-xi_e).T @ (o.stiffness @ xi_e) - o.damping @ v_e
-    bracket = (se3.ad(S @ V) @ (S @ carried))[axes]
-    nu = solve_definite(o.inertia, pull) - bracket + carry @ bent
-    value = (ca.dot(xi_e, o.stiffness @ xi_e) + ca.dot(v_e, o.inertia @ v_e)) / 2
-    return Servo(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, ca.SX(-ca.dot(v_e, o.damping @ v_e)))
-
-
-def half_turn(o: Output) -> ca.SX:
-    """The least V_L with which an error is half a turn: pi^2 / 2 times the smallest eigenvalue of what K_P leaves of rotations
-    while the other coordinates give way. As long as V_L is below it, no error gets there. [chhabra14 theorem 5.4.2]"""
-    turn, K = o.turning, ca.densify(o.stiffness)
-    rest = [i for i in range(K.shape[0]) if i not in turn]
-    S = K[turn, turn] - K[turn, rest] @ solve_definite(K[rest, rest], K[rest, turn]) if rest else K
-    return np.pi**2 / 2 * smallest_singular_value(S)
 
 
 class Decoupling(NamedTuple):
@@ -389,9 +121,9 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         for o in outputs:
             end = begin + len(o.reference.w_names)
             at = moving(terms.kinematics, o)
-            _check_moves(o, at.J)
-            _check_in_group(o, terms.kinematics)
-            asked.append(servo(o, at.R, at.p, at.J @ terms.v, _goal(o, terms.t, w[begin:end, 0])))
+            check_moves(o, at.J)
+            check_in_group(o, terms.kinematics)
+            asked.append(servo(o, at.R, at.p, at.J @ terms.v, goal_at(o, terms.t, w[begin:end, 0])))
             begin = end
         x = decoupling(terms, outputs)
         V_dot, spare = ca.vertcat(*[y.nu for y in asked]) - x.drift, len(m.actuators) > len(names)
@@ -509,16 +241,6 @@ def _check_outputs(outputs: Any) -> None:
             said.add(this)
 
 
-def _check_moves(o: Output, J: ca.SX) -> None:
-    """Raise ModelError where nothing moves a coordinate of an output, whatever the configuration."""
-    still = [name for i, name in enumerate(o.names) if J[i, :].is_zero()]
-    if still:
-        raise ModelError(
-            f"concurrent: no joint moves {', '.join(still)} of the {o.kind} of {o.body!r} seen from {o.seen_from!r}; leave it "
-            "out, by axes=... or by another kind of output"
-        )
-
-
 def _check_count(m: Mechanism, names: Sequence[str]) -> None:
     if len(names) > len(m.actuators):
         raise ModelError(
@@ -554,7 +276,7 @@ def _turned(outputs: Sequence[Output]) -> Reason:
     turning = [o for o in outputs if o.turning]
 
     def angle(T: Terms, o: Output) -> ca.SX:
-        at, gamma = moving(T.kinematics, o), _goal(o, T.t, ca.SX(0, 1))[0]
+        at, gamma = moving(T.kinematics, o), goal_at(o, T.t, ca.SX(0, 1))[0]
         return ca.norm_2(ca.SX(so3.log(at.R.T @ gamma[:3, :3])))
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:

@@ -12,10 +12,10 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control import law
-from pfaffian.control.concurrent import Output
 from pfaffian.control.discrete import Sensor
 from pfaffian.control.law import Control
 from pfaffian.control.layout import answers
+from pfaffian.control.output import Output
 from pfaffian.control.prototype import Pair
 from pfaffian.control.reference import Reference
 from pfaffian.model.caller import checked

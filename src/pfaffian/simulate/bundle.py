@@ -21,7 +21,7 @@ from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.simulate.evaluate import Compiled, function_of
-from pfaffian.simulate.reduction import plan
+from pfaffian.simulate.plan import plan
 from pfaffian.terms.digest import digest
 from pfaffian.terms.orbit import orbit_of, two_form
 from pfaffian.terms.reduction import (
