@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def run(*arguments: str) -> subprocess.CompletedProcess:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([p for p in sys.path if p])}
     command = [sys.executable, "-m", "benchmarks", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def refuse(text: str) -> None:

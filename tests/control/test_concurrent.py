@@ -302,6 +302,16 @@ def test_a_damped_rest_keeps_the_arm_calm():
     close(r[2.0].output_error.values, r[None].output_error.values, 1e-6, "the hand")
 
 
+def test_errors_have_the_names_of_their_outputs():
+    """Sampled or not; of a pose along the body's axes, of a position along those that it has."""
+    m, law = planar_arm(), control.concurrent([planar_hand()])
+    for x in (law, control.discrete(law, 0.01)):
+        r = pf.run(m, *ARM_AT, duration=0.01, step=1e-2, every=1, control=x, backend="numpy")
+        for name in ("output_error", "velocity_error"):
+            assert r[f"{name}_component"].values.tolist() == ["c.x", "c.y"] == list(r[name][f"{name}_component"].values)
+    assert control.output("c", "pose", np.eye(4), **GAINS).names == ("c.x", "c.y", "c.z", "c.rx", "c.ry", "c.rz")
+
+
 def test_with_no_motor_to_spare_there_is_nothing_to_damp():
     m, law = rover(), rover_law()
     damped = control.concurrent(rover_outputs(), rest_damping=3.0)

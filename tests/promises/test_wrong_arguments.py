@@ -326,6 +326,10 @@ WRONG = {
     "to_sympy: a number": (lambda: pf.to_sympy(1.0), "casadi.SX is needed"),
     "kinematics_latex of a file": (lambda: pf.kinematics_latex("robot.urdf"), "pf.read"),
     "joined: no closure of that name": (lambda: pf.joined(ARM, "grasp"), "no closure 'grasp'"),
+    "Control: entries of no names": (
+        lambda: control.Control(lambda T, z, w, y: control.Command(T.q), entries={"e": "xy"}), "entries must be {signal:"),
+    "Control: entries of numbers": (
+        lambda: control.Control(lambda T, z, w, y: control.Command(T.q), entries={"e": (1, 2)}), "entries must be {signal:"),
     "joined: a number": (lambda: pf.joined(ARM, 3), "no closure 3"),
     "graph_matrices of a file": (lambda: pf.graph_matrices("robot.urdf"), "pf.read"),
     "jacobian: swapped": (lambda: pf.jacobian(ARM, [0, 0], "tip"), "no body"),

@@ -287,6 +287,16 @@ def test_a_start_at_the_pole_of_the_chart_is_refused():
         assert pf.run(pf.reduce(m), None, v, **KEEP).status == 0
 
 
+def test_what_is_said_beside_the_state_has_names_and_units():
+    m = satellite()
+    for system in (pf.reduce(m), pf.reduce(m.with_(actuators=[]), momentum=pf.momentum_map(m, *start(m)))):
+        r = pf.run(system, *start(m), **KEEP)
+        assert r.momentum_drift_entry.values.tolist() == list(m.v_names[:6])
+        assert r.momentum_drift_unit.values.tolist() == ["N s"] * 3 + ["N m s"] * 3
+        assert r.shape_momentum_entry.values.tolist() == list(m.v_names[6:])
+        assert r.shape_momentum_unit.values.tolist() == ["N m s"] * 2
+
+
 def test_another_momentum_is_not_taken_silently():
     m = satellite()
     with pytest.raises(pf.ModelError, match="show does not undo enter: v"):

@@ -150,7 +150,8 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
     w_names = tuple(name for o in outputs for name in o.reference.w_names)
     reasons = {LOST: _lost(outputs, names)} | ({} if w_names else {TURNED: _turned(outputs)})
-    return Control(law, (), w_names, (LOST, TURNED), reasons=reasons, units=units)
+    entries = {"output_error": names, "velocity_error": names}
+    return Control(law, (), w_names, (LOST, TURNED), reasons=reasons, units=units, entries=entries)
 
 
 class Share(NamedTuple):

@@ -68,7 +68,7 @@ class Part:
     u and signals is held, `d_next` are the next values of the state.   period, phase: [s].   latency: whole periods until what
     it gives comes out.   state: start values of its discrete state by name.   inputs: of the run that it takes, or of a part
     before it.   gives: names of its signals that later parts take as inputs.   start: (nu,) inputs that are held until its
-    first come out, zero if empty.   faults: what each means.   units: of its signals.   random: whether it draws numbers.
+    first come out, zero if empty.   faults: what each means.   units, entries: of its signals.   random: whether it draws.
     python: instead of `call`, (t, q, v) -> u between compiled steps.   sensor: its name, if it is one of the law's.
     hold: what u does in between, see HOLDS.
     """
@@ -84,6 +84,7 @@ class Part:
     start: tuple[float, ...] = ()
     faults: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
+    entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     random: bool = False
     python: Callable[..., Any] | None = None
     sensor: str = ""
@@ -298,7 +299,7 @@ def _of_library(law: Control, period: float) -> Part:
         return Command(c.u, faults=c.faults, signals=c.signals, d_next={"z": z + period * c.z_dot} if law.z else {})
 
     state = (("z", law.z),) if law.z else ()
-    return Part("law", call, period, state=state, inputs=law.w_names, faults=law.faults, units=law.units)
+    return Part("law", call, period, state=state, inputs=law.w_names, faults=law.faults, units=law.units, entries=law.entries)
 
 
 def _sensing(name: str, s: Sensor, part: Part) -> Part:

@@ -85,6 +85,7 @@ class Control:
     parts: what is called once a period instead of at every stage of a step, see `discrete`; what they hold adds to the law's u.
     takes: names of the law's w, where parts give some of it; None: w_names.
     units: of the signals that it records, by name; one "per velocity" or "per input" is labelled by these.
+    entries: of such a signal the names of its entries, where it has some of its own.
     Raises ModelError: what should be a function, texts or finite numbers is not. What the law answers is checked by a run.
     """
 
@@ -98,6 +99,7 @@ class Control:
     parts: tuple[Part, ...] = ()
     takes: tuple[str, ...] | None = None
     units: Mapping[str, str] = field(default_factory=dict)
+    entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         if self.parts:
@@ -117,6 +119,9 @@ class Control:
                 raise ModelError(f"Control: {name} must be a tuple of texts, got {brief(texts)}")
         if not isinstance(self.units, Mapping) or not all(isinstance(x, str) for item in self.units.items() for x in item):
             raise ModelError(f"Control: units must be {{signal: unit}} of texts, got {brief(self.units)}")
+        named = isinstance(self.entries, Mapping) and all(isinstance(x, (tuple, list)) for x in self.entries.values())
+        if not named or not all(isinstance(name, str) for x in self.entries.values() for name in x):
+            raise ModelError(f"Control: entries must be {{signal: names of its entries}}, got {brief(self.entries)}")
         object.__setattr__(self, "z", tuple(floats(self.z, "Control: z").tolist()))
 
 

@@ -201,3 +201,9 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
 def units(control: Control) -> dict[str, Any]:
     """Units of recorded signals that are known."""
     return {**control.units, **{name: unit for part in control.parts for name, unit in part.units.items()}}
+
+
+def entries(control: Control) -> dict[str, tuple[str, ...]]:
+    """Names of the entries of recorded signals that have some."""
+    found = {**control.entries, **{name: names for part in control.parts for name, names in part.entries.items()}}
+    return {name: tuple(names) for name, names in found.items()}

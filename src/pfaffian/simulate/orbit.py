@@ -11,6 +11,7 @@ curvature instead of by momenta of bodies; nothing in it knows the place, which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -115,11 +116,13 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     def project(x: ca.SX, t: ca.SX) -> ca.SX:
         return ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0])
 
-    units = tuple(f"{force_unit(m.v_units[i])} s" for i in rest)
+    def units_of(entries: Sequence[int]) -> tuple[str, ...]:
+        return tuple(f"{force_unit(m.v_units[i])} s" for i in entries)
+
     named = [
         StatePart("q", m.q_names, m.q_units),
         StatePart("orbit", orbit.names, orbit.units),
-        StatePart("shape_momentum", tuple(m.v_names[i] for i in rest), units),
+        StatePart("shape_momentum", tuple(m.v_names[i] for i in rest), units_of(rest)),
     ]
     ends = (
         "the chart of the momentum's orbit ends here, nearly a quarter of a turn about y from the axis of the momentum; run "
@@ -135,6 +138,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         rated,
         project=project,
         signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, first.name) - ca.DM(momentum)},
+        named=(StatePart("momentum_drift", tuple(m.v_names[i] for i in own), units_of(own)),),
         digest=f"[q; orbit; shape momentum] {momentum}",
         about=(
             f"the momentum of joint {first.name!r} is {', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or "

@@ -165,9 +165,19 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         rated,
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
         signals=signals,
+        named=_named(m, base, dict(zip(found.y, units, strict=True))),
         digest=f"[q; reduced momentum] {found} {_said(m, fields)}",
         holds=bool(found.group) and not found.closed,
         about=_about(m, found, fields),
+    )
+
+
+def _named(m: Mechanism, base: str | None, units: Mapping[int, str]) -> tuple[StatePart, ...]:
+    """Names and units of what is said of a spatial first joint, and of the joints beside it."""
+    own = indices(m, (base,)) if base else []
+    parts = {"momentum_drift": own, "shape_momentum": others(m, own) if own else []}
+    return tuple(
+        StatePart(name, tuple(m.v_names[i] for i in at), tuple(units[i] for i in at)) for name, at in parts.items() if at
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.reach import BLOCKED
 from pfaffian.simulate.signals import standard
 from pfaffian.simulate.simulation import Simulation
@@ -122,9 +122,11 @@ def _coordinates(s: System) -> dict[str, Any]:
         "q_unit": ("coordinate", list(m.q_units)),
         "velocity": list(m.v_names),
         "v_unit": ("velocity", list(m.v_units)),
-        "force_unit": ("velocity", ["N" if u == "m/s" else "N m" for u in m.v_units]),
+        "force_unit": ("velocity", [force_unit(u) for u in m.v_units]),
     }
-    coords |= {f"{part.name}_unit": (f"{part.name}_entry", list(part.units)) for part in s.parts if part.name in s.labels}
+    coords |= {
+        f"{part.name}_unit": (f"{part.name}_entry", list(part.units)) for part in (*s.parts, *s.named) if part.name in s.labels
+    }
     if m.nu:
         coords |= {"input": list(m.u_names), "u_unit": ("input", list(m.u_units))}
     return coords

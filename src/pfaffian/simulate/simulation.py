@@ -15,7 +15,7 @@ from pfaffian import kernel
 from pfaffian.control import law
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Command, Control
-from pfaffian.control.layout import Layout, units
+from pfaffian.control.layout import Layout, entries, units
 from pfaffian.dynamics import FORMULATIONS, formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.controlforce import fault as servo_fault
@@ -83,9 +83,10 @@ class Traced(NamedTuple):
     samplers: tuple[ca.Function, ...] = ()
 
 
-def _of_law(m: Mechanism, unit: str, size: int) -> Signal:
-    """What a law records in this unit, labelled where its entries are those of the mechanism."""
-    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, (None, ()))
+def _of_law(m: Mechanism, name: str, unit: str, named: tuple[str, ...], size: int) -> Signal:
+    """What a law records in this unit, labelled where its entries have names or are those of the mechanism."""
+    own = (f"{name}_component", named) if named else (None, ())
+    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, own)
     return Signal(unit, dim, names) if len(names) == size else Signal(unit)
 
 
@@ -201,8 +202,11 @@ class Simulation:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
         known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.names}
-        of_law = units(self.control) if self.control else {}
-        known |= {name: _of_law(self.mechanism, unit, self.sizes.get(name, 0)) for name, unit in of_law.items()}
+        of_law, named = (units(self.control), entries(self.control)) if self.control else ({}, {})
+        known |= {
+            name: _of_law(self.mechanism, name, unit, named.get(name, ()), self.sizes.get(name, 0))
+            for name, unit in of_law.items()
+        }
         signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
         check_names(signals)
         return signals

@@ -51,6 +51,7 @@ class System:
     project: (x, t) -> x on the state's own manifold, quaternions of unit length say; None: by way of (q, v). On the
         constraints of the mechanism a state is put by way of (q, v) in any case.
     signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None for no more.
+    named: names and units of the entries of such signals, of those that have some.
     digest: what tells the system from all others of its mechanism, so that its kernel is found again without being traced;
         None: what its functions trace does.
     variables: what of the state is stepped; see `simulate.variables`.
@@ -73,10 +74,11 @@ class System:
     limit: tuple[str, Callable[[ca.SX, ca.SX], Any]] | None = None
     holds: bool = False
     about: tuple[str, ...] = ()
+    named: tuple[StatePart, ...] = ()
 
     def __post_init__(self) -> None:
         as_mechanism(self.mechanism)
-        for part in self.parts:
+        for part in (*self.parts, *self.named):
             if not (isinstance(part, StatePart) and part.names and len(part.names) == len(part.units)):
                 raise ModelError(
                     f"{self.said}: a StatePart(name, names, units) with a unit for each name is needed, got {brief(part)}"
@@ -181,8 +183,8 @@ class System:
 
     @cached_property
     def labels(self) -> dict[str, Signal]:
-        """The signals that the parts are, but those of the mechanism."""
-        own = [part for part in self.parts if part.name not in ("q", "v")]
+        """The signals that the parts are, but those of the mechanism, and those of its own that have names."""
+        own = [part for part in (*self.parts, *self.named) if part.name not in ("q", "v")]
         return {
             part.name: Signal(part.units[0] if len(set(part.units)) == 1 else "per entry", f"{part.name}_entry", part.names)
             for part in own
