@@ -29,6 +29,7 @@ from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.model.number import at_defaults, matrix, several, vector
+from pfaffian.terms import connection
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 
@@ -228,8 +229,7 @@ def moving(k: Kinematics, o: Output) -> Moving:
     G, J = s.relative(o.body, o.seen_from)
     R, p, J = KINDS[o.kind].part(ca.SX(G.R), G.p + G.R @ o.at, se3.Ad_inv(ca.SX.eye(3), o.at) @ J)
     J = ca.densify(J[list(o.group.axes), :])
-    J_dot = ca.reshape(ca.jtimes(ca.vec(J), s.q, s.q_dot), *J.shape)
-    return Moving(*placed([R, p, J, J_dot], s, k))
+    return Moving(*placed([R, p, J, connection.rate(s, J)], s, k))
 
 
 def check_in_group(o: Output, k: Kinematics) -> None:

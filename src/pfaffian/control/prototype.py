@@ -38,6 +38,7 @@ from pfaffian.model.data import data
 from pfaffian.model.elastic import symmetric_pseudo
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import column, matrix, several
+from pfaffian.terms import connection
 from pfaffian.terms.connection import pseudo_inverse
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
@@ -102,8 +103,7 @@ def motion_of(k: Kinematics, of: Pair) -> Motion:
     """Of a pair at k."""
     s = fresh(k)
     G, J = s.relative(of.body, of.seen_from)
-    J_dot = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), s.q, s.q_dot), *J.shape)
-    return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), J_dot], s, k))
+    return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
 
 
 def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:

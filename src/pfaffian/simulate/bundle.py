@@ -18,10 +18,10 @@ from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
-from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.evaluate import Compiled, function_of
-from pfaffian.simulate.plan import plan
+from pfaffian.simulate.plan import as_group, plan
 from pfaffian.terms.digest import digest
 from pfaffian.terms.orbit import orbit_of, two_form
 from pfaffian.terms.reduction import (
@@ -183,7 +183,7 @@ def _group(m: Mechanism, by: tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def _fixed(m: Mechanism, by: Any) -> tuple[str, ...]:
-    return _group(as_mechanism(m), None if by is None else as_names([by] if isinstance(by, str) else by, "by"))
+    return _group(as_mechanism(m), as_group(by))
 
 
 def _fixing(T: Terms, first: str, *joints: str) -> ca.SX:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError
 from pfaffian.maths import se3
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
 from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import momenta, weight
@@ -47,6 +47,11 @@ class Plan(NamedTuple):
     spatial: tuple[str, ...]
     kept: tuple[int, ...]
     closed: bool
+
+
+def as_group(by: Any) -> tuple[str, ...] | None:
+    """Names of joints that a caller says as one or many, None if none. Raises ModelError: what is no text."""
+    return None if by is None else as_names([by] if isinstance(by, str) else by, "by")
 
 
 def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:

@@ -30,9 +30,9 @@ from pfaffian.model import shown
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, force_unit
+from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.orbit import reduced_space
-from pfaffian.simulate.plan import Plan, plan, somewhere
+from pfaffian.simulate.plan import Plan, as_group, plan, somewhere
 from pfaffian.simulate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.simulate.system import StatePart, System
 from pfaffian.simulate.variables import normalise
@@ -90,8 +90,7 @@ def reduce(
     fields = {} if along is None else along
     if not isinstance(fields, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in fields.items()):
         raise ModelError(f"along: {{name of a velocity: function of Kinematics}} is needed, got {brief(along)}")
-    names = None if by is None else as_names([by] if isinstance(by, str) else by, "by")
-    return _reduced(as_mechanism(m), names, tuple(fields.items()))
+    return _reduced(as_mechanism(m), as_group(by), tuple(fields.items()))
 
 
 Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
@@ -237,14 +236,15 @@ def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
     """The velocities in whose places fields stand. Raises ModelError: a field is none, or its momentum is not kept."""
     if not fields:
         return ()
+    free = [i for i in found.y if i not in indices(m, found.spatial)]
     for name, _ in fields:
         if name not in m.v_names:
             raise ModelError(f"along: {m.name!r} has no velocity {brief(name)}: {nearest(name, m.v_names)}")
         entry = m.v_names.index(name)
-        if entry not in found.y or any(entry in indices(m, (j,)) for j in found.spatial):
+        if entry not in free:
             raise ModelError(
                 f"along {name!r}: that momentum is none of the free ones of {m.name!r}; take one of "
-                f"{', '.join(m.v_names[i] for i in found.y if not any(i in indices(m, (j,)) for j in found.spatial))}"
+                f"{', '.join(m.v_names[i] for i in free)}"
             )
     entries = tuple(m.v_names.index(name) for name, _ in fields)
     T = symbols(m)

@@ -212,8 +212,7 @@ def zero_dynamics_along(
     times what it was, when, and what it moves; what `run` warns of. Where a run stops the rest is left out.
     """
     as_mechanism(m)
-    held: dict[str, Any] = {"parameters": parameters}
-    first = zero_dynamics(m, control, q, v, u, t=start, **held)
+    first = zero_dynamics(m, control, q, v, u, t=start, parameters=parameters)
     q0, v0 = configurations(m, q)[0], velocities(m, v)[0]
     n = len(first.A)
     size = NEAR / np.maximum(np.abs(np.vstack([first.dq, first.dv])).max(axis=0, initial=0.0), 1e-300)
@@ -221,7 +220,7 @@ def zero_dynamics_along(
     names = input_names(m, control)
     result = run(
         m, *beside, duration=duration, step=step, every=every, start=start, u=runs(u, names, np.zeros(len(names)), "u")[0],
-        control=control, scheme=scheme, backend=backend, record="all", squeeze=False, **held,
+        control=control, scheme=scheme, backend=backend, record="all", squeeze=False, parameters=parameters,
     )  # fmt: skip
     good = int(np.isfinite(result["q"].values).all(axis=(0, 2)).sum())
     if not good:
@@ -231,7 +230,7 @@ def zero_dynamics_along(
     moved = (states[1 : n + 1] - states[n + 1 :]) / (2 * size[:, None, None])
     at, transition, shown = [], [], []
     for k, t in enumerate(time):
-        here = zero_dynamics(m, control, states[0, k, : m.nq], states[0, k, m.nq :], u, t=t, **held)
+        here = zero_dynamics(m, control, states[0, k, : m.nq], states[0, k, m.nq :], u, t=t, parameters=parameters)
         basis, went = np.vstack([here.dq, here.dv]), moved[:, k].T
         x = np.linalg.lstsq(basis, went, rcond=None)[0]
         at.append(here)
