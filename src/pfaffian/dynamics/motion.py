@@ -35,7 +35,7 @@ class Motion(NamedTuple):
 
 def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -> Orthogonal:
     """Orthonormal rows Q of Lam = A W^-T, M = W W^T, and the right-hand sides (m, k) carried with them. [aghili08 (19)]"""
-    return orthogonalise(terms.Lam, rhs, tolerance, terms.row_size, terms.counted)
+    return orthogonalise(terms.Lam, rhs, tolerance, terms.row_size, terms.counted, groups=terms.groups)
 
 
 def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE, rows: list[int] | None = None) -> MinimumNorm:
@@ -45,4 +45,4 @@ def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE, rows: list[
     some of them.
     """
     Lam, size = (terms.Lam, terms.row_size) if rows is None else (terms.Lam[rows, :], terms.row_size[rows, 0])
-    return minimum_norm(Lam, tolerance, size, terms.counted)
+    return minimum_norm(Lam, tolerance, size, terms.counted, terms.row_blocks(rows))

@@ -24,7 +24,7 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     """(A M^-1 A^T) lambda = b - A M^-1 (f + B u - c), pivots of dependent rows skipped. [aghili05 (18)-(19)]"""
     free = solve_M(terms.factor, terms.force)
     MA = solve_M(terms.factor, terms.A.T)
-    solution = solve_semidefinite(terms.A @ MA, terms.b - terms.A @ free, tolerance, terms.row_size)
+    solution = solve_semidefinite(terms.A @ MA, terms.b - terms.A @ free, tolerance, terms.row_size, terms.groups)
     reaction = ca.densify(terms.A.T @ solution.x)
     return Motion(ca.densify(free + MA @ solution.x), reaction, ca.sum1(solution.kept))
 
@@ -55,4 +55,4 @@ def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX
 def vanishing_combinations(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     """(m, m) at terms: rows that span the combinations z^T A = 0, zero where a row of A is independent of those before it."""
     # A dropped row leaves, of the identity carried with the rows, the combination of rows that vanishes.
-    return orthogonalise(terms.A, ca.SX.eye(terms.A.shape[0]), tolerance, terms.row_size).rest
+    return orthogonalise(terms.A, ca.SX.eye(terms.A.shape[0]), tolerance, terms.row_size, groups=terms.groups).rest

@@ -15,7 +15,7 @@ BASIS_TOLERANCE = 1e-5
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     """v_dot = A^+ b + N^T eta,  (N M N^T) eta = N (f + B u - c - M A^+ b), N the rows that span the null space."""
     M, force, n = terms.M, terms.force, terms.M.shape[0]
-    rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size)
+    rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size, groups=terms.groups)
     particular = rows.Q.T @ rows.D
     N, kept = null_space(rows.Q, BASIS_TOLERANCE)
     # A dropped row of N leaves a unit on the diagonal, so the static size n is always solvable.

@@ -39,6 +39,7 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     size = ca.vertcat(terms.row_size, ca.sum2(later * later) / ca.fmax(typical, NOTHING))
     Lam = ca.vertcat(terms.Lam, solve_W(F, later.T).T)
     rhs = ca.vertcat(b, said) - Lam @ y_free
-    rows = orthogonalise(ca.sparsify(Lam), rhs, tolerance, ca.densify(size), terms.counted)
+    groups = [*(terms.groups or [[i] for i in range(m)]), list(range(m, 2 * m))]
+    rows = orthogonalise(ca.sparsify(Lam), rhs, tolerance, ca.densify(size), terms.counted, groups=groups)
     change = rows.Q.T @ rows.D
     return Motion(ca.densify(solve_WT(F, y_free + change)), multiply_W(F, change), rows.rank)

@@ -42,10 +42,10 @@ def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = 
     """
     n = as_terms(terms).A.shape[1]
     if metric is None:
-        rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size)
+        rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size, groups=terms.groups)
         return Projector(ca.SX.eye(n) - rows.Q.T @ rows.Q, rows.Q.T @ rows.D, rows.rank)
     S = _factor(terms.mechanism, metric)
-    rows = orthogonalise(solve_W(S, terms.A.T).T, terms.b, tolerance, terms.row_size)
+    rows = orthogonalise(solve_W(S, terms.A.T).T, terms.b, tolerance, terms.row_size, groups=terms.groups)
     back = solve_WT(S, rows.Q.T)
     return Projector(ca.SX.eye(n) - back @ (rows.Q @ S.W.T), back @ rows.D, rows.rank)
 
@@ -134,7 +134,7 @@ def coupling(terms: Terms, *, metric: Any = None, tolerance: float = RANK_TOLERA
     n, I = as_terms(terms).A.shape[1], ca.SX.eye(terms.A.shape[1])
     S = _factor(terms.mechanism, np.ones(n) if metric is None else metric)
     M, force = solve_W(S, solve_W(S, ca.densify(terms.M)).T), solve_W(S, ca.densify(terms.force))
-    rows = orthogonalise(solve_W(S, terms.A.T).T, terms.b, tolerance, terms.row_size)
+    rows = orthogonalise(solve_W(S, terms.A.T).T, terms.b, tolerance, terms.row_size, groups=terms.groups)
     P, particular = I - rows.Q.T @ rows.Q, rows.Q.T @ rows.D
     Mc, curvature = constraint_inertia(M, P, particular, "nonsymmetric")
     mu = solve_definite(Mc.T, M @ (I - P)).T

@@ -85,7 +85,7 @@ def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
 def reduce(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:
     """Orthonormal rows and projector of the constraints in y: Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]"""
     Lam = terms.A @ x.inverse.T
-    rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size, x.counted)
+    rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size, x.counted, groups=terms.groups)
     return Reduced(ca.SX.eye(x.W.shape[0]) - rows.Q.T @ rows.Q, rows.Q, rows.D, rows.rank)
 
 
@@ -102,7 +102,7 @@ def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLER
     if terms.A.shape[0] == 0:
         return ca.SX(*x.W.shape)
     Lam = terms.A @ x.inverse.T
-    rows = orthogonalise(Lam, (terms.A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted)
+    rows = orthogonalise(Lam, (terms.A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted, groups=terms.groups)
     turn = rows.Q.T @ (rows.D - (rows.D @ rows.Q.T) @ rows.Q)
     return -(turn + turn.T)
 

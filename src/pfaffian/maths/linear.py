@@ -6,7 +6,7 @@ pushed by CasADi into every product it takes part in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -17,13 +17,28 @@ NOTHING = 1e-300
 """Below any squared length that counts: what is not kept is divided by this at least, and stays finite."""
 
 
+class Step(NamedTuple):
+    """How one orthonormal row was made, for right-hand sides to follow.
+
+    picked: (row of A, weight) it was made of: one row, or each that could be, with 1 for the best and 0 for the others.
+    again: (step, part) taken off a second time.   length: of what was left.   keep: 1, or 0 where that was too little.
+    scale: keep / length.   spread: (row of A, part) taken off those that wait.
+    """
+
+    picked: list[tuple[int, ca.SX]]
+    again: list[tuple[int, ca.SX]]
+    length: ca.SX
+    keep: ca.SX
+    scale: ca.SX
+    spread: list[tuple[int, ca.SX]]
+
+
 class Orthogonal(NamedTuple):
     """Rows A X = B in orthonormal form: Q X = D.
 
-    Q: (m, n) orthonormal rows, zero where the row depended on those before it.   D: (m, k).   kept: (m, 1) of 1 and 0.
-    left: (m, 1) squared length that remained of each row, relative to what it typically is.
+    Q: (s, n) orthonormal rows, zero where nothing was left; s = m where rows went in their own order.   D: (s, k).
+    kept: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to what it typically is.
     rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
-    taken: for each row what was taken off it, (row, part) in turn.   scale: of each row, 1 / length or 0.
     """
 
     Q: ca.SX
@@ -31,35 +46,63 @@ class Orthogonal(NamedTuple):
     kept: ca.SX
     left: ca.SX
     rest: ca.SX
-    taken: tuple[tuple[tuple[int, ca.SX], ...], ...]
-    scale: tuple[ca.SX, ...]
+    steps: tuple[Step, ...]
 
     @property
     def rank(self) -> ca.SX:
         return ca.sum1(self.kept)
 
+    @property
+    def coefficients(self) -> ca.SX:
+        """(m, s) C with A = C Q, but for what was dropped."""
+        C = ca.SX(self.kept.numel(), len(self.steps))
+        for j, step in enumerate(self.steps):
+            for i, part in step.spread:
+                C[i, j] += part
+            for i, this in step.picked:
+                for k, part in step.again:
+                    C[i, k] += this * part
+                if len(step.picked) == 1:
+                    C[i, j] = step.length
+        return C
+
     def carry(self, B: ca.SX) -> tuple[ca.SX, ca.SX]:
         """D and rest of other right-hand sides B (m, k)."""
         D: list[ca.SX] = []
-        rest: list[ca.SX] = []
-        for i, (scale, taken) in enumerate(zip(self.scale, self.taken, strict=True)):
-            r = B[i, :]
-            for j, part in taken:
+        waiting = [B[i, :] for i in range(B.shape[0])]
+        for picked, again, _, _, scale, spread in self.steps:
+            r = _combination(picked, waiting)
+            for j, part in again:
                 r = r - part * D[j]
+            if len(picked) == 1:
+                waiting[picked[0][0]] = r
             D.append(r * scale)
-            rest.append((1 - self.kept[i]) * r)
+            for i, part in spread:
+                waiting[i] = waiting[i] - part * D[-1]
         nothing = ca.SX(0, B.shape[1])
+        rest = [(1 - self.kept[i]) * r for i, r in enumerate(waiting)]
         return ca.densify(ca.vertcat(nothing, *D)), ca.vertcat(nothing, *rest)
 
 
 def orthogonalise(
-    A: ca.SX, B: ca.SX, tolerance: float, size: ca.SX | None = None, counted: ca.DM | None = None, *, passes: int = 2
+    A: ca.SX,
+    B: ca.SX,
+    tolerance: float,
+    size: ca.SX | None = None,
+    counted: ca.DM | None = None,
+    *,
+    passes: int = 2,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> Orthogonal:
     """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice unless one pass does.
 
-    Row i is kept if what remains of it, relative to its own length, exceeds `tolerance`; a row that is short of its
+    A row is kept if what remains of it, relative to its own length, exceeds `tolerance`; a row that is short of its
     typical length must have that much more left. A dropped row and its right-hand side become zero. Q^T Q is the
     orthogonal projector onto the row space and X = Q^T D the smallest solution.
+
+    Rows that may depend on each other belong in one group, of which the next row is always the one that has most left. In a
+    fixed order a row of which almost nothing is left for a moment would be kept before others that still have the same
+    direction at full length, and its direction would be that of its errors.
 
     Args:
         A: (m, n), any rank.   B: (m, k) right-hand sides, carried along.   tolerance: [1].
@@ -67,34 +110,92 @@ def orthogonalise(
         counted: (1, n) what each column counts where lengths are compared, ones if not given: columns much larger than others
             would make rows look dependent that differ in the others only.
         passes: 1 for rows that are orthonormal only as far as A is well conditioned, at half the cost; see `smallest`.
+        groups: of row indices, one after the other; each row alone, in order, if not given.
     """
     m, n = A.shape
+    rows = [ca.sparsify(A[i, :]) for i in range(m)]
+    weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
+    own = [_squared(r, counted) for r in rows]
+    kept, left = [ca.SX(0)] * m, [ca.SX(0)] * m
     Q: list[ca.SX] = []
-    taken: list[list[tuple[int, ca.SX]]] = []
-    scale, kept, lefts = [], [], []
-    for i in range(m):
-        r = ca.sparsify(A[i, :])
-        own = _squared(r, counted)
-        taken.append([])
-        for _ in range(passes):
-            for j, q in enumerate(Q):
-                if _overlap(q, r):
-                    part = ca.dot(q, r)
-                    taken[i].append((j, part))
-                    r = r - part * q
-        left = _squared(r, counted)
-        weighted = left if size is None else left * ca.fmin(1, size[i])
-        keep = weighted > tolerance**2 * own
-        scale.append(keep / ca.sqrt(ca.fmax(_squared(r), NOTHING)))
-        Q.append(r * scale[i])
-        kept.append(keep)
-        lefts.append(weighted / ca.fmax(own, NOTHING))
+    steps: list[Step] = []
+    for group, waiting in _turns(rows, groups):
+        picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(own[i], NOTHING)) for i in group])
+        r, again = _combination(picked, rows), []
+        for j, q in enumerate(Q if passes > 1 else []):
+            if _overlap(q, r):
+                again.append((j, ca.dot(q, r)))
+                r = r - again[-1][1] * q
+        typical = _combination(picked, own)
+        weighted = _squared(r, counted) * _combination(picked, weight)
+        keep = weighted > tolerance**2 * typical
+        length = ca.sqrt(ca.fmax(_squared(r), NOTHING))
+        scale = keep / length
+        Q.append(r * scale)
+        spread = [(i, ca.dot(Q[-1], rows[i])) for i in waiting if _overlap(Q[-1], rows[i])]
+        for i, part in spread:
+            rows[i] = rows[i] - part * Q[-1]
+        for i, this in picked:
+            kept[i] += this * keep
+            left[i] += (this if len(group) == 1 else this * keep) * weighted / ca.fmax(typical, NOTHING)
+        steps.append(Step(picked, again, length, keep, scale, spread))
+    for i in {i for step in steps for i, _ in step.picked if len(step.picked) > 1}:
+        left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(own[i], NOTHING)
 
     none = ca.SX(0, 1)
-    Q_, kept_, left_ = ca.vertcat(ca.SX(0, n), *Q), ca.vertcat(none, *kept), ca.vertcat(none, *lefts)
-    bare = Orthogonal(Q_, none, kept_, left_, none, tuple(map(tuple, taken)), tuple(scale))
+    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *kept), ca.vertcat(none, *left), none, tuple(steps))
     D, rest = bare.carry(B)
     return bare._replace(D=D, rest=rest)
+
+
+def _turns(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tuple[list[int], list[int]]]:
+    """For each orthonormal row to make those that it may come from and those that it is taken off."""
+    if groups is None:
+        groups = [[i] for i in range(len(rows))]
+    turns = []
+    for g, group in enumerate(groups):
+        later = [i for other in groups[g + 1 :] for i in other]
+        columns = len({c for i in group for c in rows[i].sparsity().get_col()})
+        several = len(group) > 1
+        turns += [(list(group), (list(group) if several else []) + later)] * (min(len(group), columns) if several else 1)
+    return turns
+
+
+def connected(supports: Sequence[set[int]]) -> list[list[int]]:
+    """Indices of sets in parts that have no element in common."""
+    parts: list[tuple[set[int], list[int]]] = []
+    for i, support in enumerate(supports):
+        touching = [p for p in parts if p[0] & support]
+        parts = [p for p in parts if not p[0] & support]
+        parts.append((support.union(*[p[0] for p in touching]), sorted([i, *[j for p in touching for j in p[1]]])))
+    return [members for _, members in parts]
+
+
+def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
+    """(index, 1 or 0) of each: 1 for the first of those with the largest value."""
+    if len(values) == 1:
+        return [(values[0][0], ca.SX(1))]
+    best, found, picked = _most([x for _, x in values]), ca.SX(0), []
+    for i, x in values:
+        now = ca.fmax(found, x >= best)
+        picked.append((i, now - found))
+        found = now
+    return picked
+
+
+def _most(values: list[ca.SX]) -> ca.SX:
+    """The largest, by rounds."""
+    while len(values) > 1:
+        values = [ca.fmax(*pair) if len(pair) == 2 else pair[0] for pair in (values[i : i + 2] for i in range(0, len(values), 2))]
+    return values[0]
+
+
+def _combination(weights: list[tuple[int, ca.SX]], of: Sequence[ca.SX]) -> ca.SX:
+    """Sum of weight * of[index]."""
+    total = weights[0][1] * of[weights[0][0]]
+    for i, w in weights[1:]:
+        total = total + w * of[i]
+    return total
 
 
 def smallest(rows: Orthogonal, B: ca.SX) -> ca.SX:
@@ -136,8 +237,8 @@ def null_space(Q: ca.SX, tolerance: float) -> tuple[ca.SX, ca.SX]:
     """
     n = Q.shape[1]
     P = ca.SX.eye(n) - Q.T @ Q
-    basis = orthogonalise(P, ca.SX(n, 0), tolerance, ca.sum2(P * P))
-    return basis.Q, basis.kept
+    basis = orthogonalise(P, ca.SX(n, 0), tolerance, ca.sum2(P * P), groups=[list(range(n))])
+    return basis.Q, ca.vertcat(ca.SX(0, 1), *[step.keep for step in basis.steps])
 
 
 def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
@@ -178,24 +279,34 @@ class Semidefinite(NamedTuple):
     kept: ca.SX
 
 
-def solve_semidefinite(G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None = None) -> Semidefinite:
+def solve_semidefinite(
+    G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None = None, groups: Sequence[Sequence[int]] | None = None
+) -> Semidefinite:
     """x = G^- b by L D L^T, skipping pivots of dependent rows: the rule of `orthogonalise` for G = A A^T.
 
     G: (m, m) positive semidefinite.   b: (m, k).   x is a solution if b is in the range of G, zero on skipped rows.
+    size, groups: as in `orthogonalise`.
     """
     m = G.shape[0]
-    S, x, own = ca.densify(G), ca.densify(b), ca.diag(G)
-    rows, kept = [], []
-    for k in range(m):
-        weighted = S[k, k] if size is None else S[k, k] * ca.fmin(1, size[k])
-        keep = weighted > tolerance**2 * own[k]
-        inverse = keep / ca.fmax(S[k, k], NOTHING)
-        l = S[k + 1 :, k] * inverse
-        S[k + 1 :, k + 1 :] = S[k + 1 :, k + 1 :] - l @ S[k + 1 :, k].T
-        x[k + 1 :, :] = x[k + 1 :, :] - l @ x[k, :]
-        x[k, :] = x[k, :] * inverse
-        rows.append(l)
-        kept.append(keep)
-    for k in reversed(range(m)):
-        x[k, :] = kept[k] * (x[k, :] - rows[k].T @ x[k + 1 :, :])
+    S, y, own = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
+    weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
+    kept, steps = [ca.SX(0)] * m, []
+    for group, waiting in _turns([ca.SX.ones(1, m)] * m, groups):
+        picked = _best([(i, S[i, i] * weight[i] / ca.fmax(own[i], NOTHING)) for i in group])
+        column = _combination(picked, [S[i, :] for i in range(m)])
+        pivot = _combination(picked, list(ca.vertsplit(column.T)))
+        keep = pivot * _combination(picked, weight) > tolerance**2 * _combination(picked, own)
+        inverse = keep / ca.fmax(pivot, NOTHING)
+        top = _combination(picked, [y[i, :] for i in range(m)])
+        l = column[waiting].T * inverse
+        S[waiting, waiting] = S[waiting, waiting] - l @ column[waiting]
+        y[waiting, :] = y[waiting, :] - l @ top
+        for i, this in picked:
+            kept[i] += this * keep
+        steps.append((picked, waiting, keep, top * inverse, l))
+    x = ca.SX.zeros(*b.shape)
+    for picked, waiting, keep, top, l in reversed(steps):
+        own_x = keep * (top - l.T @ x[waiting, :])
+        for i, this in picked:
+            x[i, :] += this * own_x
     return Semidefinite(x, ca.vertcat(*kept))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -12,13 +13,14 @@ from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
 class MinimumNorm(NamedTuple):
     """What smallest solutions of A X = B (m, k) need, by one factorisation however many B.
 
-    rank: (1, 1) of A.   left: (m, 1) as in Orthogonal, rows in the order of A or not.
-    rows: orthonormal ones, in `order`, or gram: the factor of A A^T.
+    A: (m, n) the rows that are solved, orthonormal within each block where blocks were given.   rank: (1, 1) of A.
+    blocks: how they were made of the rows given, if they were.
+    order, rows: orthonormal ones of A[order], or gram: the factor of A A^T.
     """
 
     A: ca.SX
     rank: ca.SX
-    left: ca.SX
+    blocks: tuple[tuple[tuple[int, ...], Orthogonal], ...]
     order: tuple[int, ...]
     rows: Orthogonal | None
     gram: Gram | None
@@ -28,29 +30,57 @@ class MinimumNorm(NamedTuple):
         if self.rows is not None:
             return smallest(self.rows, B[list(self.order), :])
         assert self.gram is not None
+        if self.blocks:
+            B = ca.vertcat(*[block.carry(B[list(at), :])[0] for at, block in self.blocks])
         X = self.A.T @ _solve_gram(self.gram, B)
         return X + self.A.T @ _solve_gram(self.gram, B - self.A @ X)
 
 
-def minimum_norm(A: ca.SX, tolerance: float, size: ca.SX, counted: ca.DM | None = None) -> MinimumNorm:
+Blocks = Sequence[Sequence[Sequence[int]]]
+"""Blocks of rows that do not depend on each other, each a list of groups, see `orthogonalise`."""
+
+
+def minimum_norm(
+    A: ca.SX, tolerance: float, size: ca.SX, counted: ca.DM | None = None, blocks: Blocks | None = None
+) -> MinimumNorm:
     """Smallest solutions of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
 
     Orthonormal rows, unless they would fill in, as along chains of loops: then A A^T, which stays banded, with one step of
     refinement for the digits that squaring costs. Its pivots are far above rounding where rows are kept at all, unless columns
     must be `counted` apart.
     """
-    order, entries = elimination_order(A)
+    order, entries = elimination_order(A, blocks or [[[i]] for i in range(A.shape[0])])
     if entries <= FILL_ACCEPTED * A.nnz() or counted is not None:
+        flat = [i for block in order for group in block for i in group]
+        place = {row: i for i, row in enumerate(flat)}
+        groups = None if blocks is None else [[place[i] for i in group] for block in order for group in block]
         passes = 1 if counted is None else 2
-        rows = orthogonalise(A[order, :], ca.SX(A.shape[0], 0), tolerance, size[order, 0], counted, passes=passes)
-        return MinimumNorm(A, rows.rank, rows.left, tuple(order), rows, None)
-    return minimum_norm_by_gram(A, tolerance, size)
+        rows = orthogonalise(
+            A[flat, :], ca.SX(A.shape[0], 0), tolerance, size[flat, 0], counted, passes=passes, groups=groups
+        )
+        return MinimumNorm(A, rows.rank, (), tuple(flat), rows, None)
+    if blocks is None:
+        return minimum_norm_by_gram(A, tolerance, size)
+    parts = [(_members(block), _orthonormal(A, tolerance, size, block)) for block in blocks]
+    Q = ca.sparsify(ca.vertcat(*[part.Q for _, part in parts]))
+    return minimum_norm_by_gram(Q, tolerance, ca.SX.ones(Q.shape[0], 1))._replace(blocks=tuple(parts))
 
 
 def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
     """`minimum_norm` by A A^T and one step of refinement, whatever the fill."""
     gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
-    return MinimumNorm(A, sum(gram.kept, ca.SX(0)), ca.vertcat(*gram.left), (), None, gram)
+    return MinimumNorm(A, sum(gram.kept, ca.SX(0)), (), (), None, gram)
+
+
+def _members(block: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    return tuple(i for group in block for i in group)
+
+
+def _orthonormal(A: ca.SX, tolerance: float, size: ca.SX, block: Sequence[Sequence[int]]) -> Orthogonal:
+    """Orthonormal rows of one block."""
+    at = list(_members(block))
+    groups = [[at.index(i) for i in group] for group in block]
+    return orthogonalise(A[at, :], ca.SX(len(at), 0), tolerance, size[at, 0], groups=groups)
 
 
 GRAM_TOLERANCE = 3e-5
@@ -60,20 +90,20 @@ FILL_ACCEPTED = 2
 """Times its own entries that a matrix may grow to while its rows are made orthonormal."""
 
 
-def elimination_order(A: ca.SX) -> tuple[list[int], int]:
-    """Order of the rows of a sparse A (m, n) in which orthonormalising them fills in little, and the entries they end with.
+def elimination_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[int]]], int]:
+    """Order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little, and the entries they end with.
 
-    Next comes the row that would end with the fewest, given the blocks that the rows before it have grown into.
+    Next comes the block whose rows would end with the fewest, given what those before it have grown into.
     """
-    supports = [set(A[i, :].sparsity().get_col()) for i in range(A.shape[0])]
+    supports = [{c for i in _members(block) for c in A[i, :].sparsity().get_col()} for block in blocks]
     waiting, order, entries = dict(enumerate(supports)), [], 0
-    blocks: list[set[int]] = []
+    filled: list[set[int]] = []
     while waiting:
         i = min(waiting, key=lambda i: (len(waiting[i]), i))
         grown = waiting.pop(i)
-        order.append(i)
-        entries += len(grown)
-        blocks = [b for b in blocks if not b & grown] + [grown]
+        order.append(blocks[i])
+        entries += len(_members(blocks[i])) * len(grown)
+        filled = [b for b in filled if not b & grown] + [grown]
         for j, support in waiting.items():
             if supports[j] & grown:
                 waiting[j] = support | grown

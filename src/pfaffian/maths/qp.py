@@ -274,9 +274,9 @@ def _polished(s: _State, d: ca.SX) -> tuple[ca.SX, ca.SX]:
     for j in reversed(range(k)):
         part = found.D[j] - found.Q[j, :] @ z
         z = z + found.Q[j, :].T * part
-        for i in range(j + 1, k):
-            part = part + sum((a for at, a in found.taken[i] if at == j), ca.SX(0)) * y[i]
-        y[j] = -part * found.scale[j]
+        for i, taken in found.steps[j].spread:
+            part = part + taken * y[i]
+        y[j] = -part * found.steps[j].scale
     return z, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 

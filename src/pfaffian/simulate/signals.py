@@ -11,7 +11,8 @@ import casadi as ca
 
 from pfaffian.control.law import Command
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
-from pfaffian.dynamics.motion import Motion, shortest_change
+from pfaffian.dynamics.motion import Motion
+from pfaffian.dynamics.regularity import regularity
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model.caller import answer, ask_column, checked
@@ -91,16 +92,6 @@ def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
             "servo_rate": Signal("per row / s", "servo_row", rows),
         }
     return signals
-
-
-STRUCTURAL = 1e-6
-"""A row with less than this left of it is redundant everywhere, not close to a singular configuration."""
-
-
-def regularity(T: Terms) -> ca.SX:
-    """How much is left of the weakest independent constraint row, 1 at best, near 0 close to a singular configuration."""
-    left = shortest_change(T).left
-    return ca.sqrt(ca.mmin(ca.fmin(1, ca.if_else(left > STRUCTURAL**2, left, 1))))
 
 
 BULKY = ("phi", "reaction", "multiplier")

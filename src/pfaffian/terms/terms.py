@@ -5,6 +5,7 @@ Every formulation takes these and nothing else, so any two can be subtracted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -23,7 +24,8 @@ from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.pfaffian import Rows, ServoRows, constraint_rows, servo_rows
+from pfaffian.terms.dependence import Look, dependent_rows
+from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY, Rows, ServoRows, constraint_rows, rows_of, servo_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +150,29 @@ class Terms:
         """(m, 1) squared length of each constraint row, relative to what it typically is."""
         return ca.sum2(self.A * self.A) / typical(self.mechanism).lengths ** 2
 
+    @cached_property
+    def groups(self) -> list[list[int]] | None:
+        """`row_blocks` of all rows as groups for `maths.linear.orthogonalise`."""
+        blocks = self.row_blocks()
+        return blocks and [group for block in blocks for group in block]
+
+    def row_blocks(self, rows: Sequence[int] | None = None) -> list[list[list[int]]] | None:
+        """The constraint rows (or some of them, then as indices among these) in blocks that do not depend on each other, None
+        where each row is one.
+
+        A row of velocities that repeats the rate of a position is in a later group of its block, so that it is the one that is
+        dropped: what corrects positions asks nothing of it.
+        """
+        place = {row: i for i, row in enumerate(range(self.A.shape[0]) if rows is None else rows)}
+        there = [[i for i in block if i in place and self.A[i, :].nnz()] for block in typical(self.mechanism).dependent]
+        several = [block for block in there if len(block) > 1]
+        if not several:
+            return None
+        together = {i for block in several for i in block}
+        level = self.rows.level
+        split = [[[place[i] for i in block if level[i] == at] for at in (POSITION, VELOCITY, ACCELERATION)] for block in several]
+        return [[[place[i]]] for i in place if i not in together] + [[group for group in block if group] for block in split]
+
     @property
     def counted(self) -> ca.DM | None:
         """(1, nv) what each column of Lam counts where lengths of rows are compared; None where all count alike."""
@@ -181,10 +206,14 @@ class Typical(NamedTuple):
     """lengths: (m, 1) root mean square length of each constraint row: what "short" means for it. At a singular configuration
     its own length may vanish, so that tells nothing.
     counted: (1, nv) what each column of Lam = A W^-T counts where lengths of rows are compared, None if all count alike.
+    dependent: blocks of rows that depend on each other where the constraints are met.
+    measures: for each constraint its rows and the S^-1 that makes them of length one on average, see `dynamics.regularity`.
     """
 
     lengths: ca.DM
     counted: ca.DM | None
+    dependent: tuple[tuple[int, ...], ...]
+    measures: tuple[tuple[tuple[int, ...], ca.DM], ...]
 
 
 ROUNDING = 1e-12
@@ -203,38 +232,61 @@ RANK_TOLERANCE although it is far above rounding. Columns of robots differ by le
 def typical(m: Mechanism) -> Typical:
     """The constraint rows of a mechanism over 32 configurations, parameters at their defaults; speeds of 1 rad/s and m/s."""
     if not m.ideal:
-        return Typical(ca.DM(0, 1), None)
+        return Typical(ca.DM(0, 1), None, (), ())
     always = tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints)
     T = symbols(replace(m, constraints=always))
-    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.A), ca.densify(T.M)])
+    seen = [T.A, T.M, T.rows.phi, T.kinematics.kinematic_matrix]
+    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in seen])
     random, speeds = np.random.default_rng(20), np.random.default_rng(21)
-    samples = [
-        [np.array(x) for x in terms(random_configuration(m, random), speeds.normal(size=m.nv), 0, m.p_defaults)]
-        for _ in range(32)
-    ]
+
+    def at(q: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+        return [np.array(x) for x in terms(q, v, 0, m.p_defaults)]
+
+    def look(q: np.ndarray) -> Look:
+        A, _, phi, K = at(q, np.cos(np.arange(m.nv)))
+        return Look(A, phi[:, 0], K)
+
+    samples = [at(random_configuration(m, random), speeds.normal(size=m.nv))[:2] for _ in range(32)]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
     lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
-    return Typical(ca.DM(lengths), _counted([(A / lengths, M) for A, M in samples]))
+    dependent = dependent_rows(m, look, lengths)
+    weighted = [Lam for A, M in samples if (Lam := _weighted(A / lengths, M)) is not None]
+    sizes = [len(names) for names in rows_of(T.kinematics)]
+    measures = tuple((at, S @ ca.diag(ca.DM(1 / lengths[list(at)]))) for at, S in _measures(weighted, sizes))
+    return Typical(ca.DM(lengths), _counted(weighted), tuple(map(tuple, dependent)), measures)
 
 
-def _counted(samples: list[tuple[np.ndarray, np.ndarray]]) -> ca.DM | None:
-    """What the columns of A W^-T count, from samples of A and M."""
-    found = []
-    for A, M in samples:
-        try:
-            W = np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]
-        except np.linalg.LinAlgError:
-            continue  # a coordinate without inertia: no formulation can serve it, and each says so
-        if not (np.isfinite(A).all() and np.isfinite(W).all()):
-            continue
-        Lam = np.linalg.solve(W, A.T).T
-        found.append((Lam * Lam).sum(0))
-    columns = np.sqrt(np.mean(found, axis=0)) if found else np.ones(1)
+def _weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
+    """A W^-T of numbers, None where a coordinate has no inertia: no formulation can serve it, and each says so."""
+    try:
+        W = np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]
+    except np.linalg.LinAlgError:
+        return None
+    return np.linalg.solve(W, A.T).T if np.isfinite(A).all() and np.isfinite(W).all() else None
+
+
+def _counted(samples: list[np.ndarray]) -> ca.DM | None:
+    """What the columns of A W^-T count, from samples of it with rows of typical length one."""
+    columns = np.sqrt(np.mean([(Lam * Lam).sum(0) for Lam in samples], axis=0)) if samples else np.ones(1)
     used = columns[columns > 0]
     if not used.size or used.max() <= LIGHT * used.min():
         return None
     return ca.DM(np.minimum(1, LIGHT * used.min() / np.maximum(columns, used.min()))).T
+
+
+def _measures(samples: list[np.ndarray], sizes: list[int]) -> tuple[tuple[tuple[int, ...], ca.DM], ...]:
+    """For each constraint of so many rows those rows and S^-1, S S^T the mean of Lam Lam^T of samples (m, nv)."""
+    found, first = [], 0
+    for size in sizes:
+        at = tuple(range(first, first + size))
+        first += size
+        G = np.mean([Lam[at, :] @ Lam[at, :].T for Lam in samples], axis=0) if samples else np.eye(size)
+        values, U = np.linalg.eigh(G)
+        some = values > ROUNDING * values.max(initial=0.0)
+        if some.any():
+            found.append((at, ca.DM(U[:, some].T / np.sqrt(values[some])[:, None])))
+    return tuple(found)
 
 
 def symbols(m: Mechanism) -> Terms:

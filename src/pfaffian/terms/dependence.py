@@ -1,0 +1,90 @@
+"""Which constraint rows depend on each other where a mechanism moves, from configurations on its constraints.
+
+A four-bar in space has five rows of rank two, hinges of Bennett's linkage five of rank two on the constraints and of rank three
+beside them. Rows that take part in a combination which vanishes there are orthonormalised together, always the one of which most
+is left (`maths.linear.orthogonalise`); all others go in their own order, at no extra cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import connected
+from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
+
+SAMPLES = 3
+"""Configurations on the constraints that tell; rank there is what it is almost everywhere."""
+
+TRIES = 24
+"""Random starts to find them from; then all rows are taken to depend on each other."""
+
+ITERATIONS = 60
+ARRIVED = 1e-8
+"""Residual, relative to a row's typical length, at which a configuration counts as on the constraints."""
+
+DEPENDENT = 1e-6
+"""Singular values, and parts in a combination that vanishes, below which there is none."""
+
+STRIDE = 0.5
+"""Largest change of a coordinate in one iteration [rad, m]."""
+
+
+class Look(NamedTuple):
+    """Of rows at a configuration: A (m, nv), phi (m,), K (nq, nv)."""
+
+    A: np.ndarray
+    phi: np.ndarray
+    K: np.ndarray
+
+
+def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarray) -> list[list[int]]:
+    """Groups of rows that depend on each other, each of two or more; rows in none of them are independent of all others.
+
+    look: at q (nq,).   lengths: (m, 1) typical length of each row.
+    """
+    random = np.random.default_rng(22)
+    shared = np.zeros((len(lengths), len(lengths)), dtype=bool)
+    found = 0
+    for attempt in range(TRIES):
+        q = settled(m, look, lengths, m.neutral() if attempt == 1 else random_configuration(m, random))
+        if q is None:
+            continue
+        U, s, _ = np.linalg.svd(look(q).A / lengths)
+        rank = int((s > DEPENDENT * s.max(initial=1.0)).sum())
+        if rank == m.nv:
+            continue  # nothing moves in this assembly
+        Z = U[:, rank:]
+        shared |= np.abs(Z @ Z.T) > DEPENDENT
+        found += 1
+        if found == SAMPLES:
+            break
+    if not found:
+        shared[:] = True
+    supports = [set(np.flatnonzero(row)) for row in shared]
+    return [part for part in connected(supports) if len(part) > 1]
+
+
+def settled(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarray, q: np.ndarray) -> np.ndarray | None:
+    """The configuration (nq,) on phi = 0 that damped Newton steps reach from q, None if they reach none.
+
+    The damping, as large as the residual, lets rows lose rank on the way and at its end.
+    """
+    for _ in range(ITERATIONS):
+        A, phi, K = look(q)
+        A, phi = A / lengths, phi / lengths[:, 0]
+        off = float(np.linalg.norm(phi))
+        if not np.isfinite(off):
+            return None
+        if off < ARRIVED:
+            return q
+        x = A.T @ np.linalg.solve(A @ A.T + min(off, 1.0) ** 2 * np.eye(len(A)), phi)
+        change = K @ x
+        try:
+            q = check_configuration(m, (q - change * min(1.0, STRIDE / np.abs(change).max(initial=1e-300)))[None])[0]
+        except ModelError:
+            return None
+    return None
