@@ -84,7 +84,8 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     size = ca.vertcat(terms.row_size, ca.SX.ones(len(others), 1))
     if S:
         size *= ca.sum2(rows[:, F] ** 2) / ca.sum2(rows**2)
-    Q = orthogonalise(solve_W(W, rows[:, F].T).T, beta, RANK_TOLERANCE, ca.densify(size))
+    groups = terms.groups and [*terms.groups, *[[m + i] for i in range(len(others))]]
+    Q = orthogonalise(solve_W(W, rows[:, F].T).T, beta, RANK_TOLERANCE, ca.densify(size), groups=groups)
     move = solve_WT(W, start + Q.Q.T @ (Q.D - Q.Q @ start))
     v_dot = ca.SX.zeros(n, 1)
     v_dot[F, 0] = v_t[F, 0] + move

@@ -10,7 +10,7 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
-from pfaffian.maths.linear import solve_symmetric
+from pfaffian.maths.linear import NOTHING, solve_symmetric
 from pfaffian.terms.terms import Terms, typical
 
 
@@ -32,10 +32,11 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     own = typical(terms.mechanism).measures
     X = _pseudo_inverse(ca.vertcat(*[S @ C[list(at), :] for at, S in own]), keep)
     first, worst = 0, ca.SX(1)
-    for at, _ in own:
-        stretch = ca.sumsqr(X[:, first : first + len(at)])
-        worst = ca.fmin(worst, len(at) / ca.fmax(stretch, 1e-300))
-        first += len(at)
+    for _, S in own:
+        count = S.shape[0]
+        stretch = ca.sumsqr(X[:, first : first + count])
+        worst = ca.fmin(worst, count / ca.fmax(stretch, NOTHING))
+        first += count
     return ca.sqrt(worst)
 
 

@@ -72,6 +72,22 @@ def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm
     return MinimumNorm(A, sum(gram.kept, ca.SX(0)), (), (), None, gram)
 
 
+DAMPING, LEAST_DAMPING = 1e-2, 1e-12
+"""Where |b| = 1, and at least, beside squared lengths of rows."""
+
+
+def damped(A: ca.SX, b: ca.SX, tolerance: float) -> ca.SX:
+    """x (n, 1) near A^+ b for A (m, n) of any rank: A^T (A A^T + mu I)^-1 b, with a mu that vanishes with |b|^2.
+
+    Newton's iterations by it reach solutions at which A loses rank, at their own pace. b: (m, 1), scaled so that 1 is far off.
+    [Yamashita and Fukushima 2001]
+    """
+    m = A.shape[0]
+    mu = (DAMPING * ca.fmin(1, ca.sumsqr(b)) + LEAST_DAMPING) * ca.sumsqr(A) / m
+    wide = ca.sparsify(ca.horzcat(A, ca.sqrt(mu) * ca.SX.eye(m)))
+    return minimum_norm_by_gram(wide, tolerance, ca.SX.ones(m, 1)).solve(b)[: A.shape[1], :]
+
+
 def _members(block: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(i for group in block for i in group)
 

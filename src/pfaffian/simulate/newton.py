@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.kernel.kernel import Backend
-from pfaffian.maths.minimum_norm import minimum_norm
+from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.mechanism import Mechanism
@@ -30,6 +30,9 @@ MET = 1e-13
 
 FEW = 64
 """Runs for which a kernel that is compiled quickly does."""
+
+HEAVY = 1e-4
+"""Part of the largest inertia that counts in the metric of an assembly where directions of next to none are among the others."""
 
 STRIDE = 0.5
 """Largest turn of one iteration [rad]: far from its end a whole one would arrive at a branch far away."""
@@ -145,7 +148,7 @@ def _newton(m: Mechanism) -> ca.Function:
     free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
     firm = T.rows.at(POSITION)
     R = _rates(T)
-    move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free_q, stiffness)
+    move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free_q, stiffness, far=True)
     turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
     q = normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE)))
     there = Terms(m, q, T.v, T.u, T.t)
@@ -156,16 +159,32 @@ def _newton(m: Mechanism) -> ca.Function:
     return ca.Function("newton", inputs, [ca.densify(x) for x in (q, v, left.phi, left.eta, rank)], {"cse": True})
 
 
-def _shortest(T: Terms, A: ca.SX, M: ca.SX, rhs: ca.SX, rows: list[int], free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """The x with A x = rhs and x_i = 0 where not free that is shortest in the metric S M S, and the rank of what decides it."""
+def _shortest(
+    T: Terms, A: ca.SX, M: ca.SX, rhs: ca.SX, rows: list[int], free: ca.SX, stiffness: ca.SX, far: bool = False
+) -> tuple[ca.SX, ca.SX]:
+    """The x with A x = rhs and x_i = 0 where not free that is shortest in the metric S M S, and the rank of what decides it.
+
+    far: rhs may be large. Rows that depend on each other at the end of the way contradict each other before it, so x is damped
+    there; and where directions are light, each is as dear as a HEAVY part of the dearest, or they alone would move.
+    """
     if not rows:
         return ca.SX.zeros(T.mechanism.nv, 1), ca.SX(0)
     s = free * stiffness
+    if far and T.counted is not None:
+        M = M + ca.diag(_least_inertia(T.mechanism, ca.diag(M)))
     factor = factor_tree(ca.sparsify(M * (s @ s.T)) + ca.diag(1 - free), T.kinematics.parents)
-    A = ca.sparsify(A @ ca.diag(free))
-    size = ca.sum2(A * A) / typical(T.mechanism).lengths[rows] ** 2
-    found = minimum_norm(solve_W(factor, A.T).T, RANK_TOLERANCE, size, T.counted)
-    return solve_WT(factor, found.solve(rhs)), found.rank
+    A, lengths = ca.sparsify(A @ ca.diag(free)), typical(T.mechanism).lengths[rows]
+    Lam = solve_W(factor, A.T).T
+    found = minimum_norm(Lam, RANK_TOLERANCE, ca.sum2(A * A) / lengths**2, T.counted, T.row_blocks(rows))
+    x = damped(ca.diag(1 / lengths) @ Lam, rhs / lengths, RANK_TOLERANCE) if far and T.groups else found.solve(rhs)
+    return solve_WT(factor, x), found.rank
+
+
+def _least_inertia(m: Mechanism, inertia: ca.SX) -> ca.SX:
+    """(nv, 1) HEAVY parts of the largest inertia (nv, 1) of the same kind, along or about an axis."""
+    linear = [unit == "m/s" for unit in m.v_units]
+    most = {kind: ca.mmax(ca.vertcat(0, *[inertia[i] for i, x in enumerate(linear) if x == kind])) for kind in (True, False)}
+    return HEAVY * ca.vertcat(*[most[kind] for kind in linear])
 
 
 def _rates(T: Terms) -> ca.SX:

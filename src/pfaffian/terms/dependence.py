@@ -26,6 +26,9 @@ ITERATIONS = 60
 ARRIVED = 1e-8
 """Residual, relative to a row's typical length, at which a configuration counts as on the constraints."""
 
+DAMPING = 1e-12
+"""Least damping of a step, beside squared singular values."""
+
 DEPENDENT = 1e-6
 """Singular values, and parts in a combination that vanishes, below which there is none."""
 
@@ -77,11 +80,11 @@ def settled(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarra
         A, phi, K = look(q)
         A, phi = A / lengths, phi / lengths[:, 0]
         off = float(np.linalg.norm(phi))
-        if not np.isfinite(off):
+        if not (np.isfinite(off) and np.isfinite(A).all()):
             return None
         if off < ARRIVED:
             return q
-        x = A.T @ np.linalg.solve(A @ A.T + min(off, 1.0) ** 2 * np.eye(len(A)), phi)
+        x = A.T @ np.linalg.solve(A @ A.T + (min(off, 1.0) ** 2 + DAMPING) * np.eye(len(A)), phi)
         change = K @ x
         try:
             q = check_configuration(m, (q - change * min(1.0, STRIDE / np.abs(change).max(initial=1e-300)))[None])[0]
