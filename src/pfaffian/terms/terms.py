@@ -217,7 +217,8 @@ class Typical(NamedTuple):
 
 
 ROUNDING = 1e-12
-"""What is typically this part of the longest row is only rounding, as across a planar loop on a hull that turns in space."""
+"""What is typically this part of the longest row or column is only rounding, as across a planar loop on a hull that turns in
+space."""
 
 LIGHT = 1e3
 """How many times longer than the shortest column of Lam another may be before it counts for less.
@@ -269,7 +270,7 @@ def _weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
 def _counted(samples: list[np.ndarray]) -> ca.DM | None:
     """What the columns of A W^-T count, from samples of it with rows of typical length one."""
     columns = np.sqrt(np.mean([(Lam * Lam).sum(0) for Lam in samples], axis=0)) if samples else np.ones(1)
-    used = columns[columns > 0]
+    used = columns[columns > ROUNDING * columns.max(initial=0.0)]
     if not used.size or used.max() <= LIGHT * used.min():
         return None
     return ca.DM(np.minimum(1, LIGHT * used.min() / np.maximum(columns, used.min()))).T
