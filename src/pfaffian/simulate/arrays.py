@@ -11,6 +11,7 @@ from pfaffian.errors import ModelError, brief, listed, nearest
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.model.number import floats
+from pfaffian.simulate.light import check_light
 
 
 def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
@@ -122,8 +123,12 @@ def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
 
 
 def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
-    """(runs, np) of parameters as `runs` takes it; defaults where not named."""
-    return runs(parameters, m.p_names, m.p_defaults, "parameters")
+    """(runs, np) of parameters as `runs` takes it; defaults where not named.
+
+    Raises ModelError: what `runs` does; inertias too far from their defaults, see `check_light`."""
+    p = runs(parameters, m.p_names, m.p_defaults, "parameters")
+    check_light(m, p)
+    return p
 
 
 def configurations(m: Mechanism, q: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Inertias of a run so far from the parameters' defaults that rank was prepared for another machine."""
+"""Inertias so far from the parameters' defaults that rank was prepared for another machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import RunWarning, notice
+from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.terms import LIGHT
+from pfaffian.terms.terms import LIGHT, typical, typical_at
+
+ALIKE = 30.0
+"""Times that what a direction counts may differ from what it counts at the defaults: rank is decided with LIGHT to spare."""
 
 
-def tell_light(m: Mechanism, p: np.ndarray) -> None:
-    """Warn RunWarning where p (runs, np) has an inertia LIGHT^2 times above or below its default, so that rank is not sure.
+def check_light(m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError where p (runs, np) has an inertia so far from its default that rows would need to be compared otherwise.
 
     Which directions count for less where rows are compared is decided once, with the defaults (`terms.typical`).
     """
@@ -21,14 +24,22 @@ def tell_light(m: Mechanism, p: np.ndarray) -> None:
         return
     for i in _inertial(m):
         was, given = abs(m.parameters[i].default), np.abs(p[:, i])
-        far = (given * LIGHT**2 < was) | (given > was * LIGHT**2)
-        if was > 0 and far.any():
-            run, parameter = int(np.flatnonzero(far)[0]), m.parameters[i]
-            notice(
-                f"parameter {parameter.name!r} is {p[run, i]:.3g} in run {run} and {parameter.default:.3g} by default: "
-                "an inertia so far off may leave the rank of constraints undecided; make a default of that size",
-                RunWarning,
-            )
+        far = (given * LIGHT < was) | (given > was * LIGHT)
+        # The farthest on each side speak for all between them.
+        for run in {int(r) for r in (given.argmin(), given.argmax()) if was > 0 and far[r]}:
+            if _weights_differ(m, p[run]):
+                parameter = m.parameters[i]
+                raise ModelError(
+                    f"parameter {parameter.name!r} is {p[run, i]:.3g} in run {run} and {parameter.default:.3g} by default: "
+                    "with inertias so far off the rank of the constraints would be misjudged; make a default of that size"
+                )
+
+
+def _weights_differ(m: Mechanism, p: np.ndarray) -> bool:
+    """Whether directions count otherwise at parameters p (np,) than at the defaults."""
+    ones = np.ones((1, m.nv))
+    here, by_default = (ones if x.counted is None else np.array(x.counted) for x in (typical_at(m, p), typical(m)))
+    return bool((np.maximum(here, by_default) > ALIKE * np.minimum(here, by_default)).any())
 
 
 @lru_cache(maxsize=64)

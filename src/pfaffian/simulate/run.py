@@ -25,7 +25,6 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
 from pfaffian.simulate.inputs import Times, constant_or_series, tell_short, times
-from pfaffian.simulate.light import tell_light
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.progress import told
 from pfaffian.simulate.provenance import machine
@@ -158,7 +157,6 @@ def run(
         begun = start_state(given, q, v, correct_start)
         x = enter(system, begun.q, begun.v, begun.p, when.start)
         rollout = _compiled(simulation, backend, 8 if count > 1 else 1, strict)
-    tell_light(m, begun.p)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
     d = simulation.layout.started(count, seed, begun.p[:, changing.at])
     python = in_python(system, control, simulation.layout, simulation.nx - d.shape[1], when.step, count)

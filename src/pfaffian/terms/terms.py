@@ -231,7 +231,12 @@ RANK_TOLERANCE although it is far above rounding. Columns of robots differ by le
 
 @lru_cache(maxsize=256)
 def typical(m: Mechanism) -> Typical:
-    """The constraint rows of a mechanism over 32 configurations, parameters at their defaults; speeds of 1 rad/s and m/s."""
+    """The constraint rows of a mechanism at the defaults of its parameters."""
+    return typical_at(m, np.array(m.p_defaults))
+
+
+def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
+    """The constraint rows of a mechanism over 32 configurations at parameters p (np,); speeds of 1 rad/s and m/s."""
     if not m.ideal:
         return Typical(ca.DM(0, 1), None, (), ())
     always = tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints)
@@ -241,7 +246,7 @@ def typical(m: Mechanism) -> Typical:
     random, speeds = np.random.default_rng(20), np.random.default_rng(21)
 
     def at(q: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
-        return [np.array(x) for x in terms(q, v, 0, m.p_defaults)]
+        return [np.array(x) for x in terms(q, v, 0, p)]
 
     def look(q: np.ndarray) -> Look:
         A, _, phi, K = at(q, np.cos(np.arange(m.nv)))
