@@ -16,14 +16,12 @@ import pfaffian as pf
 
 
 class Chain(NamedTuple):
-    """a, alpha, R: of each link [m, rad, m]; the last link is fixed to the world.   near: angles close to an assembly [rad].
-    dof: motions of the closed chain."""
+    """a, alpha, R: of each link [m, rad, m]; the last link is fixed to the world.   near: angles close to an assembly [rad]."""
 
     a: tuple[float, ...]
     alpha: tuple[float, ...]
     R: tuple[float, ...]
     near: tuple[float, ...]
-    dof: int = 1
 
 
 def bennett(a: float, b: float, alpha: float, obtuse: bool = False) -> Chain:
@@ -53,7 +51,9 @@ def bricard(near: tuple[float, ...] = (0.6, -0.9, 1.4, 0.6, -0.9, 1.4)) -> Chain
 def schatz(a: float = 1.0) -> Chain:
     """The inversion of a trihedral linkage of Bricard that mixers use."""
     right = np.pi / 2
-    return Chain((0.0, a, a, a, 0.0, np.sqrt(3) * a), (right,) * 5 + (0.0,), (0.3, 0, 0, 0, 0, -0.3), (0.5, 2.0, 1.5, 2.0, 1.5, 0.7))
+    return Chain(
+        (0.0, a, a, a, 0.0, np.sqrt(3) * a), (right,) * 5 + (0.0,), (0.3, 0, 0, 0, 0, -0.3), (0.5, 2.0, 1.5, 2.0, 1.5, 0.7)
+    )
 
 
 def sarrus() -> Chain:
@@ -102,22 +102,21 @@ def _pose(X: np.ndarray) -> pf.Pose:
     return pf.pose(X[:3, 3], rotation=X[:3, :3])
 
 
-def linkage(c: Chain, cut: int = -1, slide: float = 0.0, turned: tuple[float, float] = (0.0, 0.0), unit: float = 1.0) -> pf.Mechanism:
-    """The chain as a mechanism.
+FRAMES = (pf.Parameter("slide", 0.0, "m"), pf.Parameter("turn a", 0.0, "rad"), pf.Parameter("turn b", 0.0, "rad"))
+"""Where the closure's frames are: along the hinge that is cut, and turned about it, of either body."""
 
-    cut: which hinge closes the loop.   slide: of the closure's frames along that hinge [m].   turned: them about it [rad].
-    unit: metres of the model's unit of length.
-    """
+
+def linkage(c: Chain, cut: int = -1) -> pf.Mechanism:
+    """The chain as a mechanism whose hinge `cut` closes the loop, with FRAMES as parameters."""
     n = len(c.a)
     cut %= n
-    scaled = c._replace(a=tuple(x / unit for x in c.a), R=tuple(x / unit for x in c.R))
-    along = [matrix_along(scaled, i) for i in range(n)]
+    along = [matrix_along(c, i) for i in range(n)]
     back = [np.linalg.inv(X) for X in along]
     bodies, joints = [], []
     for i in range(n - 1):
-        com = np.array([scaled.a[i] / 2, 0.0, scaled.R[i] / 2, 1.0])
+        com = np.array([c.a[i] / 2, 0.0, c.R[i] / 2, 1.0])
         com = com if i < cut else back[i] @ com
-        bodies.append(pf.body(f"link {i}", 1.0 + 0.1 * i, com[:3], 0.1 / unit**2))
+        bodies.append(pf.body(f"link {i}", 1.0 + 0.1 * i, com[:3], 0.1))
     for i in range(cut):
         parent, at = ("world", np.eye(4)) if i == 0 else (f"link {i - 1}", along[i - 1])
         joints.append(pf.joint(f"hinge {i}", "revolute", parent, f"link {i}", placement=_pose(at)))
@@ -126,30 +125,53 @@ def linkage(c: Chain, cut: int = -1, slide: float = 0.0, turned: tuple[float, fl
         joints.append(pf.joint(f"hinge {i}", "revolute", parent, f"link {i - 1}", axis=(0, 0, -1), placement=_pose(at)))
     a, at_a = ("world", np.eye(4)) if cut == 0 else (f"link {cut - 1}", along[cut - 1])
     b, at_b = ("world", back[n - 1]) if cut == n - 1 else (f"link {cut}", back[cut])
-    offset = np.eye(4)
-    offset[2, 3] = slide / unit
-    ends = [_pose(X @ turn(angle) @ offset) for X, angle in zip((at_a, at_b), turned, strict=True)]
+    slide, *turns = FRAMES
+    ends = [_pose(X) @ pf.pose((0, 0, slide), rpy=(0, 0, t)) for X, t in zip((at_a, at_b), turns, strict=True)]
     loop = pf.closure("cut", "revolute", a, b, placement_a=ends[0], placement_b=ends[1])
-    gravity = np.array([1.0, -2.0, -9.0]) / unit
-    return pf.mechanism("linkage", bodies, joints, constraints=[loop], gravity=gravity)
+    return pf.mechanism("linkage", bodies, joints, constraints=[loop], gravity=(1.0, -2.0, -9.0), parameters=FRAMES)
 
 
-def start(c: Chain, m: pf.Mechanism, speed: float = 1.0, angle: float | None = None) -> tuple[dict[str, float], dict[str, float]]:
-    """Angles of an assembly, and rates of its motion at which hinge 0 has a speed [rad/s], of the hinges that are not cut."""
-    near = np.array(c.near)
-    if angle is not None:
-        near[0] = angle
-    x = closed(c, near)
-    # Rates: the null space of the spatial hinge screws.
-    T, screws = np.eye(4), []
-    for i, q in enumerate(x):
-        z, p = T[:3, 2], T[:3, 3]
-        screws.append(np.concatenate([np.cross(p, z), z]))
-        T = T @ turn(q) @ matrix_along(c, i)
+def start(c: Chain, m: pf.Mechanism, speed: float = 1.0) -> tuple[dict[str, float], dict[str, float]]:
+    """Angles of an assembly, and rates of its motion at which hinge 0 has a speed [rad/s], of the hinges that are not cut.
+
+    Rates from the null space of the screws of all hinges, without the library.
+    """
+    x, T, screws = closed(c), np.eye(4), []
+    for i, angle in enumerate(x):
+        screws.append(np.concatenate([np.cross(T[:3, 3], T[:3, 2]), T[:3, 2]]))
+        T = T @ turn(angle) @ matrix_along(c, i)
     _, s, Vt = np.linalg.svd(np.array(screws).T)
-    N = Vt[len(c.a) - c.dof :]
-    rate = N.T @ np.linalg.pinv(N[:, :1].T) @ np.array([speed])
-    there = set(m.q_names)
-    names = [f"hinge {i}" for i in range(len(c.a))]
-    return ({n: float(q) for n, q in zip(names, x, strict=True) if n in there},
-            {n: float(v) for n, v in zip(names, rate, strict=True) if n in there})
+    assert (s < 1e-9).sum() + max(0, len(x) - 6) == 1, "the chain has one motion"
+    rate = speed * Vt[-1] / Vt[-1, 0]
+    names = [f"hinge {i}" for i in range(len(x)) if f"hinge {i}" in m.q_names]
+    return tuple({n: float(y[int(n.split()[1])]) for n in names} for y in (x, rate))
+
+
+def storeys(count: int, rotation: np.ndarray, cut: str = "top", reverse: bool = False) -> pf.Mechanism:
+    """Parallelograms on top of each other, every loop closed by a hinge of five rows; one motion each.
+
+    rotation: (3, 3) of the whole, which no axis of the world then is in line with.   cut: at the "top" or the "foot" of the
+    right leg of each storey.   reverse: the order of the closures.
+    """
+    hinge = {"kind": "revolute", "axis": (0, 1, 0)}
+    base = pf.pose((0, 0, 0), rotation=rotation)
+    bodies, joints, closures = [], [], []
+    below = "world"
+    for i in range(count):
+        left, right, beam = f"left {i}", f"right {i}", f"beam {i}"
+        bodies += [pf.body(n, 1.0, (0, 0, 0.5), 0.1) for n in (left, right)] + [pf.body(beam, 1.0, (0.5, 0, 0), 0.1)]
+        at, beside = (base, base @ pf.pose((1.0, 0, 0))) if i == 0 else (pf.pose(), pf.pose((1.0, 0, 0)))
+        joints.append(pf.joint(left, parent=below, child=left, placement=at, **hinge))
+        joints.append(pf.joint(beam, parent=left, child=beam, placement=pf.pose((0, 0, 1.0)), **hinge))
+        if cut == "foot":
+            joints.append(pf.joint(right, parent=beam, child=right, placement=pf.pose((1.0, 0, 0)), **hinge))
+            bodies[-2] = pf.body(right, 1.0, (0, 0, -0.5), 0.1)
+            ends = (below, beside), (right, pf.pose((0, 0, -1.0)))
+        else:
+            joints.append(pf.joint(right, parent=below, child=right, placement=beside, **hinge))
+            ends = (right, pf.pose((0, 0, 1.0))), (beam, pf.pose((1.0, 0, 0)))
+        (a, X), (b, Y) = ends
+        closures.append(pf.closure(f"loop {i}", body_a=a, body_b=b, placement_a=X, placement_b=Y, **hinge))
+        below = beam
+    gravity = rotation @ np.array([0.0, 0.0, -9.81])
+    return pf.mechanism("storeys", bodies, joints, constraints=closures[::-1] if reverse else closures, gravity=gravity)

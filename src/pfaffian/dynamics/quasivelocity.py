@@ -102,7 +102,9 @@ def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLER
     if terms.A.shape[0] == 0:
         return ca.SX(*x.W.shape)
     Lam = terms.A @ x.inverse.T
-    rows = orthogonalise(Lam, (terms.A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted, groups=terms.groups)
+    rows = orthogonalise(
+        Lam, (terms.A_dot - Lam @ x.W_dot.T) @ x.inverse.T, tolerance, terms.row_size, x.counted, groups=terms.groups
+    )
     turn = rows.Q.T @ (rows.D - (rows.D @ rows.Q.T) @ rows.Q)
     return -(turn + turn.T)
 

@@ -186,7 +186,9 @@ def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
 def _most(values: list[ca.SX]) -> ca.SX:
     """The largest, by rounds."""
     while len(values) > 1:
-        values = [ca.fmax(*pair) if len(pair) == 2 else pair[0] for pair in (values[i : i + 2] for i in range(0, len(values), 2))]
+        values = [
+            ca.fmax(*pair) if len(pair) == 2 else pair[0] for pair in (values[i : i + 2] for i in range(0, len(values), 2))
+        ]
     return values[0]
 
 

@@ -55,9 +55,7 @@ def minimum_norm(
         place = {row: i for i, row in enumerate(flat)}
         groups = None if blocks is None else [[place[i] for i in group] for block in order for group in block]
         passes = 1 if counted is None else 2
-        rows = orthogonalise(
-            A[flat, :], ca.SX(A.shape[0], 0), tolerance, size[flat, 0], counted, passes=passes, groups=groups
-        )
+        rows = orthogonalise(A[flat, :], ca.SX(A.shape[0], 0), tolerance, size[flat, 0], counted, passes=passes, groups=groups)
         return MinimumNorm(A, rows.rank, (), tuple(flat), rows, None)
     if blocks is None:
         return minimum_norm_by_gram(A, tolerance, size)

@@ -170,7 +170,9 @@ class Terms:
             return None
         together = {i for block in several for i in block}
         level = self.rows.level
-        split = [[[place[i] for i in block if level[i] == at] for at in (POSITION, VELOCITY, ACCELERATION)] for block in several]
+        split = [
+            [[place[i] for i in block if level[i] == at] for at in (POSITION, VELOCITY, ACCELERATION)] for block in several
+        ]
         return [[[place[i]]] for i in place if i not in together] + [[group for group in block if group] for block in split]
 
     @property
