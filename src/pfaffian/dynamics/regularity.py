@@ -15,11 +15,11 @@ from pfaffian.terms.terms import Terms, typical
 
 
 def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """(1, 1) at terms: 1 where constraints are as independent as they are on average or more, near 0 where they almost lose rank.
+    """(1, 1) at terms: 1 where constraints are as independent as on average or more, near 0 where they almost lose rank.
 
-    The least, over constraints c, of sqrt(m_c / |X_c|^2), X_c the columns of the pseudo-inverse of the measured rows that belong
-    to c: how far the motion must go for a unit of the constraint. Rows that are set aside do not count. Along chains of loops, where
-    rows are eliminated by A A^T, the least pivot, which does depend on their order.
+    The least, over constraints c, of sqrt(m_c / |X_c|^2), X_c the columns of the pseudo-inverse of the measured rows that
+    belong to c: how far the motion must go for a unit of the constraint. Rows that are set aside do not count. Along chains of
+    loops, where rows are eliminated by A A^T, it is the least pivot, which does depend on their order.
     """
     found = shortest_change(terms, tolerance)
     if found.rows is None:

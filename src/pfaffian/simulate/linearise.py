@@ -265,7 +265,5 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, 
 
 
 def _orthonormal(T: Terms, rows: list[int]) -> Orthogonal:
-    blocks = T.row_blocks(rows)
-    groups = blocks and [group for block in blocks for group in block]
-    none = ca.SX(len(rows), 0)
-    return orthogonalise(T.Lam[rows, :], none, RANK_TOLERANCE, T.row_size[rows, 0], T.counted, groups=groups)
+    Lam, size, groups = T.Lam[rows, :], T.row_size[rows, 0], T.row_groups(rows)
+    return orthogonalise(Lam, ca.SX(len(rows), 0), RANK_TOLERANCE, size, T.counted, groups=groups)

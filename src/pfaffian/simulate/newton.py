@@ -32,7 +32,7 @@ FEW = 64
 """Runs for which a kernel that is compiled quickly does."""
 
 HEAVY = 1e-4
-"""Part of the largest inertia that counts in the metric of an assembly where directions of next to none are among the others."""
+"""Part of the largest inertia that counts at least in the metric of an assembly, where some directions have next to none."""
 
 STRIDE = 0.5
 """Largest turn of one iteration [rad]: far from its end a whole one would arrive at a branch far away."""

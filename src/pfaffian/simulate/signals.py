@@ -12,8 +12,8 @@ import casadi as ca
 from pfaffian.control.law import Command
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import Motion
-from pfaffian.dynamics.regularity import regularity
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
+from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.mechanism import Mechanism

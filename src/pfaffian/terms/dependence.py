@@ -1,8 +1,8 @@
 """Which constraint rows depend on each other where a mechanism moves, from configurations on its constraints.
 
-A four-bar in space has five rows of rank two, hinges of Bennett's linkage five of rank two on the constraints and of rank three
-beside them. Rows that take part in a combination which vanishes there are orthonormalised together, always the one of which most
-is left (`maths.linear.orthogonalise`); all others go in their own order, at no extra cost.
+A four-bar in space has five rows of rank two, hinges of Bennett's linkage five of rank two on the constraints and of rank
+three beside them. Rows that take part in a combination which vanishes there are orthonormalised together, always the one of
+which most is left (`maths.linear.orthogonalise`); all others go in their own order, at no extra cost.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np
             break
     if not found:
         shared[:] = True
-    supports = [set(np.flatnonzero(row)) for row in shared]
+    supports = [{int(i) for i in np.flatnonzero(row)} for row in shared]
     return [part for part in connected(supports) if len(part) > 1]
 
 

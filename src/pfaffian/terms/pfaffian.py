@@ -19,6 +19,8 @@ from pfaffian.terms.kinematics import Kinematics
 POSITION, VELOCITY, ACCELERATION = 0, 1, 2
 """What stands behind a row: phi(q, t) = 0, eta(q, v, t) = 0, or nothing but Z v_dot = z."""
 
+LEVELS = (POSITION, VELOCITY, ACCELERATION)
+
 
 class Rows(NamedTuple):
     """Constraint rows. [konz25 (3.124)-(3.125)]

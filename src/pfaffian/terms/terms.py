@@ -20,12 +20,12 @@ from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms import connection
 from pfaffian.terms.articulated import check_inertia
+from pfaffian.terms.dependence import Look, dependent_rows
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.dependence import Look, dependent_rows
-from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY, Rows, ServoRows, constraint_rows, rows_of, servo_rows
+from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, rows_of, servo_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +152,13 @@ class Terms:
 
     @cached_property
     def groups(self) -> list[list[int]] | None:
-        """`row_blocks` of all rows as groups for `maths.linear.orthogonalise`."""
-        blocks = self.row_blocks()
-        return blocks and [group for block in blocks for group in block]
+        """`row_groups` of all rows."""
+        return self.row_groups()
+
+    def row_groups(self, rows: Sequence[int] | None = None) -> list[list[int]] | None:
+        """`row_blocks` as groups for `maths.linear.orthogonalise`."""
+        blocks = self.row_blocks(rows)
+        return None if blocks is None else [group for block in blocks for group in block]
 
     def row_blocks(self, rows: Sequence[int] | None = None) -> list[list[list[int]]] | None:
         """The constraint rows (or some of them, then as indices among these) in blocks that do not depend on each other, None
@@ -168,12 +172,9 @@ class Terms:
         several = [block for block in there if len(block) > 1]
         if not several:
             return None
-        together = {i for block in several for i in block}
-        level = self.rows.level
-        split = [
-            [[place[i] for i in block if level[i] == at] for at in (POSITION, VELOCITY, ACCELERATION)] for block in several
-        ]
-        return [[[place[i]]] for i in place if i not in together] + [[group for group in block if group] for block in split]
+        alone = [i for i in place if not any(i in block for block in several)]
+        levels = [[[i for i in block if self.rows.level[i] == at] for at in LEVELS] for block in several]
+        return [[[place[i]]] for i in alone] + [[[place[i] for i in group] for group in block if group] for block in levels]
 
     @property
     def counted(self) -> ca.DM | None:
