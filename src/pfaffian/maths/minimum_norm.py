@@ -105,7 +105,7 @@ FILL_ACCEPTED = 2
 
 
 def elimination_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[int]]], int]:
-    """Order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little, and their entries at the end.
+    """Order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little, and their entries then.
 
     Next comes the block whose rows would end with the fewest, given what those before it have grown into.
     """
