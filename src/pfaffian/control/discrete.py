@@ -105,7 +105,7 @@ class Sensor:
 
     function: Callable[..., Any]
     moving: bool
-    std: Any
+    std: ca.SX
     period: float | None
     phase: float | None
     latency: int
@@ -149,7 +149,7 @@ def sensor(
     spread = column(std, "sensor: std")
     if spread.is_constant() and not (np.array(ca.DM(spread)) >= 0).all():
         raise ModelError(f"sensor: std must not be negative, got {brief(std)}")
-    return Sensor(function, moving, std, period, phase, _late(latency, "sensor"), unit)
+    return Sensor(function, moving, ca.SX(spread), period, phase, _late(latency, "sensor"), unit)
 
 
 @maker

@@ -36,7 +36,7 @@ def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, s
     Returns: a function of t for the references here and for `function_of_time`.
     Raises ModelError: sizes that differ, no duration, another smooth.
     """
-    a, b = (floats(np.atleast_1d(x), f"rest_to_rest: {n}") for n, x in (("start", start), ("end", end)))
+    a, b = (np.array(floats(np.atleast_1d(x), f"rest_to_rest: {n}")) for n, x in (("start", start), ("end", end)))
     T, t0 = named_float(duration, "rest_to_rest: duration"), named_float(begin, "rest_to_rest: begin")
     if a.ndim != 1 or a.shape != b.shape or not T > 0:
         raise ModelError("rest_to_rest: a start and an end of one length and a duration above zero are needed")

@@ -123,9 +123,24 @@ class Control:
         if not named or not all(isinstance(name, str) for x in self.entries.values() for name in x):
             raise ModelError(f"Control: entries must be {{signal: names of its entries}}, got {brief(self.entries)}")
         object.__setattr__(self, "z", tuple(floats(self.z, "Control: z").tolist()))
+        for name in ("w_names", "faults", "parts"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("units", "entries", "reasons"):
+            object.__setattr__(self, name, copied(dict(getattr(self, name))))
 
 
 _Arguments = ParamSpec("_Arguments")
+
+
+def copied(x: Any) -> Any:
+    """What a law keeps of numbers and containers that it is given: copies, which nobody changes."""
+    if isinstance(x, (ca.SX, ca.DM)):
+        return type(x)(x)
+    if type(x) in (list, tuple):
+        return type(x)([copied(part) for part in x])
+    if type(x) is dict:
+        return {name: copied(part) for name, part in x.items()}
+    return np.array(x) if hasattr(x, "__array__") and not isinstance(x, np.generic) else x
 
 
 def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
@@ -133,9 +148,13 @@ def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
 
     @wraps(make)
     def made(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Control:
-        control = make(*args, **kwargs)
-        given = signature(make).bind(*args, **kwargs)
+        try:
+            given = signature(make).bind(*args, **kwargs)
+        except TypeError:
+            return make(*args, **kwargs)  # which says what is missing
         given.apply_defaults()
+        given.arguments.update({name: copied(x) for name, x in given.arguments.items()})
+        control = make(*given.args, **given.kwargs)
         said = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured, control.parts)
         return replace(control, made=said)
 

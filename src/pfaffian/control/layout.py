@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -36,7 +35,6 @@ class Answer(NamedTuple):
     reacts: bool
 
 
-@lru_cache(maxsize=64)
 def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
     """Of each part. Raises ModelError: a law fails, or gives what does not fit the mechanism or what it declares."""
     T = symbols(m)
@@ -158,8 +156,8 @@ Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
 """Of each part how many inputs it gives, and its signals with their sizes."""
 
 
-def sizes(control: Control, m: Mechanism) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
-    return [(a.inputs, a.signals) for a in answers(control, m)]
+def sizes(of: Sequence[Answer]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
+    return [(a.inputs, a.signals) for a in of]
 
 
 def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> Layout:

@@ -16,7 +16,6 @@ energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -42,6 +41,7 @@ from pfaffian.terms import connection
 from pfaffian.terms.connection import pseudo_inverse
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
@@ -404,7 +404,7 @@ def _metric(S: ca.SX, M: ca.SX, spare: bool) -> ca.SX:
     return H + SMALL * ca.trace(H) * ca.SX.eye(H.shape[0]) if spare else H
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _check_together(m: Mechanism, pairs: tuple[Pair, ...]) -> None:
     """Raise ModelError where inertia, damping or stiffness of all pairs together are negative along some motion."""
     T = symbols(m)

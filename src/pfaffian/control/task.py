@@ -115,7 +115,7 @@ def _axes(axes: Any) -> list[int]:
 
 def pose(body: str, about: Any = None) -> Task:
     """Position [m] and rotation vector [rad] of a body: (6, 1), regular within half a turn of the rotation `about` (3, 3)."""
-    reference = np.eye(3) if about is None else floats(about, f"pose task of {body!r}: about")
+    reference = np.eye(3) if about is None else np.array(floats(about, f"pose task of {body!r}: about"))
     if reference.shape != (3, 3):
         raise ModelError(f"pose task of {body!r}: about must be a (3, 3) rotation, got shape {reference.shape}")
     return lambda k: ca.vertcat(k.position(body), so3.log(ca.SX(ca.DM(reference.T)) @ k.rotation(body)))

@@ -18,7 +18,7 @@ import numpy as np
 
 from pfaffian.control.discrete import Part, discrete, in_continuous_time
 from pfaffian.control.law import Control
-from pfaffian.control.layout import layout, sizes, units
+from pfaffian.control.layout import answers, layout, sizes, units
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.interpret import constant, evaluate
 from pfaffian.kernel.passes import optimise
@@ -196,7 +196,8 @@ class _Pool:
 
     def __init__(self, law: Control, m: Mechanism) -> None:
         self.law, self.m = law, m
-        self.sizes = sizes(law, m)
+        self.answers = answers(law, m)
+        self.sizes = sizes(self.answers)
         self.at = layout(law.parts, self.sizes)
         self.units = units(law)
         self.T = as_system(m).at().T
@@ -222,7 +223,7 @@ class _Pool:
 
     def rate(self, group: list[Part], tick: float, saturate: bool) -> Rate:
         x = self.symbols
-        after, faults = asked(group, self.law, self.at, self.T, x["d"], x["w"], lambda u: x["reaction"], saturate)
+        after, faults = asked(group, self.law, self.answers, self.at, self.T, x["d"], x["w"], lambda u: x["reaction"], saturate)
         program = self.program(after, faults)
         changed = [k for k, (i, v) in enumerate(zip(self.places["d"], program.outputs[0], strict=True)) if v != i]
         program = replace(program, outputs=(tuple(program.outputs[0][k] for k in changed), program.outputs[1]))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
+from pfaffian.kernel.remember import remembered
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.data import data
+from pfaffian.model.known import Known, graph
 from pfaffian.model.number import Parameter, column, floats, matrix, several
 from pfaffian.model.pose import Pose
 
@@ -125,12 +127,21 @@ def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     return checked(column(answer(c.phi, what, q), what), what, (q, p))
 
 
+def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
+    """The same with what K and phi give now. Raises ModelError: as `kinematic_block` and `residual`."""
+    if isinstance(c.K, Known):
+        return c
+    q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
+    K = Known(c.K, graph([q, p], [kinematic_block(c, q, p)]))
+    return replace(c, K=K, phi=c.phi and Known(c.phi, graph([q, p], [residual(c, q, p)])))
+
+
 ITERATIONS, MET, STARTS = 50, 1e-13, 5
 RANK = 1e-8
 """Singular values below this, relative to the largest, are zero."""
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _functions(c: Coordinates, parameters: tuple[Parameter, ...], symbols: tuple[int, ...]) -> ca.Function:
     """symbols: of the parameters, which equal ones need not share."""
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
@@ -162,6 +173,7 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], ke
     """
     if c.phi is None:
         return q
+    c = known(c, parameters)
     free = np.ones(c.nq) if kept is None else 1.0 - kept
     random, guess = np.random.default_rng(3), q
     for _ in range(STARTS):
@@ -177,6 +189,7 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], ke
 
 def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples: int = 3) -> None:
     """Raise ModelError where K does not span the motions that phi leaves, at the start and at random places."""
+    c = known(c, parameters)
     begin = closest(c, np.array(c.start), parameters)
     random = np.random.default_rng(11)
     places = [begin] + [begin + random.normal(size=c.nq) for _ in range(samples)]

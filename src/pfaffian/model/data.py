@@ -28,6 +28,11 @@ def data(cls: _Class) -> _Class:
     return made
 
 
+def is_data(item: Any) -> bool:
+    """Whether it is equal to others by content."""
+    return type(item).__eq__ is _equal
+
+
 class _Number(NamedTuple):
     """An SX as text, all its digits in it, and whose symbols it uses: a Parameter, or a number for a symbol that is none."""
 

@@ -15,7 +15,7 @@ from pfaffian.model import shown
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
-from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest
+from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest, known
 from pfaffian.model.data import data
 from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
@@ -156,6 +156,11 @@ class Mechanism:
     @cached_property
     def p_names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.parameters)
+
+    @cached_property
+    def p_identities(self) -> tuple[str, ...]:
+        """What tells the parameters from others of the same names and defaults."""
+        return tuple(p.identity for p in self.parameters)
 
     @cached_property
     def p_defaults(self) -> np.ndarray:
@@ -322,7 +327,7 @@ def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = N
         if not (length > 1e-6).all():
             raise ModelError(f"q: the quaternion of joint {name!r} is zero; the identity is (0, 0, 0, 1)")
         q[:, turn] /= length
-    for c in m.coordinates:
+    for c in (known(c, m.parameters) for c in m.coordinates):
         at = m.q_slices[c.name]
         q[:, at] = [closest(c, own, m.parameters, None if kept is None else kept[at]) for own in q[:, at]]
     return q

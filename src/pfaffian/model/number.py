@@ -152,6 +152,7 @@ def sx(value: Any) -> ca.SX:
 
 def without_nan(x: ca.SX) -> ca.SX:
     """x. Raises ModelError: a constant of it is nan or infinite, which no kernel takes."""
+    x = ca.SX(x)  # an expression may be changed in place
     if x.is_constant() and x.is_regular():
         return x
     f = ca.Function("f", ca.symvar(x), [x])
@@ -164,7 +165,7 @@ def without_nan(x: ca.SX) -> ca.SX:
 def matrix(value: Any, what: str) -> ca.SX:
     """SX of one number, a column of several, or rows from a sequence of sequences; `what` names it in the error."""
     if isinstance(value, ca.SX):
-        return value
+        return ca.SX(value)
     if not several(value):
         return sx_named(value, what)
     items = list(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -22,21 +21,19 @@ from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, causes_of, dataset
 from pfaffian.simulate.sampling import refuse
-from pfaffian.simulate.signals import Record, as_record
+from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, as_system, enter
+from pfaffian.terms.present import remembered
 
 
-@lru_cache(maxsize=64)
-def _kernels(
-    system: System, scheme: Scheme, control: Control | None, outputs: tuple, record: Record
-) -> tuple[Simulation, kernel.Kernel, kernel.Kernel]:
-    simulation = Simulation(system, scheme, control, outputs, record)
+@remembered(64)
+def _kernels(simulation: Simulation) -> tuple[kernel.Kernel, kernel.Kernel]:
     rhs, project = (kernel.compile(f, lanes=1) for f in (simulation.traced.rhs, simulation.project))
-    return simulation, rhs, project
+    return rhs, project
 
 
 def run_accurately(
@@ -75,7 +72,8 @@ def run_accurately(
         raise ModelError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
     if max_step != np.inf and not named_float(max_step, "max_step") > 0:
         raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
-    simulation, rhs, project = _kernels(system, scheme, control, extra, as_record(record, 1))
+    simulation = Simulation(system, scheme, control, extra, as_record(record, 1))
+    rhs, project = _kernels(simulation)
     given = start_of(m, q, v, parameters, float(times[0]), "auto")
     held = runs(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
     if max(len(given.q), len(held)) > 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -24,6 +23,7 @@ from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.simulate.plan import as_group, plan
 from pfaffian.terms.digest import digest
 from pfaffian.terms.orbit import orbit_of, two_form
+from pfaffian.terms.present import remembered
 from pfaffian.terms.reduction import (
     adjoint_inverse,
     blocks,
@@ -174,7 +174,7 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
     return _over_pairs(x)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _group(m: Mechanism, by: tuple[str, ...] | None) -> tuple[str, ...]:
     group = plan(m, by).group
     if not group:
@@ -238,7 +238,7 @@ def asked(
     return _compiled(as_mechanism(m), what, f, arguments, constrained).matrices(q, v, parameters=parameters)[what]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _compiled(m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, constrained: bool) -> Compiled:
     asked_of = m if constrained else replace(m, constraints=())
     T = symbols(asked_of)

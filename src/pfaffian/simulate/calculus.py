@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -18,12 +17,14 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.model.caller import answer, ask_column, checked
+from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, some_runs, velocities
 from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import connection
 from pfaffian.terms.digest import digest, of_function
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 Function = Callable[[Any], Any]
@@ -125,7 +126,7 @@ def linearise_along(
     }
     count = some_runs({name: len(x) for name, x in given.items()})
     at = [np.broadcast_to(x, (count, x.shape[1])) for x in given.values()]
-    compiled, shapes = _along(m, f)
+    compiled, shapes = _along(m, f and _known(m, f))
     found = compiled(*at, np.array([as_number(t, "t")]))
     # CasADi stores columns one after another.
     columns = (x.reshape(count, b, a).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
@@ -134,8 +135,8 @@ def linearise_along(
     return LinearisedAlong(value[..., 0], *parts)
 
 
-@lru_cache(maxsize=64)
-def _along(m: Mechanism, f: Callable[[Any, Any], Any] | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
+@remembered(64)
+def _along(m: Mechanism, f: Known | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
     """(q, v, v_dot, u, p, t) -> the parts of a LinearisedAlong."""
     T = symbols(replace(m, constraints=()))
     k, a = T.kinematics, ca.SX.sym("a", m.nv)
@@ -148,6 +149,13 @@ def _along(m: Mechanism, f: Callable[[Any, Any], Any] | None) -> tuple[kernel.Ke
     parts = [value, *near, connection.velocity_of_deviation(k), ca.jacobian(value, T.u)]
     function = ca.Function("along", inputs, [ca.vec(ca.densify(x)) for x in parts], {"cse": True})
     return kernel.compile(function), tuple(x.shape for x in parts)
+
+
+def _known(m: Mechanism, f: Callable[[Any, Any], Any]) -> Known:
+    """f(k, v_dot) by what it gives now."""
+    T, a = symbols(m), ca.SX.sym("a", m.nv)
+    known = [T.q, T.v, a, T.t, m.p_symbols]
+    return Known(f, graph(known, [checked(column(answer(f, "f", T.kinematics, a), "f"), "f", known)]))
 
 
 def _value(T: Terms, f: Function | None) -> ca.SX:
@@ -175,18 +183,18 @@ def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, 
     as_mechanism(m)
     if f is not None and not callable(f):
         raise ModelError("f: a function of Kinematics is needed, as holonomic's is, or None for the potential energy")
-    return _compiled(m, what, f).matrices(q, v, t=t, parameters=parameters)[what]
+    known = f and Known(f, of_function(f, "f", symbols(m).kinematics))
+    return _compiled(m, what, known).matrices(q, v, t=t, parameters=parameters)[what]
 
 
 def _tensor(m: Mechanism, x: np.ndarray) -> np.ndarray:
     return x.reshape(*x.shape[:-2], m.nv, m.nv, m.nv)
 
 
-@lru_cache(maxsize=256)
-def _compiled(m: Mechanism, what: str, f: Function | None) -> Compiled:
+@remembered(256)
+def _compiled(m: Mechanism, what: str, f: Known | None) -> Compiled:
     free = replace(m, constraints=())  # which take no part
     T = symbols(free)
     value = _QUANTITIES[what](T, f)
-    own = None if f is None else of_function(f, "f", T.kinematics)
     traced = function_of(T, {what: value})
-    return Compiled(m, kernel.compile(lambda: traced, key=f"{what} {own} {digest(free)}"), {what: value.shape})
+    return Compiled(m, kernel.compile(lambda: traced, key=f"{what} {f and f.gave} {digest(free)}"), {what: value.shape})

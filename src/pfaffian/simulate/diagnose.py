@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -19,6 +18,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names, servo_rows
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -91,7 +91,7 @@ def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np
     return words
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def _decoupling(m: Mechanism) -> Compiled:
     """G, whether it is regular, and the lengths of rows and directions in the metric of M."""
 

@@ -7,8 +7,6 @@ everywhere; all others cost nothing but a look at their rank, here and where row
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import casadi as ca
 import numpy as np
 import xarray as xr
@@ -23,6 +21,7 @@ from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.simulate.newton import free_problem, rank_at, settle
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 AWAY = 1e-2
@@ -63,7 +62,7 @@ def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndar
     return np.where([bool(words) for words in begun.words], REGULAR, kinds)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _said(m: Mechanism) -> Compiled:
     """How many of the rows that are lost there say something a moment later."""
     parts = {"said": lambda T: passage.motion(T).rank - weighted_rows(T, ca.SX(T.A.shape[0], 0)).rank}
@@ -84,13 +83,13 @@ def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float,
     return np.maximum(*ranks)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _q_dot(m: Mechanism) -> kernel.Kernel:
     T = symbols(m)
     return kernel.compile(ca.Function("q_dot", [T.q, T.v], [ca.densify(T.kinematics.q_dot)]), backend="numpy", lanes=1)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def entering(s: Simulation, strict: bool) -> kernel.Rollout:
     """The first step of singular starts."""
     return kernel.compile_rollout(

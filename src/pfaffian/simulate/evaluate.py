@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -20,6 +19,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
 from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values, runs, velocities
 from pfaffian.terms.digest import digest
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -110,7 +110,7 @@ class Dynamics(NamedTuple):
     rank: np.ndarray
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _forward(m: Mechanism, name: str) -> Compiled:
     def build() -> ca.Function:
         T = symbols(m)

@@ -7,7 +7,6 @@ parameters: {name: value} or an array, defaults if None. The same as expressions
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -21,6 +20,7 @@ from pfaffian.simulate.arrays import as_flag, common_runs, configurations, param
 from pfaffian.simulate.quantities import BodyPose
 from pfaffian.terms.digest import digest
 from pfaffian.terms.exponentials import Block, blocks, exponentials
+from pfaffian.terms.present import remembered
 
 
 class Home(NamedTuple):
@@ -175,7 +175,7 @@ def _ask(m: Mechanism, wanted: tuple[tuple[str, ...], ...], s: Any, parameters: 
     return [x if many else x[0] for x in arrays]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _compiled(m: Mechanism, wanted: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
     E = exponentials(m)
     values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in wanted]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -13,6 +12,7 @@ from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, redu
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.arrays import common_runs, configurations, parameter_values, velocities
 from pfaffian.simulate.evaluate import Compiled, compile_terms
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms
 
 
@@ -69,7 +69,7 @@ def position_gain_bound(
     return GainBound(c2 * c4 / np.sqrt(c1), c1, c2, c4, local if many else local[0])
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def _rates(m: Mechanism, factor: str) -> Compiled:
     """W and P with their rates along v, all of one trace."""
     made: dict[str, Any] = {}

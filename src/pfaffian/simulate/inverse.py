@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -19,6 +18,7 @@ from pfaffian.simulate.arrays import as_number, configurations, parameter_values
 from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
 from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 FEASIBLE = 1e-6
@@ -86,7 +86,7 @@ def inverse_dynamics(
     return Inverse(u, tau, reaction, driven.u_names)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None) -> tuple[Mechanism, kernel.Kernel]:
     """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, how far the state is off the constraints,
     A a - b, its scale, uncontrollable)."""

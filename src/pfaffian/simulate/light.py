@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import LIGHT, typical, typical_at
 
 ALIKE = 30.0
@@ -42,7 +41,7 @@ def _weights_differ(m: Mechanism, p: np.ndarray) -> bool:
     return bool((np.maximum(here, by_default) > ALIKE * np.minimum(here, by_default)).any())
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _inertial(m: Mechanism) -> tuple[int, ...]:
     """The parameters that masses, inertias and armatures depend on."""
     if not m.parameters:

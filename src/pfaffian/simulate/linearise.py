@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Command, Control
 from pfaffian.dynamics import formulation
 from pfaffian.dynamics.controlforce import control_force, ideal_reaction
@@ -27,6 +27,7 @@ from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 STILL = 1e-6
@@ -129,7 +130,7 @@ def linearise(
     refuse_distributions(as_mechanism(m), "linearise")
     arguments(None, control, None)
     refuse(control, "linearise")
-    at, near = _functions(m, control)
+    at, near = _functions(m, control, control and law_digest(control, m))
     names = input_names(m, control)
     held_u = runs(u, names, np.zeros(len(names)), "u")
     given = [configurations(m, q), velocities(m, v), held_u, parameter_values(m, parameters)]
@@ -221,8 +222,8 @@ def _range(P: np.ndarray) -> np.ndarray:
     return Q[:, :rank] * np.sign(np.diag(R)[:rank])
 
 
-@lru_cache(maxsize=16)
-def _functions(m: Mechanism, control: Control | None) -> tuple[ca.Function, ca.Function]:
+@remembered(16)
+def _functions(m: Mechanism, control: Control | None, law: str | None) -> tuple[ca.Function, ca.Function]:
     """(q, v, w, z, t, p) -> (v_dot, lambda, mu, how far off the constraints); with v_dot, lambda, mu held -> _Parts."""
     T = symbols(m)
     names = input_names(m, control)

@@ -7,7 +7,6 @@ parts of it are known before a run: that of small errors about a set point, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -23,6 +22,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs
 from pfaffian.simulate.linearise import linearise
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 HELD = 1e-6
@@ -110,7 +110,7 @@ def _null(A: np.ndarray) -> np.ndarray:
     return Vt[int((s > RANK_TOLERANCE * s.max(initial=0)).sum()) :].T
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def _parts(m: Mechanism, pairs: tuple[Pair, ...]) -> ca.Function:
     """(q, p) -> M, Mbar, Dbar, Kbar (nv, nv) and K^+ (nv, nq)."""
     T = symbols(m)

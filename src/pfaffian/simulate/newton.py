@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -19,6 +18,7 @@ from pfaffian.simulate.step import largest
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols, typical
 
 ITERATIONS = 50
@@ -135,7 +135,7 @@ def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     return State(q, v, phi, eta, rank[:, 0])
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> (q, v, phi, eta, rank)."""
     return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, quick=few, key=f"newton {digest(m)}")
@@ -219,7 +219,7 @@ def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, found))
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _movers(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q the velocity coordinates that move it: its own, or the three of a quaternion's rotation."""
     found: list[tuple[int, ...]] = []

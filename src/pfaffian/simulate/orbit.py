@@ -12,7 +12,6 @@ curvature instead of by momenta of bodies; nothing in it knows the place, which 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -25,9 +24,10 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.number import floats
 from pfaffian.simulate.symmetry import symmetry
-from pfaffian.simulate.system import StatePart, System
+from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
+from pfaffian.terms.digest import digest
 from pfaffian.terms.momentum import rotors, weight
 from pfaffian.terms.orbit import body_momentum, orbit_of, two_form
 from pfaffian.terms.reduction import blocks, first_joint, group_of, in_first_joint, indices, others
@@ -62,7 +62,6 @@ def _check(m: Mechanism, first: Joint) -> None:
         )
 
 
-@lru_cache(maxsize=64)
 def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     first = first_joint(m)
     _check(m, first)
@@ -129,7 +128,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         "reduce(m) without momentum, which needs no chart"
     )
     edge = orbit.edge
-    return System(
+    system = System(
         m,
         "[q; orbit; shape momentum]",
         tuple(part for part in named if part.names),
@@ -139,7 +138,6 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         project=project,
         signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, first.name) - ca.DM(momentum)},
         named=(StatePart("momentum_drift", tuple(m.v_names[i] for i in own), units_of(own)),),
-        digest=f"[q; orbit; shape momentum] {momentum}",
         about=(
             f"the momentum of joint {first.name!r} is {', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or "
             "run reduce(m)",
@@ -147,3 +145,4 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         ),
         limit=None if edge is None else (ends, lambda x, t: edge(parts(x)[1])),
     )
+    return made(system, f"[q; orbit; shape momentum] {momentum}", lambda: digest(m))

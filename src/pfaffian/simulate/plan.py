@@ -21,6 +21,7 @@ from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import momenta, weight
 from pfaffian.terms.pfaffian import VELOCITY
+from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import (
     carried,
@@ -54,6 +55,7 @@ def as_group(by: Any) -> tuple[str, ...] | None:
     return None if by is None else as_names([by] if isinstance(by, str) else by, "by")
 
 
+@remembered(64)
 def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     """How a mechanism is reduced. Raises ModelError: it cannot be, and why."""
     first = first_joint(m)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -11,6 +10,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError, brief, listed
 from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.remember import remembered
 from pfaffian.maths import qp
 from pfaffian.simulate.arrays import common_runs
 
@@ -111,7 +111,7 @@ def _array(value: Any, name: str, axes: int) -> np.ndarray:
     return numbers if array.ndim > axes else numbers[None]
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _kernel(n: int, m: int, backend: Backend) -> kernel.Kernel:
     return kernel.compile(lambda: _function(n, m), backend=backend, key=f"qp {n} {m}")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -24,6 +23,7 @@ from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import inertia
 from pfaffian.terms.digest import digest
 from pfaffian.terms.kinematics import check_frame
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -144,7 +144,7 @@ def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, t:
     return _compiled(m, what, arguments).matrices(q, v, t=t, parameters=parameters)[what]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _compiled(m: Mechanism, what: str, arguments: tuple) -> Compiled:
     f, shape = _QUANTITIES[what]
     tree = replace(m, constraints=())  # which take no part

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -20,6 +19,7 @@ from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.terms.digest import digest
 from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
@@ -59,7 +59,7 @@ def reaction_wrench(
     return answers[name] if isinstance(name, str) else answers
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _compiled(m: Mechanism, names: tuple[str, ...], frame: str) -> Compiled:
     def build() -> ca.Function:
         T = symbols(m)

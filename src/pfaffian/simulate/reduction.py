@@ -17,7 +17,6 @@ constant of motion, horizontal symmetry that no group of positions has, it is ke
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -34,9 +33,9 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.plan import Plan, as_group, plan, somewhere
 from pfaffian.simulate.symmetry import NOTHING, STATES, symmetry
-from pfaffian.simulate.system import StatePart, System
+from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.digest import of_function
+from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import momenta, moving, transport, weight
@@ -97,7 +96,6 @@ Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
 """Name of a velocity, and the field whose momentum stands in the place of that velocity's."""
 
 
-@lru_cache(maxsize=64)
 def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
     found = plan(m, by)
     found = found._replace(kept=(*found.kept, *_constants(m, found, fields)))
@@ -155,7 +153,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         p, said = momenta(T), {"momentum_drift": of_bodies - x[m.nq :, 0][own, 0]}
         return said | ({"shape_momentum": p[rest] - blocks(T, base).A.T @ p[own]} if rest else {})
 
-    return System(
+    system = System(
         m,
         "[q; reduced momentum]",
         (StatePart("q", m.q_names, m.q_units), StatePart("momentum", tuple(names), tuple(units))),
@@ -165,10 +163,10 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
         signals=signals,
         named=_named(m, base, dict(zip(found.y, units, strict=True))),
-        digest=f"[q; reduced momentum] {found} {_said(m, fields)}",
         holds=bool(found.group) and not found.closed,
         about=_about(m, found, fields),
     )
+    return made(system, f"[q; reduced momentum] {found} {_said(m, fields)}", lambda: f"{digest(m)} {_said(m, fields)}")
 
 
 def _named(m: Mechanism, base: str | None, units: Mapping[int, str]) -> tuple[StatePart, ...]:

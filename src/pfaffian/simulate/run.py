@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from pfaffian.control.law import Control
 from pfaffian.kernel.kernel import Backend
 from pfaffian.kernel.loop import HOLDS
 from pfaffian.kernel.recipe import check_options
+from pfaffian.kernel.remember import remembered
 from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import as_flag, as_whole, one_of, some_runs
@@ -31,7 +31,7 @@ from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import Course, causes_of, dataset
 from pfaffian.simulate.sampling import PYTHON_FAULT, InPython, check_seed, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
-from pfaffian.simulate.signals import Output, Record, as_record
+from pfaffian.simulate.signals import Output, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.step import Scheme
@@ -55,14 +55,7 @@ CALL_BYTES = 2**27
 MOST_THREADS = 1024
 
 
-@lru_cache(maxsize=64)
-def _simulation(
-    system: System, scheme: Scheme, control: Control | None, outputs: tuple, record: Record, switches: tuple
-) -> Simulation:
-    return Simulation(system, scheme, control, outputs, record, switches)
-
-
-@lru_cache(maxsize=64)
+@remembered(64)
 def _compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
     build = lambda: (simulation.traced.step, simulation.traced.observe, *simulation.traced.samplers)  # noqa: E731
     return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
@@ -151,7 +144,7 @@ def run(
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    simulation = _simulation(system, scheme, control, extra, as_record(record, count), changing.next)
+    simulation = Simulation(system, scheme, control, extra, as_record(record, count), changing.next)
     with told(m.name, progress):
         check_memory(when.records, count, simulation.width, simulation.nx)
         begun = start_state(given, q, v, correct_start)

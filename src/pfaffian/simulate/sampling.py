@@ -15,7 +15,7 @@ from pfaffian import kernel
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.discrete import Part
 from pfaffian.control.law import Command, Control
-from pfaffian.control.layout import Layout, Slots, answers, layout, sizes
+from pfaffian.control.layout import Answer, Layout, Slots, answers, layout, sizes
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.random import WORD
@@ -35,12 +35,12 @@ WHOLE = 1e-9
 """Of a period, by which it may differ from a whole number of steps."""
 
 
-def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str]) -> Layout:
-    """Where stands what the law holds, and the switched parameters; found again without tracing the law."""
+def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str], law: str = "") -> Layout:
+    """Where stands what the law holds, and the switched parameters; found again by the digest of the law."""
     if control is None or not control.parts:
         return layout((), (), switched)
-    key = f"layout {digest(m)} {law_digest(control, m)}"
-    return layout(control.parts, kernel.noted(key, lambda: {"sizes": sizes(control, m)})["sizes"], switched)
+    key = f"layout {digest(m)} {law or law_digest(control, m)}"
+    return layout(control.parts, kernel.noted(key, lambda: {"sizes": sizes(answers(control, m))})["sizes"], switched)
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
@@ -65,7 +65,7 @@ def samplers(
 ) -> tuple[ca.Function, ...]:
     """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z (nz); d]."""
     m = system.mechanism
-    functions = []
+    functions, of = [], answers(control, m)
     for group in rates(control):
         here = system.at()
         z, before, w = ca.SX.sym("z", nz), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
@@ -73,7 +73,7 @@ def samplers(
         def reaction(u: ca.SX, T: Terms = here.T, w: ca.SX = w) -> ca.SX:
             return _reaction(T, u, w, len(control.w_names), scheme)
 
-        d, faults = asked(group, control, at, here.T, before, w, reaction, scheme.saturate)
+        d, faults = asked(group, control, of, at, here.T, before, w, reaction, scheme.saturate)
         outputs = here.of_state([ca.vertcat(here.x, z, d), faults])
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
@@ -85,6 +85,7 @@ def samplers(
 def asked(
     group: Sequence[Part],
     control: Control,
+    of: Sequence[Answer],
     at: Layout,
     T: Terms,
     d: ca.SX,
@@ -94,11 +95,11 @@ def asked(
 ) -> tuple[ca.SX, ca.SX]:
     """d (size, 1) after the parts of the group were asked at T, one after another, and their faults (nf, 1).
 
-    w: (nw, 1) the run's inputs, those of the law first.   reaction: (nv, 1) under the inputs u (nu, 1).   saturate: whether
+    of: what each of its parts answers.   w: (nw, 1) the run's inputs, those of the law first.   reaction: (nv, 1) under the inputs u (nu, 1).   saturate: whether
     the law is told u as the limits leave them.
     """
     m, d, faults = T.mechanism, ca.SX(d), [ca.SX(0, 1)]
-    said = dict(zip(control.parts, zip(answers(control, m), at.slots, strict=True), strict=True))
+    said = dict(zip(control.parts, zip(of, at.slots, strict=True), strict=True))
     for part in group:
         answer, slots = said[part]
         u = at.u(d, m.nu, T.t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 import casadi as ca
@@ -16,11 +16,13 @@ from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model.caller import answer, ask_column, checked
+from pfaffian.model.known import graph
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.simulate.step import largest
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.present import of_function, remembered
 from pfaffian.terms.terms import Terms, symbols
 
 
@@ -58,7 +60,7 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
     return MotionOutput(f, Signal("per component"))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
     """The signals that a run of a mechanism can record, whatever its law; `saturate`: inputs are cut at their limits."""
     signals = {
@@ -145,6 +147,16 @@ def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX
         known = (T.q, T.v, T.u, T.t, T.mechanism.p_symbols, motion.v_dot, motion.reaction)
         return checked(column(answer(output.column, what, T, motion), what), what, known)
     return ask_column(output, what, T.kinematics)
+
+
+def output_digest(name: str, output: Output, m: Mechanism) -> str:
+    """What tells an output from others: its labels, and the graph that it traces of terms and motion at symbols."""
+    T, what = symbols(m), f"output {name!r}"
+    if not isinstance(output, MotionOutput):
+        return of_function(output, what, T.kinematics)
+    motion = Motion(*[ca.SX.sym(part, n) for part, n in (("v_dot", m.nv), ("reaction", m.nv), ("rank", 1))])
+    known = [T.q, T.v, T.u, T.t, m.p_symbols, *motion]
+    return repr(output.signal) + graph(known, [checked(column(answer(output.column, what, T, motion), what), what, known)])
 
 
 def as_record(record: Any, count: int) -> Record:

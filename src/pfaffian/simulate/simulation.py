@@ -28,13 +28,23 @@ from pfaffian.simulate import arrival
 from pfaffian.simulate.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import PYTHON_FAULT, in_force, layout_of, samplers
-from pfaffian.simulate.signals import MotionOutput, Output, Record, Signal, check_names, chosen, columns, standard
+from pfaffian.simulate.signals import (
+    MotionOutput,
+    Output,
+    Record,
+    Signal,
+    check_names,
+    chosen,
+    columns,
+    output_digest,
+    standard,
+)
 from pfaffian.simulate.step import Along, Functions, Scheme, along, correct, time_step
 from pfaffian.simulate.switches import Next, Switches
 from pfaffian.simulate.system import At, System
-from pfaffian.terms.digest import digest, of_function
+from pfaffian.terms.digest import digest
 from pfaffian.terms.pfaffian import ACCELERATION
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms
 
 
 def arguments(scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Output], ...]]:
@@ -100,6 +110,8 @@ class Simulation:
     next; inputs w, recorded signals.
 
     control: None drives the mechanism's inputs directly by w.   switches: parameters that change on the way.
+
+    Made for one run, of functions as they are then; two are equal if their keys are.
     """
 
     system: System
@@ -118,10 +130,21 @@ class Simulation:
         """Start values of what the control law integrates."""
         return self.control.z if self.control else ()
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Simulation) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
     @cached_property
     def layout(self) -> Layout:
         """Where what is in d stands."""
-        return layout_of(self.control, self.mechanism, self.changing.names)
+        return layout_of(self.control, self.mechanism, self.changing.names, self.law)
+
+    @cached_property
+    def law(self) -> str:
+        """Digest of the control law."""
+        return law_digest(self.control, self.mechanism) if self.control else ""
 
     @cached_property
     def changing(self) -> Switches:
@@ -160,28 +183,15 @@ class Simulation:
 
     @cached_property
     def key(self) -> str:
-        """Digest of all that shapes the functions; traced only where a function of the forces is among the outputs, or the
-        system has no digest of its own."""
-        m = self.mechanism
-        forces = [x for _, x in self.outputs if isinstance(x, MotionOutput)]
-        traced = any(not type(x.column).__module__.startswith("pfaffian.") for x in forces)
-        if traced or self.system.digest is None:
-            of = self.traced
-            functions = "".join(f.serialize() for f in (of.step, of.observe, *of.samplers))
-            return sha256((functions + repr(dict(self.traced.sizes))).encode()).hexdigest()
-        k = symbols(m).kinematics
+        """Digest of all that shapes the functions."""
         said = (
-            digest(m),
-            self.system.digest,
+            digest(self.mechanism),
+            self.system.key,
             self.system.holds,
             self.system.limit and self.system.limit[0],
             sorted(asdict(self.scheme).items()),
-            m.u_limits.tolist() if self.scheme.saturate else [],
-            self.control and law_digest(self.control, m),
-            [
-                (name, repr(x) if isinstance(x, MotionOutput) else of_function(x, f"output {name!r}", k))
-                for name, x in self.outputs
-            ],
+            self.control and (self.law, len(self.control.z), self.control.w_names, self.control.faults),
+            [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,
             self.changing.said,
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
@@ -11,7 +9,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise, smallest
 from pfaffian.model.coordinates import Velocities
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.system import StatePart, System
+from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import momenta, momentum_rate, moving
@@ -30,11 +28,7 @@ def hamiltonian(m: Mechanism) -> System:
     [N s, N m s].
     Raises ModelError: m is no mechanism.
     """
-    return _hamiltonian(as_mechanism(m))
-
-
-@lru_cache(maxsize=64)
-def _hamiltonian(m: Mechanism) -> System:
+    as_mechanism(m)
     units = tuple("N s" if unit == "m/s" else "N m s" for unit in m.v_units)
 
     def at(q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
@@ -47,7 +41,7 @@ def _hamiltonian(m: Mechanism) -> System:
     def rate(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
         return ca.vertcat(T.kinematics.q_dot, momentum_rate(T, moving(T, x[m.nq :, 0]).h) + motion.reaction)
 
-    return System(
+    system = System(
         m,
         "[q; p]",
         _parts(m, StatePart("momentum", m.v_names, units)),
@@ -55,8 +49,8 @@ def _hamiltonian(m: Mechanism) -> System:
         show=show,
         rate=rate,
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
-        digest="[q; p]",
     )
+    return made(system, "[q; p]")
 
 
 def chosen_velocities(m: Mechanism, choice: Velocities) -> System:

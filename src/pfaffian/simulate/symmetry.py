@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -31,6 +30,7 @@ from pfaffian.simulate.arrays import parameter_values
 from pfaffian.terms.connection import rate
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import momenta, transport, weight
+from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
 from pfaffian.terms.terms import Terms, symbols
@@ -130,7 +130,7 @@ class _Looked(NamedTuple):
     driving: np.ndarray
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _looked(m: Mechanism, p: tuple[float, ...] | None) -> _Looked:
     T = symbols(m)
     tried = _candidates(T, first_joint(m), p)
@@ -157,7 +157,7 @@ def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
     return ca.substitute(ca.horzcat(*[c.Y for c in x.tried]), x.q, T.q) @ ca.DM(found.T)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     first = first_joint(m)
     _, tried, effects, works = _looked(m, p)

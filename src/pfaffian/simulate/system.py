@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -15,10 +15,12 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
+from pfaffian.model.known import graph
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.simulate.signals import Signal
 from pfaffian.simulate.variables import AS_THEY_ARE, Variables, normalise, of_joints
+from pfaffian.terms.present import present, remembered
 from pfaffian.terms.terms import Terms, symbols
 
 RETURNS = 1e-6
@@ -52,8 +54,7 @@ class System:
         constraints of the mechanism a state is put by way of (q, v) in any case.
     signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None for no more.
     named: names and units of the entries of such signals, of those that have some.
-    digest: what tells the system from all others of its mechanism, so that its kernel is found again without being traced;
-        None: what its functions trace does.
+    digest: a text that tells the system from others, beside what its functions trace; need not be given.
     variables: what of the state is stepped; see `simulate.variables`.
     limit: (what ends there and the way out, (x, t) -> a number, positive inside): a start where it is not is refused, and a run
         stops where the number is zero or changes its sign, also within a step.
@@ -109,7 +110,30 @@ class System:
     @property
     def own(self) -> bool:
         """Whether the state is another than the mechanism's [q; v]."""
-        return self.digest != STANDARD
+        return vars(self).get("_known") != STANDARD
+
+    @cached_property
+    def key(self) -> str:
+        """What tells the system from all others of its mechanism: how the library made it, else what its functions trace."""
+        return f"made {known}" if (known := vars(self).get("_known")) else f"traced {self._traced()} {self.digest!r}"
+
+    def _traced(self) -> str:
+        here, m = self.at(), self.mechanism
+        T, x, moves = here.T, here.x, [ca.SX.sym(name, n) for name, n in (("v_dot", m.nv), ("reaction", m.nv), ("rank", 1))]
+        motion = Motion(*moves)
+        at = symbols(m)
+        own, X, X_dot = self.recorded(x, T, motion), ca.SX.sym("X", self.nx), ca.SX.sym("X_dot", self.nx)
+        outputs = [self.rated(x, T, motion), self.side(x, T), *own.values()]
+        outputs += [] if self.project is None else [self.projected(x, T.t)]
+        outputs += [self.variables.stepped(x), self.variables.rate(x, X_dot), self.variables.shown(X)]
+        graphs = [
+            graph([at.q, at.v, at.t, m.p_symbols], [self.entered(at, at.q, at.v)]),
+            graph([x, T.t, m.p_symbols], list(self._shown(x, T.t))),
+            graph([x, *([] if here.shown is None else [T.q, T.v]), T.u, T.t, m.p_symbols, *moves, X, X_dot], outputs),
+        ]
+        return repr(
+            (self.name, self.parts, self.named, list(own), self.variables.straight, self.limit and self.limit[0], graphs)
+        )
 
     def at(self) -> At:
         """The state at fresh symbols."""
@@ -182,6 +206,27 @@ class System:
         }
 
     @cached_property
+    def entering(self) -> kernel.Kernel:
+        """(q, v, p, t) -> x."""
+        T = symbols(self.mechanism)
+        function = ca.Function("enter", [T.q, T.v, self.mechanism.p_symbols, T.t], [ca.densify(self.entered(T, T.q, T.v))])
+        return kernel.compile(function, backend="numpy", lanes=1)
+
+    @cached_property
+    def siding(self) -> kernel.Kernel:
+        """(x, p, t) -> the number of the limit."""
+        m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
+        T = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), t)
+        return kernel.compile(ca.Function("side", [x, m.p_symbols, t], [ca.densify(self.side(x, T))]), backend="numpy", lanes=1)
+
+    @cached_property
+    def showing(self) -> kernel.Kernel:
+        """(x, p, t) -> (q, v)."""
+        x, t = ca.SX.sym("x", self.nx), ca.SX.sym("t")
+        shown = [ca.densify(part) for part in self._shown(x, t)]
+        return kernel.compile(ca.Function("show", [x, self.mechanism.p_symbols, t], shown), backend="numpy", lanes=1)
+
+    @cached_property
     def labels(self) -> dict[str, Signal]:
         """The signals that the parts are, but those of the mechanism, and those of its own that have names."""
         own = [part for part in (*self.parts, *self.named) if part.name not in ("q", "v")]
@@ -223,27 +268,42 @@ def sized(value: Any, size: int, what: str, known: tuple[ca.SX, ...]) -> ca.SX:
 STANDARD = "[q; v]"
 
 
+def made(system: System, known: str, of: Callable[[], str] | None = None) -> System:
+    """A system of the library's, told from others of its mechanism by a text. One with parts replaced is none any more.
+
+    of: gives a digest of what was decided when it was made, which holds no longer where that has changed.
+    """
+    vars(system).update(_known=known, _of=of and (of, of()))
+    return system
+
+
 def as_system(value: Any) -> System:
-    """A System as it is; a mechanism in its state [q; v]. Raises ModelError: it is neither."""
-    return (
-        value if isinstance(value, System) else _standard(m := as_mechanism(value), tuple([p.identity for p in m.parameters]))
-    )
+    """A System with the functions of its mechanism as they are now; a mechanism in its state [q; v].
+
+    Raises ModelError: it is neither; a function of the mechanism fails, or no longer gives what a reduction rests on.
+    """
+    if not isinstance(value, System):
+        return _standard(as_mechanism(value))
+    of = vars(value).get("_of")
+    if of and of[0]() != of[1]:
+        raise ModelError(f"{value.said}: a function that it was made of gives something else now; make it again")
+    now = replace(value, mechanism=present(value.mechanism))  # and what it keeps of itself is made anew
+    return made(now, vars(value)["_known"]) if "_known" in vars(value) else now
 
 
-@lru_cache(maxsize=256)
-def _standard(m: Mechanism, parameters: tuple[str, ...]) -> System:
-    """Of a mechanism with these Parameters: one that is equal may have others, which a law of this one does not use."""
+@remembered(256)
+def _standard(m: Mechanism) -> System:
     parts = (StatePart("q", m.q_names, m.q_units), StatePart("v", m.v_names, m.v_units))
-    return System(
+    system = System(
         m,
         STANDARD,
         tuple(part for part in parts if part.names),
         enter=lambda T: ca.vertcat(T.q, T.v),
         show=lambda x, t: (x[: m.nq, 0], x[m.nq :, 0]),
         rate=lambda T, motion, x: ca.vertcat(T.kinematics.q_dot, motion.v_dot),
-        digest=STANDARD,
         variables=of_joints(m),
     )
+    return made(system, STANDARD)
 
 
 def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
@@ -254,9 +314,9 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
     if not s.own:
         return np.hstack([q, v])
     m, instant = s.mechanism, np.array([t])
-    x = _entering(s)(q, v, p, instant)[0]
+    x = s.entering(q, v, p, instant)[0]
     if s.limit is not None:
-        inside = (_siding(s)(x, p, instant)[0] > 0).ravel()
+        inside = (s.siding(x, p, instant)[0] > 0).ravel()
         if not inside.all():
             which = f" of run {int(np.argmin(inside))}" if len(inside) > 1 else ""
             raise ModelError(f"{s.said}: start{which}: {s.limit[0]}")
@@ -277,26 +337,5 @@ def show(s: System, x: np.ndarray, p: np.ndarray, t: float | np.ndarray) -> tupl
     """q (..., nq) and v (..., nv) of states x (..., nx or more) at the time t [s], one or (runs,)."""
     if not s.own:
         return x[..., : s.mechanism.nq], x[..., s.mechanism.nq : s.nx]
-    q, v = _showing(s)(x[..., : s.nx], p, np.array(t)[..., None])
+    q, v = s.showing(x[..., : s.nx], p, np.array(t)[..., None])
     return q, v
-
-
-@lru_cache(maxsize=64)
-def _entering(s: System) -> kernel.Kernel:
-    T = symbols(s.mechanism)
-    function = ca.Function("enter", [T.q, T.v, s.mechanism.p_symbols, T.t], [ca.densify(s.entered(T, T.q, T.v))])
-    return kernel.compile(function, backend="numpy", lanes=1)
-
-
-@lru_cache(maxsize=64)
-def _siding(s: System) -> kernel.Kernel:
-    m, x, t = s.mechanism, ca.SX.sym("x", s.nx), ca.SX.sym("t")
-    T = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), t)
-    return kernel.compile(ca.Function("side", [x, m.p_symbols, t], [ca.densify(s.side(x, T))]), backend="numpy", lanes=1)
-
-
-@lru_cache(maxsize=64)
-def _showing(s: System) -> kernel.Kernel:
-    x, t = ca.SX.sym("x", s.nx), ca.SX.sym("t")
-    shown = [ca.densify(part) for part in s._shown(x, t)]
-    return kernel.compile(ca.Function("show", [x, s.mechanism.p_symbols, t], shown), backend="numpy", lanes=1)

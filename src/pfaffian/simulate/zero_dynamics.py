@@ -6,13 +6,13 @@ Momenta that a symmetry keeps, with no motor to push along it, are none of it: w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
 
+from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
 from pfaffian.control.reason import mainly
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
@@ -26,6 +26,7 @@ from pfaffian.simulate.simulation import command_of, input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.symmetry import kept_fields
 from pfaffian.terms.momentum import momenta
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 ERRORS = ("output_error", "velocity_error")
@@ -99,7 +100,7 @@ def zero_dynamics(
     q0, v0, w0, p0 = (x[0] for x in given)
     still = tuple(n for n in m.wrench_names if not w0[names.index(n)])
     at = [q0, v0, w0, control.z, as_number(t, "t"), p0]
-    errors = _along(_shown(m, control), at, near)
+    errors = _along(_shown(m, control, law_digest(control, m)), at, near)
     momentum = _along(_kept(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
     Z, kept = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
@@ -128,8 +129,8 @@ def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
     return free @ inner, free.shape[1] - inner.shape[1]
 
 
-@lru_cache(maxsize=16)
-def _shown(m: Mechanism, control: Control) -> ca.Function:
+@remembered(16)
+def _shown(m: Mechanism, control: Control, law: str) -> ca.Function:
     """(q, v, w, z, t, p) -> derivatives of the errors along q and v."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
@@ -141,7 +142,7 @@ def _shown(m: Mechanism, control: Control) -> ca.Function:
     return ca.Function("shown", [T.q, T.v, w, z, T.t, m.p_symbols], [ca.jacobian(errors, x) for x in (T.q, T.v)])
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def _kept(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Function:
     """(q, v, p) -> derivatives along q and v of the momenta that symmetries keep while these inputs are zero."""
     T = symbols(m)

@@ -7,18 +7,19 @@ along s is carried to v by N^T.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.kernel.remember import remembered
 from pfaffian.model.caller import answer, checked
-from pfaffian.model.coordinates import Coordinates
+from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
+from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
@@ -60,13 +61,52 @@ class Rates(NamedTuple):
     bias: ca.Function
 
 
+def moving(m: Mechanism) -> Mechanism:
+    """What of a mechanism decides how it moves: no constraints, forces and actuators, and its functions as they are now.
+
+    Raises ModelError: a function of it fails, or gives no K, phi, pose or T.
+    """
+    kept = vars(m)
+    if "_moving" not in kept:
+        kept["_moving"] = replace(m, constraints=(), forces=(), actuators=())
+    bare = kept["_moving"]
+    return bare if _is_now(bare) else _now(bare)
+
+
+def moving_now(m: Mechanism) -> Mechanism:
+    """The whole mechanism, the functions that decide how it moves as they are now."""
+    now = moving(m)
+    return replace(m, joints=now.joints, coordinates=now.coordinates, velocities=now.velocities)
+
+
+def _is_now(m: Mechanism) -> bool:
+    kept = vars(m)
+    if "_is_now" not in kept:
+        functions = [c.K for c in m.coordinates] + [j.pose for j in m.joints if j.pose]
+        functions += [m.velocities.T] if m.velocities else []
+        kept["_is_now"] = all(isinstance(f, Known) for f in functions)
+    return kept["_is_now"]
+
+
+def _now(m: Mechanism) -> Mechanism:
+    q, p = ca.SX.sym("q", m.nq), m.p_symbols
+    poses = {j.name: _asked_pose(m, j, q, p) for j in m.joints if j.pose}
+    joints = [replace(j, pose=Known(j.pose, graph([q, p], [G.R, G.p]))) if (G := poses.get(j.name)) else j for j in m.joints]
+    m = replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
+    if m.velocities is None:
+        return m
+    at = rates(replace(m, velocities=None))
+    T = _asked_choice(m, at.tree, at.pose, q, p)
+    return replace(m, velocities=replace(m.velocities, T=Known(m.velocities.T, graph([q, p], [T]))))
+
+
 def rates(m: Mechanism) -> Rates:
     """Of a mechanism, made once. Raises ModelError: poses, K or T that are none."""
     # Equal mechanisms may have parameters of their own, and the links hold their symbols.
-    return _rates(m, tuple(p.symbol.element_hash() for p in m.parameters))
+    return _rates(moving(m), tuple(p.symbol.element_hash() for p in m.parameters))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _edge_pose(m, j, q, p) for j in m.joints if j.pose}
@@ -125,6 +165,16 @@ def _own_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> 
 
 
 def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
+    G = _asked_pose(m, j, q, p)
+    found = ca.Function("R", [q, p], [G.R])
+    for at in places(m):
+        M = np.array(found(*at))
+        if not np.allclose(M @ M.T, np.eye(3), atol=1e-9) or np.linalg.det(M) < 0:
+            raise ModelError(f"edge {j.name!r}: pose: R is no rotation at q = {brief(at[0].tolist())}")
+    return G
+
+
+def _asked_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
     what = f"edge {j.name!r}: pose"
     assert j.pose is not None
     G = answer(j.pose, what, Configuration(m, q))
@@ -133,11 +183,6 @@ def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
     R, x = checked(G.R, f"{what}: R", (q, p)), checked(G.p, f"{what}: p", (q, p))
     if R.shape != (3, 3) or x.numel() != 3:
         raise ModelError(f"{what} must give R (3, 3) and p (3, 1), got {R.shape} and {x.shape}")
-    found = ca.Function("R", [q, p], [R])
-    for at in places(m):
-        M = np.array(found(*at))
-        if not np.allclose(M @ M.T, np.eye(3), atol=1e-9) or np.linalg.det(M) < 0:
-            raise ModelError(f"{what}: R is no rotation at q = {brief(at[0].tolist())}")
     return Pose(R, ca.vec(x))
 
 
@@ -167,9 +212,13 @@ def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
     return ca.sparsify(out)
 
 
-@lru_cache(maxsize=64)
 def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     """Random q (nq,) with phi = 0, and p (np,): the default parameters, or some near them."""
+    return _places(moving(m), varied)
+
+
+@remembered(64)
+def _places(m: Mechanism, varied: bool) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     random = np.random.default_rng(5)
     found = []
     for _ in range(SAMPLES):
@@ -217,7 +266,18 @@ def _choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p:
     """T (nv, nv) at q."""
     if m.velocities is None:
         return ca.SX.eye(m.nv)
+    T = _asked_choice(m, tree, pose, q, p)
+    f = ca.Function("T", [q, p], [T])
+    if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
+        raise ModelError("velocities: T is singular: no v belongs to some velocities v0 = T v")
+    return ca.sparsify(T)
+
+
+def _asked_choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p: ca.SX) -> ca.SX:
+    """What its function gives at q. Raises ModelError: no (nv, nv) of q alone."""
     from pfaffian.terms.kinematics import Kinematics  # which imports this module
+
+    assert m.velocities is not None
 
     what = "velocities: T"
     nothing = ca.Function("none", [q, p], [ca.SX(m.nq, 0)])
@@ -227,10 +287,7 @@ def _choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p:
         raise ModelError(f"{what} must give ({m.nv}, {m.nv}) for {m.nv} velocities, got {T.shape}")
     if ca.depends_on(T, ca.vertcat(k.v, k.t)):
         raise ModelError(f"{what} must be a function of q alone, not of velocities or time")
-    f = ca.Function("T", [q, p], [T])
-    if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
-        raise ModelError(f"{what} is singular: no v belongs to some velocities v0 = T v")
-    return ca.sparsify(T)
+    return T
 
 
 def tree(m: Mechanism) -> Tree:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
@@ -26,6 +26,7 @@ from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, rows_of, servo_rows
+from pfaffian.terms.present import remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +233,7 @@ RANK_TOLERANCE although it is far above rounding. Columns of robots differ by le
 """
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def typical(m: Mechanism) -> Typical:
     """The constraint rows of a mechanism at the defaults of its parameters."""
     return typical_at(m, np.array(m.p_defaults))

@@ -17,9 +17,9 @@ from pfaffian.model.caller import answer
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
 from pfaffian.model.force import Dissipation, Potential, Spring, Thruster, Wrench
 from pfaffian.model.number import column
-from pfaffian.model.pose import Pose
+from pfaffian.terms.apart import Apart
 from pfaffian.terms.forces import spring_pull, wrench_value
-from pfaffian.terms.kinematics import Acceleration, Kinematics, turned_twist
+from pfaffian.terms.kinematics import Acceleration, Kinematics
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.terms import Terms
 
@@ -85,14 +85,14 @@ def _thruster_ends(T: Terms, a: Thruster, u: ca.SX) -> _Ends:
 
 
 def _potential_ends(T: Terms, p: Potential, u: ca.SX) -> _Ends:
-    return _down(T.kinematics, p, _Apart(T.kinematics, displaced=True))
+    return _down(T.kinematics, p, Apart(T.kinematics, displaced=True))
 
 
 def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _Ends:
-    return _down(T.kinematics, d, _Apart(T.kinematics, displaced=False))
+    return _down(T.kinematics, d, Apart(T.kinematics, displaced=False))
 
 
-def _down(k: Kinematics, force: Potential | Dissipation, apart: _Apart) -> _Ends:
+def _down(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _Ends:
     what = f"force {force.name!r}"
     value = column(answer(force.function, what, apart), what)
     return [(name, -turn(k.rotation(name), apart.work(value, V))) for name, V in apart.twists.items()]
@@ -133,7 +133,7 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
     if isinstance(c, Closure):
         found = _closure(k, c)
     else:
-        apart = _Apart(k, displaced=isinstance(c, Holonomic))
+        apart = Apart(k, displaced=isinstance(c, Holonomic))
         what, f = f"constraint {c.name!r}", c.phi if isinstance(c, Holonomic) else c.eta
         rate = column(answer(f, what, apart), what)
         found = [BodyRows(name, turn(k.rotation(name), apart.work(rate, V))) for name, V in apart.twists.items()]
@@ -149,47 +149,3 @@ def _closure(k: Kinematics, c: Closure) -> list[BodyRows]:
     L = turn(Ga.R, c.holds.held(*seen).L.T)  # at the origin of B, along the axes of A
     ends = ((c.body_a, -1), (c.body_b, 1))
     return [BodyRows(body, move(sign * L, Gb.p - k.position(body))) for body, sign in ends if body != WORLD]
-
-
-class _Apart:
-    """Kinematics for a function of the caller's, in which every body moves on its own, by a twist V (6, 1) along its axes.
-
-    displaced: poses are those that V displaces; else twists are those with V added.
-    """
-
-    def __init__(self, k: Kinematics, *, displaced: bool) -> None:
-        self._k, self._displaced = k, displaced
-        self.twists: dict[str, ca.SX] = {}
-        self.mechanism, self.q, self.v, self.t = k.mechanism, k.q, k.v, k.t
-        self.joint, self.joint_rate = k.joint, k.joint_rate
-
-    position, rotation, velocity = Kinematics.position, Kinematics.rotation, Kinematics.velocity
-
-    def _own(self, body: str) -> ca.SX:
-        return self.twists.setdefault(body, ca.SX.sym("V", 6)) if body != WORLD else ca.SX.zeros(6, 1)
-
-    def pose(self, body: str) -> Pose:
-        G = self._k.pose(body)
-        if not self._displaced:
-            return G
-        V = self._own(body)
-        return Pose(G.R + G.R @ hat(V[3:]), G.p + G.R @ V[:3])
-
-    def twist(self, body: str, frame: str = "LOCAL") -> ca.SX:
-        if self._displaced:
-            return self._k.twist(body, frame)
-        V = self._k.twist(body) + self._own(body)
-        return V if frame == "LOCAL" else turned_twist(self._k.pose(body), V[:3], V[3:], frame)
-
-    def work(self, rate: ca.SX, V: ca.SX) -> ca.SX:
-        """(6, rows) of a body along its own axes: derivatives of the rows along its twist."""
-        all_twists = list(self.twists.values())
-        return ca.substitute([ca.jacobian(rate, V).T], all_twists, [ca.SX.zeros(6, 1)] * len(all_twists))[0]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise ModelError(
-            f"its function asks the kinematics for {name!r}, so which body feels its force cannot be told; "
-            "write it by joint, joint_rate, pose, position, rotation, twist and velocity"
-        )

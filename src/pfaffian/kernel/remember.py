@@ -1,0 +1,72 @@
+"""Memory of what functions gave, and a check of it: with PFAFFIAN_CHECK=1 all that is found again is made anew and compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import BuildError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def checking() -> bool:
+    """Whether what is found again is made anew and compared."""
+    return os.environ.get("PFAFFIAN_CHECK", "") not in ("", "0")
+
+
+def remembered(maxsize: int) -> Callable[[_Function], _Function]:
+    """As functools.lru_cache; what is found again is checked where that is asked for."""
+
+    def of(make: _Function) -> _Function:
+        kept = lru_cache(maxsize)(make)
+
+        @wraps(make)
+        def found(*arguments: Any) -> Any:
+            if not checking():
+                return kept(*arguments)
+            hits = kept.cache_info().hits
+            value = kept(*arguments)
+            if kept.cache_info().hits > hits:
+                compare(f"{make.__module__}.{make.__qualname__}", value, make(*arguments))
+            return value
+
+        found.cache_clear = kept.cache_clear  # type: ignore[attr-defined]
+        return found  # type: ignore[return-value]
+
+    return of
+
+
+def compare(what: str, found: Any, made: Any) -> None:
+    """Raise BuildError where what was found is another than what is made now."""
+    if content(found) != content(made):
+        raise BuildError(f"{what} was found again and is another now: its key leaves out something that it depends on")
+
+
+def content(x: Any) -> Any:
+    """All numbers, texts and expressions in a value, to compare; of an object that is neither the type alone."""
+    if isinstance(x, ca.Function):
+        return x.serialize()
+    if isinstance(x, ca.SX):
+        return ca.Function("x", [ca.veccat(*ca.symvar(x))], [x]).serialize()
+    if isinstance(x, ca.DM):
+        return x.serialize()
+    if isinstance(x, np.ndarray):
+        return x.dtype.str, x.shape, x.tobytes() if x.dtype != object else [content(part) for part in x.flat]
+    if hasattr(x, "recipe"):
+        return x.recipe.digest
+    if x is None or isinstance(x, (str, bytes, bool, int, float, np.generic)):
+        return repr(x)
+    if isinstance(x, Mapping):
+        return [(content(name), content(part)) for name, part in x.items()]
+    if isinstance(x, (tuple, list)):
+        return [content(part) for part in x]
+    if is_dataclass(x):
+        return type(x).__name__, [content(getattr(x, f.name)) for f in fields(x) if f.repr]
+    return type(x).__name__

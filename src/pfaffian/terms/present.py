@@ -1,0 +1,146 @@
+"""A mechanism as it is at one instant: each function of the caller's is known by what it gives now.
+
+A function is Python code that may give something else tomorrow: a number of its module changed, an array was changed in place,
+a module was read again. What is remembered of a mechanism is therefore remembered of the mechanism as `present` gives it. One
+without functions of the caller's is that itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import wraps
+from typing import Any, TypeVar
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import remembered as kept
+from pfaffian.model.caller import answer, ask_rows, checked
+from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
+from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thruster
+from pfaffian.model.known import Known, graph
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import column, matrix
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.rates import moving_now
+from pfaffian.terms.apart import Apart
+
+_Make = TypeVar("_Make", bound=Callable[..., Any])
+
+
+def remembered(maxsize: int) -> Callable[[_Make], _Make]:
+    """As functools.lru_cache, for functions of mechanisms: these are given as they are now, and told apart by their Parameters
+    too, of which two with one name and default have symbols of their own."""
+
+    def of(make: _Make) -> _Make:
+        @kept(maxsize)
+        @wraps(make)
+        def by(identities: tuple, *arguments: Any) -> Any:
+            return make(*arguments)
+
+        @wraps(make)
+        def found(*arguments: Any) -> Any:
+            now = tuple([present(x) if isinstance(x, Mechanism) else x for x in arguments])
+            return by(tuple([x.p_identities for x in now if isinstance(x, Mechanism)]), *now)
+
+        return found  # type: ignore[return-value]
+
+    return of
+
+
+def present(m: Mechanism) -> Mechanism:
+    """The mechanism with each function of the caller's known by what it gives now. Raises ModelError: one fails."""
+    notes = vars(m)
+    if notes.setdefault("_settled", None) is None:
+        notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
+    if notes["_settled"]:
+        return m
+    now, before = _traced(m), notes.get("_present")
+    if before is None:
+        _check_lasting(now, _traced(m))
+    elif before == now:
+        return before
+    notes["_present"] = now
+    return now
+
+
+def _functions(m: Mechanism) -> list[Any]:
+    targets = [c.target for c in m.servos]
+    items = [*m.joints, *m.coordinates, *m.constraints, *targets, *m.forces, *([m.velocities] if m.velocities else [])]
+    values = [getattr(item, f.name) for item in items for f in fields(item)]
+    return [x for x in values if _is_function(x)]
+
+
+def _is_function(x: Any) -> bool:
+    return callable(x) and not isinstance(x, ca.SX)
+
+
+def _check_lasting(m: Mechanism, again: Mechanism) -> None:
+    for one, other in zip((*m.constraints, *m.forces), (*again.constraints, *again.forces), strict=True):
+        if one != other:
+            raise ModelError(
+                f"a function of {one.name!r} of {m.name!r} gives other expressions each time it is called; make what it depends "
+                "on a Parameter, or fixed"
+            )
+
+
+def _traced(m: Mechanism) -> Mechanism:
+    m = moving_now(m)
+    k = Kinematics(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
+    return replace(m, constraints=tuple(_constraint(c, k) for c in m.constraints), forces=tuple(_force(f, k) for f in m.forces))
+
+
+def _constraint(c: Constraint, k: Kinematics) -> Constraint:
+    if isinstance(c, Servo):
+        what = f"servo constraint {c.name!r}: directions"
+        along = _known(c.directions, what, k) if callable(c.directions) else c.directions
+        return replace(c, target=_constraint(c.target, k), directions=along)
+    what = f"constraint {c.name!r}"
+    if c.active is not None:
+        c = replace(c, active=_known(c.active, f"{what}: active_while", k))
+    if isinstance(c, Closure):
+        return c
+    if isinstance(c, AccelerationConstraint):
+        Z, z = ask_rows(c.rows, what, k)
+        return replace(c, rows=Known(c.rows, graph(_letters(k), [Z, z])))
+    if isinstance(c, Holonomic):
+        return replace(c, phi=_known(c.phi, what, k, Apart(k, displaced=True)))
+    return replace(c, eta=_known(c.eta, what, k, Apart(k, displaced=False)))
+
+
+def _force(f: Force | Actuator | Thruster, k: Kinematics) -> Any:
+    given = {field.name: getattr(f, field.name) for field in fields(f)}
+    apart = Apart(k, displaced=isinstance(f, Potential)) if isinstance(f, (Potential, Dissipation)) else None
+    now = {name: _known(x, f"force {f.name!r}", k, apart) for name, x in given.items() if _is_function(x)}
+    return replace(f, **now) if now else f
+
+
+def _known(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> Known:
+    if isinstance(f, Known):
+        f = f.function
+    return Known(f, of_function(f, what, k) + (_of_bodies(f, what, apart) if apart else ""))
+
+
+def _of_bodies(f: Callable, what: str, apart: Apart) -> str:
+    """What tells of which bodies a function is: two with one graph may push others."""
+    with suppress(ModelError):
+        value = column(answer(f, what, apart), what)
+        return repr(list(apart.twists)) + graph([*_letters(apart), *apart.twists.values()], [value])
+    return ""
+
+
+def _letters(k: Any) -> list[ca.SX]:
+    return [k.q, k.v, k.t, k.mechanism.p_symbols]
+
+
+def of_function(f: Callable[[Kinematics], Any], what: str, k: Kinematics) -> str:
+    """sha256 of the graph that a function of Kinematics traces at symbols k: two that compute alike have one.
+
+    what: whose it is. Raises ModelError: it fails.
+    """
+    value = answer(f, what, k)
+    value = float(value) if isinstance(value, (bool, np.bool_)) else value
+    return graph(_letters(k), [checked(matrix(value, what), what, _letters(k))])
