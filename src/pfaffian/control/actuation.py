@@ -204,8 +204,8 @@ def quadcopter_filter(
     turning = w[2] / p4
     k0 = np.array([w[0] ** 2, w[1] ** 2, w[1] ** 2, turning])
     k1 = np.array([*(sqrt(2) * w[[0, 1, 1]]), 1 / p4 + static * turning * p4])
-    own = (np.array(floats(x, f"quadcopter_filter: {n}")) for n, x in (("B", B), ("spin", spin)))
-    return QuadcopterFilter(*own, k0, k1, static)
+    own_B, own_spin = (np.array(floats(x, f"quadcopter_filter: {n}")) for n, x in (("B", B), ("spin", spin)))
+    return QuadcopterFilter(own_B, own_spin, k0, k1, static)
 
 
 def quadcopter_wrench(speeds: Any, rates: Any, B: Any, spin: Any) -> Any:

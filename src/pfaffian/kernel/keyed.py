@@ -22,6 +22,7 @@ import casadi as ca
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel import build, own, store, toolchain
 from pfaffian.kernel.recipe import Recipe, Shape
+from pfaffian.kernel.remember import checking, compare
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,19 @@ def check_key(key: Any) -> None:
 
 @cache
 def sources() -> str:
-    """sha256 of the library's own source files: what a changed library compiled before is never used again."""
+    """sha256 of the library's own source files: what a changed library compiled before is never used again.
+
+    Of the files as they were when they were imported: what is edited later is not what runs.
+    """
     root = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(ca.CasadiMeta.version().encode())
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.h")]):
         text = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
     return digest.hexdigest()
+
+
+sources()
 
 
 def recall(key: str, recipe: Recipe) -> Found | None:
@@ -78,7 +85,10 @@ def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """make(), a JSON object, from the note that an earlier process left under the key, if it did."""
     name = hashlib.sha256(json.dumps([key, sources()]).encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError, KeyError):
-        return _read(name)["said"]
+        found = _read(name)["said"]
+        if checking():
+            compare(f"note {key}", json.dumps(found), json.dumps(make()))
+        return found
     said = make()
     with contextlib.suppress(OSError):
         _write(name, {"said": said})

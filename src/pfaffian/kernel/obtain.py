@@ -10,6 +10,7 @@ from typing import Any
 from pfaffian.kernel import keyed
 from pfaffian.kernel.build import load_or_none
 from pfaffian.kernel.recipe import Backend, Recipe, Shape, shape
+from pfaffian.kernel.remember import checking, compare
 from pfaffian.kernel.trial import Trial
 from pfaffian.kernel.waiting import tell
 
@@ -31,6 +32,8 @@ def obtain(recipe: Recipe, trial: Callable[[], Trial], backend: Backend, key: st
     options: dict[str, Any] = {"lanes": recipe.lanes, "strict": recipe.mode != "fast"}
     found = keyed.recall(key, recipe) if key is not None and backend != "numpy" else None
     if found:
+        if checking():
+            compare(f"the kernel of {key}", found.digest, recipe.digest)
         provenance = {"digest": found.digest} | options | {"backend": "c"} | found.meta
         return Code(recipe.expecting(found.digest), found.shapes, provenance, found.library, found.doubles)
     tell("making the equations")

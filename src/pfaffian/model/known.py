@@ -1,4 +1,4 @@
-"""Functions of the caller's as they are at one instant: known by the expressions that they give, not by which objects they are."""
+"""Functions of the caller's as they are at one instant: known by the expressions that they give."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def linearise(
     refuse_distributions(as_mechanism(m), "linearise")
     arguments(None, control, None)
     refuse(control, "linearise")
-    at, near = _functions(m, control, control and law_digest(control, m))
+    at, near = _functions(m, control, law_digest(control, m) if control else None)
     names = input_names(m, control)
     held_u = runs(u, names, np.zeros(len(names)), "u")
     given = [configurations(m, q), velocities(m, v), held_u, parameter_values(m, parameters)]

@@ -95,8 +95,8 @@ def asked(
 ) -> tuple[ca.SX, ca.SX]:
     """d (size, 1) after the parts of the group were asked at T, one after another, and their faults (nf, 1).
 
-    of: what each of its parts answers.   w: (nw, 1) the run's inputs, those of the law first.   reaction: (nv, 1) under the inputs u (nu, 1).   saturate: whether
-    the law is told u as the limits leave them.
+    of: what each part of the law answers.   w: (nw, 1) the run's inputs, those of the law first.
+    reaction: (nv, 1) under the inputs u (nu, 1).   saturate: whether the law is told u as the limits leave them.
     """
     m, d, faults = T.mechanism, ca.SX(d), [ca.SX(0, 1)]
     said = dict(zip(control.parts, zip(of, at.slots, strict=True), strict=True))

@@ -40,7 +40,9 @@ class Switches:
     @property
     def said(self) -> list[tuple[str, str]]:
         """What tells them from others."""
-        k = symbols(self.m).kinematics if self.next else None
+        if not self.next:
+            return []
+        k = symbols(self.m).kinematics
         return [(name, of_function(f, f"switch {name!r}", k)) for name, f in self.next]
 
     def now(self, p: ca.SX, held: ca.SX) -> ca.SX:

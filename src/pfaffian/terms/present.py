@@ -20,13 +20,13 @@ from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered as kept
 from pfaffian.model.caller import answer, ask_rows, checked
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
-from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thruster
+from pfaffian.model.force import Dissipation, Force, Potential
 from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
+from pfaffian.terms.apart import Apart
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.rates import moving_now
-from pfaffian.terms.apart import Apart
 
 _Make = TypeVar("_Make", bound=Callable[..., Any])
 
@@ -82,8 +82,8 @@ def _check_lasting(m: Mechanism, again: Mechanism) -> None:
     for one, other in zip((*m.constraints, *m.forces), (*again.constraints, *again.forces), strict=True):
         if one != other:
             raise ModelError(
-                f"a function of {one.name!r} of {m.name!r} gives other expressions each time it is called; make what it depends "
-                "on a Parameter, or fixed"
+                f"a function of {one.name!r} of {m.name!r} gives other expressions each time it is called; what it "
+                "depends on must be fixed, or a Parameter"
             )
 
 
@@ -93,7 +93,7 @@ def _traced(m: Mechanism) -> Mechanism:
     return replace(m, constraints=tuple(_constraint(c, k) for c in m.constraints), forces=tuple(_force(f, k) for f in m.forces))
 
 
-def _constraint(c: Constraint, k: Kinematics) -> Constraint:
+def _constraint(c: Constraint, k: Kinematics) -> Any:
     if isinstance(c, Servo):
         what = f"servo constraint {c.name!r}: directions"
         along = _known(c.directions, what, k) if callable(c.directions) else c.directions
@@ -111,10 +111,10 @@ def _constraint(c: Constraint, k: Kinematics) -> Constraint:
     return replace(c, eta=_known(c.eta, what, k, Apart(k, displaced=False)))
 
 
-def _force(f: Force | Actuator | Thruster, k: Kinematics) -> Any:
+def _force(f: Force, k: Kinematics) -> Any:
     given = {field.name: getattr(f, field.name) for field in fields(f)}
     apart = Apart(k, displaced=isinstance(f, Potential)) if isinstance(f, (Potential, Dissipation)) else None
-    now = {name: _known(x, f"force {f.name!r}", k, apart) for name, x in given.items() if _is_function(x)}
+    now: dict[str, Any] = {name: _known(x, f"force {f.name!r}", k, apart) for name, x in given.items() if _is_function(x)}
     return replace(f, **now) if now else f
 
 

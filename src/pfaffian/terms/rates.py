@@ -91,7 +91,8 @@ def _is_now(m: Mechanism) -> bool:
 def _now(m: Mechanism) -> Mechanism:
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _asked_pose(m, j, q, p) for j in m.joints if j.pose}
-    joints = [replace(j, pose=Known(j.pose, graph([q, p], [G.R, G.p]))) if (G := poses.get(j.name)) else j for j in m.joints]
+    gave = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
+    joints = [replace(j, pose=Known(j.pose, gave[j.name])) if j.pose else j for j in m.joints]
     m = replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
     if m.velocities is None:
         return m

@@ -1,0 +1,379 @@
+"""A function of the caller's is asked what it gives now: whatever it depends on may change between two calls.
+
+Each case makes one machine, law or output of a function that reads a number k, asks for an answer, changes k and asks again. What
+it must be comes from a machine made anew with that k written into the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.digest import digest as of_law
+from pfaffian.kernel import keyed, obtain
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import as_system
+from pfaffian.terms.digest import digest
+
+Y = (0, 1, 0)
+VALUES = (1.0, 10.0, 2.5, 1.0)
+
+k = 1.0
+"""The global that functions read."""
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch):
+    """Nothing is compiled, and nothing comes from the store: what is left is the memory of this process."""
+    monkeypatch.setattr(obtain, "load_or_none", lambda *_: None)
+    monkeypatch.setattr(keyed, "recall", lambda *_: None)
+
+
+def rod(**more) -> pf.Mechanism:
+    """A slide with a rod on a hinge."""
+    given = {"coordinates": (), "joints": (), "bodies": (), **more}
+    bodies = [pf.body("cart", 1.5), pf.body("rod", 1.0, (0, 0, -0.5), 0.1), *given.pop("bodies")]
+    joints = [pf.joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0)), pf.joint("hinge", "revolute", "cart", "rod", axis=Y)]
+    motors = [pf.actuator("push", "slide"), pf.actuator("turn", "hinge")]
+    return pf.mechanism("rod", bodies, [*joints, *given.pop("joints")], actuators=motors, **given)
+
+
+def tip(K):
+    return K.position("rod", (0, 0, -1))
+
+
+Q, V, U = np.array([0.3, 0.7]), np.array([-0.4, 0.9]), np.array([0.2, -0.1])
+
+
+def moves(m):
+    x = pf.forward_dynamics(m, Q[: m.nq] if m.nq < 3 else None, V[: m.nv], U[: m.nu])
+    return np.concatenate([x.v_dot, x.reaction])
+
+
+def stands(m):
+    return pf.forward_kinematics(m, Q, bodies=["rod"])["rod"].position
+
+
+def along(own):
+    """A machine of coordinates of one's own: a bead on a circle, K and phi of which are scaled."""
+    return pf.mechanism("bead", [pf.body("bead", 1.0)], [own[1]], coordinates=[own[0]])
+
+
+def circle(K, phi):
+    own = pf.coordinates("c", ["x", "z"], ["s"], K, phi=phi, start=(0.0, -1.0))
+    edge = pf.edge("e", "world", "bead", lambda c: pf.pose(ca.vertcat(c.joint("c")[0], 0, c.joint("c")[1])))
+    return own, edge
+
+
+def tangent(q):
+    return [[-q[1]], [q[0]]]
+
+
+def on(q):
+    return q[0] ** 2 + q[1] ** 2 - 1
+
+
+MECHANISMS = {
+    "potential": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]), moves),
+    "energy": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]), lambda m: pf.energy(m, Q, V).potential),
+    "wrench": (lambda f: rod(forces=[pf.wrench("W", "rod", lambda K: [f(), 0, 0, 0, 0, 0])]), moves),
+    "generalised force": (lambda f: rod(forces=[pf.generalised_force("F", lambda K: [f() * K.v[0], 0])]), moves),
+    "dissipation": (lambda f: rod(forces=[pf.dissipation("R", lambda K: f() * K.v[0] ** 2)]), moves),
+    "kinetic energy": (lambda f: rod(forces=[pf.kinetic_energy("T", lambda K: f() * K.v[0] ** 2)]), moves),
+    "wind": (lambda f: rod(forces=[pf.drag("D", "rod", coefficient=1.0, area=1.0, wind=lambda K: [f(), 0, 0])]), moves),
+    "phi": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: tip(K)[2] - f() * K.q[0])]), moves),
+    "eta": (lambda f: rod(constraints=[pf.nonholonomic("c", lambda K: K.v[0] - f() * K.v[1])]), moves),
+    "rows": (lambda f: rod(constraints=[pf.acceleration_constraint("c", lambda K: ([[1, -1]], [f()]))]), moves),
+    "condition": (
+        lambda f: rod(constraints=[pf.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: K.t < f() - 2)]), moves),
+    "directions": (
+        lambda f: rod(constraints=[pf.servo(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: ca.horzcat(f(), 1))]), moves),
+    "target": (lambda f: rod(constraints=[pf.servo(pf.holonomic("c", lambda K: f() * K.q[0] + K.q[1]), ["push"])]), moves),
+    "velocities": (lambda f: rod(velocities=pf.velocities(lambda K: [[f(), 0], [0, 1]], ["a", "b"])), moves),
+    "pose": (
+        lambda f: rod(bodies=[pf.body("fin", 0.3)],
+                      joints=[pf.edge("e", "rod", "fin", lambda c: pf.pose((f() * c.joint("slide"), 0, -1)))]), moves),
+    "K": (lambda f: along(circle(lambda q: f() * ca.vertcat(-q[1], q[0]), on)), lambda m: pf.mass_matrix(m, [0.6, -0.8])),
+    "own phi": (lambda f: along(circle(lambda q: ca.vertcat(-q[1], q[0]), lambda q: q[0] ** 2 + q[1] ** 2 - f())),
+                lambda m: m.neutral()),
+    "assembly": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: K.q[0] - 0.1 * f())]),
+                 lambda m: pf.assemble(m, [0.3, 0.7], hold=["hinge"]).q),
+    "reaction": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: K.q[0] - 0.3 + f() * (K.q[1] - 0.7))]),
+                 lambda m: pf.reaction_wrench(m, "hinge", Q, [0, 0]).wrench),
+    "linearised": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]), lambda m: pf.linearise(m, [0, 0]).A),
+    "inverse": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]),
+                lambda m: pf.inverse_dynamics(m, Q, V, V).u),
+    "momentum's state": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]),
+                         lambda m: rates(Simulation(pf.hamiltonian(as_system(m).mechanism), pf.Scheme()))),
+}  # fmt: skip
+"""What is made of a function -> (f() -> mechanism, mechanism -> what it answers)."""
+
+
+def rates(s: Simulation) -> np.ndarray:
+    s = Simulation(as_system(s.system), s.scheme, s.control, s.outputs)
+    return np.array(s.traced.rhs(0.1 + np.arange(s.nx), np.ones(len(s.w_names)), [], 0.3)[0]).ravel()
+
+
+def now():
+    return k
+
+
+def check(make, ask, read=now, write=None):
+    """ask(made once) after each change of k is ask(made anew of a constant)."""
+    made, seen = make(read), []
+    for value in VALUES:
+        (write or set_k)(value)
+        got, wanted = ask(made), ask(make(lambda value=value: value))
+        np.testing.assert_array_equal(got, wanted)
+        seen.append(np.asarray(got, dtype=float).ravel())
+    assert len({x.tobytes() for x in seen}) > 1, "the answer depends on k"
+
+
+def set_k(value):
+    global k
+    k = value
+
+
+@pytest.mark.parametrize("what", MECHANISMS)
+def test_functions_of_a_mechanism(what):
+    check(*MECHANISMS[what])
+
+
+class Slope:
+    """A callable object, and one with a method."""
+
+    def __init__(self):
+        self.k = 1.0
+
+    def __call__(self):
+        return self.k
+
+    def method(self):
+        return self.k
+
+    def __eq__(self, other):
+        return isinstance(other, Slope)
+
+    def __hash__(self):
+        return 1
+
+
+def reading_a_cell():
+    cell = 1.0
+
+    def write(value):
+        nonlocal cell
+        cell = value
+
+    return lambda: cell, write
+
+
+def reading_an_array():
+    x = np.ones(3)
+    return lambda: x[1], lambda value: x.__setitem__(1, value)
+
+
+def reading_a_list():
+    x = [1.0]
+    return (lambda x=x: x[0]), lambda value: x.__setitem__(0, value)
+
+
+def reading_a_dict():
+    x = {"k": 1.0}
+    return functools.partial(dict.get, x, "k"), lambda value: x.update(k=value)
+
+
+def reading_an_object():
+    x = Slope()
+    return x, lambda value: setattr(x, "k", value)
+
+
+def reading_by_a_method():
+    x = Slope()
+    return x.method, lambda value: setattr(x, "k", value)
+
+
+def reading_a_class():
+    class Kept:
+        k = 1.0
+
+    return lambda: Kept.k, lambda value: setattr(Kept, "k", value)
+
+
+def reading_an_expression():
+    x = ca.SX(1.0)
+    return lambda: x, lambda value: x.__setitem__(0, value)
+
+
+def reading_by_another_code():
+    def f():
+        return 1.0
+
+    def write(value):
+        f.__defaults__, f.__code__ = (value,), (lambda value=0: value).__code__
+
+    return f, write
+
+
+CHANGES = {f.__name__: f for f in (reading_a_cell, reading_an_array, reading_a_list, reading_a_dict, reading_an_object,
+                                   reading_by_a_method, reading_a_class, reading_an_expression, reading_by_another_code)}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize("what", ["potential", "phi"])
+def test_whatever_a_function_reads(how, what):
+    read, write = CHANGES[how]()
+    check(*MECHANISMS[what], read, write)
+
+
+@pytest.mark.parametrize("make", [lambda f: f, lambda f: f.method], ids=["objects", "methods"])
+def test_a_callable_itself_changes(make):
+    """The object that the mechanism holds, and not one that it calls."""
+
+    class V(Slope):
+        def __call__(self, K):
+            return self.k * K.q[0] ** 2
+
+        method = __call__
+
+    own = V()
+    m = rod(forces=[pf.potential("V", make(own))])
+    for value in VALUES:
+        own.k = value
+        assert pf.energy(m, Q).potential == pytest.approx(value * Q[0] ** 2 - 0.5 * 9.81 * np.cos(Q[1]), rel=1e-14)
+
+
+def test_a_module_read_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "own_potential_of_test.py"
+    found = []
+    for value in (1.0, 10.0, 2.5):
+        file.write_text(f"def V(K):\n    return {value} * K.q[0] ** 2\n")
+        importlib.invalidate_caches()
+        module = importlib.reload(sys.modules[file.stem]) if file.stem in sys.modules else importlib.import_module(file.stem)
+        found.append(pf.energy(rod(forces=[pf.potential("V", module.V)]), [1.0, np.pi / 2]).potential)
+    np.testing.assert_allclose(found, [1.0, 10.0, 2.5], rtol=1e-14)
+
+
+# -- laws, outputs, switches ---------------------------------------------------------------------------------------------
+
+
+def own(f):
+    return control.Control(lambda T, z, w, y: control.Command(ca.vertcat(-f() * T.q[0], 0)))
+
+
+def sampled(f):
+    return control.discrete(lambda s: control.Command(ca.vertcat(f() * s["x"][0], 0)), 0.01,
+                            measure={"x": control.sensor(lambda K: K.q)})  # fmt: skip
+
+
+GOAL = {"stiffness": 4.0, "damping": 4.0}
+LAWS = {
+    "law": own,
+    "task": lambda f: control.projected(lambda K: f() * K.q, control.set_point([0.1, 0.2]), **GOAL),
+    "reference": lambda f: control.projected(lambda K: K.q, control.function_of_time(lambda t: [f() * t, t], 2), **GOAL),
+    "measured": lambda f: control.Control(lambda T, z, w, y: control.Command(ca.vertcat(y, 0)), measured=lambda T, F: f() * T.q[0]),
+    "discrete": sampled,
+    "sensor": lambda f: control.discrete(lambda s: control.Command(ca.vertcat(s["x"], 0)), 0.01,
+                                         measure={"x": control.sensor(lambda K: f() * K.q[0])}),
+    "moving sensor": lambda f: control.discrete(
+        lambda s: control.Command(ca.vertcat(s["x"], 0)), 0.01,
+        measure={"x": control.sensor(lambda T, motion: f() * motion.v_dot[0], moving=True)}),
+    "discrete task": lambda f: control.discrete(
+        control.projected(lambda K: f() * K.q, control.set_point([0.1, 0.2]), **GOAL), 0.01),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LAWS)
+def test_laws(what):
+    """Keys of one law after changes of k are those of laws made anew; so are the equations."""
+    m = rod()
+
+    def ask(law):
+        s = Simulation(as_system(m), pf.Scheme(), law)
+        parts = (s.key, of_law(law, m), *(f.serialize() for f in (s.traced.rhs, *s.traced.samplers)))
+        return [int(x, 16) / 16.0**len(x) if i < 2 else hash(x) for i, x in enumerate(parts)]
+
+    check(LAWS[what], ask)
+
+
+def ran(**given):
+    """Last position of a short run, by the interpreter."""
+    return pf.run(rod(), Q, V, duration=0.02, step=0.01, backend="numpy", **given)
+
+
+@pytest.mark.parametrize("what", ["law", "discrete", "output", "output of the motion", "switch"])
+def test_short_runs(what):
+    ask = {
+        "law": lambda f: ran(control=f)["v"].values,
+        "discrete": lambda f: ran(control=f)["v"].values,
+        "output": lambda f: ran(outputs={"x": f})["x"].values,
+        "output of the motion": lambda f: ran(outputs={"x": f})["x"].values,
+    }
+    make = {
+        "law": own,
+        "discrete": sampled,
+        "output": lambda f: lambda K: f() * K.q[0],
+        "output of the motion": lambda f: pf.of_motion(lambda T, motion: f() * motion.v_dot),
+    }
+    if what in make:
+        return check(make[what], ask[what])
+    mode = pf.Parameter("mode", 0.0)
+    m = rod(parameters=[mode], forces=[pf.potential("V", lambda K: mode.symbol * K.q[0])])
+    return check(lambda f: {"mode": lambda K: f()},
+                 lambda s: pf.run(m, Q, duration=0.03, step=0.01, backend="numpy", switches=s)["q"].values)  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["gradient", "along", "zero"])
+def test_functions_that_a_question_is_asked_of(what):
+    m = rod()
+    ask = {
+        "gradient": lambda f: pf.directional_derivative(m, Q, V, f=f),
+        "along": lambda f: pf.linearise_along(m, Q, V, V, f=lambda K, a: f(K)).F0 if f.__name__ != "g" else None,
+        "zero": lambda f: pf.covariant_hessian(m, Q, f=f),
+    }[what]
+    if what == "along":
+        return check(lambda f: lambda K, a: f() * K.q[0] ** 2, lambda f: pf.linearise_along(m, Q, V, V, f=f).F0)
+    return check(lambda f: lambda K: f() * K.q[0] ** 2, ask)
+
+
+def test_of_which_bodies_a_function_is():
+    """Two bodies that are welded stand in one place: only the reaction between them tells of which one a function is."""
+    name = "rod"
+    weld = pf.joint("weld", "fixed", "rod", "tool", placement=pf.pose((0, 0, -1)))
+    place = {"rod": (0, 0, -1), "tool": (0, 0, 0)}
+    m = rod(bodies=[pf.body("tool", 0.2)], joints=[weld],
+            constraints=[pf.holonomic("c", lambda K: K.position(name, place[name])[2])])  # fmt: skip
+    found = []
+    for name in ("rod", "tool", "rod"):  # noqa: B007  the function reads it
+        found.append(pf.reaction_wrench(m, "weld", [0.3, np.pi / 2], [0, 0]).wrench)
+    np.testing.assert_array_equal(found[0], found[2])
+    assert np.abs(found[0] - found[1]).max() > 1
+
+
+def test_a_function_that_gives_something_else_each_time_is_refused():
+    calls = []
+
+    def V(K):
+        calls.append(0)
+        return len(calls) * K.q[0]
+
+    with pytest.raises(pf.ModelError, match="'V' of 'rod' gives other expressions each time"):
+        pf.energy(rod(forces=[pf.potential("V", V)]), Q)
+
+
+def test_digests_follow_what_functions_give():
+    m = rod(forces=[pf.potential("V", lambda K: k * K.q[0] ** 2)])
+    keys = []
+    for value in VALUES:
+        set_k(value)
+        keys.append(digest(m))
+    assert keys[0] == keys[3] and len(set(keys)) == 3
