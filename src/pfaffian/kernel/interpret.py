@@ -39,10 +39,10 @@ def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> lis
     """
     values: dict[int, Lanes] = dict(enumerate(lanes))
     values |= {program.n_in + i: np.array([constant(c, kind)]) for i, c in enumerate(program.constants)}
-    for step, dead in zip(program.steps, _dead_after(program), strict=True):
+    for step, dead in zip(program.steps, dead_after(program), strict=True):
         args = [values[a] for a in step.args]
         if step.op == "call":
-            results = _turns(program.callees[step.callee], args, step.times, kind)
+            results = turns(program.callees[step.callee], args, step.times, kind)
         else:
             results = _operation(step.op, args, kind)
         values.update(enumerate(results, step.result))
@@ -66,7 +66,7 @@ def _operation(op: str, args: list[Lanes], kind: Any) -> list[Lanes]:
     return results if kind is np.float64 else [r.astype(kind) for r in results]
 
 
-def _turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lanes]:
+def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lanes]:
     """The callee so many times on its own results; fewer where they have come to rest, which changes no bit."""
     word = np.dtype(f"i{np.dtype(kind).itemsize}")
     results = run(callee, args, kind)
@@ -79,7 +79,7 @@ def _turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[La
 
 
 @lru_cache(maxsize=64)
-def _dead_after(program: Program) -> list[list[int]]:
+def dead_after(program: Program) -> list[list[int]]:
     """For each step the values that nothing after it uses."""
     last: dict[int, int] = {}
     for i, step in enumerate(program.steps):

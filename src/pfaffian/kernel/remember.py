@@ -16,9 +16,12 @@ from pfaffian.errors import BuildError
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+CHECKING = os.environ.get("PFAFFIAN_CHECK", "") not in ("", "0")
+"""Whether what is found again is made anew and compared."""
+
+
 def checking() -> bool:
-    """Whether what is found again is made anew and compared."""
-    return os.environ.get("PFAFFIAN_CHECK", "") not in ("", "0")
+    return CHECKING
 
 
 def remembered(maxsize: int) -> Callable[[_Function], _Function]:
@@ -29,7 +32,7 @@ def remembered(maxsize: int) -> Callable[[_Function], _Function]:
 
         @wraps(make)
         def found(*arguments: Any) -> Any:
-            if not checking():
+            if not CHECKING:
                 return kept(*arguments)
             hits = kept.cache_info().hits
             value = kept(*arguments)

@@ -19,7 +19,7 @@ from pfaffian.kernel.program import Program
 from pfaffian.kernel.recipe import Backend, Recipe, Shape, mode_of, recipe, shape
 from pfaffian.kernel.share import share
 from pfaffian.kernel.text import Source, rollout_source
-from pfaffian.kernel.trial import RUNS, Answers, Trial, answers, flat, random_inputs, split
+from pfaffian.kernel.trial import RUNS, Answers, Trial, answers, in_rounds, one_after_another, random_inputs, split
 
 
 def compile_rollout(
@@ -238,8 +238,7 @@ def _trial(plan: Recipe) -> Trial:
     """The calls that pfaffian_trial of rollout.h makes: the step, the observation, the samplers, then the loop."""
 
     def wanted() -> Answers:
-        parts = [*map(answers, plan.programs), _loop_answers(plan)]
-        return Answers(*[np.concatenate(x) for x in zip(*parts, strict=True)])
+        return one_after_another([*map(answers, plan.programs), _loop_answers(plan)])
 
     return Trial(wanted, plan.source.doubles, plan.mode != "fast")
 
@@ -249,8 +248,8 @@ def _loop_answers(plan: Recipe) -> Answers:
     plain = Rollout(plan, tuple(map(shape, plan.programs)), {})
     often = [(1, 0)] * len(plan.programs[2:])
     r = plain(x0, u, p, t0=TRIAL_START, h=TRIAL_STEP, steps=1, every=1, hold="linear", last=True, sampling=often)
-    inputs = [x0.T.ravel(), u.swapaxes(1, 2).ravel(), p.T.ravel()]
-    return Answers(np.concatenate(inputs), np.concatenate([flat([r.x]), flat([*r.records]), r.status.astype(np.float64)]))
+    inputs = [x0.T, *u.swapaxes(1, 2), p.T]
+    return in_rounds(np.vstack(inputs), [r.x.T, *r.records.swapaxes(1, 2), r.status.astype(np.float64)[None]])
 
 
 def _loop_inputs(plan: Recipe) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

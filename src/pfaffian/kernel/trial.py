@@ -12,31 +12,35 @@ import numpy as np
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel import children
+from pfaffian.kernel.decisions import telling
 from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.program import Program
 
-RUNS = 32  # of one trial; TRIAL_RUNS of ports.h
-DRAWS = 3  # of inputs, where some output is no number in any run
+RUNS = 32  # of one round; TRIAL_RUNS of ports.h
+DRAWN = 8 * RUNS  # runs among which those are looked for that tell most
 TIMEOUT = 60.0
 
 # The child knows only ctypes: a wild object can crash or hang it, not us. Workspace on a 64-byte boundary.
 _CHILD = """
 import ctypes, sys
-path, n_out, n_work = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+path = sys.argv[1]
+rounds, n_in, n_out, n_work = map(int, sys.argv[2:])
 data = sys.stdin.buffer.read()
 given = (ctypes.c_double * (len(data) // 8 + 1)).from_buffer_copy(data + bytes(8))
-result = (ctypes.c_double * (n_out + 1))()
+result = (ctypes.c_double * (rounds * n_out + 1))()
 work = (ctypes.c_double * (n_work + 8))()
 place = (ctypes.addressof(work) + 63) & ~63
 trial = ctypes.CDLL(path).pfaffian_trial
 trial.restype, trial.argtypes = None, [ctypes.c_void_p] * 3
-trial(ctypes.addressof(given), ctypes.addressof(result), place)
-sys.stdout.buffer.write(bytes(result)[: 8 * n_out])
+for i in range(rounds):
+    trial(ctypes.addressof(given) + 8 * i * n_in, ctypes.addressof(result) + 8 * i * n_out, place)
+sys.stdout.buffer.write(bytes(result)[: 8 * rounds * n_out])
 """
 
 
 class Answers(NamedTuple):
-    """inputs: flat doubles, in the order of the C function that takes them.   outputs: the interpreter's."""
+    """Of some rounds of RUNS runs.   inputs: (rounds, numbers) in the order of the C function that takes them.
+    outputs: (rounds, numbers) the interpreter's."""
 
     inputs: np.ndarray
     outputs: np.ndarray
@@ -54,15 +58,16 @@ class Trial:
 def check(trial: Trial, library: Path, source: Path) -> str:
     """What was tried. BuildError unless the object computes what the interpreter does, to the bit when strict."""
     inputs, wanted = trial.answers()
-    argv = [sys.executable, "-I", "-S", "-c", _CHILD, str(library), str(wanted.size), str(trial.workspace)]
+    sizes = [*inputs.shape, wanted.shape[1], trial.workspace]
+    argv = [sys.executable, "-I", "-S", "-c", _CHILD, str(library), *map(str, sizes)]
     try:
         (said,) = children.run([argv], TIMEOUT, feed=inputs.tobytes(), most=wanted.nbytes)
     except BuildError as error:
         raise BuildError(f"the compiled object does not run; source kept at {source}: {error}") from error
     result = np.frombuffer(said) if len(said) == wanted.nbytes else np.empty(0)
-    if result.shape != wanted.shape or not same(result, wanted, trial.strict):
+    if result.size != wanted.size or not same(result, wanted.ravel(), trial.strict):
         raise BuildError(f"the compiler miscompiles: not the interpreter's numbers; source kept at {source}")
-    return f"{RUNS} runs, {int(np.isfinite(wanted).sum())} numbers"
+    return f"{RUNS * len(inputs)} runs, {int(np.isfinite(wanted).sum())} numbers"
 
 
 def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
@@ -79,39 +84,47 @@ RANGES = ((-2.0, 2.0), (0.5, 1.5), (-0.1, 0.1), (0.1, 3.0))
 """What an input of a run is drawn from: masses must be positive, angles small or any, and nobody knows which is which."""
 
 
-def random_inputs(sizes: Sequence[int], draw: int = 0) -> np.ndarray:
-    """(sum of sizes, RUNS) numbers for inputs of these sizes, the same in every process; in each run each input has a range."""
-    random = np.random.default_rng([7, draw])
-    rows = [np.empty((0, RUNS))]
+def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
+    """(sum of sizes, runs) numbers for inputs of these sizes, the same in every process.
+
+    In each run each input has a range. After the first RUNS some inputs are switches that are on or off, or have entries of
+    zero: what is held or free, there or not.
+    """
+    random = np.random.default_rng(7)
+    rows = [np.empty((0, runs))]
     for n in sizes:
-        low, high = np.array(RANGES)[random.integers(len(RANGES), size=RUNS)].T
-        rows.append(low + random.random((n, RUNS)) * (high - low))
+        low, high = np.array(RANGES)[random.integers(len(RANGES), size=runs)].T
+        x = low + random.random((n, runs)) * (high - low)
+        on = np.where(random.random((n, runs)) < random.random(runs), 1.0, 0.0)
+        how = np.where(np.arange(runs) < RUNS, 0, random.integers(3, size=runs))
+        rows.append(np.choose(how, [x, on, x * on]))
     return np.vstack(rows)
 
 
 def answers(program: Program) -> Answers:
-    """Inputs of a Program, and what it makes of them: drawn anew while some output is no number in any run."""
-    found: list[Answers] = []
-    for draw in range(DRAWS):
-        rows = random_inputs(program.inputs, draw)
-        outputs = evaluate(program, split(rows, program.inputs) if program.inputs else [])
-        found.append(Answers(rows.ravel(), flat(outputs)))
-        if not _blind(found[-1]):
-            break
-    return min(found, key=_blind)
+    """Inputs of a Program that exercise all of it, and what it makes of them."""
+    rows = random_inputs(program.inputs, DRAWN)
+    rows = np.hstack([rows[:, :RUNS], telling(program, rows[:, RUNS:], RUNS)])
+    outputs = evaluate(program, split(rows, program.inputs)) if program.inputs else []
+    return in_rounds(rows, [np.broadcast_to(np.atleast_2d(x), (rows.shape[1], x.shape[-1])).T for x in outputs])
 
 
-def _blind(found: Answers) -> int:
-    """Outputs that are no number in any run, about which a trial says nothing."""
-    return int(np.sum(~np.isfinite(found.outputs.reshape(-1, RUNS)).any(axis=1)))
+def in_rounds(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> Answers:
+    """Of inputs (n, runs) and outputs (m, runs) each, the runs some whole rounds."""
+
+    def cut(x: np.ndarray) -> np.ndarray:
+        return x.reshape(len(x), -1, RUNS).swapaxes(0, 1).reshape(x.shape[1] // RUNS, -1)
+
+    return Answers(cut(rows), cut(np.vstack([np.empty((0, rows.shape[1])), *outputs])))
+
+
+def one_after_another(parts: Sequence[Answers]) -> Answers:
+    """Of several functions that are called in turn, as many rounds as the longest; the others begin again."""
+    rounds = np.arange(max(len(part.inputs) for part in parts))
+    inputs, outputs = (np.hstack([x[rounds % len(x)] for x in each]) for each in zip(*parts, strict=True))
+    return Answers(inputs, outputs)
 
 
 def split(rows: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """(RUNS, size) for each size from rows (sum of sizes, RUNS)."""
+    """(runs, size) for each size from rows (sum of sizes, runs)."""
     return [part.T for part in np.split(rows, np.cumsum(sizes)[:-1])]
-
-
-def flat(outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Outputs (RUNS, m) or (m,) as a trial writes them."""
-    columns = [np.broadcast_to(np.atleast_2d(output), (RUNS, output.shape[-1])).T.ravel() for output in outputs]
-    return np.concatenate([*columns, np.empty(0)])

@@ -12,6 +12,7 @@ import xarray as xr
 from pfaffian import kernel
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate import arrival
@@ -27,7 +28,6 @@ from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, as_system, enter
-from pfaffian.terms.present import remembered
 
 
 @remembered(64)

@@ -16,6 +16,7 @@ from pfaffian.dynamics import passage
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunWarning, notice
 from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.simulate.newton import free_problem, rank_at, settle
@@ -89,7 +90,7 @@ def _q_dot(m: Mechanism) -> kernel.Kernel:
     return kernel.compile(ca.Function("q_dot", [T.q, T.v], [ca.densify(T.kinematics.q_dot)]), backend="numpy", lanes=1)
 
 
-@remembered(64)
+@by_key(64)
 def entering(s: Simulation, strict: bool) -> kernel.Rollout:
     """The first step of singular starts."""
     return kernel.compile_rollout(

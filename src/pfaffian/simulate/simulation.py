@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -189,7 +189,7 @@ class Simulation:
             self.system.key,
             self.system.holds,
             self.system.limit and self.system.limit[0],
-            sorted(asdict(self.scheme).items()),
+            [(f.name, getattr(self.scheme, f.name)) for f in fields(self.scheme)],
             self.control and (self.law, len(self.control.z), self.control.w_names, self.control.faults),
             [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,

@@ -157,7 +157,7 @@ class System:
         m, what = self.mechanism, f"{self.said}: enter"
         here = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), T.t)
         x = sized(answer(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
-        return ca.substitute(x, ca.vertcat(here.q, here.v), ca.vertcat(q, v))
+        return ca.substitute(x, ca.vertcat(here.q, here.v), ca.densify(ca.vertcat(q, v)))
 
     def rated(self, x: ca.SX, closed: Terms, motion: Motion) -> ca.SX:
         """x_dot at a state x, in its letters and those of the Terms."""

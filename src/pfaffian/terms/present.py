@@ -32,19 +32,19 @@ _Make = TypeVar("_Make", bound=Callable[..., Any])
 
 
 def remembered(maxsize: int) -> Callable[[_Make], _Make]:
-    """As functools.lru_cache, for functions of mechanisms: these are given as they are now, and told apart by their Parameters
-    too, of which two with one name and default have symbols of their own."""
+    """As functools.lru_cache, for functions of a mechanism: it is given as it is now, and told apart by its Parameters too, of
+    which two with one name and default have symbols of their own."""
 
     def of(make: _Make) -> _Make:
         @kept(maxsize)
         @wraps(make)
-        def by(identities: tuple, *arguments: Any) -> Any:
-            return make(*arguments)
+        def by(identities: tuple, m: Mechanism, *arguments: Any) -> Any:
+            return make(m, *arguments)
 
         @wraps(make)
-        def found(*arguments: Any) -> Any:
-            now = tuple([present(x) if isinstance(x, Mechanism) else x for x in arguments])
-            return by(tuple([x.p_identities for x in now if isinstance(x, Mechanism)]), *now)
+        def found(m: Mechanism, *arguments: Any) -> Any:
+            m = present(m)
+            return by(m.p_identities, m, *arguments)
 
         return found  # type: ignore[return-value]
 
@@ -54,7 +54,7 @@ def remembered(maxsize: int) -> Callable[[_Make], _Make]:
 def present(m: Mechanism) -> Mechanism:
     """The mechanism with each function of the caller's known by what it gives now. Raises ModelError: one fails."""
     notes = vars(m)
-    if notes.setdefault("_settled", None) is None:
+    if "_settled" not in notes:
         notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
     if notes["_settled"]:
         return m
