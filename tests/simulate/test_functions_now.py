@@ -40,7 +40,10 @@ def rod(**more) -> pf.Mechanism:
     """A slide with a rod on a hinge."""
     given = {"coordinates": (), "joints": (), "bodies": (), **more}
     bodies = [pf.body("cart", 1.5), pf.body("rod", 1.0, (0, 0, -0.5), 0.1), *given.pop("bodies")]
-    joints = [pf.joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0)), pf.joint("hinge", "revolute", "cart", "rod", axis=Y)]
+    joints = [
+        pf.joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0)),
+        pf.joint("hinge", "revolute", "cart", "rod", axis=Y),
+    ]
     motors = [pf.actuator("push", "slide"), pf.actuator("turn", "hinge")]
     return pf.mechanism("rod", bodies, [*joints, *given.pop("joints")], actuators=motors, **given)
 
@@ -300,7 +303,7 @@ def test_laws(what):
     def ask(law):
         s = Simulation(as_system(m), pf.Scheme(), law)
         parts = (s.key, of_law(law, m), *(f.serialize() for f in (s.traced.rhs, *s.traced.samplers)))
-        return [int(x, 16) / 16.0**len(x) if i < 2 else hash(x) for i, x in enumerate(parts)]
+        return [int(x, 16) / 16.0 ** len(x) if i < 2 else hash(x) for i, x in enumerate(parts)]
 
     check(LAWS[what], ask)
 

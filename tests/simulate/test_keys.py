@@ -75,7 +75,10 @@ def changed(x):
 
 def ways() -> dict:
     """Name of a field of a part -> the machine with it changed, and nothing checked."""
-    m, found = everything(), {"lenient": lambda m: replace(m, lenient=True), "gravity": lambda m: replace(m, gravity=changed(m.gravity))}
+    m, found = (
+        everything(),
+        {"lenient": lambda m: replace(m, lenient=True), "gravity": lambda m: replace(m, gravity=changed(m.gravity))},
+    )
     for group in ("bodies", "joints", "constraints", "forces", "actuators"):
         for i, part in enumerate(getattr(m, group)):
             for f in fields(part):
@@ -116,7 +119,9 @@ def test_every_field_of_a_mechanism_is_in_its_key(known, way):
 def test_parameters_count_by_name_default_and_unit():
     def one(**more):
         l = pf.Parameter(**({"name": "l", "default": 1.0, "unit": "m"} | more))
-        return pf.mechanism("p", [pf.body("b", l, (0, 0, -1))], [pf.joint("j", "revolute", "world", "b", axis=Y)], parameters=[l])
+        return pf.mechanism(
+            "p", [pf.body("b", l, (0, 0, -1))], [pf.joint("j", "revolute", "world", "b", axis=Y)], parameters=[l]
+        )
 
     keys = [digest(one(**more)) for more in ({}, {"name": "k"}, {"default": 2.0}, {"unit": "mm"}, {})]
     assert keys[0] == keys[4] and len(set(keys)) == 4

@@ -21,6 +21,9 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     belong to c: how far the motion must go for a unit of the constraint. Rows that are set aside do not count. Along chains of
     loops, where rows are eliminated by A A^T, it is the least pivot, which does depend on their order.
     """
+    own = typical(terms.mechanism).measures
+    if not own:
+        return ca.SX(1)  # no row has an entry
     found = shortest_change(terms, tolerance)
     if found.rows is None:
         assert found.gram is not None
@@ -29,7 +32,6 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     C = ca.SX(*found.rows.coefficients.shape)
     C[list(found.order), :] = found.rows.coefficients
     keep = ca.vertcat(*[step.keep for step in found.rows.steps])
-    own = typical(terms.mechanism).measures
     X = _pseudo_inverse(ca.vertcat(*[S @ C[list(at), :] for at, S in own]), keep)
     first, worst = 0, ca.SX(1)
     for _, S in own:

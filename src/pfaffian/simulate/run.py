@@ -38,6 +38,7 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system, enter
+from pfaffian.simulate.undecided import tell_undecided
 from pfaffian.terms.kinematics import Kinematics
 
 CALL_SECONDS = 0.5
@@ -118,7 +119,7 @@ def run(
         squeeze: drop the run axis of one run.
     Returns:
         Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance; parameters and
-        inputs of each run; what moved at the start. A run of a batch that cannot start on its constraints has its own
+        inputs of each run; what moved at the start; `left_out`, how much is left of rows that count as dependent. A run of a batch that cannot start on its constraints has its own
         status and `start_residual`, the others go on.
     Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. BuildError: no
     compiler works and backend is "c". RunError: no run can start on its constraints; which row, or which named coordinate and
@@ -164,6 +165,7 @@ def run(
     tell_stops(result, simulation, done.x, begun._replace(words=(python.failure,)) if python else begun)
     tell_limits(result, m, scheme.saturate, begun.q)
     tell_entrances(result, m, kinds)
+    tell_undecided(result, m, begun, when.start, backend)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 

@@ -1,0 +1,68 @@
+"""Rows that are left out as dependent although they are not quite: what the rank tolerance decides, said once.
+
+Two hinges 1e-7 rad out of line hold a motion that two hinges in line leave free. Below RANK_TOLERANCE they count as in line.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+
+from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
+from pfaffian.errors import RunWarning, notice
+from pfaffian.kernel.kernel import Backend
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.evaluate import Compiled, compile_terms
+from pfaffian.simulate.newton import free_problem, rank_at
+from pfaffian.simulate.start import Start
+from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import symbols, typical
+
+EXACT = 1e-10
+"""Part of a row's length that rounding may leave of one that depends on others."""
+
+LOOKED_AT = 8
+"""Runs of a batch."""
+
+NAMED = 4
+"""Rows that a warning names."""
+
+
+def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
+    """Say in a result how much is left of rows that count as dependent at the start: attribute `left_out` [1], 0 where nothing is.
+
+    t: [s] of the start. Warns RunWarning: more than rounding, so that motions are free that exact rows would hold.
+    """
+    if not m.ideal or not m.nv:
+        return
+    result.attrs["left_out"] = 0.0
+    runs = [i for i, words in enumerate(begun.words) if not words][:LOOKED_AT] or [0]
+    q, v, p = (np.broadcast_to(x, (len(begun.words), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
+    rank, rows = rank_at(free_problem(m, p, t, backend), q, v)
+    if not typical(m).dependent and (rank == rows).all():
+        return
+    found = _left_out(m).matrices(q, v, t=t, parameters=p if p.shape[1] else None)["left"][..., 0].reshape(len(runs), -1)
+    worst = np.sqrt(found.max(axis=1, initial=0.0))
+    result.attrs["left_out"] = float(worst.max(initial=0.0))
+    for i in np.flatnonzero(worst > EXACT)[:1]:
+        names = [repr(n) for n, x in zip(row_names(symbols(m).kinematics), found[i], strict=True) if x > EXACT**2]
+        others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        notice(
+            f"{m.name!r} begins where constraint rows depend on each other but for {worst[i]:.1e} of their length: less than the "
+            f"rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} hold nothing here; write them exactly "
+            "alike if they are meant to be, or further apart",
+            RunWarning,
+        )
+
+
+@remembered(64)
+def _left_out(m: Mechanism) -> Compiled:
+    """Squared lengths left of the rows that are dropped, relative to what they typically are."""
+
+    def left(T):
+        rows = weighted_rows(T, ca.SX(T.A.shape[0], 0))
+        return (1 - rows.kept) * rows.left
+
+    return compile_terms(m, {"left": left}, backend="numpy", lanes=1)

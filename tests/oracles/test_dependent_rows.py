@@ -1,0 +1,96 @@
+"""Rows that repeat others at another level, nearly, or with inertias far apart."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelError, RunWarning
+from tests.tolerance import close
+
+NOTHING = {"mass": 0.0, "com": (0, 0, 0), "inertia": 0.0}
+
+
+def thin_disk(rows: int) -> pf.Mechanism:
+    """A disk on its edge by yaw, lean and spin through bodies without mass: height as phi = 0, two or three rows of no slip."""
+    radius = 0.3
+    bodies = [pf.body(n, **NOTHING) for n in ("cart", "fork", "frame")]
+    bodies.append(pf.body("disk", 2.0, (0, 0, 0), np.diag([0.045, 0.09, 0.045])))
+    joints = [
+        pf.joint("at", "translation", "world", "cart"),
+        pf.joint("yaw", "revolute", "cart", "fork", axis=(0, 0, 1)),
+        pf.joint("lean", "revolute", "fork", "frame", axis=(1, 0, 0)),
+        pf.joint("spin", "revolute", "frame", "disk", axis=(0, 1, 0)),
+    ]
+
+    def slip(k):
+        V = k.twist("disk", "LOCAL_WORLD_ALIGNED")
+        return (V[:3] - radius * ca.cross(V[3:], k.rotation("frame")[:, 2]))[:rows]
+
+    height = pf.holonomic("height", lambda k: k.position("frame")[2] - radius * ca.cos(k.joint("lean")))
+    return pf.mechanism("disk", bodies, joints, constraints=[height, pf.nonholonomic("slip", slip)])
+
+
+def test_a_rate_that_repeats_a_position() -> None:
+    """The third row of slip is the rate of the height: nothing changes, least of all what puts the height right."""
+    q, v = {"yaw": 0.2, "lean": 0.1}, {"yaw": 0.3, "lean": 0.5, "spin": 6.0}
+    runs = [pf.run(thin_disk(rows), q, v, duration=2.0, every=100, record=("q", "rank", "energy")) for rows in (2, 3)]
+    for r in runs:
+        assert r.status == 0 and (r["rank"].values == 3).all()
+        close(r.energy, np.full(len(r.time), float(r.energy[0])), 1e-9, "energy")
+    close(runs[1].q, runs[0].q.values, 1e-10, "motion with a redundant row")
+
+
+def ring(axial: float) -> pf.Mechanism:
+    """Five free rods in a ring, hinged at their ends; the inertia about their axes is a Parameter."""
+    I = pf.Parameter("axial", axial, "kg m^2")
+    bodies = [pf.body(f"rod {i}", 1.0, (0, 0, 0), [[I, 0, 0], [0, 0.08, 0], [0, 0, 0.08]]) for i in range(5)]
+    joints = [pf.joint(f"free {i}", "free", "world", f"rod {i}") for i in range(5)]
+    ends = {"placement_a": pf.pose((0.5, 0, 0)), "placement_b": pf.pose((-0.5, 0, 0)), "axis": (0, 0, 1)}
+    loops = [pf.closure(f"hinge {i}", "revolute", f"rod {i}", f"rod {(i + 1) % 5}", **ends) for i in range(5)]
+    return pf.mechanism("ring", bodies, joints, constraints=loops, parameters=[I])
+
+
+def pentagon() -> np.ndarray:
+    """q of the ring where it is a regular pentagon."""
+    angles, r = 2 * np.pi / 5 * np.arange(5), 0.5 / np.tan(np.pi / 5)
+    return np.concatenate([[r * np.sin(a), -r * np.cos(a), 0, 0, 0, np.sin(a / 2), np.cos(a / 2)] for a in angles])
+
+
+def test_lightness_that_comes_with_a_parameter() -> None:
+    """Rank 22 of 25 rows, whatever the inertia, and one that was not reckoned with is refused by name."""
+    q, v = pentagon(), np.random.default_rng(1).normal(size=30)
+    for axial in (1e-2, 1e-12):
+        assert pf.forward_dynamics(ring(axial), q, v).rank == 22, axial
+        assert pf.forward_dynamics(ring(axial), q, v, parameters={"axial": 3 * axial}).rank == 22
+    for ask in (pf.forward_dynamics, pf.assemble, pf.mass_matrix):
+        with pytest.raises(ModelError, match=r"'axial' is 1e-12 in run 0 and 0.01 by default.*make a default of that size"):
+            ask(ring(1e-2), q, parameters={"axial": 1e-12})
+    with pytest.raises(ModelError, match="in run 1"):
+        pf.run(ring(1e-12), q, duration=0.01, parameters={"axial": [1e-12, 1e-2]})
+
+
+def between_planes(apart: float) -> pf.Mechanism:
+    """A particle on two planes that stand upright, leaning towards y by angles that differ by `apart`."""
+    planes = [pf.holonomic(n, lambda k, e=e: (1 + e) * k.q[0] + 0.3 * k.q[2]) for n, e in (("one", 0.0), ("two", apart))]
+    joint = pf.joint("at", "translation", "world", "particle")
+    return pf.mechanism("planes", [pf.body("particle", 1.0, (0, 0, 0), 0.0)], [joint], constraints=planes)
+
+
+@pytest.mark.parametrize(("apart", "rank"), [(0.0, 1), (1e-13, 1), (1e-4, 2)])
+def test_rows_that_are_sure(apart: float, rank: int, recwarn: pytest.WarningsRecorder) -> None:
+    r = pf.run(between_planes(apart), duration=0.1, every=10)
+    assert (r["rank"].values == rank).all() and not recwarn.list
+    assert r.attrs["left_out"] < 1e-10
+
+
+def test_rows_that_the_tolerance_leaves_out() -> None:
+    """They are 1e-7 apart: exact mathematics holds the particle, the tolerance lets it fall, and says so."""
+    with pytest.warns(
+        RunWarning, match=r"but for 2\.8e-08 of their length.*rank tolerance of 1e-05, so '(one|two)' hold nothing"
+    ):
+        r = pf.run(between_planes(1e-7), duration=0.1, every=10)
+    assert (r["rank"].values == 1).all() and r.q[-1, 2] < -0.04
+    close(r.attrs["left_out"], 1e-7 * 0.3 / 1.09, 1e-3, "what is left of the second row", scale=1e-8)
