@@ -119,7 +119,8 @@ def run(
         squeeze: drop the run axis of one run.
     Returns:
         Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance; parameters and
-        inputs of each run; what moved at the start; `left_out`, how much is left of rows that count as dependent. A run of a batch that cannot start on its constraints has its own
+        inputs of each run; what moved at the start; `left_out`, what is left of rows that count as
+        dependent. A run of a batch that cannot start on its constraints has its own
         status and `start_residual`, the others go on.
     Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. BuildError: no
     compiler works and backend is "c". RunError: no run can start on its constraints; which row, or which named coordinate and

@@ -31,7 +31,7 @@ NAMED = 4
 
 
 def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
-    """Say in a result how much is left of rows that count as dependent at the start: attribute `left_out` [1], 0 where nothing is.
+    """Say in a result how much is left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
     t: [s] of the start. Warns RunWarning: more than rounding, so that motions are free that exact rows would hold.
     """
@@ -50,9 +50,9 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
         names = [repr(n) for n, x in zip(row_names(symbols(m).kinematics), found[i], strict=True) if x > EXACT**2]
         others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         notice(
-            f"{m.name!r} begins where constraint rows depend on each other but for {worst[i]:.1e} of their length: less than the "
-            f"rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} hold nothing here; write them exactly "
-            "alike if they are meant to be, or further apart",
+            f"{m.name!r} begins where constraint rows depend on each other but for {worst[i]:.1e} of their length: less than "
+            f"the rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} hold nothing here; write them "
+            "exactly alike if they are meant to be, or further apart",
             RunWarning,
         )
 
