@@ -239,6 +239,31 @@ def test_a_sensor_of_motion_feels_what_was_held_until_then():
     assert np.abs(np.diff(r.shaken.values[::5], axis=0)).min() > 0
 
 
+def test_a_sensor_of_motion_feels_all_that_acts():
+    """A law in continuous time, one in discrete time, and a push from outside: Newton's law of the carts, written out."""
+    push = pf.wrench("gust", "b1", axes="WORLD")
+    flow = control.Control(lambda T, z, w, y: Command(ca.vertcat(-3 * T.q[0] - z, ca.SX(7, 1)), z_dot=T.q[0]), z=(0.4,))
+    slow = control.discrete(
+        lambda s: Command(ca.vertcat(0, -s.terms.q[2], ca.SX(6, 1)), signals={"seen": s.reaction[1]}),
+        0.02,
+        measure={"felt": control.sensor(lambda terms, motion: motion.v_dot, moving=True)},
+    )
+    wall = pf.holonomic("wall", lambda k: k.q[1] - 0.1)
+    m = M.with_(forces=(*M.forces, push), constraints=(wall,))
+    law = control.several(flow=flow, slow=slow)
+    x = np.array([0.3, 0.1, 0.5, 0.0, 0.0, -0.1])
+    r = run(law, seconds=0.1, m=m, x=x, u={"gust.fx": 0.7}, outputs={"a": pf.of_motion(lambda T, motion: motion.v_dot)})
+    q, v = r.q.values[::20], r.v.values[::20]
+    z = 0.4 + np.concatenate([[0], np.cumsum((r.q.values[1:, 0] + r.q.values[:-1, 0]) * STEP / 2)])[::20]
+    held = np.concatenate([[0], -q[:-1, 2]])
+    free = q @ -K + np.column_stack([-3 * q[:, 0] - z, np.full(len(q), 0.7), held])
+    np.testing.assert_allclose(r.felt.values[::20][:, [0, 2]], free[:, [0, 2]], rtol=0, atol=1e-6)  # z by trapezes
+    np.testing.assert_allclose(r.felt.values[::20, 1], 0 * v[:, 1], rtol=0, atol=EXACT)
+    np.testing.assert_allclose(r.seen.values[::20], -free[:, 1], rtol=0, atol=1e-9)
+    unheld = r.a.values[::20] - np.column_stack([0 * held, 0 * held, -q[:, 2] - held])  # the record is after the law was asked
+    np.testing.assert_allclose(r.felt.values[::20], unheld, rtol=0, atol=EXACT)
+
+
 @pytest.fixture(scope="module")
 def many():
     return run(noisy(), seconds=0.012, x=np.tile(X0, (4097, 1)), seed=11, backend="c", threads=1)

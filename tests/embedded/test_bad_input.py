@@ -54,6 +54,7 @@ REFUSED = {
     "precision": (LAW, {"precision": "half"}, "precision 'half' is unknown; one of double, single"),
     "vectors: shape": (LAW, {"vectors": {"q": np.zeros((3, 2))}}, r"vectors 'q': \(calls, 1\) is needed, got \(3, 2\)"),
     "vectors: missing": (LAW, {"vectors": {"v": np.zeros(3)}}, "as many rows for each of q"),
+    "what acts": (control.discrete(lambda s: Command(-s.acting), 0.1), {}, "let a sensor measure what it needs"),
     "nothing comes out": (control.discrete(lambda s: Command(ca.SX(0, 1)), 0.1), {}, "neither inputs nor signals"),
     **{
         f"name {n!r}": (LAW, {"name": n}, "cannot begin names in C")

@@ -32,14 +32,16 @@ MOST_LATENCY = 1000
 class Sample(Mapping[str, ca.SX]):
     """What a law in discrete time sees at an instant.
 
-    terms: at the state, with zero inputs, at the time terms.t.   u: (nu, 1) inputs of the mechanism held until now.   known: by
-    name its own discrete state, what sensors measured, what the parts before it hold, and the run's inputs: s["gyro"].
-    reaction: (nv, 1) generalised reaction under u.   owner, count, stream: whose sample it is and which, for random numbers.
+    terms: at the state, with zero inputs, at the time terms.t.   u: (nu, 1) inputs of the mechanism held until now by laws in
+    discrete time.   known: by name its own discrete state, what sensors measured, what the parts before it hold, and the run's
+    inputs: s["gyro"].   acting: (nu, 1) all that acts at the instant: u, a law in continuous time, what pushes from outside.
+    reaction: (nv, 1) generalised reaction under that.   owner, count, stream: whose sample it is and which, for random numbers.
     """
 
     terms: Terms
     u: ca.SX
     known: Mapping[str, ca.SX]
+    acting: ca.SX
     reaction: ca.SX
     owner: str
     count: ca.SX
@@ -133,8 +135,8 @@ def sensor(
 
     Args:
         function: of the kinematics, a number or a column.   std: standard deviation of the noise, one or one for each number.
-        moving: the function is one of terms and motion, as of `of_motion`, such as an accelerometer's; under the inputs that
-            laws in discrete time held until the instant, and no others.
+        moving: the function is one of terms and motion, as of `of_motion`, such as an accelerometer's; under all that acts at
+            the instant: inputs that laws in discrete time held until then, a law in continuous time, pushes from outside.
         period, phase: [s], those of its law if None.   latency: whole periods of its own until a sample is seen.   unit: of it.
     Raises ModelError: what is none of these.
     """
@@ -171,9 +173,9 @@ def discrete(
 
     At t_k = start of the run + phase + k period the law is asked, after its sensors; what it answers comes out `latency`
     periods later. A law of the library is evaluated at the state of the instant; what it integrates goes on by one period at
-    the rate of the instant, z_k+1 = z_k + period z_dot_k; reactions that it measures are those under the inputs held until
-    then. A law of your own is a function of a `Sample`: law(s) -> Command(u, signals=..., d_next=...), of s["name"] (own
-    state, sensors, inputs) and s.terms; its signals are held and recorded as u is.
+    the rate of the instant, z_k+1 = z_k + period z_dot_k; reactions that it measures are those under the inputs until then. A
+    law of your own is a function of a `Sample`: law(s) -> Command(u, signals=..., d_next=...), of s["name"] (own state,
+    sensors, inputs) and s.terms; its signals are held and recorded as u is.
 
     Args:
         law: of the library, or a function.   period: [s], a whole number of steps of the run.   phase: [s], below the period.
@@ -325,7 +327,7 @@ def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:
     """What a sensor without noise would measure."""
     if not s.moving:
         return ask_column(s.function, what, at.terms.kinematics)
-    T = Terms(at.terms.mechanism, at.terms.q, at.terms.v, at.u, at.terms.t)
+    T = Terms(at.terms.mechanism, at.terms.q, at.terms.v, at.acting, at.terms.t)
     return column(answer(s.function, what, T, gauss.motion(T)), what)
 
 

@@ -24,14 +24,17 @@ STREAM = 3
 class Answer(NamedTuple):
     """What a part answers at an instant.
 
-    function: (q, v, t, p, w, u, F, stream, others, own, count) -> (given, next own, faults); F the generalised reaction under
-    u, others what all parts before it hold, own its discrete state, given u and signals one after another.
-    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.   reacts: whether F is used.
+    function: (q, v, t, p, w, u, acting, F, stream, others, own, count) -> (given, next own, faults); u what laws in discrete
+    time hold, acting all inputs that act, F the generalised reaction under these, others what all parts before it hold, own its
+    discrete state, given u and signals one after another.
+    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.   feels, reacts: whether `acting`
+    and F are used.
     """
 
     function: ca.Function
     inputs: int
     signals: tuple[tuple[str, int], ...]
+    feels: bool
     reacts: bool
 
 
@@ -40,8 +43,8 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     w = ca.SX.sym("w", len(control.w_names))
-    u, F, stream = ca.SX.sym("u", m.nu), ca.SX.sym("F", m.nv), ca.SX.sym("stream", STREAM)
-    common = [T.q, T.v, T.t, m.p_symbols, w, u, F, stream]
+    u, acting, F, stream = (ca.SX.sym(n, k) for n, k in (("u", m.nu), ("acting", m.nu), ("F", m.nv), ("stream", STREAM)))
+    common = [T.q, T.v, T.t, m.p_symbols, w, u, acting, F, stream]
     held: dict[str, ca.SX] = {}
     plain: dict[str, ca.SX] = {}
     taken: set[str] = set()
@@ -54,15 +57,15 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
         inputs_ = {name: run[name] for name in part.inputs if name in run}
         known = {**held, **plain, **inputs_, **own}
         drawn = Stream(*ca.vertsplit(stream))
-        command = as_command(answer(part.call, what, Sample(idle, u, known, F, part.name, count, drawn)), what)
+        command = as_command(answer(part.call, what, Sample(idle, u, known, acting, F, part.name, count, drawn)), what)
         _check(command, part, m, what)
         next_own = ca.vertcat(ca.SX(0, 1), *[command.d_next[name] for name in own])
         given = ca.vertcat(command.u, *command.signals.values())
         inputs = [*common, others, ca.vertcat(ca.SX(0, 1), *own.values()), count]
         outputs = [checked(x, what, inputs) for x in (given, next_own, command.faults)]
         sizes = tuple((name, x.numel()) for name, x in command.signals.items())
-        f = ca.Function("answer", inputs, outputs)
-        found.append(Answer(f, command.u.numel(), sizes, ca.depends_on(ca.veccat(*outputs), F)))
+        f, every = ca.Function("answer", inputs, outputs), ca.veccat(*outputs)
+        found.append(Answer(f, command.u.numel(), sizes, ca.depends_on(every, acting), ca.depends_on(every, F)))
         symbolic = {name: ca.SX.sym(name, n) for name, n in sizes}
         for name in symbolic:
             if f"{part.name}.{name}" in held:

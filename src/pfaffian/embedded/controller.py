@@ -191,6 +191,11 @@ def _tunable(m: Mechanism, tunable: Any) -> tuple[str, ...]:
     return names
 
 
+def _unknown(d: ca.SX) -> ca.SX:
+    """All that acts on the machine, which a processor cannot know."""
+    raise ModelError("export: the law takes `acting`, all inputs of the machine; let a sensor measure what it needs of them")
+
+
 class _Pool:
     """The pool of a law on a mechanism: symbols of all of it, and the places of each part."""
 
@@ -223,7 +228,8 @@ class _Pool:
 
     def rate(self, group: list[Part], tick: float, saturate: bool) -> Rate:
         x = self.symbols
-        after, faults = asked(group, self.law, self.answers, self.at, self.T, x["d"], x["w"], lambda u: x["reaction"], saturate)
+        reaction = lambda d: x["reaction"]  # noqa: E731
+        after, faults = asked(group, self.law, self.answers, self.at, self.T, x["d"], x["w"], _unknown, reaction, saturate)
         program = self.program(after, faults)
         changed = [k for k, (i, v) in enumerate(zip(self.places["d"], program.outputs[0], strict=True)) if v != i]
         program = replace(program, outputs=(tuple(program.outputs[0][k] for k in changed), program.outputs[1]))

@@ -60,8 +60,12 @@ def rates(control: Control | None) -> list[list[Part]]:
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
 
 
+Acting = Callable[[Terms, ca.SX, ca.SX, ca.SX], ca.SX]
+"""(T, z, d, w) -> (nu, 1) all inputs that act."""
+
+
 def samplers(
-    system: System, control: Control, scheme: Scheme, at: Layout, nz: int, nw: int, switches: Switches
+    system: System, control: Control, scheme: Scheme, at: Layout, nz: int, nw: int, switches: Switches, acting: Acting
 ) -> tuple[ca.Function, ...]:
     """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z (nz); d]."""
     m = system.mechanism
@@ -70,15 +74,18 @@ def samplers(
         here = system.at()
         z, before, w = ca.SX.sym("z", nz), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
 
-        def reaction(u: ca.SX, T: Terms = here.T, w: ca.SX = w) -> ca.SX:
-            return _reaction(T, u, w, len(control.w_names), scheme)
+        def inputs(d: ca.SX, T: Terms = here.T, z: ca.SX = z, w: ca.SX = w) -> ca.SX:
+            return acting(T, z, d, w)
 
-        d, faults = asked(group, control, of, at, here.T, before, w, reaction, scheme.saturate)
+        def reaction(d: ca.SX, T: Terms = here.T, z: ca.SX = z, w: ca.SX = w) -> ca.SX:
+            return _reaction(T, acting(T, z, d, w), scheme)
+
+        d, faults = asked(group, control, of, at, here.T, before, w, inputs, reaction, scheme.saturate)
         outputs = here.of_state([ca.vertcat(here.x, z, d), faults])
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
-        inputs = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
-        functions.append(ca.Function("sample", inputs, outputs, {"cse": True}))
+        given = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
+        functions.append(ca.Function("sample", given, outputs, {"cse": True}))
     return tuple(functions)
 
 
@@ -90,13 +97,15 @@ def asked(
     T: Terms,
     d: ca.SX,
     w: ca.SX,
+    acting: Callable[[ca.SX], ca.SX],
     reaction: Callable[[ca.SX], ca.SX],
     saturate: bool,
 ) -> tuple[ca.SX, ca.SX]:
     """d (size, 1) after the parts of the group were asked at T, one after another, and their faults (nf, 1).
 
     of: what each part of the law answers.   w: (nw, 1) the run's inputs, those of the law first.
-    reaction: (nv, 1) under the inputs u (nu, 1).   saturate: whether the law is told u as the limits leave them.
+    acting, reaction: d -> (nu, 1) all inputs that act while the law holds d, and the reaction (nv, 1) under these.
+    saturate: whether the law is told u as the limits leave them.
     """
     m, d, faults = T.mechanism, ca.SX(d), [ca.SX(0, 1)]
     said = dict(zip(control.parts, zip(of, at.slots, strict=True), strict=True))
@@ -104,10 +113,11 @@ def asked(
         answer, slots = said[part]
         u = at.u(d, m.nu, T.t)
         u = ca.densify(saturated(m, u) if saturate else u)
-        F = reaction(u) if answer.reacts else ca.SX(m.nv, 1)
+        every = acting(d) if answer.feels else ca.SX(m.nu, 1)
+        F = reaction(d) if answer.reacts else ca.SX(m.nv, 1)
         others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
         own, count = d[slots.own, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
-        known = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, F, _stream(at, d)]
+        known = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, every, F, _stream(at, d)]
         known += [ca.vertcat(ca.SX(0, 1), *others), own, count]
         given, next_own, fault = answer.function.call([ca.densify(x) for x in known], True, False)
         _pass_on(slots, d, given, T.t)
@@ -117,10 +127,9 @@ def asked(
     return d, ca.densify(ca.vertcat(*faults))
 
 
-def _reaction(T: Terms, u: ca.SX, w: ca.SX, given: int, scheme: Scheme) -> ca.SX:
-    """(nv, 1) generalised reaction under inputs u and what pushes from outside."""
-    m = T.mechanism
-    pushed = Terms(m, T.q, T.v, u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]), T.t)
+def _reaction(T: Terms, u: ca.SX, scheme: Scheme) -> ca.SX:
+    """(nv, 1) generalised reaction under all inputs u (nu, 1)."""
+    pushed = Terms(T.mechanism, T.q, T.v, u, T.t)
     return formulation(scheme.formulation, pushed)(pushed).reaction
 
 

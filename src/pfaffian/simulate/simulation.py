@@ -247,7 +247,13 @@ class Simulation:
         first = (changing.sampler(self.system, nz, at.size, at.switched, nw),) if changing.names else ()
         if self.control is None or not self.control.parts:
             return first
-        return first + samplers(self.system, self.control, self.scheme, at, nz, nw, changing)
+        return first + samplers(self.system, self.control, self.scheme, at, nz, nw, changing, self._acting)
+
+    def _acting(self, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+        """(nu, 1) all inputs that act at T while the law integrates z and holds d, under the run's inputs w."""
+        assert self.control is not None
+        u = command_of(T, self.control, self.scheme, z, w, in_force(self.layout, d, self.mechanism.nu, T.t)).u
+        return self._cut(u) if self.scheme.saturate else u
 
     @property
     def integrator(self) -> Integrator:
