@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.simulate import arrival
 from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import MET, close
 
@@ -87,3 +88,84 @@ def test_a_switched_parameter_counts_as_coming_on():
         r = pf.run(m, switches={"on": lambda k: ca.if_else(k.t > 0.195, 1, on.symbol)}, **QUICK)
     assert 0.19 <= float(r["stopped"]) <= 0.21
     close(pf.run(m, parameters={"on": 1.0}, **QUICK)["q"].values[-1, 1], 0.3, MET, "on from the start: assembled")
+
+
+# -- phi that jumps, and conditions that are no number ----------------------------------------------------------------------
+
+HEIGHT = pf.Parameter("height", 0.0, "m")
+JUMPED = r"phi of a constraint jumped: shelf; .*phi of 'shelf' is "
+
+
+def shelf(height):
+    return pf.holonomic("shelf", lambda k: k.joint("z") - height(k))
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "euler", "tr-bdf2", "midpoint"])
+@pytest.mark.parametrize("leap", [0.3, -1e-4])
+def test_phi_that_jumps_in_time_stops_the_run(leap, integrator):
+    """It would move the body by any distance in one step."""
+    m = slide([shelf(lambda k: ca.if_else(k.t > 0.195, leap, 0))])
+    with pytest.warns(pf.RunWarning, match=JUMPED + "0"):
+        r = pf.run(m, None, [2.0, 0.0], scheme=pf.Scheme(integrator=integrator), **QUICK)
+    assert float(r["stopped"]) == pytest.approx(0.19) and not r["q"].values[r["time"].values < 0.2, 1].any()
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_phi_that_jumps_by_a_switched_parameter_stops_the_run(active):
+    constraint = shelf(lambda k: HEIGHT.symbol)
+    m = slide([pf.active_while(constraint, lambda k: k.t >= 0) if active else constraint], parameters=[HEIGHT])
+    switch = {"height": lambda k: ca.if_else(k.t > 0.195, 0.3, HEIGHT.symbol)}
+    words = r"came on \(active_while\) away from phi = 0: shelf" if active else JUMPED + r"-0\.3"
+    with pytest.warns(pf.RunWarning, match=words):
+        r = pf.run(m, switches=switch, **QUICK)
+    assert 0.19 <= float(r["stopped"]) <= 0.21 and np.nanmax(np.abs(r["q"].values[:, 1])) < MET
+
+
+def test_a_closure_that_a_switched_parameter_shifts():
+    bodies = [pf.body("a", 1.0, inertia=1.0), pf.body("b", 1.0, inertia=1.0)]
+    joints = [pf.joint(n, "planar", "world", n) for n in "ab"]
+    weld = pf.closure("weld", "fixed", "a", "b", placement_a=pf.pose((HEIGHT.symbol, 0, 0)))
+    m = pf.mechanism("welded", bodies, joints, constraints=[weld], parameters=[HEIGHT])
+    with pytest.warns(pf.RunWarning, match="phi of a constraint jumped: weld"):
+        pf.run(m, switches={"height": lambda k: ca.if_else(k.t > 0.195, 0.3, HEIGHT.symbol)}, **QUICK)
+
+
+def ramps(k):
+    """Rests, climbs, rests again, bends back: continuous, and its rate is not."""
+    return ca.if_else(k.t < 0.105, 0, ca.fmin(k.t - 0.105, 0.2)) + ca.fabs(ca.sin(9 * k.t)) * ca.floor(1.2)
+
+
+@pytest.mark.parametrize("step", [1e-2, 1e-3])
+def test_phi_that_moves_on_without_a_jump_is_followed(step):
+    r = pf.run(slide([shelf(ramps)]), None, [1.0, 0.0], **QUICK | {"step": step, "every": round(1e-2 / step)})
+    assert float(r["status"]) == 0
+    f = ca.Function("f", [t := ca.SX.sym("t")], [ramps(type("At", (), {"t": t}))])
+    close(r["q"].values[:, 1], [float(f(t)) for t in r["time"].values], MET, "on the shelf")
+
+
+def test_a_switched_parameter_that_shifts_little_is_followed():
+    m = slide([shelf(lambda k: HEIGHT.symbol)], parameters=[HEIGHT])
+    r = pf.run(m, switches={"height": lambda k: HEIGHT.symbol + 5e-7}, **QUICK)
+    assert float(r["status"]) == 0
+    close(r["q"].values[-1, 1], 50 * 5e-7, 3 * MET, "moved by less than counts as met, each step")
+
+
+def test_what_cannot_jump_has_no_look_at_it():
+    """A kernel of its own only where it is needed."""
+    smooth = slide([shelf(lambda k: 0.1 * ca.sin(k.t)), pf.holonomic("mark", lambda k: ca.if_else(k.q[0] > 9, 1, 0) + k.q[0])])
+    assert arrival.faults(smooth) == () and arrival.faults(slide([floor(0.3, late)])) != ()
+    assert len(arrival.faults(slide([floor(0.3, late)]))) == 1, "the time is a number"
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_a_condition_that_becomes_no_number_stops_the_run(below):
+    """It would count as not met, and the constraint be gone."""
+    m = slide([floor(0.0, lambda k: ca.logic_or(ca.sqrt(0.2 - k.t) > 0.1, below * (k.q[0] > 1)))], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match=r"condition of a constraint \(active_while\) became no number: floor \(at t = 0\.2"):
+        r = pf.run(m, None, [1.0, 0.0], **QUICK)
+    assert float(r["status"]) > 2
+
+
+def test_a_condition_that_divides_by_zero_is_one():
+    m = slide([floor(0.0, lambda k: 1 / (k.t - 0.2) ** 2 > 4)], gravity=(0, 0, 0))
+    assert float(pf.run(m, **QUICK)["status"]) == 0

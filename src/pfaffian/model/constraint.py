@@ -177,7 +177,11 @@ def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) ->
 
 
 def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
-    """phi(k) = 0. `phi` receives the mechanism's Kinematics: k.q, k.t, k.joint(name), k.position(body, point), ..."""
+    """phi(k) = 0. `phi` receives the mechanism's Kinematics: k.q, k.t, k.joint(name), k.position(body, point), ...
+
+    It may move with time, and by a parameter that a run changes, but not jump: a run in which it jumps, by a comparison with
+    the time, say, stops and says how far.
+    """
     if not callable(phi):
         raise ModelError(f"constraint {name!r}: phi must be a function of the kinematics, got {brief(phi)}")
     return Holonomic(name, phi)
@@ -215,7 +219,8 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
     """The constraint only while condition(k) is not zero, e.g. `lambda k: k.t < 2`; it comes and goes within a run.
 
     When it comes back, velocities are projected onto it (an inelastic stop). Its phi has to be near zero then, no further than
-    what velocities cover in two steps: a run in which it comes on elsewhere stops and says how far off it was.
+    what velocities cover in two steps: a run in which it comes on elsewhere stops and says how far off it was. A run stops too
+    where the condition becomes no number.
     """
     if not isinstance(constraint, Target) or not callable(condition):
         name = f"constraint {constraint.name!r}: " if isinstance(constraint, Constraint) else ""

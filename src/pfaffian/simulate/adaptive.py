@@ -15,7 +15,6 @@ from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
-from pfaffian.simulate import arrival
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.limits import tell_limits
@@ -80,7 +79,7 @@ def run_accurately(
         raise ModelError("run_accurately makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    elsewhere = causes_of(simulation).index(arrival.fault(simulation.mechanism)) if simulation.arrived else 0
+    elsewhere = causes_of(simulation).index(simulation.arriving[0].meaning) if simulation.arriving else 0
     done = _integrate(rhs, project, x, held[0], begun.p[0], times, tolerance, max_step, simulation.arrived, elsewhere)
     provenance = (
         machine()
@@ -117,7 +116,7 @@ def _integrate(
 ) -> _Integrated:
     """From x at the first of the times to the last, or to where a fault or the step ends it.
 
-    arrived: see `Simulation`.   elsewhere: its status.
+    arrived: see `Simulation`.   elsewhere: the status of its first flag.
     """
     from scipy.integrate import DOP853  # a second to import, and only this function needs it
 
@@ -140,8 +139,9 @@ def _integrate(
             status = max(_fault(answer, side) for answer in tried) or DIVERGED
             break
         t, y = before
-        if arrived and float(arrived(y[: arrived.size1_in(0)], solver.y[: arrived.size1_in(0)], p, t, solver.t - t)):
-            return _Integrated(y, records, elsewhere, t)
+        flags = np.array(arrived(*(x[: arrived.size1_in(0)] for x in (y, solver.y)), p, t, solver.t - t)) if arrived else None
+        if flags is not None and flags.any():
+            return _Integrated(y, records, elsewhere + int(np.argmax(flags != 0)), t)
         dense = solver.dense_output()
         while at < len(times) and times[at] <= solver.t:
             here = project(dense(times[at]), p, times[at : at + 1])[0]

@@ -1,20 +1,42 @@
-"""Constraints that come on while a run goes on: near phi = 0 they are met there, far from it the run stops.
+"""Constraints that come on or jump while a run goes on: near phi = 0 they are met there, far from it the run stops.
 
 The correction after a step would otherwise move the state onto them at once, however far that is. A constraint that was met at
-the start of the step, or that a motion of at most two steps leads to, is one that is met.
+the start of the step, or that a motion of at most two steps leads to, is one that is met; so is one that the rate of phi with
+time carries there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.model.constraint import Target
+from pfaffian.model.constraint import Holonomic, Target
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.pfaffian import POSITION, activity, target_rows
+from pfaffian.terms.pfaffian import POSITION, Rows, activity, condition, position_residual, target_rows
 from pfaffian.terms.terms import Terms, symbols
+
+COMPARISONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO))
+"""Operations whose value is a number where an operand is none."""
+
+JUMPING = COMPARISONS | {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_SIGN, ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_COPYSIGN, ca.OP_ATAN2}
+"""Operations that may jump where their operands do not."""
+
+NO_NUMBER = frozenset((
+    ca.OP_DIV, ca.OP_INV, ca.OP_SQRT, ca.OP_LOG, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_ASIN, ca.OP_ACOS, ca.OP_ACOSH, ca.OP_ATANH,
+    ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_TAN,
+))  # fmt: skip
+"""Operations that may give no number where their operands are numbers."""
+
+
+class Fault(NamedTuple):
+    """meaning: in words.   blame: (q, v, t, p) of some runs -> more of each; see `stops.Finder`."""
+
+    meaning: str
+    blame: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], list[str]]
 
 
 def switched(m: Mechanism) -> tuple[Target, ...]:
@@ -22,34 +44,132 @@ def switched(m: Mechanism) -> tuple[Target, ...]:
     return tuple(c for c in m.ideal if c.active is not None)
 
 
-def fault(m: Mechanism) -> str:
-    """What it means that one of them came on elsewhere."""
-    names = ", ".join(c.name for c in switched(m))
-    return f"a constraint came on (active_while) away from phi = 0: {names}; let it come on where the motion meets it"
+def faults(m: Mechanism, parameters: Sequence[str] = ()) -> tuple[Fault, ...]:
+    """What `found` looks for, in order.   parameters: those that the run changes."""
+    come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
+    words = []
+    if come:
+        said = (
+            f"a constraint came on (active_while) away from phi = 0: {_names(come)}; let it come on where the motion meets it"
+        )
+        words.append(Fault(said, lambda *at: away(m, come, *at)))
+    if jump:
+        said = f"phi of a constraint jumped: {_names(jump)}; let it change as fast as the motion can follow"
+        words.append(Fault(said, lambda *at: away(m, jump, *at)))
+    if unclear:
+        said = f"the condition of a constraint (active_while) became no number: {_names(unclear)}"
+        words.append(Fault(said, lambda q, *_: [""] * len(q)))
+    return tuple(words)
 
 
-def came_on(before: Terms, after: Terms, h: ca.SX, limit: float) -> ca.SX:
-    """1 where a constraint holds at the end of a step of h [s] that the motion does not lead to, else 0.
+def found(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str] = ()) -> ca.SX:
+    """(n, 1) 1 where a step of h [s] meets one of the `faults`, else 0.
 
-    before, after: the state at the start of the step, and at its end before it is corrected.   limit: |phi| that counts as met.
+    before, after: the state at the start of the step, and at its end before it is corrected.   ahead: that at the start, at
+    rest, at the time of the end.   limit: |phi| that counts as met.
     """
+    m = before.mechanism
+    come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
+    flags = []
+    if come:
+        flags.append(_any(_off(before, after, c, h, limit) for c in come))
+    if jump:
+        still = Terms(m, before.q, ahead.v, before.u, before.t)
+        flags.append(_any(_off(before, after, c, h, limit) for c in jump if c not in come))
+        flags[-1] = ca.logic_or(flags[-1], _any(_leapt(still, ahead, c, h, limit) for c in jump))
+    if unclear:
+        every = [x for c in unclear for T in (before, after) for x in _compared(T, c)]
+        flags.append(_any(ca.logic_not(ca.logic_or(x <= 1, x > 1)) for x in every))
+    return ca.vertcat(*flags)
+
+
+def _any(flags: Iterator[ca.SX]) -> ca.SX:
     found = ca.SX(0)
-    for c in switched(before.mechanism):
-        was, now = (target_rows(T.kinematics, replace(c, active=None)) for T in (before, after))
-        on = activity(after.kinematics, c.active, c.name) if c.active else ca.SX(1)
-        for i in now.at(POSITION):
-            near = limit + 2 * h * ca.fmax(ca.fabs(was.eta[i]), ca.fabs(now.eta[i]))
-            found = ca.logic_or(found, ca.logic_and(on, ca.fabs(was.phi[i]) > near))
+    for flag in flags:
+        found = ca.logic_or(found, flag)
     return found
 
 
-def away(m: Mechanism, q: np.ndarray, v: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[str]:
+def _names(constraints: Sequence[Target]) -> str:
+    return ", ".join(c.name for c in constraints)
+
+
+def _always(T: Terms, c: Target) -> Rows:
+    """The rows of a constraint, whether or not it is active."""
+    return target_rows(T.kinematics, replace(c, active=None))
+
+
+def _on(T: Terms, c: Target) -> ca.SX:
+    return activity(T.kinematics, c.active, c.name) if c.active else ca.SX(1)
+
+
+def _off(before: Terms, after: Terms, c: Target, h: ca.SX, limit: float) -> ca.SX:
+    """Whether a constraint holds at the end of a step that the motion does not lead to."""
+    was, now, on, off = _always(before, c), _always(after, c), _on(after, c), ca.SX(0)
+    for i in now.at(POSITION):
+        near = limit + 2 * h * ca.fmax(ca.fabs(was.eta[i]), ca.fabs(now.eta[i]))
+        off = ca.logic_or(off, ca.logic_and(on, ca.fabs(was.phi[i]) > near))
+    return off
+
+
+def _leapt(here: Terms, ahead: Terms, c: Target, h: ca.SX, limit: float) -> ca.SX:
+    """Whether phi of a constraint changes with time, the state at rest, by more than its rate says at both ends."""
+    was, now, on, leapt = _always(here, c), _always(ahead, c), _on(ahead, c), ca.SX(0)
+    for i in now.at(POSITION):
+        near = limit + 2 * h * ca.fmax(ca.fabs(was.eta[i]), ca.fabs(now.eta[i]))
+        leapt = ca.logic_or(leapt, ca.logic_and(on, ca.fabs(now.phi[i] - was.phi[i]) > near))
+    return leapt
+
+
+def jumping(m: Mechanism, parameters: Sequence[str]) -> tuple[Target, ...]:
+    """Ideal constraints whose phi may jump: it has a parameter that the run changes, or compares with the time."""
+    k, p = symbols(m).kinematics, [m.p_symbols[m.p_names.index(name)] for name in parameters]
+    found = []
+    for c in m.ideal:
+        # Bodies do not move with time by themselves, so a closure does not either.
+        phi = position_residual(k, c) if p or isinstance(c, Holonomic) else ca.SX(0, 1)
+        if (p and ca.depends_on(phi, ca.vertcat(*p))) or (ca.depends_on(phi, k.t) and _has(phi, JUMPING)):
+            found.append(c)
+    return tuple(found)
+
+
+def _unclear(m: Mechanism) -> tuple[Target, ...]:
+    """Constraints whose condition may become no number."""
+    return tuple(c for c in switched(m) if _compared(symbols(m), c))
+
+
+def _compared(T: Terms, c: Target) -> list[ca.SX]:
+    return operands(condition(T.kinematics, c.active, c.name)) if c.active else []
+
+
+def operands(x: ca.SX) -> list[ca.SX]:
+    """What a condition compares, of that which may be no number at some state."""
+    found, seen, left = [], set[int](), [x]
+    while left:
+        node = left.pop()
+        if node.element_hash() in seen:
+            continue
+        seen.add(node.element_hash())
+        if node.n_dep() and node.op() in COMPARISONS:
+            left += [node.dep(i) for i in range(node.n_dep())]
+        elif _has(node, NO_NUMBER):
+            found.append(node)
+    return found
+
+
+def _has(x: ca.SX, operations: frozenset[int]) -> bool:
+    """Whether an expression contains one of the operations."""
+    f = ca.Function("f", ca.symvar(x), [x])
+    return any(f.instruction_id(i) in operations for i in range(f.n_instructions()))
+
+
+def away(m: Mechanism, constraints: Sequence[Target], q: np.ndarray, v: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[str]:
     """How far each of them was in each of some runs: q (runs, nq), v (runs, nv), t (runs,), p (runs, np)."""
     T = symbols(m)
-    phi = [ca.densify(target_rows(T.kinematics, replace(c, active=None)).phi) for c in switched(m)]
+    phi = [ca.densify(_always(T, c).phi) for c in constraints]
     f, found = ca.Function("phi", [T.q, T.v, T.t, m.p_symbols], phi), []
     for state in zip(q, v, t, p, strict=True):
         left = [np.array(x).ravel() for x in f.call(state)]
-        most = (f"phi of {c.name!r} is {x[np.argmax(np.abs(x))]:.3g}" for c, x in zip(switched(m), left, strict=True))
+        most = (f"phi of {c.name!r} is {x[np.argmax(np.abs(x))]:.3g}" for c, x in zip(constraints, left, strict=True))
         found.append(f"at its last state {', '.join(most)}")
     return found

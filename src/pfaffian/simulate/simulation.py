@@ -177,7 +177,7 @@ class Simulation:
         sampled = tuple(fault for part in parts for fault in part.faults)
         python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
         integrators = tuple(INTEGRATORS[self.scheme.integrator].faults)
-        arriving = (arrival.fault(self.mechanism),) if arrival.switched(self.mechanism) else ()
+        arriving = tuple(fault.meaning for fault in self.arriving)
         held = ((servo_fault(servos),) if servos else ()) + ((self.system.limit[0],) if self.system.limit else ())
         return own + held + integrators + arriving + sampled + python
 
@@ -234,7 +234,7 @@ class Simulation:
         # alone, and one that comes on after the last stage is not among its rows.
         near = solve is gauss.motion and self._corrects and self.scheme.corrections > 0
         shares = near and self.integrator.shares and ACCELERATION not in here.T.rows.level
-        shares = shares and not arrival.switched(self.mechanism)
+        shares = shares and not self.arriving
         project, wanted = self._project(here, z, along(here.T) if shares else None)
         rhs, sizes, own = self._rate("rhs", here, z, solve, wanted)
         x, w, p, t = inputs = list(rhs.sx_in())
@@ -288,14 +288,20 @@ class Simulation:
         return ca.Function("energy", [x, way, self.mechanism.p_symbols, here.T.t], [E, ca.jtimes(E, x, way)], SHARED)
 
     @cached_property
+    def arriving(self) -> tuple[arrival.Fault, ...]:
+        """Faults of constraints that come on or jump."""
+        return arrival.faults(self.mechanism, self.changing.names)
+
+    @cached_property
     def arrived(self) -> ca.Function | None:
-        """(x, x after a step, p, t, h) -> whether a constraint came on that the motion does not lead to; None: all are on."""
-        if not arrival.switched(self.mechanism):
+        """(x, x after a step, p, t, h) -> the flags of `arriving`; None: no constraint comes on or jumps."""
+        if not self.arriving:
             return None
-        a, b, h = self.system.at(), self.system.at(), ca.SX.sym("h")
-        found = b.of_state(a.of_state([arrival.came_on(a.T, b.T, h, self.scheme.violation_limit)]))
-        found = ca.substitute(found, [b.T.t], [a.T.t + h])
-        return ca.Function("arrived", [a.x, b.x, self.mechanism.p_symbols, a.T.t, h], found)
+        m, a, b, h = self.mechanism, self.system.at(), self.system.at(), ca.SX.sym("h")
+        ahead = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
+        flags = arrival.found(a.T, b.T, ahead, h, self.scheme.violation_limit, self.changing.names)
+        found = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
+        return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], found)
 
     @cached_property
     def project(self) -> ca.Function:

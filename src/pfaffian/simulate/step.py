@@ -97,7 +97,7 @@ def time_step(
     """(x, u0, u1, p, t, h) -> (x_next, fault), x_next without what comes last in x: what a law in discrete time holds.
 
     variables: of the state that are stepped.   first: instead of rhs at the first stage.   now: (p, held) -> the parameters in
-    force.   arrived: (x, x after the step, p, t, h) -> a fault, the last one.
+    force.   arrived: (x, x after the step, p, t, h) -> faults, the last ones.
     """
     rhs, project, energy, own, _ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))

@@ -66,8 +66,8 @@ def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
             found[status] = partial(_by_law, s.system, blamed(m, reason))
     if m.servos:
         found[meanings.index(servo_fault(m.servos))] = partial(_hold, s.system)
-    if arrival.switched(m):
-        found[meanings.index(arrival.fault(m))] = partial(_away, s.system)
+    for arriving in s.arriving:
+        found[meanings.index(arriving.meaning)] = partial(_at, s.system, arriving)
     return found
 
 
@@ -79,8 +79,8 @@ def _by_law(s: System, look: Callable[..., list[str]], x: np.ndarray, p: np.ndar
     return look(*show(s, x, p, t), p, t)
 
 
-def _away(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
-    return arrival.away(s.mechanism, *show(s, x, p, t), t, p)
+def _at(s: System, fault: arrival.Fault, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+    return fault.blame(*show(s, x, p, t), t, p)
 
 
 def _hold(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:

@@ -121,14 +121,24 @@ def target_rows(k: Kinematics, c: Target) -> Rows:
     return Rows(rows.A * on, rows.b * on, rows.phi * on, rows.eta * on, rows.level)
 
 
+def position_residual(k: Kinematics, c: Target) -> ca.SX:
+    """(n, 1) phi of a constraint whether or not it is active, (0, 1) of one of velocities or accelerations."""
+    if isinstance(c, Closure):
+        return ca.densify(closure_rows(k, c).phi)
+    return ca.densify(_column(c.phi, c.name, k)) if isinstance(c, Holonomic) else ca.SX(0, 1)
+
+
 def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
     """(1, 1) of a constraint: 1 while it is active, 0 else. Raises ModelError: the condition fails, or is not one."""
-    condition = ask_column(active, f"constraint {name!r}: active_while", k)
-    if condition.numel() != 1:
-        raise ModelError(
-            f"constraint {name!r}: active_while: one condition is needed, got {condition.numel()}; use ca.logic_and"
-        )
-    return ca.if_else(condition, 1, 0)
+    return ca.if_else(condition(k, active, name), 1, 0)
+
+
+def condition(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
+    """(1, 1) what the activity of a constraint is judged by. Raises ModelError: as `activity`."""
+    found = ask_column(active, f"constraint {name!r}: active_while", k)
+    if found.numel() != 1:
+        raise ModelError(f"constraint {name!r}: active_while: one condition is needed, got {found.numel()}; use ca.logic_and")
+    return found
 
 
 def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic | AccelerationConstraint) -> Rows:
