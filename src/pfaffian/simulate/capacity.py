@@ -7,6 +7,9 @@ from pathlib import Path
 
 from pfaffian.errors import ModelError
 
+SMALL = 2**22
+"""Bytes that are there: to ask takes longer than a short run."""
+
 UNKNOWN = 2**40
 """Bytes taken to be there where the system does not say."""
 
@@ -31,8 +34,8 @@ def available() -> int:
 
 def check_memory(records: int, runs: int, signals: int, states: int) -> None:
     """Raise ModelError, with the number of bytes, where records of `signals` numbers and states of `states` do not fit."""
-    needed, there = 8 * runs * (records * signals + 4 * states), available()
-    if needed > there:
+    needed = 8 * runs * (records * signals + 4 * states)
+    if needed > SMALL and needed > (there := available()):
         raise ModelError(
             f"this run needs {needed} bytes ({needed / 1e9:.3g} GB) for {records} records of {signals} numbers in "
             f"{runs} run(s), and {there} bytes ({there / 1e9:.3g} GB) are available: record less often (every=...), "

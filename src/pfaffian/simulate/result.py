@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from xarray.indexes import PandasIndex
 
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
+from pfaffian.simulate.integrators import UNCONVERGED
 from pfaffian.simulate.reach import BLOCKED
 from pfaffian.simulate.signals import standard
 from pfaffian.simulate.simulation import Simulation
@@ -22,7 +25,10 @@ NO_START = f"not assembled: {BLOCKED}"
 CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
 """Meaning of each value of `status`."""
 
-DIVERGED, FIRST_FAULT = 1, 2
+DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
+
+STEP_ERROR = "what the errors of the steps add up to, of angles [rad] or of speeds beside the largest; nan if not looked at"
+ENERGY_ERROR = "energy that the steps make, less is what they lose, beside all work of forces, inputs and constraints"
 
 
 class Course(NamedTuple):
@@ -30,6 +36,7 @@ class Course(NamedTuple):
 
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
     start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
+    errors: (runs,) what the steps gathered, and the energy [J] that they made; None where that was not looked at.
     """
 
     time: np.ndarray
@@ -39,6 +46,7 @@ class Course(NamedTuple):
     start: Start
     series: np.ndarray
     u_step: float
+    errors: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
@@ -47,7 +55,7 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
     data: dict[str, Any] = {}
     coords: dict[str, Any] = _coordinates(s.system) | {
         "time": ("time", time, {"units": "s"}),
-        "run": np.arange(records.shape[1]),
+        "run": ("run", np.arange(records.shape[1])),
     }
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
@@ -62,15 +70,42 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
-    for variables, names in (_start(m, course), _parameters(m, course), _inputs(s, course)):
+    for variables, names in (_start(m, course), _parameters(m, course), _inputs(s, course), _errors(course)):
         data |= variables
         coords |= names
-    return xr.Dataset(data, coords, attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
+    return xr.Dataset(data, _labelled(coords), attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
+
+
+def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
+    """Names of entries as lists, and other coordinates as (dimension, values, attributes), as a Dataset has them."""
+    indexes: dict[Any, Any] = {}
+    variables: dict[Any, Any] = {}
+    for name, value in coords.items():
+        if isinstance(value, list):
+            indexes[name] = _index(name, tuple(value))
+            variables |= indexes[name].create_variables()
+        else:
+            variables[name] = xr.Variable(*value)
+            if value[0] == name:
+                indexes[name] = PandasIndex(value[1], name)
+                variables |= indexes[name].create_variables(variables)
+    return xr.Coordinates(variables, indexes)
+
+
+@lru_cache(maxsize=256)
+def _index(dim: str, names: tuple[str, ...]) -> PandasIndex:
+    """What finds the entries of a dimension by their names; to make one takes a tenth of a short run."""
+    return PandasIndex(np.array(names), dim)
 
 
 def causes_of(s: Simulation) -> tuple[str, ...]:
     """Meaning of each status value of a simulation."""
     return (*CAUSES, *s.faults, NO_START)
+
+
+def unconverged(s: Simulation) -> int:
+    """The status of a step whose iterations did not converge, NO_STATUS where the integrator has none."""
+    return causes_of(s).index(UNCONVERGED) if UNCONVERGED in causes_of(s) else NO_STATUS
 
 
 def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -108,6 +143,16 @@ def _inputs(s: Simulation, course: Course) -> tuple[dict[str, Any], dict[str, An
     coords["sample_time"] = "sample", instants, {"units": "s"}
     dims = ("sample", "given") if series.ndim == 2 else ("sample", "run", "given")
     return {"inputs": (dims, series, said)}, coords
+
+
+def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+    if course.errors is None:
+        return {}, {}
+    error, energy = course.errors
+    data: dict[str, Any] = {"step_error": ("run", error, {"units": "1", "meaning": STEP_ERROR})}
+    if not np.isnan(energy).all():
+        data["energy_error"] = "run", energy, {"units": "J", "meaning": ENERGY_ERROR}
+    return data, {}
 
 
 def _each(values: np.ndarray, runs: int) -> np.ndarray:

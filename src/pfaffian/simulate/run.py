@@ -20,15 +20,17 @@ from pfaffian.kernel.recipe import check_options
 from pfaffian.kernel.remember import remembered
 from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.arrays import as_flag, as_whole, one_of, some_runs
+from pfaffian.simulate.accuracy import BOUND, Watch
+from pfaffian.simulate.advice import tell_accuracy, tell_start, too_fast
+from pfaffian.simulate.arrays import as_flag, as_number, as_whole, one_of, some_runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
-from pfaffian.simulate.inputs import Times, constant_or_series, tell_short, times
+from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.progress import told
 from pfaffian.simulate.provenance import machine
-from pfaffian.simulate.result import Course, causes_of, dataset
+from pfaffian.simulate.result import DIVERGED, Course, causes_of, dataset, unconverged
 from pfaffian.simulate.sampling import PYTHON_FAULT, InPython, check_seed, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, as_record
@@ -81,6 +83,7 @@ def run(
     record: Any = None,
     scheme: Scheme | None = None,
     correct_start: bool = True,
+    error_bound: float = BOUND,
     seed: int = 0,
     backend: Backend = "auto",
     strict: bool = True,
@@ -111,6 +114,10 @@ def run(
             leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
         scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
             a singular configuration by a step of its own.
+        error_bound: a run warns where its steps add up to an error above this, of angles [rad] or of speeds beside the largest,
+            with the part of the machine that is too fast for them and a step that would do. A few steps are compared with
+            two of half their length; `step_error` in the result tells what that comes to, `energy_error` [J] the energy that
+            steps make or lose beside the work of forces. inf: nothing is said of it.
         seed: of the noise of sensors, see `control.sensor`; a whole number from 0 to 2^52 - 1. Each run of a batch has noise
             of its own.
         backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
@@ -125,7 +132,8 @@ def run(
     Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. BuildError: no
     compiler works and backend is "c". RunError: no run can start on its constraints; which row, or which named coordinate and
     its nearest possible value. Warns RunWarning: a guess moved; a series of u ends before the run; runs stopped, see `causes`;
-    joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in the result.
+    joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in the result; steps err by more than
+    `error_bound`, at the start or in all.
     """
     system = as_system(m)
     m = system.mechanism
@@ -137,6 +145,7 @@ def run(
     for name, value in flags.items():
         as_flag(value, name)
     check_seed(seed)
+    bound = np.inf if isinstance(error_bound, float) and error_bound == np.inf else as_number(error_bound, "error_bound", above=0)
     changing = as_switches(m, switches)
     due = instants(control, changing, when.step)
     given = start_of(m, q, v, parameters, when.start, backend)
@@ -155,56 +164,73 @@ def run(
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
     d = simulation.layout.started(count, seed, begun.p[:, changing.at])
     python = in_python(system, control, simulation.layout, simulation.nx - d.shape[1], when.step, count)
-    done = _roll(simulation, rollout, when, x, d, begun, series, hold, due, python, workers, progress, kinds, strict)
+    p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
+    watch = Watch(simulation, rollout, when, series, hold, p, due, workers, bound)
+    done = _roll(watch, x, d, begun, python, progress, kinds, strict)
     provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": system.name}
     provenance |= {"state_about": "\n".join(system.about)} if system.about else {}
     provenance |= {"step": when.step, "duration": when.duration, "hold": hold} | sampled(control, changing, seed)
     recorded = when.start + when.step * when.every * np.arange(when.records)
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride)
+    errors = watch.gathered(done.records, done.stopped)
+    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, errors)
     result = dataset(simulation, course, provenance)
-    tell_stops(result, simulation, done.x, begun._replace(words=(python.failure,)) if python else begun)
+    blamed = {DIVERGED: too_fast(watch, done.begin, np.zeros_like(done.stopped))}
+    blamed |= {unconverged(simulation): too_fast(watch, done.x, done.stopped)}
+    tell_stops(result, simulation, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
     tell_limits(result, m, scheme.saturate, begun.q)
+    if errors and not done.warned:
+        tell_accuracy(watch, np.where(done.status == 0, errors[0], np.nan), errors[1])
     tell_entrances(result, m, kinds)
     tell_undecided(result, m, begun, when.start, backend)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 
-class _Rolled(NamedTuple):
-    """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps."""
+def _entered(
+    watch: Watch, entering: kernel.Rollout, x: np.ndarray, singular: np.ndarray, how: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The first step of all runs, of the singular ones by a step of their own: x, status, stopped and the first records."""
+    r = watch.rollout(x, watch.series, watch.p, threads=watch.threads, **how)
+    own = watch.series[:, singular] if watch.series.ndim == 3 else watch.series
+    how = how | {name: how[name][singular] for name in ("status", "stopped")}
+    entered = entering(x[singular], own, watch.p[singular], **how)
+    r.x[singular], r.status[singular], r.stopped[singular] = entered.x, entered.status, entered.stopped
+    return r.x, r.status, r.stopped, r.records
 
+
+class _Rolled(NamedTuple):
+    """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps.
+    begin: (runs, nx) first states.   warned: whether the first step was said to err too much."""
+
+    begin: np.ndarray
     x: np.ndarray
     records: np.ndarray
     status: np.ndarray
     stopped: np.ndarray
+    warned: bool
 
 
 def _roll(
-    simulation: Simulation,
-    rollout: kernel.Rollout,
-    when: Times,
+    watch: Watch,
     x: np.ndarray,
     d: np.ndarray,
     begun: Start,
-    series: np.ndarray,
-    hold: Hold,
-    due: list[tuple[int, int]],
     python: InPython | None,
-    threads: int,
     progress: bool,
     kinds: np.ndarray,
     strict: bool,
 ) -> _Rolled:
     """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
 
-    x: (1 or runs, nx) states of the system to start from.   d: (runs, nd) what the law holds then.   due: period and phase
-    of what is sampled in compiled code.   python: what is asked between compiled steps.   kinds: (runs,) how each start is
-    left, see `entrances`.
+    watch: looks at them on the way.   x: (1 or runs, nx) states of the system to start from.   d: (runs, nd) what the law
+    holds then.   python: what is asked between compiled steps.   kinds: (runs,) how each start is left, see `entrances`.
     """
+    simulation, rollout, when, series, hold, p, due, threads = (
+        watch.simulation, watch.rollout, watch.when, watch.series, watch.hold, watch.p, watch.due, watch.threads
+    )  # fmt: skip
     count, width = len(kinds), simulation.width
     z = np.broadcast_to(np.array(simulation.z, dtype=float), (count, len(simulation.z)))
-    x, p = (np.broadcast_to(a, (count, a.shape[1])) for a in (x, begun.p))
-    x = np.asfortranarray(np.hstack([x, z, d]))
+    begin = x = np.asfortranarray(np.hstack([np.broadcast_to(x, (count, x.shape[1])), z, d]))
     shut_out = np.broadcast_to(np.array([bool(words) for words in begun.words]), count)
     status = np.where(shut_out, len(causes_of(simulation)) - 1, 0).astype(np.int32)
     stopped = np.where(shut_out, 0, -1).astype(np.int64)
@@ -223,26 +249,30 @@ def _roll(
             status[:], stopped[:] = causes_of(simulation).index(PYTHON_FAULT), k
         return there
 
-    singular = np.flatnonzero(kinds != REGULAR)
+    def look(k: int) -> bool:
+        """At a step at which it is due; whether that was warned of."""
+        if k not in watch.at:
+            return False
+        watch.look(k, x, (status == 0) & ((kinds == REGULAR) | (k > 0)))
+        return k == 0 and tell_start(watch)
+
+    warned, singular = False, np.flatnonzero(kinds != REGULAR)
     if singular.size and when.steps:
         x = ask(0)
-        r = rollout(x, series, p, steps=1, threads=threads, status=status, stopped=stopped, **spacing)
-        own = series[:, singular] if series.ndim == 3 else series
-        entered = entering(simulation, strict)(
-            x[singular], own, p[singular], steps=1, status=status[singular], stopped=stopped[singular], **spacing
-        )
-        x, status, stopped = r.x, r.status, r.stopped
-        x[singular], status[singular], stopped[singular] = entered.x, entered.status, entered.stopped
-        records[: len(r.records)] = r.records
-        done, at = 1, len(r.records)
+        warned = look(0)
+        first = {"steps": 1, "status": status, "stopped": stopped, **spacing}
+        x, status, stopped, begin = _entered(watch, entering(simulation, strict), x, singular, first)
+        records[: len(begin)] = begin
+        done, at = 1, len(begin)
     name = f"{simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
     with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=name) as bar:
         while True:
-            n = min(n, most, when.steps - done)
+            n = min(n, most, when.steps - done, max(1, watch.until(done)))
             clock = time.perf_counter()
             if python:
                 x = ask(done)
                 n = min(n, python.until(done))
+            warned = look(done) or warned
             # What is asked at the end is for the last record.
             last = done + n == when.steps and not (python and n and python.due(when.steps))
             r = rollout(x, series, p, steps=n, first=done, threads=threads, status=status, stopped=stopped,
@@ -252,6 +282,6 @@ def _roll(
             done, at = done + n, at + len(r.records)
             bar.update(n)
             if last:
-                return _Rolled(x, records, status, stopped)
+                return _Rolled(begin, x, records, status, stopped, warned)
             seconds = max(time.perf_counter() - clock, 1e-6)
             n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))

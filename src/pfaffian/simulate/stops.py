@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -25,12 +25,17 @@ Finder = Callable[[np.ndarray, np.ndarray, np.ndarray], list[str]]
 """(x, p, t) -> who is to blame in each of some runs, in words: x (runs, nx) last good states, p (runs, np), t (runs,) of the
 stop."""
 
+NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 
-def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -> None:
+
+def tell_stops(
+    result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]] = NONE
+) -> None:
     """Add to a result what stopped its runs, and warn once, with the number of each cause.
 
     Args:
-        x: (runs, nx) last good states.   start: of the runs.
+        x: (runs, nx) last good states.   start: of the runs.   more: status -> who is to blame in runs of these numbers, where
+            nothing else is known.
     Adds `reason` (run): who is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
     """
     status, stopped = result["status"].values, result["stopped"].values
@@ -44,6 +49,10 @@ def tell_stops(result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start) -
         at = np.array([i for i in lost if status[i] == code and not words[i]], dtype=int)
         if at.size:
             words[at] = look(x[at], s.parameters(p[at], x[at]), stopped[at])
+    for code, tell in more.items():
+        at = np.array([i for i in lost if status[i] == code and not words[i]], dtype=int)
+        if at.size:
+            words[at] = tell(at)
     if words.any():
         result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
     notice(_summary(result, lost), RunWarning)

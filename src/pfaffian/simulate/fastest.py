@@ -1,0 +1,101 @@
+"""The fastest part of a machine at a state, by name: what the length of a step has to follow.
+
+The applied forces, those of a law and those of inertia are differentiated one by one. Along the velocities that constraints
+leave, orthonormal in the metric of M, they make a matrix whose eigenvalue of the largest size is the fastest rate; what has the
+largest part of the force along its eigenvector gives it the name.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.law import Control
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.simulation import command_of, input_names
+from pfaffian.simulate.step import Scheme
+from pfaffian.terms.forces import named_forces
+from pfaffian.terms.terms import Terms, symbols
+
+OF_JOINT, MOTION = "spring or damper of ", "the motion of "
+
+
+class Fastest(NamedTuple):
+    """name: of the part.   rate: its eigenvalue [1/s], or the speed of a spin [rad/s] as an imaginary number."""
+
+    name: str
+    rate: complex
+
+    @property
+    def damped(self) -> bool:
+        """Whether it decays without swinging much."""
+        return self.rate.real < 0 and abs(self.rate.real) >= abs(self.rate.imag)
+
+    def __str__(self) -> str:
+        grows = " and grows" if self.rate.real > abs(self.rate.imag) else ""
+        return f"{self.name}, {abs(self.rate):.3g} {'rad/s' if abs(self.rate.imag) > abs(self.rate.real) else '1/s'}{grows}"
+
+
+def fastest(
+    m: Mechanism, control: Control | None, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
+) -> Fastest | None:
+    """The fastest part at one state; None where its rate is no number.
+
+    q (nq,), v (nv,), w: inputs of the run, z: what the law integrates, p: parameters.   control: in continuous time, or None.
+    """
+    names, f = _parts(m, control)
+    M, A, *slopes = (np.array(x) for x in f(q, v, w, z, t, p))
+    if not all(np.isfinite(x).all() for x in (M, *slopes)):
+        return None
+    L = np.linalg.cholesky(M)
+    _, sizes, rows = np.linalg.svd(np.linalg.solve(L, A.T).T) if len(A) else (0, np.zeros(0), np.eye(len(M)))
+    free = rows[int((sizes > RANK_TOLERANCE * sizes.max(initial=0.0)).sum()) :]
+    Z = np.linalg.solve(L.T, free.T)
+    n = Z.shape[1]
+    S, D = ([Z.T @ x @ Z for x in slopes[i::2]] for i in (0, 1))
+    spins = [_spin(m, joint, v) for joint in m.quaternions if joint in m.v_slices]
+    spin = max(spins, key=lambda s: abs(s.rate), default=Fastest("", 0j))
+    values, vectors = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]]))
+    at = int(np.argmax(np.abs(values))) if n else 0
+    found = _named(m, names, S, D, complex(values[at]), vectors[:n, at], Z) if n else spin
+    # A quaternion turns by half the angle, and velocities along axes of a body with that.
+    spins_most = abs(spin.rate) > (1 if found.name.startswith(MOTION) else 2) * abs(found.rate) * (1 - 1e-9)
+    return (spin if spins_most else found) if spin.rate or found.rate else None
+
+
+def _named(m: Mechanism, names: list[str], S: list, D: list, rate: complex, mode: np.ndarray, Z: np.ndarray) -> Fastest:
+    parts = [(abs(mode.conj() @ s @ mode), abs(rate * (mode.conj() @ d @ mode))) for s, d in zip(S, D, strict=True)]
+    i = int(np.argmax([sum(part) for part in parts]))
+    damps = parts[i][1] > parts[i][0]
+    name = names[i]
+    if name.startswith(OF_JOINT):
+        name = f"{'damper' if damps else 'spring'} of {name.removeprefix(OF_JOINT)}"
+    elif name == "motion":
+        name = f"{MOTION}{m.v_names[int(np.argmax(np.abs(Z @ mode)))]!r}"
+    elif damps:
+        name = f"the damping of {name}"
+    return Fastest(name, rate)
+
+
+def _spin(m: Mechanism, joint: str, v: np.ndarray) -> Fastest:
+    return Fastest(f"the spin of joint {joint!r}", 1j * float(np.linalg.norm(v[m.v_slices[joint]][-3:])))
+
+
+@lru_cache(maxsize=16)
+def _parts(m: Mechanism, control: Control | None) -> tuple[list[str], ca.Function]:
+    """Names, and (q, v, w, z, t, p) -> M, A, and of each name the force's derivatives along q, by K, and along v."""
+    T = symbols(m)
+    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z) if control else 0)
+    u = w if control is None else command_of(T, control, Scheme(), z, w).u
+    rest = Terms(m, T.q, ca.SX.zeros(m.nv, 1), T.u, T.t).c
+    forces = named_forces(T.kinematics) | {"gravity": -rest, "motion": rest - T.c}
+    forces |= {"the inputs": T.B @ u} if control is None else {"the control law": T.B @ u}
+    K, slopes = T.kinematics.kinematic_matrix, []
+    for F in forces.values():
+        slopes += [ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)]
+    outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
+    return list(forces), ca.Function("parts", [T.q, T.v, w, z, T.t, m.p_symbols], outputs, {"cse": True})
