@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pfaffian import kernel
 from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.arrays import as_number
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.integrators import INTEGRATORS
 from pfaffian.simulate.simulation import Simulation
@@ -44,6 +45,11 @@ KEPT = 64
 
 SAMPLED = 64
 """Records that tell the largest speed."""
+
+
+def as_bound(value: Any) -> float:
+    """A number above zero, or inf. Raises ModelError: it is none."""
+    return np.inf if isinstance(value, float) and value == np.inf else as_number(value, "error_bound", above=0)
 
 
 class Look(NamedTuple):
@@ -102,11 +108,11 @@ class Watch:
         """The steps at which to look: those of a run are the same in any batch."""
         steps = self.when.steps
         count = min(LOOKS, 1 + steps * self.simulation.nx // WORK_OF_A_LOOK, max(1, steps // STEPS_OF_A_LOOK))
-        return tuple(steps * i // count for i in range(count)) if steps else ()
+        return tuple(self.when.first + steps * i // count for i in range(count)) if steps else ()
 
     def until(self, k: int) -> int:
         """Steps from k to the next look, or to the end."""
-        return min((i for i in self.at if i > k), default=self.when.steps) - k
+        return min((i for i in self.at if i > k), default=self.when.first + self.when.steps) - k
 
     def look(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
         """At the states x (runs, nx) before step k.   ordinary: (runs,) whether the run makes that step, and as any other.
@@ -124,7 +130,7 @@ class Watch:
         whole, half = self.ahead(k, here, some), self.ahead(k, here, some, 2)
         found.error[some] = error = self.difference(whole, half)
         found.largest[some] = top = self.sizes(half.x)[:, 1:]
-        if k == 0:
+        if k == self.when.first:
             begin = self._shown(k, here, some)
             found.largest[some] = top = np.fmax(top, self.sizes(begin)[:, 1:])
             found.change[some] = self.sizes(half.x - begin)[:, 1:]
@@ -211,7 +217,7 @@ class Watch:
         if rough.any():
             count = rough.sum(axis=0)
             values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
-        total = self._sum(values, np.where(stopped < 0, self.when.steps, stopped))
+        total = self._sum(values, np.where(stopped < 0, self.when.first + self.when.steps, stopped))
         at, seen = self.column("v"), np.array([look.largest for look in self.looks])
         if at.stop > at.start:
             v = np.fmax.reduce(np.abs(records[:: max(1, len(records) // SAMPLED), :, at]), axis=0)
@@ -223,12 +229,12 @@ class Watch:
     def _sum(self, values: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """(runs, ...) over all steps up to the ends (runs,), of values (looks, runs, ...) at the looks."""
         if len(values) == 1:
-            return ends[:, None] * values[0]
+            return (ends - self.when.first)[:, None] * values[0]
         for i in range(1, len(values)):
             values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
         for i in reversed(range(len(values) - 1)):
             values[i] = np.where(np.isnan(values[i]), values[i + 1], values[i])
-        edges = np.array([*(look.k for look in self.looks), self.when.steps])
+        edges = np.array([*(look.k for look in self.looks), self.when.first + self.when.steps])
         steps = np.clip(ends, edges[:-1, None], edges[1:, None]) - edges[:-1, None]
         means = np.concatenate([_between(values[:-1], values[1:]), values[-1:]])
         return reduce(np.add, steps[:, :, None] * means)

@@ -13,7 +13,8 @@ from pfaffian.simulate.arrays import LARGEST, as_number, as_whole, by_label, com
 
 
 class Times(NamedTuple):
-    """start, step, duration: [s].   steps: of the run.   every: steps between records.   stride: steps between samples of u."""
+    """start, step, duration: [s].   steps: of the run.   every: steps between records.   stride: steps between samples of u.
+    first: steps made since `start` before this run, by one that it goes on from."""
 
     start: float
     step: float
@@ -21,6 +22,12 @@ class Times(NamedTuple):
     steps: int
     every: int
     stride: int
+    first: int = 0
+
+    @property
+    def begin(self) -> float:
+        """[s] when this run begins."""
+        return self.start + self.first * self.step
 
     @property
     def records(self) -> int:
@@ -88,7 +95,7 @@ def tell_short(series: np.ndarray, when: Times, hold: str) -> None:
     if len(series) > 1 and samples * when.stride < when.steps:
         needed = -(-when.steps // when.stride) + (hold == "linear")
         notice(
-            f"u ends at t = {when.start + samples * when.stride * when.step:.6g} s and its last sample is held until the run "
+            f"u ends at t = {when.begin + samples * when.stride * when.step:.6g} s and its last sample is held until the run "
             f"ends: {len(series)} samples are given and {needed} needed",
             RunWarning,
         )

@@ -37,6 +37,7 @@ class Course(NamedTuple):
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
     start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
     errors: (runs,) what the steps gathered, and the energy [J] that they made; None where that was not looked at.
+    end: the variable that a run can go on from.
     """
 
     time: np.ndarray
@@ -47,6 +48,7 @@ class Course(NamedTuple):
     series: np.ndarray
     u_step: float
     errors: tuple[np.ndarray, np.ndarray] | None = None
+    end: tuple[Any, ...] | None = None
 
 
 def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
@@ -70,6 +72,8 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
+    if course.end:
+        data["end_state"] = course.end
     for variables, names in (_start(m, course), _parameters(m, course), _inputs(s, course), _errors(course)):
         data |= variables
         coords |= names

@@ -20,9 +20,9 @@ from pfaffian.kernel.recipe import check_options
 from pfaffian.kernel.remember import remembered
 from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.accuracy import BOUND, Watch
+from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, tell_start, too_fast
-from pfaffian.simulate.arrays import as_flag, as_number, as_whole, one_of, some_runs
+from pfaffian.simulate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
@@ -31,6 +31,7 @@ from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.progress import told
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, Course, causes_of, dataset, unconverged
+from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.sampling import PYTHON_FAULT, InPython, check_seed, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, as_record
@@ -73,6 +74,7 @@ def run(
     step: float = 1e-3,
     every: int = 1,
     start: float = 0.0,
+    start_from: xr.Dataset | None = None,
     u: Any = None,
     u_step: float | None = None,
     hold: Hold = "zero",
@@ -99,6 +101,9 @@ def run(
             kept; unnamed coordinates move onto the constraints, the least in the metric of M. An array is a guess and moves
             as a whole: `moved` in the result tells how far, `assemble` gives more say.
         duration, step, start: [s]; the number of steps is duration / step, rounded.   every: record each so many steps.
+        start_from: the result of a run of the same mechanism and law, of steps of this length: its end is the start, with all
+            that the law integrates, holds and has under way, the modes that were switched and the noise, so that two halves
+            have the bits of one run. q, v, parameters, start and seed are its own. What a law in Python keeps is that law's.
         u: inputs [N, N m]: None, (nu,), (runs, nu) with as many runs elsewhere, {name: number or (runs,)}; or with `u_step`
             [s] between samples, a whole number of steps, a series (samples, nu), (samples, runs, nu) or {name: number,
             (samples,) or (samples, runs)}.   hold: "zero" or "linear" between samples; the last one is held to the end.
@@ -113,7 +118,7 @@ def run(
         record: names of the signals to record, "all" or "lean". None: all of one run; of a batch the lean record, which
             leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
         scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
-            a singular configuration by a step of its own.
+            a singular configuration by a step of its own; a law begins anew in any case.
         error_bound: a run warns where its steps add up to an error above this, of angles [rad] or of speeds beside the largest,
             with the part of the machine that is too fast for them and a step that would do. A few steps are compared with
             two of half their length; `step_error` in the result tells what that comes to, `energy_error` [J] the energy that
@@ -138,52 +143,81 @@ def run(
     system = as_system(m)
     m = system.mechanism
     scheme, extra = arguments(scheme, control, outputs)
-    when = times(start, duration, step, every, u_step)
+    end = None
+    if start_from is not None:
+        given = {"q": q is not None, "v": v is not None, "parameters": parameters is not None, "start": start != 0}
+        end = end_of(start_from, given | {"seed": seed != 0})
+    when = times(end.start if end else start, duration, step, every, u_step)
+    when = following(end, when) if end else when
     check_options(backend, 1)
     one_of(hold, HOLDS, "hold")
     flags = {"correct_start": correct_start, "strict": strict, "progress": progress, "squeeze": squeeze}
     for name, value in flags.items():
         as_flag(value, name)
     check_seed(seed)
-    bound = np.inf if isinstance(error_bound, float) and error_bound == np.inf else as_number(error_bound, "error_bound", above=0)
+    bound = as_bound(error_bound)
     changing = as_switches(m, switches)
     due = instants(control, changing, when.step)
-    given = start_of(m, q, v, parameters, when.start, backend)
+    given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
+    runs = len(end.x) if end else len(given_start.q) if given_start else 0
     names = input_names(m, control)
-    series = constant_or_series(u, names, u_step is not None, len(given.q))
+    series = constant_or_series(u, names, u_step is not None, runs)
     if u_step is not None:
         tell_short(series, when, hold)
-    count = some_runs({"q, v, parameters": len(given.q), "u": series.shape[1] if series.ndim == 3 else 1})
+    count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     simulation = Simulation(system, scheme, control, extra, as_record(record, count), changing.next)
     with told(m.name, progress):
         check_memory(when.records, count, simulation.width, simulation.nx)
-        begun = start_state(given, q, v, correct_start)
-        x = enter(system, begun.q, begun.v, begun.p, when.start)
+        if end:
+            begun, x = resumed(simulation, end, count, when), end.x
+        else:
+            assert given_start is not None
+            begun = start_state(given_start, q, v, correct_start)
+            x = _first(simulation, begun, when.start, count, seed)
         rollout = _compiled(simulation, backend, 8 if count > 1 else 1, strict)
-    kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start else REGULAR, count)
-    d = simulation.layout.started(count, seed, begun.p[:, changing.at])
-    python = in_python(system, control, simulation.layout, simulation.nx - d.shape[1], when.step, count)
+    if not correct_start and not end:
+        tell_restart(simulation, when.start)
+    kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
+    python = in_python(system, control, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
-    watch = Watch(simulation, rollout, when, series, hold, p, due, workers, bound)
-    done = _roll(watch, x, d, begun, python, progress, kinds, strict)
-    provenance = machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": system.name}
-    provenance |= {"state_about": "\n".join(system.about)} if system.about else {}
-    provenance |= {"step": when.step, "duration": when.duration, "hold": hold} | sampled(control, changing, seed)
-    recorded = when.start + when.step * when.every * np.arange(when.records)
-    stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    errors = watch.gathered(done.records, done.stopped)
-    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, errors)
-    result = dataset(simulation, course, provenance)
-    blamed = {DIVERGED: too_fast(watch, done.begin, np.zeros_like(done.stopped))}
-    blamed |= {unconverged(simulation): too_fast(watch, done.x, done.stopped)}
-    tell_stops(result, simulation, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
-    tell_limits(result, m, scheme.saturate, begun.q)
-    if errors and not done.warned:
-        tell_accuracy(watch, np.where(done.status == 0, errors[0], np.nan), errors[1])
-    tell_entrances(result, m, kinds)
+    watch = Watch(simulation, rollout, when, since_start(series, when), hold, p, due, workers, bound)
+    done = _roll(watch, x, begun, python, progress, kinds, strict)
+    result = _result(watch, done, begun, series, kinds, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
     return result.squeeze("run") if squeeze and count == 1 else result
+
+
+def _result(
+    watch: Watch,
+    done: _Rolled,
+    begun: Start,
+    series: np.ndarray,
+    kinds: np.ndarray,
+    python: InPython | None,
+    seed: int,
+) -> xr.Dataset:
+    """What came of the runs, with what there is to warn of."""
+    s, when, rollout, scheme = watch.simulation, watch.when, watch.rollout, watch.simulation.scheme
+    state, told_end = end_state(s, done.x, when)
+    provenance = (
+        machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
+    )
+    provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
+    provenance |= {"step": when.step, "duration": when.duration, "hold": watch.hold} | sampled(s.control, s.changing, seed)
+    recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
+    stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
+    errors = watch.gathered(done.records, done.stopped)
+    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, errors, state)
+    result = dataset(s, course, provenance | told_end)
+    blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
+    blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
+    tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
+    tell_limits(result, s.mechanism, scheme.saturate, begun.q)
+    if errors and not done.warned:
+        tell_accuracy(watch, np.where(done.status == 0, errors[0], np.nan), errors[1])
+    tell_entrances(result, s.mechanism, kinds)
+    return result
 
 
 def _entered(
@@ -210,10 +244,16 @@ class _Rolled(NamedTuple):
     warned: bool
 
 
+def _first(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:
+    """(runs, nx) the state [x; z; d] at the start."""
+    x, z = enter(s.system, begun.q, begun.v, begun.p, t), np.array(s.z, dtype=float)
+    d = s.layout.started(runs, seed, begun.p[:, s.changing.at])
+    return np.hstack([np.broadcast_to(x, (runs, x.shape[1])), np.broadcast_to(z, (runs, len(z))), d])
+
+
 def _roll(
     watch: Watch,
     x: np.ndarray,
-    d: np.ndarray,
     begun: Start,
     python: InPython | None,
     progress: bool,
@@ -222,18 +262,17 @@ def _roll(
 ) -> _Rolled:
     """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
 
-    watch: looks at them on the way.   x: (1 or runs, nx) states of the system to start from.   d: (runs, nd) what the law
-    holds then.   python: what is asked between compiled steps.   kinds: (runs,) how each start is left, see `entrances`.
+    watch: looks at them on the way.   x: (runs, nx) states to start from.   python: what is asked between compiled steps.
+    kinds: (runs,) how each start is left, see `entrances`.
     """
     simulation, rollout, when, series, hold, p, due, threads = (
         watch.simulation, watch.rollout, watch.when, watch.series, watch.hold, watch.p, watch.due, watch.threads
     )  # fmt: skip
-    count, width = len(kinds), simulation.width
-    z = np.broadcast_to(np.array(simulation.z, dtype=float), (count, len(simulation.z)))
-    begin = x = np.asfortranarray(np.hstack([np.broadcast_to(x, (count, x.shape[1])), z, d]))
+    count, width, begin = len(kinds), simulation.width, when.first
+    start = x = np.asfortranarray(x)
     shut_out = np.broadcast_to(np.array([bool(words) for words in begun.words]), count)
     status = np.where(shut_out, len(causes_of(simulation)) - 1, 0).astype(np.int32)
-    stopped = np.where(shut_out, 0, -1).astype(np.int64)
+    stopped = np.where(shut_out, begin, -1).astype(np.int64)
     records = np.empty((when.records, width, count)).swapaxes(1, 2)
     spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride,
                                "sampling": due}  # fmt: skip
@@ -253,35 +292,35 @@ def _roll(
         """At a step at which it is due; whether that was warned of."""
         if k not in watch.at:
             return False
-        watch.look(k, x, (status == 0) & ((kinds == REGULAR) | (k > 0)))
-        return k == 0 and tell_start(watch)
+        watch.look(k, x, (status == 0) & ((kinds == REGULAR) | (k > begin)))
+        return k == begin and tell_start(watch)
 
     warned, singular = False, np.flatnonzero(kinds != REGULAR)
     if singular.size and when.steps:
         x = ask(0)
         warned = look(0)
         first = {"steps": 1, "status": status, "stopped": stopped, **spacing}
-        x, status, stopped, begin = _entered(watch, entering(simulation, strict), x, singular, first)
-        records[: len(begin)] = begin
-        done, at = 1, len(begin)
+        x, status, stopped, entered = _entered(watch, entering(simulation, strict), x, singular, first)
+        records[: len(entered)] = entered
+        done, at = 1, len(entered)
     name = f"{simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
     with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=name) as bar:
         while True:
-            n = min(n, most, when.steps - done, max(1, watch.until(done)))
+            n = min(n, most, when.steps - done, max(1, watch.until(begin + done)))
             clock = time.perf_counter()
             if python:
-                x = ask(done)
-                n = min(n, python.until(done))
-            warned = look(done) or warned
+                x = ask(begin + done)
+                n = min(n, python.until(begin + done))
+            warned = look(begin + done) or warned
             # What is asked at the end is for the last record.
-            last = done + n == when.steps and not (python and n and python.due(when.steps))
-            r = rollout(x, series, p, steps=n, first=done, threads=threads, status=status, stopped=stopped,
+            last = done + n == when.steps and not (python and n and python.due(begin + when.steps))
+            r = rollout(x, series, p, steps=n, first=begin + done, threads=threads, status=status, stopped=stopped,
                         last=last, **spacing)  # fmt: skip
             x, status, stopped = r.x, r.status, r.stopped
             records[at : at + len(r.records)] = r.records
             done, at = done + n, at + len(r.records)
             bar.update(n)
             if last:
-                return _Rolled(begin, x, records, status, stopped, warned)
+                return _Rolled(start, x, records, status, stopped, warned)
             seconds = max(time.perf_counter() - clock, 1e-6)
             n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))

@@ -1,0 +1,118 @@
+"""What a run ends with, handed to the next one whole: `run(m, start_from=result, duration=...)`.
+
+The state of a run is [x; z; d]: of the system, of what a law integrates, and of what it holds in discrete time, with the modes
+that were switched and the count of its noise. The steps go on to be counted from the start of the first run, so that times,
+the instants of laws and all bits are those of one run.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.control.digest import digest as law_digest
+from pfaffian.errors import ModelError, RunWarning, notice
+from pfaffian.simulate.inputs import Times
+from pfaffian.simulate.result import as_result
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.start import Start
+from pfaffian.simulate.system import show
+from pfaffian.terms.digest import digest
+
+WHOLE = "start_from goes on from a whole result: it has q, v, parameters, start and seed itself, so leave out"
+
+
+class End(NamedTuple):
+    """What a result ends with.
+
+    x: (runs, nx) states.   p: (runs, np) parameters.   start: [s] of the first run.   steps: since then, of `step` [s].
+    seed: of noise.   digest: of what was run.
+    """
+
+    x: np.ndarray
+    p: np.ndarray
+    start: float
+    steps: int
+    step: float
+    seed: int
+    digest: str
+
+
+def end_of(result: Any, given: dict[str, Any]) -> End:
+    """The end of a result. Raises ModelError: it has none, a run of it stopped, or what it has itself was given too."""
+    r = as_result(result)
+    if beside := [name for name, value in given.items() if value]:
+        raise ModelError(f"{WHOLE} {', '.join(beside)}")
+    if "end_state" not in r or not {"first_start", "steps_made", "digest"} <= set(r.attrs):
+        raise ModelError("start_from: this result does not say how it ended; results of `run` do")
+    stopped = np.flatnonzero(np.atleast_1d(r["status"].values))
+    if stopped.size:
+        which = f"run {stopped[0]} of the result" if "run" in r.dims else "the run"
+        raise ModelError(
+            f"start_from: {which} stopped before its end, see causes(result); take the others by result.isel(run=[...])"
+        )
+    x = np.atleast_2d(r["end_state"].values)
+    p = np.atleast_2d(r["parameters"].values) if "parameters" in r else np.zeros((len(x), 0))
+    a = r.attrs
+    return End(x, p, float(a["first_start"]), int(a["steps_made"]), float(a["step"]), int(a.get("seed", 0)), str(a["digest"]))
+
+
+def following(end: End, when: Times) -> Times:
+    """The times of a run from there. Raises ModelError: steps of another length; records or samples of u that do not follow."""
+    if when.step != end.step:
+        raise ModelError(
+            f"start_from: the result has steps of {end.step!r} s and this run of {when.step!r} s: take step={end.step!r}"
+        )
+    for what, count in (("every", when.every), ("u_step / step", when.stride)):
+        if end.steps % count:
+            raise ModelError(
+                f"start_from: the result ends after {end.steps} steps, no whole number of {what} = {count}: choose another"
+            )
+    return when._replace(first=end.steps)
+
+
+def resumed(s: Simulation, end: End, runs: int, when: Times) -> Start:
+    """The start at the end of another run. Raises ModelError: of another mechanism, state or law; of as many runs as `runs`."""
+    if end.digest != identity(s) or end.x.shape[1] != s.nx:
+        raise ModelError(
+            "start_from: the result is of another mechanism, state, law or switches; a new run takes its last q and v"
+        )
+    if len(end.x) != runs:
+        raise ModelError(f"start_from: the result has {len(end.x)} runs and u {runs}: give u for each of them")
+    q, v = show(s.system, end.x, s.parameters(end.p, end.x), when.begin)
+    still = np.zeros_like(q), np.zeros_like(v), np.zeros(len(q))
+    return Start(q, v, end.p, *still, ("",) * len(q))
+
+
+@lru_cache(maxsize=64)
+def identity(s: Simulation) -> str:
+    """What a state belongs to: the mechanism, the state's kind, the law and the switches."""
+    m = s.mechanism
+    said = (digest(m), s.system.name, s.system.digest, s.control and law_digest(s.control, m), s.changing.said, s.nx)
+    return sha256(repr(said).encode()).hexdigest()
+
+
+def since_start(series: np.ndarray, when: Times) -> np.ndarray:
+    """Samples of u with as many before them as there were steps, which no step of this run takes."""
+    before = when.first // when.stride if len(series) > 1 else 0
+    return np.concatenate([np.repeat(series[:1], before, axis=0), series]) if before else series
+
+
+def end_state(s: Simulation, x: np.ndarray, when: Times) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The variable and the attributes by which a result tells its end; x: (runs, nx)."""
+    meaning = "state after the last step, with all that a law holds: run(..., start_from=result) goes on from it"
+    told = {"first_start": when.start, "steps_made": when.first + when.steps, "digest": identity(s)}
+    return (("run", "state_entry"), x, {"meaning": meaning}), told
+
+
+def tell_restart(s: Simulation, start: float) -> None:
+    """Warn RunWarning where a state that is taken as it is looks like the end of a run, and the law begins anew."""
+    if start and (s.z or s.layout.size):
+        notice(
+            "correct_start=False takes q and v as they are, and what the law holds or integrates begins anew; "
+            "start_from=result goes on with all that a run ended with",
+            RunWarning,
+        )
