@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.kernel.rollout import Hold
+from pfaffian.kernel.rollout import Hold, RolloutResult
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import as_number
 from pfaffian.simulate.inputs import Times
@@ -22,7 +22,7 @@ from pfaffian.simulate.integrators import INTEGRATORS
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import show
 
-BOUND = 1e-4
+BOUND = 3e-5
 """On the error that the steps of a run add up to, of angles [rad] and of speeds beside the largest: beyond it a run warns."""
 
 LOOKS = 8
@@ -37,8 +37,8 @@ WORK_OF_A_LOOK = 200_000
 ROUNDING = 1e-13
 """A difference [rad, unit of speed], beside 1 and the largest, that is rounding."""
 
-ROUGH = 0.7
-"""Part of an error that steps of half the length leave where something jumps within them; of a smooth rule 2^-p is left."""
+AHEAD = (160, 20)
+"""Parts of a run whose first step errs too much after which it is looked at too, before it."""
 
 KEPT = 64
 """Runs of a look whose states are kept where a step errs too much."""
@@ -55,8 +55,8 @@ def as_bound(value: Any) -> float:
 class Look(NamedTuple):
     """What was seen at step k of all runs, nan of those not looked at.
 
-    error: (runs, 1 + units + 1) local errors of angles [rad], of v unit by unit, of the energy [J].   largest: (runs, units) of
-    |v|.   change: likewise, of v in the step.   rough: (runs,) whether something jumps within it.
+    error: (runs, 1 + units) local errors of angles [rad], and of v unit by unit.   largest: (runs, units) of |v|.
+    change: likewise, of v in the step.   rough: (runs,) whether something jumps within it.
     """
 
     k: int
@@ -64,13 +64,6 @@ class Look(NamedTuple):
     largest: np.ndarray
     change: np.ndarray
     rough: np.ndarray
-
-
-class State(NamedTuple):
-    """x: (runs, nq + nv + 1) [q; v; 0].   energy: (runs, 1) [J]. nan where a step failed."""
-
-    x: np.ndarray
-    energy: np.ndarray
 
 
 @dataclass
@@ -117,59 +110,69 @@ class Watch:
     def look(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
         """At the states x (runs, nx) before step k.   ordinary: (runs,) whether the run makes that step, and as any other.
 
-        Of fewer than STEPS_OF_A_LOOK steps only some runs are looked at, the first among them.
+        Of fewer than STEPS_OF_A_LOOK steps only some runs are looked at, the first among them. Runs whose first step errs too
+        much go a little way ahead, to see whether that passes.
         """
-        runs, units = len(x), len(self.units)
+        runs = len(x)
         some = np.flatnonzero(ordinary)[: max(1, runs * self.when.steps // STEPS_OF_A_LOOK)]
-        error, top, change = (np.full((runs, n), np.nan) for n in (units + 2, units, units))
-        found = Look(k, error, top, change, np.zeros(runs, dtype=bool))
+        much = self._seen(k, x if len(some) == runs else x[some], some, runs)
+        law = self.simulation.control
+        if k > self.when.first or not much.size or (law and any(part.python for part in law.parts)):
+            return
+        x, at = x[much], k
+        for part in AHEAD:
+            there = self.when.first + self.when.steps // part
+            if there > at:
+                r = self._made(x, much, first=at, steps=there - at)
+                x, at = r.x, there
+                self._seen(at, x, much[r.status == 0], runs)
+
+    def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
+        """A look at the states x of some runs before step k, kept; those of them that err too much."""
+        units = len(self.units)
+        errors, largest, change = (np.full((runs, n), np.nan) for n in (units + 1, units, units))
+        found = Look(k, errors, largest, change, np.zeros(runs, dtype=bool))
         self.looks.append(found)
         if not some.size:
-            return
-        here = x if len(some) == runs else x[some]
-        whole, half = self.ahead(k, here, some), self.ahead(k, here, some, 2)
-        found.error[some] = error = self.difference(whole, half)
-        found.largest[some] = top = self.sizes(half.x)[:, 1:]
+            return some
+        whole, half = self.ahead(k, x, some), self.ahead(k, x, some, 2)
+        error, top = self.difference(whole, half), self.sizes(half)[:, 1:]
         if k == self.when.first:
-            begin = self._shown(k, here, some)
-            found.largest[some] = top = np.fmax(top, self.sizes(begin)[:, 1:])
-            found.change[some] = self.sizes(half.x - begin)[:, 1:]
+            begin = self._shown(k, x, some)
+            top = np.fmax(top, self.sizes(begin)[:, 1:])
+            found.change[some] = self.sizes(half - begin)[:, 1:]
+        found.error[some], found.largest[some] = error, top
         much = np.flatnonzero(self.when.steps * relative(error, top) > self.bound)
         if much.size:
-            finer = self.difference(*(self.ahead(k, here[much], some[much], n) for n in (2, 4)))
-            found.rough[some[much]] = rough = relative(finer, top[much]) > ROUGH * relative(error[much], top[much])
+            finer = self.difference(*(self.ahead(k, x[much], some[much], n) for n in (2, 4)))
+            # Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
+            rough = relative(finer, top[much]) > 2 ** (-self.order / 2) * relative(error[much], top[much])
+            found.rough[some[much]] = rough
             for i in much[~rough][:KEPT].tolist():
-                self.kept.setdefault(int(some[i]), []).append((k, here[i].copy()))
+                self.kept.setdefault(int(some[i]), []).append((k, x[i].copy()))
+        return some[much]
 
-    def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> State:
-        """One step on from states x at step k, of these runs of the batch, in n parts."""
+    def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> np.ndarray:
+        """(runs, nq + nv + 1) [q; v; 0] one step on from states x at step k, of these runs of the batch, in n parts; nan where
+        that fails."""
+        r = self._made(x, some, first=k * n, steps=n, parts=n)
+        found = self._shown(k + 1, r.x, some)
+        return np.where((r.status == 0)[:, None], found, np.nan) if r.status.any() else found
+
+    def _made(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
+        """Steps of some runs beside the run, each in so many parts; first and steps count the parts."""
         series, p, whole = self.series, self.p, len(some) == len(self.p)
-        r = self.rollout(
+        return self.rollout(
             x, series if whole or series.ndim == 2 else series[:, some], p if whole else p[some], t0=self.when.start,
-            h=self.when.step / n, steps=n, first=k * n, every=(k + 1) * n, last=True, hold=self.hold,
-            stride=self.when.stride * n, sampling=[(a * n, b * n) for a, b in self.due], threads=self.threads,
+            h=self.when.step / parts, first=first, steps=steps, every=first + steps + 1, hold=self.hold,
+            stride=self.when.stride * parts, sampling=[(a * parts, b * parts) for a, b in self.due], threads=self.threads,
         )  # fmt: skip
-        at = self.column("energy")
-        E = r.records[-1, :, at] if at.stop > at.start else np.full((len(x), 1), np.nan)
-        found = State(self._shown(k + 1, r.x, some), E)
-        if r.status.any():
-            found = State(*(np.where((r.status == 0)[:, None], part, np.nan) for part in found))
-        return found
 
     def _shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         s = self.simulation
         p = s.parameters(self.p[some], x) if s.system.own else self.p
         q, v = show(s.system, x, p, self.when.start + k * self.when.step)
         return np.hstack([q, v, np.zeros((len(x), 1))])
-
-    def column(self, name: str) -> slice:
-        """Where a signal stands in a record; an empty slice where it is not recorded."""
-        start = 0
-        for signal, (_, size) in self.simulation.signals.items():
-            if signal == name:
-                return slice(start, start + size)
-            start += size
-        return slice(0, 0)
 
     @cached_property
     def units(self) -> list[str]:
@@ -193,48 +196,47 @@ class Watch:
             found[:, 0] = np.maximum(found[:, 0], 2 * np.sqrt((x[:, turn] ** 2).sum(axis=1)))
         return found
 
-    def difference(self, a: State, b: State) -> np.ndarray:
-        """(runs, 1 + units + 1) error of the states a, those of half the steps being b; see Look."""
+    def difference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """(runs, 1 + units) error of the states a, those of half the steps being b; see Look."""
         with np.errstate(all="ignore"):
-            error = self.sizes(a.x - b.x)
-            error[error < ROUNDING * (1 + self.sizes(b.x))] = 0
-            return np.hstack([error, a.energy - b.energy]) / (1 - 2.0**-self.order)
+            error = self.sizes(a - b)
+            error[error < ROUNDING * (1 + self.sizes(b))] = 0
+            return error / (1 - 2.0**-self.order)
 
-    def at_start(self) -> np.ndarray:
-        """(runs,) what the steps add up to at least if all err as the first does, beside speeds that they could come to."""
-        (first,) = self.looks
-        reach = first.largest + self.when.steps * first.change
-        return np.where(first.rough, np.nan, self.when.steps * relative(first.error, reach))
+    def at_start(self) -> tuple[np.ndarray, np.ndarray]:
+        """(runs, 1 + units) what the steps add up to as far as the start tells, and (runs, units) speeds that v may reach."""
+        first = self.looks[0]
+        return self._sum(np.full(len(first.rough), -1)), first.largest + self.when.steps * first.change
 
-    def gathered(self, records: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """(runs,) what the steps of each run add up to, see BOUND, and the energy [J] that they so make; None of no step.
+    def gathered(self, v: np.ndarray, stopped: np.ndarray) -> np.ndarray | None:
+        """(runs,) what the steps of each run add up to, see BOUND; None where there were none.
 
-        records: (times, runs, signals).   stopped: (runs,) the step at which a run stopped, -1 if it did not.
+        v: (times, runs, nv) recorded, or (0, ...).   stopped: (runs,) the step at which a run stopped, -1 if it did not.
         """
         if not self.looks:
             return None
-        rough, values = (np.array([look[i] for look in self.looks]) for i in (4, 1))
-        if rough.any():
-            count = rough.sum(axis=0)
-            values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
-        total = self._sum(values, np.where(stopped < 0, self.when.first + self.when.steps, stopped))
-        at, seen = self.column("v"), np.array([look.largest for look in self.looks])
-        if at.stop > at.start:
-            v = np.fmax.reduce(np.abs(records[:: max(1, len(records) // SAMPLED), :, at]), axis=0)
+        seen = np.array([look.largest for look in self.looks])
+        if len(v):
+            v = np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0)
             x = np.hstack([np.zeros((len(v), self.mechanism.nq)), v, np.zeros((len(v), 1))])
             seen = np.concatenate([seen, self.sizes(x)[None, :, 1:]])
         self.largest = np.fmax.reduce(seen, axis=0)
-        return relative(total, self.largest), total[:, -1]
+        return relative(self._sum(stopped), self.largest)
 
-    def _sum(self, values: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """(runs, ...) over all steps up to the ends (runs,), of values (looks, runs, ...) at the looks."""
+    def _sum(self, stopped: np.ndarray) -> np.ndarray:
+        """(runs, 1 + units) errors of all steps so far as looks tell them; what jumps at a single look is left out."""
+        rough, values = (np.array([look[i] for look in self.looks]) for i in (4, 1))
+        edges = np.array([*(look.k for look in self.looks), self.when.first + self.when.steps])
+        ends = np.where(stopped < 0, edges[-1], stopped)
+        if rough.any():
+            count = rough.sum(axis=0)
+            values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
         if len(values) == 1:
-            return (ends - self.when.first)[:, None] * values[0]
+            return (ends - edges[0])[:, None] * values[0]
         for i in range(1, len(values)):
             values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
         for i in reversed(range(len(values) - 1)):
             values[i] = np.where(np.isnan(values[i]), values[i + 1], values[i])
-        edges = np.array([*(look.k for look in self.looks), self.when.first + self.when.steps])
         steps = np.clip(ends, edges[:-1, None], edges[1:, None]) - edges[:-1, None]
         means = np.concatenate([_between(values[:-1], values[1:]), values[-1:]])
         return reduce(np.add, steps[:, :, None] * means)
@@ -243,15 +245,14 @@ class Watch:
 def relative(error: np.ndarray, largest: np.ndarray) -> np.ndarray:
     """(runs,) of errors as in a Look: that of angles [rad], or of speeds beside the largest (runs, units), which is more."""
     with np.errstate(all="ignore"):
-        speed = error[:, 1:-1]
+        speed = error[:, 1:]
         parts = np.where(speed > 0, speed / largest, speed)
     return reduce(np.fmax, parts.T, error[:, 0])
 
 
 def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The mean of what goes from a to b exponentially; in a straight line where it changes its sign."""
+    """The mean of what grows or falls exponentially from a to b, neither below zero."""
     with np.errstate(all="ignore"):
-        least = np.finfo(float).eps * np.maximum(np.abs(a), np.abs(b))
-        ratio = np.maximum(np.abs(b), least) / np.maximum(np.abs(a), least)
-        curved = (np.abs(ratio - 1) > 1e-6) & (a * b >= 0)
-        return np.where(curved, (b - a) / np.log(ratio), (a + b) / 2)
+        least = np.finfo(float).eps * np.maximum(a, b)
+        ratio = np.maximum(b, least) / np.maximum(a, least)
+        return np.where(np.abs(ratio - 1) > 1e-6, (b - a) / np.log(ratio), (a + b) / 2)

@@ -18,51 +18,67 @@ FINEST = 50_000
 DIGITS = (1, 2, 4, 5, 8)
 """First digits of what a step is divided by."""
 
-MARGIN = 0.5
-"""Of the bound, that a shorter step may gather."""
+MARGIN = 0.1
+"""Of the bound, that a shorter step may gather: what it gathers is estimated, and may grow."""
 
 FOLLOWED = 1.0
 """Rate times step up to which a step follows a part, however badly; beyond it a stopped run is put down to that."""
+
+LASTING = 5.0
+"""Times the inverse of its rate, that what is damped lasts."""
 
 NAMED = 64
 """Stopped runs whose fastest part is looked for."""
 
 
 def tell_start(watch: Watch) -> bool:
-    """Warn RunWarning before a run whose first step errs too much; whether it did."""
-    error = watch.at_start()
+    """Warn RunWarning before a run whose steps err too much as far as its start tells; whether it did."""
+    total, reach = watch.at_start()
+    error = relative(total, reach)
     if not (error > watch.bound).any():
         return False
     run, first = int(np.nanargmax(error)), watch.looks[0]
-    k, x = watch.kept[run][0] if run in watch.kept else (0, None)
-    part = None if x is None else _fastest(watch, run, k, x)
+    k, x = watch.kept[run][0]  # a start errs too much only where such a step was seen
+    part = _fastest(watch, run, k, x)
     # What now speeds up comes to about this when the fastest part swings back.
     rate = max(abs(part.rate) if part else 0.0, 1 / (watch.when.step * watch.when.steps))
     top = first.largest[[run]] + first.change[[run]] / (rate * watch.when.step)
-    error[run] = watch.when.steps * relative(first.error[[run]], top)[0]
-    _tell(watch, error, run, top, part, " if all err as the first does")
+    error[run] = relative(total[[run]], top)[0]
+    _tell(watch, error, run, (k, x), top, part, " as far as its start tells")
     return True
 
 
-def tell_accuracy(watch: Watch, error: np.ndarray, energy: np.ndarray) -> None:
-    """Warn RunWarning after a run whose steps add up to an error (runs,) beyond the bound.   energy: (runs,) [J] likewise."""
+def tell_accuracy(watch: Watch, error: np.ndarray, energy: np.ndarray | None, begin: np.ndarray) -> None:
+    """Warn RunWarning after a run whose steps add up to an error (runs,) beyond the bound.
+
+    energy: (runs,) [J] that they made, if that is known.   begin: (runs, nx) first states.
+    """
     if not (error > watch.bound).any():
         return
     run = int(np.nanargmax(error))
-    states, top = watch.kept.get(run, []), watch.largest[[run]]
-    states.sort(key=lambda at: _left(watch, run, at[0], at[1], top))
-    part = _fastest(watch, run, *states[-1]) if states else None
-    _tell(watch, error, run, top, part, f" and {energy[run]:+.2g} J of energy" if abs(energy[run]) > 0 else "")
+    top = watch.largest[[run]]
+    states = watch.kept.get(run, [(watch.when.first, begin[run])])
+    k, x = max(states, key=lambda at: _left(watch, run, at[0], at[1], top))
+    more = "" if energy is None or not energy[run] else f" and {energy[run]:+.2g} J of energy"
+    _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
 
 
-def _tell(watch: Watch, error: np.ndarray, run: int, top: np.ndarray, part: Fastest | None, more: str) -> None:
+def _tell(
+    watch: Watch,
+    error: np.ndarray,
+    run: int,
+    at: tuple[int, np.ndarray],
+    top: np.ndarray,
+    part: Fastest | None,
+    more: str,
+) -> None:
     over, runs, h = int((error > watch.bound).sum()), len(error), watch.when.step
     who = "the run" if runs == 1 else f"{over} of {runs} runs (run {run} the most)"
-    states = watch.kept.get(run, [])
-    step = _shorter(watch, run, *states[-1], top, float(error[run])) if states else None
+    step = _shorter(watch, run, *at, top, part, float(error[run]))
+    words = f"{error[run]:.2g}" if error[run] < 1 else "more than 1"
     ways = ([f"step={step:.6g} would do"] if step else []) + _others(watch, part)
     notice(
-        f"steps of {h:g} s cost {who} of {watch.mechanism.name!r} an error of {error[run]:.2g}{more} (angles in rad, speeds "
+        f"steps of {h:g} s cost {who} of {watch.mechanism.name!r} an error of {words}{more} (angles in rad, speeds "
         f"beside the largest; more than {watch.bound:g})"
         + (f"; the fastest is {part}" if part else "")
         + (f"; {', '.join(ways)}" if ways else ""),
@@ -73,14 +89,22 @@ def _tell(watch: Watch, error: np.ndarray, run: int, top: np.ndarray, part: Fast
 def _left(watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, n: int = 1) -> float:
     """The error of n parts of step k from the state x."""
     parts = (watch.ahead(k, x[None], np.array([run]), i * n) for i in (1, 2))
-    return float(relative(watch.difference(*parts), top)[0])
+    return float(np.nan_to_num(relative(watch.difference(*parts), top)[0], nan=np.inf))
 
 
-def _shorter(watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, error: float) -> float | None:
+def _shorter(
+    watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, part: Fastest | None, error: float
+) -> float | None:
     """The step [s] that gathers less than the bound, made sure of at the state x of step k; None where none is found."""
-    whole, least = _left(watch, run, k, x, top), (error / watch.bound / MARGIN) ** (1 / watch.order)
+    whole, steps = _left(watch, run, k, x, top), float(watch.when.steps)
+    if part and part.damped:
+        steps = min(steps, LASTING / (abs(part.rate) * watch.when.step))
+    if np.isfinite(whole):
+        error = min(error, max(steps, 1.0) * whole)  # of what grows only because the step is too long
+    least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.order)
     for n in _round(least):
-        if error * _left(watch, run, k, x, top, n) <= watch.bound * MARGIN * whole:
+        left = _left(watch, run, k, x, top, n)
+        if left == 0 or error * left <= watch.bound * MARGIN * whole:
             return watch.when.step / n
     return None
 

@@ -28,7 +28,7 @@ CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number;
 DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 
 STEP_ERROR = "what the errors of the steps add up to, of angles [rad] or of speeds beside the largest; nan if not looked at"
-ENERGY_ERROR = "energy that the steps make, less is what they lose, beside all work of forces, inputs and constraints"
+ENERGY_ERROR = "energy at the last record less that at the first, of a machine on which nothing works"
 
 
 class Course(NamedTuple):
@@ -36,7 +36,7 @@ class Course(NamedTuple):
 
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
     start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
-    errors: (runs,) what the steps gathered, and the energy [J] that they made; None where that was not looked at.
+    error, energy: (runs,) what the steps gathered, and the energy [J] that they made; None where that is not known.
     end: the variable that a run can go on from.
     """
 
@@ -47,7 +47,8 @@ class Course(NamedTuple):
     start: Start
     series: np.ndarray
     u_step: float
-    errors: tuple[np.ndarray, np.ndarray] | None = None
+    error: np.ndarray | None = None
+    energy: np.ndarray | None = None
     end: tuple[Any, ...] | None = None
 
 
@@ -150,12 +151,11 @@ def _inputs(s: Simulation, course: Course) -> tuple[dict[str, Any], dict[str, An
 
 
 def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
-    if course.errors is None:
-        return {}, {}
-    error, energy = course.errors
-    data: dict[str, Any] = {"step_error": ("run", error, {"units": "1", "meaning": STEP_ERROR})}
-    if not np.isnan(energy).all():
-        data["energy_error"] = "run", energy, {"units": "J", "meaning": ENERGY_ERROR}
+    data: dict[str, Any] = {}
+    if course.error is not None:
+        data["step_error"] = "run", course.error, {"units": "1", "meaning": STEP_ERROR}
+    if course.energy is not None:
+        data["energy_error"] = "run", course.energy, {"units": "J", "meaning": ENERGY_ERROR}
     return data, {}
 
 

@@ -24,6 +24,7 @@ from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, tell_start, too_fast
 from pfaffian.simulate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.simulate.assemble import start_of
+from pfaffian.simulate.balance import beside_motion, energy_made
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
@@ -121,8 +122,8 @@ def run(
             a singular configuration by a step of its own; a law begins anew in any case.
         error_bound: a run warns where its steps add up to an error above this, of angles [rad] or of speeds beside the largest,
             with the part of the machine that is too fast for them and a step that would do. A few steps are compared with
-            two of half their length; `step_error` in the result tells what that comes to, `energy_error` [J] the energy that
-            steps make or lose beside the work of forces. inf: nothing is said of it.
+            two of half their length; `step_error` in the result tells what that comes to. Of a machine on which nothing works
+            `energy_error` [J] tells what steps make of its energy. inf: nothing is said of it.
         seed: of the noise of sensors, see `control.sensor`; a whole number from 0 to 2^52 - 1. Each run of a batch has noise
             of its own.
         backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
@@ -207,17 +208,30 @@ def _result(
     provenance |= {"step": when.step, "duration": when.duration, "hold": watch.hold} | sampled(s.control, s.changing, seed)
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    errors = watch.gathered(done.records, done.stopped)
-    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, errors, state)
+    E, T, v = (done.records[:, :, _column(s, name)] for name in ("energy", "kinetic_energy", "v"))
+    error = watch.gathered(v if v.shape[2] else v[:0], done.stopped)
+    energy = energy_made(s, series, E[:, :, 0] if E.shape[2] else np.zeros((0, len(kinds)))) if error is not None else None
+    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, error, energy, state)
     result = dataset(s, course, provenance | told_end)
     blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
     tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
-    if errors and not done.warned:
-        tell_accuracy(watch, np.where(done.status == 0, errors[0], np.nan), errors[1])
+    if error is not None and not done.warned:
+        worst = error if energy is None or not T.shape[2] else np.fmax(error, beside_motion(energy, E[:, :, 0], T[:, :, 0]))
+        tell_accuracy(watch, np.where(done.status == 0, worst, np.nan), energy, done.begin)
     tell_entrances(result, s.mechanism, kinds)
     return result
+
+
+def _column(s: Simulation, name: str) -> slice:
+    """Where a signal stands in a record; an empty slice where it is not recorded."""
+    start = 0
+    for signal, (_, size) in s.signals.items():
+        if signal == name:
+            return slice(start, start + size)
+        start += size
+    return slice(0, 0)
 
 
 def _entered(

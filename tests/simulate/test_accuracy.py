@@ -1,0 +1,326 @@
+"""What the length of its steps costs a run: the estimate against closed forms, who is blamed, the step that is advised."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.simulate.accuracy import BOUND, Watch
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
+from tests.tolerance import close
+
+
+def block(*forces, **joint) -> pf.Mechanism:
+    """1 kg on a rail."""
+    rail = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0), **joint)
+    return pf.mechanism("block", [pf.body("b", 1.0)], [rail], forces=forces, gravity=(0, 0, 0))
+
+
+def coil(k: float) -> pf.Potential:
+    return pf.potential("coil", lambda K: k / 2 * K.q[0] ** 2)
+
+
+def cubic(k: float) -> pf.Potential:
+    return pf.potential("cubic", lambda K: k / 4 * K.q[0] ** 4)
+
+
+def said(m, q=None, v=None, **how) -> tuple[list[str], object]:
+    """What a run warns of, and its result."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        r = pf.run(m, q, v, **{"duration": 1.0, "backend": "numpy", "every": 100} | how)
+    assert all(w.category is pf.RunWarning and w.filename == __file__ for w in caught)
+    return [str(w.message) for w in caught], r
+
+
+def advised(words: str) -> float:
+    return float(re.search(r"step=([0-9.e-]+) would do", words)[1])
+
+
+def heavy_top() -> pf.Mechanism:
+    """The published benchmark: 15 kg, 1 m from a fixed point, spinning at 150 rad/s. [Geradin and Cardona 2001]"""
+    body = pf.body("top", 15.0, com=(0, 1, 0), inertia=(0.234375, 0.46875, 0.234375))
+    return pf.mechanism("heavy top", [body], [pf.joint("tip", "spherical", "world", "top")])
+
+
+SPUN = pf.mechanism(
+    "spun", [pf.body("b", 1.0, inertia=(0.02, 0.03, 0.04))], [pf.joint("f", "free", "world", "b")], gravity=(0, 0, 0)
+)
+TOP_SPEED = [0, 150, -4.61538]
+
+
+# -- the issue's numbers ------------------------------------------------------------------------------------------------
+
+
+def test_a_spring_too_fast_for_the_step():
+    """Of 1e6 N/m on 1 kg, 97 % of the energy is lost in a second at 1 ms."""
+    (words,), r = said(block(coil(1e6)), [0.01])
+    lost = float(r.energy[-1] - r.energy[0])
+    assert lost < -0.96 * float(r.energy[0])
+    assert "the fastest is potential 'coil', 1e+03 rad/s; " in words and "as far as its start tells" in words
+    step = advised(words)
+    fine = pf.run(block(coil(1e6)), [0.01], duration=1.0, step=step, every=round(0.1 / step))
+    off = np.abs(fine.v.values[:, 0] + 10 * np.sin(1000 * fine.time.values)).max() / 10
+    assert off < BOUND and float(fine.step_error) < BOUND and 20 * step > 1e-4, "and no step that is far too short"
+    close(fine.energy.values, np.full(11, 50.0), BOUND, "energy")
+
+
+def turning(k):
+    return k.q[0] - 0.3 * k.t
+
+
+KEEPS = {
+    "a spring": (lambda: block(coil(9e4)), {"q": [0.01]}, True),
+    "a top": (lambda: heavy_top(), {"v": TOP_SPEED}, True),
+    "a loop without its motor": (four_bar, {"q": FOUR_BAR_START, "v": {"a": 1.0}}, True),
+    "a motor at work": (four_bar, {"q": FOUR_BAR_START, "u": [0.1]}, False),
+    "a damper": (lambda: block(damping=0.1), {"v": [1.0]}, False),
+    "a damped spring": (lambda: block(pf.spring("s", "world", "b", point_a=(-1, 0, 0), stiffness=1, damping=0.1)), {}, False),
+    "a force": (lambda: block(pf.generalised_force("f", lambda k: -k.v)), {"v": [1.0]}, False),
+    "a potential that swings": (lambda: block(pf.potential("f", lambda k: k.q[0] * ca.sin(k.t))), {}, False),
+    "a moving constraint": (lambda: pendulum(motor=False).with_(constraints=(pf.holonomic("turn", turning),)), {}, False),
+    "an edge that slides": (lambda: block().with_(constraints=(pf.nonholonomic("r", lambda k: k.v[0]),)), {}, True),
+    "a rate to hold": (lambda: block().with_(constraints=(pf.nonholonomic("r", lambda k: k.v[0] - 1),)), {}, False),
+    "a law": (pendulum, {"control": control.Control(lambda T, z, w, y: control.Command(-T.v))}, False),
+}
+
+
+@pytest.mark.parametrize("case", KEEPS)
+def test_energy_is_accounted_for_where_nothing_works(case):
+    make, how, keeps = KEEPS[case]
+    _, r = said(make(), **{"duration": 0.2, "error_bound": np.inf} | how)
+    assert ("energy_error" in r) == keeps
+    if keeps:
+        assert float(r.energy_error) == float(r.energy[-1] - r.energy[0]) and r.energy_error.attrs["units"] == "J"
+
+
+def test_energy_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
+    monkeypatch.setattr(Watch, "difference", lambda self, a, b: np.zeros((len(a), 1 + len(self.units))))
+    (words,), r = said(block(coil(1e6)), [0.01])
+    assert float(r.step_error) == 0 and f"and {float(r.energy_error):+.2g} J of energy" in words and "potential 'coil'" in words
+
+
+def test_a_body_that_spins():
+    """About a principal axis RK4 turns the quaternion by (w h)^5 / 5120 too little a step."""
+    (words,), r = said(SPUN, None, {"f.wz": 300.0})
+    behind = 1000 * 0.3**5 / 5120
+    close(r.step_error, behind, 0.01, "angle lost")
+    assert f"an error of {behind:.2g} as far" in words and "the fastest is the spin of joint 'f', 300 rad/s" in words
+    step = advised(words)
+    fine = pf.run(SPUN, None, {"f.wz": 300.0}, duration=1.0, step=step, every=round(1 / step))
+    x, y = fine.q.values[-1, 5:]
+    off = abs((300 - 2 * np.arctan2(x, y) + np.pi) % (2 * np.pi) - np.pi)
+    assert off < BOUND and float(fine.step_error) < BOUND
+
+
+def test_a_body_that_tumbles_at_300_rad_s():
+    v = np.array([0, 0, 0, 170.0, 180.0, 170.0])
+    (words,), r = said(SPUN, None, v, duration=0.5)
+    exact = pf.run_accurately(SPUN, None, v, times=[0, 0.5], tolerance=1e-13)
+    turned = Rotation.from_quat(r.q.values[-1, 3:]).inv() * Rotation.from_quat(exact.q.values[-1, 3:])
+    assert turned.magnitude() > 4e-4
+    assert 0.1 * turned.magnitude() < float(r.step_error) < 10 * turned.magnitude()
+    assert "'f'" in words
+    step = advised(words)
+    fine = pf.run(SPUN, None, v, duration=0.5, step=step, every=round(0.5 / step))
+    off = Rotation.from_quat(fine.q.values[-1, 3:]).inv() * Rotation.from_quat(exact.q.values[-1, 3:])
+    assert off.magnitude() < BOUND
+
+
+def test_the_published_heavy_top():
+    (words,), r = said(heavy_top(), None, TOP_SPEED, duration=2.0)
+    exact = pf.run_accurately(heavy_top(), None, TOP_SPEED, times=[0, 2.0], tolerance=1e-13)
+    off = (Rotation.from_quat(r.q.values[-1]).inv() * Rotation.from_quat(exact.q.values[-1])).magnitude()
+    assert off > 1e-4 and 0.05 * off < float(r.step_error) < 10 * off, (off, float(r.step_error))
+    assert "the spin of joint 'tip', 150 rad/s" in words
+    fine = pf.run(heavy_top(), None, TOP_SPEED, duration=2.0, step=advised(words), every=10**6)
+    fine = pf.run(heavy_top(), start_from=fine, duration=0.0, step=advised(words), every=1)
+    off = (Rotation.from_quat(fine.q.values[-1]).inv() * Rotation.from_quat(exact.q.values[-1])).magnitude()
+    assert off < BOUND
+
+
+def test_a_cubic_spring_under_tr_bdf2():
+    """It forgets what is stiff, also where that is the motion."""
+    m, scheme = block(cubic(1e6)), pf.Scheme(integrator="tr-bdf2")
+    (words,), r = said(m, [0.1], scheme=scheme)
+    assert float(r.energy[-1]) < 0.999 * float(r.energy[0])
+    assert "the fastest is potential 'cubic', 173 rad/s; step=" in words
+
+
+def test_iterations_that_do_not_converge_name_the_spring_and_a_step():
+    m, scheme = block(cubic(1e8)), pf.Scheme(integrator="tr-bdf2")
+    (words,), r = said(m, [0.1], scheme=scheme)
+    assert "the fastest is potential 'cubic', 1.73e+03 rad/s: a step of 0.0003 s follows it" in words
+    assert float(pf.run(m, [0.1], duration=0.1, step=3e-4, scheme=scheme, backend="numpy", error_bound=np.inf).status) == 0
+    assert "potential 'cubic'" in pf.causes(r)[0]
+
+
+@pytest.mark.parametrize("damping", [5e3, 1e9])
+def test_a_damper_too_fast_for_the_step(damping):
+    found, r = said(block(damping=damping), [0.1], [1.0])
+    words = f"the fastest is damper of joint 'x', {damping:.3g} 1/s"
+    assert (
+        words in found[-1]
+        and words in pf.causes(r)[0]
+        and "integrator='tr-bdf2') goes over what is damped so fast" in found[-1]
+    )
+    assert (len(found) == 2) == (damping < 1e6), "said before the run where its first step ends"
+    assert pf.causes(r)[0].startswith("diverged")
+    over = pf.run(block(damping=damping), [0.1], [1.0], duration=1.0, scheme=pf.Scheme(integrator="tr-bdf2"), backend="numpy")
+    close(over.q.values[-1, 0], 0.1 + 1 / damping, 0.01 / damping, "comes to rest")
+
+
+# -- who is blamed ------------------------------------------------------------------------------------------------------
+
+
+def steered(T, z, w, y):
+    return control.Command(-4e5 * T.q - 500 * T.v)
+
+
+@pytest.mark.parametrize(
+    ("words", "make", "how"),
+    [
+        ("spring 'line', ", lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1e6, rest=1.0)), {}),
+        ("the damping of spring 'line', ",
+         lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1, rest=1.0, damping=900.0)), {}),
+        ("spring of joint 'x', 1e+03 rad/s", lambda: block(coil(1.0), stiffness=1e6), {}),
+        ("the control law, ", lambda: pf.actuate_all(block(coil(1.0))), {"control": control.Control(steered)}),
+        ("gravity, ", lambda: pf.mechanism(
+            "pendulum", [pf.body("bob", 1.0, com=(0, 0, -1))], [pf.joint("x", "revolute", "world", "bob", axis=(0, 1, 0))],
+            gravity=(0, 0, -2e5)), {}),
+    ],
+)  # fmt: skip
+def test_the_fastest_part_is_named(words, make, how):
+    found, _ = said(make(), {"x": 0.1}, {"x": 0.2}, duration=0.2, **how)
+    assert f"the fastest is {words}" in found[0], found
+
+
+def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
+    """The frequency is that of the bar along its constraints."""
+    at = FOUR_BAR_START[2]
+    m = four_bar().with_(forces=[pf.potential("stop", lambda k: 1e4 * (k.joint("d") - at) ** 2)])
+    found, _ = said(m, FOUR_BAR_START, {"a": 0.5}, duration=0.2)
+    assert "the fastest is potential 'stop', " in found[0]
+    T = pf.linearise(m, FOUR_BAR_START, {"a": 0.0})
+    rate = float(re.search(r"'stop', ([0-9.e+]+) rad/s", found[0])[1])
+    close(rate, T.frequencies.max(), 0.02, "its frequency, beside that of the linearised bar")
+
+
+# -- what is not said -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("m", "q", "v"),
+    [
+        (pendulum(), [2.0], [1.0]),
+        (pendulum(), None, None),
+        (four_bar(), FOUR_BAR_START, {"a": 2.0}),
+        (flying_pair(), None, velocity(flying_pair())),
+        (block(coil(100.0), damping=3.0), [0.5], None),
+        (pf.hamiltonian(pendulum()), [2.0], [1.0]),
+    ],
+)
+def test_what_is_accurate_says_nothing(m, q, v):
+    found, r = said(m, q, v, duration=0.3)
+    assert found == [] and 0 <= float(r.step_error) < BOUND / 10
+    exact = pf.run_accurately(m, q, v, times=[0, 0.3], tolerance=1e-13)
+    assert float(abs(r.v[-1] - exact.v[-1]).max()) < BOUND
+
+
+@pytest.mark.parametrize("when", [3e-4, 0.3003])
+def test_a_jump_in_a_force_is_no_error_of_every_step(when):
+    """One step errs by it, also where it is the one that is looked at."""
+    m = block(pf.generalised_force("kick", lambda k: ca.if_else(k.t > when, 5.0, 0.0)), coil(100.0))
+    _, r = said(m, [0.5], duration=0.5)
+    exact = pf.run(m, [0.5], duration=0.5, step=1e-4, every=5000, backend="numpy")
+    off = float(abs(r.v[-1] - exact.v[-1])[0]) / 5
+    assert not float(r.step_error) > 3 * off and off < 1e-3
+
+
+def test_the_bound_is_the_callers():
+    found, r = said(block(coil(1e6)), [0.01], error_bound=np.inf)
+    assert found == [] and float(r.step_error) > BOUND
+    (words,), _ = said(pendulum(), [2.0], [1.0], error_bound=1e-9, step=0.01)
+    assert "more than 1e-09" in words
+    for wrong in (0, -1.0, "much", np.nan, [1.0]):
+        with pytest.raises(pf.ModelError, match="error_bound"):
+            pf.run(pendulum(), duration=0.1, error_bound=wrong)
+
+
+# -- batches, laws, bits ----------------------------------------------------------------------------------------------
+
+
+def test_a_batch_says_once_which_run_errs_the_most():
+    stiffness = pf.Parameter("k", 1.0)
+    m = block(coil(stiffness.symbol)).with_(parameters=[stiffness])
+    k = np.array([1e2, 2e5, 1e2, 1e2, 1e6])
+    found, r = said(m, [0.01], parameters={"k": k})
+    (words,) = found
+    assert "of 5 runs (run 4 the most) of 'block'" in words and "1e+03 rad/s" in words
+    assert ((r.step_error.values > BOUND) == (k > 1e3)).all()
+    for i in range(5):
+        _, alone = said(m, [0.01], parameters={"k": k[i]})
+        assert float(alone.step_error) == float(r.step_error[i]) and float(alone.energy_error) == float(r.energy_error[i])
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "euler", "midpoint", "tr-bdf2"])
+def test_the_estimate_follows_the_error(monkeypatch, integrator):
+    """Of a swing that is smooth, whatever the order."""
+    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
+    m, how = pendulum(), {"scheme": pf.Scheme(integrator=integrator), "step": 0.01, "error_bound": np.inf, "duration": 2.0}
+    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 20)
+    _, r = said(m, [1.0], [0.5], every=1, **how)
+    exact = pf.run_accurately(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
+    off = float(abs(r.q - exact.q).max())
+    assert 0.1 * off < float(r.step_error) < 30 * off
+
+
+def test_a_look_takes_a_laws_instants_inputs_and_modes_as_the_run_does():
+    """Everything in discrete time, late, and a series of inputs: a step of a look begins with the bits of the run's own."""
+    from tests.simulate.test_resume import SWITCH, cart, law
+
+    seen = []
+    ahead = Watch.ahead
+
+    def kept(self, k, x, some, n=1):
+        found = ahead(self, k, x, some, n)
+        if n == 1:
+            seen.append((k, found.copy()))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Watch, "ahead", kept)
+        patch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
+        r = pf.run(
+            cart(), {"x": 0.3}, {"x": -8.0}, duration=1.3, step=1e-3, control=law(),
+            switches=SWITCH, seed=4, backend="numpy",
+        )  # fmt: skip
+    assert len(seen) == 8
+    for k, x in seen:
+        np.testing.assert_array_equal(x[0, :-1], np.r_[r.q.values[k + 1], r.v.values[k + 1]])
+
+
+def test_no_bit_of_a_run_changes_by_looking(monkeypatch):
+    m, how = ball_and_plane(), {"duration": 0.6, "step": 0.01, "error_bound": 1e-9}
+    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
+    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 8)
+    with pytest.warns(pf.RunWarning, match="cost the run"):
+        looked = pf.run(m, None, {"elbow": 2.0}, **how)
+    monkeypatch.setattr(Watch, "at", ())
+    plain = pf.run(m, None, {"elbow": 2.0}, **how)
+    assert "step_error" in looked and "step_error" not in plain
+    np.testing.assert_array_equal(looked.q.values, plain.q.values)
+    np.testing.assert_array_equal(looked.end_state.values, plain.end_state.values)
+
+
+def test_few_steps_of_many_runs_are_looked_at_in_some():
+    r = pf.run(pendulum(), np.linspace(0, 1, 30)[:, None], duration=0.01, backend="numpy")
+    assert np.isfinite(r.step_error.values).sum() == 2 and np.isfinite(r.step_error.values[0])
+    assert "step_error" not in pf.run(pendulum(), duration=0.0, backend="numpy")
