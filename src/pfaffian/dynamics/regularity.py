@@ -11,7 +11,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.maths.linear import NOTHING, solve_symmetric
-from pfaffian.terms.terms import Terms, typical
+from pfaffian.terms.terms import Terms, row_lengths, typical
 
 
 def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
@@ -31,6 +31,7 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
         return ca.sqrt(ca.fmin(1, ca.mmin(ca.vertcat(*left))))
     C = ca.SX(*found.rows.coefficients.shape)
     C[list(found.order), :] = found.rows.coefficients
+    C = ca.diag(1 / row_lengths(terms)) @ C
     keep = ca.vertcat(*[step.keep for step in found.rows.steps])
     X = _pseudo_inverse(ca.vertcat(*[S @ C[list(at), :] for at, S in own]), keep)
     first, worst = 0, ca.SX(1)

@@ -333,13 +333,13 @@ def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = N
     return q
 
 
-def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarray:
-    """(nq,) somewhere, drawn from `random`: angles all round, translations within a metre, uniform orientations."""
+def random_configuration(m: Mechanism, random: np.random.Generator, within: float = 1.0) -> np.ndarray:
+    """(nq,) somewhere, drawn from `random`: angles all round, translations `within` [m], uniform orientations."""
     as_mechanism(m)
     if not isinstance(random, np.random.Generator):
         raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
     for _ in range(TRIES):
-        q = np.array([_draw(unit, random) for unit in m.q_units])
+        q = np.array([_draw(unit, random, within) for unit in m.q_units])
         try:
             return check_configuration(m, q[None])[0]
         except ModelError:
@@ -348,8 +348,10 @@ def random_configuration(m: Mechanism, random: np.random.Generator) -> np.ndarra
     return m.neutral()  # no phi = 0 is found from random places
 
 
-def _draw(unit: str, random: np.random.Generator) -> float:
-    return random.normal() if unit == "1" else random.uniform(-np.pi, np.pi) if unit == "rad" else random.uniform(-1, 1)
+def _draw(unit: str, random: np.random.Generator, within: float) -> float:
+    if unit == "1":
+        return random.normal()
+    return random.uniform(-np.pi, np.pi) if unit == "rad" else within * random.uniform(-1, 1)
 
 
 def actuate_all(m: Mechanism) -> Mechanism:

@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian.model.constraint import Holonomic, Target
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.lengths import inverse_scale, reach
 from pfaffian.terms.pfaffian import POSITION, Rows, activity, condition, position_residual, target_rows
 from pfaffian.terms.terms import Terms, symbols
 
@@ -66,7 +67,8 @@ def found(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, par
     """(n, 1) 1 where a step of h [s] meets one of the `faults`, else 0.
 
     before, after: the state at the start of the step, and at its end before it is corrected.   ahead: that at the start, at
-    rest, at the time of the end.   limit: |phi| that counts as met.
+    rest, at the time of the end.   limit: |phi| that counts as met, beside the row's
+    scale.
     """
     m = before.mechanism
     come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
@@ -106,8 +108,9 @@ def _on(T: Terms, c: Target) -> ca.SX:
 def _off(before: Terms, after: Terms, c: Target, h: ca.SX, limit: float) -> ca.SX:
     """Whether a constraint holds at the end of a step that the motion does not lead to."""
     was, now, on, off = _always(before, c), _always(after, c), _on(after, c), ca.SX(0)
+    scale = 1 / inverse_scale(before.mechanism, c, was.A, limit, reach(before.kinematics))
     for i in now.at(POSITION):
-        near = limit + 2 * h * ca.fmax(ca.fabs(was.eta[i]), ca.fabs(now.eta[i]))
+        near = limit * scale[i] + 2 * h * ca.fmax(ca.fabs(was.eta[i]), ca.fabs(now.eta[i]))
         off = ca.logic_or(off, ca.logic_and(on, ca.fabs(was.phi[i]) > near))
     return off
 
@@ -115,8 +118,9 @@ def _off(before: Terms, after: Terms, c: Target, h: ca.SX, limit: float) -> ca.S
 def _leapt(here: Terms, ahead: Terms, c: Target, h: ca.SX, limit: float) -> ca.SX:
     """Whether phi of a constraint changes with time, the state at rest, by more than its rate says at both ends."""
     was, now, on, leapt = _always(here, c), _always(ahead, c), _on(ahead, c), ca.SX(0)
+    scale = 1 / inverse_scale(here.mechanism, c, was.A, limit, reach(here.kinematics))
     for i in now.at(POSITION):
-        near = limit + 2 * h * ca.fmax(ca.fabs(was.eta[i]), ca.fabs(now.eta[i]))
+        near = limit * scale[i] + 2 * h * ca.fmax(ca.fabs(was.eta[i]), ca.fabs(now.eta[i]))
         leapt = ca.logic_or(leapt, ca.logic_and(on, ca.fabs(now.phi[i] - was.phi[i]) > near))
     return leapt
 

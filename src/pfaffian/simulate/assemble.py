@@ -23,14 +23,15 @@ from pfaffian.simulate.arrays import (
     unknown,
     velocities,
 )
-from pfaffian.simulate.newton import ACCEPTED, Held, Problem, State, held_entries, held_velocities, settle
+from pfaffian.simulate.newton import Held, Problem, State, held_entries, held_velocities, settle
 from pfaffian.simulate.reach import explain, pursue, unwind
+from pfaffian.terms.lengths import default_length, scales
 
 TRIED = 96
 """Random starts among which branches are found."""
 
 APART = 1e-6
-"""Assemblies whose coordinates differ by less are one."""
+"""Assemblies whose coordinates differ by less [rad, of the machine's length] are one."""
 
 
 class Given(NamedTuple):
@@ -98,7 +99,7 @@ def assemble(
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
         return _assembly(given, _distinct(given, branches))
     found = close(given)
-    if not (found.residual <= ACCEPTED).any():
+    if not found.met.any():
         raise RunError(explain(given.problem, found, given.q, given.v))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
     a = _assembly(given, found)
@@ -157,11 +158,11 @@ def close(given: Given) -> State:
     if given.problem.m.ideal:
         return pursue(given.problem, given.q, given.v)
     nothing = np.zeros((len(given.q), 0))
-    return State(given.q, given.v, nothing, nothing, nothing.sum(axis=1))
+    return State(given.q, given.v, nothing, nothing, nothing.sum(axis=1), nothing, np.ones((len(given.q), 1)))
 
 
 def _assembly(given: Given, found: State) -> Assembly:
-    m, open_ = given.problem.m, (found.residual > ACCEPTED)[:, None]
+    m, open_ = given.problem.m, ~found.met[:, None]
     q, v = np.where(open_, np.nan, found.q), np.where(open_, np.nan, found.v)
     return Assembly(q, v, q - given.q, v - given.v, found.residual, m.q_names, m.v_names)
 
@@ -169,11 +170,12 @@ def _assembly(given: Given, found: State) -> Assembly:
 def _distinct(given: Given, count: int) -> State:
     """Up to `count` assemblies that differ, the nearest first."""
     m, random = given.problem.m, np.random.default_rng(5)
-    starts = np.vstack([given.q, [random_configuration(m, random) for _ in range(TRIED - 1)]])
+    within = default_length(m) or 1.0
+    starts = np.vstack([given.q, [random_configuration(m, random, within) for _ in range(TRIED - 1)]])
     problem = given.problem.take(np.zeros(TRIED, int))
     starts = check_configuration(m, np.where(held_entries(m, problem.held.q), given.q, starts))
     found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
-    good = found.residual <= ACCEPTED
+    good = found.met
     if not good.any():
         raise RunError(explain(given.problem, close(given), given.q, given.v))
     free = m.nv - int(given.problem.held.q.sum()) - int(found.rank[good].max())
@@ -181,8 +183,8 @@ def _distinct(given: Given, count: int) -> State:
         raise ModelError(f"{free} motion(s) stay free, so branches have no end: name or hold so many more coordinates")
     found = unwind(problem, found, np.repeat(given.q, TRIED, axis=0))
     distance = np.linalg.norm(found.q - given.q, axis=1)
-    chosen: list[int] = []
+    chosen, size = list[int](), scales(m, problem.p[:1], given.q, m.q_units)[0]
     for i in np.argsort(np.where(good, distance, np.inf), kind="stable")[: good.sum()]:
-        if len(chosen) < count and all(np.abs(found.q[i] - found.q[k]).max() > APART for k in chosen):
+        if len(chosen) < count and all((np.abs(found.q[i] - found.q[k]) > APART * size).any() for k in chosen):
             chosen.append(int(i))
     return found.take(chosen)

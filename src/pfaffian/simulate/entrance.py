@@ -22,11 +22,13 @@ from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.simulate.newton import free_problem, rank_at, settle
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
+from pfaffian.terms.lengths import scales
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 AWAY = 1e-2
-"""How far off to look [rad, m]: rows that the configuration lacks are then a thousand times above RANK_TOLERANCE."""
+"""How far off to look [rad, the machine's length]: rows that the configuration lacks are then a thousand times above
+RANK_TOLERANCE."""
 
 ITERATIONS = 8
 """Of Newton there: from an error of AWAY^2 three are enough."""
@@ -75,10 +77,10 @@ def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float,
     problem, still = free_problem(m, p, t, backend), np.zeros_like(v)
     some = np.broadcast_to(np.random.default_rng(20).normal(size=m.nv), v.shape)
     tangent = settle(problem, q, some).v - settle(problem, q, still).v
-    ranks = []
+    ranks, long = list[np.ndarray](), scales(m, p, q, m.q_units)
     for way in (v, tangent):
         change = _q_dot(m)(q, way)[0]
-        size = np.abs(change).max(axis=1, keepdims=True, initial=0.0)
+        size = np.abs(change / long).max(axis=1, keepdims=True, initial=0.0)
         there = settle(problem, q + AWAY * change / np.where(size > 0, size, 1.0), still, ITERATIONS)
         ranks.append(rank_at(problem, there.q, still)[0])
     return np.maximum(*ranks)

@@ -11,7 +11,7 @@ from pfaffian.kernel.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import as_number
 from pfaffian.simulate.assemble import start_of
-from pfaffian.simulate.newton import ACCEPTED, State, settle
+from pfaffian.simulate.newton import State, settle
 from pfaffian.simulate.quantities import mass_matrix
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
@@ -45,8 +45,8 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
         raise ModelError(f"impact: {m.name!r} has no constraints that could begin; give it the grasp as a closure, say")
     everything = np.ones_like(given.v, dtype=bool)
     found = settle(given.problem._replace(held=given.problem.held._replace(q=everything, v=~everything)), given.q, given.v)
-    if (found.residual > ACCEPTED).any():
-        raise RunError(_why_not(m, found.take(int(np.argmax(found.residual)))))
+    if not found.met.all():
+        raise RunError(_why_not(m, found.take([int(np.argmax(found.off))])))
     jump = found.v - given.v
     M = np.reshape(mass_matrix(m, given.q, t=t, parameters=parameters), (-1, m.nv, m.nv))
     impulse = np.einsum("rij,rj->ri", np.broadcast_to(M, (len(jump), m.nv, m.nv)), jump)
@@ -57,8 +57,10 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
 
 def _why_not(m: Mechanism, left: State) -> str:
     names = row_names(symbols(m).kinematics)
-    phi, eta = np.abs(left.phi), np.abs(left.eta)
-    if phi.max() > ACCEPTED:
-        worst = int(np.argmax(phi))
-        return f"impact: {names[worst]} is {phi[worst]:.3g} off before anything meets; put q there first, by pf.assemble(m, q)"
-    return f"impact: no velocities meet all constraints, of {names[int(np.argmax(eta))]} {eta.max():.3g} is left"
+    phi, eta = (int(np.argmax(np.abs(x[0]))) for x in left.parts)
+    if not left.closed[0]:
+        return (
+            f"impact: {names[phi]} is {abs(left.phi[0, phi]):.3g} off before anything meets; put q there first, by "
+            "pf.assemble(m, q)"
+        )
+    return f"impact: no velocities meet all constraints, of {names[eta]} {abs(left.eta[0, eta]):.3g} is left"

@@ -17,6 +17,7 @@ from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, some_runs, velocities
 from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
+from pfaffian.terms.lengths import inverse_scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
@@ -75,7 +76,7 @@ def inverse_dynamics(
     count = some_runs({name: len(x) for name, x in given.items()})
     qs, vs, accelerations, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())
     u, tau, reaction, off, broken, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
-    check_on_constraints(driven, off.reshape(count, 3, -1).transpose(0, 2, 1))
+    check_on_constraints(driven, off.reshape(count, 4, -1).transpose(0, 2, 1))
     _check_feasible(driven, broken, size)
     if uncontrollable.any():
         run = int(np.argmax(uncontrollable[:, 0]))
@@ -95,7 +96,8 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(T.M @ a + T.c - T.f - tau)
-    size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + 1e-6 if T.A.shape[0] else ca.SX(0, 1)
+    still = FEASIBLE / inverse_scales(T.kinematics, T.rows, FEASIBLE)
+    size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + still if T.A.shape[0] else ca.SX(0, 1)
     broken = ca.densify(T.A @ a - T.b)
     outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), broken, ca.densify(size), answer.uncontrollable]
     return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs, {"cse": True}))

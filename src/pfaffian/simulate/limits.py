@@ -18,7 +18,7 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
 SLIGHT = 1e-9
-"""[rad, m, N, N m] beyond a limit that are rounding."""
+"""Part of a limit by which values beyond it may be rounded."""
 
 MOST_NAMED = 5
 
@@ -58,11 +58,18 @@ def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray)
         notice("limits are not enforced: " + "; ".join(told), RunWarning)
 
 
+def _slight(low: float, high: float, x: np.ndarray) -> float:
+    """What of x beyond limits is rounding: a part of the larger one, of the largest x where that is zero or none."""
+    ends = np.abs([low, high])
+    return SLIGHT * float(ends[np.isfinite(ends)].max(initial=0.0) or np.nan_to_num(np.abs(x), nan=0.0).max(initial=0.0))
+
+
 def _outside_at_start(m: Mechanism, q: np.ndarray) -> list[str]:
     beyond = np.maximum(q - m.q_limits[:, 1], m.q_limits[:, 0] - q)
     worst = np.nan_to_num(beyond, nan=0.0).max(axis=0, initial=0.0)
+    slight = [_slight(low, high, of) for (low, high), of in zip(m.q_limits, q.T, strict=True)]
     out = [f"joint {m.q_names[i]!r} is outside at the start, by up to {worst[i]:.3g} {m.q_units[i]}"
-           for i in np.flatnonzero(worst > SLIGHT)]  # fmt: skip
+           for i in np.flatnonzero(worst > slight)]  # fmt: skip
     return out[:MOST_NAMED] + ([f"{len(out) - MOST_NAMED} more joints"] if len(out) > MOST_NAMED else [])
 
 
@@ -104,7 +111,7 @@ def _excess(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Cal
             continue
         x = of(i)
         beyond = np.nan_to_num(np.maximum(x - high, low - x), nan=0.0)
-        outside = beyond > SLIGHT
+        outside = beyond > _slight(low, high, x)
         excess[:, i] = np.where(outside, beyond, 0).max(axis=1)
         some = outside.any(axis=1)
         first[some, i] = time[outside[some].argmax(axis=1)]

@@ -17,16 +17,17 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import largest
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest
+from pfaffian.terms.lengths import inverse_scales, pace
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, symbols, typical
+from pfaffian.terms.terms import Terms, relative_size, row_lengths, symbols
 
 ITERATIONS = 50
 ACCEPTED = 1e-9
-"""Largest |phi| and |eta| that count as met."""
+"""Largest |phi| and |eta| that count as met, beside what the row is about: see `inverse_scale`."""
 
 MET = 1e-13
-"""|phi| and |eta| below which nothing is left to gain."""
+"""The same below which nothing is left to gain."""
 
 FEW = 64
 """Runs for which a kernel that is compiled quickly does."""
@@ -56,19 +57,40 @@ class Held(NamedTuple):
 
 class State(NamedTuple):
     """q: (runs, nq).   v: (runs, nv).   phi, eta: (runs, rows) left of the constraints.   rank: (runs,) of the position rows,
-    held coordinates apart."""
+    held coordinates apart.   inverse: (runs, rows), pace: (runs, 1) [1/s] of `lengths`."""
 
     q: np.ndarray
     v: np.ndarray
     phi: np.ndarray
     eta: np.ndarray
     rank: np.ndarray
+    inverse: np.ndarray
+    pace: np.ndarray
 
     @property
     def residual(self) -> np.ndarray:
         """(runs,) the larger of |phi| and |eta|, infinite where it is no number."""
-        worst = np.maximum(np.abs(self.phi), np.abs(self.eta)).max(axis=1, initial=0.0)
-        return np.where(np.isfinite(worst), worst, np.inf)
+        return _worst(self.phi, self.eta)
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """(runs, rows) each: phi and eta beside what the row is about."""
+        return self.phi * self.inverse, self.eta * self.inverse / self.pace
+
+    @property
+    def off(self) -> np.ndarray:
+        """(runs,) the largest of these, infinite where it is no number."""
+        return _worst(*self.parts)
+
+    @property
+    def met(self) -> np.ndarray:
+        """(runs,) whether all constraints are met."""
+        return self.off <= ACCEPTED
+
+    @property
+    def closed(self) -> np.ndarray:
+        """(runs,) whether phi is, whatever eta."""
+        return _worst(self.parts[0]) <= ACCEPTED
 
     def take(self, at: Any) -> State:
         return State(*[x[at] for x in self])
@@ -77,6 +99,11 @@ class State(NamedTuple):
         """Make the runs `at` those of another State, as far as `where` says so, and leave the others."""
         for mine, new in zip(self, of, strict=True):
             mine[at[where]] = new[where]
+
+
+def _worst(*parts: np.ndarray) -> np.ndarray:
+    worst = np.max([np.abs(x).max(axis=1, initial=0.0) for x in parts], axis=0)
+    return np.where(np.isfinite(worst), worst, np.inf)
 
 
 class Problem(NamedTuple):
@@ -115,12 +142,12 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
     """
     everything = np.ones((len(q), problem.m.nv), dtype=bool)
     now = _step(problem._replace(held=problem.held._replace(q=everything, v=everything)), q, v)
-    going = np.flatnonzero(np.isfinite(now.residual) & (now.residual > MET))
+    going = np.flatnonzero(np.isfinite(now.off) & (now.off > MET))
     for _ in range(iterations):
         if not len(going):
             break
-        before, after = now.residual[going], _step(problem.take(going), now.q[going], now.v[going])
-        left = after.residual
+        before, after = now.off[going], _step(problem.take(going), now.q[going], now.v[going])
+        left = after.off
         taken = (before > ACCEPTED) | (left < before)
         now.put(going, after, taken)
         going = going[np.isfinite(left) & (left > MET) & ((left > ACCEPTED) | (left < before / 2))]
@@ -131,13 +158,13 @@ def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     m, p, t, held, backend = problem
     free_q, free_v = 1.0 - held.q, 1.0 - held.v
     result = _iteration(m, backend, len(q) <= FEW)(q, v, free_q, free_v, np.sqrt(held.weight), p, np.array([t]))
-    q, v, phi, eta, rank = result
-    return State(q, v, phi, eta, rank[:, 0])
+    q, v, phi, eta, rank, inverse, pace = result
+    return State(q, v, phi, eta, rank[:, 0], inverse, pace)
 
 
 @remembered(64)
 def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
-    """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> (q, v, phi, eta, rank)."""
+    """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> State."""
     return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, quick=few, key=f"newton {digest(m)}")
 
 
@@ -154,9 +181,11 @@ def _newton(m: Mechanism) -> ca.Function:
     there = Terms(m, q, T.v, T.u, T.t)
     moving = T.rows.at(POSITION, VELOCITY)
     v = T.v - _shortest(there, there.A[moving, :], there.M, there.rows.eta[moving], moving, free_v, stiffness)[0]
-    left = Terms(m, q, v, T.u, T.t).rows
+    end = Terms(m, q, v, T.u, T.t)
+    scales = inverse_scales(end.kinematics, end.rows, ACCEPTED), pace(end.kinematics, ACCEPTED)
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
-    return ca.Function("newton", inputs, [ca.densify(x) for x in (q, v, left.phi, left.eta, rank)], {"cse": True})
+    found = q, v, end.rows.phi, end.rows.eta, rank, *scales
+    return ca.Function("newton", inputs, [ca.densify(x) for x in found], {"cse": True})
 
 
 def _shortest(
@@ -173,9 +202,9 @@ def _shortest(
     if far and T.counted is not None:
         M = M + ca.diag(_least_inertia(T.mechanism, ca.diag(M)))
     factor = factor_tree(ca.sparsify(M * (s @ s.T)) + ca.diag(1 - free), T.kinematics.parents)
-    A, lengths = ca.sparsify(A @ ca.diag(free)), typical(T.mechanism).lengths[rows]
-    Lam = solve_W(factor, A.T).T
-    found = minimum_norm(Lam, RANK_TOLERANCE, ca.sum2(A * A) / lengths**2, T.counted, T.row_blocks(rows))
+    A = ca.sparsify(A @ ca.diag(free))
+    Lam, lengths = solve_W(factor, A.T).T, row_lengths(T)[rows, 0]
+    found = minimum_norm(Lam, RANK_TOLERANCE, relative_size(T, A, rows), T.counted, T.row_blocks(rows))
     x = damped(ca.diag(1 / lengths) @ Lam, rhs / lengths, RANK_TOLERANCE) if far and T.groups else found.solve(rhs)
     return solve_WT(factor, x), found.rank
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
 from pfaffian.simulate.newton import ACCEPTED, Problem, State, held_entries, settle
+from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
 
@@ -45,7 +46,7 @@ def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = Fals
 def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     at = np.flatnonzero(lost)
     free = settle(problem.take(at).released(), q[at], v[at])
-    near = free.residual <= ACCEPTED
+    near = free.met
     if near.any():
         way, there = walk(problem.take(at[near]), free.take(near), q[at[near]])
         _retry(problem, found, at[near][way == 1], there.q[way == 1], v)
@@ -66,13 +67,13 @@ def _retry(problem: Problem, found: State, at: np.ndarray, q: np.ndarray, v: np.
 
 
 def _unmet(s: State) -> np.ndarray:
-    return ~(np.abs(s.phi).max(axis=1, initial=0.0) <= ACCEPTED)
+    return ~s.closed
 
 
 def _starts(m: Mechanism) -> Iterator[np.ndarray]:
     """(nq,) the same for every run, so that none depends on its neighbours."""
-    random = np.random.default_rng(11)
-    return (random_configuration(m, random) for _ in range(STARTS))
+    random, within = np.random.default_rng(11), default_length(m) or 1.0
+    return (random_configuration(m, random, within) for _ in range(STARTS))
 
 
 def walk(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, State]:
@@ -92,7 +93,7 @@ def walk(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, 
         wanted = np.where(ahead[:, None] == 1, goal[going], wanted)
         q = check_configuration(m, np.where(entries[going], wanted, now.q[going]))
         trial = settle(problem.take(going), q, now.v[going], iterations=12)
-        good = trial.residual <= ACCEPTED
+        good = trial.met
         now.put(going, trial, good)
         part[going[good]] = ahead[good]
         stride[going] *= np.where(good, 1.5, 0.5)
@@ -101,7 +102,7 @@ def walk(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, 
 
 def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray) -> str:
     """Why the first run that does not close does not: the held coordinates or rates in its way, or the row that is left."""
-    run = int(np.argmax(found.residual > ACCEPTED))
+    run = int(np.argmax(~found.met))
     where = f" in run {run}" if len(q) > 1 else ""
     one, state, q, v = problem.take([run]), found.take([run]), q[[run]], v[[run]]
     met = not _unmet(state)[0]
@@ -113,7 +114,7 @@ def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray) -> str
 def open_row(m: Mechanism, s: State) -> list[str]:
     """For each run the row that is left the most, and by how much."""
     names = row_names(symbols(m).kinematics)
-    left = np.maximum(np.abs(s.phi), np.abs(s.eta))
+    left = np.maximum(*map(np.abs, s.parts))
     rows = np.argmax(np.where(np.isfinite(left), left, np.inf), axis=1)
     sizes = zip(rows, s.phi, s.eta, strict=True)
     return [f"row {names[i]!r} is left with phi = {phi[i]:.3g}, eta = {eta[i]:.3g}" for i, phi, eta in sizes]
@@ -125,14 +126,15 @@ def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     many = one.take(np.zeros(len(free), int))
     each = settle(many._replace(held=many.held.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
                   np.repeat(q, len(free), axis=0), np.repeat(v, len(free), axis=0))  # fmt: skip
-    found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i])) for k, i in enumerate(free)
-             if each.residual[k] <= ACCEPTED]  # fmt: skip
+    size = scales(m, one.p, q, m.v_units)[0]
+    found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
+             if each.met[k]]  # fmt: skip
     return _culprits("rate", found)
 
 
 def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     """Each held coordinate that the others allow to close without it, with the nearest value to which it then comes."""
-    m, found = one.m, []
+    m, found, size = one.m, [], scales(one.m, one.p, q, one.m.q_units)[0]
     for name, own in _held_groups(one):
         mark = np.isin(np.arange(m.nv), own)
         loose = one._replace(held=one.held.release(q=mark))
@@ -141,7 +143,7 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
             continue
         _, there = walk(one, begin, q)
         entries = held_entries(m, mark[None])[0]
-        values = ", ".join(_near(x) for x in there.q[0, entries])
+        values = ", ".join(map(_near, there.q[0, entries], size[entries]))
         given = q[0, entries]
         found.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
     return _culprits("coordinate", found) or _together(one, q, v)
@@ -170,8 +172,9 @@ def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     if _unmet(begin)[0]:
         return ""
     _, there = walk(one, begin, q)
-    entries = np.flatnonzero(held_entries(m, one.held.q)[0] & (np.abs(there.q - q)[0] > ACCEPTED))
-    parts = [f"{m.q_names[i]!r} = {_near(there.q[0, i])} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
+    size = scales(m, one.p, q, m.q_units)[0]
+    entries = np.flatnonzero(held_entries(m, one.held.q)[0] & (np.abs(there.q - q)[0] > ACCEPTED * size))
+    parts = [f"{m.q_names[i]!r} = {_near(there.q[0, i], size[i])} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
     more = f" and {len(entries) - NAMED_MOST} others" if len(entries) > NAMED_MOST else ""
     return f"the named coordinates cannot all be kept; near them it closes with {', '.join(parts)}{more}" if parts else ""
 
@@ -189,9 +192,9 @@ def _culprits(what: str, found: list[tuple[str, Any, str, str]]) -> str:
     return f"these {what}s cannot all be kept, one of them has to move: {', '.join(shown)}{more}"
 
 
-def _near(value: float) -> str:
-    """A number that was found no better than to ACCEPTED."""
-    return f"{0.0 if abs(value) < ACCEPTED else value:.6g}"
+def _near(value: float, size: float) -> str:
+    """A number that was found no better than to ACCEPTED of its size."""
+    return f"{0.0 if abs(value) < ACCEPTED * size else value:.6g}"
 
 
 def _given(value: float | np.ndarray) -> str:
@@ -210,8 +213,8 @@ def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
 def unwind(problem: Problem, found: State, q: np.ndarray) -> State:
     """The states with angles within half a turn of q (runs, nq), where they close there too."""
     turned = nearest_turn(problem.m, found.q, q)
-    at = np.flatnonzero((turned != found.q).any(axis=1) & (found.residual <= ACCEPTED))
+    at = np.flatnonzero((turned != found.q).any(axis=1) & found.met)
     if len(at):
         near = settle(problem.take(at), turned[at], found.v[at])
-        found.put(at, near, near.residual <= ACCEPTED)
+        found.put(at, near, near.met)
     return found

@@ -68,7 +68,7 @@ def _compiled(m: Mechanism, names: tuple[str, ...], frame: str) -> Compiled:
 
     key = f"reaction wrenches {names!r} {frame} {digest(m)}"
     rows = len(row_names(symbols(m).kinematics))
-    return Compiled(m, kernel.compile(build, key=key), {"off": (rows, 3)} | dict.fromkeys(names, (6, 2)))
+    return Compiled(m, kernel.compile(build, key=key), {"off": (rows, 4)} | dict.fromkeys(names, (6, 2)))
 
 
 @dataclass(frozen=True)

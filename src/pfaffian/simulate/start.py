@@ -10,11 +10,12 @@ import numpy as np
 from pfaffian.errors import RunError, RunWarning, notice
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import Given, close
-from pfaffian.simulate.newton import ACCEPTED, State
+from pfaffian.simulate.newton import State
 from pfaffian.simulate.reach import explain, open_row
+from pfaffian.terms.lengths import scales
 
 NOTICED = 1e-9
-"""A guess that moves by more [rad, m, their rates] is more than rounded."""
+"""A guess that moves by more [rad, the machine's length, their rates] is more than rounded."""
 
 
 class Start(NamedTuple):
@@ -44,15 +45,15 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
         still = np.zeros_like(given.q), np.zeros_like(given.v), np.zeros(len(given.q))
         return Start(given.q, given.v, given.problem.p, *still, ("",) * len(given.q))
     found = close(given)
-    shut = found.residual <= ACCEPTED
+    shut = found.met
     if not shut.any():
         raise RunError(explain(given.problem, found, given.q, given.v))
     qs, vs = np.where(shut[:, None], found.q, given.q), np.where(shut[:, None], found.v, given.v)
     moved = Start(qs, vs, given.problem.p, qs - given.q, vs - given.v, found.residual, _words(m, found, shut))
     if q is not None and not isinstance(q, Mapping):
-        _notice("q", moved.moved, m.q_names, m.q_units)
+        _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, qs, m.q_units))
     if v is not None and not isinstance(v, Mapping):
-        _notice("v", moved.moved_rate, m.v_names, m.v_units)
+        _notice("v", moved.moved_rate, m.v_names, m.v_units, scales(m, moved.p, qs, m.v_units))
     return moved
 
 
@@ -62,11 +63,11 @@ def _words(m: Mechanism, found: State, shut: np.ndarray) -> tuple[str, ...]:
     return tuple(said.get(i, "") for i in range(len(shut)))
 
 
-def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[str, ...]) -> None:
-    """Say once where a guess moved the most."""
-    if not moved.size or np.abs(moved).max() <= NOTICED:
+def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[str, ...], size: np.ndarray) -> None:
+    """Say once where a guess moved the most, beside what its size is."""
+    if not moved.size or (np.abs(moved) <= NOTICED * size).all():
         return
-    run, i = np.unravel_index(int(np.argmax(np.abs(moved))), moved.shape)
+    run, i = np.unravel_index(int(np.argmax(np.abs(moved) / size)), moved.shape)
     unit = "" if units[i] == "1" else f" {units[i]}"
     where = f" in run {run} of {len(moved)}" if len(moved) > 1 else ""
     notice(

@@ -10,11 +10,12 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.lengths import inverse_scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
 MET = 1e-6
-"""Largest |phi| [its unit], and |eta| beside 1 and what its terms amount to, of a state on its constraints: as much as a
+"""Largest |phi| and |eta| of a state on its constraints, beside what the row is about, and eta's terms amount to: as much as a
 run may leave by default."""
 
 
@@ -28,16 +29,16 @@ def check_said(value: Any, names: Sequence[str], what: str) -> None:
 
 
 def off_constraints(T: Terms) -> ca.SX:
-    """(m, 3) of each row: phi, eta, and the latter beside what its terms amount to."""
-    eta = T.rows.eta
-    return ca.densify(ca.horzcat(T.rows.phi, eta, eta / (1 + ca.sqrt((T.A**2) @ T.v**2))))
+    """(m, 4) of each row: phi, eta, and both beside what the row is about, eta beside what its terms amount to as well."""
+    inverse, eta = inverse_scales(T.kinematics, T.rows, MET), T.rows.eta
+    return ca.densify(ca.horzcat(T.rows.phi, eta, T.rows.phi * inverse, eta / (1 / inverse + ca.sqrt((T.A**2) @ T.v**2))))
 
 
 def check_on_constraints(m: Mechanism, off: np.ndarray) -> None:
-    """Raise ModelError naming the row that is missed most.   off: (runs, m, 3), as by `off_constraints`."""
+    """Raise ModelError naming the row that is missed most.   off: (runs, m, 4), as by `off_constraints`."""
     if not off.size:
         return
-    missed = np.nan_to_num(np.maximum(np.abs(off[:, :, 0]), np.abs(off[:, :, 2])), nan=np.inf)
+    missed = np.nan_to_num(np.abs(off[:, :, 2:]).max(axis=2), nan=np.inf)
     run, row = np.unravel_index(int(np.argmax(missed)), missed.shape)
     if missed[run, row] > MET:
         phi, eta = off[run, row, :2]

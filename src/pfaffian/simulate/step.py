@@ -21,6 +21,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.simulate.integrators import INTEGRATORS, Stage, Step
 from pfaffian.simulate.variables import Variables, normalise
+from pfaffian.terms.lengths import inverse_scales
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
 
@@ -36,8 +37,9 @@ class Scheme:
     integrator: rk4; euler, semi-implicit; midpoint, implicit, which keeps the energy; tr-bdf2, implicit, for stiff springs.
         docs/architecture.md says what each is for.
     corrections: at most so many Newton iterations onto phi = 0 and eta = 0 after each step; 0 for none.
-    tolerance: iterations end where |phi| is not above it [the unit of phi; of rows without phi, eta]. 0: none is left out.
+    tolerance: iterations end where |phi|, of rows without phi |eta|, is not above it. 0: none is left out.
     violation_limit: a run stops when |phi|, or |eta| of rows without phi, is above it after the last. [aghili05 section VI]
+        Both count relative to the machine's length where they are lengths, as [rad] where they are angles, see `lengths`.
     saturate: cut the inputs at their limits (`actuator`, a joint's effort) within the step; the result's u is what was
     applied, its u_cut what was cut off. Refused where forces are not a function of the inputs alone: with servo constraints
     in the mechanism, and under a law that measures reactions.
@@ -152,7 +154,8 @@ def along(T: Terms) -> Along:
 
 
 def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """(q, v) moved onto phi = 0 and eta = 0 along M^-1 A^T, and the largest |phi| left, |eta| of rows without phi.
+    """(q, v) moved onto phi = 0 and eta = 0 along M^-1 A^T, and the largest |phi| left, |eta| of rows without phi, beside what
+    the row is about: see `inverse_scale`.
 
     The shortest moves in the metric of M. All corrections share one factorisation: that of the state they start from, or of one
     `near`, such as the last stage of the step, which is off by h^3. They are small, and each leaves an error that is smaller by
@@ -165,26 +168,22 @@ def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX,
         return q, v, ca.SX(0)
     here = Terms(m, q, v, T.u, T.t)
     metric, rows = near or along(here)
-    corrected = T.rows.at(POSITION, VELOCITY)
+    inverse, corrected = inverse_scales(here.kinematics, here.rows, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
     for _ in range(scheme.corrections):
         off = ca.horzcat(here.rows.phi, here.rows.eta)[corrected, :]
         if scheme.tolerance:
-            off *= _beyond(here, scheme.tolerance)
+            off *= _off(here, inverse) > scheme.tolerance
         move = solve_WT(metric, rows.solve(off))
         q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
         v = v - move[:, 1]
         here = Terms(m, q, v, T.u, T.t)
-    return q, v, _off(here)
+    return q, v, _off(here, inverse)
 
 
-def _off(T: Terms) -> ca.SX:
+def _off(T: Terms, inverse: ca.SX) -> ca.SX:
     """How far the furthest row is off: by phi, or by eta where no phi stands behind it."""
-    return largest(ca.vertcat(T.rows.phi, T.rows.eta[T.rows.at(VELOCITY), 0]))
-
-
-def _beyond(T: Terms, tolerance: float) -> ca.SX:
-    """1 where a row is further off than tolerance, else 0."""
-    return _off(T) > tolerance
+    positions, velocities = T.rows.at(POSITION), T.rows.at(VELOCITY)
+    return largest(ca.vertcat(T.rows.phi[positions, 0], T.rows.eta[velocities, 0]) * inverse[[*positions, *velocities], 0])
 
 
 def largest(x: ca.SX) -> ca.SX:

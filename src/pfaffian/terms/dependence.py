@@ -33,27 +33,27 @@ DEPENDENT = 1e-6
 """Singular values, and parts in a combination that vanishes, below which there is none."""
 
 STRIDE = 0.5
-"""Largest change of a coordinate in one iteration [rad, m]."""
+"""Largest move in one iteration [rad, machine lengths]."""
 
 
 class Look(NamedTuple):
-    """Of rows at a configuration: A (m, nv), phi (m,), K (nq, nv)."""
+    """Of rows at a configuration: A (m, nv), phi (m,), K (nq, nv), for velocities in rad/s or the machine's length a second."""
 
     A: np.ndarray
     phi: np.ndarray
     K: np.ndarray
 
 
-def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarray) -> list[list[int]]:
+def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarray, long: float) -> list[list[int]]:
     """Groups of rows that depend on each other, each of two or more; rows in none of them are independent of all others.
 
-    look: at q (nq,).   lengths: (m, 1) typical length of each row.
+    look: at q (nq,).   lengths: (m, 1) typical length of each row.   long: the machine's length [m].
     """
     random = np.random.default_rng(22)
     shared = np.zeros((len(lengths), len(lengths)), dtype=bool)
     found = 0
     for attempt in range(TRIES):
-        q = settled(m, look, lengths, m.neutral() if attempt == 1 else random_configuration(m, random))
+        q = settled(m, look, lengths, m.neutral() if attempt == 1 else random_configuration(m, random, long))
         if q is None:
             continue
         U, s, _ = np.linalg.svd(look(q).A / lengths)
@@ -85,9 +85,8 @@ def settled(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarra
         if off < ARRIVED:
             return q
         x = A.T @ np.linalg.solve(A @ A.T + (min(off, 1.0) ** 2 + DAMPING) * np.eye(len(A)), phi)
-        change = K @ x
         try:
-            q = check_configuration(m, (q - change * min(1.0, STRIDE / np.abs(change).max(initial=1e-300)))[None])[0]
+            q = check_configuration(m, (q - K @ x * min(1.0, STRIDE / np.abs(x).max(initial=1e-300)))[None])[0]
         except ModelError:
             return None
     return None

@@ -28,6 +28,7 @@ class Rows(NamedTuple):
     A: (m, nv) with A v_dot = b, a function of q and t, and of v where eta is not affine in it.   b: (m, 1).
     phi: (m, 1) position residual, zero for rows without one.   eta: (m, 1) velocity residual, A v - c where it is affine in v,
     zero for rows without one.   level: for each row POSITION, VELOCITY or ACCELERATION, what stands behind it.
+    counts: how many rows each constraint has, where there are several.
     """
 
     A: ca.SX
@@ -35,6 +36,7 @@ class Rows(NamedTuple):
     phi: ca.SX
     eta: ca.SX
     level: tuple[int, ...]
+    counts: tuple[int, ...] = ()
 
     def at(self, *levels: int) -> list[int]:
         """Indices of the rows of these levels."""
@@ -92,7 +94,7 @@ def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
         return Rows(ca.SX(0, k.mechanism.nv), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1), ())
     level = tuple(i for part in parts for i in part.level)
     A, b, phi, eta = (ca.vertcat(*[part[i] for part in parts]) for i in range(4))
-    return Rows(A, b, phi, eta, level)
+    return Rows(A, b, phi, eta, level, tuple(len(part.level) for part in parts))
 
 
 def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.lengths import growing, machine_length, row_units, slides, squared_lengths, unknown_lengths
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, rows_of, servo_rows
 from pfaffian.terms.present import remembered
 
@@ -149,7 +150,7 @@ class Terms:
     @cached_property
     def row_size(self) -> ca.SX:
         """(m, 1) squared length of each constraint row, relative to what it typically is."""
-        return ca.sum2(self.A * self.A) / typical(self.mechanism).lengths ** 2
+        return relative_size(self, self.A)
 
     @cached_property
     def groups(self) -> list[list[int]] | None:
@@ -207,15 +208,20 @@ def as_terms(T: Terms) -> Terms:
 
 
 class Typical(NamedTuple):
-    """lengths: (m, 1) root mean square length of each constraint row: what "short" means for it. At a singular configuration
-    its own length may vanish, so that tells nothing.
+    """lengths: (m, 1) root mean square length of each constraint row in its unit, see `row_units`, a slide by the machine's
+    length counting as a turn by 1 rad: what "short" means for it. At a singular configuration its own length may vanish, so
+    that tells nothing.
     counted: (1, nv) what each column of Lam = A W^-T counts where lengths of rows are compared, None if all count alike.
+    grows: for each row whether its length goes with the machine's.   unknown: rows of which nothing is typical.
     dependent: blocks of rows that depend on each other where the constraints are met.
-    measures: for each constraint its rows and the S^-1 that makes them of length one on average, see `dynamics.regularity`.
+    measures: for each constraint its rows and the S^-1 that makes these, in typical lengths, of length one on average; see
+        `dynamics.regularity`.
     """
 
     lengths: ca.DM
     counted: ca.DM | None
+    grows: tuple[bool, ...]
+    unknown: tuple[int, ...]
     dependent: tuple[tuple[int, ...], ...]
     measures: tuple[tuple[tuple[int, ...], ca.DM], ...]
 
@@ -240,31 +246,58 @@ def typical(m: Mechanism) -> Typical:
 
 
 def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
-    """The constraint rows of a mechanism over 32 configurations at parameters p (np,); speeds of 1 rad/s and m/s."""
+    """The constraint rows of a mechanism over 32 configurations at parameters p (np,); slides within its length,
+    speeds of 1 rad/s or that length a second."""
     if not m.ideal:
-        return Typical(ca.DM(0, 1), None, (), ())
+        return Typical(ca.DM(0, 1), None, (), (), (), ())
     always = tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints)
     T = symbols(replace(m, constraints=always))
+    grows = growing(m, T.rows)
+    numbers = ca.Function("numbers", [m.p_symbols], [machine_length(m), row_units(m, T.rows.counts, grows)])
+    length, units = (np.array(x) for x in numbers(p))
+    long = float(length.item()) or 1.0
+    each = np.where(slides(m), long, 1.0)
     seen = [T.A, T.M, T.rows.phi, T.kinematics.kinematic_matrix]
     terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in seen])
     random, speeds = np.random.default_rng(20), np.random.default_rng(21)
 
-    def at(q: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
-        return [np.array(x) for x in terms(q, v, 0, p)]
+    def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        A, M, phi, K = (np.array(x) for x in terms(q, each * v, 0, p))
+        return A * each / units, M * np.outer(each, each), phi / units, K * each
 
     def look(q: np.ndarray) -> Look:
         A, _, phi, K = at(q, np.cos(np.arange(m.nv)))
         return Look(A, phi[:, 0], K)
 
-    samples = [at(random_configuration(m, random), speeds.normal(size=m.nv))[:2] for _ in range(32)]
+    samples = [at(random_configuration(m, random, long), speeds.normal(size=m.nv))[:2] for _ in range(32)]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
     lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
-    dependent = dependent_rows(m, look, lengths)
+    dependent = dependent_rows(m, look, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := _weighted(A / lengths, M)) is not None]
     sizes = [len(names) for names in rows_of(T.kinematics)]
-    measures = tuple((at, S @ ca.diag(ca.DM(1 / lengths[list(at)]))) for at, S in _measures(weighted, sizes))
-    return Typical(ca.DM(lengths), _counted(weighted), tuple(map(tuple, dependent)), measures)
+    return Typical(
+        ca.DM(lengths),
+        _counted(weighted),
+        grows,
+        unknown_lengths(m, T.rows),
+        tuple(map(tuple, dependent)),
+        _measures(weighted, sizes),
+    )
+
+
+def row_lengths(T: Terms) -> ca.SX:
+    """(m, 1) what constraint rows typically are long, a slide by the machine's length counting as a turn by 1 rad."""
+    found = typical(T.mechanism)
+    return found.lengths * row_units(T.mechanism, T.rows.counts, found.grows)
+
+
+def relative_size(T: Terms, A: ca.SX, rows: Sequence[int] | None = None) -> ca.SX:
+    """(rows, 1) squared lengths of A (rows, nv), constraint rows or part of them, relative to what those rows typically are."""
+    these = list(range(T.A.shape[0]) if rows is None else rows)
+    size = squared_lengths(T.mechanism, A) / row_lengths(T)[these, 0] ** 2
+    size[[i for i, row in enumerate(these) if row in typical(T.mechanism).unknown], 0] = 1
+    return size
 
 
 def _weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
