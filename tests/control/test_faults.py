@@ -132,8 +132,8 @@ def test_every_law_has_a_fault_in_the_list():
 
 
 def pushed_off(push: float) -> pf.Mechanism:
-    """A mass on a plane z = 0 that is driven off by what contradicts it: z = push t^2."""
-    body = pf.body("mass", 1.0, inertia=1.0)
+    """A mass on a plane z = 0 that is driven off by what contradicts it: z = push t^2. Its radius of gyration is 1 m."""
+    body = pf.body("mass", 1.0, inertia=2 / 3)
     rows = [pf.holonomic("flat", lambda k: k.q[2]), pf.holonomic("lift", lambda k: k.q[2] - push * k.t**2)]
     return pf.mechanism("contradiction", [body], [pf.joint("j", "free", "world", "mass")], constraints=rows, gravity=(0, 0, 0))
 
