@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.accuracy import BOUND, Watch
-from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
+from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.tolerance import close
 
 
@@ -35,7 +35,7 @@ def said(m, q=None, v=None, **how) -> tuple[list[str], object]:
     """What a run warns of, and its result."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        r = pf.run(m, q, v, **{"duration": 1.0, "backend": "numpy", "every": 100} | how)
+        r = pf.run(m, q, v, **{"duration": 1.0, "backend": "numpy", "every": 50} | how)
     assert all(w.category is pf.RunWarning and w.filename == __file__ for w in caught)
     return [str(w.message) for w in caught], r
 
@@ -173,7 +173,8 @@ def test_a_damper_too_fast_for_the_step(damping):
     )
     assert (len(found) == 2) == (damping < 1e6), "said before the run where its first step ends"
     assert pf.causes(r)[0].startswith("diverged")
-    over = pf.run(block(damping=damping), [0.1], [1.0], duration=1.0, scheme=pf.Scheme(integrator="tr-bdf2"), backend="numpy")
+    quiet = {"backend": "numpy", "error_bound": np.inf}  # its first steps do not follow how the block stops
+    over = pf.run(block(damping=damping), [0.1], [1.0], duration=1.0, scheme=pf.Scheme(integrator="tr-bdf2"), **quiet)
     close(over.q.values[-1, 0], 0.1 + 1 / damping, 0.01 / damping, "comes to rest")
 
 
@@ -205,7 +206,7 @@ def test_the_fastest_part_is_named(words, make, how):
 def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
     """The frequency is that of the bar along its constraints."""
     at = FOUR_BAR_START[2]
-    m = four_bar().with_(forces=[pf.potential("stop", lambda k: 1e4 * (k.joint("d") - at) ** 2)])
+    m = four_bar().with_(forces=[pf.potential("stop", lambda k: 1e6 * (k.joint("d") - at) ** 2)])
     found, _ = said(m, FOUR_BAR_START, {"a": 0.5}, duration=0.2)
     assert "the fastest is potential 'stop', " in found[0]
     T = pf.linearise(m, FOUR_BAR_START, {"a": 0.0})
@@ -222,15 +223,14 @@ def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
         (pendulum(), [2.0], [1.0]),
         (pendulum(), None, None),
         (four_bar(), FOUR_BAR_START, {"a": 2.0}),
-        (flying_pair(), None, velocity(flying_pair())),
         (block(coil(100.0), damping=3.0), [0.5], None),
         (pf.hamiltonian(pendulum()), [2.0], [1.0]),
     ],
 )
 def test_what_is_accurate_says_nothing(m, q, v):
-    found, r = said(m, q, v, duration=0.3)
+    found, r = said(m, q, v, duration=0.2)
     assert found == [] and 0 <= float(r.step_error) < BOUND / 10
-    exact = pf.run_accurately(m, q, v, times=[0, 0.3], tolerance=1e-13)
+    exact = pf.run_accurately(m, q, v, times=[0, 0.2], tolerance=1e-13)
     assert float(abs(r.v[-1] - exact.v[-1]).max()) < BOUND
 
 
@@ -238,8 +238,8 @@ def test_what_is_accurate_says_nothing(m, q, v):
 def test_a_jump_in_a_force_is_no_error_of_every_step(when):
     """One step errs by it, also where it is the one that is looked at."""
     m = block(pf.generalised_force("kick", lambda k: ca.if_else(k.t > when, 5.0, 0.0)), coil(100.0))
-    _, r = said(m, [0.5], duration=0.5)
-    exact = pf.run(m, [0.5], duration=0.5, step=1e-4, every=5000, backend="numpy")
+    _, r = said(m, [0.5], duration=0.4)
+    exact = pf.run(m, [0.5], duration=0.4, step=1e-4, every=4000)
     off = float(abs(r.v[-1] - exact.v[-1])[0]) / 5
     assert not float(r.step_error) > 3 * off and off < 1e-3
 
@@ -261,12 +261,12 @@ def test_a_batch_says_once_which_run_errs_the_most():
     stiffness = pf.Parameter("k", 1.0)
     m = block(coil(stiffness.symbol)).with_(parameters=[stiffness])
     k = np.array([1e2, 2e5, 1e2, 1e2, 1e6])
-    found, r = said(m, [0.01], parameters={"k": k})
+    found, r = said(m, [0.01], parameters={"k": k}, duration=0.3)
     (words,) = found
     assert "of 5 runs (run 4 the most) of 'block'" in words and "1e+03 rad/s" in words
     assert ((r.step_error.values > BOUND) == (k > 1e3)).all()
-    for i in range(5):
-        _, alone = said(m, [0.01], parameters={"k": k[i]})
+    for i in (0, 1, 4):
+        _, alone = said(m, [0.01], parameters={"k": k[i]}, duration=0.3)
         assert float(alone.step_error) == float(r.step_error[i]) and float(alone.energy_error) == float(r.energy_error[i])
 
 
@@ -274,7 +274,7 @@ def test_a_batch_says_once_which_run_errs_the_most():
 def test_the_estimate_follows_the_error(monkeypatch, integrator):
     """Of a swing that is smooth, whatever the order."""
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
-    m, how = pendulum(), {"scheme": pf.Scheme(integrator=integrator), "step": 0.01, "error_bound": np.inf, "duration": 2.0}
+    m, how = pendulum(), {"scheme": pf.Scheme(integrator=integrator), "step": 0.01, "error_bound": np.inf, "duration": 1.6}
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 20)
     _, r = said(m, [1.0], [0.5], every=1, **how)
     exact = pf.run_accurately(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
@@ -298,8 +298,9 @@ def test_a_look_takes_a_laws_instants_inputs_and_modes_as_the_run_does():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Watch, "ahead", kept)
         patch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
+        patch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 30)
         r = pf.run(
-            cart(), {"x": 0.3}, {"x": -8.0}, duration=1.3, step=1e-3, control=law(),
+            cart(), {"x": 0.3}, {"x": -8.0}, duration=0.26, step=1e-3, control=law(),
             switches=SWITCH, seed=4, backend="numpy",
         )  # fmt: skip
     assert len(seen) == 8

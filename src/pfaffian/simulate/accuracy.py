@@ -2,7 +2,7 @@
 
 Both are made by the run's own kernel, beside the run, so that no bit of it changes. Of a rule of order p their difference is
 1 - 2^-p of the local error of the step; between two looks that is taken to grow or fall exponentially, and the sum over all
-steps is what they add. Later motion may amplify it: of a chaotic machine no step is short enough for long.
+steps is what they add. Later motion may amplify it, without end in a chaotic machine, or take it back, as under a law.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pfaffian.simulate.integrators import INTEGRATORS
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import show
 
-BOUND = 3e-5
+BOUND = 5e-5
 """On the error that the steps of a run add up to, of angles [rad] and of speeds beside the largest: beyond it a run warns."""
 
 LOOKS = 8
@@ -71,7 +71,8 @@ class Watch:
     """Looks at a run.
 
     series, hold, p, due: as the loop takes them.   bound: see BOUND.   looks: so far.   kept: run -> (k, state x) of looks at
-    which its step errs too much.   largest: (runs, units) |v| of the whole run.
+    which its step errs too much.   largest: (runs, units) |v| so far.   suspect: runs whose first step errs
+    too much.
     """
 
     simulation: Simulation
@@ -86,6 +87,7 @@ class Watch:
     looks: list[Look] = field(default_factory=list)
     kept: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
     largest: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    suspect: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     @property
     def mechanism(self) -> Mechanism:
@@ -97,11 +99,19 @@ class Watch:
         return INTEGRATORS[self.simulation.scheme.integrator].order
 
     @cached_property
-    def at(self) -> tuple[int, ...]:
-        """The steps at which to look: those of a run are the same in any batch."""
+    def regular(self) -> tuple[int, ...]:
+        """The steps at which to look at every run: by what a run is, so that its numbers are the same in any batch."""
         steps = self.when.steps
-        count = min(LOOKS, 1 + steps * self.simulation.nx // WORK_OF_A_LOOK, max(1, steps // STEPS_OF_A_LOOK))
-        return tuple(self.when.first + steps * i // count for i in range(count)) if steps else ()
+        return self._spread(min(1 + steps * self.simulation.nx // WORK_OF_A_LOOK, max(1, steps // STEPS_OF_A_LOOK)))
+
+    @property
+    def at(self) -> tuple[int, ...]:
+        """The steps at which to look, more often where some runs are suspect."""
+        return tuple(sorted({*self.regular, *self._spread(LOOKS)})) if self.suspect.size else self.regular
+
+    def _spread(self, count: int) -> tuple[int, ...]:
+        steps, count = self.when.steps, min(LOOKS, count, self.when.steps)
+        return tuple(self.when.first + steps * i // count for i in range(count))
 
     def until(self, k: int) -> int:
         """Steps from k to the next look, or to the end."""
@@ -111,13 +121,17 @@ class Watch:
         """At the states x (runs, nx) before step k.   ordinary: (runs,) whether the run makes that step, and as any other.
 
         Of fewer than STEPS_OF_A_LOOK steps only some runs are looked at, the first among them. Runs whose first step errs too
-        much go a little way ahead, to see whether that passes.
+        much go a little way ahead, to see whether that passes, and are looked at more often.
         """
         runs = len(x)
         some = np.flatnonzero(ordinary)[: max(1, runs * self.when.steps // STEPS_OF_A_LOOK)]
+        if k not in self.regular:
+            some = self.suspect[ordinary[self.suspect]]
         much = self._seen(k, x if len(some) == runs else x[some], some, runs)
-        law = self.simulation.control
-        if k > self.when.first or not much.size or (law and any(part.python for part in law.parts)):
+        if k > self.when.first:
+            return
+        self.suspect, law = much, self.simulation.control
+        if not much.size or (law and any(part.python for part in law.parts)):
             return
         x, at = x[much], k
         for part in AHEAD:
@@ -125,7 +139,7 @@ class Watch:
             if there > at:
                 r = self._made(x, much, first=at, steps=there - at)
                 x, at = r.x, there
-                self._seen(at, x, much[r.status == 0], runs)
+                self._seen(at, x[r.status == 0], much[r.status == 0], runs)
 
     def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
         """A look at the states x of some runs before step k, kept; those of them that err too much."""
@@ -205,8 +219,9 @@ class Watch:
 
     def at_start(self) -> tuple[np.ndarray, np.ndarray]:
         """(runs, 1 + units) what the steps add up to as far as the start tells, and (runs, units) speeds that v may reach."""
-        first = self.looks[0]
-        return self._sum(np.full(len(first.rough), -1)), first.largest + self.when.steps * first.change
+        self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
+        runs = len(self.largest)
+        return self._sum(np.full(runs, -1)), self.largest + self.when.steps * self.looks[0].change
 
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> np.ndarray | None:
         """(runs,) what the steps of each run add up to, see BOUND; None where there were none.

@@ -42,7 +42,7 @@ def tell_start(watch: Watch) -> bool:
     part = _fastest(watch, run, k, x)
     # What now speeds up comes to about this when the fastest part swings back.
     rate = max(abs(part.rate) if part else 0.0, 1 / (watch.when.step * watch.when.steps))
-    top = first.largest[[run]] + first.change[[run]] / (rate * watch.when.step)
+    top = watch.largest[[run]] + first.change[[run]] / (rate * watch.when.step)
     error[run] = relative(total[[run]], top)[0]
     _tell(watch, error, run, (k, x), top, part, " as far as its start tells")
     return True

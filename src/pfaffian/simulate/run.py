@@ -320,12 +320,11 @@ def _roll(
     name = f"{simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
     with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=name) as bar:
         while True:
-            n = min(n, most, when.steps - done, max(1, watch.until(begin + done)))
             clock = time.perf_counter()
-            if python:
-                x = ask(begin + done)
-                n = min(n, python.until(begin + done))
+            x = ask(begin + done)
             warned = look(begin + done) or warned
+            n = min(n, most, when.steps - done, max(1, watch.until(begin + done)))
+            n = min(n, python.until(begin + done)) if python else n
             # What is asked at the end is for the last record.
             last = done + n == when.steps and not (python and n and python.due(begin + when.steps))
             r = rollout(x, series, p, steps=n, first=begin + done, threads=threads, status=status, stopped=stopped,
