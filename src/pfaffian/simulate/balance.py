@@ -6,8 +6,6 @@ constraints depend on the time. Then the energy at the end less that at the star
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import casadi as ca
 import numpy as np
 
@@ -18,10 +16,11 @@ from pfaffian.simulate.simulation import Simulation
 from pfaffian.terms.forces import potential_energy
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import position_residual, target_rows
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 SMALL = 1e-7
-"""Part of the energy beside which kinetic energy is none: what it changes by is rounding."""
+"""Part of other energies beside which kinetic energy is none: what it changes by is rounding."""
 
 
 def energy_made(s: Simulation, series: np.ndarray, E: np.ndarray) -> np.ndarray | None:
@@ -34,13 +33,19 @@ def energy_made(s: Simulation, series: np.ndarray, E: np.ndarray) -> np.ndarray 
     return E[-1] - E[0]
 
 
-def beside_motion(made: np.ndarray, E: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """(runs,) energy made as what it is of the largest speed.   E, T: (times, runs) recorded energies [J]."""
-    most = np.nanmax(T, axis=0) + SMALL * np.nanmax(np.abs(E), axis=0)
+def beside_motion(m: Mechanism, made: np.ndarray, E: np.ndarray, T: np.ndarray, duration: float) -> np.ndarray:
+    """(runs,) energy made as what it is of the largest speed.
+
+    E, T: (times, runs) recorded energies [J].   duration: [s]; what a free fall of the machine gains in it tells what is small
+    where nothing moves and the energy happens to be zero.
+    """
+    mass, g = sum((link.mass for link in symbols(m).kinematics.tree.links), ca.SX(0)), ca.norm_2(m.gravity)
+    fall = float(m.value(mass * (g * duration) ** 2 / 2).item())
+    most = np.nanmax(T, axis=0) + SMALL * (np.nanmax(np.abs(E), axis=0) + fall)
     return np.divide(np.abs(made), 2 * most, out=np.zeros_like(most), where=most > 0)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def keeps_energy(m: Mechanism) -> bool:
     """Whether nothing but inputs can change the energy of a machine."""
     if m.servos or not all(j.damping.is_zero() for j in m.joints):

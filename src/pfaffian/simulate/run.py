@@ -218,7 +218,10 @@ def _result(
     tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if error is not None and not done.warned:
-        worst = error if energy is None or not T.shape[2] else np.fmax(error, beside_motion(energy, E[:, :, 0], T[:, :, 0]))
+        worst = error
+        if energy is not None and T.shape[2]:
+            made = beside_motion(s.mechanism, energy, E[:, :, 0], T[:, :, 0], when.duration)
+            worst = np.fmax(error, made)
         tell_accuracy(watch, np.where(done.status == 0, worst, np.nan), energy, done.begin)
     tell_entrances(result, s.mechanism, kinds)
     return result
