@@ -1,7 +1,7 @@
 """A function of the caller's is asked what it gives now: whatever it depends on may change between two calls.
 
-Each case makes one machine, law or output of a function that reads a number k, asks for an answer, changes k and asks again. What
-it must be comes from a machine made anew with that k written into the function.
+Each case makes one machine, law or output of a function that reads a number k, asks for an answer, changes k and asks again.
+What it must be comes from a machine made anew with that k written into the function.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ MECHANISMS = {
     "eta": (lambda f: rod(constraints=[pf.nonholonomic("c", lambda K: K.v[0] - f() * K.v[1])]), moves),
     "rows": (lambda f: rod(constraints=[pf.acceleration_constraint("c", lambda K: ([[1, -1]], [f()]))]), moves),
     "condition": (
-        lambda f: rod(constraints=[pf.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: K.t < f() - 2)]), moves),
+        lambda f: rod(constraints=[pf.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: K.t < f() - 2)]),
+        moves),
     "directions": (
         lambda f: rod(constraints=[pf.servo(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: ca.horzcat(f(), 1))]), moves),
     "target": (lambda f: rod(constraints=[pf.servo(pf.holonomic("c", lambda K: f() * K.q[0] + K.q[1]), ["push"])]), moves),
@@ -225,8 +226,13 @@ def reading_by_another_code():
     return f, write
 
 
-CHANGES = {f.__name__: f for f in (reading_a_cell, reading_an_array, reading_a_list, reading_a_dict, reading_an_object,
-                                   reading_by_a_method, reading_a_class, reading_an_expression, reading_by_another_code)}  # fmt: skip
+CHANGES = {
+    f.__name__: f
+    for f in (
+        reading_a_cell, reading_an_array, reading_a_list, reading_a_dict, reading_an_object, reading_by_a_method,
+        reading_a_class, reading_an_expression, reading_by_another_code,
+    )
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", CHANGES)
@@ -283,7 +289,8 @@ LAWS = {
     "law": own,
     "task": lambda f: control.projected(lambda K: f() * K.q, control.set_point([0.1, 0.2]), **GOAL),
     "reference": lambda f: control.projected(lambda K: K.q, control.function_of_time(lambda t: [f() * t, t], 2), **GOAL),
-    "measured": lambda f: control.Control(lambda T, z, w, y: control.Command(ca.vertcat(y, 0)), measured=lambda T, F: f() * T.q[0]),
+    "measured": lambda f: control.Control(lambda T, z, w, y: control.Command(ca.vertcat(y, 0)),
+                                          measured=lambda T, F: f() * T.q[0]),
     "discrete": sampled,
     "sensor": lambda f: control.discrete(lambda s: control.Command(ca.vertcat(s["x"], 0)), 0.01,
                                          measure={"x": control.sensor(lambda K: f() * K.q[0])}),

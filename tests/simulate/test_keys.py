@@ -58,7 +58,7 @@ def everything() -> pf.Mechanism:
 
 def changed(x):
     """The value with something about it changed; None where it says nothing of its own."""
-    if isinstance(x, ca.SX):
+    if isinstance(x, ca.SX) and x.numel():
         y = ca.densify(ca.SX(x))
         y[0] += 0.25
         return y
@@ -154,7 +154,7 @@ def test_reactions_of_swapped_names():
 
 def test_laws_by_the_names_of_rows():
     goal = {"task": control.joints("jone"), "reference": control.set_point([0.1, 0, 0]), "stiffness": 4.0, "damping": 4.0}
-    law = control.hybrid_force(**goal, force=control.set_point([1.0]), rows=["A"], force_gain=1.0, integral_gain=1.0)
+    law = control.hybrid_force(**goal, force=control.set_point([1.0]), rows=["A.vz"], force_gain=1.0, integral_gain=1.0)
     keys = [Simulation(as_system(pair_of_loops(*names)), pf.Scheme(), law).key for names in ("AB", "BA", "AB")]
     assert keys[0] == keys[2] != keys[1]
 
@@ -178,8 +178,7 @@ def lifted(low: float, high: float) -> pf.Mechanism:
 
 def test_limits_of_the_actuators_themselves():
     law = control.prototype_tracking(
-        [control.pair("b", inertia=control.pseudo_matrix(mass=1.0), stiffness=control.pseudo_matrix(mass=100.0),
-                      damping=control.pseudo_matrix(mass=20.0))], control.set_point([1.0]), limits="actuators")  # fmt: skip
+        [control.pair("b", inertia=pf.pseudo_matrix(1.0), stiffness=pf.pseudo_matrix(100.0), damping=pf.pseudo_matrix(20.0))], control.set_point([1.0]), limits="actuators")  # fmt: skip
     reached = []
     for low, high in ((0.0, 9.0), (2.0, 12.0)):
         r = pf.run(lifted(low, high), [0.0], duration=0.3, step=0.01, control=law)
@@ -208,13 +207,16 @@ ARM = pair_of_loops("A", "B")
 GOAL = {"task": lambda K: K.q[:2], "stiffness": 4.0, "damping": 4.0}
 
 
-def kept(make, value, change):
+FLOATING = pf.actuate_all(pf.mechanism("hull", [pf.body("one", 1.0, inertia=0.1)], [pf.joint("j", "free", "world", "one")]))
+
+
+def kept(make, value, change, m=ARM):
     """What a law of `value` is, before and after value was changed in place."""
     law = make(value)
     seen = []
     for _ in range(2):
-        s = Simulation(as_system(ARM), pf.Scheme(), law)
-        seen.append((of_law(law, ARM), s.traced.rhs.serialize(), *(f.serialize() for f in s.traced.samplers)))
+        s = Simulation(as_system(m), pf.Scheme(), law)
+        seen.append((of_law(law, m), s.traced.rhs.serialize(), *(f.serialize() for f in s.traced.samplers)))
         change(value)
     return seen
 
@@ -236,13 +238,13 @@ COPIES = {
         reference=control.function_of_time(control.rest_to_rest(x, [1, 1], 1.0), 2), **GOAL), np.zeros(2), put),
     "a polynomial": (lambda x: control.projected(reference=control.polynomial(x, [1, 1], 1.0), **GOAL), np.zeros(2), put),
     "a pose": (lambda x: control.projected(**GOAL | {"task": control.pose("one", x)}, reference=control.set_point([0.0] * 6)),
-               np.eye(3), lambda x: x.__setitem__((slice(None), slice(None)), np.diag([1, -1, -1]))),
+               np.eye(3), lambda x: x.__setitem__((slice(None), slice(None)), np.diag([1, -1, -1])), FLOATING),
     "a point": (lambda x: control.projected(**GOAL | {"task": control.point("one", x)}, reference=control.set_point([0.0] * 3)),
-                np.zeros(3), put),
+                np.zeros(3), put, FLOATING),
     "axes": (lambda x: control.projected(**GOAL | {"task": control.point("one", axes=x)}, reference=control.set_point([0.0])),
              [0], lambda x: x.__setitem__(0, 2)),
     "rows": (lambda x: control.hybrid_force(reference=control.set_point([0, 0]), force=control.set_point([1.0]), rows=x,
-                                            force_gain=1.0, integral_gain=1.0, **GOAL), ["A"], lambda x: x.__setitem__(0, "B")),
+                                            force_gain=1.0, integral_gain=1.0, **GOAL), ["A.vz"], lambda x: x.__setitem__(0, "B.vz")),
     "noise": (lambda x: control.discrete(lambda s: control.Command(s["y"]), 0.01,
                                          measure={"y": control.sensor(lambda K: K.v, x)}), np.zeros(6), put),
     "sensors": (lambda x: control.discrete(lambda s: control.Command(s["y"]), 0.01, measure=x),
@@ -252,7 +254,7 @@ COPIES = {
     "pairs": (lambda x: control.prototype_tracking(x, control.set_point([0.0] * 6)),
               [control.pair(n, inertia=np.eye(4), stiffness=np.eye(4)) for n in ("one", "two")],
               lambda x: x.__setitem__(0, control.pair("one", inertia=2 * np.eye(4)))),
-    "servos": (lambda x: control.servo_control(*x), [pf.servo(pf.holonomic("h", lambda K: K.q[2]), ["jone.wy"])],
+    "servos": (lambda x: control.servo_control(*x), [pf.servo(pf.holonomic("h", lambda K: K.q[2]), ["jone.wz"])],
                lambda x: x.clear()),
 }  # fmt: skip
 
@@ -312,7 +314,7 @@ def test_a_replaced_system_does_not_poison_the_plain_one():
     plain = pf.hamiltonian(pendulum())
     fast = replace(plain, rate=lambda T, motion, x: 2 * plain.rate(T, motion, x))
     found = [pf.run(s, [0.3], duration=0.1, step=0.01)["q"].values[-1, 0] for s in (fast, plain, pendulum())]
-    assert abs(found[0] - found[1]) > 0.1 and found[1] == pytest.approx(found[2], abs=1e-7)
+    assert abs(found[0] - found[1]) > 0.03 and found[1] == pytest.approx(found[2], abs=1e-7)
 
 
 @pytest.mark.parametrize("text", ["[q; v]", "[q; p]", "mine", None])

@@ -5,17 +5,27 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian import control
+from pfaffian.dynamics import formulation
 from pfaffian.errors import BuildError
 from pfaffian.kernel import rollout, toolchain, trial
 from pfaffian.kernel.interpret import evaluate
+from pfaffian.kernel.passes import optimise
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.recipe import Recipe, recipe, shape
+from pfaffian.kernel.trace import trace
+from pfaffian.model.mechanism import random_configuration
+from pfaffian.simulate import newton
+from pfaffian.simulate.evaluate import function_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
+from pfaffian.terms.terms import symbols
+from tests.simulate.machines import ball_and_plane, flying_pair, four_bar
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slider_crank.yaml"
 PLANTS = 250  # in each Program
@@ -87,14 +97,21 @@ def loop(programs, inputs):
     return [r.x, r.records, r.status.astype(float)]
 
 
+def tried_inputs(program, likely=None):
+    """What a trial gives to the Program, (runs, size) each."""
+    rounds = trial.answers(program, likely).inputs
+    rows = rounds.reshape(len(rounds), -1, trial.RUNS).swapaxes(0, 1).reshape(rounds.shape[1] // trial.RUNS, -1)
+    return trial.split(rows, program.inputs)
+
+
 @pytest.mark.parametrize("which", [0, 1], ids=["step", "observe"])
 def test_every_plant_that_changes_numbers_is_noticed(plan, which):
     """Whatever changes a number of the run changes one of the trial, on states that know nothing of the constraints."""
     made, *references = plan
     program, reference = made.programs[which], references[which]
-    given = trial.split(trial.random_inputs(program.inputs), program.inputs)
+    given = tried_inputs(program)
     right, tried = evaluate(program, reference), evaluate(program, given)
-    assert all(np.isfinite(outputs).mean() > 0.5 for outputs in tried)
+    assert all(np.isfinite(outputs[: trial.RUNS]).mean() > 0.5 for outputs in tried)
     settled = rollout._loop_inputs(made)
     in_loop = loop(made.programs, settled)
     random, harmful, missed = np.random.default_rng(which), 0, []
@@ -107,6 +124,82 @@ def test_every_plant_that_changes_numbers_is_noticed(plan, which):
         if same(evaluate(wrong, given), tried) and same(loop(programs, settled), in_loop):
             missed.append(wrong)
     assert harmful > PLANTS / 3 and not missed
+
+
+def states(m, runs=64):
+    random = np.random.default_rng(1)
+    q = np.array([random_configuration(m, random) for _ in range(runs)])
+    return q, random.normal(size=(runs, m.nv)), np.tile(m.p_defaults, (runs, 1)), np.zeros((runs, 1)), random
+
+
+def of_newton(m):
+    """Starts off the constraints, far and near, with coordinates held and free."""
+    q, v, p, t, random = states(m)
+    q[::3] = q[0] + 0.01 * random.normal(size=q[::3].shape)
+    free_q, free_v = (np.where(random.random(v.shape) < 0.7, 1.0, 0.0) for _ in "qv")
+    free_q[::4], free_v[::4], free_q[1::8] = 1.0, 1.0, 0.0
+    return newton._newton(m), [q, v, free_q, free_v, np.ones_like(v), p, t]
+
+
+def of_terms(m, f):
+    q, v, p, t, random = states(m)
+    T = symbols(m)
+    return function_of(T, {"x": f(T)}), [q, v, random.normal(size=(len(q), m.nu)), t, p]
+
+
+def of_system(s, which):
+    q, _, p, t, random = states(s.mechanism)
+    s = Simulation(as_system(s.system), s.scheme, s.control)
+    x, w = random.uniform(-1, 1, (len(q), s.nx)), random.normal(size=(len(q), len(s.w_names)))
+    x[:, : q.shape[1]] = q
+    if which == "step":
+        return s.traced.step, [x, w, w, p, t, np.full_like(t, 1e-3)]
+    return (s.traced.observe if which == "observe" else s.traced.samplers[-1]), [x, w, p, t]
+
+
+def noisy(m):
+    law = control.discrete(lambda s: control.Command(-s["g"][0]), 0.02, measure={"g": control.sensor(lambda K: K.v, 0.1)})
+    return Simulation(as_system(m), pf.Scheme(), law)
+
+
+KINDS = {
+    "Newton, redundant rows": lambda: of_newton(four_bar()),
+    "Newton, a quaternion": lambda: of_newton(ball_and_plane()),
+    "forward dynamics": lambda: of_terms(ball_and_plane(), lambda T: formulation("auto", T)(T).v_dot),
+    "multipliers": lambda: of_terms(four_bar(), lambda T: formulation("multipliers", T)(T).reaction),
+    "energy": lambda: of_terms(flying_pair(), lambda T: ca.vertcat(T.T, T.V)),
+    "mass matrix": lambda: of_terms(flying_pair(), lambda T: T.M),
+    "a sampler with noise": lambda: of_system(noisy(four_bar()), "sampler"),
+    "a step with cut inputs": lambda: of_system(Simulation(as_system(four_bar()), pf.Scheme(saturate=True)), "step"),
+    "Hamilton's observation": lambda: of_system(Simulation(pf.hamiltonian(flying_pair()), pf.Scheme()), "observe"),
+    "Hamilton's step": lambda: of_system(Simulation(pf.hamiltonian(flying_pair()), pf.Scheme()), "step"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plants_in_every_kind_of_kernel_are_noticed(kind):
+    """200 wrong instructions each: held and free coordinates, states off the constraints, both outcomes of each decision."""
+    function, reference = KINDS[kind]()
+    program = optimise(trace(function))
+    given = tried_inputs(program)
+    right, tried = evaluate(program, reference), evaluate(program, given)
+    random, harmful, missed = np.random.default_rng(5), 0, []
+    for _ in range(200):
+        wrong = plant(program, random).check()
+        if not same(evaluate(wrong, reference), right):
+            harmful += 1
+            missed += [wrong] if same(evaluate(wrong, given), tried) else []
+    assert harmful > 60 and not missed
+
+
+def test_both_sides_of_a_decision_are_tried():
+    """A comparison whose limit is off by a millionth is noticed."""
+    x = ca.SX.sym("x", 2)
+    right, wrong = (
+        optimise(trace(ca.Function("f", [x], [ca.if_else(x[0] * x[1] < limit, 1, 2)]))) for limit in (0.3, 0.3000003)
+    )
+    given = tried_inputs(right)
+    assert not same(evaluate(right, given), evaluate(wrong, given))
 
 
 WRONG = [
@@ -148,5 +241,5 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
 
 def test_what_was_tried_is_said(plan):
     r = pf.run(*pf.read(EXAMPLE)[:1], duration=0.002, step=1e-3)
-    assert re.fullmatch(r"32 runs, \d+ numbers", r.attrs["kernel_trial"])
+    assert re.fullmatch(r"\d+ runs, \d+ numbers", r.attrs["kernel_trial"])
     assert int(r.attrs["kernel_trial"].split()[2]) > 1000

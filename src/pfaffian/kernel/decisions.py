@@ -32,19 +32,13 @@ class _Decision(NamedTuple):
     step: int
 
 
-def telling(program: Program, rows: np.ndarray, runs: int) -> np.ndarray:
-    """Of runs (inputs, many) those with the most numbers in their outputs, and both sides of decisions that the runs take
-    differently: some whole rounds of `runs` each (inputs, ...)."""
+def both_sides(program: Program, rows: np.ndarray) -> np.ndarray:
+    """(inputs, 2 n) runs on both sides of n decisions that the runs `rows` (inputs, runs) take differently; of each two that
+    differ, where the most numbers come out, are what it begins with."""
     taken, outputs = _decisions(program, rows)
     order = np.argsort(-np.isfinite(outputs).sum(axis=0), kind="stable")
-    told = {d: x[order] for d, x in taken.items() if x.any() and not x.all()}
-    close = _both_sides(program, rows[:, order], dict(list(told.items())[:: -(-len(told) // MOST) or 1]))
-    whole = np.arange(-(-close.shape[1] // runs) * runs) % max(1, close.shape[1])
-    return np.hstack([rows[:, order[:runs]], close[:, whole]])
-
-
-def _both_sides(program: Program, rows: np.ndarray, told: dict[_Decision, np.ndarray]) -> np.ndarray:
-    """(inputs, 2 n) on both sides of n decisions, told by the runs `rows`; of each the first two that differ."""
+    rows, told = rows[:, order], {d: x[order] for d, x in taken.items() if x.any() and not x.all()}
+    told = dict(list(told.items())[:: -(-len(told) // MOST) or 1])
     if not told:
         return np.empty((len(rows), 0))
     yes, no = (rows[:, [int(np.argmax(x == side)) for x in told.values()]] for side in (True, False))
@@ -67,7 +61,7 @@ def _decisions(program: Program, rows: np.ndarray) -> tuple[dict[_Decision, np.n
     runs = rows.shape[1]
     return (
         {d: np.broadcast_to(x, runs) for d, x in seen.items()},
-        np.array([np.broadcast_to(x, runs) for x in outputs]).reshape(-1, runs),
+        np.array([np.broadcast_to(x, runs) for x in outputs]).reshape(len(outputs), runs),
     )
 
 

@@ -238,13 +238,18 @@ def _trial(plan: Recipe) -> Trial:
     """The calls that pfaffian_trial of rollout.h makes: the step, the observation, the samplers, then the loop."""
 
     def wanted() -> Answers:
-        return one_after_another([*map(answers, plan.programs), _loop_answers(plan)])
+        x0, u, p = inputs = _loop_inputs(plan)
+        t, h = np.full((1, RUNS), TRIAL_START), np.full((1, RUNS), TRIAL_STEP)
+        step = np.vstack([x0.T, u[0].T, u[1].T, p.T, t, h])
+        other = np.vstack([x0.T, u[0].T, p.T, t])
+        parts = [answers(f, step if i == 0 else other) for i, f in enumerate(plan.programs)]
+        return one_after_another([*parts, _loop_answers(plan, inputs)])
 
     return Trial(wanted, plan.source.doubles, plan.mode != "fast")
 
 
-def _loop_answers(plan: Recipe) -> Answers:
-    x0, u, p = _loop_inputs(plan)
+def _loop_answers(plan: Recipe, given: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Answers:
+    x0, u, p = given
     plain = Rollout(plan, tuple(map(shape, plan.programs)), {})
     often = [(1, 0)] * len(plan.programs[2:])
     r = plain(x0, u, p, t0=TRIAL_START, h=TRIAL_STEP, steps=1, every=1, hold="linear", last=True, sampling=often)

@@ -12,12 +12,12 @@ import numpy as np
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel import children
-from pfaffian.kernel.decisions import telling
+from pfaffian.kernel.decisions import both_sides
 from pfaffian.kernel.interpret import evaluate
 from pfaffian.kernel.program import Program
 
 RUNS = 32  # of one round; TRIAL_RUNS of ports.h
-DRAWN = 8 * RUNS  # runs among which those are looked for that tell most
+DRAWN = 8 * RUNS  # runs at random, before those on both sides of decisions
 TIMEOUT = 60.0
 
 # The child knows only ctypes: a wild object can crash or hang it, not us. Workspace on a 64-byte boundary.
@@ -80,6 +80,8 @@ def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
     return bool(np.sum(np.isclose(a[finite], b[finite], rtol=1e-6, atol=1e-6 * scale)) >= 0.5 * np.sum(finite))
 
 
+TINY = 1e-7
+
 RANGES = ((-2.0, 2.0), (0.5, 1.5), (-0.1, 0.1), (0.1, 3.0))
 """What an input of a run is drawn from: masses must be positive, angles small or any, and nobody knows which is which."""
 
@@ -87,8 +89,8 @@ RANGES = ((-2.0, 2.0), (0.5, 1.5), (-0.1, 0.1), (0.1, 3.0))
 def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
     """(sum of sizes, runs) numbers for inputs of these sizes, the same in every process.
 
-    In each run each input has a range. After the first RUNS some inputs are switches that are on or off, or have entries of
-    zero: what is held or free, there or not.
+    In each run each input has a range. After the first RUNS some inputs are switches that are on or off, what is held or free,
+    some have entries of zero, and some are next to nothing or large.
     """
     random = np.random.default_rng(7)
     rows = [np.empty((0, runs))]
@@ -96,16 +98,18 @@ def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
         low, high = np.array(RANGES)[random.integers(len(RANGES), size=runs)].T
         x = low + random.random((n, runs)) * (high - low)
         on = np.where(random.random((n, runs)) < random.random(runs), 1.0, 0.0)
-        how = np.where(np.arange(runs) < RUNS, 0, random.integers(3, size=runs))
-        rows.append(np.choose(how, [x, on, x * on]))
+        how = np.where(np.arange(runs) < RUNS, 0, random.integers(5, size=runs))
+        rows.append(np.choose(how, [x, on, x * on, TINY * x, 3 * x]))
     return np.vstack(rows)
 
 
-def answers(program: Program) -> Answers:
-    """Inputs of a Program that exercise all of it, and what it makes of them."""
+def answers(program: Program, likely: np.ndarray | None = None) -> Answers:
+    """Inputs of a Program that exercise all of it, and what it makes of them.   likely: (inputs, runs) some that it may get."""
     rows = random_inputs(program.inputs, DRAWN)
-    rows = np.hstack([rows[:, :RUNS], telling(program, rows[:, RUNS:], RUNS)])
-    outputs = evaluate(program, split(rows, program.inputs)) if program.inputs else []
+    rows = rows if likely is None else np.hstack([rows, likely])
+    close = both_sides(program, rows)
+    rows = np.hstack([rows, close[:, np.arange(-(-close.shape[1] // RUNS) * RUNS) % max(1, close.shape[1])]])
+    outputs = evaluate(program, split(rows, program.inputs) if program.inputs else [])
     return in_rounds(rows, [np.broadcast_to(np.atleast_2d(x), (rows.shape[1], x.shape[-1])).T for x in outputs])
 
 
@@ -113,7 +117,8 @@ def in_rounds(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> Answers:
     """Of inputs (n, runs) and outputs (m, runs) each, the runs some whole rounds."""
 
     def cut(x: np.ndarray) -> np.ndarray:
-        return x.reshape(len(x), -1, RUNS).swapaxes(0, 1).reshape(x.shape[1] // RUNS, -1)
+        rounds = x.shape[1] // RUNS
+        return x.reshape(len(x), rounds, RUNS).swapaxes(0, 1).reshape(rounds, len(x) * RUNS)
 
     return Answers(cut(rows), cut(np.vstack([np.empty((0, rows.shape[1])), *outputs])))
 
