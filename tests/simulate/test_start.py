@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate import reach
+from pfaffian.simulate import newton, reach
 from tests.random_mechanisms import Case, constrained, matrices
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.tolerance import MET, close
@@ -421,3 +421,60 @@ def test_a_nearest_value_of_zero_is_no_rounding_noise():
         with pytest.raises(pf.RunError) as said:
             pf.assemble(m, named, rates)
         assert "e-" not in str(said.value) and "nearest possible value 0)" in str(said.value)
+
+
+def arm_to_a_place() -> pf.Mechanism:
+    """Two links of 0.5 m and 0.4 m whose end is where coordinates say."""
+    bodies = [pf.body(n, 1.0, com=(0.25, 0, 0), inertia=0.02) for n in ("upper", "lower")] + [pf.body("tip", 0.1, inertia=0.01)]
+    joints = [
+        pf.joint("a", "revolute", "world", "upper", axis=(0, 1, 0)),
+        pf.joint("b", "revolute", "upper", "lower", axis=(0, 1, 0), placement=(0.5, 0, 0)),
+        pf.joint("tip", "planar", "world", "tip", axis=(0, 1, 0)),
+    ]
+    hold = pf.closure("hold", "revolute", "lower", "tip", axis=(0, 1, 0), placement_a=(0.4, 0, 0))
+    return pf.mechanism("arm to a place", bodies, joints, constraints=[hold])
+
+
+def places(count: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Places all round, and whether the arm reaches each."""
+    x = np.random.default_rng(0).uniform(-1.5, 1.5, (count, 2))
+    far = np.hypot(*x.T)
+    return {"tip.x": x[:, 0], "tip.y": x[:, 1]}, (far > 0.1) & (far < 0.9)
+
+
+def test_a_search_finds_every_place_within_reach_and_takes_some_hundred_iterations_beyond(monkeypatch):
+    m, (q, within), asked = arm_to_a_place(), places(120), []
+    one = newton._step
+    monkeypatch.setattr(newton, "_step", lambda problem, q, v: asked.append(len(q)) or one(problem, q, v))
+
+    def cost(at, search):
+        asked.clear()
+        found = pf.assemble(m, {n: x[at] for n, x in q.items()}, search=search, backend="numpy")
+        return np.isfinite(found.q).all(axis=1), sum(asked)
+
+    every = np.ones(len(within), dtype=bool)
+    for search, most in ((True, 320), (False, 30)):
+        (closed, both), (_, near) = cost(every, search), cost(within, search)
+        assert not closed[~within].any()
+        assert closed[within].all() or not search
+        assert (both - near) / (~within).sum() < most
+
+
+def test_without_a_search_nothing_is_told_of_what_a_search_finds():
+    m, (q, within) = arm_to_a_place(), places(120)
+    beyond = {n: float(x[~within][0]) for n, x in q.items()}
+    with pytest.raises(pf.RunError, match=r"row 'hold\.v[xyz]' is left with .*search=True looks for it"):
+        pf.assemble(m, beyond, search=False, backend="numpy")
+    with pytest.raises(pf.RunError, match="cannot all be kept; near them it closes"):
+        pf.assemble(m, beyond, backend="numpy")
+    with pytest.raises(pf.ModelError, match="search must be True or False"):
+        pf.assemble(m, search=1)
+
+
+def test_a_start_that_is_no_number_is_named():
+    q = np.zeros((3, 3))
+    q[1, 2] = np.nan
+    with pytest.raises(pf.ModelError, match="q is not finite: 'd' is nan in run 1"):
+        pf.assemble(four_bar(), q)
+    with pytest.raises(pf.ModelError, match=r"v is not finite: 'b' is inf$"):
+        pf.run(four_bar(), None, [0, np.inf, 0], duration=0.1)

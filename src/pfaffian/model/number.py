@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NoReturn
@@ -281,8 +281,8 @@ def interval(value: Any, what: str) -> tuple[float, float]:
     return low, high
 
 
-def floats(value: Any, what: str) -> np.ndarray:
-    """The value as a float64 array; ModelError if it holds anything but finite real numbers."""
+def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
+    """The value as a float64 array; ModelError if it holds anything but finite real numbers. names: of its last axis."""
     try:
         given = np.asarray(value)
         if given.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in given.flat):
@@ -295,5 +295,8 @@ def floats(value: Any, what: str) -> np.ndarray:
         raise ModelError(f"{what}: {brief(value)} is no array of real numbers") from None
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        if where and len(names) == array.shape[-1]:
+            run = f" in run {where[0]}" if len(where) > 1 else ""
+            raise ModelError(f"{what} is not finite: {names[where[-1]]!r} is {array[where]}{run}")
         raise ModelError(f"{what} is not finite" + (f" at index {where}" if where else f": {array}"))
     return array

@@ -24,7 +24,7 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
     value = by_label(value, what)
     if isinstance(value, Mapping):
         return _by_name(value, names, default, what)
-    array = floats(value, what)
+    array = floats(value, what, names)
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise ModelError(
             f"{what} has shape {array.shape}: ({len(names)},) or (runs, {len(names)}) is needed, in the order {listed(names)}"

@@ -13,6 +13,7 @@ from pfaffian.kernel.recipe import check_options
 from pfaffian.model.check import check_parameters
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.simulate.arrays import (
+    as_flag,
     as_number,
     as_whole,
     configurations,
@@ -73,6 +74,7 @@ def assemble(
     hold: Iterable[str] = (),
     weight: Any = None,
     branches: int = 1,
+    search: bool = True,
     backend: Backend = "auto",
 ) -> Assembly:
     """The nearest state, in the metric of M, that meets the constraints at time t [s]: phi(q, t) = 0 and
@@ -88,19 +90,22 @@ def assemble(
             inertia makes it. Translations of free and planar joints count along the axes of the joint.
         branches: above 1, up to so many assemblies of one state that differ (a four-bar has two for each angle of its
             crank), the nearest first, angles being the same after a full turn. What is held must leave nothing free.
+        search: whether a state whose held coordinates do not close by these iterations is looked for further away: in strides
+            from the nearest state that closes, then from random ones. One that is out of reach takes some 250 iterations then.
+            False takes some 20 and may miss what a search finds. `branches` always searches.
         backend: as in `run`.
     Raises RunError: it does not close, naming the row, or the coordinate or rate in the way and its nearest possible value.
     Of a batch in which some run closes, the runs that do not are NaN, with their residual.
     ModelError: wrong names, shapes or numbers; motions that stay free where branches are asked for.
     """
-    given = start_of(m, q, v, parameters, as_number(t, "t"), backend, hold, weight)
+    given, search = start_of(m, q, v, parameters, as_number(t, "t"), backend, hold, weight), as_flag(search, "search")
     if as_whole(branches, "branches", most=TRIED) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
         return _assembly(given, _distinct(given, branches))
-    found = close(given)
+    found = close(given, search)
     if not found.met.any():
-        raise RunError(explain(given.problem, found, given.q, given.v))
+        raise RunError(explain(given.problem, found, given.q, given.v, search))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
     a = _assembly(given, found)
     return a if many else a._replace(**{n: getattr(a, n)[0] for n in ("q", "v", "moved", "moved_rate", "residual")})
@@ -153,10 +158,10 @@ def _weights(m: Mechanism, weight: Any) -> np.ndarray:
     return found[0]
 
 
-def close(given: Given) -> State:
-    """The state of every run on its constraints; one that cannot be there has its residual."""
+def close(given: Given, search: bool = True) -> State:
+    """The state of every run on its constraints; one that cannot be there has its residual. search: as in `assemble`."""
     if given.problem.m.ideal:
-        return pursue(given.problem, given.q, given.v)
+        return pursue(given.problem, given.q, given.v, search=search)
     nothing = np.zeros((len(given.q), 0))
     return State(given.q, given.v, nothing, nothing, nothing.sum(axis=1), nothing, np.ones((len(given.q), 1)))
 

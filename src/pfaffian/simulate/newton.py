@@ -29,6 +29,9 @@ ACCEPTED = 1e-9
 MET = 1e-13
 """The same below which nothing is left to gain."""
 
+PATIENCE = 8
+"""Iterations that may pass while |phi| and |eta| do not fall by a twentieth: beyond them nothing comes nearer."""
+
 FEW = 64
 """Runs for which a kernel that is compiled quickly does."""
 
@@ -140,9 +143,10 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
 
     A state that meets them stays as it is, to the bit. What becomes of a run never depends on the others.
     """
-    everything = np.ones((len(q), problem.m.nv), dtype=bool)
+    everything, waited = np.ones((len(q), problem.m.nv), dtype=bool), np.zeros(len(q), dtype=int)
     now = _step(problem._replace(held=problem.held._replace(q=everything, v=everything)), q, v)
-    going = np.flatnonzero(np.isfinite(now.off) & (now.off > MET))
+    nearest = now.off
+    going = np.flatnonzero(np.isfinite(nearest) & (nearest > MET))
     for _ in range(iterations):
         if not len(going):
             break
@@ -150,7 +154,10 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
         left = after.off
         taken = (before > ACCEPTED) | (left < before)
         now.put(going, after, taken)
-        going = going[np.isfinite(left) & (left > MET) & ((left > ACCEPTED) | (left < before / 2))]
+        nearer = left < 0.95 * nearest[going]
+        nearest[going], waited[going] = np.where(nearer, left, nearest[going]), np.where(nearer, 0, waited[going] + 1)
+        far = (left > ACCEPTED) & (waited[going] < PATIENCE)
+        going = going[np.isfinite(left) & (left > MET) & (far | (left < before / 2))]
     return now
 
 
@@ -165,7 +172,7 @@ def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 @remembered(64)
 def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> State."""
-    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1, quick=few, key=f"newton {digest(m)}")
+    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few else 8, quick=few, key=f"newton {digest(m)}")
 
 
 def _newton(m: Mechanism) -> ca.Function:

@@ -13,19 +13,22 @@ from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
 
-STARTS = 24
+STARTS = 8
 """Random starts for one state that does not close from its own."""
 
 STRIDES = 80
 """Most strides of a walk."""
 
-SHORTEST = 1e-7
-"""Part of the way below which a stride that fails ends a walk."""
+SHORTEST, SHORT = 1e-7, 0.03
+"""Part of the way below which a stride that fails ends a walk: to the nearest possible place, and where only its end counts."""
 
 NAMED_MOST = 4
 """Culprits that an error names."""
 
 BLOCKED = "the initial state cannot be put onto the constraints"
+UNSEARCHED = "; search=True looks for it further away"
+"""The way out where only the state nearby was looked at."""
+
 ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
 """What is said where no coordinate or rate is to blame, and the way out."""
 
@@ -33,11 +36,12 @@ FASTER = "; a row that is not affine in v leaves velocities open, or vanishes at
 """The way out where only eta is left, and such a row is among those that hold."""
 
 
-def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False) -> State:
-    """`settle`, and for the runs whose held coordinates do not close from q: on foot from the nearest state that closes, then
-    from other starts; with `anywhere` also where nothing is held. phi decides: what held rates forbid no start can mend."""
+def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False, search: bool = True) -> State:
+    """`settle`, and for the runs whose held coordinates do not close from q a search: on foot from the nearest state that
+    closes, then from other starts; with `anywhere` also where nothing is held. phi decides: what held rates forbid no start can
+    mend."""
     found = settle(problem, q, v)
-    lost = _unmet(found) & (problem.held.q.any(axis=1) | anywhere)
+    lost = _unmet(found) & (problem.held.q.any(axis=1) | anywhere) & search
     if lost.any():
         _search(problem, found, lost, q, v)
     return unwind(problem, found, q)
@@ -48,7 +52,7 @@ def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: 
     free = settle(problem.take(at).released(), q[at], v[at])
     near = free.met
     if near.any():
-        way, there = walk(problem.take(at[near]), free.take(near), q[at[near]])
+        way, there = walk(problem.take(at[near]), free.take(near), q[at[near]], SHORT)
         _retry(problem, found, at[near][way == 1], there.q[way == 1], v)
     for start in _starts(problem.m):
         at = np.flatnonzero(_unmet(found) & lost)
@@ -76,16 +80,17 @@ def _starts(m: Mechanism) -> Iterator[np.ndarray]:
     return (random_configuration(m, random, within) for _ in range(STARTS))
 
 
-def walk(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, State]:
+def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHORTEST) -> tuple[np.ndarray, State]:
     """From states that close towards `goal` (runs, nq) at the held entries, in straight lines and strides that fit.
 
+    shortest: part of the way below which a stride that fails is the last.
     Returns (runs,) the part of the way gone, 1 where it ends at the goal, and the states there. Rates are left free.
     """
     m, entries = problem.m, held_entries(problem.m, problem.held.q)
     part, stride, now = np.zeros(len(goal)), np.full(len(goal), 0.25), State(*[x.copy() for x in begin])
     problem = problem._replace(held=problem.held.release(q=False))
     for _ in range(STRIDES):
-        going = np.flatnonzero((part < 1) & (stride > SHORTEST))
+        going = np.flatnonzero((part < 1) & (stride > shortest))
         if not len(going):
             break
         ahead = np.minimum(part[going] + stride[going], 1.0)
@@ -100,10 +105,13 @@ def walk(problem: Problem, begin: State, goal: np.ndarray) -> tuple[np.ndarray, 
     return part, now
 
 
-def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray) -> str:
-    """Why the first run that does not close does not: the held coordinates or rates in its way, or the row that is left."""
+def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray, search: bool = True) -> str:
+    """Why the first run that does not close does not: the held coordinates or rates in its way, which takes a search, or the
+    row that is left."""
     run = int(np.argmax(~found.met))
     where = f" in run {run}" if len(q) > 1 else ""
+    if not search:
+        return f"{BLOCKED}: {open_row(problem.m, found.take([run]))[0]}{where}{UNSEARCHED}"
     one, state, q, v = problem.take([run]), found.take([run]), q[[run]], v[[run]]
     met = not _unmet(state)[0]
     said = _rates_in_the_way(one, q, v) if met else _coordinates_in_the_way(one, q, v)
