@@ -260,7 +260,7 @@ def test_a_held_coordinate_is_reached_on_foot_along_its_branch(monkeypatch):
     """From the nearest state that closes in strides to where it is held, where Newton itself does not arrive."""
     monkeypatch.setattr(reach, "_starts", lambda m: iter(()))
     assert (np.array([pf.assemble(four_bar(), [a, 1.8, 2.15], hold=["a"]).q[0] for a in (1.5, 1.75)]) == [1.5, 1.75]).all()
-    monkeypatch.setattr(reach, "walk", lambda problem, begin, goal: (np.zeros(len(goal)), begin))
+    monkeypatch.setattr(reach, "walk", lambda problem, begin, goal, *shortest: (np.zeros(len(goal)), begin))
     with pytest.raises(pf.RunError):
         pf.assemble(four_bar(), [1.5, 1.8, 2.15], hold=["a"])
 
