@@ -7,18 +7,19 @@ largest part of the force along its eigenvector gives it the name.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.simulation import command_of, input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms.forces import named_forces
+from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 OF_JOINT, MOTION = "spring or damper of ", "the motion of "
@@ -47,7 +48,7 @@ def fastest(
 
     q (nq,), v (nv,), w: inputs of the run, z: what the law integrates, p: parameters.   control: in continuous time, or None.
     """
-    names, f = _parts(m, control)
+    names, f = _parts(m, control, law_digest(control, m) if control else None)
     M, A, *slopes = (np.array(x) for x in f(q, v, w, z, t, p))
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
         return None
@@ -85,8 +86,8 @@ def _spin(m: Mechanism, joint: str, v: np.ndarray) -> Fastest:
     return Fastest(f"the spin of joint {joint!r}", 1j * float(np.linalg.norm(v[m.v_slices[joint]][-3:])))
 
 
-@lru_cache(maxsize=16)
-def _parts(m: Mechanism, control: Control | None) -> tuple[list[str], ca.Function]:
+@remembered(16)
+def _parts(m: Mechanism, control: Control | None, law: str | None) -> tuple[list[str], ca.Function]:
     """Names, and (q, v, w, z, t, p) -> M, A, and of each name the force's derivatives along q, by K, and along v."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z) if control else 0)

@@ -7,7 +7,6 @@ the instants of laws and all bits are those of one run.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -87,7 +86,6 @@ def resumed(s: Simulation, end: End, runs: int, when: Times) -> Start:
     return Start(q, v, end.p, *still, ("",) * len(q))
 
 
-@lru_cache(maxsize=64)
 def identity(s: Simulation) -> str:
     """What a state belongs to: the mechanism, the state's kind, the law and the switches."""
     m = s.mechanism
