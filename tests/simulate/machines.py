@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
 import pfaffian as pf
@@ -69,3 +70,18 @@ def flying_pair() -> pf.Mechanism:
 
 def velocity(m: pf.Mechanism, seed: int = 0, size: float = 1.0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=m.nv) * size
+
+
+def about_mass_centre(m: pf.Mechanism, q, v) -> np.ndarray:
+    """The spatial momentum of a first joint, less what turning it has of V = momentum along its slides / mass of all bodies.
+
+    By the momentum map alone, which is linear in v: what it is for V, wherever the machine is.
+    """
+    J = np.array([pf.momentum_map(m, q, e) for e in np.eye(m.nv)]).T
+    (part,) = m.joints[0].parts
+    group, mu = part.subgroup, J @ v
+    n, along = len(group.along), list(group.along)
+    R = np.array(ca.DM(group.motion(ca.DM(q[: m.joints[0].nq]))[0]))[np.ix_(along, along)]
+    mass = sum(float(b.mass) for b in m.bodies)
+    mu[n:] -= J[n:, :n] @ R.T @ mu[:n] / mass
+    return mu

@@ -17,6 +17,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.assemble import start_of
+from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, causes_of, dataset
@@ -89,6 +90,7 @@ def run_accurately(
     course = Course(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
     result = dataset(simulation, course, provenance)
     tell_stops(result, simulation, done.x[None], begun)
+    tell_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))
     tell_limits(result, m, scheme.saturate, begun.q)
     return result.squeeze("run")
 

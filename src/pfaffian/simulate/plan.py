@@ -6,6 +6,7 @@ Symmetries are looked for at random states with random parameters: what holds at
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -13,18 +14,18 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.maths import se3
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
 from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.terms.forces import named_forces
-from pfaffian.terms.momentum import momenta, weight
+from pfaffian.terms.momentum import changes, weight
+from pfaffian.terms.own_size import own_sizes
 from pfaffian.terms.pfaffian import VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import (
-    carried,
+    adjoint_inverse,
     first_joint,
     group_of,
     horizontal_lift,
@@ -32,7 +33,7 @@ from pfaffian.terms.reduction import (
     others,
     still,
 )
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import Terms, symbols
 
 
 class Plan(NamedTuple):
@@ -151,21 +152,52 @@ def _groups(m: Mechanism, first: Joint, rank: int) -> list[tuple[str, ...]]:
 
 def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str]) -> None:
     """Raise ModelError unless nothing depends on where the joints of these names are."""
+    random = np.random.default_rng(37)
+    at = [somewhere(m, random) for _ in range(STATES)]
+    elsewhere = [moved(m, names, q, random) for q, *_ in at]
+    cause = knows_place(m, group, at, elsewhere)
+    if cause:
+        raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
+
+
+def moved(m: Mechanism, names: Sequence[str], q: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """q with joints of these names elsewhere."""
+    out, other = q.copy(), random_configuration(m, random)
+    for name in names:
+        out[m.q_slices[name]] = other[m.q_slices[name]]
+    return out
+
+
+def knows_place(m: Mechanism, group: tuple[int, ...], at: Sequence[State], elsewhere: Sequence[np.ndarray]) -> str | None:
+    """The first of what a motion is made of that differs between states and the same with other q, None if nothing does.
+
+    Each number is judged by its own size: of kinetic energy by that of its two motions, of a force as in `own_sizes`.
+    """
+    causes, f = _parts(m, group)
+    for (q, v, t, p), other in zip(at, elsewhere, strict=True):
+        *here, inertia, sizes = (np.array(x) for x in f(q, v, t, p))
+        there = (np.array(x) for x in f(other, v, t, p))
+        own = np.sqrt(inertia)
+        size = [1 + np.abs(here[0]), own @ own.T, *sizes.T[:, :, None]]
+        for cause, a, b, most in zip(causes, here, there, size, strict=False):
+            if (np.abs(a - b) > NOTHING * most).any():
+                return cause
+    return None
+
+
+@lru_cache(maxsize=64)
+def _parts(m: Mechanism, group: tuple[int, ...]) -> tuple[list[str], ca.Function]:
+    """What the motions that a group leaves are made of, in words, and its function of a state; inertia (ny, 1) and the sizes of
+    forces (ny, forces) at the end."""
     T = symbols(m)
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)
-    said = {"what is left by the constraints": X, "kinetic energy": X.T @ T.M @ X, "gravity": X.T @ weight(T.kinematics)}
-    said |= {name: X.T @ F for name, F in named_forces(T.kinematics).items()}
-    f = ca.Function("invariant", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in said.values()])
-    random = np.random.default_rng(37)
-    moved = [i for n in names for i in range(m.q_slices[n].start, m.q_slices[n].stop)]
-    for _ in range(STATES):
-        q, v, t, p_at = somewhere(m, random)
-        other = q.copy()
-        other[moved] = random_configuration(m, random)[moved]
-        for name, a, b in zip(said, f(q, v, t, p_at), f(other, v, t, p_at), strict=True):
-            a, b = np.array(a), np.array(b)
-            if np.abs(a - b).max(initial=0.0) > NOTHING * (1 + np.abs(a).max(initial=0.0)):
-                raise ModelError(f"reduce: {name} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
+    sizes = own_sizes(T, X)
+    pushed = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
+    said = {"what is left by the constraints": X, "kinetic energy": X.T @ T.M @ X}
+    said |= {name if name != "weight" else "gravity": X.T @ F for name, F in pushed.items()}
+    inertia, of_forces = ca.diag(said["kinetic energy"]), ca.horzcat(*[sizes[name] for name in pushed])
+    out = [ca.densify(x) for x in (*said.values(), inertia, of_forces)]
+    return list(said), ca.Function("parts", [T.q, T.v, T.t, m.p_symbols], out)
 
 
 def _further(
@@ -173,46 +205,82 @@ def _further(
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Joints beyond the first whose spatial momenta are kept, and all entries of v whose momenta forces alone change."""
     T = symbols(m)
-    k = T.kinematics
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)[:, list(y)]
-    turning = carried(T, X)
-    pi = X.T @ momenta(T)
     joints = [j for j in m.joints if j.name not in taken and j.nv and group_of(j) is not None and j.distribution is None]
     own = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}
-    body = [turning[at, 0] for at in own.values()]
-    spatial = [turning[at, 0] - _coadjoint(m.joint(name), k.joint_rate(name), pi[at, 0]) for name, at in own.items()]
-    rows = ca.densify(T.A)
-    f = ca.Function("further", [T.q, T.v, T.t, m.p_symbols], [*map(ca.densify, body + spatial), pi, rows])
+    if not own:
+        return (), ()
+    Y = [X[:, at] for at in own.values()]
+    in_space = [x @ adjoint_inverse(m.joint(name), T.kinematics.joint(name)) for name, x in zip(own, Y, strict=True)]
     random = np.random.default_rng(41)
-    sizes, size = np.zeros(2 * len(own)), np.float64(0.0)
-    of_entry = [np.zeros(len(at)) for at in own.values()]
-    for _ in range(STATES):
-        q, v, t, p_at = somewhere(m, random)
-        if rows.numel():
-            A = np.array(f(q, v, t, p_at)[-1])
-            v -= np.linalg.pinv(A) @ (A @ v)
-        found = [np.abs(np.array(x)).ravel() for x in f(q, v, t, p_at)]
-        sizes = np.maximum(sizes, [x.max(initial=0.0) for x in found[: 2 * len(own)]])
-        of_entry = [np.maximum(a, b) for a, b in zip(of_entry, found, strict=False)]
-        size += np.linalg.norm(found[-2]) * np.linalg.norm(v) / STATES
-    more, kept = [], list[int]()
-    for i, (name, entries) in enumerate(zip(own, of_entry, strict=True)):
-        at = indices(m, (name,))
-        if sizes[len(own) + i] <= NOTHING * size and len(at) > 1:
+    found = changes_of(T, ca.horzcat(*Y, *in_space))
+    none = ~changing(found, [somewhere(m, random) for _ in range(STATES)])[:, 0]
+    more, kept, begin = [], list[int](), 0
+    for name, at in own.items():
+        end = begin + len(at)
+        if len(at) > 1 and none[len(none) // 2 :][begin:end].all():
             more.append(name)
-            kept += at
+            kept += [y[i] for i in at]
         else:
-            kept += [entry for entry, x in zip(at, entries, strict=True) if x <= NOTHING * size]
+            kept += [y[i] for i, x in zip(at, none[begin:end], strict=True) if x]
+        begin = end
     return tuple(more), tuple(kept)
 
 
-def somewhere(m: Mechanism, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """q, v, t and parameters, anywhere."""
+def kept_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:
+    """Y (nv, n) of the momenta Y^T p that are kept beyond those of the first joint, in the order of `further`."""
+    m, out = T.mechanism, []
+    for name in dict.fromkeys(_joint_of(m, i) for i in further(m, found)):
+        own = [found.y.index(i) for i in indices(m, (name,)) if i in found.kept]
+        back = adjoint_inverse(m.joint(name), T.kinematics.joint(name)) if name in found.spatial else ca.SX.eye(len(own))
+        out.append(X[:, own] @ back)
+    return ca.horzcat(ca.SX(m.nv, 0), *out)
+
+
+def further(m: Mechanism, found: Plan) -> tuple[int, ...]:
+    """Entries of v whose momenta are kept, in their order, but those of the first joint."""
+    first = first_joint(m).name
+    own = indices(m, (first,)) if first in found.spatial else []
+    return tuple(i for i in sorted(found.kept) if i not in own)
+
+
+def _joint_of(m: Mechanism, entry: int) -> str:
+    return next(j.name for j in m.joints if entry in indices(m, (j.name,)))
+
+
+State = tuple[np.ndarray, np.ndarray, float, np.ndarray]
+"""q, v, t, parameters."""
+
+
+class Changes(NamedTuple):
+    """How momenta Y^T p of fields change by each cause.   causes: in words.   f: q, v, t, p -> change and its `own_sizes`, both
+    (n, causes), and the constraint rows."""
+
+    causes: tuple[str, ...]
+    f: ca.Function
+
+
+def changes_of(T: Terms, Y: ca.SX) -> Changes:
+    """Y: (nv, n) functions of q."""
+    by, sizes = changes(T, Y), own_sizes(T, Y)
+    words = {"inertia": "the inertia of what moves", "weight": "gravity"}
+    out = [ca.horzcat(*by.values()), ca.horzcat(*[sizes[name] for name in by]), T.A]
+    f = ca.Function("changes", [T.q, T.v, T.t, T.mechanism.p_symbols], [ca.densify(x) for x in out])
+    return Changes(tuple(words.get(name, name) for name in by), f)
+
+
+def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
+    """(n, causes) of bool: which momenta each cause changes at some of these states, their velocities put onto the
+    constraints."""
+    most = size = np.zeros(of.f.size_out(0))
+    for q, v, t, p in at:
+        change, own, A = (np.array(x) for x in of.f(q, v, t, p))
+        if A.size:
+            change, own, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A) @ (A @ v), t, p))
+        most, size = np.maximum(most, np.abs(change)), size + own / len(at)
+    return most > NOTHING * size
+
+
+def somewhere(m: Mechanism, random: np.random.Generator) -> State:
+    """A state anywhere, with parameters near their defaults."""
     return random_configuration(m, random), random.normal(size=m.nv), random.uniform(), some_parameters(m, random)
-
-
-def _coadjoint(j: Joint, tau: ca.SX, p: ca.SX) -> ca.SX:
-    """(k, 1) ad_tau^T p on the algebra of a joint: how a body-fixed momentum turns while the spatial one stands still."""
-    (part,) = j.parts
-    S, axes = part.subgroup.S, list(part.subgroup.axes)
-    return (se3.ad(S @ tau) @ S)[axes, :].T @ p

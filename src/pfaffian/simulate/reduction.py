@@ -10,6 +10,9 @@ that is a group of symmetries are carried as the spatial ones, mu = Ad_g^-T pi_g
 symmetries are changed by forces alone as they stand. So what is kept is kept to the last bit, at any mu, with no chart of the
 group; shape and momenta know nothing of the place, which is found by q_dot = K v beside them.
 
+Under a first joint that slides all is seen from a frame that goes with the mass centre and does not turn: angular momentum is
+the same about all points there, and nothing grows with how far away or how fast the machine is.
+
 A column of X may be any field sigma(q) that the constraints allow: pi = <p, sigma> is then a momentum of it, and where it is a
 constant of motion, horizontal symmetry that no group of positions has, it is kept as the others [chhabra14 prop. 4.2.15].
 """
@@ -17,7 +20,8 @@ constant of motion, horizontal symmetry that no group of positions has, it is ke
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -31,15 +35,28 @@ from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.orbit import reduced_space
-from pfaffian.simulate.plan import Plan, as_group, plan, somewhere
+from pfaffian.simulate.plan import (
+    Changes,
+    Plan,
+    as_group,
+    changes_of,
+    changing,
+    further,
+    kept_motions,
+    knows_place,
+    moved,
+    plan,
+    somewhere,
+)
 from pfaffian.simulate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest, of_function
-from pfaffian.terms.forces import named_forces
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import momenta, moving, transport, weight
+from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport, weight
 from pfaffian.terms.reduction import (
+    Translation,
+    about_mass_centre,
     blocks,
     carried,
     first_joint,
@@ -49,6 +66,7 @@ from pfaffian.terms.reduction import (
     others,
     to_body,
     to_space,
+    translation,
 )
 from pfaffian.terms.terms import Terms, symbols
 
@@ -58,13 +76,18 @@ def reduce(
 ) -> System:
     """The mechanism reduced by its symmetries, and by its constraints on velocities: a System that `run` takes.
 
-    The state is [q; momentum]. Where nothing constrains velocities, `momentum` begins with that of the first joint about the
-    frame it stands in: spatial, kept while no force acts on it. [chhabra14 (3.3.35)] Where constraints do, a group is found
-    whose velocities they fix by the others (Chaplygin), and `momentum` belongs to the others. In either case momenta of further
-    symmetries (axially symmetric rotors, posts of cranes) are kept too, to the last bit while nothing drives them.
+    The state is [q; momentum]. Where nothing constrains velocities, `momentum` begins with that of the first joint: spatial,
+    kept while no force acts on it. [chhabra14 (3.3.35)] Of a first joint that slides it is the momentum along its frame's axes
+    and the angular momentum about the mass centre, which are kept as well, and other joints have the momenta that are seen from
+    there: how far and how fast the machine goes then costs no digits. `momentum_map` gives that about the frame.
+    Where constraints act, a group is found whose velocities they fix by the others (Chaplygin), and `momentum` belongs to the
+    others. In either case momenta of further symmetries (axially symmetric rotors, posts of cranes) are kept too, to the last
+    bit while nothing drives them.
 
-    The result has beside q and v: `momentum`, by name; `momentum_drift`, what the bodies have in all less what the state says
-    (of a first joint); `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)].
+    The result has beside q and v: `momentum`, by name; `momentum_drift`, of the momenta that are kept what q and v of the
+    bodies give less what the state says; `momentum_rate_error`, how fast the full equations would change those beyond the
+    first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these say that
+    its motion leaves that of the full equations, and refuses parameters at which a symmetry is none.
 
     Args:
         m: an open chain or tree on one first joint. Closures between bodies of it are kept as constraints that push back.
@@ -96,98 +119,271 @@ Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
 """Name of a velocity, and the field whose momentum stands in the place of that velocity's."""
 
 
+class _Reduction(NamedTuple):
+    """What a reduced state is made of.
+
+    found: the plan.   fields: of the caller's.   base: the first joint where its momentum is in the state, else None.
+    kept: entries of v whose momenta are kept, beyond those of the base.   shared: those of them that the machine has momentum
+    along where it is only carried along the slides of the base; these are of the machine as it is, the others are the same.
+    """
+
+    m: Mechanism
+    found: Plan
+    fields: Fields
+    base: Joint | None
+    kept: tuple[int, ...]
+    shared: tuple[int, ...]
+
+    def at(self, entries: Sequence[int]) -> list[int]:
+        """Where entries of v stand in the momenta of the state."""
+        return [self.found.y.index(i) for i in entries]
+
+    @property
+    def group(self) -> list[int]:
+        """Entries of v of the base."""
+        return indices(self.m, (self.base.name,)) if self.base else []
+
+    def lift(self, T: Terms) -> ca.SX | None:
+        """X, None where it is 1."""
+        return _lift(T, self.found, self.fields) if self.found.group or self.fields else None
+
+    def along(self, T: Terms, x: ca.SX) -> ca.SX:
+        """X^T x."""
+        X = self.lift(T)
+        return x if X is None else X.T @ x
+
+    def frame(self, k: Kinematics) -> Translation | None:
+        """In which momenta are seen, None for the world's."""
+        return translation(k, self.base) if self.base else None
+
+    def terms(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
+        return Terms(self.m, q, v, ca.SX(self.m.nu, 1), t)
+
+    def turned(self, q: ca.SX, pi: ca.SX, how: Callable[[Joint, ca.SX, ca.SX], ca.SX]) -> ca.SX:
+        """pi (ny, 1) with its spatial entries carried by how(joint, q of it, they)."""
+        pi = ca.SX(pi)
+        for name in self.found.spatial:
+            own = self.at(indices(self.m, (name,)))
+            pi[own, 0] = how(self.m.joint(name), q[self.m.q_slices[name], 0], pi[own, 0])
+        return ca.densify(pi)
+
+
 def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
     found = plan(m, by)
     found = found._replace(kept=(*found.kept, *_constants(m, found, fields)))
+    first = first_joint(m)
+    r = _Reduction(m, found, fields, first if first.name in found.spatial else None, further(m, found), ())
+    r = r._replace(shared=_shared(r))
     names = [m.v_names[i] for i in found.y]
     units = [f"{force_unit(m.v_units[i])} s" for i in found.y]
-
-    first = indices(m, (first_joint(m).name,))
-
-    def lift(T: Terms) -> ca.SX | None:
-        return _lift(T, found, fields) if found.group or fields else None
-
-    def turned(q: ca.SX, x: ca.SX, how: Callable[[Joint, ca.SX, ca.SX], ca.SX]) -> ca.SX:
-        """x (ny, 1) with its spatial entries carried by how(joint, q of it, they)."""
-        x = ca.SX(x)
-        for name in found.spatial:
-            own = [found.y.index(i) for i in indices(m, (name,))]
-            x[own, 0] = how(m.joint(name), q[m.q_slices[name], 0], x[own, 0])
-        return ca.densify(x)
-
-    def at(q: ca.SX, t: ca.SX) -> Terms:
-        return Terms(m, q, ca.SX(m.nv, 1), ca.SX(m.nu, 1), t)
-
-    def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        q = x[: m.nq, 0]
-        T, pi = at(q, t), turned(q, x[m.nq :, 0], to_body)
-        X = lift(T)
-        return q, moving(T, pi).v if X is None else X @ solve_symmetric(X.T @ T.M @ X, pi)
-
-    def enter(T: Terms) -> ca.SX:
-        X, p = lift(T), momenta(T)
-        return ca.vertcat(T.q, turned(T.q, p if X is None else X.T @ p, to_space))
-
-    def rated(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        X, k = lift(T), T.kinematics
-        pushed = weight(k) + T.generalised_input
-        if found.closed:
-            # What closures between bodies push back leaves the first joint alone; what wheels do is in X^T times all of it.
-            still = [] if found.group else first
-            pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(m.nv)])
-        if X is None:
-            forces, own = pushed, transport(T, moving(T, turned(T.q, x[m.nq :, 0], to_body)).h)
-        else:
-            forces, own = X.T @ pushed, carried(T, X)
-        own[[i for i, entry in enumerate(found.y) if entry in found.kept], 0] = 0
-        return ca.vertcat(k.q_dot, turned(T.q, forces + own, to_space))
-
-    base = found.spatial[0] if found.spatial and not found.group else None
-
-    def signals(T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
-        if base is None:
-            return {}
-        own = indices(m, (base,))
-        of_bodies = in_first_joint(T, base)
-        rest = others(m, own)
-        p, said = momenta(T), {"momentum_drift": of_bodies - x[m.nq :, 0][own, 0]}
-        return said | ({"shape_momentum": p[rest] - blocks(T, base).A.T @ p[own]} if rest else {})
-
     system = System(
         m,
         "[q; reduced momentum]",
         (StatePart("q", m.q_names, m.q_units), StatePart("momentum", tuple(names), tuple(units))),
-        enter,
-        show,
-        rated,
+        enter=partial(_enter, r),
+        show=partial(_show, r),
+        rate=partial(_rate, r),
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
-        signals=signals,
-        named=_named(m, base, dict(zip(found.y, units, strict=True))),
+        signals=partial(_signals, r),
+        named=_named(r),
         holds=bool(found.group) and not found.closed,
-        about=_about(m, found, fields),
+        about=_about(r),
+        check=partial(_check_values, r),
+        inertia=partial(_inertia, r),
     )
-    return made(system, f"[q; reduced momentum] {found} {_said(m, fields)}", lambda: f"{digest(m)} {_said(m, fields)}")
+    return made(
+        system, f"[q; reduced momentum] {found} {r.shared} {_said(m, fields)}", lambda: f"{digest(m)} {_said(m, fields)}"
+    )
 
 
-def _named(m: Mechanism, base: str | None, units: Mapping[int, str]) -> tuple[StatePart, ...]:
-    """Names and units of what is said of a spatial first joint, and of the joints beside it."""
-    own = indices(m, (base,)) if base else []
-    parts = {"momentum_drift": own, "shape_momentum": others(m, own) if own else []}
+def _shared(r: _Reduction) -> tuple[int, ...]:
+    """See `_Reduction`: decided at random states, each by its own size."""
+    T = symbols(r.m)
+    goes = r.frame(T.kinematics)
+    if goes is None or not r.kept:
+        return ()
+    X, own = r.lift(T), r.at(r.kept)
+    X = ca.SX.eye(r.m.nv) if X is None else X
+    moved = ca.horzcat(*[X[:, own].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(goes.axes)])
+    inertia = ca.sum1(X[:, own] * (T.M @ X[:, own])).T
+    f = ca.Function("shared", [T.q, T.v, T.t, r.m.p_symbols], [ca.densify(moved), inertia, goes.mass])
+    random = np.random.default_rng(53)
+    at = [[np.array(x) for x in f(*somewhere(r.m, random))] for _ in range(STATES)]
+    found = np.any([np.abs(x) > NOTHING * np.sqrt(mass * own) for x, own, mass in at], axis=(0, 2))
+    return tuple(i for i, some in zip(r.kept, found, strict=True) if some)
+
+
+def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
+    """v and the momenta of links of a state, seen from its frame."""
+    T, pi = r.terms(q, ca.SX(r.m.nv, 1), t), ca.SX(pi)
+    goes, X, shared = r.frame(T.kinematics), r.lift(T), r.at(r.shared)
+    V = ca.SX(3, 1)
+    if goes:
+        V = goes.axes @ pi[goes.entries, 0] / goes.mass
+        pi[goes.entries, 0] = 0
+    pi = r.turned(q, pi, to_body)
+    if shared:
+        pi[shared, 0] -= r.along(T, weight(T.kinematics, V))[shared, 0]
+    return moving(T, pi) if X is None else Moving(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
+
+
+def _show(r: _Reduction, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    q, pi = x[: r.m.nq, 0], x[r.m.nq :, 0]
+    v = ca.SX(_inside(r, q, pi, t).v)
+    goes = r.frame(Kinematics(r.m, q, v, t))
+    if goes:
+        v[goes.entries, 0] += goes.R.T @ pi[goes.entries, 0] / goes.mass
+    return q, v
+
+
+def _still(r: _Reduction, T: Terms) -> Terms:
+    """The machine as its frame sees it."""
+    goes = r.frame(T.kinematics)
+    if goes is None:
+        return T
+    v = ca.SX(T.v)
+    v[goes.entries, 0] -= momenta(T)[goes.entries, 0] / goes.mass
+    return r.terms(T.q, v, T.t)
+
+
+def _enter(r: _Reduction, T: Terms) -> ca.SX:
+    goes, p, shared = r.frame(T.kinematics), momenta(T), r.at(r.shared)
+    pi = ca.SX(r.along(T, momenta(_still(r, T))))
+    pi[shared, 0] = r.along(T, p)[shared, 0]
+    if goes is None:
+        return ca.vertcat(T.q, r.turned(T.q, pi, to_space))
+    pi[goes.entries, 0] = 0
+    pi = r.turned(T.q, pi, to_space)
+    pi[goes.entries, 0] = goes.R @ p[goes.entries, 0]
+    return ca.vertcat(T.q, pi)
+
+
+def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+    k, pushed, goes = T.kinematics, T.generalised_input, r.frame(T.kinematics)
+    if r.found.closed:
+        # What closures between bodies push back leaves the first joint alone; what wheels do is in X^T times all of it.
+        still = [] if r.found.group else indices(r.m, (first_joint(r.m).name,))
+        pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(r.m.nv)])
+    own = ca.SX(_carried(r, T, x))
+    own[r.at(r.found.kept), 0] = 0
+    if goes is None:
+        return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + own, to_space))
+    push = goes.R @ pushed[goes.entries, 0]
+    forces = ca.SX(r.along(T, pushed + weight(k, goes.across(r.m.gravity) - goes.axes @ push / goes.mass)))
+    kept, shared = r.at(r.kept), r.at(r.shared)
+    forces[kept, 0] = r.along(T, pushed)[kept, 0]
+    forces[shared, 0] += r.along(T, weight(k))[shared, 0]
+    forces[goes.entries, 0] = 0
+    pi_dot = r.turned(T.q, forces + own, to_space)
+    pi_dot[goes.entries, 0] = goes.mass * goes.pull(r.m.gravity) + push
+    return ca.vertcat(k.q_dot, pi_dot)
+
+
+def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
+    """(ny, 1) of the momenta's rate what comes of the motion itself."""
+    X, goes = r.lift(T), r.frame(T.kinematics)
+    if X is not None and goes is None:
+        return carried(T, X)
+    seen = _inside(r, T.q, x[r.m.nq :, 0], T.t)
+    there = r.terms(T.q, seen.v, T.t) if goes else T
+    return transport(there, seen.h) if X is None else carried(there, X)
+
+
+# -- what a reduced run says of itself -----------------------------------------------------------------------------------
+
+
+def _motions(r: _Reduction, T: Terms) -> ca.SX:
+    """(nv, n) of the momenta that are kept beyond those of the base, in the order of `_Reduction.kept`."""
+    X = r.lift(T)
+    return kept_motions(T, ca.SX.eye(r.m.nv) if X is None else X, r.found)
+
+
+def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
+    pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
+    drift, said = [Y.T @ momenta(T) - pi[r.at(r.kept), 0]], {}
+    if r.base:
+        goes, rest = r.frame(T.kinematics), others(r.m, r.group)
+        bodies = about_mass_centre(T, r.base, goes) if goes else in_first_joint(T, r.base.name)
+        drift = [bodies - pi[r.at(r.group), 0], *drift]
+        p = momenta(still)
+        said = {"shape_momentum": p[rest] - blocks(T, r.base.name).A.T @ p[r.group]} if rest else {}
+    if r.kept:
+        shared = [i for i, entry in enumerate(r.kept) if entry in r.shared]
+        error = changes(still, Y)["inertia"]
+        error[shared, 0] = changes(T, Y)["inertia"][shared, 0]
+        said["momentum_rate_error"] = error
+    return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.kept else {}) | said
+
+
+LOOKED = 2
+"""Random states at which parameters of a run are looked at."""
+
+
+def _check_values(r: _Reduction, p: np.ndarray) -> None:
+    """Raise ModelError where parameters (runs, np) break what the plan found near their defaults."""
+    m, random = r.m, np.random.default_rng(59)
+    values = {row.tobytes(): (i, row) for i, row in reversed(list(enumerate(p))) if not np.array_equal(row, m.p_defaults)}
+    if not values:
+        return
+    first, own = first_joint(m), set(r.found.group)
+    names = [j.name for j in m.joints if own & set(indices(m, (j.name,)))] or ([] if r.base else [first.name])
+    states = [somewhere(m, random) for _ in range(LOOKED)]
+    elsewhere = [moved(m, names, q, random) for q, *_ in states]
+    for run, row in values.values():
+        at = [(q, v, t, row) for q, v, t, _ in states]
+        which = f"parameters of run {run}" if len(p) > 1 else "parameters"
+        cause = knows_place(m, r.found.group, at, elsewhere) if names else None
+        if cause:
+            raise ModelError(
+                f"{which}: with them {cause} of {m.name!r} depends on where {shown.listed(names)} is, which near the defaults "
+                "it does not; run the mechanism as it is"
+            )
+        lost = np.flatnonzero(changing(_watching(r), at)[:, 0]) if r.kept else []
+        if len(lost):
+            raise ModelError(
+                f"{which}: with them the momentum of {m.v_names[r.kept[lost[0]]]!r} of {m.name!r} is not kept, which near the "
+                "defaults it is; reduce a mechanism that has them as its defaults, or run it as it is"
+            )
+
+
+@lru_cache(maxsize=64)
+def _watching(r: _Reduction) -> Changes:
+    T = symbols(r.m)
+    return changes_of(T, _motions(r, T))
+
+
+def _inertia(r: _Reduction, T: Terms) -> ca.SX:
+    """Along each entry of `momentum_drift`."""
+    Y = ca.horzcat(ca.SX.eye(r.m.nv)[:, r.group], _motions(r, T))
+    return ca.sum1(Y * (T.M @ Y)).T
+
+
+def _named(r: _Reduction) -> tuple[StatePart, ...]:
+    """Names and units of what is said beside the state."""
+    of = {
+        "momentum_drift": ([*r.group, *r.kept], " s"),
+        "momentum_rate_error": (r.kept, ""),
+        "shape_momentum": (others(r.m, r.group) if r.base else [], " s"),
+    }
+    names, units = r.m.v_names, r.m.v_units
     return tuple(
-        StatePart(name, tuple(m.v_names[i] for i in at), tuple(units[i] for i in at)) for name, at in parts.items() if at
+        StatePart(name, tuple(names[i] for i in at), tuple(f"{force_unit(units[i])}{seconds}" for i in at))
+        for name, (at, seconds) in of.items()
+        if at
     )
 
 
-def _about(m: Mechanism, found: Plan, fields: Fields) -> tuple[str, ...]:
+def _about(r: _Reduction) -> tuple[str, ...]:
     """What the plan is, in words."""
+    m, found = r.m, r.found
     first, names = first_joint(m), m.v_names
     out = []
     if found.group:
         fixed = shown.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(found.group)])
         out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, found.y)}")
     for name in found.spatial:
-        out.append(f"momenta of joint {name!r} are spatial, about the frame that it stands in")
-    for name, _ in fields:
+        out.append(f"momenta of joint {name!r} are spatial, {_seen(r, name)}")
+    for name, _ in r.fields:
         out.append(f"the momentum of the field along {name!r} stands in the place of its own")
     out.append(f"kept while no force acts along them: {_listed(names, found.kept)}")
     changing = [i for i in found.y if i not in found.kept]
@@ -200,6 +396,11 @@ def _about(m: Mechanism, found: Plan, fields: Fields) -> tuple[str, ...]:
         closures = shown.listed([c.name for c in m.constraints if isinstance(c, Closure)])
         out.append(f"closures {closures} push back; what they do to momenta adds up to nothing")
     return tuple(out)
+
+
+def _seen(r: _Reduction, joint: str) -> str:
+    goes = r.frame(symbols(r.m).kinematics) if r.base and joint == r.base.name else None
+    return "about the mass centre, from which those of other joints are seen" if goes else "about the frame that it stands in"
 
 
 def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
@@ -246,34 +447,26 @@ def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
             )
     entries = tuple(m.v_names.index(name) for name, _ in fields)
     T = symbols(m)
-    X, p, rows = _lift(T, found, fields), momenta(T), ca.densify(T.A)
-    own = X[:, [found.y.index(i) for i in entries]]
-    if ca.depends_on(own, ca.vertcat(T.v, T.t)):
+    Y, rows = _lift(T, found, fields)[:, [found.y.index(i) for i in entries]], ca.densify(T.A)
+    if ca.depends_on(Y, ca.vertcat(T.v, T.t)):
         raise ModelError("along: a field depends on velocities or time; it must be a function of q alone")
-    forces = {"gravity": weight(T.kinematics)} | named_forces(T.kinematics)
-    turning = carried(T, X)[[found.y.index(i) for i in entries], 0]
-    said = [turning, *[own.T @ F for F in forces.values()], own, rows @ own, rows, *forces.values()]
-    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [*map(ca.densify, said), ca.norm_2(p)])
-    random, n = np.random.default_rng(43), len(forces)
-    for _ in range(STATES):
-        q, v, t, at = somewhere(m, random)
-        if rows.numel():
-            A = np.array(f(q, v, t, at)[n + 3])
-            v -= np.linalg.pinv(A) @ (A @ v)
-        x = [np.array(y) for y in f(q, v, t, at)]
-        fields_at, across = x[n + 1], x[n + 2]
-        acting = [float(x[-1].item() * np.linalg.norm(v)), *[float(np.linalg.norm(F)) for F in x[n + 4 : -1]]]
+    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(Y), ca.densify(rows @ Y)])
+    random = np.random.default_rng(43)
+    states = [somewhere(m, random) for _ in range(STATES)]
+    for state in states:
+        fields_at, across = (np.array(x) for x in f(*state))
         for i, (name, entry) in enumerate(zip(dict(fields), entries, strict=True)):
             size = np.linalg.norm(fields_at[:, i])
             if across.size and np.abs(across[:, i]).max() > NOTHING * (1 + size):
                 raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
             if not abs(fields_at[entry, i]) > NOTHING * size:
                 raise ModelError(f"along {name!r}: the field does not move {name!r}; give it to a velocity that it moves")
-            causes = ["the inertia of what moves", *forces]
-            by = [c for c, y, a in zip(causes, x, acting, strict=False) if np.abs(y[i]).max() > NOTHING * size * (a or 1.0)]
-            if by:
-                raise ModelError(
-                    f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
-                    "changes it; leave it out, the state then holds what its parts become"
-                )
+    look = changes_of(T, Y)
+    for name, changed in zip(dict(fields), changing(look, states), strict=True):
+        by = [cause for cause, some in zip(look.causes, changed, strict=True) if some]
+        if by:
+            raise ModelError(
+                f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
+                "changes it; leave it out, the state then holds what its parts become"
+            )
     return entries

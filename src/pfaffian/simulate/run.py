@@ -26,6 +26,7 @@ from pfaffian.simulate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.balance import beside_motion, energy_made
 from pfaffian.simulate.capacity import check_memory
+from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
@@ -216,6 +217,7 @@ def _result(
     blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
     tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
+    tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if error is not None and not done.warned:
         worst = error

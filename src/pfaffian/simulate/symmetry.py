@@ -27,9 +27,8 @@ from pfaffian.model import shown
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.simulate.arrays import parameter_values
-from pfaffian.terms.connection import rate
-from pfaffian.terms.forces import named_forces
-from pfaffian.terms.momentum import momenta, transport, weight
+from pfaffian.terms.momentum import changes
+from pfaffian.terms.own_size import own_sizes
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
@@ -39,10 +38,7 @@ STATES = 24
 """Random states at which a candidate has to change nothing, and one more for each that its joint can do alone."""
 
 NOTHING = 1e-9
-"""By how much it may, of what forces of that kind do at these states."""
-
-NOISE = 1e-13
-"""Forces beside which those of inertia are as much larger are rounding: weight across a plane, say."""
+"""By how much it may, of the size that such forces have along that motion, see `own_sizes`."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
@@ -119,14 +115,24 @@ class _Candidate(NamedTuple):
     left_over: ca.SX
 
 
+class _Effect(NamedTuple):
+    """Of candidates against one cause.   rows: (samples, candidates).   size: (candidates,) beside which NOTHING is none."""
+
+    rows: np.ndarray
+    size: np.ndarray
+
+    def of(self, i: int) -> bool:
+        """Whether candidate i has one."""
+        return bool(np.abs(self.rows[:, i]).max(initial=0) > NOTHING * self.size[i])
+
+
 class _Looked(NamedTuple):
-    """q: at which the fields are.   tried: independent candidates.
-    effects: what each does against each cause, (samples, candidates) by cause.
+    """q: at which the fields are.   tried: independent candidates.   effects: what they do against each cause, by cause.
     driving: (states, candidates, inputs) work of each input along each."""
 
     q: ca.SX
     tried: list[_Candidate]
-    effects: dict[str, np.ndarray]
+    effects: dict[str, _Effect]
     driving: np.ndarray
 
 
@@ -153,7 +159,7 @@ def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
         return ca.SX(m.nv, 0)
     pushing = [i for i, name in enumerate(m.u_names) if name not in still]
     works = x.driving[:, :, pushing].transpose(0, 2, 1).reshape(-1, len(x.tried))
-    found = _null_space(np.vstack([*x.effects.values(), works]))
+    found = _null_space([*x.effects.values(), _Effect(works, np.ones(len(x.tried)))])
     return ca.substitute(ca.horzcat(*[c.Y for c in x.tried]), x.q, T.q) @ ca.DM(found.T)
 
 
@@ -161,10 +167,9 @@ def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     first = first_joint(m)
     _, tried, effects, works = _looked(m, p)
-    whole = np.vstack(list(effects.values()))
     base = [i for i, c in enumerate(tried) if c.motion.joint == first.name and c.motion.side == "left"]
-    own = _null_space(whole[:, base])
-    found = _null_space(whole)
+    own = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
+    found = _null_space(list(effects.values()))
     basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ own.T
     beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
     further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
@@ -172,7 +177,7 @@ def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     broken = tuple(
         (
             c.motion,
-            tuple(_worded(m, p, why, c.motion) for why, x in effects.items() if np.abs(x[:, i]).max(initial=0) > NOTHING),
+            tuple(_worded(m, p, why, c.motion) for why, x in effects.items() if x.of(i)),
         )
         for i, c in enumerate(tried)
         if c.motion.side == "left" and not any(i in parts for parts in kept)
@@ -239,23 +244,18 @@ def _said(twist: tuple[float, ...], joint: str, side: str) -> str:
 
 def _sampled(
     T: Terms, tried: list[_Candidate], p_given: tuple[float, ...] | None
-) -> tuple[list[int], dict[str, np.ndarray], np.ndarray]:
-    """The candidates that are independent; what each of them does against each cause, (samples, candidates), of what such
-    forces do; and the work of inputs along them, (states, candidates, inputs)."""
-    m, k = T.mechanism, T.kinematics
-    Y = ca.horzcat(*[c.Y for c in tried])
-    p = momenta(T)
-    forces = {"inertia": transport(T), "weight": weight(k)} | named_forces(k)
-    effects = {name: Y.T @ F for name, F in forces.items()}
-    effects["inertia"] += rate(k, Y).T @ p
-    sizes = [ca.norm_2(p) * ca.norm_2(T.v)] + [ca.norm_2(F) for name, F in forces.items() if name != "inertia"]
+) -> tuple[list[int], dict[str, _Effect], np.ndarray]:
+    """The candidates that are independent; what they do against each cause; and the work of inputs along them, (states,
+    candidates, inputs)."""
+    m, Y = T.mechanism, ca.horzcat(*[c.Y for c in tried])
+    effects, sizes = changes(T, Y), own_sizes(T, Y)
     height = max(c.left_over.numel() for c in tried)
     over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in tried])
     rows = ca.densify(T.A)
     f = ca.Function(
         "symmetry",
         [T.q, T.v, T.t, m.p_symbols],
-        [ca.horzcat(*effects.values()), ca.vertcat(*sizes), rows @ Y, over, Y, Y.T @ T.B, rows],
+        [ca.horzcat(*effects.values()), ca.horzcat(*sizes.values()), rows @ Y, over, Y, Y.T @ T.B, rows],
     )
     random = np.random.default_rng(29)
 
@@ -271,12 +271,12 @@ def _sampled(
     chosen = _independent(np.hstack([x[4].T for x in found]), [c.motion.joint for c in tried])
     alone, free = _alone(np.vstack([x[3] for x in found])[:, chosen], [tried[i].motion.joint for i in chosen])
     found += [sample() for _ in range(free)]
-    acting = np.mean([x[1].ravel() for x in found], axis=0)
-    least = NOISE * acting[0]
-    said = {name: np.array([x[0][chosen, i] for x in found]) / acting[i] for i, name in enumerate(effects) if acting[i] > least}
+    size = np.mean([x[1][chosen] for x in found], axis=0)
+    said = {name: _Effect(np.array([x[0][chosen, i] for x in found]), size[:, i]) for i, name in enumerate(effects)}
+    unit = np.ones(len(chosen))
     if rows.numel():
-        said["constraints"] = np.vstack([x[2][:, chosen] for x in found])
-    return chosen, said | {"joint": alone}, np.array([x[5][chosen] for x in found])
+        said["constraints"] = _Effect(np.vstack([x[2][:, chosen] for x in found]), unit)
+    return chosen, said | {"joint": _Effect(alone, unit)}, np.array([x[5][chosen] for x in found])
 
 
 def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
@@ -306,10 +306,29 @@ def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
     return chosen
 
 
-def _null_space(rows: np.ndarray) -> np.ndarray:
-    """(d, n) reduced by rows, so that what is a symmetry alone stands alone."""
-    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=False)
-    out, row = V[sizes <= NOTHING * np.sqrt(len(rows))], 0
+def _null_space(effects: Sequence[_Effect]) -> np.ndarray:
+    """(d, n) what has none of these effects, reduced by rows, so that what is a symmetry alone stands alone.
+
+    Cause by cause, with each motion that is left in units of the size that the effect has along it: what is light is not lost
+    beside what is heavy.
+    """
+    found = np.eye(len(effects[0].size))
+    for x in effects:
+        if not len(found):
+            break
+        size = np.abs(found) @ x.size
+        size = np.where(size > 0, size, 1.0)
+        left = _none_of(x.rows @ found.T / size) / size
+        pivots = np.take_along_axis(left, (left != 0).argmax(axis=1)[:, None], axis=1)
+        found = (left / pivots) @ found
+    return np.where(np.abs(found) < NOTHING, 0.0, found)
+
+
+def _none_of(rows: np.ndarray) -> np.ndarray:
+    """(d, n) the null space, reduced by rows."""
+    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=True)
+    rank = int((sizes > NOTHING * np.sqrt(len(rows))).sum())
+    out, row = V[rank:], 0
     for column in range(rows.shape[1]):
         if row == len(out):
             break
@@ -321,7 +340,7 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
         others = np.arange(len(out)) != row
         out[others] -= np.outer(out[others, column], out[row])
         row += 1
-    return np.where(np.abs(out) < 1e-9, 0.0, out)
+    return np.where(np.abs(out) < NOTHING, 0.0, out)
 
 
 def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: Motion) -> str:

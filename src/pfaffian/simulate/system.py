@@ -59,6 +59,8 @@ class System:
     limit: (what ends there and the way out, (x, t) -> a number, positive inside): a start where it is not is refused, and a run
         stops where the number is zero or changes its sign, also within a step.
     holds: whether what `show` gives meets the constraints of the mechanism whatever x is, so that no step need correct it.
+    check: raises ModelError at parameters (runs, np) of a run that the state does not serve.
+    inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
     about: what there is to know of the state, line by line: print(system) shows it, and a result keeps it as `state_about`.
     """
 
@@ -76,6 +78,8 @@ class System:
     holds: bool = False
     about: tuple[str, ...] = ()
     named: tuple[StatePart, ...] = ()
+    check: Callable[[np.ndarray], None] | None = None
+    inertia: Callable[[Terms], Any] | None = None
 
     def __post_init__(self) -> None:
         as_mechanism(self.mechanism)
@@ -309,11 +313,14 @@ def _standard(m: Mechanism) -> System:
 def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
     """(runs, nx) the state of each run, from q (runs, nq), v (runs, nv), parameters p (runs, np) and the time t [s].
 
-    Raises ModelError: enter and show do not undo each other; a start is beyond the limit of the state.
+    Raises ModelError: enter and show do not undo each other; a start is beyond the limit of the state; parameters that it does
+    not serve.
     """
     if not s.own:
         return np.hstack([q, v])
     m, instant = s.mechanism, np.array([t])
+    if s.check is not None:
+        s.check(p)
     x = s.entering(q, v, p, instant)[0]
     if s.limit is not None:
         inside = (s.siding(x, p, instant)[0] > 0).ravel()

@@ -20,6 +20,7 @@ import casadi as ca
 from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.articulated import solve_tree
 from pfaffian.terms.connection import rate
+from pfaffian.terms.forces import named_forces
 from pfaffian.terms.inertia import Moments, Wrench, carry, composite_moments
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
@@ -94,14 +95,29 @@ def transport(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
     return p_dot if T.added is None else p_dot + rate(k, T.added.M) @ T.v - T.added.c
 
 
-def weight(k: Kinematics) -> ca.SX:
-    """(nv, 1) generalised force of weight [N, N m]."""
-    g, pulls = k.mechanism.gravity, []
+def weight(k: Kinematics, pull: ca.SX | None = None) -> ca.SX:
+    """(nv, 1) generalised force of weight [N, N m].
+
+    pull: (3, 1) another acceleration than gravity's, world axes [m/s^2]; with a velocity V it is M e V, the momentum of all
+    that moves along with V.
+    """
+    g, pulls = k.mechanism.gravity if pull is None else pull, []
     if g.is_zero():
         return ca.SX.zeros(k.mechanism.nv, 1)
     for i, x in enumerate(composite_moments(k)):
         pulls.append(_pull(k.link_pose(i).R.T @ g, x))
     return k.along_v(_stacked(k, [project_force(link, *F) for link, F in zip(k.tree.links, pulls, strict=True)]))
+
+
+def changes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
+    """(n, 1) of d/dt (Y^T p) by cause: "inertia", what comes of the motion itself, "weight" and each of `named_forces`.
+
+    Y: (nv, n) fields, functions of q.
+    """
+    p = ca.SX.sym("p", T.mechanism.nv)
+    turning = ca.substitute(rate(T.kinematics, Y.T @ p), p, momenta(T))
+    pushed = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
+    return {"inertia": Y.T @ transport(T) + turning} | {name: Y.T @ F for name, F in pushed.items()}
 
 
 def _pull(g: ca.SX, x: Moments) -> Wrench:

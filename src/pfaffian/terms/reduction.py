@@ -25,8 +25,9 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative, rate
-from pfaffian.terms.inertia import Wrench, carry
-from pfaffian.terms.momentum import momenta, total_momentum, transport
+from pfaffian.terms.inertia import Wrench, carry, composite_moments
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.momentum import link_momenta, momenta, total_momentum, transport
 from pfaffian.terms.terms import Terms
 
 RANK = 1e-9
@@ -158,6 +159,56 @@ def in_first_joint(T: Terms, joint: str) -> ca.SX:
     link = next(x for x in T.kinematics.tree.links if x.joint.name == joint)
     (part,) = link.joint.parts
     return part.subgroup.S.T @ se3.Ad(link.placement.R, link.placement.p).T @ total_momentum(T.kinematics)
+
+
+class Translation(NamedTuple):
+    """The slides of a first joint, along which all that moves is carried and nothing in it turns or bends.
+
+    Seen from a frame that moves with V = f / mass, f the momentum along them, the machine has no momentum along them, and its
+    angular momentum is the same about all points: nothing is left of how far and how fast the machine goes.
+    entries: of v, n of them.   mass: (1, 1) of all that is carried [kg].   R: (n, n) from the body's axes to those of the
+    frame that the joint stands in.   axes: (3, n) these along the world's.
+    """
+
+    entries: list[int]
+    mass: ca.SX
+    R: ca.SX
+    axes: ca.SX
+
+    def pull(self, gravity: ca.SX) -> ca.SX:
+        """(n, 1) gravity (3, 1) along the slides [m/s^2]."""
+        return self.axes.T @ gravity
+
+    def across(self, gravity: ca.SX) -> ca.SX:
+        """(3, 1) what of gravity a frame that falls along the slides does not fall with, world axes [m/s^2]."""
+        return ca.SX(3, 1) if len(self.entries) == 3 else gravity - self.axes @ self.pull(gravity)
+
+
+def translation(k: Kinematics, joint: Joint) -> Translation | None:
+    """Of a first joint that is a group; None where it does not slide, or has armature along its slides: an inertia that is not
+    carried with the machine."""
+    (part,) = joint.parts
+    group, begin = part.subgroup, k.mechanism.v_slices[joint.name].start
+    i, link = next((i, x) for i, x in enumerate(k.tree.links) if x.joint.name == joint.name)
+    n, mass = len(group.along), composite_moments(k)[i].mass
+    if not n or not link.armature[:n].is_zero() or mass.is_zero():
+        return None
+    R, _ = group.motion(k.joint(joint.name))
+    axes = list(group.along)
+    return Translation(list(range(begin, begin + n)), mass, ca.SX(R)[axes, axes], ca.SX(link.placement.R)[:, axes])
+
+
+def about_mass_centre(T: Terms, joint: Joint, goes: Translation) -> ca.SX:
+    """(k, 1) momentum of all that moves along the slides of a first joint, and about the mass centre: of bodies, by q and v."""
+    i = next(i for i, x in enumerate(T.kinematics.tree.links) if x.joint.name == joint.name)
+    (part,) = joint.parts
+    n, h, moments = len(goes.entries), link_momenta(T.kinematics)[i], composite_moments(T.kinematics)[i]
+    sliding = ca.SX(3, 1)
+    sliding[list(part.subgroup.along), 0] = h.f[list(part.subgroup.along), 0]
+    turning = part.subgroup.S.T @ ca.vertcat(h.f - sliding, h.n - ca.cross(moments.h, sliding) / moments.mass)
+    found = to_space(joint, T.kinematics.joint(joint.name), turning)
+    found[:n, 0] = goes.R @ h.f[list(part.subgroup.along), 0]
+    return found
 
 
 def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:

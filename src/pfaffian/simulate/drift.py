@@ -1,0 +1,64 @@
+"""A reduced run checks itself: how far its motion may have left that of the full equations, said once."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import RunWarning, notice
+from pfaffian.simulate.system import System
+from pfaffian.terms.terms import symbols
+
+NOTICED = 1e-6
+"""[m, rad] of a motion by the end of a run, beside the full equations', that are more than rounding."""
+
+
+def tell_drift(result: xr.Dataset, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
+    """Add to a result of a system with `inertia` how far its momenta let it leave the full equations, and warn if they do.
+
+    A momentum that has drifted moves its body on at drift / inertia, one whose rate errs ever faster: both are summed up over
+    the recorded instants. Adds `reduction_error` (run) [m, rad], of the motion that is the furthest off.
+    q: (runs, nq), v: (runs, nv), p: (runs, np) at the start, the time t [s].   Warns RunWarning.
+    """
+    if s.inertia is None or "momentum_drift" not in result:
+        return
+    time, drift = result["time"].values, np.abs(_entries(result, "momentum_drift"))
+    names = result["momentum_drift_entry"].values.tolist()
+    own = _inertia(s, *(np.broadcast_to(x, (len(drift), x.shape[1])) for x in (q, v, p)), t)
+    speed = drift / own[:, None]
+    if "momentum_rate_error" in result:
+        at = [names.index(n) for n in result["momentum_rate_error_entry"].values.tolist()]
+        speed[:, :, at] += _summed(np.abs(_entries(result, "momentum_rate_error")) / own[:, None, at], time)
+    off = _summed(speed, time).max(axis=1)
+    result["reduction_error"] = (
+        "run", off.max(axis=1), {"units": "m, rad", "meaning": "how far the motion may have left that of the full equations"},
+    )  # fmt: skip
+    if not off.max() > NOTICED:
+        return
+    run, i = np.unravel_index(int(np.argmax(off)), off.shape)
+    which = f", in run {run} of {len(off)} the most" if len(off) > 1 else ""
+    notice(
+        f"the reduced motion leaves that of the full equations, which do not keep the momentum of {names[i]!r}: at the end "
+        f"it is off there by some {off[run, i]:.2g} m or rad{which}; run the mechanism as it is",
+        RunWarning,
+    )
+
+
+def _entries(result: xr.Dataset, name: str) -> np.ndarray:
+    """(runs, times, entries), zero after a stop."""
+    return np.nan_to_num(result[name].transpose("run", "time", ...).values)
+
+
+def _summed(x: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """The integral of x (runs, times, entries) over time by the trapezium rule, up to each instant."""
+    pieces = (x[:, 1:] + x[:, :-1]) / 2 * np.diff(time)[:, None]
+    return np.concatenate([np.zeros_like(x[:, :1]), np.cumsum(pieces, axis=1)], axis=1)
+
+
+def _inertia(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+    """(runs, entries)."""
+    assert s.inertia is not None
+    T = symbols(s.mechanism)
+    f = ca.Function("inertia", [T.q, T.v, T.t, s.mechanism.p_symbols], [ca.densify(s.inertia(T))])
+    return np.array(f.map(len(q))(q.T, v.T, np.full((1, len(q)), t), p.T)).T

@@ -1,0 +1,67 @@
+"""How large the forces along a motion are by what that motion moves; less than rounding of that is nothing.
+
+A gram on a hull of tons is judged by its own inertia: the hull's momentum, and what pushes the hull, say nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from pfaffian.terms.connection import rate
+from pfaffian.terms.forces import named_forces
+from pfaffian.terms.inertia import composite_moments
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.momentum import link_momenta, momenta
+from pfaffian.terms.terms import Terms
+
+ROUNDING = 1e-4
+"""Part of terms that cancel, and of the inertia at unit rates, that counts as size: a billionth of it is rounding of them."""
+
+
+class _Beyond(NamedTuple):
+    """What moves with a joint.   entries: of v, of the joint and those on it.   mass: (1, 1) [kg].
+    flow: (1, 1) |h| |V| of the momenta h and twists V of its links, what forces of inertia along it are made of."""
+
+    entries: list[int]
+    mass: ca.SX
+    flow: ca.SX
+
+
+def own_sizes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
+    """(n, 1) for each cause of a change of the momenta Y^T p: "inertia", "weight" and each of `named_forces`.
+
+    By inertia it is Y^T M Y, rates being near 1. By weight it is at most g sqrt(m Y^T M Y) of the mass m that is moved. Another
+    force has the size that it has along the joint and those on it. To each is added what terms that cancel may leave.
+    Y: (nv, n) fields, functions of q.
+    """
+    k, inertia, reach = T.kinematics, ca.sum1(Y * (T.M @ Y)).T, ca.fabs(Y).T
+    beyond = _beyond(k)
+    cancelling = reach @ ca.vertcat(*[x.flow for x in beyond]) + ca.fabs(rate(k, Y)).T @ ca.fabs(momenta(T))
+    moved = [ca.vertcat(0, *[x.mass for r, x in enumerate(beyond) if not Y[r, i].is_zero()]) for i in range(Y.shape[1])]
+    mass = ca.vertcat(ca.SX(0, 1), *[ca.mmax(x) for x in moved])
+    out = {
+        "inertia": inertia + ROUNDING * cancelling,
+        "weight": ca.norm_2(k.mechanism.gravity) * ca.sqrt(mass * inertia) + ROUNDING * inertia,
+    }
+    length = ca.sqrt(ca.sum2(reach**2))
+    for name, F in named_forces(k).items():
+        along = reach @ ca.vertcat(*[ca.norm_2(F[x.entries, 0]) for x in beyond])
+        out[name] = along + ROUNDING * (length * ca.norm_2(F) + inertia)
+    return {name: ca.densify(x) for name, x in out.items()}
+
+
+def _beyond(k: Kinematics) -> list[_Beyond]:
+    """For each entry of v."""
+    m, links = k.mechanism, k.tree.links
+    owners = [j.name for j in m.joints for _ in range(m.nv)[m.v_slices[j.name]]]
+    h, V, carried = link_momenta(k), k.link_velocity, composite_moments(k)
+    found = {}
+    for name in dict.fromkeys(owners):
+        own = [i for i, x in enumerate(links) if x.joint.name == name]
+        on_it = {x.joint.name for i, x in enumerate(links) if set(own) & set(k.tree.path(i))}
+        flow = [ca.norm_2(ca.vertcat(*h[i])) * ca.norm_2(ca.vertcat(*V[i])) for i in own]
+        entries = [r for r, owner in enumerate(owners) if owner in on_it]
+        found[name] = _Beyond(entries, carried[own[0]].mass, sum(flow, ca.SX(0)))
+    return [found[name] for name in owners]

@@ -1,0 +1,173 @@
+"""A symmetry is judged by what it moves, and a reduced run checks itself, however far away and fast the machine is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.simulate import reduction
+from pfaffian.simulate.plan import plan
+from tests.simulate.test_reduction import rover, satellite
+from tests.tolerance import close
+
+KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "numpy"}
+SPIN = "turning about z of 'spin'"
+
+
+def craft(off=0.0, across=0.0, **more):
+    """A rotor of a gram on a hull of five tons, its mass centre off its axis by metres, its inertia uneven by a part."""
+    hull = pf.body("hull", 5000.0, com=(0.1, 0, 0), inertia=(4e3, 5e3, 6e3))
+    rotor = pf.body("rotor", 1e-3, com=(off, 0, 0.01), inertia=(2e-7 * (1 + across), 2e-7, 3e-7))
+    place = pf.pose((0.5, 0.2, 0.1), rpy=(0.3, -0.2, 0.4))
+    joints = [
+        pf.joint("base", "free", "world", "hull"),
+        pf.joint("spin", "revolute", "hull", "rotor", placement=place, **more.pop("spin", {})),
+    ]
+    return pf.mechanism("craft", [hull, rotor], joints, **{"gravity": (0, 0, 0)} | more)
+
+
+def causes(m):
+    return {motion.said: ", ".join(why) for motion, why in pf.symmetry(m).broken}
+
+
+UNEVEN = {
+    "a micrometre off": ({"off": 1e-6}, "centre of mass of 'rotor' lies 1e-06 m off the axis"),
+    "uneven": ({"across": 1e-6}, "the inertia of 'rotor' is not the same about all axes across"),
+    "a weak spring": ({"spin": {"stiffness": 1e-10}}, "spring or damper of joint 'spin'"),
+    "a tether": (
+        {"forces": [pf.spring("tether", "hull", "rotor", point_a=(1, 0, 0), point_b=(0.02, 0, 0), stiffness=1e-9)]},
+        "spring 'tether'",
+    ),
+}
+
+
+@pytest.mark.parametrize("changed, why", UNEVEN.values(), ids=UNEVEN)
+def test_a_gram_on_a_hull_of_tons_is_judged_by_its_own_inertia(changed, why):
+    """Of what the whole machine does these are parts of 1e-10 and less; of the rotor's own they are what moves it."""
+    assert why in causes(craft(**changed))[SPIN]
+    assert plan(craft(**changed), None).kept == (*range(6), *([] if "inertia" in why or "mass" in why else [6]))
+
+
+def test_weight_on_a_light_rotor_is_its_own():
+    """A rotor on a rover whose ground is level, about a horizontal axis: 1e-9 m off it swings."""
+    axis = {"axis": (1, 0, 0)}
+    hull, rotor = pf.body("hull", 5000.0, inertia=5e3), pf.body("rotor", 1e-3, com=(0, 1e-9, 0), inertia=(3e-7, 2e-7, 2e-7))
+    joints = [pf.joint("base", "planar", "world", "hull"), pf.joint("spin", "revolute", "hull", "rotor", **axis)]
+    m = pf.mechanism("rover", [hull, rotor], joints)
+    assert "gravity" in causes(m)[SPIN]
+    even = m.with_(bodies=[hull, pf.body("rotor", 1e-3, inertia=(3e-7, 2e-7, 2e-7))])
+    assert SPIN not in causes(even)
+
+
+def test_a_light_rotor_in_balance_is_a_symmetry_and_one_that_is_not_moves_as_in_full():
+    assert SPIN not in causes(craft()) and plan(craft(), None).kept == tuple(range(7))
+    m = craft(1e-3)
+    q, v = m.neutral(), np.r_[0.1, 0.2, 0, 0.3, 0.5, 1.0, 3.0]
+    keep = KEEP | {"duration": 0.2}
+    close(pf.run(pf.reduce(m), q, v, **keep).q, pf.run(m, q, v, **keep).q, 1e-10, "q")
+
+
+def swaying(default=1e-13):
+    """A craft whose rotor is off its axis by a parameter; near the default it is in balance."""
+    off = pf.Parameter("off", default, "m")
+    return craft(off, parameters=[off])
+
+
+def test_parameters_of_a_run_that_break_a_symmetry_are_refused():
+    m = swaying()
+    system, start = pf.reduce(m), {"v": np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]}
+    assert plan(m, None).kept == tuple(range(7))
+    for p, which in ((1e-3, "parameters:"), ([0, 2e-13, 1e-3], "parameters of run 2:")):
+        with pytest.raises(pf.ModelError, match=f"{which} .*momentum of 'spin' of 'craft' is not kept"):
+            pf.run(system, **start, parameters={"off": p}, **KEEP)
+    with pytest.raises(pf.ModelError, match="momentum of 'spin' of 'craft' is not kept"):
+        pf.run_accurately(system, **start, parameters={"off": 1e-3}, times=[0, 0.1])
+    pf.run(system, **start, parameters={"off": -1e-13}, **KEEP)
+
+
+def test_parameters_that_tell_the_place_are_refused():
+    bump = pf.Parameter("bump", 1e-12, "m/s^2")
+    m = rover().with_(gravity=(bump, 0, -9.81), parameters=[bump])
+    with pytest.raises(pf.ModelError, match="parameters: with them gravity of 'rover' depends on where base is"):
+        pf.run(pf.reduce(m), parameters={"bump": 0.1}, **KEEP)
+
+
+def test_a_run_that_leaves_the_full_equations_says_so():
+    """A mode that comes while it runs: the rotor loses its balance, 1e-3 m at once."""
+    m = swaying()
+    start = {"v": np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]}
+    lost = {"switches": {"off": lambda k: 1e-3}}
+    with pytest.warns(pf.RunWarning, match="leaves that of the full equations, which do not keep the momentum of 'spin'"):
+        r = pf.run(pf.reduce(m), **start, **lost, **KEEP)
+    full = pf.run(m, **start, **lost, **KEEP)
+    off = float(np.abs(r.q - full.q)[-1, 7])
+    # The mode changes what the rotor's momentum is of too, at once, which is another matter.
+    assert off > 1e-3 and float(r.reduction_error) > 1e-3
+    assert float(np.abs(r.momentum_rate_error).max()) > 1e-7
+    even = pf.run(pf.reduce(m), **start, **KEEP)
+    assert float(even.reduction_error) < 1e-9 and even.momentum_rate_error_entry.values.tolist() == ["spin"]
+    assert even.momentum_drift_entry.values.tolist() == list(m.v_names)
+
+
+def test_a_symmetry_that_is_none_shows_in_the_run(monkeypatch):
+    """Were one ever taken for kept that is none, the run would say how far it is off."""
+    m = craft(1e-3)
+    found = plan(m, None)
+    monkeypatch.setattr(reduction, "plan", lambda *_: found._replace(kept=tuple(range(7))))
+    q, v = m.neutral(), np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]
+    full = pf.run(m, q, v, **KEEP)
+    with pytest.warns(pf.RunWarning, match="momentum of 'spin'"):
+        r = pf.run(reduction._reduced.__wrapped__(m, None), q, v, **KEEP)
+    off = float(np.abs(r.q - full.q)[-1, 7])
+    assert off > 1e-4 and 0.5 < float(r.reduction_error) / off < 2
+
+
+# -- far away and fast --------------------------------------------------------------------------------------------
+
+
+def carrying(gravity=(0, 0, 0), **more):
+    """A satellite with a wheel in balance beside its arm."""
+    m = satellite(gravity, actuators=[], **more)
+    wheel = pf.body("wheel", 0.3, inertia=(0.002, 0.002, 0.003))
+    place = pf.pose((0.1, -0.2, 0.3), rpy=(0.3, 0.2, 0.1))
+    hinge = pf.joint("wheel", "revolute", "hull", "wheel", placement=place)
+    return m.with_(bodies=[*m.bodies, wheel], joints=[*m.joints, hinge])
+
+
+FAR = {"duration": 0.5, "step": 1e-3, "every": 50}
+
+
+@pytest.mark.parametrize("gravity", [(0, 0, 0), (0.2, -9.7, 1.3)], ids=["in orbit", "falling"])
+def test_in_orbit_a_machine_is_what_it_is_at_home(gravity):
+    m = carrying(gravity)
+    q, v = pf.random_configuration(m, np.random.default_rng(3)), np.random.default_rng(4).normal(size=m.nv)
+    away, fast = q.copy(), v.copy()
+    away[:3] = 7e6, -1e6, 2e6
+    turn = pf.forward_kinematics(m, q)["hull"].rotation
+    fast[:3] += turn.T @ [0, 7.5e3, 100.0]
+    home, there = pf.run(pf.reduce(m), q, v, **FAR), pf.run(pf.reduce(m), away, fast, **FAR)
+    close(there.q[:, 3:], home.q[:, 3:], 1e-11, "attitude and shape")
+    close(there.v[:, 3:], home.v[:, 3:], 1e-11, "their rates")
+    close(home.q, pf.run(m, q, v, **FAR).q, 1e-9, "q of the machine as it is")
+    turning = there.momentum.values[:, 3:6]
+    assert (turning == turning[0]).all() and (there.momentum.values[:, -1] == there.momentum.values[0, -1]).all()
+    assert np.abs(there.momentum_drift.values[:, 3:]).max() < 1e-11
+    assert float(there.reduction_error) < 1e-9
+
+
+def test_what_weight_does_to_momenta_that_go_with_the_machine():
+    """Along rails that fall: cars on them keep their own momenta, as the world sees them, while nothing pushes them."""
+    from tests.simulate.test_reduced_rates import changes_as_it_must
+
+    bodies = [pf.body("frame", 3.0, com=(0.1, 0.2, 0), inertia=0.2), pf.body("car", 1.0, com=(0.1, 0, 0.2), inertia=0.1),
+              pf.body("arm", 0.5, com=(0.2, 0.1, 0), inertia=0.05)]  # fmt: skip
+    joints = [pf.joint("rails", "translation", "world", "frame", placement=pf.pose((0, 0, 0), rpy=(0.3, 0.2, 0.1))),
+              pf.joint("car", "prismatic", "frame", "car", axis=(0.6, 0, 0.8)),
+              pf.joint("arm", "revolute", "frame", "arm", axis=(0, 0.6, 0.8))]  # fmt: skip
+    motors = [pf.thruster("jet", "frame", axis=(1, 0.5, 0.2)), pf.actuator("winch", "car")]
+    m = pf.mechanism("rails", bodies, joints, actuators=motors, gravity=(0.5, -1.0, -9.81))
+    assert "car" in [m.v_names[i] for i in plan(m, None).kept]
+    random = np.random.default_rng(8)
+    said = changes_as_it_must(pf.reduce(m), pf.random_configuration(m, random), random.normal(size=5), random.normal(size=2))
+    close(said["momentum_drift"], 0 * said["momentum_drift"], 1e-12, "momentum of the bodies", scale=1.0)
