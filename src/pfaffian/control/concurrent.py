@@ -22,14 +22,15 @@ nearest to r_dot = -d r in the metric of W, by the generalised Jacobian G = D O^
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.control.allocation import weights
-from pfaffian.control.law import Command, Control, Reason, maker, motor_matrix, with_no_wrench
-from pfaffian.control.output import KINDS, Output, check_in_group, check_moves, goal_at, half_turn, moving, servo
+from pfaffian.control.law import Command, Control, Reason, at_values, maker, motor_matrix, with_no_wrench
+from pfaffian.control.output import KINDS, Output, check_in_group, check_moves, goal_at, half_turn, leaves_group, moving, servo
 from pfaffian.control.prototype import accelerations
 from pfaffian.control.reason import mainly
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -39,13 +40,17 @@ from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, 
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.model.number import scalar, several
+from pfaffian.model.number import at_defaults, scalar, several
 from pfaffian.terms.terms import Terms
 
 HALF_TURN = 0.01
 """How near to half a turn [rad] an attitude error is said to have no one logarithm: it would jump to the other side there."""
 
 TURNED = f"an attitude error is within {HALF_TURN:g} rad of half a turn, where it has two logarithms and the law no direction"
+LEFT = (
+    "the reference of an output is no motion of its group: R^T R = 1 with determinant 1 is needed, and a rate that keeps it; "
+    "give samples closer to each other, or a function of time"
+)
 LOST = "the outputs are not within the inputs' reach here: the decoupling matrix has lost rank"
 
 
@@ -103,13 +108,16 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     over rates along the motors [m or rad per m or rad]. At zero it ends. `basin`, the largest V_L of an output that turns by
     its `half_turn`: below 1 all errors vanish exponentially.
     Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has come to
-    half a turn; the reason names the output.
-    Raises ModelError: no outputs, one twice, unknown bodies, more coordinates than actuators, an output that cannot move;
-    a rest_weight without a rest_damping, or with motors that move the machine alike.
+    half a turn, or a reference has left its group; the reason names the output.
+    Raises ModelError: no outputs, one twice, unknown bodies, more coordinates than actuators, an output that cannot move; a
+    rest_damping below zero, at the parameters of a run too; a rest_weight without a rest_damping, or with motors that move the
+    machine alike.
     """
     _check_outputs(outputs)
     names = tuple(name for o in outputs for name in o.names)
     d = None if rest_damping is None else scalar(rest_damping, "rest_damping")
+    if d is not None and (number := at_defaults(d)) is not None and not number.item() >= 0:
+        raise ModelError(f"concurrent: rest_damping must be at least zero, got {brief(rest_damping)}: motion would grow by it")
     if d is None and rest_weight is not None:
         raise ModelError("concurrent: rest_weight says which motors a rest_damping spares; give that too, in 1/s")
 
@@ -117,13 +125,15 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         m = terms.mechanism
         _check_count(m, names)
         R = weights(m, weight)
-        asked, begin = [], 0
+        asked, left, begin = [], ca.SX(0), 0
         for o in outputs:
             end = begin + len(o.reference.w_names)
             at = moving(terms.kinematics, o)
             check_moves(o, at.J)
             check_in_group(o, terms.kinematics)
-            asked.append(servo(o, at.R, at.p, at.J @ terms.v, goal_at(o, terms.t, w[begin:end, 0])))
+            goal = goal_at(o, terms.t, w[begin:end, 0])
+            left = ca.logic_or(left, leaves_group(goal)) if o.turning else left
+            asked.append(servo(o, at.R, at.p, at.J @ terms.v, goal))
             begin = end
         x = decoupling(terms, outputs)
         V_dot, spare = ca.vertcat(*[y.nu for y in asked]) - x.drift, len(m.actuators) > len(names)
@@ -143,15 +153,24 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         turned = [(o, y) for o, y in zip(outputs, asked, strict=True) if o.turning]
         signals["basin"] = ca.mmax(ca.vertcat(0, *[y.value / half_turn(o) for o, y in turned]))
         half = ca.mmax(ca.vertcat(0, *[ca.norm_2(y.error[o.turning, 0]) for o, y in turned])) > np.pi - HALF_TURN
-        faults, sides = ca.vertcat(rank < len(names), half), ca.vertcat(side, 1)
+        faults, sides = ca.vertcat(rank < len(names), half, left), ca.vertcat(side, 1, 1)
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, sides)
 
     error = ", ".join(dict.fromkeys(KINDS[o.kind].unit for o in outputs))
     units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
     w_names = tuple(name for o in outputs for name in o.reference.w_names)
-    reasons = {LOST: _lost(outputs, names)} | ({} if w_names else {TURNED: _turned(outputs)})
+    reasons = {LOST: _lost(outputs, names)}
+    reasons |= {} if w_names else {TURNED: _turned(outputs), LEFT: _left(outputs)}
     entries = {"output_error": names, "velocity_error": names}
-    return Control(law, (), w_names, (LOST, TURNED), reasons=reasons, units=units, entries=entries)
+    check = None if d is None else partial(_check_damping, d)
+    return Control(law, (), w_names, (LOST, TURNED, LEFT), reasons=reasons, units=units, entries=entries, check=check)
+
+
+def _check_damping(d: ca.SX, m: Mechanism, p: np.ndarray) -> None:
+    f = ca.Function("d", [m.p_symbols], [d])
+    for words, values in at_values(m, p):
+        if not float(f(values)) >= 0:
+            raise ModelError(f"{words}concurrent: rest_damping must be at least zero, got {float(f(values)):.6g}")
 
 
 class Share(NamedTuple):
@@ -286,3 +305,17 @@ def _turned(outputs: Sequence[Output]) -> Reason:
         return f"the {o.kind} of {o.body!r} is {angles.max():.4g} rad off; start nearer, or lead the reference there"
 
     return Reason({"angles": lambda T: ca.vertcat(*[angle(T, o) for o in turning])}, words)
+
+
+def _left(outputs: Sequence[Output]) -> Reason:
+    """Which reference is no motion of its group."""
+    turning = [o for o in outputs if o.turning]
+
+    def left(T: Terms) -> ca.SX:
+        return ca.vertcat(ca.SX(0, 1), *[leaves_group(goal_at(o, T.t, ca.SX(0, 1))) for o in turning])
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        found = [f"{o.kind} of {o.body!r}" for o, some in zip(turning, x["left"].ravel(), strict=True) if some]
+        return f"it is that of the {', '.join(found)}" if found else ""
+
+    return Reason({"left": left}, words)

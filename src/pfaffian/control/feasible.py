@@ -46,7 +46,8 @@ def check_reference(
     names, terms = m.motor_names, symbols(m)
     goal, x = wanted(terms, reference, ca.SX(0, 1)), reference.at(terms.t, ca.SX(0, 1))
     left = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
-    path = ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, left])
+    lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
+    path = ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, left, lengths])
     within = (ca.SX(0, len(names)), ca.SX(0, 1)) if limits is None else limit_rows(m, limits)
     state = [terms.q, terms.v, terms.t, m.p_symbols]
     parts = [*accelerations(terms), terms.M, terms.rows.phi, terms.rows.eta, *within]
@@ -54,7 +55,13 @@ def check_reference(
     held, inputs = row_names(terms.kinematics), []
     for t in np.linspace(t0, t0 + T, INSTANTS):
         at = f"{what}: at t = {t:.4g} s the reference"
-        q, v, v_dot, slip = (np.array(y).ravel() for y in path(t, m.p_defaults))
+        q, v, v_dot, slip, length = (np.array(y).ravel() for y in path(t, m.p_defaults))
+        for turn, size in zip(m.quaternions.values(), length, strict=True):
+            if abs(size - 1) > MISSED:
+                raise ModelError(
+                    f"{at} leaves the configurations, by {', '.join(m.q_names[turn])}: quaternions must keep the length 1, and "
+                    f"that one has {size:.6g}"
+                )
         if not np.isfinite(np.concatenate([q, v, v_dot, slip])).all():
             raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
         a, S, M, phi, eta, W, l = (np.array(y) for y in system(q, v, t, m.p_defaults))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import signature
@@ -86,6 +86,7 @@ class Control:
     takes: names of the law's w, where parts give some of it; None: w_names.
     units: of the signals that it records, by name; one "per velocity" or "per input" is labelled by these.
     entries: of such a signal the names of its entries, where it has some of its own.
+    check: (mechanism, parameters (runs, np) of a run) raises ModelError where the law cannot have them.
     Raises ModelError: what should be a function, texts or finite numbers is not. What the law answers is checked by a run.
     """
 
@@ -100,6 +101,7 @@ class Control:
     takes: tuple[str, ...] | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    check: Callable[[Mechanism, np.ndarray], None] | None = None
 
     def __repr__(self) -> str:
         if self.parts:
@@ -159,6 +161,28 @@ def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
         return replace(control, made=said)
 
     return made
+
+
+def check_parameters(law: Any, m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError where a law, or one that it is made of, cannot have the parameters (runs, np) of a run."""
+    if isinstance(law, Control):
+        if law.check is not None:
+            law.check(m, p)
+        check_parameters(law.made.arguments if law.made else (), m, p)
+    elif isinstance(law, (tuple, list)):
+        for part in law:
+            check_parameters(part, m, p)
+    elif isinstance(law, Mapping):
+        check_parameters(tuple(law.values()), m, p)
+
+
+def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Each row of parameters (runs, np) that differs from the others, the first of its kind, with words for whose it is."""
+    _, first = np.unique(p, axis=0, return_index=True)
+    for run in sorted(first.tolist()):
+        of = f" of run {run}" if len(p) > 1 else ""
+        values = ", ".join(f"{name} = {x:.6g}" for name, x in zip(m.p_names, p[run], strict=True))
+        yield f"parameters{of} ({values}): " if values else "", p[run]
 
 
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:

@@ -34,7 +34,10 @@ from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 
 IN_GROUP = 1e-9
-"""How far from R^T R = 1 a reference may be."""
+"""How far from R^T R = 1 a reference may be at the start."""
+
+LEFT_GROUP = 1e-5
+"""How far it may come to be, as one that is interpolated between samples does; its rate likewise."""
 
 
 class Kind(NamedTuple):
@@ -212,6 +215,18 @@ def goal_at(o: Output, t: ca.SX, w: ca.SX) -> list[ca.SX]:
             x = full
         found.append(kind.pose(ca.reshape(ca.SX(x), *kind.shape), corner))
     return found
+
+
+def leaves_group(goal: Sequence[ca.SX]) -> ca.SX:
+    """1 where a reference, (4, 4) gamma, gamma_dot, is no motion of its group: no rotation, or a rate that makes it none; 0 too
+    where it is no number, which ends a run by itself."""
+    gamma, rate = goal[0], goal[1]
+    R, R_dot = gamma[:3, :3], rate[:3, :3]
+    third = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # of a reflection too
+    bent = R.T @ R_dot
+    off = ca.vertcat(ca.vec(R.T @ R - ca.SX.eye(3)), third, (gamma[3, :] - ca.DM([[0, 0, 0, 1]])).T, rate[3, :].T)
+    stretched = ca.vec(bent + bent.T) / (1 + ca.norm_fro(R_dot))
+    return ca.mmax(ca.fabs(ca.vertcat(off, stretched))) > LEFT_GROUP
 
 
 class Moving(NamedTuple):

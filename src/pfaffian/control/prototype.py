@@ -6,24 +6,30 @@ pseudo-matrices Mbar', Dbar', Kbar'. Its motion towards a reference q_R(t) is Mb
     Mbar = sum J^T Vee(Mbar') J,    bbar = cbar + fDbar + fKbar,    fKbar = sum J^T vee2((1 - G_E^-1) Kbar'),    (4.66)
 
 G_E = G_R^-1 G the error of the pose G of each pair and J its body Jacobian. Inertia and damping feel the difference of the
-motions, in one of three ways, of which only `body` and `energy` have an energy that falls along every reference:
+motions, in one of three ways:
 
 particle: of all points of the body, seen from the first one of the pair (4.66c,d).
 body: of the twists, xi_E = J v - Ad(G_E^-1) J_R v_R (4.66e,f).
 energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g-i).
+
+At a constant reference the energy Wbar of each falls, by what the dampers take, where the inputs leave no matching force. Along
+one that moves it does with `energy` where the transport error (4.30) is zero, and with `body` where the xi_E of all pairs are
+J v_E of one velocity v_E, as those of one pair on a body that moves any way are; those of several pairs of an arm are not, and
+the energy may rise there. With `particle` it may rise along any. `prototype_power` tells what it does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Command, Control, Reason, maker, with_no_wrench
+from pfaffian.control.law import Command, Control, Reason, at_values, maker, with_no_wrench
 from pfaffian.control.reason import mainly, null
-from pfaffian.control.reference import Reference, as_reference
+from pfaffian.control.reference import Reference, as_reference, of_unit_length
 from pfaffian.dynamics import gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
@@ -124,10 +130,15 @@ class Wanted(NamedTuple):
 
 
 def wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
-    """q_R(t) with v_R = K^+ q_R_dot, and v_R_dot. Raises ModelError: a reference of another size."""
+    """q_R(t), its quaternions made of length one, with v_R = K^+ q_R_dot, and v_R_dot.
+
+    Raises ModelError: a reference of another size, or with a quaternion that is zero.
+    """
     m, x = terms.mechanism, reference.at(terms.t, w)
     if reference.size != m.nq:
         raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: it needs all")
+    for name, turn in m.quaternions.items():
+        x = of_unit_length(x, turn, f"the reference of joint {name!r}")
     s = fresh(terms.kinematics)
     rate = ca.SX.sym("rate", m.nq)
     left = pseudo_inverse(s)
@@ -329,7 +340,7 @@ def prototype_tracking(
 
     Args:
         pairs: of bodies with what the prototype has between them, see `pair`.
-        reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints.
+        reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints; quaternions of any length.
         approach: "particle", "body" or "energy", see above; at a constant reference they are the same.
         transport: of "energy": function of the kinematics k and k_R of motion and reference giving Q (nv, nv), with Q = 1
             where the two are equal, as `error_coordinates` makes one; the one nearest to 1 that carries the pairs' twists as
@@ -354,7 +365,7 @@ def prototype_tracking(
         m, k = terms.mechanism, terms.kinematics
         if not m.actuators:
             raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")
-        _check_together(m, tuple(pairs))
+        check_together(tuple(pairs), m, m.p_defaults[None])
         goal = wanted(terms, reference, w)
         P = prototype(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
@@ -380,7 +391,8 @@ def prototype_tracking(
 
     known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
     reasons = {SINGULAR: _weightless(pairs)} | ({} if limits is None else {EXCLUDED: _contradicting(limits)})
-    return Control(law, (), reference.w_names, known, reasons=reasons, units=UNITS)
+    check = partial(check_together, tuple(pairs))
+    return Control(law, (), reference.w_names, known, reasons=reasons, units=UNITS, check=check)
 
 
 def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX]:
@@ -404,20 +416,40 @@ def _metric(S: ca.SX, M: ca.SX, spare: bool) -> ca.SX:
     return H + SMALL * ca.trace(H) * ca.SX.eye(H.shape[0]) if spare else H
 
 
+def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError where inertia, damping or stiffness of all pairs together are negative along some motion.
+
+    p: (runs, np) parameters. Looked at in a few configurations.
+    """
+    for words, values in at_values(m, p):
+        for what in MATRICES:
+            for q in _places(m):
+                X = np.array(_assembling(m, pairs, what)(q, values))
+                found, vectors = np.linalg.eigh(X)
+                if not found[0] >= -1e-9 * np.abs(X).max():
+                    raise ModelError(
+                        f"{words}the prototype's {what} is negative, {found[0]:.4g}, along a motion of "
+                        f"{mainly(vectors[:, 0], m.v_names)}; give it more between some pair of bodies"
+                    )
+
+
+MATRICES = ("inertia", "damping", "stiffness")
+"""Of a pair, each of which is positive semidefinite for all pairs together."""
+
+PLACES = 8
+"""Random configurations at which that is looked at, beside the neutral one."""
+
+
 @remembered(64)
-def _check_together(m: Mechanism, pairs: tuple[Pair, ...]) -> None:
-    """Raise ModelError where inertia, damping or stiffness of all pairs together are negative along some motion."""
+def _places(m: Mechanism) -> list[np.ndarray]:
+    random = np.random.default_rng(3)
+    return [m.neutral(), *(random_configuration(m, random) for _ in range(PLACES))]
+
+
+@remembered(64)
+def _assembling(m: Mechanism, pairs: tuple[Pair, ...], what: str) -> ca.Function:
     T = symbols(m)
-    for what in ("inertia", "damping", "stiffness"):
-        f = ca.Function("X", [T.q, m.p_symbols], [assembled(T.kinematics, pairs, what)])
-        random = np.random.default_rng(3)
-        for q in [m.neutral(), *(random_configuration(m, random) for _ in range(3))]:
-            values, vectors = np.linalg.eigh(np.array(f(q, m.p_defaults)))
-            if values[0] < -1e-9 * max(1e-300, np.abs(values).max()):
-                raise ModelError(
-                    f"the prototype's {what} is negative, {values[0]:.4g}, along a motion of "
-                    f"{mainly(vectors[:, 0], m.v_names)}; give it more between some pair of bodies"
-                )
+    return ca.Function("X", [T.q, m.p_symbols], [assembled(T.kinematics, pairs, what)])
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:

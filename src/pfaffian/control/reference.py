@@ -36,6 +36,26 @@ class Reference:
         return shown.words(self, f"{shown.maker(self.at)} of {plural(self.size, 'coordinate')}", *inputs)
 
 
+def of_unit_length(x: Wanted, turn: slice, what: str) -> Wanted:
+    """x with the quaternion at `turn` made of length one, and its rate and acceleration those of that one.
+
+    With n = q / |q| and P = 1 - n n^T: n_dot = P q_dot / |q|, n_ddot = (P q_ddot - 2 n^T q_dot n_dot) / |q| - |n_dot|^2 n.
+    Raises ModelError: it is zero, whatever t is. One that becomes zero is no number there.
+    """
+    q, rate, bend = (ca.densify(ca.SX(part))[turn, 0] for part in x)
+    if q.is_constant() and not np.any(np.array(ca.evalf(q))):
+        raise ModelError(f"{what}: its quaternion is zero, which is no attitude; [0, 0, 0, 1] is none turned")
+    size = ca.norm_2(q)
+    n = q / size
+    slope = ca.dot(n, rate)
+    n_dot = (rate - slope * n) / size
+    n_bend = (bend - ca.dot(n, bend) * n - 2 * slope * n_dot) / size - ca.dot(n_dot, n_dot) * n
+    parts = [ca.SX(ca.densify(ca.SX(part))) for part in x]
+    for part, unit in zip(parts, (n, n_dot, n_bend), strict=True):
+        part[turn, 0] = unit
+    return Wanted(*parts)
+
+
 def as_reference(value: Any, what: str = "reference") -> Reference:
     """The value as it is. Raises ModelError: it is no Reference."""
     if not isinstance(value, Reference):

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian import kernel
-from pfaffian.control.law import Control
+from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
@@ -75,6 +75,7 @@ def run_accurately(
     simulation = Simulation(system, scheme, control, extra, as_record(record, 1))
     rhs, project = _kernels(simulation)
     given = start_of(m, q, v, parameters, float(times[0]), "auto")
+    check_parameters(control, m, given.problem.p)
     held = runs(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
     if max(len(given.q), len(held)) > 1:
         raise ModelError("run_accurately makes one run; use run for a batch")

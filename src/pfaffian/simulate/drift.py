@@ -25,7 +25,8 @@ def tell_drift(result: xr.Dataset, s: System, q: np.ndarray, v: np.ndarray, p: n
         return
     time, drift = result["time"].values, np.abs(_entries(result, "momentum_drift"))
     names = result["momentum_drift_entry"].values.tolist()
-    own = _inertia(s, *(np.broadcast_to(x, (len(drift), x.shape[1])) for x in (q, v, p)), t)
+    q, v, p = (np.broadcast_to(x, (len(drift), x.shape[1])) for x in (q, v, p))
+    own = _inertia(s, q, v, p, t)
     speed = drift / own[:, None]
     if "momentum_rate_error" in result:
         at = [names.index(n) for n in result["momentum_rate_error_entry"].values.tolist()]

@@ -338,10 +338,10 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
                 f"{which}: with them {cause} of {m.name!r} depends on where {shown.listed(names)} is, which near the defaults "
                 "it does not; run the mechanism as it is"
             )
-        lost = np.flatnonzero(changing(_watching(r), at)[:, 0]) if r.kept else []
-        if len(lost):
+        lost = [i for i, some in zip(r.kept, changing(_watching(r), at)[:, 0], strict=True) if some] if r.kept else []
+        if lost:
             raise ModelError(
-                f"{which}: with them the momentum of {m.v_names[r.kept[lost[0]]]!r} of {m.name!r} is not kept, which near the "
+                f"{which}: with them the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not kept, which near the "
                 "defaults it is; reduce a mechanism that has them as its defaults, or run it as it is"
             )
 

@@ -13,7 +13,7 @@ import xarray as xr
 from tqdm import tqdm
 
 from pfaffian import kernel
-from pfaffian.control.law import Control
+from pfaffian.control.law import Control, check_parameters
 from pfaffian.kernel.kernel import Backend
 from pfaffian.kernel.loop import HOLDS
 from pfaffian.kernel.recipe import check_options
@@ -162,6 +162,7 @@ def run(
     due = instants(control, changing, when.step)
     given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
     runs = len(end.x) if end else len(given_start.q) if given_start else 0
+    check_parameters(control, m, end.p if end else given_start.problem.p if given_start else np.zeros((0, 0)))
     names = input_names(m, control)
     series = constant_or_series(u, names, u_step is not None, runs)
     if u_step is not None:
