@@ -495,3 +495,80 @@ def test_a_second_hand_that_cannot_balance_ends_the_run():
     stopped = r.stopped.values
     assert abs(stopped[0] - 0.264) < 1e-9 and 0.2 < stopped.min() < 0.272 < stopped.max() < 0.75
     assert "because of J5 = 1.5" in r.reason.values[0] and all(pf.causes(r))
+
+
+# -- what a run gives that no law can have ------------------------------------------------------------------------
+
+
+def turning_hull(reference, **gains):
+    return control.concurrent([control.output("hull", "attitude", reference, **GAINS | gains)])
+
+
+def attitudes():
+    m = hull()
+    return m.with_(actuators=m.actuators[3:], gravity=(0, 0, 0))
+
+
+TURNED_BY_1 = np.array(ca.DM(so3.exp(ca.DM([0.3, -0.5, 0.8]))))
+
+
+@pytest.mark.parametrize("law", [lambda x: x, lambda x: control.discrete(x, 0.01)], ids=["all the time", "now and then"])
+def test_a_reference_that_leaves_its_group_ends_the_run(law):
+    """Entries that go from one rotation to another by straight lines are no rotations in between."""
+    straight = control.polynomial(np.eye(3).ravel(order="F"), TURNED_BY_1.ravel(order="F"), 1.0)
+    with pytest.warns(
+        RunWarning, match="reference of an output is no motion of its group: .* it is that of the attitude of 'hull'"
+    ):
+        r = pf.run(attitudes(), duration=0.5, step=1e-2, every=1, control=law(turning_hull(straight)), backend="numpy")
+    assert float(r.stopped) < 0.03
+
+
+LEAVING = {
+    "grows": (lambda t: (1 + ca.fmax(t - 0.05, 0)) * ca.SX.eye(3), True),
+    "is mirrored": (lambda t: ca.diag(ca.vertcat(1, 1, ca.if_else(t > 0.05, -1, 1))), True),
+    "keeps to it": (lambda t: so3.exp(ca.vertcat(t, 0, 2 * t)), False),
+}
+
+
+@pytest.mark.parametrize("reference, leaves", LEAVING.values(), ids=LEAVING)
+def test_what_is_a_rotation_all_the_time_goes_on(reference, leaves):
+    run = lambda: pf.run(attitudes(), duration=0.1, step=1e-2, control=turning_hull(reference), backend="numpy")  # noqa: E731
+    if not leaves:
+        assert run().status == 0
+        return
+    with pytest.warns(RunWarning, match="no motion of its group"):
+        assert 0.04 <= float(run().stopped) <= 0.07
+
+
+def test_samples_whose_rates_are_another_motions_end_the_run():
+    law = turning_hull(control.sampled([f"r{i}" for i in range(9)]))
+    still = np.r_[np.eye(3).ravel(), np.zeros(18)]
+    assert pf.run(attitudes(), duration=0.05, step=1e-2, u=still, control=law, backend="numpy").status == 0
+    for entry in (9, 12):  # a rate that stretches it, a rate that shears it
+        wrong = still.copy()
+        wrong[entry] = 1e-3
+        with pytest.warns(RunWarning, match="no motion of its group"):
+            assert pf.run(attitudes(), duration=0.05, step=1e-2, u=wrong, control=law, backend="numpy").status > 0
+
+
+GAIN = pf.Parameter("gain", 1.0)
+
+
+def test_gains_and_dampings_of_a_run_are_looked_at():
+    m = attitudes().with_(parameters=[GAIN])
+    keep = {"duration": 0.02, "step": 1e-2, "backend": "numpy"}
+    for name in ("stiffness", "damping", "inertia"):
+        law = turning_hull(np.eye(3), **{name: GAIN.symbol})
+        for p, which in ((-1.0, ""), ([1.0, 0.0], " of run 1")):
+            with pytest.raises(
+                pf.ModelError, match=rf"parameters{which} \(gain = .*\): output .*: {name}: must be symmetric and"
+            ):
+                pf.run(m, parameters={"gain": p}, control=law, **keep)
+    arm = planar_arm().with_(parameters=[GAIN])
+    law = control.concurrent([planar_hand()], rest_damping=GAIN.symbol)
+    with pytest.raises(pf.ModelError, match=r"parameters \(gain = -0.5\): concurrent: rest_damping must be at least zero"):
+        pf.run(arm, *ARM_AT, parameters={"gain": -0.5}, control=law, **keep)
+    assert pf.run(arm, *ARM_AT, parameters={"gain": 0.0}, control=law, **keep).status == 0
+    for d in (-1e-3, np.nan):
+        with pytest.raises(pf.ModelError, match="rest_damping"):
+            control.concurrent([planar_hand()], rest_damping=d)

@@ -532,3 +532,85 @@ def test_a_map_that_fails_is_told():
         r = pf.run(FREE, q, v, duration=0.01, step=1e-3, control=control.prototype_tracking(own, MOVING, transport=Q))
         errors[name] = np.abs(r.transport_error.values).max()
     assert errors["own"] < 1e-10 < 0.1 < errors["one"]
+
+
+# -- what a run gives that no prototype can have ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("approach", APPROACHES)
+def test_quaternions_of_a_reference_may_have_any_length(approach):
+    """That is its attitude's direction among quaternions: twice as long, or of a length that changes, it is the same one."""
+    random = np.random.default_rng(8)
+    own = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
+    q, v, runs = pf.random_configuration(FREE, random), random.normal(size=6), {}
+    for name, length in {"one": lambda t: 1, "two": lambda t: 2, "any": lambda t: 1.5 + ca.sin(3 * t + 0.4)}.items():
+
+        def longer(t, length=length):
+            x = MOVING.at(t, ca.SX(0, 1)).value
+            return ca.vertcat(x[:3], length(t) * x[3:])
+
+        law = control.prototype_tracking(own, control.function_of_time(longer, 7), approach=approach)
+        runs[name] = pf.run(FREE, q, v, duration=0.03, step=1e-2, every=1, control=law, backend="numpy")
+    for name in ("two", "any"):
+        for what in ("q", "u", "prototype_power"):
+            close(runs[name][what], runs["one"][what], 1e-10, f"{what}, {name}")
+
+
+def test_a_quaternion_of_a_reference_that_is_no_attitude_is_refused():
+    own = [control.pair("b", inertia=pm(1.0, moments=1.0))]
+    with pytest.raises(pf.ModelError, match="reference of joint 'j': its quaternion is zero"):
+        pf.run(FREE, duration=0.1, control=control.prototype_tracking(own, control.set_point([0] * 7)))
+    with pytest.raises(pf.ModelError, match="reference of joint 'j': its quaternion is zero"):
+        control.check_reference(FREE, control.set_point([0] * 7), 1.0)
+    for size in (2.0, 1.0 + 3e-6):
+        with pytest.raises(pf.ModelError, match=r"at t = 0 s .*by j.qx, .*keep the length 1, and that one has"):
+            control.check_reference(FREE, control.set_point([0, 0, 0, 0, 0, 0, size]), 1.0)
+
+    def vanishing(t):
+        s = ca.fmax(0.02 - t, 0)
+        return [0, 0, 0, 0.6 * s, 0, 0, 0.8 * s]
+
+    # One that vanishes on the way ends the run there.
+    law = control.prototype_tracking(own, control.function_of_time(vanishing, 7))
+    with pytest.warns(pf.RunWarning, match="the run stopped"):
+        r = pf.run(FREE, duration=0.1, step=1e-2, control=law, backend="numpy")
+    assert float(r.stopped) <= 0.02
+
+
+GIVEN = pf.Parameter("given", 1.0)
+
+
+@pytest.mark.parametrize("what", ["inertia", "damping", "stiffness"])
+def test_parameters_of_a_run_that_no_prototype_can_have_are_refused(what):
+    m = PLANAR.with_(parameters=[GIVEN])
+    parts = {"inertia": pm(1.0, moments=1.0)} | {what: GIVEN.symbol * np.eye(4)}
+    law = control.prototype_tracking([control.pair("b", **parts)], REF)
+    keep = {"duration": 0.02, "step": 1e-2, "backend": "numpy"}
+    for p, words in ((-3.0, r"parameters \(given = -3\): "), ([1.0, 2.0, -1e-3], r"parameters of run 2 \(given = -0.001\): ")):
+        for x in (law, control.discrete(law, 0.01)):
+            with pytest.raises(pf.ModelError, match=f"{words}the prototype's {what} is negative, -.*, along a motion of j"):
+                pf.run(m, parameters={"given": p}, control=x, **keep)
+    with pytest.raises(pf.ModelError, match=f"the prototype's {what} is negative"):
+        pf.run_accurately(m, parameters={"given": -3.0}, control=law, times=[0, 0.01])
+    assert (pf.run(m, parameters={"given": [1.0, 2.0]}, control=law, **keep).status == 0).all()
+
+
+def test_of_several_pairs_the_energy_may_rise_by_twists():
+    """An arm of two hinges behind a reference: with `body` the errors of two pairs are no motion of the arm."""
+    bodies = [pf.body(n, 1.0, com=(0.2, 0, 0), inertia=0.02) for n in "ab"]
+    joints = [pf.joint("j", "revolute", "world", "a"), pf.joint("k", "revolute", "a", "b", placement=(0.4, 0, 0))]
+    arm = pf.actuate_all(pf.mechanism("arm", bodies, joints, gravity=(0, 0, 0)))
+    fast = control.function_of_time(lambda t: [3 * t, -4 * t], 2)
+    still, rising, random = control.set_point([0.3, 0.5]), [], np.random.default_rng(0)
+    for _ in range(6):
+        own = [control.pair(n, inertia=definite(random), stiffness=definite(random), damping=0.1 * definite(random))
+               for n in "ab"]  # fmt: skip
+        q, v = random.normal(size=2), random.normal(size=2)
+        for reference in (fast, still):
+            law = control.prototype_tracking(own, reference, approach="body")
+            r = pf.run(arm, q, v, duration=1e-2, step=1e-2, every=1, control=law, backend="numpy")
+            if reference is still:
+                assert r.prototype_power.max() < 0
+            else:
+                rising.append(float(r.prototype_power.max()))
+    assert max(rising) > 10

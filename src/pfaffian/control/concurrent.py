@@ -30,7 +30,19 @@ import numpy as np
 
 from pfaffian.control.allocation import weights
 from pfaffian.control.law import Command, Control, Reason, at_values, maker, motor_matrix, with_no_wrench
-from pfaffian.control.output import KINDS, Output, check_in_group, check_moves, goal_at, half_turn, leaves_group, moving, servo
+from pfaffian.control.output import (
+    GAINS,
+    KINDS,
+    Output,
+    check_in_group,
+    check_moves,
+    goal_at,
+    half_turn,
+    is_definite,
+    leaves_group,
+    moving,
+    servo,
+)
 from pfaffian.control.prototype import accelerations
 from pfaffian.control.reason import mainly
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -153,7 +165,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         turned = [(o, y) for o, y in zip(outputs, asked, strict=True) if o.turning]
         signals["basin"] = ca.mmax(ca.vertcat(0, *[y.value / half_turn(o) for o, y in turned]))
         half = ca.mmax(ca.vertcat(0, *[ca.norm_2(y.error[o.turning, 0]) for o, y in turned])) > np.pi - HALF_TURN
-        faults, sides = ca.vertcat(rank < len(names), half, left), ca.vertcat(side, 1, 1)
+        faults, sides = ca.vertcat(rank < len(names), left, half), ca.vertcat(side, 1, 1)
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, sides)
 
     error = ", ".join(dict.fromkeys(KINDS[o.kind].unit for o in outputs))
@@ -162,15 +174,21 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     reasons = {LOST: _lost(outputs, names)}
     reasons |= {} if w_names else {TURNED: _turned(outputs), LEFT: _left(outputs)}
     entries = {"output_error": names, "velocity_error": names}
-    check = None if d is None else partial(_check_damping, d)
-    return Control(law, (), w_names, (LOST, TURNED, LEFT), reasons=reasons, units=units, entries=entries, check=check)
+    check = partial(_check_values, tuple(outputs), d)
+    return Control(law, (), w_names, (LOST, LEFT, TURNED), reasons=reasons, units=units, entries=entries, check=check)
 
 
-def _check_damping(d: ca.SX, m: Mechanism, p: np.ndarray) -> None:
-    f = ca.Function("d", [m.p_symbols], [d])
+def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError where gains or the damping of the rest are none at parameters (runs, np) of a run."""
+    gains = [(f"output {o.kind!r} of {o.body!r}: {n}", getattr(o, n)) for o in outputs for n in GAINS]
+    f = ca.Function("gains", [m.p_symbols], [ca.densify(x) for x in (*[X for _, X in gains], ca.SX(0) if d is None else d)])
     for words, values in at_values(m, p):
-        if not float(f(values)) >= 0:
-            raise ModelError(f"{words}concurrent: rest_damping must be at least zero, got {float(f(values)):.6g}")
+        *found, damping = (np.array(x) for x in f.call([values]))
+        for (what, _), X in zip(gains, found, strict=True):
+            if not is_definite(X):
+                raise ModelError(f"{words}{what}: must be symmetric and positive definite, got {brief(X.tolist())}")
+        if not damping.item() >= 0:
+            raise ModelError(f"{words}concurrent: rest_damping must be at least zero, got {damping.item():.6g}")
 
 
 class Share(NamedTuple):
@@ -316,6 +334,7 @@ def _left(outputs: Sequence[Output]) -> Reason:
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         found = [f"{o.kind} of {o.body!r}" for o, some in zip(turning, x["left"].ravel(), strict=True) if some]
-        return f"it is that of the {', '.join(found)}" if found else ""
+        # Within the step that was tried, if not yet at its start.
+        return f"it is that of the {' or the '.join(found or [f'{o.kind} of {o.body!r}' for o in turning])}"
 
     return Reason({"left": left}, words)

@@ -40,6 +40,10 @@ LEFT_GROUP = 1e-5
 """How far it may come to be, as one that is interpolated between samples does; its rate likewise."""
 
 
+GAINS = ("stiffness", "damping", "inertia")
+"""Of an output, each symmetric and positive definite."""
+
+
 class Kind(NamedTuple):
     """Which part of a motion is an output.
 
@@ -148,8 +152,8 @@ def output(
         raise ModelError(f"{what}: axes are for a position")
     k, shape = (len(rows), (len(rows), 1)) if kind == "position" else (SUBGROUPS[KINDS[kind].group].nv, KINDS[kind].shape)
     goal = _reference(reference, shape, what)
-    given = {"stiffness": stiffness, "damping": damping, "inertia": inertia}
-    gains = {n: _definite(x, k, f"{what}: {n}") for n, x in given.items()}
+    given = zip(GAINS, (stiffness, damping, inertia), strict=True)
+    gains = {n: _definite(x, k, f"{what}: {n}") for n, x in given}
     found = Output(body, seen_from, kind, vector(at, 3, f"{what}: at"), tuple(int(i) for i in rows), goal, **gains)
     _check_start(found, what)
     return found
@@ -186,12 +190,12 @@ def _definite(value: Any, k: int, what: str) -> ca.SX:
     if X.shape != (k, k):
         raise ModelError(f"{what}: one number, {k} numbers or ({k}, {k}) are needed, got {X.shape}")
     numbers = at_defaults(X)
-    if numbers is not None and not _is_definite(numbers):
+    if numbers is not None and not is_definite(numbers):
         raise ModelError(f"{what}: must be symmetric and positive definite, got {brief(value)}")
     return ca.sparsify(ca.SX(X))
 
 
-def _is_definite(X: np.ndarray) -> bool:
+def is_definite(X: np.ndarray) -> bool:
     return bool(np.abs(X - X.T).max() <= 1e-12 * np.abs(X).max() and np.linalg.eigvalsh(X)[0] > 0)
 
 
