@@ -149,3 +149,17 @@ def test_a_law_without_outputs_is_refused():
     m = satellite()
     with pytest.raises(pf.ModelError, match=r"the law records no output_error, velocity_error; control.concurrent does"):
         pf.zero_dynamics(m, control.Control(lambda T, z, w, y: control.Command(ca.SX(m.nu, 1))))
+
+
+def test_exponents_do_not_know_when_it_began():
+    """A pendulum below a cart that stands still: i sqrt(g / l), from any instant on."""
+    bodies = [pf.body("cart", 1.0), pf.body("bob", 0.5, com=(0, 0, -0.4))]
+    joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
+              pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]  # fmt: skip
+    m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
+    law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
+    for start in (0.0, 3.0):
+        found = pf.zero_dynamics_along(m, law, duration=0.2, step=0.01, every=20, start=start, backend="numpy")
+        close(found.time, [start, start + 0.2], 1e-12, "time")
+        close(np.sort(found.exponents.imag), np.array([-1, 1]) * np.sqrt(9.81 / 0.4), 1e-5, "exponents")
+        close(found.exponents.real, np.zeros(2), 1e-5, "their real parts", scale=1.0)

@@ -129,3 +129,23 @@ def test_lenient_takes_what_no_body_can_have():
     with pytest.raises(pf.ModelError, match="body 'arm'"):
         made(bodies=[heavy, BODIES[1]])
     assert set(pf.unphysical(made(bodies=[heavy, BODIES[1]], lenient=True))) == {"arm"}
+
+
+@pytest.mark.parametrize("com", [0.0, 3.0], ids=["at the frame", "far from it"])
+@pytest.mark.parametrize("moments, why", [
+    (lambda x: (1, 1, 2 + x), "break the triangle inequality"),
+    (lambda x: (-x, 1, 1), "moment of inertia about the centre of mass is negative"),
+    (lambda x: (1, 1 + x, 1.5), None),
+])  # fmt: skip
+def test_parameters_that_make_a_body_hardly_possible_are_refused(moments, why, com):
+    """A millionth beyond what a body can have is beyond; a rounding is none."""
+    x = pf.Parameter("x", -0.1)
+    body = pf.body("arm", 0.1, com=(com, 0, 0), inertia=moments(x.symbol))
+    m = made(bodies=[body, BODIES[1]], parameters=[x])
+    keep = {"duration": 1e-2, "step": 1e-2, "backend": "numpy"}
+    if why is None:
+        assert pf.run(m, parameters={"x": 1e-6}, **keep).status == 0
+        return
+    assert (pf.run(m, parameters={"x": [-0.2, -1e-6, 0.0, 1e-13]}, **keep).status == 0).all()
+    with pytest.raises(pf.ModelError, match=rf"body 'arm' in run 2 \(x = 1e-06\): .*{why}"):
+        pf.run(m, parameters={"x": [-0.2, 0.0, 1e-6]}, **keep)

@@ -170,3 +170,30 @@ def test_a_condition_that_becomes_no_number_stops_the_run(below):
 def test_a_condition_that_divides_by_zero_is_one():
     m = slide([floor(0.0, lambda k: 1 / (k.t - 0.2) ** 2 > 4)], gravity=(0, 0, 0))
     assert float(pf.run(m, **QUICK)["status"]) == 0
+
+
+@pytest.mark.parametrize("steps, met", [(1.9, True), (2.1, False)])
+@pytest.mark.parametrize("integrator", ["rk4", "euler"])
+def test_a_motion_of_two_steps_counts_as_leading_there(steps, met, integrator):
+    """It comes on at once where the point still has so many steps of 1e-2 s to go, at 0.7 m/s."""
+    m = slide([floor(0.007 * steps, late)], gravity=(0, 0, 0))
+    start = {"z": -0.7 * 0.19}, {"z": 0.7}  # at z = 0 when the step begins in which it comes on
+    keep = QUICK | {"duration": 0.2, "scheme": pf.Scheme(integrator=integrator)}
+    if met:
+        r = pf.run(m, *start, **keep)
+        assert float(r["status"]) == 0
+        close(r["q"].values[-1, 1], 0.007 * steps, MET, "on the floor")
+        return
+    with pytest.warns(pf.RunWarning, match=AWAY):
+        assert float(pf.run(m, *start, **keep)["stopped"]) == pytest.approx(0.19)
+
+
+@pytest.mark.parametrize("off, met", [(0.9, True), (1.1, False)])
+def test_what_is_met_at_rest_is_met_within_the_limit_of_violation(off, met):
+    scheme = pf.Scheme(violation_limit=1e-4)
+    m = slide([floor(off * 1e-4, late)], gravity=(0, 0, 0))
+    if met:
+        assert float(pf.run(m, scheme=scheme, **QUICK)["status"]) == 0
+        return
+    with pytest.warns(pf.RunWarning, match=AWAY):
+        pf.run(m, scheme=scheme, **QUICK)

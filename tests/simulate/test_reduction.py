@@ -371,6 +371,13 @@ REFUSED = {
     "held": (
         lambda: satellite(constraints=[pf.holonomic("hold", lambda k: k.q[0])]),
         r"constraint 'hold' of 'satellite' is no closure between bodies"),
+    "now and then": (
+        lambda: satellite(constraints=[pf.active_while(
+            pf.coincide("tie", "hull", (0.5, 0, 0), "right", (0, 0, 0)), lambda k: k.t > 1)]),
+        r"constraint 'tie' of 'satellite' is no closure between bodies and none on velocities that always holds"),
+    "wheels now and then": (
+        lambda: rover().with_(constraints=[pf.active_while(c, lambda k: k.t > 1) for c in rover().constraints]),
+        r"none on velocities that always holds; a reduction by joint 'base' cannot take it"),
     "pushed along": (
         lambda: rover().with_(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base") - 1)]),
         "not linear in velocities"),
