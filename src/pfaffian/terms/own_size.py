@@ -11,7 +11,6 @@ import casadi as ca
 
 from pfaffian.terms.connection import rate
 from pfaffian.terms.forces import named_forces
-from pfaffian.terms.inertia import composite_moments
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import link_momenta, momenta
 from pfaffian.terms.terms import Terms
@@ -56,12 +55,13 @@ def _beyond(k: Kinematics) -> list[_Beyond]:
     """For each entry of v."""
     m, links = k.mechanism, k.tree.links
     owners = [j.name for j in m.joints for _ in range(m.nv)[m.v_slices[j.name]]]
-    h, V, carried = link_momenta(k), k.link_velocity, composite_moments(k)
+    h, V = link_momenta(k), k.link_velocity
     found = {}
     for name in dict.fromkeys(owners):
         own = [i for i, x in enumerate(links) if x.joint.name == name]
-        on_it = {x.joint.name for i, x in enumerate(links) if set(own) & set(k.tree.path(i))}
+        carried = [x for i, x in enumerate(links) if set(own) & set(k.tree.path(i))]
+        on_it = {x.joint.name for x in carried}
         flow = [ca.norm_2(ca.vertcat(*h[i])) * ca.norm_2(ca.vertcat(*V[i])) for i in own]
         entries = [r for r, owner in enumerate(owners) if owner in on_it]
-        found[name] = _Beyond(entries, carried[own[0]].mass, sum(flow, ca.SX(0)))
+        found[name] = _Beyond(entries, sum((x.mass for x in carried), ca.SX(0)), sum(flow, ca.SX(0)))
     return [found[name] for name in owners]

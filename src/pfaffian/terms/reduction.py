@@ -189,8 +189,8 @@ def translation(k: Kinematics, joint: Joint) -> Translation | None:
     carried with the machine."""
     (part,) = joint.parts
     group, begin = part.subgroup, k.mechanism.v_slices[joint.name].start
-    i, link = next((i, x) for i, x in enumerate(k.tree.links) if x.joint.name == joint.name)
-    n, mass = len(group.along), composite_moments(k)[i].mass
+    link = next(x for x in k.tree.links if x.joint.name == joint.name)
+    n, mass = len(group.along), sum((x.mass for x in k.tree.links), ca.SX(0))
     if not n or not link.armature[:n].is_zero() or mass.is_zero():
         return None
     R, _ = group.motion(k.joint(joint.name))
