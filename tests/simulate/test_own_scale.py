@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -78,8 +79,8 @@ def test_parameters_of_a_run_that_break_a_symmetry_are_refused():
     m = swaying()
     system, start = pf.reduce(m), {"v": np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]}
     assert plan(m, None).kept == tuple(range(7))
-    for p, which in ((1e-3, "parameters:"), ([0, 2e-13, 1e-3], "parameters of run 2:")):
-        with pytest.raises(pf.ModelError, match=f"{which} .*momentum of 'spin' of 'craft' is not kept"):
+    for p, which in ((1e-3, "parameters"), ([0, 2e-13, 1e-3], "parameters of run 2")):
+        with pytest.raises(pf.ModelError, match=rf"{which} \(off = 0.001\): the momentum of 'spin' of 'craft' is not kept"):
             pf.run(system, **start, parameters={"off": p}, **KEEP)
     with pytest.raises(pf.ModelError, match="momentum of 'spin' of 'craft' is not kept"):
         pf.run_accurately(system, **start, parameters={"off": 1e-3}, times=[0, 0.1])
@@ -89,8 +90,18 @@ def test_parameters_of_a_run_that_break_a_symmetry_are_refused():
 def test_parameters_that_tell_the_place_are_refused():
     bump = pf.Parameter("bump", 1e-12, "m/s^2")
     m = rover().with_(gravity=(bump, 0, -9.81), parameters=[bump])
-    with pytest.raises(pf.ModelError, match="parameters: with them gravity of 'rover' depends on where base is"):
+    with pytest.raises(pf.ModelError, match=r"parameters \(bump = 0.1\): gravity of 'rover' depends on where base is"):
         pf.run(pf.reduce(m), parameters={"bump": 0.1}, **KEEP)
+
+
+def test_parameters_that_push_a_momentum_that_is_given_are_refused():
+    pull = pf.Parameter("pull", 0.0, "m/s^2")
+    m = craft(0.0, gravity=(0, 0, -ca.fmax(pull.symbol - 1, 0)), parameters=[pull])
+    system, v = pf.reduce(m, momentum=np.zeros(6)), np.r_[np.zeros(6), 1.0]
+    v[:6] = -pf.mechanical_connection(m)[:, 0]
+    pf.run(system, v=v, parameters={"pull": 0.5}, **KEEP)
+    with pytest.raises(pf.ModelError, match=r"\(pull = 2\): the momentum of joint 'base' of 'craft' is not kept: gravity"):
+        pf.run(system, v=v, parameters={"pull": 2.0}, **KEEP)
 
 
 def test_a_run_that_leaves_the_full_equations_says_so():
@@ -154,6 +165,21 @@ def test_in_orbit_a_machine_is_what_it_is_at_home(gravity):
     assert (turning == turning[0]).all() and (there.momentum.values[:, -1] == there.momentum.values[0, -1]).all()
     assert np.abs(there.momentum_drift.values[:, 3:]).max() < 1e-11
     assert float(there.reduction_error) < 1e-9
+
+
+def test_a_momentum_about_a_frame_far_away_costs_digits_and_a_run_says_so():
+    m = satellite(actuators=[])
+    for away, said in ((0.0, False), (7e6, True)):
+        q, v = m.neutral(), np.r_[0, away / 1e3, 0, 0.3, 0.5, 1.0, 0.2, -0.4]
+        q[0] = away
+        system = pf.reduce(m, momentum=pf.momentum_map(m, q, v))
+        if said:
+            with pytest.warns(
+                pf.RunWarning, match="leaves that of the full equations, which do not keep the momentum of 'flight.w"
+            ):
+                assert float(pf.run(system, q, v, **KEEP).reduction_error) > 1e-6
+        else:
+            assert float(pf.run(system, q, v, **KEEP).reduction_error) < 1e-9
 
 
 def test_what_weight_does_to_momenta_that_go_with_the_machine():

@@ -12,6 +12,7 @@ curvature instead of by momenta of bodies; nothing in it knows the place, which 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -23,6 +24,7 @@ from pfaffian.maths.linear import orthogonalise, smallest, solve_symmetric
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.number import floats
+from pfaffian.simulate.plan import Changes, changes_of, changing, other_values
 from pfaffian.simulate.symmetry import symmetry
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
@@ -30,8 +32,9 @@ from pfaffian.terms.connection import commutation_coefficients, directional_deri
 from pfaffian.terms.digest import digest
 from pfaffian.terms.momentum import rotors, weight
 from pfaffian.terms.orbit import body_momentum, orbit_of, two_form
-from pfaffian.terms.reduction import blocks, first_joint, group_of, in_first_joint, indices, others
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.present import remembered
+from pfaffian.terms.reduction import adjoint_inverse, blocks, first_joint, group_of, in_first_joint, indices, others
+from pfaffian.terms.terms import Terms, symbols
 
 RANK = 1e-12
 
@@ -144,5 +147,29 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
             f"seen from the body it moves on an orbit of dimension {d}: {', '.join(orbit.names) or 'a point'}",
         ),
         limit=None if edge is None else (ends, lambda x, t: edge(parts(x)[1])),
+        check=partial(_check_values, m),
+        inertia=lambda T: ca.diag(blocks(T, first.name).K11),
     )
     return made(system, f"[q; orbit; shape momentum] {momentum}", lambda: digest(m))
+
+
+def _check_values(m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError where something changes the momentum at parameters (runs, np) of a run."""
+    first = first_joint(m)
+    for words, at, _ in other_values(m, p):
+        look = _pushes(m)
+        by = [cause for cause, some in zip(look.causes, changing(look, at).T, strict=True) if some.any()]
+        if by:
+            raise ModelError(
+                f"{words}the momentum of joint {first.name!r} of {m.name!r} is not kept: {', '.join(by)} changes it, which "
+                "near the defaults it does not; run reduce(m) without momentum"
+            )
+
+
+@remembered(64)
+def _pushes(m: Mechanism) -> Changes:
+    """What changes the spatial momentum of the first joint."""
+    T, first = symbols(m), first_joint(m)
+    Y = ca.SX(m.nv, first.nv)
+    Y[indices(m, (first.name,)), :] = adjoint_inverse(first, T.kinematics.joint(first.name))
+    return changes_of(T, Y)

@@ -5,7 +5,7 @@ Symmetries are looked for at random states with random parameters: what holds at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
@@ -225,6 +226,21 @@ def _further(
             kept += [y[i] for i, x in zip(at, none[begin:end], strict=True) if x]
         begin = end
     return tuple(more), tuple(kept)
+
+
+LOOKED = 2
+"""Random states at which parameters of a run are looked at."""
+
+
+def other_values(m: Mechanism, p: np.ndarray, names: Sequence[str] = ()) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
+    """Of each row of parameters (runs, np) but the defaults: words for it, random states with it, and q with joints of these
+    names elsewhere."""
+    random = np.random.default_rng(59)
+    states = [somewhere(m, random) for _ in range(LOOKED)]
+    elsewhere = [moved(m, names, q, random) for q, *_ in states]
+    for words, values in at_values(m, p):
+        if not np.array_equal(values, m.p_defaults):
+            yield words, [(q, v, t, values) for q, v, t, _ in states], elsewhere
 
 
 def kept_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:

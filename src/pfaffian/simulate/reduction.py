@@ -44,7 +44,7 @@ from pfaffian.simulate.plan import (
     further,
     kept_motions,
     knows_place,
-    moved,
+    other_values,
     plan,
     somewhere,
 )
@@ -94,7 +94,8 @@ def reduce(
         by: under constraints on velocities, the joints whose velocities they fix, names; found if None.
         momentum: (k,) the spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside: the state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
-            coadjoint orbit, see `simulate.orbit`. None for a state that takes any.
+            coadjoint orbit, see `simulate.orbit`. It is about the frame, so far from it few digits are left of what turns the
+            machine, of which a run warns: place the frame near. None for a state that takes any, wherever the machine is.
         along: {name of a velocity: field}, field(k) the velocities (nv,) sigma(q) of a motion whose momentum <p, sigma> is a
             constant of motion: in the state it stands in the place of that velocity's, and is kept. [chhabra14 thm. 4.2.17]
             Its unit is that of sigma, whose entry for that velocity is nowhere zero.
@@ -315,34 +316,22 @@ def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.
     return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.kept else {}) | said
 
 
-LOOKED = 2
-"""Random states at which parameters of a run are looked at."""
-
-
 def _check_values(r: _Reduction, p: np.ndarray) -> None:
     """Raise ModelError where parameters (runs, np) break what the plan found near their defaults."""
-    m, random = r.m, np.random.default_rng(59)
-    values = {row.tobytes(): (i, row) for i, row in reversed(list(enumerate(p))) if not np.array_equal(row, m.p_defaults)}
-    if not values:
-        return
-    first, own = first_joint(m), set(r.found.group)
-    names = [j.name for j in m.joints if own & set(indices(m, (j.name,)))] or ([] if r.base else [first.name])
-    states = [somewhere(m, random) for _ in range(LOOKED)]
-    elsewhere = [moved(m, names, q, random) for q, *_ in states]
-    for run, row in values.values():
-        at = [(q, v, t, row) for q, v, t, _ in states]
-        which = f"parameters of run {run}" if len(p) > 1 else "parameters"
+    m, own = r.m, set(r.found.group)
+    names = [j.name for j in m.joints if own & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
+    for words, at, elsewhere in other_values(m, p, names):
         cause = knows_place(m, r.found.group, at, elsewhere) if names else None
         if cause:
             raise ModelError(
-                f"{which}: with them {cause} of {m.name!r} depends on where {shown.listed(names)} is, which near the defaults "
-                "it does not; run the mechanism as it is"
+                f"{words}{cause} of {m.name!r} depends on where {shown.listed(names)} is, which near the defaults it does not; "
+                "run the mechanism as it is"
             )
         lost = [i for i, some in zip(r.kept, changing(_watching(r), at)[:, 0], strict=True) if some] if r.kept else []
         if lost:
             raise ModelError(
-                f"{which}: with them the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not kept, which near the "
-                "defaults it is; reduce a mechanism that has them as its defaults, or run it as it is"
+                f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not kept, which near the defaults it is; "
+                "reduce a mechanism that has these as its defaults, or run it as it is"
             )
 
 
