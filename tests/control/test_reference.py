@@ -9,6 +9,7 @@ from scipy.interpolate import CubicSpline
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.control.reference import of_unit_length
 from pfaffian.control.task import gain, task_terms
 from pfaffian.terms.inertia import mass_centre
 from tests.identities.test_inertia import rate
@@ -172,3 +173,19 @@ def test_whole_is_for_joints_without_quaternions():
     close(theta.ravel(), q, ALGEBRA, "whole configuration")
     with pytest.raises(pf.ModelError, match="'j0' turns by a quaternion"):
         control.whole(machine().m)
+
+
+def test_a_quaternion_of_length_one_has_the_rates_of_one():
+    """n = q / |q| and its derivatives, as if it had been said so."""
+
+    def q(t):
+        return ca.vertcat(ca.sin(t), 0.4 * t, ca.cos(2 * t), 1 + t * t)
+
+    longer = control.function_of_time(lambda t: ca.vertcat(t**3, q(t)), 5)
+    unit = control.function_of_time(lambda t: ca.vertcat(t**3, q(t) / ca.norm_2(q(t))), 5)
+    t = ca.SX.sym("t")
+    found = of_unit_length(longer.at(t, ca.SX(0, 1)), slice(1, 5), "a reference")
+    f = ca.Function("f", [t], [ca.vertcat(*found), ca.vertcat(*unit.at(t, ca.SX(0, 1)))])
+    for at in (0.3, 1.7):
+        given, expected = (np.array(x).ravel() for x in f(at))
+        close(given, expected, 10 * ALGEBRA, "value, rate and acceleration")
