@@ -440,6 +440,16 @@ WRONG = {
         ),
         "damping is negative, -[0-9.]+, along a motion of j",
     ),
+    "negative beside what is large": (
+        lambda: pf.run(
+            PLANAR,
+            duration=0.1,
+            control=control.prototype_tracking(
+                [control.pair("b", inertia=pm(1, moments=1), damping=np.diag([-1e-6, -1e-6, 0, 1e4]))], REF
+            ),
+        ),
+        "damping is negative, -2e-06, along a motion of j.wz",
+    ),
     "reference": (
         lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), control.set_point([0.0]))),
         "the reference has 1 numbers, the configuration of 'planar' 3",

@@ -425,11 +425,15 @@ def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None
         for what in MATRICES:
             for q in _places(m):
                 X = np.array(_assembling(m, pairs, what)(q, values))
-                found, vectors = np.linalg.eigh(X)
-                if not found[0] >= -1e-9 * np.abs(X).max():
+                # Each motion in units of its own, or what is light is rounding beside what is heavy.
+                unit = np.sqrt(np.maximum(np.abs(np.diag(X)), 1e-5 * np.abs(X).max()))
+                unit = np.where(unit > 0, unit, 1.0)
+                found, vectors = np.linalg.eigh(X / np.outer(unit, unit))
+                if not found[0] >= -1e-9:
+                    motion = vectors[:, 0] / unit
                     raise ModelError(
-                        f"{words}the prototype's {what} is negative, {found[0]:.4g}, along a motion of "
-                        f"{mainly(vectors[:, 0], m.v_names)}; give it more between some pair of bodies"
+                        f"{words}the prototype's {what} is negative, {motion @ X @ motion / (motion @ motion):.4g}, along a "
+                        f"motion of {mainly(motion, m.v_names)}; give it more between some pair of bodies"
                     )
 
 

@@ -99,8 +99,8 @@ def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
 
     Of the first joint as a whole, then of all others; what is not found names what stands in its way: a centre of mass off its
     axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs break nothing by themselves, and
-    are listed with what they drive. Decided at random states, to 1e-9 of the inertia and the forces of what a motion moves: what
-    is light is judged by itself. [chhabra14 theorem 3.3.3, section 4.4]
+    are listed with what they drive. Decided at random states, to 1e-9 of the inertia and the forces of what a motion moves, so
+    that what is light is judged by itself. [chhabra14 theorem 3.3.3, section 4.4]
     m: the mechanism.   parameters: {name: value} at which to look; None for what holds whatever they are.
     Raises ModelError: no mechanism; it stands on the world by no joint or several, or by one that is no group.
     """
