@@ -200,14 +200,14 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
 def _shared(r: _Reduction) -> tuple[int, ...]:
     """See `_Reduction`: decided at random states, each by its own size."""
     T = symbols(r.m)
-    goes = r.frame(T.kinematics)
-    if goes is None or not r.kept:
+    frame = r.frame(T.kinematics)
+    if frame is None or not r.kept:
         return ()
     X, own = r.lift(T), r.at(r.kept)
     X = ca.SX.eye(r.m.nv) if X is None else X
-    moved = ca.horzcat(*[X[:, own].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(goes.axes)])
+    moved = ca.horzcat(*[X[:, own].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
     inertia = ca.sum1(X[:, own] * (T.M @ X[:, own])).T
-    f = ca.Function("shared", [T.q, T.v, T.t, r.m.p_symbols], [ca.densify(moved), inertia, goes.mass])
+    f = ca.Function("shared", [T.q, T.v, T.t, r.m.p_symbols], [ca.densify(moved), inertia, frame.mass])
     random = np.random.default_rng(53)
     at = [[np.array(x) for x in f(*somewhere(r.m, random))] for _ in range(STATES)]
     found = np.any([np.abs(x) > NOTHING * np.sqrt(mass * own) for x, own, mass in at], axis=(0, 2))
@@ -217,11 +217,11 @@ def _shared(r: _Reduction) -> tuple[int, ...]:
 def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
     """v and the momenta of links of a state, seen from its frame."""
     T, pi = r.terms(q, ca.SX(r.m.nv, 1), t), ca.SX(pi)
-    goes, X, shared = r.frame(T.kinematics), r.lift(T), r.at(r.shared)
+    frame, X, shared = r.frame(T.kinematics), r.lift(T), r.at(r.shared)
     V = ca.SX(3, 1)
-    if goes:
-        V = goes.axes @ pi[goes.entries, 0] / goes.mass
-        pi[goes.entries, 0] = 0
+    if frame:
+        V = frame.axes @ pi[frame.entries, 0] / frame.mass
+        pi[frame.entries, 0] = 0
     pi = r.turned(q, pi, to_body)
     if shared:
         pi[shared, 0] -= r.along(T, weight(T.kinematics, V))[shared, 0]
@@ -231,62 +231,62 @@ def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
 def _show(r: _Reduction, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
     q, pi = x[: r.m.nq, 0], x[r.m.nq :, 0]
     v = ca.SX(_inside(r, q, pi, t).v)
-    goes = r.frame(Kinematics(r.m, q, v, t))
-    if goes:
-        v[goes.entries, 0] += goes.R.T @ pi[goes.entries, 0] / goes.mass
+    frame = r.frame(Kinematics(r.m, q, v, t))
+    if frame:
+        v[frame.entries, 0] += frame.R.T @ pi[frame.entries, 0] / frame.mass
     return q, v
 
 
 def _still(r: _Reduction, T: Terms) -> Terms:
     """The machine as its frame sees it."""
-    goes = r.frame(T.kinematics)
-    if goes is None:
+    frame = r.frame(T.kinematics)
+    if frame is None:
         return T
     v = ca.SX(T.v)
-    v[goes.entries, 0] -= momenta(T)[goes.entries, 0] / goes.mass
+    v[frame.entries, 0] -= momenta(T)[frame.entries, 0] / frame.mass
     return r.terms(T.q, v, T.t)
 
 
 def _enter(r: _Reduction, T: Terms) -> ca.SX:
-    goes, p, shared = r.frame(T.kinematics), momenta(T), r.at(r.shared)
+    frame, p, shared = r.frame(T.kinematics), momenta(T), r.at(r.shared)
     pi = ca.SX(r.along(T, momenta(_still(r, T))))
     pi[shared, 0] = r.along(T, p)[shared, 0]
-    if goes is None:
+    if frame is None:
         return ca.vertcat(T.q, r.turned(T.q, pi, to_space))
-    pi[goes.entries, 0] = 0
+    pi[frame.entries, 0] = 0
     pi = r.turned(T.q, pi, to_space)
-    pi[goes.entries, 0] = goes.R @ p[goes.entries, 0]
+    pi[frame.entries, 0] = frame.R @ p[frame.entries, 0]
     return ca.vertcat(T.q, pi)
 
 
 def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-    k, pushed, goes = T.kinematics, T.generalised_input, r.frame(T.kinematics)
+    k, pushed, frame = T.kinematics, T.generalised_input, r.frame(T.kinematics)
     if r.found.closed:
         # What closures between bodies push back leaves the first joint alone; what wheels do is in X^T times all of it.
         still = [] if r.found.group else indices(r.m, (first_joint(r.m).name,))
         pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(r.m.nv)])
     own = ca.SX(_carried(r, T, x))
     own[r.at(r.found.kept), 0] = 0
-    if goes is None:
+    if frame is None:
         return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + own, to_space))
-    push = goes.R @ pushed[goes.entries, 0]
-    forces = ca.SX(r.along(T, pushed + weight(k, goes.across(r.m.gravity) - goes.axes @ push / goes.mass)))
+    push = frame.R @ pushed[frame.entries, 0]
+    forces = ca.SX(r.along(T, pushed + weight(k, frame.across(r.m.gravity) - frame.axes @ push / frame.mass)))
     kept, shared = r.at(r.kept), r.at(r.shared)
     forces[kept, 0] = r.along(T, pushed)[kept, 0]
     forces[shared, 0] += r.along(T, weight(k))[shared, 0]
-    forces[goes.entries, 0] = 0
+    forces[frame.entries, 0] = 0
     pi_dot = r.turned(T.q, forces + own, to_space)
-    pi_dot[goes.entries, 0] = goes.mass * goes.pull(r.m.gravity) + push
+    pi_dot[frame.entries, 0] = frame.mass * frame.pull(r.m.gravity) + push
     return ca.vertcat(k.q_dot, pi_dot)
 
 
 def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
     """(ny, 1) of the momenta's rate what comes of the motion itself."""
-    X, goes = r.lift(T), r.frame(T.kinematics)
-    if X is not None and goes is None:
+    X, frame = r.lift(T), r.frame(T.kinematics)
+    if X is not None and frame is None:
         return carried(T, X)
     seen = _inside(r, T.q, x[r.m.nq :, 0], T.t)
-    there = r.terms(T.q, seen.v, T.t) if goes else T
+    there = r.terms(T.q, seen.v, T.t) if frame else T
     return transport(there, seen.h) if X is None else carried(there, X)
 
 
@@ -303,8 +303,8 @@ def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.
     pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
     drift, said = [Y.T @ momenta(T) - pi[r.at(r.kept), 0]], {}
     if r.base:
-        goes, rest = r.frame(T.kinematics), others(r.m, r.group)
-        bodies = about_mass_centre(T, r.base, goes) if goes else in_first_joint(T, r.base.name)
+        frame, rest = r.frame(T.kinematics), others(r.m, r.group)
+        bodies = about_mass_centre(T, r.base, frame) if frame else in_first_joint(T, r.base.name)
         drift = [bodies - pi[r.at(r.group), 0], *drift]
         p = momenta(still)
         said = {"shape_momentum": p[rest] - blocks(T, r.base.name).A.T @ p[r.group]} if rest else {}
@@ -388,8 +388,8 @@ def _about(r: _Reduction) -> tuple[str, ...]:
 
 
 def _seen(r: _Reduction, joint: str) -> str:
-    goes = r.frame(symbols(r.m).kinematics) if r.base and joint == r.base.name else None
-    return "about the mass centre, from which those of other joints are seen" if goes else "about the frame that it stands in"
+    frame = r.frame(symbols(r.m).kinematics) if r.base and joint == r.base.name else None
+    return "about the mass centre, from which those of other joints are seen" if frame else "about the frame that it stands in"
 
 
 def _listed(names: Sequence[str], entries: Sequence[int]) -> str:

@@ -198,16 +198,16 @@ def translation(k: Kinematics, joint: Joint) -> Translation | None:
     return Translation(list(range(begin, begin + n)), mass, ca.SX(R)[axes, axes], ca.SX(link.placement.R)[:, axes])
 
 
-def about_mass_centre(T: Terms, joint: Joint, goes: Translation) -> ca.SX:
+def about_mass_centre(T: Terms, joint: Joint, frame: Translation) -> ca.SX:
     """(k, 1) momentum of all that moves along the slides of a first joint, and about the mass centre: of bodies, by q and v."""
     i = next(i for i, x in enumerate(T.kinematics.tree.links) if x.joint.name == joint.name)
     (part,) = joint.parts
-    n, h, moments = len(goes.entries), link_momenta(T.kinematics)[i], composite_moments(T.kinematics)[i]
+    n, h, moments = len(frame.entries), link_momenta(T.kinematics)[i], composite_moments(T.kinematics)[i]
     sliding = ca.SX(3, 1)
     sliding[list(part.subgroup.along), 0] = h.f[list(part.subgroup.along), 0]
     turning = part.subgroup.S.T @ ca.vertcat(h.f - sliding, h.n - ca.cross(moments.h, sliding) / moments.mass)
     found = to_space(joint, T.kinematics.joint(joint.name), turning)
-    found[:n, 0] = goes.R @ h.f[list(part.subgroup.along), 0]
+    found[:n, 0] = frame.R @ h.f[list(part.subgroup.along), 0]
     return found
 
 
