@@ -64,6 +64,9 @@ def test_what_is_carried_is_told_from_its_begin():
     with pytest.raises(pf.ModelError, match=r"at t = 2\.[0-9]+ s .* free fall"):
         check_thrust(drop, 1.9, begin=2.0, gravity=MOON)
     check_thrust(drop, 1.9, begin=2.0)  # on Earth it is none
+    with pytest.raises(pf.ModelError, match="free fall"):
+        control.turning_series(drop, 4.0, 0.1, gravity=MOON)
+    assert len(control.turning_series(drop, 4.0, 0.1)) == 41
     close(check_thrust(path, 1.0, begin=0.8, gravity=MOON)[[0, -1]],
           [np.linalg.norm(bend(t) + UP) / MOON for t in (0.8, 1.8)], 1e-12, "from begin to its end")  # fmt: skip
 
