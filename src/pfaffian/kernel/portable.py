@@ -53,7 +53,9 @@ GUARD = """\
 #if defined(__SSE2__) && !defined(PLAIN_SQRT)
 #include <emmintrin.h>
 #endif
-#if defined(__FAST_MATH__) || !defined(FLT_EVAL_METHOD) || FLT_EVAL_METHOD != 0
+/* 16 and 32 widen types below _Float16 and _Float32, which leaves float and double as they are: ISO/IEC TS 18661-3. */
+#if defined(__FAST_MATH__) || !defined(FLT_EVAL_METHOD) \\
+    || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32)
 #error "this needs IEEE arithmetic in the type that is written: no -ffast-math, no x87"
 #endif
 #if defined(__clang__) || !defined(__GNUC__)
