@@ -137,9 +137,7 @@ def test_what_nothing_drives_is_said_at_the_start():
     m = satellite()
     m = m.with_(bodies=m.bodies[:4], joints=m.joints[:4], actuators=m.actuators[:3])
     law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
-    with pytest.warns(
-        RunWarning, match=r"lost rank \(at t = 0 s\); base\.., base\.., base\.. hardly move, by (0|\S+e-[12]\d) "
-    ):
+    with pytest.warns(RunWarning, match=r"lost rank \(at t = 0 s\); base\.x, base\.y, base\.z hardly move, by 0 "):
         pf.run(m, duration=0.01, control=law, backend="numpy")
 
 

@@ -105,7 +105,8 @@ def test_roots_by_integers(precision, tmp_path):
 def test_evaluation_is_in_the_type_that_is_written(method, right, tmp_path):
     """Of processors with _Float16, gcc says 16 where extensions are on; 1 and 2 are wider than float, -1 is anything."""
     text, source = portable_source([each()], "double").text, tmp_path / "a.c"
-    source.write_text(text.replace("#include <float.h>", f"#include <float.h>\n#undef FLT_EVAL_METHOD\n#define FLT_EVAL_METHOD {method}"))
+    included = "#include <float.h>\n"
+    source.write_text(text.replace(included, f"{included}#undef FLT_EVAL_METHOD\n#define FLT_EVAL_METHOD {method}\n"))
     said = subprocess.run(["gcc", "-std=gnu11", "-fsyntax-only", str(source)], capture_output=True, text=True)
     assert (said.returncode == 0) is right and right is ("this needs IEEE arithmetic" not in said.stderr)
 

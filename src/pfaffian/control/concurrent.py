@@ -44,7 +44,7 @@ from pfaffian.control.output import (
     servo,
 )
 from pfaffian.control.prototype import accelerations
-from pfaffian.control.reason import mainly
+from pfaffian.control.reason import ROUNDING, mainly, share, weakest
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.maths import so3
@@ -296,17 +296,25 @@ def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
         falls = ca.sum1(ca.log(ca.diag(ca.chol(G @ G.T))))
         return T.kinematics.kinematic_matrix.T @ ca.gradient(falls, T.q)
 
+    def most(T: Terms) -> ca.SX:
+        """What the motors could at most do to each output, by its mobility: less by far is rounding of zero."""
+        x = decoupling(T, outputs)
+        return ca.sqrt(x.mobility @ (1 / ca.fmax(ca.diag(x.own), NOTHING)).T)
+
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        U, sigma, Vt = np.linalg.svd(x["reach"])
-        still, idle = mainly(U[:, -1], names, 3), mainly(Vt[len(sigma) - 1], m.motor_names, 3)
+        reach = np.where(np.abs(x["reach"]) > ROUNDING * x["most"], x["reach"], 0.0)
+        found = weakest(reach.T)
+        still, idle = mainly(share(found.inputs), names, 3), mainly(share(found.outputs), m.motor_names, 3)
         steep, q = x["slope"].ravel(), x["q"].ravel()
         joints = [j.name for j in m.joints if j.nv]
-        share = np.array([np.linalg.norm(steep[m.v_slices[n]]) for n in joints])
-        guilty = mainly(share, joints, 3).split(", ") if np.isfinite(share).all() and share.any() else joints
+        turns = np.array([np.linalg.norm(steep[m.v_slices[n]]) for n in joints])
+        places = reach.any() and np.isfinite(turns).all() and turns.any()
+        guilty = mainly(turns, joints, 3).split(", ") if places else joints
         at = [f"{m.q_names[i]} = {q[i]:.4g}" for n in guilty for i in range(m.nq)[m.q_slices[n]]]
-        return f"{still} hardly move, by {sigma[-1]:.2g} for a unit of {idle}, because of {', '.join(at)}"
+        return f"{still} hardly move, by {found.gain:.2g} for a unit of {idle}, because of {', '.join(at)}"
 
-    return Reason({"reach": lambda T: decoupling(T, outputs).reach, "slope": slope, "q": lambda T: T.q}, words)
+    matrices = {"reach": lambda T: decoupling(T, outputs).reach, "most": most, "slope": slope, "q": lambda T: T.q}
+    return Reason(matrices, words)
 
 
 def _turned(outputs: Sequence[Output]) -> Reason:

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.prototype import accelerations, limit_rows, wanted
-from pfaffian.control.reason import mainly
+from pfaffian.control.reason import foremost, mainly
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -84,7 +84,7 @@ def check_reference(
             )
         beyond = (W @ u - l.ravel()) / np.linalg.norm(W, axis=1)
         if beyond.max(initial=0) > MISSED:
-            row = int(np.argmax(beyond))
+            row = foremost(np.maximum(beyond, 0))[0]
             raise ModelError(
                 f"{at} asks for inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
                 f"{mainly(W[row], names)}; take more time, or another path"

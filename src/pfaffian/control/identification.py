@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfaffian.control.reason import mainly, share, weakest
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.number import floats, named_float
 
@@ -105,10 +106,10 @@ def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarr
     length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
     Q = _orthonormal(Z / long)
     N = Q.T @ (A / length)
-    _, s, V = np.linalg.svd(N)
+    s = np.linalg.svd(N, compute_uv=False)
     if s[-1] <= APART * s[0]:
-        mixed = [w for w, part in zip(names, np.abs(V[-1]), strict=True) if part > 0.1 * np.abs(V[-1]).max()]
-        raise ModelError(f"least_squares: the rows do not tell {', '.join(mixed)} apart; excite the machine in other ways")
+        mixed = mainly(share(weakest(N).inputs), names, len(names))
+        raise ModelError(f"least_squares: the rows do not tell {mixed} apart; excite the machine in other ways")
     return Q, N, length
 
 

@@ -28,7 +28,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Command, Control, Reason, at_values, maker, with_no_wrench
-from pfaffian.control.reason import mainly, null
+from pfaffian.control.reason import lowest, mainly, null, share
 from pfaffian.control.reference import Reference, as_reference, of_unit_length
 from pfaffian.dynamics import gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -428,12 +428,13 @@ def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None
                 # Each motion in units of its own, or what is light is rounding beside what is heavy.
                 unit = np.sqrt(np.maximum(np.abs(np.diag(X)), 1e-5 * np.abs(X).max()))
                 unit = np.where(unit > 0, unit, 1.0)
-                found, vectors = np.linalg.eigh(X / np.outer(unit, unit))
-                if not found[0] >= -1e-9:
-                    motion = vectors[:, 0] / unit
+                scaled = X / np.outer(unit, unit)
+                if not np.linalg.eigvalsh(scaled)[0] >= -1e-9:
+                    motions = lowest(scaled) / unit[:, None]
+                    motion = motions[:, 0]
                     raise ModelError(
                         f"{words}the prototype's {what} is negative, {motion @ X @ motion / (motion @ motion):.4g}, along a "
-                        f"motion of {mainly(motion, m.v_names)}; give it more between some pair of bodies"
+                        f"motion of {mainly(share(motions), m.v_names)}; give it more between some pair of bodies"
                     )
 
 
@@ -529,7 +530,7 @@ def _weightless(pairs: Sequence[Pair]) -> Reason:
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         driven = np.linalg.qr(x["S"])[0]
         lost = driven @ null(driven.T @ x["Mbar"] @ driven)
-        found = mainly(np.linalg.norm(lost, axis=1), m.v_names, m.nv)
+        found = mainly(share(lost), m.v_names, m.nv)
         given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
         return f"the prototype has the least inertia against a motion of {found}; it has some for {given or 'no pair'}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -22,13 +22,22 @@ SHARE = 0.1
 
 MOST_NAMED = 6
 
+DIGITS = 6
+"""Shares and gains that are the same to so many digits of the largest are the same: which of them comes first is a matter of
+rounding, and no two machines round alike."""
+
+ALIKE = 10.0**-DIGITS
+
+ROUNDING = 1e-12
+"""A gain below this part of the largest is zero but for rounding."""
+
 
 def undriven() -> Reason:
     """Which motion that the constraints leave free has no actuator: of N(A) what is orthogonal to the range of B."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         N = null(x["A"])
-        lost = N @ null(x["B"].T @ N)[:, -1]
+        lost = share(N @ weakest(x["B"].T @ N).inputs)
         motors = ", ".join(m.motor_names)
         return f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
 
@@ -41,11 +50,10 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         J, N = x["J"], null(x["A"])
         sizes = np.linalg.norm(J, axis=1, keepdims=True)
-        U, s, _ = np.linalg.svd(np.divide(J, sizes, out=np.zeros_like(J), where=sizes > 0) @ N)
-        least = 0.0 if len(s) < len(J) else s[-1]
+        found = weakest((np.divide(J, sizes, out=np.zeros_like(J), where=sizes > 0) @ N).T)
         names = [f"task coordinate {i}" for i in range(len(J))]
         bound = "the constraints leave" if constrained and len(x["A"]) else "the joints leave"
-        return f"{bound} {mainly(U[:, -1], names)} the least motion, {least:.2g} where 1 is free"
+        return f"{bound} {mainly(share(found.inputs), names)} the least motion, {found.gain:.2g} where 1 is free"
 
     return Reason({"A": lambda T: T.A if constrained else ca.SX(0, T.A.shape[1]), "J": lambda T: task_terms(T, task).J}, words)
 
@@ -84,9 +92,51 @@ def ended(m: Mechanism, law: Control, t: np.ndarray, step: float, p: np.ndarray)
 
 
 def mainly(w: np.ndarray, names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """The names with a large part in w (n,), the largest first, `most` of them."""
-    w = np.abs(w)
-    return ", ".join([names[i] for i in np.argsort(-w, kind="stable") if w[i] >= SHARE * w.max()][:most])
+    """The names with a large part in w (n,), the largest first and in their own order where they are alike, `most` of them."""
+    part = _parts(w)
+    return ", ".join([names[i] for i in np.argsort(-part, kind="stable") if part[i] >= SHARE][:most])
+
+
+def foremost(w: np.ndarray) -> tuple[int, ...]:
+    """Where the largest entry of w is, by amount; the first of those that are alike."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(_parts(w))), w.shape))
+
+
+def _parts(w: np.ndarray) -> np.ndarray:
+    """|w| in parts of the largest, to as many digits as rounding leaves."""
+    w = np.nan_to_num(np.abs(w), nan=np.inf, posinf=np.inf)
+    largest = w.max(initial=0.0)
+    return np.round(w / largest, DIGITS) if 0 < largest < np.inf else np.where(w == largest, 1.0, 0.0)
+
+
+class Weakest(NamedTuple):
+    """gain: the least |A x| of |x| = 1.   inputs: (n, d) orthonormal x of that gain, all there are.   outputs: (k, d) A x of
+    length one, or where the gain is zero what A does not reach."""
+
+    gain: float
+    inputs: np.ndarray
+    outputs: np.ndarray
+
+
+def weakest(A: np.ndarray) -> Weakest:
+    """The inputs to which A (k, n) gives the least, however many directions of them there are."""
+    U, s, Vt = np.linalg.svd(A)
+    gains = np.concatenate([s, np.zeros(max(A.shape) - len(s))])
+    gains[gains <= ROUNDING * s.max(initial=0.0)] = 0.0
+    least = gains[A.shape[1] - 1]
+    low = np.abs(gains - least) <= ALIKE * s.max(initial=0.0)
+    return Weakest(float(least), Vt[low[: A.shape[1]]].T, U[:, low[: A.shape[0]]])
+
+
+def lowest(S: np.ndarray) -> np.ndarray:
+    """(n, d) orthonormal eigenvectors of the lowest eigenvalue of a symmetric S (n, n), all there are."""
+    values, vectors = np.linalg.eigh(S)
+    return vectors[:, values <= values[0] + ALIKE * np.abs(values).max()]
+
+
+def share(directions: np.ndarray) -> np.ndarray:
+    """(n,) part of each coordinate in the space of orthonormal directions (n, d), which no choice of them changes."""
+    return np.linalg.norm(directions, axis=1)
 
 
 def null(A: np.ndarray) -> np.ndarray:

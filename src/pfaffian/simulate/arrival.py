@@ -14,6 +14,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.reason import foremost
 from pfaffian.model.constraint import Holonomic, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.lengths import inverse_scale, reach
@@ -174,6 +175,6 @@ def away(m: Mechanism, constraints: Sequence[Target], q: np.ndarray, v: np.ndarr
     f, found = ca.Function("phi", [T.q, T.v, T.t, m.p_symbols], phi), []
     for state in zip(q, v, t, p, strict=True):
         left = [np.array(x).ravel() for x in f.call(state)]
-        most = (f"phi of {c.name!r} is {x[np.argmax(np.abs(x))]:.3g}" for c, x in zip(constraints, left, strict=True))
+        most = (f"phi of {c.name!r} is {x[foremost(x)]:.3g}" for c, x in zip(constraints, left, strict=True))
         found.append(f"at its last state {', '.join(most)}")
     return found

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.maths.span import basis
 from pfaffian.model.number import floats
 
 PROJECTOR = 1e-6
@@ -25,7 +26,7 @@ def transport_basis(P: Any, start: Any = None) -> np.ndarray:
 
     Args:
         P: (times, n, n) orthogonal projectors, such as `reduce(T, ...).P` along a run.
-        start: (n, k) orthonormal basis at the first sample; its eigenvectors if None.
+        start: (n, k) orthonormal basis at the first sample; the directions nearest to single coordinates if None.
     Raises ModelError: no projectors; between two samples the null space turns by 60 degrees or loses a dimension.
     """
     P = floats(P, "P")
@@ -34,7 +35,7 @@ def transport_basis(P: Any, start: Any = None) -> np.ndarray:
     if max(np.abs(P - np.swapaxes(P, 1, 2)).max(), np.abs(P @ P - P).max()) > PROJECTOR:
         raise ModelError("P is no orthogonal projector at every sample: P = P^T and P P = P are needed")
     V = np.empty((len(P), P.shape[1], round(np.trace(P[0]))))
-    V[0] = np.linalg.eigh(P[0])[1][:, P.shape[1] - V.shape[2] :] if start is None else _basis(start, P[0])
+    V[0] = basis(P[0]) if start is None else _basis(start, P[0])
     for i in range(1, len(P)):
         U, s, Wt = np.linalg.svd(P[i] @ V[i - 1], full_matrices=False)
         if s.size and s[-1] < TURN:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Reason
-from pfaffian.control.reason import mainly
+from pfaffian.control.reason import mainly, share, weakest
 from pfaffian.dynamics.controlforce import control_force, direction_names
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -72,9 +72,10 @@ def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Rea
     for entries, realisable, rows, directions in zip(*every, strict=True):
         G = entries.reshape(size, size, order="F")
         lengths = np.outer(rows, directions)
-        U, s, Vt = np.linalg.svd(np.divide(G, lengths, out=np.zeros_like(G), where=lengths > 0))
-        rank, by_row, by_motor = int((s > RANK_TOLERANCE).sum()), _shares(names, U[:, -1]), _shares(motors, Vt[-1])
-        found.append(Realisability(bool(realisable), rank, size, float(s[-1]), by_row, by_motor, G))
+        unit = np.divide(G, lengths, out=np.zeros_like(G), where=lengths > 0)
+        rank, hold = int((np.linalg.svd(unit, compute_uv=False) > RANK_TOLERANCE).sum()), weakest(unit)
+        by_row, by_motor = _shares(names, share(hold.outputs)), _shares(motors, share(hold.inputs))
+        found.append(Realisability(bool(realisable), rank, size, hold.gain, by_row, by_motor, G))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfaffian.control.reason import foremost
 from pfaffian.errors import ModelError, RunError
 from pfaffian.kernel.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
@@ -46,7 +47,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
     everything = np.ones_like(given.v, dtype=bool)
     found = settle(given.problem._replace(held=given.problem.held._replace(q=everything, v=~everything)), given.q, given.v)
     if not found.met.all():
-        raise RunError(_why_not(m, found.take([int(np.argmax(found.off))])))
+        raise RunError(_why_not(m, found.take([foremost(found.off)[0]])))
     jump = found.v - given.v
     M = np.reshape(mass_matrix(m, given.q, t=t, parameters=parameters), (-1, m.nv, m.nv))
     impulse = np.einsum("rij,rj->ri", np.broadcast_to(M, (len(jump), m.nv, m.nv)), jump)
@@ -57,7 +58,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
 
 def _why_not(m: Mechanism, left: State) -> str:
     names = row_names(symbols(m).kinematics)
-    phi, eta = (int(np.argmax(np.abs(x[0]))) for x in left.parts)
+    phi, eta = (foremost(x[0])[0] for x in left.parts)
     if not left.closed[0]:
         return (
             f"impact: {names[phi]} is {abs(left.phi[0, phi]):.3g} off before anything meets; put q there first, by "

@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
-from pfaffian.control.reason import undriven
+from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
@@ -116,7 +116,7 @@ def _actuated(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
 def _check_feasible(m: Mechanism, broken: np.ndarray, size: np.ndarray) -> None:
     if not broken.size:
         return
-    run, row = np.unravel_index(int(np.argmax(np.abs(broken) / size)), broken.shape)
+    run, row = foremost(broken / size)
     if abs(broken[run, row]) > FEASIBLE * size[run, row]:
         name = row_names(symbols(m).kinematics)[row]
         raise RunError(

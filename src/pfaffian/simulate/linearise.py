@@ -17,6 +17,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import Orthogonal, orthogonalise
+from pfaffian.maths.span import basis
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
@@ -179,7 +180,7 @@ def _assembled(
     m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray, a0: np.ndarray, names: tuple[str, ...]
 ) -> Linearised:
     nq, nv, nz = m.nq, m.nv, len(x.z_rate)
-    Z_q, Z_v = (x.back @ _range(P) for P in (x.P_q, x.P_v))
+    Z_q, Z_v = (x.back @ basis(P) for P in (x.P_q, x.P_v))
     k, l = Z_q.shape[1], Z_v.shape[1]
     dq = np.hstack([x.K @ Z_q, np.zeros((nq, l + nz))])
     dv = np.hstack([x.bent @ dq[:, :k], Z_v, np.zeros((nv, nz))])
@@ -211,15 +212,6 @@ def _assembled(
     return Linearised(
         rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, own, dq, dv, m.q_names, m.v_names
     )
-
-
-def _range(P: np.ndarray) -> np.ndarray:
-    """Orthonormal columns that span the range of an orthogonal projector, near the unit vectors of its largest columns."""
-    from scipy.linalg import qr  # a tenth of a second to import, and only this needs it
-
-    Q, R, _ = qr(P, pivoting=True)
-    rank = round(np.trace(P))
-    return Q[:, :rank] * np.sign(np.diag(R)[:rank])
 
 
 @remembered(16)

@@ -13,11 +13,12 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.prototype import Pair, accelerations, as_pairs, assembled, wanted
-from pfaffian.control.reason import mainly
+from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs
@@ -78,11 +79,11 @@ def matching(
     M, Mbar, Dbar, Kbar, left = (np.array(f) for f in _parts(m, pairs).call([q0, p0]))
     Z_q, Z_v = left @ x.dq[:, :k], x.dv[:, k:]
     inertia = Z_v.T @ Mbar @ Z_v
-    values, vectors = np.linalg.eigh(inertia)
+    values = np.linalg.eigvalsh(inertia)
     if not values[0] > RANK_TOLERANCE**2 * values[-1]:
-        weightless = mainly(Z_v @ vectors[:, 0], m.v_names)
+        weightless = mainly(share(Z_v @ lowest(inertia)), m.v_names)
         raise ModelError(f"matching: the prototype has no inertia against {weightless}; give a pair of bodies more Mbar'")
-    Bp = _null(B.T)
+    Bp = complement(B.T, RANK_TOLERANCE)
     inverse = np.linalg.inv(inertia)
     stiffness = Bp.T @ (inverse @ Z_v.T @ Kbar @ Z_q - K_r) @ Z_q.T @ M
     damping = Bp.T @ (inverse @ Z_v.T @ Dbar @ Z_v - D_r) @ Z_v.T @ M
@@ -102,12 +103,6 @@ def _holding(m: Mechanism, q: np.ndarray, t: float, p: np.ndarray) -> np.ndarray
         moves = mainly(x.dv[:, k:] @ left, m.v_names)
         raise ModelError(f"matching: no inputs of {m.name!r} hold this set point, it accelerates along {moves}; take another")
     return u
-
-
-def _null(A: np.ndarray) -> np.ndarray:
-    """Orthonormal columns of the null space."""
-    _, s, Vt = np.linalg.svd(A) if A.size else (0, np.zeros(0), np.eye(A.shape[1]))
-    return Vt[int((s > RANK_TOLERANCE * s.max(initial=0)).sum()) :].T
 
 
 @remembered(16)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pfaffian.control.reason import foremost
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
 from pfaffian.simulate.newton import ACCEPTED, Problem, State, held_entries, settle
 from pfaffian.terms.lengths import default_length, scales
@@ -123,7 +124,7 @@ def open_row(m: Mechanism, s: State) -> list[str]:
     """For each run the row that is left the most, and by how much."""
     names = row_names(symbols(m).kinematics)
     left = np.maximum(*map(np.abs, s.parts))
-    rows = np.argmax(np.where(np.isfinite(left), left, np.inf), axis=1)
+    rows = [foremost(x)[0] for x in np.where(np.isfinite(left), left, np.inf)]
     sizes = zip(rows, s.phi, s.eta, strict=True)
     return [f"row {names[i]!r} is left with phi = {phi[i]:.3g}, eta = {eta[i]:.3g}" for i, phi, eta in sizes]
 

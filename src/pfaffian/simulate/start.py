@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfaffian.control.reason import foremost
 from pfaffian.errors import RunError, RunWarning, notice
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import Given, close
@@ -67,7 +68,7 @@ def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[s
     """Say once where a guess moved the most, beside what its size is."""
     if not moved.size or (np.abs(moved) <= NOTICED * size).all():
         return
-    run, i = np.unravel_index(int(np.argmax(np.abs(moved) / size)), moved.shape)
+    run, i = foremost(np.abs(moved) / size)
     unit = "" if units[i] == "1" else f" {units[i]}"
     where = f" in run {run} of {len(moved)}" if len(moved) > 1 else ""
     notice(

@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.reason import foremost
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.lengths import inverse_scales
@@ -39,7 +40,7 @@ def check_on_constraints(m: Mechanism, off: np.ndarray) -> None:
     if not off.size:
         return
     missed = np.nan_to_num(np.abs(off[:, :, 2:]).max(axis=2), nan=np.inf)
-    run, row = np.unravel_index(int(np.argmax(missed)), missed.shape)
+    run, row = foremost(missed)
     if missed[run, row] > MET:
         phi, eta = off[run, row, :2]
         raise ModelError(

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.control.reason import foremost
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import shown
@@ -331,7 +332,7 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
     for what, given, found, names in (("q", q, back[0], m.q_names), ("v", v, back[1], m.v_names)):
         off = np.abs(found - given) / (1 + np.abs(given).max(axis=1, keepdims=True, initial=0.0))
         if not (off <= RETURNS).all():
-            run, i = np.unravel_index(int(np.argmax(np.nan_to_num(off, nan=np.inf))), off.shape)
+            run, i = foremost(off)
             why = s.about[0] if s.about else "each state (q, v) needs one x, and x here no more than that"
             raise ModelError(
                 f"{s.said}: show does not undo enter: {what} {names[i]!r} went in as {given[run, i]:.6g} and came back as "

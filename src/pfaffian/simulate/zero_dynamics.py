@@ -14,9 +14,10 @@ import xarray as xr
 
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
-from pfaffian.control.reason import mainly
+from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
 from pfaffian.kernel.kernel import Backend
+from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.simulate.linearise import SPLIT, Linearised, linearise, modes
@@ -118,14 +119,9 @@ def _along(slopes: ca.Function, at: list[Any], near: Linearised) -> np.ndarray:
 
 def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
     """Orthonormal columns that change neither errors nor kept momenta, and how many of these the errors leave open."""
-
-    def null(C: np.ndarray) -> np.ndarray:
-        _, sizes, Vt = np.linalg.svd(C)
-        return Vt[int((sizes > SPLIT * sizes.max(initial=0)).sum()) :].T
-
-    free = null(errors)
+    free = complement(errors, SPLIT)
     within = momentum @ free / max(np.abs(momentum).max(initial=0.0), 1e-300)
-    inner = null(np.where(np.abs(within) > SPLIT, within, 0))
+    inner = complement(np.where(np.abs(within) > SPLIT, within, 0), SPLIT)
     return free @ inner, free.shape[1] - inner.shape[1]
 
 
@@ -251,6 +247,6 @@ def _told(x: ZeroDynamicsAlong) -> str:
     if not x.unstable:
         return f"what no output shows grows {x.growth.max(initial=0.0):.3g} times at most"
     k = int(np.argmax(x.growth))
-    U, _, _ = np.linalg.svd(x.transition[k])
-    moves = mainly(x.at[k].dq @ U[:, 0], x.at[k].q_names, 3)
+    grown = lowest(-x.transition[k] @ x.transition[k].T)
+    moves = mainly(share(x.at[k].dq @ grown), x.at[k].q_names, 3)
     return f"no output shows it, and a disturbance grows {x.growth[k]:.3g} times until t = {x.time[k]:.6g} s, mainly of {moves}"

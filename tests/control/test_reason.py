@@ -1,0 +1,50 @@
+"""Who is to blame is the same on every machine: rounding chooses neither among equals nor a digit of zero."""
+
+import numpy as np
+import pytest
+
+from pfaffian.control.reason import foremost, lowest, mainly, share, weakest
+
+RANDOM = np.random.default_rng(7)
+NOISE = [1e-15 * RANDOM.normal(size=4) for _ in range(20)]
+
+
+def test_equals_stand_in_their_own_order():
+    for noise in NOISE:
+        assert mainly(np.array([0.5, -1, 1, 0.5]) + noise, "abcd") == "b, c, a, d"
+        assert mainly(np.array([1, 0.5, 0.1, 0.09]) + noise, "abcd") == "a, b, c"
+        assert foremost(np.array([[0.5, -1], [1, 0.5]]) + noise.reshape(2, 2)) == (0, 1)
+        assert foremost(np.array([0.5, 0.9, 1 + 1e-3, 1]) + noise) == (2,)
+    assert mainly(np.zeros(3), "abc") == "a, b, c" and mainly(np.arange(4.0), "abcd", 2) == "d, c"
+    assert mainly(np.array([1, np.nan, 3]), "abc") == "b" and foremost(np.array([1, np.inf, np.nan])) == (1,)
+
+
+def turned(n):
+    return np.linalg.qr(RANDOM.normal(size=(n, n)))[0]
+
+
+@pytest.mark.parametrize("gains, dims, gain", [
+    ((3, 2, 1), (1, 1), 1), ((3, 1, 1), (2, 2), 1), ((2, 1e-4), (1, 1), 1e-4), ((2, 1e-14), (2, 1), 0), ((0, 0), (3, 2), 0),
+])  # fmt: skip
+def test_what_gives_the_least_is_all_of_it(gains, dims, gain):
+    """A (n, k) of known singular values, by way of random axes: the spaces are those of the axes, in full."""
+    n, k = 3, len(gains)
+    U, V = turned(n), turned(k)
+    A = U[:, :k] @ np.diag(gains) @ V.T
+    for B, left, right, sizes in ((A, U, V, dims), (A.T, V, U, dims[::-1])):
+        found = weakest(B)
+        wide = B.shape[1] > B.shape[0]
+        assert np.isclose(found.gain, 0 if wide else gain, rtol=1e-9, atol=0)
+        if found.gain == gain == 0 or not wide:
+            assert (found.outputs.shape[1], found.inputs.shape[1]) == sizes
+            for some, axes in ((found.outputs, left), (found.inputs, right)):
+                low = [i for i in range(len(axes)) if i >= k or gains[i] <= gain + 1e-9]
+                low = low if gain == 0 else [i for i in low if i < k]
+                assert np.abs(share(some) - share(axes[:, low])).max() < 1e-9
+
+
+def test_the_lowest_eigenvalue_has_all_its_axes():
+    Q = turned(4)
+    for values, count in (((-2, 1, 1, 3), 1), ((0, 1e-9, 1, 3), 2), ((1, 1, 1, 1), 4)):
+        found = lowest(Q @ np.diag(values) @ Q.T)
+        assert found.shape == (4, count) and np.abs(share(found) - share(Q[:, :count])).max() < 1e-9
