@@ -203,6 +203,27 @@ def test_a_law_sees_what_is_in_force_and_the_reaction_under_it():
     np.testing.assert_allclose(r.reaction.values[:, 2] + r.u.values[:, 1], r.seen.values + r.was.values, rtol=0, atol=1e-12)
 
 
+def test_a_sampled_law_measures_the_reaction_to_a_push_from_outside():
+    """A blocked cart: spring, what the law held, and the wrench on the body, together, are what the block takes. Of a law of
+    the library too, whose own input comes before the wrench's."""
+    wrench = pf.wrench("push", "b2")
+    m = M.with_(constraints=(pf.holonomic("block", lambda k: k.q[2]),), forces=(*M.forces, wrench))
+    x, push = np.array([0.1, 0.1, 0, 0, 0, 0.0]), {"push.fx": 7.0, "push.fy": 3.0, "bias": 0.5}
+    none = ca.SX.zeros(6)  # a law pushes nothing from outside
+
+    def own(s):
+        return Command(ca.vertcat(0, s["bias"], none), signals={"seen": s.reaction[2]})
+
+    def flowing(T, z, w, y):
+        return Command(ca.vertcat(0, w, none), signals={"seen": y})
+
+    library = control.Control(flowing, w_names=("bias",), measured=lambda T, F: F[2])
+    for law in (control.discrete(own, 0.01, inputs=("bias",)), control.discrete(library, 0.01)):
+        r = run(law, m=m, x=x, seconds=0.02, every=10, u=push)
+        held = np.array([0, 0.5, 0.5])
+        np.testing.assert_allclose(r.seen.values, -(2 * (r.q.values[:, 1] - r.q.values[:, 2]) + held + 7), rtol=0, atol=1e-12)
+
+
 # -- sensors ------------------------------------------------------------------------------------------------------------
 
 
@@ -229,6 +250,21 @@ def test_a_sensor_is_sampled_late_and_noisy():
     exact = run(control.discrete(lambda s: Command(-s["at"][:2]), 0.004, measure={"at": control.sensor(lambda k: k.q)}))
     np.testing.assert_array_equal(exact["at"].values[::4], exact.q.values[::4])
     np.testing.assert_array_equal(exact.u.values[::4], -exact.q.values[::4, :2])
+
+
+def test_a_sensor_is_asked_at_its_own_instants():
+    """With its law; at a period of its own from the start of the run on; or where its phase says."""
+    measure = {name: control.sensor(lambda k: k.t, **when) for name, when in {
+        "with its law": {}, "later": {"phase": 0.003}, "slower": {"period": 0.008}, "both": {"period": 0.008, "phase": 0.005},
+    }.items()}  # fmt: skip
+    r = run(control.discrete(lambda s: Command(ca.vertcat(0, 0)), 0.004, phase=0.001, measure=measure), seconds=0.02)
+    k = np.arange(21)
+    for name, period, phase in (("with its law", 4, 1), ("later", 4, 3), ("slower", 8, 0), ("both", 8, 5)):
+        last = np.where(k < phase, 0, (k - phase) // period * period + phase)
+        np.testing.assert_allclose(r[name].values, STEP * last, rtol=0, atol=1e-15, err_msg=name)
+    said = {x["name"]: (x["period"], x["phase"]) for x in json.loads(r.attrs["sampling"])}
+    assert said == {"with its law": (0.004, 0.001), "later": (0.004, 0.003), "slower": (0.008, 0), "both": (0.008, 0.005),
+                    "law": (0.004, 0.001)}  # fmt: skip
 
 
 def test_a_sensor_of_motion_feels_what_was_held_until_then():
@@ -368,6 +404,21 @@ def test_a_law_of_the_library_tells_who_is_to_blame():
     with pytest.warns(RunWarning, match="singular"):
         r = pf.run(m, [0.0, 0.0], duration=0.01, control=control.discrete(law, 0.005), backend="numpy")
     assert "task coordinate 0" in str(r.reason.values)
+
+
+def test_of_several_laws_the_one_that_fails_is_named_and_tells_who_is_to_blame():
+    """Two laws of one kind: the fault is that of the second, whose task is out of reach, and so is the reason."""
+    from tests.control.test_faults import ELBOW, GAINS, OPEN, STRETCHED, TIP
+
+    def law(task, goal):
+        return control.discrete(control.computed_torque(task, control.set_point(goal), **GAINS), 0.002)
+
+    easy, hard = law(control.joints("q1", "q2"), [0.5, 0.0]), law(TIP, [1.0, 0.2])
+    for both, name in ((control.several(first=easy, second=hard), "second"), (control.several(hand=hard, rest=easy), "hand")):
+        with pytest.warns(RunWarning, match=f"the run stopped: {name}: the task's Jacobian is singular"):
+            r = pf.run(OPEN, STRETCHED, duration=0.01, step=STEP, control=both, backend="numpy")
+        assert causes(r)[0].startswith(f"{name}: ") and "the joints leave task coordinate" in str(r.reason.values)
+        assert pf.run(OPEN, ELBOW, duration=2e-3, step=STEP, control=both, backend="numpy").status == 0
 
 
 # -- what is refused ----------------------------------------------------------------------------------------------------

@@ -98,6 +98,23 @@ STOPS = {
 SETTINGS = {"duration": 2e-3, "step": 1e-3, "backend": "numpy"}
 
 
+def measuring(u) -> control.Control:
+    """u (2, 1) as a function of the reaction of a slider-crank."""
+    return control.Control(lambda T, z, w, y: control.Command(u(y)))
+
+
+def test_what_a_law_makes_of_a_reaction_is_affine():
+    """And of nothing that limits cut."""
+    for u in (lambda y: y * y[0], lambda y: ca.vertcat(0, ca.sin(y[1]))):
+        with pytest.raises(pf.ModelError, match="a control law must be affine in the measured reaction"):
+            pf.run(BOTH, BENT, control=measuring(u), **SETTINGS)
+    straight = measuring(lambda y: 0.1 * y + 1)
+    r = pf.run(BOTH, BENT, control=straight, **SETTINGS)
+    np.testing.assert_allclose(r.u, 0.1 * r.reaction + 1, rtol=0, atol=1e-12)
+    with pytest.raises(pf.ModelError, match="saturate: a control law that measures reactions cannot be cut; use it without"):
+        pf.run(BOTH, BENT, control=straight, scheme=pf.Scheme(saturate=True), **SETTINGS)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", STOPS)
 def test_a_law_stops_where_it_cannot_go_on(name):

@@ -292,6 +292,16 @@ def test_tracking_error_is_exponential(constraint, factor):
     close(eps, eps[0] * np.exp(-4.0 * r.time.values), ROLLOUT, f"|eps|, {constraint}, {factor}", scale=eps[0])
 
 
+@pytest.mark.parametrize("kind", ["planar", "spherical", "free"])
+@pytest.mark.parametrize("law", [control.tracking, control.regulation])
+def test_joints_whose_rates_are_not_q_dot_are_refused(law, kind):
+    """A planar joint has as many velocities as coordinates, but along its own axes."""
+    m = arm(kinds=("revolute", kind))
+    steer = law(control.set_point(np.zeros(m.nq)), velocity_gain=4.0, position_gain=6.0)
+    with pytest.raises(pf.ModelError, match=f"mechanism {m.name!r} has joints whose rates are not q_dot; .* one-dof joints"):
+        pf.run(m, duration=0.01, step=1e-2, control=steer, backend="numpy")
+
+
 def test_tracking_error_is_bounded_by_the_smallest_gain():
     law = control.tracking(WAVES, velocity_gain=[3.0, 8.0, 5.0, 4.0], position_gain=6.0)
     r = pf.run(tip_on_plane(arm()), **START, duration=0.5, step=1e-3, every=10, control=law)

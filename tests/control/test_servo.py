@@ -226,6 +226,29 @@ def test_names_of_the_motion_and_the_direction_at_fault():
         realisability(arm(), Q0)
 
 
+def test_shares_are_those_of_the_motion_that_is_hardest_to_produce():
+    """Unit masses: G is what it says, of known singular vectors; a direction used twice counts once, by all its share."""
+    m = pf.mechanism(
+        "slides", [pf.body(f"p{i}", 1.0) for i in range(2)],
+        [pf.joint(f"x{i}", "prismatic", "world", f"p{i}", axis=(1, 0, 0)) for i in range(2)], gravity=(0, 0, 0),
+        actuators=[pf.actuator("push", "x0")])  # fmt: skip
+    Z = np.array([[0.8, 0.6], [0.6, 0.8]])  # symmetric: the weakest motion is x0 = -x1, by 0.2
+    wish = pf.holonomic("wish", lambda k: ca.vertcat(k.q[0], k.q[1]))
+    found = realisability(m.with_(constraints=[pf.servo(wish, lambda k: ca.SX(ca.DM(Z)))]))
+    close(found.smallest, 0.2, ALGEBRA, "smallest singular value")
+    for shares in (found.rows, found.directions):
+        close(list(shares.values()), np.sqrt([0.5, 0.5]), ALGEBRA, "alike")
+    assert str(found).endswith("the weakest hold is that of 'direction 0 of wish', 'direction 1 of wish' on 'wish.0', 'wish.1'")
+    near = ca.DM([[1, 0], [np.cos(np.pi / 6), np.sin(np.pi / 6)]])  # the second motion by two directions 30 degrees apart
+    lean = realisability(m.with_(constraints=[pf.servo(wish, lambda k: ca.SX(near))]))
+    close(lean.smallest, np.sqrt(1 - np.cos(np.pi / 6)), ALGEBRA, "of unit columns")
+    close(list(lean.rows.values()), [np.sin(np.pi / 12), np.cos(np.pi / 12)], ALGEBRA, "mostly the second")
+    single = [pf.servo(pf.holonomic(f"x{i}", lambda k, i=i: k.q[i]), ["push"]) for i in range(2)]
+    twice = realisability(m.with_(constraints=single))
+    assert not twice.realisable and twice.rank == 1 and list(twice.directions) == ["push"]
+    close([*twice.rows.values(), twice.directions["push"]], [0, 1, 1], ALGEBRA, "of a push on x0 alone")
+
+
 def stretched(q1: np.ndarray) -> np.ndarray:
     """Starts with the last two links in line (q2 = 0) or bent."""
     return np.column_stack([np.full_like(q1, 0.5), np.full_like(q1, 0.8), q1])

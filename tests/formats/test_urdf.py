@@ -49,6 +49,9 @@ def test_limits_effort_damping_axis():
     j = m.joint("j")
     assert (j.limits, j.effort, m.value(j.damping).item(), m.actuators[0].limits) == (((-1, 2),), 5, 0.5, (-5, 5))
     assert m.value(j.placement.R)[:, 2] == pytest.approx([0, 0.6, 0.8], abs=1e-15)
+    for unknown in ("0", "-1"):
+        m = parse_urdf(robot(link("a"), link("b"), joint("j", "a", "b", inside=inside.replace('"5"', f'"{unknown}"'))))
+        assert m.joint("j").effort == math.inf and m.actuators[0].limits == (-math.inf, math.inf)
     bare = parse_urdf(robot(*ARM)).joint("j")
     assert (bare.limits, bare.effort) == (((-math.inf, math.inf),), math.inf)
     assert parse_urdf(robot(*ARM)).value(bare.placement.R)[:, 2] == pytest.approx([1, 0, 0], abs=1e-15)

@@ -90,6 +90,24 @@ def test_a_start_at_rest_is_said_and_named():
     assert r.entrance == 2
 
 
+def test_of_a_batch_those_that_begin_at_rest_are_counted_and_the_first_is_named():
+    """Not the one that passes through, nor the regular one; without q in the record by its number alone; six names at most."""
+    m, keep = slider_crank(), {"duration": 2e-3, "step": 1e-3, "backend": "numpy"}
+    q = np.pi / 2 * np.array([[1, -2], [0.5, -1], [1, -2], [1, -2]])
+    v = np.array([[2.0, -4.0], [0, 0], [0, 0], [0, 0]])
+    words = r"2 of 4 runs of 'slider-crank' begin in a singular configuration, run 2 at a = 1\.5708, b = -3\.14159: several"
+    with pytest.warns(pf.RunWarning, match=words):
+        r = pf.run(m, q, v, **keep)
+    assert list(r.entrance) == [1, 0, 2, 2] and "2 singular, no velocity along a branch" in r.entrance.attrs["meaning"]
+    with pytest.warns(pf.RunWarning, match="begin in a singular configuration, run 2 the first: several"):
+        pf.run(m, q, v, record=["energy"], **keep)
+    with pytest.warns(pf.RunWarning, match="the run of 'slider-crank' begins in a singular configuration: several"):
+        pf.run(m, q[2], record=["energy"], **keep)
+    flat = n_four_bar(3, False)  # seven angles
+    with pytest.warns(pf.RunWarning, match=r"configuration, at (\S+ = -?1\.5708, ){6}\.\.\.: several"):
+        pf.run(flat, np.pi / 2 * np.array([1, -1, 1, -1, 1, -1, 1]), **keep)
+
+
 @pytest.mark.parametrize("rate, expected", [(0.0, 2), (3.0, 1)])
 def test_rows_without_phi_do_not_tell_branches_apart(rate, expected):
     """A skate beside it, and a row of accelerations, are no rows that the slider-crank lost."""

@@ -529,6 +529,14 @@ def test_a_system_says_what_it_is_reduced_by():
     assert "no symmetry by moving along z of 'flight': gravity, [ 0.    0.   -9.81] m/s^2" in said
     assert "moving along x" not in said
     assert "<pre>" in falling._repr_html_() and "&#x27;flight&#x27; are spatial" in falling._repr_html_()
+    free = [f"flight.{x}" for x in ("vx", "vy", "vz", "wx", "wy", "wz")]
+    spatial = "momenta of joint 'flight' are spatial, about the frame that it stands in"
+    kept, changed = f"kept while no force acts along them: {', '.join(free)}", "changed by the motion itself: l, r"
+    stands = [f"no symmetry by {way} of 'flight': gravity" for way in ("moving along z", "turning about x", "turning about y")]
+    assert list(pf.reduce(satellite()).about) == [spatial, kept, changed]
+    assert [line.split(", [")[0] for line in falling.about] == [spatial, kept, changed, *stands]
+    none = "kept while no force acts along them: none"
+    assert list(pf.reduce(sleigh()).about) == [none, "changed by the motion itself: base.ahead, base.turn, arm"]
     result = pf.run(falling, duration=2e-3, backend="numpy")
     assert result.attrs["state_about"].splitlines() == list(falling.about)
     assert "state_about" not in pf.run(satellite(), duration=2e-3, backend="numpy").attrs

@@ -114,6 +114,20 @@ def test_servo_error_rate_and_hold():
     close(r.servo_force.values[:, 0], pull, INTEGRATED, "force along the direction")
 
 
+def test_the_hold_of_two_rows_is_that_of_the_weaker():
+    """Directions along the second and third slide: of what a row wants they give the part beside the first slide, and of two
+    such rows that are not at right angles the second has the sine of their angle left."""
+    Z, weight = np.eye(3)[1:], np.sqrt(INERTIA)
+    for rows in ([[0, 1, 0], [0.6, 0, 0.8]], [[0.6, 0, 0.8], [0, 1, 0]], [[0, 1, 0.3], [0.2, 0.5, 1]]):
+        wanted = np.array(rows) / weight
+        given = wanted[:, 1:]
+        (a, b), size = given, np.linalg.norm(given, axis=1) / np.linalg.norm(wanted, axis=1)
+        sine = np.sqrt(1 - (a @ b) ** 2 / (a @ a) / (b @ b))
+        wish = pf.holonomic("wish", lambda k, rows=rows: ca.DM(rows) @ k.q)
+        r = pf.run(particles(pf.servo(wish, lambda k: ca.SX(ca.DM(Z)))), duration=0.0, **NUMPY)
+        close(r.servo_hold.values, [min(size[0], sine * size[1])], 1e-10, f"hold of {rows}")
+
+
 # Units.
 
 
