@@ -7,6 +7,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+PATIENCE = 900.0
+"""Seconds after which a test gives up on what may never end. No result hangs on it: a busy machine is slow a hundred times."""
+
 CALLS_A_CHARACTER = 15
 """What reading a text may cost, 1000 calls apart: eleven in the worst text of the tests, of a scanner written in Python. A
 reader that looks at every character again for each of 90,000 others makes thousands."""

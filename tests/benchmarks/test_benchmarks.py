@@ -16,6 +16,7 @@ pytest.importorskip("mujoco")
 from benchmarks.__main__ import NAMES
 from benchmarks.check import CheckFailed, agree
 from benchmarks.result import Comparison, Goal, Timing, shown, table
+from tests.work import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 def run(*arguments: str) -> subprocess.CompletedProcess:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([p for p in sys.path if p])}
     command = [sys.executable, "-m", "benchmarks", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def refuse(text: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from tests.work import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -211,7 +212,7 @@ def test_info_finds_a_singular_start(cli) -> None:
 def test_help_imports_little() -> None:
     heavy = "bool({'numpy', 'casadi', 'matplotlib', 'xarray'} & set(sys.modules))"
     code = f"import sys; from pfaffian.cli import main; main(['--help']); sys.exit({heavy})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0 and b"doctor" in done.stdout
 
 

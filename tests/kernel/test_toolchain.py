@@ -12,6 +12,7 @@ import pytest
 from pfaffian import kernel
 from pfaffian.errors import BuildError
 from pfaffian.kernel import build, children, store, toolchain
+from tests.work import PATIENCE
 
 X = np.array([[0.5, 2.0], [1.0, 3.0]])
 
@@ -106,18 +107,18 @@ def test_diagnose_says_it_works():
 def test_children_without_waitid(monkeypatch):
     """Systems that cannot look at a process without collecting it."""
     monkeypatch.delattr("os.waitid")
-    assert children.run([["cat"]], 10.0, feed=b"said") == [b"said"]
+    assert children.run([["cat"]], PATIENCE, feed=b"said") == [b"said"]
     with pytest.raises(BuildError, match="status 3"):
-        children.run([["sh", "-c", "exit 3"]], 10.0)
+        children.run([["sh", "-c", "exit 3"]], PATIENCE)
     with pytest.raises(BuildError, match="longer than"):
         children.run([["sleep", "60"]], 0.2)
 
 
 def test_what_a_child_leaves_behind_ends_with_it():
     """Its own children hold its pipes open; they are not waited for."""
-    (said,) = children.run([["sh", "-c", "sleep 60 & echo $!"]], 30.0)
+    (said,) = children.run([["sh", "-c", "sleep 9999 & echo $!"]], PATIENCE)
     status = Path(f"/proc/{int(said)}/cmdline")  # empty for one that is dead and not collected yet
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while status.exists() and status.read_bytes() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not status.exists() or not status.read_bytes()

@@ -14,12 +14,10 @@ import pfaffian.simulate.run as module
 from pfaffian.kernel.rollout import Rollout
 from pfaffian.simulate.accuracy import Watch
 from tests.simulate.machines import pendulum
+from tests.work import PATIENCE
 
 HOURS = 10**11
 """Steps of a run that nobody waits for."""
-
-PATIENCE = 120
-"""Seconds after which a run that does not hear is ended, a hundred times what one needs to start and be interrupted."""
 
 SCRIPT = f"""
 import os, signal, threading

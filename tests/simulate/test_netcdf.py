@@ -13,6 +13,7 @@ import xarray as xr
 import pfaffian as pf
 from pfaffian.simulate.netcdf import SEAL
 from pfaffian.simulate.whole_file import OLD, write_whole
+from tests.work import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ assert pf.read_netcdf(folder / "run.nc")["q"].shape == (10, 8)
 
 def test_a_full_disk_leaves_the_process_and_the_old_file(tmp_path):
     """A limit on file sizes fails as a full disk does, in the middle of a write: an error, not a signal."""
-    child = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    child = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE)
     assert child.returncode == 0, child.stderr
     assert "cannot write" in child.stdout and "run.nc" in child.stdout
     assert [p.name for p in tmp_path.iterdir() if p.name != "figure.png"] == ["run.nc"]
