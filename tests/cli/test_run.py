@@ -167,6 +167,63 @@ def test_interrupt(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("info", "pendulum.yaml")[::2] == (130, "pfaffian: interrupted\n")
 
 
+LIMITED = """\
+name: lift
+parameters: {load: {default: 2, unit: kg}, pull: {default: 9, unit: m/s^2}}
+gravity: [0, 0, -pull]
+bodies: {cabin: {mass: 2*load}, arm: {mass: 1.5, com: [0.5, 0, 0], inertia: 0.1}}
+joints:
+  rail: {kind: prismatic, parent: world, child: cabin, limits: [-0.25, 4], effort: 70}
+  hinge: {kind: revolute, parent: cabin, child: arm, axis: [0, 1, 0], limits: [-3, 2]}
+actuators: {winch: {joint: rail, limits: [-20, 30]}, motor: {joint: hinge}}
+run: {duration: 0.1, step: 0.01, q: {rail: 0.5, hinge: 1.5707963267948966}, u: {winch: 30}}
+"""
+
+
+def test_info_gives_the_numbers_of_this_run(cli, here: Path) -> None:
+    """Limits in their order, masses and gravity at the values that the run has, beside the defaults."""
+    (here / "lift.yaml").write_text(LIMITED)
+    said = [line.split() for line in cli("info", "lift.yaml", "--set", "load=3", "--set", "pull=4").out.splitlines()]
+    for words in (
+        "lift: 2 bodies, 2 joints", "nq 2 (configuration), nv 2 (velocity), nu 2 (inputs)",
+        "total mass 7.5 kg, gravity (0, 0, -4) m/s^2", "cabin rail prismatic [m] -0.25 4 70 N 6",
+        "arm hinge revolute [rad] -3 2 - 1.5", "winch N -20 30", "motor N m -inf inf", "load 2 3 kg", "pull 9 4 m/s^2",
+        "constraints: none; 2 degrees of freedom",
+    ):  # fmt: skip
+        assert words.split() in said, words
+    assert "total mass 5.5 kg, gravity (0, 0, -9)" in cli("info", "lift.yaml").out
+    assert "bodies that no body can be" in cli("info", "lift.yaml", "--set", "load=-3").out
+
+
+def facts(said: str) -> dict[str, str]:
+    """What a run says, by what it is about."""
+    return {what: words.strip() for what, _, words in (line.partition(":") for line in said.splitlines())}
+
+
+def test_a_run_says_its_numbers(cli, here: Path) -> None:
+    """Energies of a fall that is known: 7.5 kg lifted by 30 N, the arm hanging; from the start of the run to its end."""
+    (here / "lift.yaml").write_text(LIMITED)
+    options = ("--set", "load=3", "--set", "pull=4", "--every", "5", "--no-figure")
+    said = facts(cli("run", "lift.yaml", *options).out)
+    energy, gain = 4 * (7.5 * 0.5 - 1.5 * 0.5), 30 * 0.1**2 * (30 / 7.5 - 4) / 2  # held: what the winch carries is the weight
+    assert said["mechanism"] == "lift" and said["size"] == "nq 2, nv 2, nu 2, 2 bodies"
+    assert said["run"].startswith("0.1 s in 10 steps of 0.01 s; auto, rk4, ") and said["status"] == "finished"
+    assert gain == 0 and said["energy"].startswith(f"{energy:.6g} J at the start, {energy:.6g} J at the end")
+    fall = 30 * (30 / 7.5 - 9.0) * 0.1**2 / 2  # the force times the way, at the default pull and the same load
+    said = facts(cli("run", "lift.yaml", "--set", "load=3", "--no-figure").out)
+    start = 9 * (7.5 * 0.5 - 1.5 * 0.5)
+    assert said["energy"] == f"{start:.6g} J at the start, {start + fall:.6g} J at the end, change {fall:+.3g} J"
+
+
+def test_a_run_says_its_largest_violation(cli, here: Path) -> None:
+    said = facts(cli("run", str(EXAMPLES / "four_bar.yaml"), "--duration", "0.2", "--no-figure").out)
+    result = pf.read_netcdf(here / "out" / "four_bar.nc")
+    worst, rate = (float(result[name].max()) for name in ("violation", "velocity_violation"))
+    assert float(result["violation"].min()) < 0.5 * worst
+    assert said["violation"] == f"at most {worst:.2g} of position, {rate:.2g} of velocity"
+    assert said["constraints"] == "5 rows of rank 2; degrees of freedom 1"
+
+
 def test_info_of_a_loop_names_the_redundant_rows(cli) -> None:
     said = cli("info", str(EXAMPLES / "four_bar.yaml"))
     assert said.status == 0 and said.err == ""
@@ -224,7 +281,7 @@ def test_reader_that_goes_away(here: Path) -> None:
     code = "import sys; from pfaffian.cli import main; sys.exit(main(['info', 'pendulum.yaml']))"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=here)
     child.stdout.close()
-    assert child.wait(60) == 1 and child.stderr.read() == b""
+    assert child.wait(PATIENCE) == 1 and child.stderr.read() == b""
 
 
 def test_doctor_passes_here(cli) -> None:

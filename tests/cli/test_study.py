@@ -120,6 +120,24 @@ def test_study_that_fails(cli, shelf: Path, here: Path) -> None:
     assert (here / "here" / "Fig-6.png").exists()
 
 
+def test_the_json_of_a_study_that_fails_tells_which_claim(cli, shelf: Path, here: Path) -> None:
+    """And has all of each claim; a value that is no number is a text."""
+    name = "wrong-pendulum"
+    (shelf / "wrong_pendulum.py").write_text(f"{BAD}    yield Claim('lost', float('nan'), 1.0, 0.5, 'table 2', 'at least')\n")
+    assert cli("study", name, "--json", "claims.json").status == 1
+    found = json.loads((here / "claims.json").read_text())
+    assert found["study"] == name and found["holds"] is False
+    assert [(c["name"], c["holds"]) for c in found["claims"]] == [
+        ("near", False), ("as a tuple", True), ("bounded", True), ("lost", False)]  # fmt: skip
+    assert found["claims"][0] == {"name": "near", "value": 1.0, "expected": 1.05, "tolerance": 0.01, "source": "paper Fig. 6",
+                                  "relation": "within", "holds": False}  # fmt: skip
+    assert found["claims"][2]["relation"] == "at most" and found["claims"][3]["value"] == "nan"
+    said = cli("study", name).out
+    rows = [line.split() for line in said.splitlines()]
+    assert ["FAIL", "near", "1", "1.05", "0.01", "paper", "Fig.", "6"] in rows and "2 of 4 claims hold" in said
+    assert ["pass", "bounded", "1e-09", "at", "most", "1e-06", "0"] in rows
+
+
 def test_study_without_claims_fails(cli, shelf: Path) -> None:
     assert cli("study", "empty").status == 1
 

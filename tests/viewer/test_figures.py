@@ -65,6 +65,34 @@ def test_every_axis_has_a_unit() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("dropped", [[], ["rank"]], ids=["an odd number", "an even number"])
+def test_time_is_named_with_its_unit_below_each_column_alone(dropped) -> None:
+    figure = figures.overview(fake(2, 50).drop_vars(dropped))
+    count = len(figure.axes)
+    below = [count - 2, count - 1]
+    assert [i for i, ax in enumerate(figure.axes) if ax.get_xlabel()] == below
+    assert {figure.axes[i].get_xlabel() for i in below} == {"time [s]"}
+    assert all(ax.xaxis.get_tick_params()["labelbottom"] for ax in (figure.axes[i] for i in below))
+
+
+def test_quantities_of_every_unit_have_their_name() -> None:
+    """Motors that push and turn, on joints that slide, turn and roll about; u is drawn where it varies."""
+    bodies = [pf.body("cart", 1.0), pf.body("ball", 1.0, inertia=0.1), pf.body("plate", 1.0, com=(0.1, 0, 0), inertia=0.1)]
+    joints = [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0)), pf.joint("socket", "spherical", "cart", "ball"),
+              pf.joint("hinge", "revolute", "ball", "plate", axis=(0, 1, 0))]  # fmt: skip
+    level = pf.holonomic("level", lambda k: k.joint("rail") - 0.1 * k.joint("hinge"))
+    motors = [pf.actuator("push", "rail"), pf.actuator("turn", "hinge")]
+    m = pf.mechanism("all sorts", bodies, joints, constraints=[level], actuators=motors)
+    u = np.linspace(0, 1, 4)[:, None] * [1.0, 2.0]
+    figure = figures.overview(pf.run(m, duration=0.03, step=0.01, u=u, u_step=0.01, backend="numpy"))
+    assert titles(figure) == [
+        "position\n[m]", "quaternion\n[1]", "angle\n[rad]", "velocity\n[m/s]", "angular velocity\n[rad/s]", "energy\n[J]",
+        "energy gained\n[J]", "violation of constraints\n[m, rad; m/s, rad/s]", "rank\n[rows]", "reaction force\n[N]",
+        "reaction moment\n[N m]", "multiplier\n[N or N m by row]", "input force\n[N]", "input moment\n[N m]",
+    ]  # fmt: skip
+    assert legend(panel(figure, "input force")) == ["push"] and legend(panel(figure, "angle")) == ["hinge"]
+
+
 @pytest.mark.parametrize(("n", "labelled"), [(2, 2), (10, 10), (11, 11), (40, 11)])
 def test_no_legend_soup(n: int, labelled: int) -> None:
     names = legend(figures.overview(fake(n, 20)).axes[0])
@@ -102,6 +130,42 @@ def test_batch_has_medians_and_bands() -> None:
     figure = figures.overview(fake(3, 30, runs=7))
     assert len(figure.axes[0].collections) == 3
     assert "7 runs, 7 finished" in figure.get_suptitle()
+
+
+def edges(band) -> tuple[np.ndarray, np.ndarray]:
+    """(time,) lower and upper edge of a filled band."""
+    points = band.get_paths()[0].vertices
+    times = np.unique(points[:, 0])
+    at = [points[points[:, 0] == t, 1] for t in times]
+    return np.array([x.min() for x in at]), np.array([x.max() for x in at])
+
+
+def test_a_band_goes_from_the_5_percent_to_the_95_percent_quantile() -> None:
+    """Of each entry, of violations and of the rank, about their medians; 41 runs, so that both quantiles are a run's."""
+    result, runs, random = fake(2, 30, runs=41), np.arange(41.0), np.random.default_rng(3)
+    order = random.permutation(41)  # no run is in its place
+    result["q"].values[:] = (runs[order] ** 2)[:, None, None] * np.linspace(1, 2, 30)[:, None] + [0.0, 7.0]
+    result["violation"].values[:] = 10 ** -(3 + runs[order] / 10)[:, None]
+    result["rank"].values[:] = runs[order][:, None]
+    figure = figures.overview(result)
+    growing = np.linspace(1, 2, 30)
+    for i, band in enumerate(panel(figure, "angle").collections):
+        for edge, run in zip(edges(band), (2, 38), strict=True):
+            np.testing.assert_allclose(edge, run**2 * growing + 7 * i, rtol=EXACT)
+        np.testing.assert_allclose(panel(figure, "angle").lines[i].get_ydata(), 20**2 * growing + 7 * i, rtol=EXACT)
+    for edge, run in zip(edges(panel(figure, "violation of constraints").collections[0]), (38, 2), strict=True):
+        np.testing.assert_allclose(edge, 10 ** -(3 + run / 10), rtol=1e-9)
+    np.testing.assert_allclose(drawn(panel(figure, "violation of constraints"), "position"), 10**-5.0, rtol=1e-9)
+    low, high = edges(panel(figure, "rank").collections[0])
+    assert (low == 2).all() and (high == 38).all() and (drawn(panel(figure, "rank"), "rank") == 20).all()
+
+
+def test_a_line_says_how_many_rows_are_written() -> None:
+    """Three rows of rank two; where rows are not recorded there is no such line."""
+    ax = panel(figures.overview(fake(2, 30)), "rank")
+    assert legend(ax) == ["rank", "3 written"]
+    assert (np.array(drawn(ax, "3 written")) == 3).all() and (drawn(ax, "rank") == 2).all() and ax.get_ylim()[1] > 3
+    assert legend(panel(figures.overview(fake(2, 30).drop_vars("row")), "rank")) == ["rank"]
 
 
 def test_stopped_run_says_so_and_keeps_its_start_readable() -> None:

@@ -27,6 +27,21 @@ def test_sticks_and_frames_follow_the_run(pendulum: pf.Mechanism) -> None:
     assert found.loops == 0
 
 
+def test_sticks_of_a_loop_end_where_it_closes() -> None:
+    """Two for each closure, the last of all: from the origin of either body to its own frame of the closure, which meet."""
+    bodies = [pf.body(n, 1.0, com=(0.1, 0, 0), inertia=0.1) for n in ("a", "b")]
+    joints = [pf.joint(n, "revolute", "world", n, axis=(0, -1, 0), placement=(x, 0, 0)) for n, x in (("a", 0.0), ("b", 1.0))]
+    tie = pf.closure("tie", "spherical", "a", "b", placement_a=(0.6, 0, 0), placement_b=(0.8, 0, 0))
+    post = pf.closure("post", "point-on-plane", "world", "a", axis=(0, 1, 0), placement_a=(0.3, 0, 0.2), placement_b=(0, 0, 0))
+    m = pf.mechanism("triangle", bodies, joints, constraints=[tie, post])
+    a, b = np.arccos((0.6**2 + 1 - 0.8**2) / 1.2), np.pi - np.arccos((0.8**2 + 1 - 0.6**2) / 1.6)
+    found = motion(m, pf.run(m, [a, b], duration=0.0, backend="numpy"))
+    top = 0.6 * np.array([np.cos(a), 0, np.sin(a)])
+    wanted = [[[0, 0, 0], top], [[1, 0, 0], top], [[0, 0, 0], [0.3, 0, 0.2]], [[0, 0, 0], [0, 0, 0]]]
+    assert found.loops == 4
+    np.testing.assert_allclose(found.sticks[0, -4:], wanted, atol=1e-12)
+
+
 def test_the_view_plays_on_this_machine_only_until_it_is_stopped(pendulum, monkeypatch) -> None:
     result = pf.run(pendulum, {"$x_1$": 0.3}, duration=0.05, step=0.01)
     slider, sticks, shown = SimpleNamespace(value=0.0), SimpleNamespace(points=None), []

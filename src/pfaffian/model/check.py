@@ -80,13 +80,13 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
                 raise ModelError(f"body {b.name!r} in run {run} ({at}): {reason}; correct it, or make the mechanism lenient")
 
 
-def unphysical(m: Mechanism) -> dict[str, str]:
-    """Body name -> why no body can have its mass and inertia; empty for a sound mechanism."""
+def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
+    """Body name -> why no body can have its mass and inertia; empty for a sound mechanism.   p: (np,) defaults if None."""
     from pfaffian.model.mechanism import as_mechanism  # which imports this module
 
     found = {}
     for b in as_mechanism(m).bodies:
-        reason = is_physical(pseudo(*moments(m.value(b.mass).item(), m.value(b.com), m.value(b.inertia))))
+        reason = is_physical(pseudo(*moments(m.value(b.mass, p).item(), m.value(b.com, p), m.value(b.inertia, p))))
         if reason:
             found[b.name] = reason
     return found

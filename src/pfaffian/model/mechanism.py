@@ -209,11 +209,10 @@ class Mechanism:
         given |= changes
         return mechanism(given.pop("name"), **given)
 
-    def value(self, x: ca.SX) -> np.ndarray:
-        """A model number at the parameters' default values."""
-        return (
-            np.array(ca.DM(ca.substitute(x, self.p_symbols, ca.DM(self.p_defaults)))) if self.parameters else np.array(ca.DM(x))
-        )
+    def value(self, x: ca.SX, p: Any = None) -> np.ndarray:
+        """A model number at p (np,) of the parameters, their default values if None."""
+        p = self.p_defaults if p is None else p
+        return np.array(ca.DM(ca.substitute(x, self.p_symbols, ca.DM(p)))) if self.parameters else np.array(ca.DM(x))
 
 
 def mechanism(

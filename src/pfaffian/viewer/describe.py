@@ -44,23 +44,24 @@ class Rank(NamedTuple):
 
 
 def describe(m: Mechanism, settings: RunSettings) -> str:
-    """The whole description. Ranks are found by the interpreter, so nothing is compiled."""
+    """The whole description, at the run's parameters. Ranks are found by the interpreter, so nothing is compiled."""
+    p = settings.arrays(m)[3]
     parts = [
-        _head(m),
-        _tree(m),
+        _head(m, p),
+        _tree(m, p),
         _own(m),
         _inputs(m),
         _parameters(m, settings),
         _forces(m),
         _constraints(m, settings),
-        _bodies_of_no_body(m),
+        _bodies_of_no_body(m, p),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _head(m: Mechanism) -> str:
-    g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity).ravel())
-    mass = sum(m.value(b.mass).item() for b in m.bodies)
+def _head(m: Mechanism, p: np.ndarray) -> str:
+    g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity, p).ravel())
+    mass = sum(m.value(b.mass, p).item() for b in m.bodies)
     parts = {"body": m.bodies, "joint": m.joints, "constraint": m.constraints, "force": m.forces}
     own = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} of their own" if m.coordinates else ""
     counts = ", ".join(plural(len(items), word) for word, items in parts.items() if items)
@@ -71,8 +72,8 @@ def _head(m: Mechanism) -> str:
     )
 
 
-def _tree(m: Mechanism) -> str:
-    rows = [(" " * min(depth, DEEPEST) + j.child, j.name, j.kind.name, _units(j), *_limits(j), _mass(m, j.child))
+def _tree(m: Mechanism, p: np.ndarray) -> str:
+    rows = [(" " * min(depth, DEEPEST) + j.child, j.name, j.kind.name, _units(j), *_limits(j), _mass(m, j.child, p))
             for depth, j in _depth_first(m)]  # fmt: skip
     header = ("body", "by joint", "kind", "q", "from", "to", "effort", "mass [kg]")
     return "tree, from the world\n" + table(rows, header)
@@ -128,8 +129,8 @@ def _limits(j: Joint) -> tuple[str, str, str]:
     return low, high, f"{j.effort:.4g} {unit}" if np.isfinite(j.effort) and unit else "-"
 
 
-def _mass(m: Mechanism, name: str) -> str:
-    return f"{m.value(m.body(name).mass).item():.5g}"
+def _mass(m: Mechanism, name: str, p: np.ndarray) -> str:
+    return f"{m.value(m.body(name).mass, p).item():.5g}"
 
 
 def _inputs(m: Mechanism) -> str:
@@ -224,8 +225,8 @@ def _verdict(ranks: list[Rank], names: tuple[str, ...]) -> str:
     return words
 
 
-def _bodies_of_no_body(m: Mechanism) -> str:
-    wrong = unphysical(m)
+def _bodies_of_no_body(m: Mechanism, p: np.ndarray) -> str:
+    wrong = unphysical(m, p)
     if not wrong:
         return ""
     return "bodies that no body can be (used as they are)\n" + table(list(wrong.items()), ("body", "why"))
