@@ -1,6 +1,7 @@
 """What else is exported: estimators, laws that look at reactions, first-order holds, limits, parameters that stay inputs."""
 
 import re
+import subprocess
 
 import casadi as ca
 import numpy as np
@@ -134,6 +135,81 @@ def test_next_to_nothing_stays_so_in_single(gcc, tmp_path):
     assert said_by_test(gcc, tmp_path, "law").returncode == 0
     step = bound(gcc, tmp_path, "law", controller(law, SLEDGE), "single")
     assert [step({"q": q}) for q in (0.0, 0.5, -2.0)] == [({"u": u}, 0) for u in (0, 1, -1)]
+
+
+def lift():
+    """A cart that slides and an arm that turns on it."""
+    bodies = [pf.body("cart", 2.0), pf.body("arm", 1.0, com=(0.3, 0, 0), inertia=0.1)]
+    joints = [pf.joint("x", "prismatic", "world", "cart"), pf.joint("j", "revolute", "cart", "arm", axis=(0, 1, 0))]
+    return pf.actuate_all(pf.mechanism("lift", bodies, joints, parameters=[pf.Parameter("gain", 2.0, "N/m")]))
+
+
+def telling(s):
+    m = s.terms.mechanism
+    u = -m.p_symbols[0] * s.terms.q - s.terms.v - 0.1 * s.reaction + s["tilt"][0] + s["wish"]
+    return Command(u, signals={"tilted": s["tilt"]}, d_next={"sum": s["sum"] + s.terms.t})
+
+
+def test_the_header_has_the_unit_of_each_number(tmp_path):
+    sensor = control.sensor(lambda k: ca.vertcat(k.q[1], 2 * k.q[1]), unit="rad", latency=1)
+    law = control.discrete(
+        telling, 0.01, state={"sum": 0.0}, inputs=["wish"], measure={"tilt": sensor}, hold="first", latency=1
+    )
+    made = pf.export(law, lift(), tmp_path, name="lift", tunable=["gain"], tick=0.005)
+    said, part = {}, ""
+    for line in made.files[0].read_text().splitlines():
+        port, entry = (
+            re.match(r"  double (\w+)(?:\[\d+\])?; ?(?:/\* (.*) \*/)?", line),
+            re.match(r"  /\* +(\d+) (.*) \*/", line),
+        )
+        if port:
+            part = port[1]
+            said[part] = [port[2]] if part == "t" else []
+        elif entry:
+            assert int(entry[1]) == len(said[part])
+            said[part].append(entry[2])
+    u, signals = ["x [N]", "j [N m]"], ["tilted 0", "tilted 1"]
+    late = ["x, on its way [N]", "j, on its way [N m]", "tilted 0, on its way", "tilted 1, on its way"]
+    kept = [*u, *signals, *late, "sum", "x, before [N]", "j, before [N m]", "since when [s]"]
+    assert said == {
+        "t": ["time [s]"], "q": ["x [m]", "j [rad]"], "v": ["x [m/s]", "j [rad/s]"], "w": ["wish"], "p": ["gain [N/m]"],
+        "reaction": ["x [N]", "j [N m]"], "y": ["tilt 0 [rad]", "tilt 1 [rad]"], "d": kept, "u": u, "signals": signals,
+    }  # fmt: skip
+
+
+SIZES = """#include "NAME.h"
+#include <stdio.h>
+int main(void) { printf("%d", (int)sizeof(NAME_state)); return 0; }
+"""
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("name", ["integral", "cascade"])
+def test_the_bytes_of_the_state_are_those_of_the_structure(name, precision, gcc, tmp_path):
+    """In the header too; what it remembers nothing of has none."""
+    made = pf.export(*LAWS[name](), tmp_path, name=name, precision=precision)
+    (tmp_path / "sizes.c").write_text(SIZES.replace("NAME", name))
+    subprocess.run([gcc, "sizes.c", "-o", "sizes"], cwd=tmp_path, check=True)
+    assert int(subprocess.run([tmp_path / "sizes"], capture_output=True, text=True).stdout) == made.state > 0
+    words = f" * {made.operations} operations a call at most; {made.state} bytes of state; {made.stack} bytes of stack at most"
+    assert words in made.files[0].read_text()
+    assert pf.export(*LAWS["computed"](), tmp_path, name="plain", precision=precision).state == 0
+
+
+def test_the_error_of_single_is_that_of_its_outputs_beside_those_of_double(gcc, tmp_path):
+    """Of recorded calls, by both libraries in C: the largest of any kind of output, in parts of the largest number of that."""
+    law, m = LAWS["cascade"]()
+    random = np.random.default_rng(6)
+    given = {"v": random.normal(size=(60, 2)), "w": random.normal(size=(60, 1)), "y": random.normal(size=(60, 2))}
+    found = {}
+    for precision in ("double", "single"):
+        made = pf.export(law, m, tmp_path, name=precision[0], precision=precision, vectors=given)
+        step = bound(gcc, tmp_path, precision[0], controller(law, m), precision)
+        calls = [step({name: x[k] for name, x in given.items()})[0] for k in range(60)]
+        found[precision] = {port: np.array([c[port] for c in calls]) for port in ("u", "signals")}
+    off = [np.abs(found["single"][port] - x).max() / np.abs(x).max() for port, x in found["double"].items()]
+    assert min(off) > 1e-9 and made.error == pytest.approx(max(off), rel=1e-12)
+    assert f"differ by {made.error:.1e} of the largest number at most" in made.files[0].read_text()
 
 
 @pytest.mark.parametrize(("name", "precision"), [("integral", "double"), ("integral", "single"), ("limited", "double")])

@@ -24,7 +24,7 @@ from pfaffian.kernel.interpret import constant, evaluate
 from pfaffian.kernel.passes import optimise
 from pfaffian.kernel.program import Program
 from pfaffian.kernel.trace import trace
-from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.arrays import parameter_values
 from pfaffian.simulate.limits import saturated
@@ -266,13 +266,14 @@ class _Pool:
         for part, slots, (_, signals) in zip(self.law.parts, self.at.slots, self.sizes, strict=True):
             if part.sensor:
                 measured += zip(at["d"][slots.given], self._of_signals(signals), strict=True)
+        reactions = _entries(m.v_names, [force_unit(u) for u in m.v_units])
         said = [
             (Port("t", "time", (Entry("t", "s"),)), at["t"]),
             (Port("q", "coordinates", _entries(m.q_names, m.q_units)), at["q"]),
             (Port("v", "velocities", _entries(m.v_names, m.v_units)), at["v"]),
             (Port("w", "inputs of the law", tuple(map(Entry, self.law.w_names))), at["w"]),
             (Port("p", "parameters", tuple(Entry(n, unit[n]) for n in tunable)), [where[n] for n in tunable]),
-            (Port("reaction", "measured generalised reaction along v", tuple(map(Entry, m.v_names))), at["reaction"]),
+            (Port("reaction", "measured generalised reaction along v", reactions), at["reaction"]),
             (Port("y", "the newest samples of sensors", tuple(e for _, e in measured)), [place for place, _ in measured]),
         ]
         return [(port, tuple(places)) for port, places in said]
