@@ -33,11 +33,11 @@ def test_far_away_the_run_stops(rate, integrator):
 
 def test_each_that_comes_on_is_said_with_how_far_off_it_is():
     """Closures too, by the row of theirs that is farthest off."""
-    pin = pf.closure("pin", "fixed", "world", "point", placement_a=(-0.7, 0, 0.3))
-    m = slide([floor(0.3, late), pf.active_while(pin, late)], gravity=(0, 0, 0))
+    pin = pf.closure("pin", "fixed", "world", "point", placement_a=(0.2, 0, -0.7))
+    m = slide([floor(-0.7, late), pf.active_while(pin, late)], gravity=(0, 0, 0))
     with pytest.warns(pf.RunWarning, match=r"came on \(active_while\) away from phi = 0: floor, pin; let it come on where"):
         r = pf.run(m, **QUICK)
-    assert str(r["reason"].values).endswith("at its last state phi of 'floor' is -0.3, phi of 'pin' is 0.7"), r["reason"].values
+    assert str(r["reason"].values).endswith("at its last state phi of 'floor' is 0.7, phi of 'pin' is 0.7"), r["reason"].values
 
 
 def test_others_of_a_batch_go_on():
