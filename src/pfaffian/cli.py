@@ -393,7 +393,7 @@ def _costs(made: Any) -> list[tuple[str, str]]:
     stack = f"{made.stack} bytes at most, each value in a place of its own"
     rows = [("operations", f"{made.operations} a call at most"), ("stack", stack), ("state", f"{made.state} bytes")]
     if made.measured_stack is not None:
-        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as gcc -O2 says"))
+        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as the compiler says with -O2"))
     if made.error:
         rows.append(("in floats", f"{made.error:.1e} of the largest number beside doubles, over the recorded calls"))
     return rows

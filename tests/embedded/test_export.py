@@ -131,6 +131,7 @@ def test_the_written_test_holds_and_compiles_without_a_warning(name, precision, 
         said = said_by_test(gcc, tmp_path, name, *flags)
         assert said.returncode == 0 and said.stdout.rstrip().endswith(", 0 of them wrong"), said.stdout
     assert (made.error == 0) == (precision == "double") and made.error < 1e-4
+    assert all(f.read_bytes().endswith(b"\n") for f in made.files)  # what ends otherwise is no C
 
 
 def test_the_quadratic_program_is_a_loop(gcc, tmp_path):

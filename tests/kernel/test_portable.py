@@ -3,6 +3,7 @@
 import ctypes
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -25,8 +26,8 @@ BUILDS = {
 KIND = {"double": np.float64, "single": np.float32}
 
 
-def compiled(program, precision, folder, flags, change=("", ""), part_size=100):
-    """(n, n_in) -> (n, n_out) by C."""
+def written(program, precision, folder, change=("", ""), part_size=100):
+    """A file of C with a function for n calls."""
     made, V = portable_source([program], precision, part_size), f"V{PRECISIONS[precision].suffix}"
     text = made.text.replace(*change) if change[0] else made.text
     assert change[0] in made.text
@@ -34,6 +35,12 @@ def compiled(program, precision, folder, flags, change=("", ""), part_size=100):
     run += f"  for (int i = 0; i < n; i++) {made.names[0]}(x + i * {program.n_in}, y + i * {program.n_out});\n}}\n"
     source = folder / "a.c"
     source.write_text(f"{text}\n{run}")
+    return source
+
+
+def compiled(program, precision, folder, flags, change=("", ""), part_size=100):
+    """(n, n_in) -> (n, n_out) by C."""
+    source = written(program, precision, folder, change, part_size)
     library = folder / f"{len(list(folder.glob('*.so')))}.so"
     subprocess.run(["gcc", *STRICT, *flags, "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
     lib, kind = ctypes.CDLL(str(library)), KIND[precision]
@@ -99,6 +106,16 @@ def test_roots_by_integers(precision, tmp_path):
     found = compiled(program, precision, tmp_path, BUILDS["own root"])(x)
     with np.errstate(all="ignore"):
         assert not differ(found, np.sqrt(x)).any()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("op", ["sqrt", "fmod", "exp"])
+def test_clang_finds_nothing_that_is_not_used(op, precision, tmp_path, monkeypatch):
+    """By zig; where the processor has an instruction for roots, what its own root would need is left over."""
+    monkeypatch.setenv("ZIG_LOCAL_CACHE_DIR", str(tmp_path / "zig"))
+    program = Program((2,), (), (Step(op, (0, 1)[: OPS[op].arity], 2),), ((2,),)).check()
+    how = [*STRICT, "-Wno-unused-command-line-argument", "-S", str(written(program, precision, tmp_path)), "-o", "a.s"]
+    subprocess.run([sys.executable, "-m", "ziglang", "cc", *how], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("method, right", {0: True, 16: True, 32: True, -1: False, 1: False, 2: False}.items())

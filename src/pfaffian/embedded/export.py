@@ -40,9 +40,9 @@ class Exported(NamedTuple):
     """What was written, and what it costs.
 
     files: header, source, test.   operations: of a call in which every part is asked, at most.   stack: bytes that a call takes
-    at most where each value has a place of its own, as without optimisation.   measured_stack: as gcc says with -O2, None
-    without gcc.   state: bytes that the caller keeps.   error: of single beside double over the recorded calls, relative to the
-    largest number of each kind that comes out; 0 of double.
+    at most where each value has a place of its own, as without optimisation.   measured_stack: as gcc or clang says with -O2,
+    None without either.   state: bytes that the caller keeps.   error: of single beside double over the recorded calls,
+    relative to the largest number of each kind that comes out; 0 of double.
     """
 
     files: tuple[Path, ...]
@@ -142,8 +142,8 @@ def _about(c: Controller, m: Mechanism, precision: str, stack: int, state: int, 
         "has a place of its own (-O0), less with optimisation. No heap, no global variable, no library; loops have a bound.",
         "",
         f"Compile with {FLAGS}; NAME_test.c is a test with it. Products and sums must stay",
-        "apart, which the source asks for (-ffp-contract=off says the same); -ffast-math and an x87 it refuses. PLAIN_SQRT",
-        "defined leaves the machine's own instruction for roots aside.",
+        "apart, which the source asks for (-ffp-contract=off says the same; -ffp-contract=fast of clang overrules it);",
+        "-ffast-math and an x87 it refuses. PLAIN_SQRT defined leaves the machine's own instruction for roots aside.",
     ]
     if precision == "single":
         lines += [

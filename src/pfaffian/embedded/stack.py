@@ -1,4 +1,4 @@
-"""Worst-case stack of an exported law, as gcc counts it."""
+"""Worst-case stack of an exported law, as the compiler counts it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FUNCTION = re.compile(r"^(?:static |inline |int |void |V\w* )+(\w+)\([^;]*\{\n(
 
 
 def measured_stack(texts: Mapping[str, str], name: str, flags: tuple[str, ...] = ("-O2",)) -> int | None:
-    """Bytes along the deepest chain of calls from NAME_step, by gcc's -fstack-usage; None without gcc."""
+    """Bytes along the deepest chain of calls from NAME_step, by -fstack-usage of gcc or clang; None without either."""
     compiler = find_compiler()
-    if compiler is None or compiler.kind != "gcc":
+    if compiler is None or compiler.kind not in ("gcc", "clang"):
         return None
     with tempfile.TemporaryDirectory(prefix="pfaffian-") as folder:
         place = Path(folder)
@@ -34,7 +34,7 @@ def measured_stack(texts: Mapping[str, str], name: str, flags: tuple[str, ...] =
 
 
 def _deepest(source: str, said: str, top: str) -> int:
-    """Of what gcc said of each function; one that is written into its caller has no stack of its own."""
+    """Of what the compiler said of each function; one that is written into its caller has no stack of its own."""
     own: dict[str, int] = {}
     for line in said.splitlines():
         where, size, _ = line.split("\t")

@@ -60,7 +60,7 @@ def _listed(entries: Sequence[Entry]) -> list[str]:
 def source(c: Controller, name: str, of: Precision, programs: Portable, about: Sequence[str]) -> str:
     """NAME.c"""
     body = "\n".join(_step(c, name, of, programs))
-    lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f'#include "{name}.h"', "", programs.text, body]
+    lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f'#include "{name}.h"', "", programs.text, body, ""]
     return "\n".join(lines)
 
 

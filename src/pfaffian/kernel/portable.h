@@ -5,9 +5,9 @@ typedef $word I$s;
 
 #define KI$s(c) ((I$s)(c))
 
-static inline I$s BITS$s(V$s x) { union { V$s real; I$s bits; } u; u.real = x; return u.bits; }
+SPARE static inline I$s BITS$s(V$s x) { union { V$s real; I$s bits; } u; u.real = x; return u.bits; }
 
-static inline V$s REAL$s(I$s i) { union { V$s real; I$s bits; } u; u.bits = i; return u.real; }
+SPARE static inline V$s REAL$s(I$s i) { union { V$s real; I$s bits; } u; u.bits = i; return u.real; }
 
 #define SIGN$s ((I$s)1 << ($width - 1))
 
@@ -46,7 +46,7 @@ static inline V$s FLOOR$s(V$s a) {
 static inline V$s CEIL$s(V$s a) { return -FLOOR$s(-a); }
 
 /* Of two positive numbers: the mantissa with its leading bit at its place, and the exponent. */
-static inline I$s UNPACK$s(I$s bits, int *exponent) {
+SPARE static inline I$s UNPACK$s(I$s bits, int *exponent) {
   I$s m = bits & (((I$s)1 << $fraction) - 1);
   *exponent = (int)(bits >> $fraction);
   if (*exponent != 0) return m | (I$s)1 << $fraction;
