@@ -58,7 +58,7 @@ def test_names_and_units_are_as_many_as_there_are(g):
     assert len(set(g.q_names)) == len(g.q_units) == g.nq
     assert len(set(g.v_names)) == len(g.v_units) == g.nv
     assert full(g.S).shape == (6, g.nv)
-    assert np.linalg.matrix_rank(full(g.S)) == g.nv
+    assert g.nv == 0 or np.linalg.matrix_rank(full(g.S)) == g.nv  # of nothing NumPy 2.0 has none
 
 
 @every

@@ -38,6 +38,10 @@ def written(result, tmp_path):
     return path
 
 
+LOST = r"filter returned failure|Fletcher32"
+"""What HDF5 says of it, by version."""
+
+
 def test_round_trip(result, written):
     back = pf.read_netcdf(written)
     xr.testing.assert_identical(back, result)
@@ -75,7 +79,7 @@ def test_other_readers_find_flipped_numbers(result, written):
     at = whole.index(result["q"].values.tobytes())
     whole[at + 100] ^= 4
     written.write_bytes(whole)
-    with pytest.raises(OSError, match="filter returned failure"), xr.open_dataset(written, engine="h5netcdf") as other:
+    with pytest.raises(OSError, match=LOST), xr.open_dataset(written, engine="h5netcdf") as other:
         other.load()
 
 
