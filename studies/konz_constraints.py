@@ -443,10 +443,10 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     s = result["added"]
     for kind in s["kind"].values:
         off = float(s["apart"].sel(kind=kind))
-        yield pf.Claim(f"{kind}: six ways apart, part of v_dot", off, 0, 1e-10, "[konz25 (3.128)-(3.132)]")
-    yield pf.Claim("sphere: power of its reaction [W]", power_of_the_sphere(), 0, 1e-9, "[konz25 3.5]")
+        yield pf.Claim(f"{kind}: six ways apart, part of v_dot", off, 0, 5e-13, "[konz25 (3.128)-(3.132)]")
+    yield pf.Claim("sphere: power of its reaction [W]", power_of_the_sphere(), 0, 1e-14, "[konz25 3.5]")
     work = abs(float(s["power"].sel(kind="speed")))
-    yield pf.Claim("speed: power of its reaction [W]", work, 0.1, 0, "[konz25 3.5]", "at least")
+    yield pf.Claim("speed: power of its reaction [W]", work, 4, 0, "[konz25 3.5]", "at least")
     yield from _of_returns(result)
     yield from _of_drift(result)
 
@@ -463,19 +463,19 @@ def _of_particles(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     t, q, v = r["time"].values, r["q"].values, r["v"].values
     goal, rate, bend = at(path(), t)
     F = MASS * (bend - GRAVITY) + DAMPING * (v - WIND) + SPRING * (q - REST) - BAR_D * (v - rate) - BAR_K * (q - goal)
-    yield pf.Claim("P1: force off (3.7) [N]", np.abs(r["u"].values - F).max(), 0, 1e-11, "[konz25 (3.7)], corrected")
+    yield pf.Claim("P1: force off (3.7) [N]", np.abs(r["u"].values - F).max(), 0, 1e-13, "[konz25 (3.7)], corrected")
     A = np.array([[0, 1], [-BAR_K / MASS, -BAR_D / MASS]])
     start = np.stack([q[0] - goal[0], v[0] - rate[0]])
     wanted = np.array([(expm(A * s) @ start)[0] for s in t])
-    yield pf.Claim("P1: error off its closed form [m]", np.abs(q - goal - wanted).max(), 0, 1e-9, "[konz25 (3.5)]")
+    yield pf.Claim("P1: error off its closed form [m]", np.abs(q - goal - wanted).max(), 0, 2e-10, "[konz25 (3.5)]")
     x = result["principles"]["v_dot"].values
     for i, name in enumerate(("release of constraints", "d'Alembert", "Gauss"), start=1):
         off = np.abs(x[:, i] - x[:, 0]).max() / np.abs(x).max()
-        yield pf.Claim(f"P2: {name} off the machine, part", off, 0, 1e-11, "[konz25 (3.8)-(3.25)]")
+        yield pf.Claim(f"P2: {name} off the machine, part", off, 0, 3e-14, "[konz25 (3.8)-(3.25)]")
     r, m = result["chain"], chain()
     v_dot = np.array([pf.forward_dynamics(m, *x).v_dot for x in zip(r["q"].values, r["v"].values, r["u"].values, strict=True)])
     off = np.abs(v_dot - nearest_particles(r)).max()
-    yield pf.Claim("P2: law off the nearest particles [rad/s^2]", off, 0, 1e-9, "[konz25 (4.4)]")
+    yield pf.Claim("P2: law off the nearest particles [rad/s^2]", off, 0, 2e-12, "[konz25 (4.4)]")
 
 
 def _of_returns(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
@@ -487,7 +487,7 @@ def _of_returns(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         size = np.abs(x[0]).max()
         yield pf.Claim(f"{name}: start off it", size, OFF_BY, 0, "setting", "at least")
         yield pf.Claim(
-            f"{name}: return off its exponentials, part", np.abs(x - wanted).max() / size, 0, 1e-7, "[konz25 (A.13)]"
+            f"{name}: return off its exponentials, part", np.abs(x - wanted).max() / size, 0, 2e-8, "[konz25 (A.13)]"
         )
 
 

@@ -251,28 +251,30 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     r, turned = result["long"], result["turning"]
     yield pf.Claim("run that ended early", float(r["status"] != 0), 0)
     late = r.sel(time=slice(2, None))
-    for name, what, unit in (("servo_error", "position", "m, rad"), ("servo_rate", "velocity", "m/s, rad/s")):
-        yield pf.Claim(f"{what} error at the start [{unit}]", np.abs(r[name].values[0]).max(), 0.01, 0, "setting", "at least")
-        yield pf.Claim(f"{what} error from 2 s to 30 s [{unit}]", np.abs(late[name].values).max(), 0, 1e-8, "[ider (16)]")
-    yield pf.Claim("balls off their sockets [m]", float(r["violation"].max()), 0, 1e-10)
+    for name, what, unit, least, most in (
+        ("servo_error", "position", "m, rad", 0.02, 1e-9), ("servo_rate", "velocity", "m/s, rad/s", 0.1, 1e-8),
+    ):  # fmt: skip
+        yield pf.Claim(f"{what} error at the start [{unit}]", np.abs(r[name].values[0]).max(), least, 0, "setting", "at least")
+        yield pf.Claim(f"{what} error from 2 s to 30 s [{unit}]", np.abs(late[name].values).max(), 0, most, "[ider (16)]")
+    yield pf.Claim("balls off their sockets [m]", float(r["violation"].max()), 0, 1e-14)
     o, x = result["oracle"], result["light"]
     off = np.abs(o["mu"] - o["inverse"]).max() / np.abs(o["mu"]).max()
-    yield pf.Claim("leg forces off pf.inverse_dynamics, of the largest", float(off), 0, 1e-9, "[aghili05 (57)-(60)]")
+    yield pf.Claim("leg forces off pf.inverse_dynamics, of the largest", float(off), 0, 1e-14, "[aghili05 (57)-(60)]")
     off = np.abs(x["mu"] - x["newton"]).max() / np.abs(x["mu"]).max()
-    yield pf.Claim("forces of light legs off Newton and Euler, of the largest", float(off), 0, 1e-5, "Newton, Euler")
+    yield pf.Claim("forces of light legs off Newton and Euler, of the largest", float(off), 0, 3e-6, "Newton, Euler")
     away = result["measure"].sel(angle=0, method="nearest")
     at = result["measure"].sel(angle=90, method="nearest")
     yield pf.Claim(
-        "singular values of G, smallest / largest, at 0 degrees", float(away["measure"]), 1e-3, 0, "[ider (17)]", "at least"
+        "singular values of G, smallest / largest, at 0 degrees", float(away["measure"]), 0.05, 0, "[ider (17)]", "at least"
     )
-    yield pf.Claim("the same at 90 degrees", float(at["measure"]), 0, 1e-8, "[ider (17)]")
+    yield pf.Claim("the same at 90 degrees", float(at["measure"]), 0, 1e-14, "[ider (17)]")
     yield pf.Claim("realisable at 90 degrees", float(at["realisable"]), 0, 0, "[ider (17)]")
     yield pf.Claim(
         "turned to 90 degrees, the run says that", float("not realisable" in pf.causes(turned)[0]), 1, 0, "[ider (17)]"
     )
     s = turned["q"].values[np.isfinite(turned["q"].values).all(axis=1)]
     angle = np.degrees(2 * np.arctan2(s[-1, 5], s[-1, 6]))
-    yield pf.Claim("platform then turned by [degree]", angle, 90, 1, "geometry")
+    yield pf.Claim("platform then turned by [degree]", angle, 90, 0.05, "geometry")
     status = result["batch"]["status"].values
     yield pf.Claim(
         "of four runs, those with a useless sixth direction end",
