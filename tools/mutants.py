@@ -35,18 +35,21 @@ class Mutant(NamedTuple):
 
 def mutants(source: bytes) -> list[Mutant]:
     """Every mutant of a module, in order, that still is Python and is not the same program."""
-    tree = ast.parse(source)
+    return [m for m in candidates(source) if differs(source, m)]
+
+
+def candidates(source: bytes) -> list[Mutant]:
+    """Every change to a module, in order; a few of them are no Python, or the same program: see `differs`."""
     lines = [0]
     for line in source.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
-    found = [m for node, words in _walk(tree) for m in _of(node, words, source, lines)]
-    whole = ast.dump(tree)
-    return sorted({m for m in found if _differs(m.apply(source), whole)})
+    return sorted({m for node, words in _walk(ast.parse(source)) for m in _of(node, words, source, lines)})
 
 
-def _differs(text: bytes, whole: str) -> bool:
+def differs(source: bytes, mutant: Mutant) -> bool:
+    """Whether a mutant is another program."""
     try:
-        return ast.dump(ast.parse(text)) != whole
+        return ast.dump(ast.parse(mutant.apply(source))) != ast.dump(ast.parse(source))
     except SyntaxError:
         return False
 

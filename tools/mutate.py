@@ -3,6 +3,7 @@
     python -m tools.mutate                                   100 of all mutants of src/, drawn by a seed
     python -m tools.mutate --only control --count 40         of some folders or files
     python -m tools.mutate --only model/check.py --list      what would be tried
+    python -m tools.mutate --count 200 --jobs 2              two at a time
     python -m tools.mutate --keep                            writes the score into tools/mutation_score.md
 
 Each mutant meets the tests most likely to notice it, quickest first, and counts as killed by the first that fails. Survivors
@@ -23,12 +24,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import date
 from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
+from queue import Queue
 from typing import Any, NamedTuple
 
-from tools.mutants import Mutant, mutants
+from tools.mutants import Mutant, candidates, differs
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "src/pfaffian"
@@ -40,18 +45,22 @@ NOTICED_BY = {
     "cli.py": ["cli"],
     "control": [*LAWS, "control/test_designed.py"],
     "control/acceleration.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
-    "control/allocation.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
     "control/actuation.py": ["control/test_flight_filters.py"],
+    "control/allocation.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
+    "control/computed_torque.py": ["control/test_faults.py", "control/test_reference.py", "control/test_weights.py"],
+    "control/concurrent.py": ["control/test_concurrent.py", "control/test_zero_dynamics.py"],
     "control/digest.py": ["control/test_digest.py"],
     "control/discrete.py": ["control/test_discrete.py", "control/test_digest.py", "promises/test_repr.py"],
-    "control/concurrent.py": ["control/test_concurrent.py", "control/test_zero_dynamics.py"],
-    "control/output.py": ["control/test_concurrent.py", "control/test_random_outputs.py"],
     "control/estimation.py": ["control/test_flight_filters.py", "control/test_flight_filter.py"],
-    "control/identification.py": ["control/test_identification.py"],
+    "control/feasible.py": ["control/test_prototype.py", "control/test_bicopter.py", "control/test_flat.py"],
     "control/flat.py": ["control/test_flat.py", "control/test_bicopter.py"],
+    "control/identification.py": ["control/test_identification.py"],
+    "control/law.py": ["control/test_faults.py", "control/test_digest.py", "control/test_discrete.py"],
     "control/layout.py": ["control/test_discrete.py", "control/test_digest.py"],
+    "control/output.py": ["control/test_concurrent.py", "control/test_random_outputs.py"],
     "control/placement.py": ["control/test_placement.py", "control/test_bicopter.py"],
     "control/prototype.py": ["control/test_prototype.py", "control/test_matching.py", "control/test_prototype_arms.py"],
+    "control/reason.py": ["control/test_reason.py", "simulate/test_stops.py", "control/test_concurrent.py"],
     "control/reference.py": ["control/test_reference.py", *LAWS],
     "control/servo.py": [*LAWS, "control/test_servo.py"],
     "control/task.py": ["control/test_reference.py", *LAWS],
@@ -64,42 +73,125 @@ NOTICED_BY = {
     "embedded": ["embedded"],
     "errors.py": ["promises"],
     "formats": ["formats"],
+    "formats/urdf.py": ["formats/test_urdf.py", "formats/test_robots.py"],
+    "formats/urdf_part.py": ["formats/test_urdf.py", "formats/test_robots.py"],
     "kernel": ["kernel"],
+    "kernel/children.py": ["kernel/test_toolchain.py", "kernel/test_store.py"],
+    "kernel/keyed.py": ["kernel/test_keyed.py"],
+    "kernel/passes.py": ["kernel/test_passes.py", "kernel/test_trace.py", "kernel/test_bits.py"],
+    "kernel/portable.py": ["kernel/test_portable.py", "embedded/test_export.py"],
+    "kernel/rollout.py": ["kernel/test_rollout.py", "kernel/test_samplers.py"],
+    "kernel/selection.py": ["kernel/test_selection.py", "kernel/test_passes.py"],
+    "kernel/share.py": ["kernel/test_share.py", "kernel/test_passes.py", "simulate/test_lanes.py"],
+    "kernel/store.py": ["kernel/test_store.py", "kernel/test_toolchain.py"],
+    "kernel/toolchain.py": ["kernel/test_toolchain.py", "kernel/test_store.py"],
     "maths": ["maths", "identities", "oracles/test_formulations.py"],
+    "maths/qp.py": ["maths/test_qp.py"],
     "maths/random.py": ["maths/test_random.py", "control/test_discrete.py"],
+    "maths/se3.py": ["maths/test_se3.py", "maths/test_pseudo.py"],
+    "maths/so3.py": ["maths/test_so3.py", "maths/test_rotations.py"],
+    "maths/span.py": ["maths/test_span.py", "oracles/test_linearise.py"],
+    "maths/subgroups.py": ["maths/test_subgroups.py", "model/test_joint.py", "oracles/test_joint_kinds.py"],
     "model": ["model", "simulate/test_wrong_models.py", "simulate/test_inputs.py", "formats/test_yaml.py", "identities"],
+    "model/constellation.py": ["identities/test_constellation.py"],
+    "model/coordinates.py": ["identities/test_coordinates.py", "identities/test_graphs.py"],
+    "model/elastic.py": ["identities/test_ready_forces.py", "identities/test_constellation.py"],
+    "model/fluid.py": ["identities/test_ready_forces.py"],
+    "model/friction.py": ["identities/test_ready_forces.py"],
     "model/graph.py": ["oracles/test_exponentials.py", "promises/test_repr.py"],
+    "model/multicopter.py": ["model/test_multicopter.py", "control/test_flat.py"],
+    "model/rolling.py": ["model/test_rolling.py"],
+    "model/rotations.py": ["maths/test_rotations.py"],
+    "model/shown.py": ["promises/test_repr.py"],
     "simulate": ["simulate", "control/test_faults.py"],
+    "simulate/adaptive.py": [
+        "simulate/test_result.py",
+        "simulate/test_order.py",
+        "simulate/test_arrival.py",
+        "simulate/test_record.py",
+    ],
+    "simulate/arrays.py": ["simulate/test_arguments.py", "simulate/test_inputs.py", "promises/test_wrong_arguments.py"],
+    "simulate/arrival.py": ["simulate/test_arrival.py"],
+    "simulate/assemble.py": ["simulate/test_start.py", "simulate/test_arguments.py"],
+    "simulate/basis.py": ["control/test_quasivelocity.py"],
     "simulate/bundle.py": ["identities/test_reduction_forms.py", "simulate/test_reduction.py", "simulate/test_floating.py"],
+    "simulate/calculus.py": ["identities/test_connection.py"],
+    "simulate/capacity.py": ["simulate/test_record.py", "simulate/test_sizes.py"],
     "simulate/diagnose.py": ["control/test_servo.py"],
+    "simulate/entrance.py": ["simulate/test_entrance.py"],
+    "simulate/evaluate.py": ["oracles/test_quantities.py", "promises/test_wrong_arguments.py"],
+    "simulate/events.py": ["oracles/test_singular.py", "simulate/test_record.py"],
     "simulate/exponentials.py": ["oracles/test_exponentials.py", "promises"],
     "simulate/floating.py": ["simulate/test_floating.py"],
     "simulate/gain.py": ["control/test_gain.py"],
     "simulate/impact.py": ["simulate/test_impact.py"],
+    "simulate/inputs.py": ["simulate/test_inputs.py", "simulate/test_signals.py"],
+    "simulate/integrators.py": ["simulate/test_integrators.py", "simulate/test_order.py"],
     "simulate/inverse.py": ["control/test_projection.py", "control/test_wrenches.py"],
     "simulate/light.py": ["oracles/test_light_directions.py"],
+    "simulate/limits.py": ["simulate/test_limits.py"],
     "simulate/linearise.py": ["oracles/test_linearise.py"],
     "simulate/matching.py": ["control/test_matching.py"],
+    "simulate/netcdf.py": ["simulate/test_netcdf.py"],
+    "simulate/newton.py": ["simulate/test_start.py", "simulate/test_impact.py"],
     "simulate/orbit.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
-    "simulate/quantities.py": ["oracles/test_quantities.py"],
-    "simulate/reactions.py": ["oracles/test_reaction_wrench.py"],
     "simulate/plan.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
+    "simulate/progress.py": ["simulate/test_progress.py"],
+    "simulate/quantities.py": ["oracles/test_quantities.py"],
+    "simulate/reach.py": ["simulate/test_start.py"],
+    "simulate/reactions.py": ["oracles/test_reaction_wrench.py"],
     "simulate/reduction.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
+    "simulate/result.py": [
+        "simulate/test_result.py",
+        "simulate/test_stops.py",
+        "simulate/test_record.py",
+        "simulate/test_signals.py",
+    ],
+    "simulate/run.py": [
+        "simulate/test_record.py",
+        "simulate/test_arguments.py",
+        "simulate/test_interrupt.py",
+        "simulate/test_lanes.py",
+    ],
     "simulate/sampling.py": ["control/test_discrete.py", "simulate/test_switches.py"],
+    "simulate/signals.py": ["simulate/test_signals.py", "simulate/test_record.py"],
+    "simulate/simulation.py": [
+        "simulate/test_signals.py",
+        "simulate/test_record.py",
+        "control/test_faults.py",
+        "simulate/test_states.py",
+    ],
+    "simulate/start.py": ["simulate/test_start.py", "simulate/test_entrance.py"],
+    "simulate/state.py": ["simulate/test_arguments.py", "control/test_projection.py"],
+    "simulate/states.py": ["simulate/test_states.py"],
+    "simulate/step.py": ["simulate/test_correction.py", "simulate/test_integrators.py", "simulate/test_signals.py"],
+    "simulate/stops.py": ["simulate/test_stops.py", "control/test_faults.py"],
     "simulate/switches.py": ["simulate/test_switches.py"],
     "simulate/symmetry.py": ["simulate/test_symmetry.py", "simulate/test_reduction.py"],
+    "simulate/system.py": ["simulate/test_states.py", "simulate/test_reduction.py"],
+    "simulate/variables.py": ["simulate/test_spinning.py", "simulate/test_states.py"],
+    "simulate/whole_file.py": ["simulate/test_netcdf.py"],
     "simulate/zero_dynamics.py": ["control/test_zero_dynamics.py"],
     "terms": ["identities", "oracles/test_formulations.py", "oracles/test_pinocchio_joints.py", "simulate/test_signals.py"],
-    "terms/floating.py": ["simulate/test_floating.py"],
     "terms/exponentials.py": ["oracles/test_exponentials.py"],
+    "terms/floating.py": ["simulate/test_floating.py"],
     "terms/momentum.py": ["identities/test_kinetic_energy.py", "simulate/test_reduced_rates.py", "simulate/test_states.py"],
     "terms/orbit.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
+    "terms/pfaffian.py": ["model", "identities", "simulate/test_signals.py", "control/test_servo.py"],
     "terms/reduction.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
     "terms/symbolic.py": ["oracles/test_symbolic.py", "viewer/test_latex.py"],
-    "terms/pfaffian.py": ["model", "identities", "simulate/test_signals.py", "control/test_servo.py"],
     "terms/wrenches.py": ["oracles/test_reaction_wrench.py"],
     "viewer": ["viewer", "cli"],
+    "viewer/curves.py": ["viewer/test_figures.py"],
+    "viewer/describe.py": ["cli/test_run.py"],
+    "viewer/drawing.py": ["viewer/test_figures.py"],
+    "viewer/figures.py": ["viewer/test_figures.py"],
+    "viewer/folder.py": ["viewer/test_plain.py", "cli"],
     "viewer/latex.py": ["viewer/test_latex.py"],
+    "viewer/plain.py": ["viewer/test_plain.py", "cli"],
+    "viewer/scene.py": ["viewer/test_scene.py"],
+    "viewer/study.py": ["cli/test_study.py"],
+    "viewer/summary.py": ["cli/test_run.py", "simulate/test_record.py"],
 }
 """File or folder of the source -> tests that know it, quickest first; the longest match counts."""
 LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")
@@ -129,12 +221,18 @@ def known_by(path: str) -> list[str]:
 
 
 def changes(only: list[str]) -> list[Change]:
-    """All mutants of the chosen files; all files if none are."""
+    """All candidates of the chosen files; all files if none are."""
     files = sorted(p.relative_to(ROOT / SOURCE).as_posix() for p in (ROOT / SOURCE).rglob("*.py"))
     wanted = [p.removeprefix(f"{SOURCE}/").rstrip("/") for p in only]
     chosen = [f for f in files if not wanted or any(f == w or f.startswith(f"{w}/") for w in wanted)]
     texts = {f: (ROOT / SOURCE / f).read_bytes() for f in chosen}
-    return [Change(f, m, text) for f, text in texts.items() for m in mutants(text)]
+    return [Change(f, m, text) for f, text in texts.items() for m in candidates(text)]
+
+
+def drawn(every: list[Change], count: int, seed: int) -> list[Change]:
+    """So many of them by a seed, each another program; only those that are drawn are parsed."""
+    order = random.Random(seed).sample(every, len(every))
+    return sorted(islice((c for c in order if differs(c.source, c.mutant)), count))
 
 
 def noticed(tree: Path, tests: list[str], limit: float) -> tuple[str, str]:
@@ -158,33 +256,43 @@ def noticed(tree: Path, tests: list[str], limit: float) -> tuple[str, str]:
     return "killed" if child.returncode else "survived", failed[1] if failed else ""
 
 
-def tried(chosen: list[Change], limit: float) -> Counter[str]:
-    """Run every mutant; prints what comes of it. A test that kills has to pass without the mutant."""
+def copied(folder: str) -> Path:
+    """A copy of what the tests need."""
+    tree = Path(folder)
+    for part in COPIED:
+        where = ROOT / part
+        (shutil.copytree if where.is_dir() else shutil.copy)(where, tree / part)
+    for words in (["init", "-q"], ["add", "."]):  # some tests ask git for the files
+        subprocess.run(["git", *words], cwd=tree, check=True)
+    return tree
+
+
+def tried(chosen: list[Change], limit: float, jobs: int = 1) -> Counter[str]:
+    """Run every mutant, `jobs` at a time; prints what comes of it. A test that kills has to pass without the mutant."""
     counts: Counter[str] = Counter()
     sound: set[str] = {"", "out of time"}
-    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        tree = Path(folder)
-        for part in COPIED:
-            where = ROOT / part
-            (shutil.copytree if where.is_dir() else shutil.copy)(where, tree / part)
-        for words in (["init", "-q"], ["add", "."]):  # some tests ask git for the files
-            subprocess.run(["git", *words], cwd=tree, check=True)
-        for i, change in enumerate(chosen):
-            target, begun = tree / SOURCE / change.path, time.monotonic()
-            target.write_bytes(change.mutant.apply(change.source))
-            end, test = noticed(tree, known_by(change.path), limit)
-            target.write_bytes(change.source)
-            if (
-                test not in sound
-                and noticed(tree, [test] if "::" in test else [test, "--collect-only"], 5 * limit)[0] != "survived"
-            ):
-                end, test = "unknown", f"{test} fails without it"
-            else:
-                sound.add(test)
-            counts[end] += 1
-            print(f"{i + 1:4d}/{len(chosen)} {time.monotonic() - begun:5.0f} s  {end:11s} {change}  {test}", flush=True)
-            if end != "killed":
-                print(change.diff(), flush=True)
+    trees: Queue[Path] = Queue()
+
+    def one(change: Change) -> None:
+        tree, begun = trees.get(), time.monotonic()
+        target = tree / SOURCE / change.path
+        target.write_bytes(change.mutant.apply(change.source))
+        end, test = noticed(tree, known_by(change.path), limit)
+        target.write_bytes(change.source)
+        alone = [test] if "::" in test else [test, "--collect-only"]
+        if test not in sound and noticed(tree, alone, 5 * limit)[0] != "survived":
+            end, test = "unknown", f"{test} fails without it"
+        else:
+            sound.add(test)
+        trees.put(tree)
+        counts[end] += 1
+        words = [f"{counts.total():4d}/{len(chosen)} {time.monotonic() - begun:5.0f} s  {end:11s} {change}  {test}"]
+        print("\n".join(words + [change.diff()] * (end != "killed")), flush=True)
+
+    with ExitStack() as stack, ThreadPoolExecutor(jobs) as pool:
+        for _ in range(jobs):
+            trees.put(copied(stack.enter_context(tempfile.TemporaryDirectory(prefix="mutate-"))))
+        list(pool.map(one, chosen))
     return counts
 
 
@@ -205,18 +313,19 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=100, help="how many mutants to draw (100)")
     parser.add_argument("--seed", type=int, default=1, help="of the draw (1)")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for the tests of one mutant (300)")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time, each in a copy of its own (1)")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     parser.add_argument("--keep", action="store_true", help="add the score to tools/mutation_score.md")
     args = parser.parse_args(given)
     every = changes(args.only)
-    chosen = sorted(random.Random(args.seed).sample(every, min(args.count, len(every))))
+    chosen = drawn(every, args.count, args.seed)
     if args.list:
         print("\n".join(f"{c}\n{c.diff()}" for c in chosen))
         return 0
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     revision = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
-    counts = tried(chosen, args.limit)
+    counts = tried(chosen, args.limit, args.jobs)
     known = counts["killed"] + counts["survived"]
     score = f"{counts['killed'] / known:.3f}" if known else "none"
     numbers = [counts[x] for x in ("killed", "survived", "unknown")]

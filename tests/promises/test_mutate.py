@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tools.mutants import mutants
-from tools.mutate import NOTICED_BY, ROOT, SOURCE, changes, known_by, main
+from tools.mutate import NOTICED_BY, ROOT, SOURCE, changes, drawn, known_by, main
 
 SMALL = b'''def f(a, b):
     """Words for people stay."""
@@ -32,9 +32,11 @@ def test_every_kind_of_fault_is_made():
 
 
 def test_mutants_of_the_source_are_python_and_lie_where_they_say():
-    some = changes(["control/reference.py", "control/task.py", "model/check.py"])
-    assert len(some) > 500
-    for change in some[::7]:
+    every = changes(["control/reference.py", "control/task.py", "model/check.py"])
+    assert len(every) > 500
+    some = drawn(every, 80, 1)
+    assert len(set(some)) == 80 and some == sorted(some) == drawn(every, 80, 1) != drawn(every, 80, 2)
+    for change in some:
         text = change.mutant.apply(change.source)
         ast.parse(text)
         assert change.diff().startswith("-") and "\n+" in change.diff()
