@@ -11,7 +11,7 @@ from scipy.linalg import null_space as null
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.concurrent import decoupling
+from pfaffian.control.concurrent import LOST, decoupling
 from pfaffian.control.digest import digest
 from pfaffian.control.output import half_turn, moving
 from pfaffian.errors import RunWarning
@@ -139,6 +139,26 @@ def test_what_nothing_drives_is_said_at_the_start():
     law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
     with pytest.warns(RunWarning, match=r"lost rank \(at t = 0 s\); base\.x, base\.y, base\.z hardly move, by 0 "):
         pf.run(m, duration=0.01, control=law, backend="numpy")
+
+
+def test_rounding_names_no_output_motor_or_joint():
+    """Of a matrix that is zero but for rounding all are named alike, and it is not told how large rounding is."""
+    m = satellite()
+    law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
+    reason = law.reasons[LOST]
+    random, joints = np.random.default_rng(2), [j.name for j in m.joints if j.nv]
+    n, k = len(m.motor_names), len(joints)
+    for size in (1e-17, 1e-19, 0.0):
+        x = {"reach": size * random.normal(size=(3, n)), "most": np.ones((3, n)), "slope": random.normal(size=(m.nv, 1)),
+             "q": np.zeros((m.nq, 1))}  # fmt: skip
+        said = reason.words(m, x)
+        assert said.startswith(f"base.x, base.y, base.z hardly move, by 0 for a unit of {', '.join(m.motor_names[:3])}, because")
+        assert said.endswith("because of " + ", ".join(f"{name} = 0" for name in m.q_names)) and k > 3
+    U, V = (np.linalg.qr(random.normal(size=(d, d)))[0] for d in (3, n))
+    x |= {"reach": U @ np.diag([2.0, 1.0, 1e-3]) @ V[:, :3].T}
+    assert ", by 0.001 for a unit of " in reason.words(m, x)
+    x |= {"slope": np.eye(m.nv)[:, -1:]}
+    assert reason.words(m, x).endswith(f"because of {m.q_names[-1]} = 0")
 
 
 def hull() -> pf.Mechanism:
