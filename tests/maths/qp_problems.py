@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -203,6 +205,37 @@ def by_daqp(p: Problems) -> Kept:
     found = [daqp.solve(p.H[i], linear[i], p.W[i], limit[i], below, kinds) for i in range(runs)]
     solved = np.array([f[2] == 1 for f in found])
     return Kept(np.where(solved[:, None], np.array([f[0] for f in found]), np.nan), solved)
+
+
+def exact(H: np.ndarray, u0: np.ndarray, W: np.ndarray, l: np.ndarray) -> np.ndarray | None:
+    """u (n,) of one problem in rational numbers, or None where no u meets the rows: each set of active rows in turn."""
+    H, W = ([[Fraction(x) for x in row] for row in A.tolist()] for A in (H, W))
+    u0, l = ([Fraction(x) for x in b.tolist()] for b in (u0, l))
+    n, m = len(u0), len(l)
+    pull = [sum(h * x for h, x in zip(row, u0, strict=True)) for row in H]
+    for active in chain.from_iterable(combinations(range(m), k) for k in range(min(n, m) + 1)):
+        rows = [H[i] + [W[a][i] for a in active] + [pull[i]] for i in range(n)]
+        rows += [W[a] + [Fraction(0)] * len(active) + [l[a]] for a in active]
+        x = _eliminated(rows)
+        if x is None or any(y < 0 for y in x[n:]):
+            continue
+        if all(sum(w * x for w, x in zip(row, x, strict=False)) <= limit for row, limit in zip(W, l, strict=True)):
+            return np.array([float(x_i) for x_i in x[:n]])
+    return None
+
+
+def _eliminated(rows: list[list[Fraction]]) -> list[Fraction] | None:
+    """x of A x = b from the rows [A b], or None where A is singular."""
+    for c in range(len(rows)):
+        pivot = next((r for r in range(c, len(rows)) if rows[r][c]), None)
+        if pivot is None:
+            return None
+        rows[c], rows[pivot] = rows[pivot], rows[c]
+        rows[c] = [x / rows[c][c] for x in rows[c]]
+        for r in range(len(rows)):
+            if r != c and rows[r][c]:
+                rows[r] = [a - rows[r][c] * b for a, b in zip(rows[r], rows[c], strict=True)]
+    return [row[-1] for row in rows]
 
 
 def main(count: int) -> None:

@@ -11,7 +11,7 @@ import pfaffian as pf
 from pfaffian.kernel import compile
 from pfaffian.kernel.kernel import from_program
 from pfaffian.maths import qp
-from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction
+from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction, exact
 from tests.tolerance import EPS
 
 EACH = 160  # of 13 families in 5 sizes: 10,400 problems
@@ -188,6 +188,92 @@ def test_lost_digits_are_a_fault_of_their_own():
     H = np.einsum("bij,j,bkj->bik", Q, [1, 1e-5, 1e-10, 1e-15], Q)
     found = solve((H + H.swapaxes(1, 2)) / 2, r.normal(size=(40, 4)), r.normal(size=(40, 6, 4)), -np.ones((40, 6)))
     assert set(found.status) >= {qp.INACCURATE} and (np.isnan(found.u).any(axis=1) == (found.status != 0)).all()
+
+
+MAGNITUDES = (-20, -12, -6, 6, 12, 20)
+
+
+@pytest.mark.parametrize("family", ["plain", "box", "equalities", "cone"])
+def test_units_do_not_matter(family):
+    """Of the metric, of each row, and of all inputs, over forty orders of magnitude."""
+    p = FAMILIES[family](np.random.default_rng(11), 20, 3, 6)
+    r = solve(*p)
+    mixed = 10.0 ** np.random.default_rng(12).uniform(-20, 20, p.l.shape)
+    others = [(1.0, p._replace(W=p.W * mixed[:, :, None], l=p.l * mixed))]
+    for x in 10.0 ** np.array(MAGNITUDES):
+        others += [
+            (1.0, p._replace(H=p.H * x)),
+            (1.0, p._replace(W=p.W * x, l=p.l * x)),
+            (x, p._replace(u0=p.u0 * x, l=p.l * x)),
+        ]
+    for unit, other in others:
+        found = solve(*other)
+        assert np.array_equal(found.status, r.status)
+        assert np.nanmax(np.abs(found.u / unit - r.u)) <= 1e-11 * np.nanmax(np.abs(r.u))
+
+
+@pytest.mark.parametrize("family", ["plain", "box"])
+@pytest.mark.parametrize("power", [4, 6, 8, 10, 12, 14, 16, 20])
+def test_inputs_asked_for_far_beyond_their_limits(family, power):
+    """Against rational numbers. The limits' digits are beyond those of u0 from 1e16 on."""
+    n, m = (3, 5) if family == "plain" else (3, 6)
+    p = FAMILIES[family](np.random.default_rng([3, power]), 8, n, m)
+    p = p._replace(H=(p.H + p.H.swapaxes(1, 2)) / 2, u0=p.u0 * 10.0**power)
+    r = solve(*p)
+    assert (r.status == qp.SOLVED).all(), r.words
+    for i in range(len(p.u0)):
+        wanted = exact(*[x[i] for x in p])
+        assert np.abs(r.u[i] - wanted).max() <= 1e-8 * np.abs(wanted).max()
+        assert (p.W[i] @ r.u[i] - p.l[i] <= 1e-9 * (np.abs(p.l[i]) + np.abs(p.W[i]) @ np.abs(r.u[i]))).all()
+
+
+@pytest.mark.parametrize(("family", "power"), [("plain", 16), ("box", 16), ("doubled", 16), ("nearly_parallel", 9)])
+def test_many_rows_far_from_what_is_asked(family, power):
+    p = FAMILIES[family](np.random.default_rng(13), 100, 6, 24)
+    p = p._replace(u0=p.u0 * 10.0**power)
+    r = solve(*p)
+    right(p, r, 1e-9)
+    assert (r.status == qp.SOLVED).all()
+    terms = np.abs(p.l) + np.einsum("bmn,bn->bm", np.abs(p.W), np.abs(r.u))
+    assert (np.einsum("bmn,bn->bm", p.W, r.u) - p.l <= 1e-9 * terms).all()
+
+
+@pytest.mark.parametrize("family", ["plain", "box", "contradicting"])
+@pytest.mark.parametrize("turned", [False, True], ids=["along inputs", "turned"])
+@pytest.mark.parametrize("power", [8, 12, 16, 20, 24])
+def test_a_metric_of_any_condition_is_solved_or_said_to_be_too_much(family, turned, power):
+    """What is called solved is, what is called infeasible has no solution; where each input has a limit of its own and the
+    metric is along the inputs, no condition is too much."""
+    n, m = (3, 6) if family == "box" else (3, 5)
+    random = np.random.default_rng([4, power])
+    p = FAMILIES[family](random, 10, n, m)
+    eigenvalues = 10.0 ** -np.hstack([np.zeros((10, 1)), np.full((10, 1), power), random.uniform(0, power, (10, 1))])
+    Q = np.linalg.qr(random.normal(size=(10, n, n)))[0] if turned else np.broadcast_to(np.eye(n), (10, n, n))
+    H = np.einsum("bij,bj,bkj->bik", Q, eigenvalues, Q)
+    p = p._replace(H=(H + H.swapaxes(1, 2)) / 2)
+    r = solve(*p)
+    assert (family, turned) != ("box", False) or (r.status == qp.SOLVED).all()
+    for i in np.flatnonzero(r.status <= qp.INFEASIBLE):
+        wanted = exact(*[x[i] for x in p])
+        assert (wanted is None) == (r.status[i] == qp.INFEASIBLE)
+        assert wanted is None or np.abs(r.u[i] - wanted).max() <= 1e-8 * np.abs(wanted).max()
+
+
+def test_rows_that_differ_in_what_moves_least_are_no_contradiction():
+    """Opposite along the light input, and both met by the heavy one."""
+    for heavy in (1e16, 1e20, 1e24, 1e28):
+        r = solve(np.diag([1.0, heavy]), [0, 0], [[1, 1], [-1, 1]], [-1.0, -1.0])
+        assert r.status in (qp.SOLVED, qp.INACCURATE), "no contradiction: u = (0, -1)"
+        assert r.status != qp.SOLVED or np.allclose(r.u, [0, -1], atol=1e-8)
+
+
+def test_a_row_met_at_the_origin_is_judged_by_what_is_around_it():
+    """u2 = 0 to rounding, of an answer of size one: no loss of digits, though the row has no terms of its own."""
+    W = [[-1, 1, 0], [-1, -1, 1], [0, -1, 1], [1, -1, -1], [-1, 1, 1]]
+    r = solve(np.eye(3), [0, 0, 0], W, [0, 1, 1, -1, 2])
+    assert r.words == "solved" and np.allclose(r.u, [0, 0, 1], atol=1e-15)
+    wide = solve(np.eye(3), [0, 0, 0], [*W, [1, 2, 3]], [0, 1, 1, -1, 2, 1e12])
+    assert np.array_equal(wide.u, r.u)
 
 
 def test_two_problems_in_one_kernel():

@@ -1,6 +1,6 @@
 """The point nearest to another one within linear limits: min 1/2 |u - u0|_H^2 with W u <= l, by a dual method.
 
-In z = L^T (u - u0), H = L L^T, with rows of length one, it is the z nearest to the origin with V z <= d. From z = 0 on, where
+In z = L^T u, H = L L^T, with rows of length one, it is the z nearest to z0 = L^T u0 with V z <= d. From z0 on, where
 no row is active, each turn takes the row v that is violated most and moves z along w, what the active rows N leave of it, and
 the multipliers y against r, what they make of it: v = N^T r + w. The move ends where the row is met, and it becomes active, or
 before that where a multiplier falls to zero, and its row is dropped. The dual value rises with every row that is met, so no set
@@ -9,6 +9,12 @@ of active rows comes twice. Where w = 0 and no multiplier falls, r tells which a
 
 B holds the dual vectors of the active rows, B N^T = 1 and in their span, so that adding or dropping a row is one outer product;
 what that gathers of rounding only bears on which rows are taken. The answer is of the active rows alone, made orthonormal.
+
+Where u0 is far beyond all limits, the long way from it ends beside the active rows by its rounding, so the last step is made
+again from there; and beyond DISTANT times the limits the turns start on the way, at a multiple of u0, where the same rows are
+active unless the direction is within 1 / DISTANT of one where they change. An answer is judged by H, W and l as they were
+given, row by row: one that misses its conditions is INACCURATE, be it a point or a contradiction.
+
 Turns are calls of one Function, so their text is there once; one after the end changes nothing, and there the kernel stops.
 A row of W and its negative limit one direction from both sides, which is held once: W = S W_0, one entry +-1 in a row of S.
 
@@ -24,7 +30,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import NOTHING, orthogonalise
+from pfaffian.maths.linear import NOTHING
 from pfaffian.maths.pack import pack
 
 SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
@@ -33,7 +39,7 @@ LARGEST = 1.7976931348623157e308
 """The largest double: what is above is infinite."""
 
 ROUNDING = 1e-14
-"""Limits are loosened, while rows are chosen, by this part of the numbers they are the difference of."""
+"""Limits are loosened by this part of themselves while rows are chosen."""
 
 PARALLEL = 1e-10
 """A row depends on the active ones if less than this part of it is left, of the length of what they make of it."""
@@ -44,8 +50,20 @@ RISING = 1e-11
 ACCURATE = 1e-9
 """Largest error of the optimality conditions, relative to their terms."""
 
-FAR = 1e300
-"""Beyond every length of a move."""
+CERTAIN = 1e-12
+"""Largest entry of W^T y, relative to its terms, of rows that contradict each other."""
+
+DISTANT = 1e10
+"""Largest distance of u0 from the origin, in those of limits, at which the turns are of u0 itself: what rounding leaves of rows
+then, 1e-16 DISTANT, is still enough to tell which are active, and few directions are within 1 / DISTANT of where these change.
+"""
+
+SLIGHT = 1e-3
+"""Part of the largest distance of a limit, as far as u or u0 come that far, by which each row is judged as well: where a row is
+met at the origin, its own terms are the rounding of others'."""
+
+BEYOND = 1e300
+"""Every length of a move."""
 
 
 def most_turns(n: int, m: int) -> int:
@@ -100,29 +118,31 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     H, u0, l = ca.densify(H), ca.densify(u0), ca.densify(l)
     sides, W = _directions(ca.sparsify(W))
     S = sides.matrix
-    L, definite = _cholesky(H)
-    V, limits = _normal(L, u0, S, W, l)
-    known = _total(ca.fabs(pack((H, u0, W)))) <= LARGEST
-    known *= ca.sum1(ca.vertcat(ca.SX(0, 1), ca.fabs(l) <= LARGEST, l > LARGEST, l < -LARGEST)) == m
-    given = V, limits.d + ROUNDING * limits.e
+    F = _cholesky(H)
+    V, limits = _normal(F, u0, S, W, l)
+    known = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
+    known *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
+    given = V, limits.d
     turn = _turn(sides, n, *map(tuple, V.sparsity().get_triplet()))
-    x = _pack(_next(_start(n, k, known, definite, limits.never), *given, S))  # Nothing is active: most of it folds away.
+    z0 = F.L.T @ u0
+    start = _start(n, k, known, F.definite, limits.never)._replace(z=limits.share * z0)
+    x = _pack(_next(start, *given, S))  # Nothing is active: most of it folds away.
     for _ in range(most_turns(n, m) - 1):
         x = turn(x, pack(given))
     s = _unpack(x, n, k)
     here = [s.row == i + 1 for i in range(m)]
-    z, held = _polished(s, _picked(here, ca.vertsplit(limits.d)))
-    move = _solve_transposed(L, z)
+    u, move, held = _polished(s, F, u0, z0)
     contradicting = s.status == INFEASIBLE
     by_place = ca.if_else(contradicting, s.y, held)
     of_row = [_total(_where(at, by_place)) + contradicting * (s.held == i + 1) for i, at in enumerate(here)]
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Rows of an infeasible problem that are active beside the contradiction are not of it.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    error = _error(H, move, S, W, l, limits, u0 + move, y, z)
+    error, doubt = _errors(H @ move, S, W, l, limits, u, y)
     ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(error <= ACCURATE, SOLVED, INACCURATE), TOO_MANY_TURNS)
-    status, turns = ca.if_else(s.status < 0, ended, s.status), s.moves + (s.status < 0)
-    return Nearest(u0 + move, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, error)
+    shown = ca.if_else(contradicting, ca.if_else(doubt <= CERTAIN, INFEASIBLE, INACCURATE), s.status)
+    status, turns = ca.if_else(s.status < 0, ended, shown), s.moves + (s.status < 0)
+    return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, error)
 
 
 def _start(n: int, k: int, known: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
@@ -165,30 +185,31 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
     live = s.status < 0
 
     # The row that is violated most, unless a move is not finished.
-    slack = d - S @ (V @ s.z)
+    slack = d - S @ _product(V, s.z)
     none = -s.loose - ROUNDING * _total(ca.fabs(s.z))
     _, worst = _least([none, *ca.vertsplit(slack)])
     p = _where(live, ca.if_else(s.held > 0, s.held, worst))
     here = ca.vertcat(ca.SX(0, 1), *[p == i + 1 for i in range(m)])
     along = S.T @ here
     v, d_p = _sum([along[i] * V[i, :].T for i in range(V.shape[0])]), _picked(ca.vertsplit(here), ca.vertsplit(d))
-    lack = ca.dot(v, s.z) - d_p
+    lack = _total(v * s.z) - d_p
 
     # v = N^T r + w, with what rounding left of it in w taken off once more.
     N = s.N[:, :n]
-    r = s.B @ v
-    w = v - N.T @ r
-    more = s.B @ w
-    r, w = r + more, w - N.T @ more
-    made, left = 1 + _total(ca.fabs(r)), ca.sumsqr(w)
+    r = _product(s.B, v)
+    w = v - _product(N.T, r)
+    more = _product(s.B, w)
+    r, w = r + more, w - _product(N.T, more)
+    made, left = 1 + _total(ca.fabs(r)), _total(w * w)
     free = [s.row[j] == 0 for j in range(k)]
     depends = ca.logic_or(left <= (PARALLEL * made) ** 2, ca.logic_not(_any(free)))
     # Where the row depends on active ones, the limits alone tell whether it says more than they; z has gathered rounding.
-    counts = ca.dot(r, s.N[:, n]) > d_p
+    counts = _total(r * s.N[:, n]) > d_p
 
     # How far: to the row, or to where a multiplier falls to zero.
-    falls = [ca.if_else(r[j] > RISING * made, s.y[j], FAR) / ca.if_else(r[j] > RISING * made, r[j], 1) for j in range(k)]
-    fall, first = _least([ca.SX(FAR), *falls])
+    least = RISING * made
+    falls = [ca.if_else(r[j] > least, s.y[j] / ca.fmax(r[j], least), BEYOND) for j in range(k)]
+    fall, first = _least([ca.SX(BEYOND), *falls])
     violated = p > 0
     new = ca.logic_and(violated, ca.logic_not(depends))
     inverse = _where(new, 1 / ca.fmax(left, NOTHING))
@@ -203,15 +224,11 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
     out = [ca.logic_and(dropped, first == j + 1) for j in range(k)]
     into = [ca.logic_and(met, ca.logic_and(free[j], ca.logic_not(_any(free[:j])))) for j in range(k)]
     b = _picked(out, [s.B[j, :].T for j in range(k)])
-    overlap = (s.B @ b) / ca.fmax(ca.sumsqr(b), NOTHING)
+    overlap = _product(s.B, b) * (1 / ca.fmax(_total(b * b), NOTHING))
     c = [_where(met, r[j]) - into[j] + ca.if_else(out[j], 1, overlap[j]) for j in range(k)]
     row, grown = ca.horzcat(v.T, d_p), s.y_p + t
     y = ca.fmax(_where(ca.logic_not(contradicts), s.y) - (t + contradicts) * r, 0)
     unfinished = ca.logic_or(dropped, contradicts)
-
-    def placed(new: ca.SX, old: ca.SX) -> ca.SX:
-        """(k, 1) with what comes in, without what goes out."""
-        return ca.vertcat(*[ca.if_else(into[j], new, _where(ca.logic_not(out[j]), old[j])) for j in range(k)])
 
     return _State(
         moves=s.moves + violated,
@@ -220,8 +237,8 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
         y_p=ca.if_else(live, _where(dropped, grown) + contradicts, s.y_p),
         loose=ca.fmax(s.loose, _where(ca.logic_and(violated, ca.logic_not(says_more)), 2 * lack)),
         z=s.z - _where(new, t) * w,
-        row=placed(p, s.row),
-        y=placed(grown, y),
+        row=ca.vertcat(*[ca.if_else(into[j], p, _where(ca.logic_not(out[j]), s.row[j])) for j in range(k)]),
+        y=ca.vertcat(*[ca.if_else(into[j], grown, y[j]) for j in range(k)]),
         B=s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(met, inverse) * w + b).T,
         N=ca.vertcat(ca.SX(0, n + 1), *[ca.if_else(into[j], row, s.N[j, :]) for j in range(k)]),
     )
@@ -245,6 +262,12 @@ def _total(x: ca.SX) -> ca.SX:
     return _sum(ca.vertsplit(ca.vec(ca.densify(x))))
 
 
+def _product(A: ca.SX, x: ca.SX) -> ca.SX:
+    """A x."""
+    rows = [ca.sparsify(A[i, :] * x.T) for i in range(A.shape[0])]
+    return ca.vertcat(ca.SX(0, 1), *[_sum([row.nz[i] for i in range(row.nnz())]) for row in rows])
+
+
 def _picked(one: Sequence[ca.SX], of: Sequence[ca.SX]) -> ca.SX:
     """The value of the one condition that is met, or zero."""
     return _sum([_where(here, x) for here, x in zip(one, of, strict=True)])
@@ -264,59 +287,102 @@ def _least(values: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
     return rest[0]
 
 
-def _polished(s: _State, d: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """z (n, 1) on the active rows N z = d, and their multipliers (k, 1), from orthonormal rows."""
+class _Rows(NamedTuple):
+    """Active rows N x = d as orthonormal ones, Q x = D, each (n, 1), and zero for free places. Row j of N is that of Q over
+    scale and the parts of those before it."""
+
+    Q: list[ca.SX]
+    D: list[ca.SX]
+    scale: list[ca.SX]
+    parts: list[list[ca.SX]]
+
+
+def _orthonormal(s: _State) -> _Rows:
+    """As `orthogonalise`, of rows of length one that were found independent one after another."""
     k, n = s.B.shape
-    N = ca.diag(s.row > 0) @ s.N[:, :n]
-    found = orthogonalise(N, d, PARALLEL / 10, passes=1)
-    z, y = ca.SX.zeros(n, 1), [ca.SX(0)] * k
-    # As in `smallest`; z is what its parts along the rows of Q make it, so the multipliers are of these.
+    found = _Rows([], [], [], [])
+    for j in range(k):
+        row, d, parts = s.N[j, :n].T, s.N[j, n], []
+        d = d - ROUNDING * ca.fabs(d)  # not loosened
+        for q, d_q in zip(found.Q, found.D, strict=True):
+            parts.append(_total(q * row))
+            row, d = row - parts[-1] * q, d - parts[-1] * d_q
+        left = _total(row * row)
+        keep = ca.logic_and(s.row[j] > 0, left > (PARALLEL / 10) ** 2)
+        found.scale.append(keep / ca.sqrt(ca.fmax(left, NOTHING)))
+        found.Q.append(row * found.scale[j])
+        found.D.append(d * found.scale[j])
+        found.parts.append(parts)
+    return found
+
+
+def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """The point on the active rows nearest to u0 and its way from there, (n, 1), and their multipliers (k, 1).
+
+    z0: (n, 1) L^T u0.
+    """
+    k = s.B.shape[0]
+    Q, D, scale, parts = _orthonormal(s)
+    z, way, y = z0, ca.SX.zeros(z0.shape), [ca.SX(0)] * k
+    # As in `smallest`; the way is what its parts along the rows of Q make it, so the multipliers are of these.
     for j in reversed(range(k)):
-        part = found.D[j] - found.Q[j, :] @ z
-        z = z + found.Q[j, :].T * part
-        for i, taken in found.steps[j].spread:
-            part = part + taken * y[i]
-        y[j] = -part * found.steps[j].scale
-    return z, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
+        part = D[j] - _total(Q[j] * z)
+        z, way = z + Q[j] * part, way + Q[j] * part
+        for i in range(j + 1, k):
+            part = part + parts[i][j] * y[i]
+        y[j] = -part * scale[j]
+    move = _solve_transposed(F, way)
+    u = u0 + move
+    # A long way ends beside the rows, by its rounding: one more step, from there.
+    z = F.L.T @ u
+    more = _solve_transposed(F, _sum([q * (d - _total(q * z)) for q, d in zip(Q, D, strict=True)]))
+    return u + more, move + more, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 
-def _cholesky(H: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Lower triangular L with H = L L^T, and whether H is positive definite; where it is not, L is of no meaning but finite."""
+class _Factor(NamedTuple):
+    """Lower triangular L with H = L L^T, 1 / L_jj of each column, and whether H is positive definite; where it is not, L is of
+    no meaning but finite."""
+
+    L: ca.SX
+    inverse: tuple[ca.SX, ...]
+    definite: ca.SX
+
+
+def _cholesky(H: ca.SX) -> _Factor:
     n = H.shape[0]
-    L = ca.SX(n, n)
+    L, inverse = ca.SX(n, n), []
     definite = ca.SX(1)
     for j in range(n):
         pivot = H[j, j] - ca.sumsqr(L[j, :j])
         good = pivot > 1e-15 * H[j, j]
         definite = definite * good
-        diagonal = ca.sqrt(ca.if_else(good, pivot, 1))
-        L[j, j] = diagonal
+        L[j, j] = ca.sqrt(ca.if_else(good, pivot, 1))
+        inverse.append(1 / L[j, j])
         for i in range(j + 1, n):
             entry = H[i, j] - ca.dot(L[i, :j], L[j, :j])
             if not entry.is_zero():
-                L[i, j] = entry / diagonal
-    return L, definite
+                L[i, j] = entry * inverse[j]
+    return _Factor(L, tuple(inverse), definite)
 
 
-def _solve_rows(L: ca.SX, W: ca.SX) -> ca.SX:
+def _solve_rows(F: _Factor, W: ca.SX) -> ca.SX:
     """W L^-T, structural zeros kept."""
-    n = L.shape[0]
     columns: list[ca.SX] = []
-    for j in range(n):
+    for j, inverse in enumerate(F.inverse):
         c = W[:, j]
         for i in range(j):
-            if L.sparsity().has_nz(j, i):
-                c = c - columns[i] * L[j, i]
-        columns.append(ca.sparsify(c / L[j, j]))
+            if F.L.sparsity().has_nz(j, i):
+                c = c - columns[i] * F.L[j, i]
+        columns.append(ca.sparsify(c * inverse))
     return ca.horzcat(*columns)
 
 
-def _solve_transposed(L: ca.SX, z: ca.SX) -> ca.SX:
+def _solve_transposed(F: _Factor, z: ca.SX) -> ca.SX:
     """L^-T z."""
-    n = L.shape[0]
+    n = F.L.shape[0]
     x: list[ca.SX] = [ca.SX(0)] * n
     for j in reversed(range(n)):
-        x[j] = (z[j] - sum((L[i, j] * x[i] for i in range(j + 1, n)), ca.SX(0))) / L[j, j]
+        x[j] = (z[j] - sum((F.L[i, j] * x[i] for i in range(j + 1, n)), ca.SX(0))) * F.inverse[j]
     return ca.vertcat(*x)
 
 
@@ -349,36 +415,53 @@ def _directions(W: ca.SX) -> tuple[_Sides, ca.SX]:
 
 
 class _Limits(NamedTuple):
-    """Of each limit, (m, 1): d of V z <= d, in units of the row's length, FAR where it says nothing; the size e of the numbers
-    whose difference d is; 1 / length, or 0 where it says nothing; and whether nothing meets it, with 1 for 1 / length."""
+    """Of each limit, (m, 1): its distance d from the origin in units of the row's length, loosened by its rounding, BEYOND all
+    where it says nothing; the row's length and 1 / length, or 0 where it says nothing; and whether nothing meets it, with 1 for
+    1 / length.   reach, away: (1, 1) largest distance of a limit, and of u0 towards one.   share: (1, 1) of u0 where the turns
+    begin, see DISTANT."""
 
     d: ca.SX
-    e: ca.SX
+    length: ca.SX
     inverse: ca.SX
     never: ca.SX
+    reach: ca.SX
+    away: ca.SX
+    share: ca.SX
 
 
-def _normal(L: ca.SX, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX, _Limits]:
+def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX, _Limits]:
     """Directions of length one in z, rows of V, zero where they are zero; and the limits along them."""
-    V = _solve_rows(L, W)
+    V = _solve_rows(F, W)
     squared = ca.sum2(V * V)
     long = squared > NOTHING
     scale = ca.densify(_where(long, 1 / ca.sqrt(ca.fmax(squared, NOTHING))))
     P = ca.fabs(S)
     used = ca.logic_and(P @ long, ca.fabs(l) <= LARGEST)
     inverse, limit, never = (_where(c, x) for c, x in ((used, P @ scale), (used, l), (ca.logic_not(used), l < 0)))
-    d = ca.if_else(used, (limit - S @ (W @ u0)) * inverse, FAR)
-    e = (ca.fabs(limit) + P @ (ca.fabs(W) @ ca.fabs(u0))) * inverse
-    return ca.sparsify(ca.diag(scale) @ V), _Limits(*map(ca.densify, (d, e, inverse + never, never)))
+    d = limit * inverse
+    reach, away = _largest(d), _most(ca.fabs(W) @ ca.fabs(u0) * scale)
+    # Without limits away from the origin there is nothing to be far from.
+    reach = ca.if_else(reach > 0, reach, away)
+    share = ca.fmin(1, DISTANT * reach / ca.fmax(away, NOTHING))
+    d = ca.if_else(used, d + ROUNDING * ca.fabs(d), BEYOND)
+    d, length, inverse, never = (ca.densify(x) for x in (d, P @ (squared * scale), inverse + never, never))
+    return ca.sparsify(ca.diag(scale) @ V), _Limits(d, length, inverse, never, reach, away, share)
 
 
-def _error(H: ca.SX, move: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, z: ca.SX) -> ca.SX:
-    """Largest of what is left of H (u - u0) + W^T y = 0 and of W u <= l, relative to their terms."""
-    pulled = H @ move
-    terms = _largest(pulled) + _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
-    over = ca.if_else(ca.fabs(l) <= LARGEST, S @ (W @ u) - l, 0) * limits.inverse
-    left = over / ca.fmax(limits.e + _largest(z), NOTHING)
-    return ca.fmax(_largest(pulled + W.T @ (S.T @ y)) / ca.fmax(terms, NOTHING), ca.fmax(_most(left), 0))
+def _errors(pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Largest of what is left of H (u - u0) + W^T y = 0, pulled = H (u - u0), and of W u <= l, each row relative to its terms.
+
+    And what is left of W^T y = 0, which with l^T y < 0 shows that no u meets the rows; 1 where l^T y is above zero.
+    """
+    finite = ca.fabs(l) <= LARGEST
+    l, y = _where(finite, l), _where(finite, y)
+    pushed, terms = W.T @ (S.T @ y), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
+    size = ca.fabs(S) @ (ca.fabs(W) @ ca.fabs(u))
+    slight = SLIGHT * ca.fmin(limits.reach, ca.fmax(limits.away, _most(size * limits.inverse)))
+    over = (S @ (W @ u) - l) / ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
+    left = _largest(pulled + pushed) / ca.fmax(_largest(pulled) + terms, NOTHING)
+    doubt = ca.if_else(ca.dot(l, y) <= 0, _largest(pushed) / ca.fmax(terms, NOTHING), 1)
+    return ca.fmax(left, ca.fmax(_most(_where(finite, over)), 0)), doubt
 
 
 def _largest(x: ca.SX) -> ca.SX:

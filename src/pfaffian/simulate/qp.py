@@ -18,7 +18,8 @@ WORDS = {
     qp.SOLVED: "solved",
     qp.INFEASIBLE: "infeasible",
     qp.TOO_MANY_TURNS: "not solved: it took more turns than any known problem",
-    qp.INACCURATE: "not solved: the rows are too close to dependent, or H too close to singular, for the digits of a double",
+    qp.INACCURATE: "inaccurate, not solved: rows too close to dependent, H too close to singular, or u0 too far beyond the "
+    "limits, for the digits of a double",
     qp.INDEFINITE: "H is not positive definite",
     qp.NOT_A_NUMBER: "an entry of H, u0 or W is not finite, or one of l is nan",
 }
@@ -62,7 +63,11 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
     """The u nearest to u0 in the metric of H within limits: min 1/2 (u - u0)^T H (u - u0) with W u <= l.
 
     Exact to rounding times the conditioning of the active rows; rows may repeat each other, be parallel, zero, or more than n
-    meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low].
+    meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low]. Units do not matter: of H, of each
+    row and of all inputs there may be any, from 1e-20 to 1e20. What is solved meets H (u - u0) + W^T y = 0 to 1e-9 of the
+    largest term, and each row to 1e-9 of |l| + |W| |u| and 1e-12 of the largest limit. All else is inaccurate: as a rule where
+    H has a condition of 1e8 or more along what the rows leave free, and now and then where u0 is 1e10 times beyond all limits
+    and rows are nearly parallel, or 1e20 times.
 
     Args:
         H: (n, n) or (runs, n, n) symmetric positive definite.   u0: (n,) or (runs, n), what would be taken without limits.
