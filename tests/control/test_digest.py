@@ -238,3 +238,16 @@ def test_a_law_is_stopped_where_the_side_of_a_fault_changes():
     with pytest.raises(pf.ModelError, match="gives 2 sides where 1 are declared"):
         pf.run(m, duration=0.1, control=replace(law, law=lambda T, z, w, y: control.Command(
             ca.SX.zeros(2, 1), faults=ca.SX(0), sides=ca.SX.ones(2, 1))))  # fmt: skip
+
+
+def test_limits_of_the_actuators_count_where_a_law_may_read_them():
+    """They are no part of an equation of the machine; a law within "actuators" has them in its text."""
+    body, joint = pf.body("b", 1.0, inertia=0.3), pf.joint("j", "planar", "world", "b")
+    motors = [pf.thruster("up", "b", axis=(0, 1, 0), limits=(-x, x)) for x in (6.5, 8.0)]
+    low, high = (pf.mechanism("m", [body], [joint], actuators=[a], gravity=(0, 0, 0)) for a in motors)
+    own = control.pair("b", inertia=pf.pseudo_matrix(1, moments=1.0), stiffness=pf.pseudo_matrix(1))
+    for law in [
+        (x := control.prototype_tracking([own], control.set_point([0, 0, 0]), limits="actuators")),
+        control.discrete(x, 0.1),
+    ]:
+        assert of_mechanism(low) == of_mechanism(high) and digest(law, low) != digest(law, high)

@@ -45,7 +45,9 @@ def _by_maker(control: Control, m: Mechanism) -> str:
         raise _Unknown  # a function of a Sample
     if any(name == "transport" and x is not None for name, x in made.arguments):
         raise _Unknown  # a function of two kinematics
-    return sha256(repr((made.maker, [(name, _said(x, m)) for name, x in made.arguments])).encode()).hexdigest()
+    # The equations of a mechanism do not know the limits of its actuators; a law may.
+    said = made.maker, m.u_limits.tolist(), [(name, _said(x, m)) for name, x in made.arguments]
+    return sha256(repr(said).encode()).hexdigest()
 
 
 class _Unknown(Exception):
