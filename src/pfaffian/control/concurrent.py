@@ -43,7 +43,7 @@ from pfaffian.control.output import (
     moving,
     servo,
 )
-from pfaffian.control.prototype import accelerations
+from pfaffian.control.prototype import accelerations, motors_to_spare
 from pfaffian.control.reason import ROUNDING, mainly, share, weakest
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, plural
@@ -51,7 +51,7 @@ from pfaffian.maths import so3
 from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.tree_factor import solve_W
-from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, scalar, several
 from pfaffian.terms.terms import Terms
 
@@ -237,7 +237,7 @@ def _calm_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) 
 
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
     m = terms.mechanism
-    if not _independent(terms, x.own):
+    if motors_to_spare(m):
         raise ModelError(
             f"concurrent: rest_weight weighs the rates along the motors, and some of {m.name!r} move it as others do, so that "
             "their rates are the same: leave motors or rest_weight out"
@@ -247,7 +247,7 @@ def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
 
 def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
     """u with O u = tau, of motors that move the machine alike the smallest u^T R u."""
-    if _independent(terms, x.own):
+    if not motors_to_spare(terms.mechanism):
         return solve_definite(x.own, tau)
     unit = 1 / ca.sqrt(R)
     rows = orthogonalise(_by_column(x.own, unit), ca.SX(x.own.shape[0], 0), RANK_TOLERANCE)
@@ -256,15 +256,6 @@ def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
 
 def _by_column(A: ca.SX, x: ca.SX) -> ca.SX:
     return A * ca.repmat(x.T, A.shape[0], 1)
-
-
-def _independent(terms: Terms, own: ca.SX) -> bool:
-    """Whether each motor moves the machine as no others do: O has full rank at one configuration, as almost anywhere."""
-    m, random = terms.mechanism, np.random.default_rng(43)
-    f = ca.Function("own", [terms.q, terms.v, terms.t, m.p_symbols], [own])
-    O = np.array(f(random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults))
-    size = np.sqrt(np.outer(np.diag(O), np.diag(O)))
-    return bool(np.linalg.matrix_rank(O / np.where(size > 0, size, 1.0), tol=1e-9, hermitian=True) == len(O))
 
 
 def _check_outputs(outputs: Any) -> None:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Command, Control, Reason, at_values, maker, with_no_wrench
+from pfaffian.control.law import Command, Control, Reason, at_values, maker, motor_matrix, with_no_wrench
 from pfaffian.control.reason import lowest, mainly, null, share
 from pfaffian.control.reference import Reference, as_reference, of_unit_length
 from pfaffian.dynamics import gauss
@@ -51,11 +51,18 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
-UNSOLVED = "the limits could not be met to rounding: scale W, l and the prototype's inertia, or leave rows out that say nothing"
+UNSOLVED = (
+    "the limits could not be met to the digits of a double: give the prototype more even inertia along what the inputs drive, "
+    "leave out rows of W that all but repeat others, or ask for inputs that are less far beyond their limits"
+)
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give a pair of bodies more Mbar'"
 
 SMALL = 1e-7
 """What the size of inputs counts beside the motion where limits choose among those that move alike."""
+
+
+ALIKE = 1e-9
+"""Squared part of a motor's motion that others cannot make below which they make all of it."""
 
 
 @data
@@ -335,8 +342,8 @@ def prototype_tracking(
 
     With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what is left is the
     matching force Mbar v_dot + bbar, recorded as `matching_force` along v. Constraints are taken into account: a and S are
-    those of the constrained mechanism. Where more motors than motions are left, as on closed loops and legs, u is the smallest
-    of those that move alike.
+    those of the constrained mechanism. Where there are more motors than motions that they drive, as on closed loops, legs and
+    multicopters with more than four propellers, u is the smallest of those that move alike.
 
     Args:
         pairs: of bodies with what the prototype has between them, see `pair`.
@@ -369,7 +376,8 @@ def prototype_tracking(
         goal = wanted(terms, reference, w)
         P = prototype(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
-        spare = len(m.actuators) > m.nv - terms.A.shape[0]
+        # All rows count here, those of constraints that are not active yet among them.
+        spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
         u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
         faults, more_signals = [short], dict[str, ca.SX]()
         if approach == "energy":
@@ -408,6 +416,21 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX
         return driven.D.T @ solved.x, short
     rows = orthogonalise(driven.Q @ S, ca.SX(S.shape[1], 0), RANK_TOLERANCE, passes=1)
     return smallest(rows, solved.x), short
+
+
+@lru_cache(maxsize=64)
+def motors_to_spare(m: Mechanism) -> bool:
+    """Whether some motors move a machine as others do: S has fewer independent columns than motors at one configuration, as
+    almost anywhere. A rank of numbers: more motors than velocities are not needed for that, and may not suffice."""
+    T, random = symbols(m), np.random.default_rng(43)
+    f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
+    at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
+    M, A, B = (np.array(x) for x in f(*at))
+    N = null(A) if np.linalg.matrix_rank(A) < m.nv else np.zeros((m.nv, 0))
+    driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
+    size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
+    alike = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)
+    return bool(np.linalg.matrix_rank(alike, tol=ALIKE, hermitian=True) < len(alike))
 
 
 def _metric(S: ca.SX, M: ca.SX, spare: bool) -> ca.SX:
