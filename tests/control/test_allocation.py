@@ -68,6 +68,30 @@ def test_joints_taken_out_of_the_task_change_nothing(monkeypatch):
     np.testing.assert_allclose(out, within, rtol=0, atol=1e-8 * np.abs(within).max())
 
 
+@pytest.mark.parametrize("count", [4, 12], ids=["few joints", "many joints"])
+def test_tasks_that_the_constraints_forbid_are_infeasible(count):
+    """Each joint has a task of its own, the end is on a line: at rest accelerations along it can be had, others cannot. Many
+    such joints are taken out of the problem, which must not hide what contradicts them."""
+    m = chain(count)
+    names = [f"j{i}" for i in range(count)]
+    goal = control.sampled(names)
+    T, w = symbols(m), ca.SX.sym("w", len(goal.w_names))
+    a = acceleration.task_acceleration(T, control.joints(*names), goal, w, 1.0, 0.0)
+    f = ca.Function("f", [T.q, T.v, T.t, w], [T.A, a.v_dot, a.infeasible])
+
+    def pursued(q: np.ndarray, v_dot: np.ndarray) -> list[ca.DM]:
+        return f(q, np.zeros(m.nv), 0, np.concatenate([q, np.zeros(count), v_dot]))
+
+    for q, along in states(m, 4):
+        A = np.array(pursued(q, along)[0])
+        along -= np.linalg.pinv(A) @ (A @ along)
+        _, v_dot, infeasible = pursued(q, along)
+        assert not float(infeasible)
+        np.testing.assert_allclose(np.array(v_dot).ravel(), along, rtol=0, atol=1e-9)
+        across = along + 0.1 * np.linalg.pinv(A)[:, 0]
+        assert float(pursued(q, across)[2])
+
+
 def test_sign_changes():
     m = pf.mechanism("mass", [pf.body("b", 1.0)], [pf.joint("z", "prismatic", "world", "b")])
     r = pf.run(m, {"z": 0.0}, {"z": 9.81}, duration=3.0, step=0.01)
