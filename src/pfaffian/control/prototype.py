@@ -418,7 +418,7 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX
     return smallest(rows, solved.x), short
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def motors_to_spare(m: Mechanism) -> bool:
     """Whether some motors move a machine as others do: S has fewer independent columns than motors at one configuration, as
     almost anywhere. A rank of numbers: more motors than velocities are not needed for that, and may not suffice."""
