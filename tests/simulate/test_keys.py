@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import fields, replace
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -20,6 +21,7 @@ from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import StatePart, System, as_system
 from pfaffian.terms.digest import digest
 from pfaffian.terms.present import remembered
+from pfaffian.viewer.study import run_study
 
 Y = (0, 1, 0)
 
@@ -51,7 +53,8 @@ def everything() -> pf.Mechanism:
             pf.potential("V", lambda K: K.q[0] ** 2),
             pf.generalised_force("F", lambda K: K.v[1], joint="hinge"),
         ],
-        actuators=[pf.actuator("push", "slide", gear=2.0, limits=(-5, 5)), pf.thruster("jet", "rod", torque=0.1, limits=(0, 3))],
+        actuators=[pf.actuator("push", "slide", gear=2.0, limits=(-5, 5)),
+                   pf.thruster("jet", "rod", torque=0.1, limits=(0, 3))],
         parameters=[l],
     )  # fmt: skip
 
@@ -177,8 +180,8 @@ def lifted(low: float, high: float) -> pf.Mechanism:
 
 
 def test_limits_of_the_actuators_themselves():
-    law = control.prototype_tracking(
-        [control.pair("b", inertia=pf.pseudo_matrix(1.0), stiffness=pf.pseudo_matrix(100.0), damping=pf.pseudo_matrix(20.0))], control.set_point([1.0]), limits="actuators")  # fmt: skip
+    given = {"inertia": pf.pseudo_matrix(1.0), "stiffness": pf.pseudo_matrix(100.0), "damping": pf.pseudo_matrix(20.0)}
+    law = control.prototype_tracking([control.pair("b", **given)], control.set_point([1.0]), limits="actuators")
     reached = []
     for low, high in ((0.0, 9.0), (2.0, 12.0)):
         r = pf.run(lifted(low, high), [0.0], duration=0.3, step=0.01, control=law)
@@ -244,7 +247,8 @@ COPIES = {
     "axes": (lambda x: control.projected(**GOAL | {"task": control.point("one", axes=x)}, reference=control.set_point([0.0])),
              [0], lambda x: x.__setitem__(0, 2)),
     "rows": (lambda x: control.hybrid_force(reference=control.set_point([0, 0]), force=control.set_point([1.0]), rows=x,
-                                            force_gain=1.0, integral_gain=1.0, **GOAL), ["A.vz"], lambda x: x.__setitem__(0, "B.vz")),
+                                            force_gain=1.0, integral_gain=1.0, **GOAL), ["A.vz"],
+             lambda x: x.__setitem__(0, "B.vz")),
     "noise": (lambda x: control.discrete(lambda s: control.Command(s["y"]), 0.01,
                                          measure={"y": control.sensor(lambda K: K.v, x)}), np.zeros(6), put),
     "sensors": (lambda x: control.discrete(lambda s: control.Command(s["y"]), 0.01, measure=x),
@@ -273,7 +277,8 @@ def test_what_a_mechanism_was_given_may_change(part):
     joint = pf.joint("j", "revolute", "world", "b", axis=Y, placement=pf.pose(given.get("placement", (0, 0, 0))),
                      stiffness=given.get("stiffness", 0.0))  # fmt: skip
     m = pf.mechanism(
-        "m", [body], [joint], gravity=given.get("gravity", (0, 0, -9.81)), actuators=[pf.actuator("u", "j", gear=given.get("gear", 1.0))],
+        "m", [body], [joint], gravity=given.get("gravity", (0, 0, -9.81)),
+        actuators=[pf.actuator("u", "j", gear=given.get("gear", 1.0))],
         forces=[pf.wrench("W", "b", given.get("wrench", (0, 0, 0, 0, 0, 0)))],
     )  # fmt: skip
     was = [digest(m), pf.energy(m, [0.3]).potential]
@@ -321,7 +326,8 @@ def test_a_replaced_system_does_not_poison_the_plain_one():
 def test_a_digest_of_ones_own_on_another_state(text):
     m = pendulum()
     own = System(
-        m, "[v; q]", (StatePart("y", ("a", "b"), ("1", "1")),), enter=lambda T: ca.vertcat(T.v, T.q), show=lambda x, t: (x[1], x[0]),
+        m, "[v; q]", (StatePart("y", ("a", "b"), ("1", "1")),),
+        enter=lambda T: ca.vertcat(T.v, T.q), show=lambda x, t: (x[1], x[0]),
         rate=lambda T, motion, x: ca.vertcat(motion.v_dot, T.v), digest=text,
     )  # fmt: skip
     found, wanted = (pf.run(s, [0.3], duration=0.05, step=0.01, backend="numpy")["q"].values[-1, 0] for s in (own, m))
@@ -422,3 +428,14 @@ def test_a_kernel_and_a_note_from_the_store_are_checked(monkeypatch, tmp_path):
     with pytest.raises(BuildError, match="note n"):
         kernel.noted("n", lambda: {"a": 2})
     assert kernel.noted("n", lambda: {"a": 1}) == {"a": 1} and kernel.compile(one, key="k", lanes=1)(np.ones(1))[0] == 1
+
+
+@pytest.mark.parametrize("name", ["particle-on-circle", "arm-on-slider"])
+def test_studies_find_nothing_stale(name, monkeypatch):
+    """Twice, so that all of the second is found again, made anew and compared; the whole sweep is PFAFFIAN_CHECK=1 pytest."""
+    place = Path(__file__).parents[2] / "studies"
+    run_study(name, place)
+    monkeypatch.setattr(remember, "CHECKING", True)
+    compared = []
+    monkeypatch.setattr(remember, "compare", lambda *what, of=remember.compare: compared.append(what[0]) or of(*what))
+    assert run_study(name, place).holds and compared
