@@ -99,19 +99,14 @@ def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
 
 def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> tuple[str, ...]:
     """A name for each row of the constraints (the ideal ones if not given): the constraint's with a component or number."""
-    return tuple(name for names in rows_of(k, constraints) for name in names)
-
-
-def rows_of(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> list[list[str]]:
-    """`row_names`, constraint by constraint."""
-    names: list[list[str]] = []
+    names: list[str] = []
     for c in k.mechanism.ideal if constraints is None else constraints:
         if isinstance(c, Closure):
-            names.append([f"{c.name}.{row}" for row in c.holds.rows])
+            names += [f"{c.name}.{row}" for row in c.holds.rows]
         else:
             count = target_rows(k, c).b.numel()
-            names.append([c.name] if count == 1 else [f"{c.name}.{i}" for i in range(count)])
-    return names
+            names += [c.name] if count == 1 else [f"{c.name}.{i}" for i in range(count)]
+    return tuple(names)
 
 
 def target_rows(k: Kinematics, c: Target) -> Rows:

@@ -26,7 +26,7 @@ from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.lengths import growing, machine_length, row_units, slides, squared_lengths, unknown_lengths
-from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, rows_of, servo_rows
+from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
 from pfaffian.terms.present import remembered
 
 
@@ -275,14 +275,13 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
     dependent = dependent_rows(m, look, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := _weighted(A / lengths, M)) is not None]
-    sizes = [len(names) for names in rows_of(T.kinematics)]
     return Typical(
         ca.DM(lengths),
         _counted(weighted),
         grows,
         unknown_lengths(m, T.rows),
         tuple(map(tuple, dependent)),
-        _measures(weighted, sizes),
+        _measures(weighted, T.rows.counts),
     )
 
 
@@ -318,7 +317,7 @@ def _counted(samples: list[np.ndarray]) -> ca.DM | None:
     return ca.DM(np.minimum(1, LIGHT * used.min() / np.maximum(columns, used.min()))).T
 
 
-def _measures(samples: list[np.ndarray], sizes: list[int]) -> tuple[tuple[tuple[int, ...], ca.DM], ...]:
+def _measures(samples: list[np.ndarray], sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ca.DM], ...]:
     """For each constraint of so many rows those rows and S^-1, S S^T the mean of Lam Lam^T of samples (m, nv)."""
     found, first = [], 0
     for size in sizes:
