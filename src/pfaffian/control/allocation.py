@@ -218,6 +218,11 @@ def controlled_directions(terms: Terms, chosen: list[int]) -> tuple[ca.SX, ca.SX
     """Orthonormal rows, in y, of the chosen constraint rows less what the other rows span, and those rows A W^-T themselves."""
     others = [i for i in range(terms.A.shape[0]) if i not in chosen]
     Lam = solve_W(terms.factor, terms.A.T).T
-    order = others + chosen
-    all_rows = orthogonalise(Lam[order, :], ca.SX(len(order), 0), RANK_TOLERANCE, terms.row_size[order, 0], terms.counted)
-    return all_rows.Q[len(others) :, :], Lam[chosen, :]
+    order, k = others + chosen, len(others)
+    before = terms.row_groups(others) or [[i] for i in range(k)]
+    after = terms.row_groups(chosen) or [[i] for i in range(len(chosen))]
+    groups = [*before, *[[k + i for i in group] for group in after]]
+    size, none = terms.row_size[order, 0], ca.SX(len(order), 0)
+    found = orthogonalise(Lam[order, :], none, RANK_TOLERANCE, size, terms.counted, groups=groups)
+    own = [i for i, step in enumerate(found.steps) if step.picked[0][0] >= k]
+    return found.Q[own, :], Lam[chosen, :]
