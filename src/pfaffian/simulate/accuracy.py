@@ -72,7 +72,7 @@ class Watch:
 
     series, hold, p, due: as the loop takes them.   bound: see BOUND.   looks: so far.   kept: run -> (k, state x) of looks at
     which its step errs too much.   largest: (runs, units) |v| so far.   suspect: runs whose first step errs
-    too much.
+    too much.   begin: (runs, nx) first states.
     """
 
     simulation: Simulation
@@ -88,6 +88,7 @@ class Watch:
     kept: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
     largest: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     suspect: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    begin: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def mechanism(self) -> Mechanism:
@@ -123,7 +124,7 @@ class Watch:
         Of fewer than STEPS_OF_A_LOOK steps only some runs are looked at, the first among them. Runs whose first step errs too
         much go a little way ahead, to see whether that passes, and are looked at more often.
         """
-        runs = len(x)
+        runs, self.begin = len(x), self.begin if self.looks else x
         some = np.flatnonzero(ordinary)[: max(1, runs * self.when.steps // STEPS_OF_A_LOOK)]
         if k not in self.regular:
             some = self.suspect[ordinary[self.suspect]]

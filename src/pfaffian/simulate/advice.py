@@ -38,7 +38,7 @@ def tell_start(watch: Watch) -> bool:
     if not (error > watch.bound).any():
         return False
     run, first = int(np.nanargmax(error)), watch.looks[0]
-    k, x = watch.kept[run][0]  # a start errs too much only where such a step was seen
+    k, x = _states(watch, run)[0]
     part = _fastest(watch, run, k, x)
     # What now speeds up comes to about this when the fastest part swings back.
     rate = max(abs(part.rate) if part else 0.0, 1 / (watch.when.step * watch.when.steps))
@@ -48,19 +48,23 @@ def tell_start(watch: Watch) -> bool:
     return True
 
 
-def tell_accuracy(watch: Watch, error: np.ndarray, energy: np.ndarray | None, begin: np.ndarray) -> None:
+def tell_accuracy(watch: Watch, error: np.ndarray, energy: np.ndarray | None) -> None:
     """Warn RunWarning after a run whose steps add up to an error (runs,) beyond the bound.
 
-    energy: (runs,) [J] that they made, if that is known.   begin: (runs, nx) first states.
+    energy: (runs,) [J] that they made, if that is known.
     """
     if not (error > watch.bound).any():
         return
     run = int(np.nanargmax(error))
     top = watch.largest[[run]]
-    states = watch.kept.get(run, [(watch.when.first, begin[run])])
-    k, x = max(states, key=lambda at: _left(watch, run, at[0], at[1], top))
+    k, x = max(_states(watch, run), key=lambda at: _left(watch, run, at[0], at[1], top))
     more = "" if energy is None or not energy[run] else f" and {energy[run]:+.2g} J of energy"
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
+
+
+def _states(watch: Watch, run: int) -> list[tuple[int, np.ndarray]]:
+    """Steps and states of a run at which it errs too much, its first where none was kept."""
+    return watch.kept.get(run, [(watch.when.first, watch.begin[run])])
 
 
 def _tell(

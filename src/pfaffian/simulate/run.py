@@ -225,7 +225,7 @@ def _result(
         if energy is not None and T.shape[2]:
             made = beside_motion(s.mechanism, energy, E[:, :, 0], T[:, :, 0], when.duration)
             worst = np.fmax(error, made)
-        tell_accuracy(watch, np.where(done.status == 0, worst, np.nan), energy, done.begin)
+        tell_accuracy(watch, np.where(done.status == 0, worst, np.nan), energy)
     tell_entrances(result, s.mechanism, kinds)
     return result
 
