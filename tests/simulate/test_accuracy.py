@@ -14,6 +14,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.accuracy import BOUND, Watch
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
+from tests.simulate.test_resume import SWITCH, cart, law
 from tests.tolerance import close
 
 
@@ -191,6 +192,7 @@ def steered(T, z, w, y):
         ("spring 'line', ", lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1e6, rest=1.0)), {}),
         ("the damping of spring 'line', ",
          lambda: block(pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1, rest=1.0, damping=900.0)), {}),
+        ("damper of joint 'x', 1.99e+03 1/s", lambda: block(coil(1.0), stiffness=1e4, damping=2e3), {}),
         ("spring of joint 'x', 1e+03 rad/s", lambda: block(coil(1.0), stiffness=1e6), {}),
         ("the control law, ", lambda: pf.actuate_all(block(coil(1.0))), {"control": control.Control(steered)}),
         ("gravity, ", lambda: pf.mechanism(
@@ -282,30 +284,35 @@ def test_the_estimate_follows_the_error(monkeypatch, integrator):
     assert 0.1 * off < float(r.step_error) < 30 * off
 
 
-def test_a_look_takes_a_laws_instants_inputs_and_modes_as_the_run_does():
-    """Everything in discrete time, late, and a series of inputs: a step of a look begins with the bits of the run's own."""
-    from tests.simulate.test_resume import SWITCH, cart, law
+DRIVEN = {
+    "law": {"control": law(), "switches": SWITCH, "seed": 4},
+    "held": {"u": np.random.default_rng(1).normal(size=(65, 1)), "u_step": 4e-3},
+    "linear": {"u": np.random.default_rng(1).normal(size=(66, 1)), "u_step": 4e-3, "hold": "linear"},
+}
 
-    seen = []
-    ahead = Watch.ahead
+
+@pytest.mark.parametrize("how", DRIVEN)
+def test_a_look_takes_what_drives_the_run_as_the_run_does(monkeypatch, how):
+    """A law in discrete time, late, with its modes; a series of inputs: a step of a look has the bits of the run's own."""
+    seen, ahead = [], Watch.ahead
 
     def kept(self, k, x, some, n=1):
         found = ahead(self, k, x, some, n)
-        if n == 1:
-            seen.append((k, found.copy()))
+        seen.append((k, n, found.copy()))
         return found
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Watch, "ahead", kept)
-        patch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
-        patch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 30)
-        r = pf.run(
-            cart(), {"x": 0.3}, {"x": -8.0}, duration=0.26, step=1e-3, control=law(),
-            switches=SWITCH, seed=4, backend="numpy",
-        )  # fmt: skip
-    assert len(seen) == 8
-    for k, x in seen:
-        np.testing.assert_array_equal(x[0, :-1], np.r_[r.q.values[k + 1], r.v.values[k + 1]])
+    monkeypatch.setattr(Watch, "ahead", kept)
+    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
+    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 30)
+    # Looks fall on steps that are no multiple of what a sample or a period takes.
+    r = pf.run(cart(), {"x": 0.3}, {"x": -8.0}, duration=0.257, step=1e-3, backend="numpy", error_bound=np.inf, **DRIVEN[how])
+    assert sum(n == 1 for _, n, _ in seen) >= 6
+    for k, n, x in seen:
+        there = np.r_[r.q.values[k + 1], r.v.values[k + 1]]
+        if n == 1:
+            np.testing.assert_array_equal(x[0, :-1], there)
+        else:
+            np.testing.assert_allclose(x[0, :-1], there, rtol=0, atol=1e-12)
 
 
 def test_no_bit_of_a_run_changes_by_looking(monkeypatch):
