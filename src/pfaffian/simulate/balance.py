@@ -41,7 +41,7 @@ def beside_motion(m: Mechanism, made: np.ndarray, E: np.ndarray, T: np.ndarray, 
     """
     mass, g = sum((link.mass for link in symbols(m).kinematics.tree.links), ca.SX(0)), ca.norm_2(m.gravity)
     fall = float(m.value(mass * (g * duration) ** 2 / 2).item())
-    most = np.nanmax(T, axis=0) + SMALL * (np.nanmax(np.abs(E), axis=0) + fall)
+    most = np.fmax.reduce(T, axis=0) + SMALL * (np.fmax.reduce(np.abs(E), axis=0) + fall)
     return np.divide(np.abs(made), 2 * most, out=np.zeros_like(most), where=most > 0)
 
 
