@@ -77,7 +77,7 @@ def test_interrupt_leaves_nothing(place, tmp_path, monkeypatch, script):
     """Ctrl-C while compilers hang, with children of their own: heard, no process and no file is left."""
     fake = tmp_path / "cc"
     asked = 'case " $* " in *" -E "*|*" --version "*) exec gcc "$@";; esac'
-    fake.write_text(f"#!/bin/sh\n{asked}\necho $$ > {tmp_path}/pid.$$; sleep 9999 & echo $! > {tmp_path}/pid.$!; wait")
+    fake.write_text(f"#!/bin/sh\n{asked}\ncd '{tmp_path}'; echo $$ > pid.$$; sleep 9999 & echo $! > pid.$!; wait")
     fake.chmod(0o700)
     monkeypatch.setenv("PFAFFIAN_CC", str(fake))
     child = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.DEVNULL)
