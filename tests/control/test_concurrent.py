@@ -152,9 +152,8 @@ def test_rounding_names_no_output_motor_or_joint():
         x = {"reach": size * random.normal(size=(3, n)), "most": np.ones((3, n)), "slope": random.normal(size=(m.nv, 1)),
              "q": np.zeros((m.nq, 1))}  # fmt: skip
         said = reason.words(m, x)
-        assert said.startswith(
-            f"base.x, base.y, base.z hardly move, by 0 for a unit of {', '.join(m.motor_names[:3])}, because"
-        )
+        motors = ", ".join(m.motor_names[:3])
+        assert said.startswith(f"base.x, base.y, base.z hardly move, by 0 for a unit of {motors}, because")
         assert said.endswith("because of " + ", ".join(f"{name} = 0" for name in m.q_names)) and k > 3
     U, V = (np.linalg.qr(random.normal(size=(d, d)))[0] for d in (3, n))
     x |= {"reach": U @ np.diag([2.0, 1.0, 1e-3]) @ V[:, :3].T}

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pfaffian.control.reason import foremost, lowest, mainly, share, weakest
+import pfaffian as pf
+from pfaffian.control.reason import foremost, lowest, mainly, share, undriven, weakest
 
 RANDOM = np.random.default_rng(7)
 NOISE = [1e-15 * RANDOM.normal(size=4) for _ in range(20)]
@@ -41,6 +42,20 @@ def test_what_gives_the_least_is_all_of_it(gains, dims, gain):
                 low = [i for i in range(len(axes)) if i >= k or gains[i] <= gain + 1e-9]
                 low = low if gain == 0 else [i for i in low if i < k]
                 assert np.abs(share(some) - share(axes[:, low])).max() < 1e-9
+
+
+def test_of_several_motions_without_an_actuator_all_are_named():
+    """A free body that is pushed along z alone: of the others none comes before its turn, however null spaces are spanned."""
+    joint = pf.joint("flight", "free", "world", "hull")
+    m = pf.mechanism(
+        "hull", [pf.body("hull", 3.0, inertia=1.0)], [joint], actuators=[pf.actuator("lift", "flight", component=2)]
+    )
+    for noise in (0, 1e-15):
+        B = np.eye(6)[:, 2:3] + noise * RANDOM.normal(size=(6, 1))
+        said = undriven().words(m, {"A": np.zeros((0, 6)), "B": B})
+        assert said.startswith("the motion without an actuator moves flight.vx, flight.vy, flight.wx, flight.wy, flight.wz;")
+        said = undriven().words(m, {"A": np.eye(6)[3:5] + noise * RANDOM.normal(size=(2, 6)), "B": B})
+        assert said.startswith("the motion without an actuator moves flight.vx, flight.vy, flight.wz;")
 
 
 def test_the_lowest_eigenvalue_has_all_its_axes():

@@ -33,14 +33,14 @@ def test_the_plain_product_is_not():
     worst = {"plain": 0.0, "in turn": 0.0}
     for seed in range(20):
         A = rows_of(3e4, seed)
-        X = A.T @ np.random.default_rng(seed).normal(size=(5, 1))
+        X = np.linalg.qr(A.T)[0] @ np.random.default_rng(seed).normal(size=(5, 1))  # along short rows as along long ones
         B = ca.SX(ca.DM(A @ X))
         rows = orthogonalise(ca.SX(ca.DM(A)), B, 1e-5, passes=1)
         for name, found in (("plain", rows.Q.T @ rows.D), ("in turn", smallest(rows, B))):
             off = np.abs(A @ np.array(ca.DM(found)) - A @ X).max() / np.abs(A @ X).max()
             worst[name] = max(worst[name], off)
     assert worst["in turn"] <= BACKWARD
-    assert worst["plain"] > 10 * worst["in turn"]
+    assert worst["plain"] > 100 * worst["in turn"]
 
 
 def test_dependent_rows_are_left_out():
