@@ -161,8 +161,8 @@ def run(
     changing = as_switches(m, switches)
     due = instants(control, changing, when.step)
     given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
-    runs = len(end.x) if end else len(given_start.q) if given_start else 0
-    check_parameters(control, m, end.p if end else given_start.problem.p if given_start else np.zeros((0, 0)))
+    runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
+    check_parameters(control, m, values)
     names = input_names(m, control)
     series = constant_or_series(u, names, u_step is not None, runs)
     if u_step is not None:

@@ -16,7 +16,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.simulate.newton import free_problem, rank_at
 from pfaffian.simulate.start import Start
-from pfaffian.terms.pfaffian import row_names
+from pfaffian.terms.pfaffian import POSITION, row_names
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols, typical
 
@@ -40,8 +40,8 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
     result.attrs["left_out"] = 0.0
     runs = [i for i, words in enumerate(begun.words) if not words][:LOOKED_AT] or [0]
     q, v, p = (np.broadcast_to(x, (len(begun.words), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
-    rank, rows = rank_at(free_problem(m, p, t, backend), q, v)
-    if not typical(m).dependent and (rank == rows).all():
+    rank, _ = rank_at(free_problem(m, p, t, backend), q, v)
+    if not typical(m).dependent and (rank == _written(m)).all():
         return
     found = _left_out(m).matrices(q, v, t=t, parameters=p if p.shape[1] else None)["left"][..., 0].reshape(len(runs), -1)
     worst = np.sqrt(found.max(axis=1, initial=0.0))
@@ -55,6 +55,13 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
             "exactly alike if they are meant to be, or further apart",
             RunWarning,
         )
+
+
+@remembered(64)
+def _written(m: Mechanism) -> int:
+    """Rows of positions with an entry: a hinge that closes a plane loop has three without."""
+    T = symbols(m)
+    return sum(T.A[i, :].nnz() > 0 for i in T.rows.at(POSITION))
 
 
 @remembered(64)
