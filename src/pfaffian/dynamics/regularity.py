@@ -11,7 +11,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.maths.linear import NOTHING, solve_symmetric
-from pfaffian.terms.terms import Terms, row_lengths, typical
+from pfaffian.terms.terms import Terms, row_lengths
 
 
 def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
@@ -21,7 +21,7 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     belong to c: how far the motion must go for a unit of the constraint. Rows that are set aside do not count. Along chains of
     loops, where rows are eliminated by A A^T, it is the least pivot, which does depend on their order.
     """
-    own = typical(terms.mechanism).measures
+    own = terms.typical.measures
     if not own:
         return ca.SX(1)  # no row has an entry
     found = shortest_change(terms, tolerance)

@@ -148,6 +148,10 @@ class Terms:
         return solve_W(self.factor, self.A.T).T
 
     @cached_property
+    def typical(self) -> Typical:
+        return typical(self.mechanism)
+
+    @cached_property
     def row_size(self) -> ca.SX:
         """(m, 1) squared length of each constraint row, relative to what it typically is."""
         return relative_size(self, self.A)
@@ -170,7 +174,7 @@ class Terms:
         dropped: what corrects positions asks nothing of it.
         """
         place = {row: i for i, row in enumerate(range(self.A.shape[0]) if rows is None else rows)}
-        there = [[i for i in block if i in place and self.A[i, :].nnz()] for block in typical(self.mechanism).dependent]
+        there = [[i for i in block if i in place and self.A[i, :].nnz()] for block in self.typical.dependent]
         several = [block for block in there if len(block) > 1]
         if not several:
             return None
@@ -181,7 +185,7 @@ class Terms:
     @property
     def counted(self) -> ca.DM | None:
         """(1, nv) what each column of Lam counts where lengths of rows are compared; None where all count alike."""
-        return typical(self.mechanism).counted
+        return self.typical.counted
 
     @cached_property
     def V(self) -> ca.SX:
@@ -287,7 +291,7 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
 
 def row_lengths(T: Terms) -> ca.SX:
     """(m, 1) what constraint rows typically are long, a slide by the machine's length counting as a turn by 1 rad."""
-    found = typical(T.mechanism)
+    found = T.typical
     return found.lengths * row_units(T.mechanism, T.rows.counts, found.grows)
 
 
@@ -295,7 +299,7 @@ def relative_size(T: Terms, A: ca.SX, rows: Sequence[int] | None = None) -> ca.S
     """(rows, 1) squared lengths of A (rows, nv), constraint rows or part of them, relative to what those rows typically are."""
     these = list(range(T.A.shape[0]) if rows is None else rows)
     size = squared_lengths(T.mechanism, A) / row_lengths(T)[these, 0] ** 2
-    size[[i for i, row in enumerate(these) if row in typical(T.mechanism).unknown], 0] = 1
+    size[[i for i, row in enumerate(these) if row in T.typical.unknown], 0] = 1
     return size
 
 
