@@ -45,7 +45,9 @@ class Loop(NamedTuple):
 def close_loop(m: pf.Mechanism, law: control.Control) -> Loop:
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
-    command = law.law(idle, ca.SX.zeros(len(law.z), 1), ca.SX(0, 1), ca.SX.zeros(m.nv, 1))
+    none = ca.SX.zeros(m.nv, 1)
+    seen = law.measured(idle, none) if law.measured else none
+    command = law.law(idle, ca.SX.zeros(len(law.z), 1), ca.SX(0, 1), seen)
     closed = Terms(m, T.q, T.v, command.u, T.t)
     motion = pf.FORMULATIONS["gauss"](closed)
     return Loop(closed, command, motion.v_dot, motion.reaction)
