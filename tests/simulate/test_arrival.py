@@ -103,6 +103,13 @@ def test_a_switched_parameter_counts_as_coming_on():
 # -- phi that jumps, and conditions that are no number ----------------------------------------------------------------------
 
 HEIGHT = pf.Parameter("height", 0.0, "m")
+
+
+def of_a_metre(m):
+    """With a body of that radius of gyration: limits of phi are beside the machine's length, and a particle has none."""
+    return m.with_(bodies=[m.bodies[0], pf.body("point", 1.5, inertia=1.0)])
+
+
 JUMPED = r"phi of a constraint jumped: shelf; .*phi of 'shelf' is "
 
 
@@ -154,7 +161,7 @@ def test_phi_that_moves_on_without_a_jump_is_followed(step):
 
 
 def test_a_switched_parameter_that_shifts_little_is_followed():
-    m = slide([shelf(lambda k: HEIGHT.symbol)], parameters=[HEIGHT])
+    m = of_a_metre(slide([shelf(lambda k: HEIGHT.symbol)], parameters=[HEIGHT]))
     r = pf.run(m, switches={"height": lambda k: HEIGHT.symbol + 5e-7}, **QUICK)
     assert float(r["status"]) == 0
     close(r["q"].values[-1, 1], 50 * 5e-7, 3 * MET, "moved by less than counts as met, each step")
@@ -200,7 +207,7 @@ def test_a_motion_of_two_steps_counts_as_leading_there(steps, met, integrator):
 @pytest.mark.parametrize("off, met", [(0.9, True), (1.1, False)])
 def test_what_is_met_at_rest_is_met_within_the_limit_of_violation(off, met):
     scheme = pf.Scheme(violation_limit=1e-4)
-    m = slide([floor(off * 1e-4, late)], gravity=(0, 0, 0))
+    m = of_a_metre(slide([floor(off * 1e-4, late)], gravity=(0, 0, 0)))
     if met:
         assert float(pf.run(m, scheme=scheme, **QUICK)["status"]) == 0
         return

@@ -17,6 +17,11 @@ NOTHING = 1e-300
 """Below any squared length that counts: what is not kept is divided by this at least, and stays finite."""
 
 
+SURE = 0.01
+"""Part of the largest squared length left from which on a row may come first: rows go in their order as long as it is safe, so
+that in whatever metric the same ones are kept of rows that contradict each other."""
+
+
 class Step(NamedTuple):
     """How one orthonormal row was made, for right-hand sides to follow.
 
@@ -100,9 +105,9 @@ def orthogonalise(
     typical length must have that much more left. A dropped row and its right-hand side become zero. Q^T Q is the
     orthogonal projector onto the row space and X = Q^T D the smallest solution.
 
-    Rows that may depend on each other belong in one group, of which the next row is always the one that has most left. In a
-    fixed order a row of which almost nothing is left for a moment would be kept before others that still have the same
-    direction at full length, and its direction would be that of its errors.
+    Rows that may depend on each other belong in one group, of which the next row is the first that has as much left as any, or
+    nearly. In a fixed order a row of which almost nothing is left for a moment would be kept before others that still have the
+    same direction at full length, and its direction would be that of its errors.
 
     Args:
         A: (m, n), any rank.   B: (m, k) right-hand sides, carried along.   tolerance: [1].
@@ -172,12 +177,12 @@ def connected(supports: Sequence[set[int]]) -> list[list[int]]:
 
 
 def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
-    """(index, 1 or 0) of each: 1 for the first of those with the largest value."""
+    """(index, 1 or 0) of each: 1 for the first whose value is SURE of the largest, or more."""
     if len(values) == 1:
         return [(values[0][0], ca.SX(1))]
-    best, found, picked = _most([x for _, x in values]), ca.SX(0), []
+    enough, found, picked = SURE * _most([x for _, x in values]), ca.SX(0), []
     for i, x in values:
-        now = ca.fmax(found, x >= best)
+        now = ca.fmax(found, x >= enough)
         picked.append((i, now - found))
         found = now
     return picked
