@@ -44,7 +44,7 @@ def test_energy_rank_and_motion_of_a_linkage(name: str, cut: int) -> None:
     assert r.violation.values.max() < 1e-13
     R = r.regularity.values
     assert (R.max(axis=0) / R.min(axis=0)).max() < 8
-    assert rank == 4 or R.min() > 0.1, "linkages of four and five hinges pass no singular configuration"
+    assert rank == 4 or R.min() > 0.05, "linkages of four and five hinges pass no singular configuration"
     coarse = pf.run(m, q, v, duration=min(span, 1.0), step=2e-3, every=50, parameters=FRAMES_AT, record=SEEN)
     E = coarse.energy.values
     close(E, np.broadcast_to(E[:, :1], E.shape), 1e-6, "energy at 2 ms", scale=np.ptp(coarse.kinetic_energy.values))
