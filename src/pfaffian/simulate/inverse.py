@@ -17,10 +17,9 @@ from pfaffian.model.number import floats
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, some_runs, velocities
 from pfaffian.simulate.diagnose import blamed
 from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
-from pfaffian.terms.lengths import inverse_scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import row_lengths, symbols
+from pfaffian.terms.terms import symbols
 
 FEASIBLE = 1e-6
 """Of |A a - b|, relative to what its terms amount to."""
@@ -96,8 +95,7 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(T.M @ a + T.c - T.f - tau)
-    # Of an acceleration of 1 rad/s^2; a row that vanishes for a moment counts as it typically is.
-    still = FEASIBLE * ca.fmax(1 / inverse_scales(T.kinematics, T.rows, FEASIBLE), row_lengths(T))
+    still = FEASIBLE / T.inverse_scales(FEASIBLE)
     size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + still if T.A.shape[0] else ca.SX(0, 1)
     broken = ca.densify(T.A @ a - T.b)
     outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), broken, ca.densify(size), answer.uncontrollable]

@@ -17,7 +17,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.step import largest
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest
-from pfaffian.terms.lengths import inverse_scales, pace
+from pfaffian.terms.lengths import pace
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, relative_size, row_lengths, symbols
@@ -189,7 +189,7 @@ def _newton(m: Mechanism) -> ca.Function:
     moving = T.rows.at(POSITION, VELOCITY)
     v = T.v - _shortest(there, there.A[moving, :], there.M, there.rows.eta[moving], moving, free_v, stiffness)[0]
     end = Terms(m, q, v, T.u, T.t)
-    scales = inverse_scales(end.kinematics, end.rows, ACCEPTED), pace(end.kinematics, ACCEPTED)
+    scales = end.inverse_scales(ACCEPTED), pace(end.kinematics, ACCEPTED)
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
     found = q, v, end.rows.phi, end.rows.eta, rank, *scales
     return ca.Function("newton", inputs, [ca.densify(x) for x in found], {"cse": True})

@@ -11,7 +11,6 @@ import numpy as np
 from pfaffian.control.reason import foremost
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.lengths import inverse_scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
@@ -31,7 +30,7 @@ def check_said(value: Any, names: Sequence[str], what: str) -> None:
 
 def off_constraints(T: Terms) -> ca.SX:
     """(m, 4) of each row: phi, eta, and both beside what the row is about, eta beside what its terms amount to as well."""
-    inverse, eta = inverse_scales(T.kinematics, T.rows, MET), T.rows.eta
+    inverse, eta = T.inverse_scales(MET), T.rows.eta
     return ca.densify(ca.horzcat(T.rows.phi, eta, T.rows.phi * inverse, eta / (1 / inverse + ca.sqrt((T.A**2) @ T.v**2))))
 
 

@@ -21,7 +21,6 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.simulate.integrators import INTEGRATORS, Stage, Step
 from pfaffian.simulate.variables import Variables, normalise
-from pfaffian.terms.lengths import inverse_scales
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
 
@@ -168,7 +167,7 @@ def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX,
         return q, v, ca.SX(0)
     here = Terms(m, q, v, T.u, T.t)
     metric, rows = near or along(here)
-    inverse, corrected = inverse_scales(here.kinematics, here.rows, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
+    inverse, corrected = here.inverse_scales(scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
     for _ in range(scheme.corrections):
         off = ca.horzcat(here.rows.phi, here.rows.eta)[corrected, :]
         if scheme.tolerance:

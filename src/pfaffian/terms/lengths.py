@@ -94,23 +94,25 @@ def reach(k: Kinematics) -> Reach:
     return Reach(_or(machine_length(m), sum([ca.fabs(k.v[i]) for i, yes in enumerate(slides(m)) if yes], far)), far)
 
 
-def inverse_scales(k: Kinematics, rows: Rows, limit: float) -> ca.SX:
-    """(m, 1) `inverse_scale` of all ideal constraints."""
+def inverse_scales(k: Kinematics, rows: Rows, limit: float, least: ca.SX) -> ca.SX:
+    """(m, 1) `inverse_scale` of all ideal constraints.   least: (m, 1) for each row."""
     found, first, at = [ca.SX(0, 1)], 0, reach(k)
     for c, count in zip(k.mechanism.ideal, rows.counts, strict=True):
-        found.append(inverse_scale(k.mechanism, c, rows.A[first : first + count, :], limit, at))
+        its = slice(first, first + count)
+        found.append(inverse_scale(k.mechanism, c, rows.A[its, :], limit, at, least[its, 0]))
         first += count
     return ca.vertcat(*found)
 
 
-def inverse_scale(m: Mechanism, c: Target, A: ca.SX, limit: float, at: Reach) -> ca.SX:
+def inverse_scale(m: Mechanism, c: Target, A: ca.SX, limit: float, at: Reach, least: ca.SX | float = 0.0) -> ca.SX:
     """(rows, 1) 1 / s of the rows of a constraint: |phi| / s <= limit is what "met" means, whatever the machine's size.
 
     Of a length s = l + ROUNDING r / limit, with l the length of the constraint's loop and r the largest position on the way:
     |phi| is then below `limit` of the loop, or rounding. Of an angle s = 1. Of a function, whose unit nobody knows, l is how
     far a turn by 1 rad or a slide by the machine's length takes it.
 
-    A: (rows, nv) of the constraint.   at: the machine there.
+    A: (rows, nv) of the constraint.   at: the machine there.   least: l of a function at least, what it typically is: near a
+    singular configuration its row is short, and |phi| no more exact for that.
     """
     if isinstance(c, AccelerationConstraint):
         return ca.SX.ones(A.shape[0], 1)
@@ -119,7 +121,7 @@ def inverse_scale(m: Mechanism, c: Target, A: ca.SX, limit: float, at: Reach) ->
     if isinstance(c, Closure):
         whole = 1 / (rounding * _above(long))
         return ca.vertcat(*[ca.SX(1) if row in PURE else whole for row in c.holds.rows])
-    return 1 / (rounding * _above(ca.sqrt(squared_lengths(m, A, long))))
+    return 1 / (rounding * _above(ca.fmax(ca.sqrt(squared_lengths(m, A, long)), least)))
 
 
 def pace(k: Kinematics, limit: float) -> ca.SX:

@@ -25,7 +25,7 @@ from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.lengths import growing, machine_length, row_units, slides, squared_lengths, unknown_lengths
+from pfaffian.terms.lengths import growing, inverse_scales, machine_length, row_units, slides, squared_lengths, unknown_lengths
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
 from pfaffian.terms.present import remembered
 
@@ -155,6 +155,12 @@ class Terms:
     def row_size(self) -> ca.SX:
         """(m, 1) squared length of each constraint row, relative to what it typically is."""
         return relative_size(self, self.A)
+
+    def inverse_scales(self, limit: float) -> ca.SX:
+        """(m, 1) 1 / s of each row: |phi| / s <= limit is what "met" means, whatever the size. See `terms.lengths`."""
+        known = ca.densify(row_lengths(self))
+        known[list(self.typical.unknown), 0] = 0
+        return inverse_scales(self.kinematics, self.rows, limit, known)
 
     @cached_property
     def groups(self) -> list[list[int]] | None:
