@@ -241,5 +241,5 @@ def test_what_a_result_calls_its_own_is_no_name_for_an_output():
     with pytest.warns(pf.RunWarning):
         r = pf.run(m, {}, duration=2e-3, parameters=lengths, u=np.full((3, 1), 3.0), u_step=1e-3, **NUMPY)
     names = set(map(str, r.variables)) | set(map(str, r.dims))
-    assert names - set(standard(m, saturate=True)) <= TAKEN
+    assert names - set(standard(m, True)) <= TAKEN
     assert {"reason", "limit_excess", "input_time", "sample_time", "p_unit", "entrance"} <= names
