@@ -117,7 +117,8 @@ def test_units_of_length_change_nothing(name):
         other = moved(name, unit)
         close(other[0], q, ROUNDED, f"{name} in units of {unit} m", 1.0)
         assert (other[1] == rank).all()
-        close(other[2], regularity, ROUNDED, f"regularity of {name} in units of {unit} m", 1.0)
+        # Of a particle nothing says how long its row typically is.
+        assert name == "particle" or np.abs(other[2] - regularity).max() < ROUNDED, f"regularity of {name} in units of {unit} m"
         assert other[3] < max(1e-12, 1e-15 / min(unit, 1.0))  # angles have no unit
 
 

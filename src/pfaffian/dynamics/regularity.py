@@ -11,7 +11,6 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.maths.linear import NOTHING, solve_symmetric
-from pfaffian.terms.lengths import squared_lengths
 from pfaffian.terms.terms import Terms, row_lengths
 
 
@@ -32,7 +31,7 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
         return ca.sqrt(ca.fmin(1, ca.mmin(ca.vertcat(*left))))
     C = ca.SX(*found.rows.coefficients.shape)
     C[list(found.order), :] = found.rows.coefficients
-    C = ca.diag(1 / _lengths(terms)) @ C
+    C = ca.diag(1 / row_lengths(terms)) @ C
     keep = ca.vertcat(*[step.keep for step in found.rows.steps])
     X = _pseudo_inverse(ca.vertcat(*[S @ C[list(at), :] for at, S in own]), keep)
     first, worst = 0, ca.SX(1)
@@ -42,14 +41,6 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
         worst = ca.fmin(worst, count / ca.fmax(stretch, NOTHING))
         first += count
     return ca.sqrt(worst)
-
-
-def _lengths(terms: Terms) -> ca.SX:
-    """(m, 1) typical lengths of rows, their own where nothing is typical."""
-    lengths, unknown = ca.densify(row_lengths(terms)), list(terms.typical.unknown)
-    if unknown:
-        lengths[unknown, 0] = ca.sqrt(ca.fmax(squared_lengths(terms.mechanism, terms.A[unknown, :]), NOTHING))
-    return lengths
 
 
 def _pseudo_inverse(C: ca.SX, keep: ca.SX) -> ca.SX:
