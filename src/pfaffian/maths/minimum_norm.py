@@ -51,7 +51,7 @@ def minimum_norm(
     """
     order, entries = elimination_order(A, blocks or [[[i]] for i in range(A.shape[0])])
     if entries <= FILL_ACCEPTED * A.nnz() or counted is not None:
-        flat = [i for block in order for group in block for i in group]
+        flat = [i for block in order for i in _members(block)]
         place = {row: i for i, row in enumerate(flat)}
         groups = None if blocks is None else [[place[i] for i in group] for block in order for group in block]
         passes = 1 if counted is None else 2
