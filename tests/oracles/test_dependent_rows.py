@@ -94,3 +94,25 @@ def test_rows_that_the_tolerance_leaves_out() -> None:
         r = pf.run(between_planes(1e-7), duration=0.1, every=10)
     assert (r["rank"].values == 1).all() and r.q[-1, 2] < -0.04
     close(r.attrs["left_out"], 1e-7 * 0.3 / 1.09, 1e-3, "what is left of the second row", scale=1e-8)
+
+
+def test_rows_that_depend_on_each_other_with_the_parameters_of_a_run_only(recwarn: pytest.WarningsRecorder) -> None:
+    """A point of a ball on two planes: the same ones, as a parameter has it."""
+
+    def rank(default: float, tilt: float) -> float:
+        x = pf.Parameter("tilt", default, "rad")
+        ends = {"axis": (0, 1, 0), "placement_b": pf.pose((1.0, 0, 0))}
+        planes = [
+            pf.closure(name, "point-on-plane", "world", "ball", placement_a=pf.pose(rpy=(a, 0, 0)), **ends)
+            for name, a in (("first", 0.0), ("second", x))
+        ]
+        ball = pf.body("ball", 1.0, (0.5, 0, 0), np.diag([0.1, 0.2, 0.3]))
+        joint = pf.joint("joint", "spherical", "world", "ball")
+        m = pf.mechanism("planes", [ball], [joint], constraints=planes, parameters=[x])
+        r = pf.run(m, duration=0.01, parameters={"tilt": [0.3, tilt]}, backend="numpy", record=["rank"])
+        return float(r["rank"][-1, -1])
+
+    assert (rank(0.4, 0.2), rank(0.0, 0.0), rank(0.0, 0.4)) == (2, 1, 2)
+    assert not recwarn.list
+    with pytest.warns(RunWarning, match=r"with tilt as a run has them, rows first.vz, second.vz depend on each other"):
+        assert rank(0.4, 0.0) == 1

@@ -43,7 +43,7 @@ def test_energy_rank_and_motion_of_a_linkage(name: str, cut: int) -> None:
     close(r.q.values[1:], r.q.values[:1].repeat(3, 0), 1e-7, "angles, whatever the frames")
     assert r.violation.values.max() < 1e-13
     R = r.regularity.values
-    assert (R.max(axis=0) / R.min(axis=0)).max() < 8
+    close(R[1:], R[:1].repeat(3, 0), 1e-9, "regularity, whatever the frames")
     assert rank == 4 or R.min() > 0.05, "linkages of four and five hinges pass no singular configuration"
     coarse = pf.run(m, q, v, duration=min(span, 1.0), step=2e-3, every=50, parameters=FRAMES_AT, record=SEEN)
     E = coarse.energy.values

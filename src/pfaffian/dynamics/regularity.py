@@ -2,45 +2,130 @@
 
 The rows of a constraint are measured by what they typically are: with G_c the mean of Lam_c Lam_c^T over random configurations
 and G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and nothing in common. The same constraint written another
-way, T Lam_c with a constant T, has S_c^-1 Lam_c turned, so the singular values of all these rows together are the same.
+way, T Lam_c with a constant T, has S_c^-1 Lam_c turned, so the singular values of all these rows together are the same. Rows of
+a closure are taken at the origin of its frame A: where that sits on the motions that the closure leaves makes such a T of it,
+beside the constraints too, and where frame B sits makes no difference.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import casadi as ca
+import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
-from pfaffian.maths.linear import NOTHING, solve_symmetric
-from pfaffian.terms.terms import Terms, row_lengths
+from pfaffian.maths import se3
+from pfaffian.maths.linear import NOTHING, connected, orthogonalise, solve_symmetric
+from pfaffian.model.constraint import Closure, Target
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.pose import Pose
+from pfaffian.terms.lengths import machine_length, slides
+from pfaffian.terms.pfaffian import frame_a, held_at_a, twist_at_a
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, symbols
+
+SAMPLES = 32
+ROUNDING = 1e-6
+"""A row that is typically this part of the longest one of its constraint is only rounding."""
 
 
 def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     """(1, 1) at terms: 1 where constraints are as independent as on average or more, near 0 where they almost lose rank.
 
     The least, over constraints c, of sqrt(m_c / |X_c|^2), X_c the columns of the pseudo-inverse of the measured rows that
-    belong to c: how far the motion must go for a unit of the constraint. Rows that are set aside do not count. Along chains of
-    loops, where rows are eliminated by A A^T, it is the least pivot, which does depend on their order.
+    belong to c: how far the motion must go for a unit of the constraint. Rows that are set aside do not count. It is a number
+    of the constraints along the tree of joints: with a loop cut at another joint these are others, and so is it.
     """
-    own = terms.typical.measures
-    if not own:
-        return ca.SX(1)  # no row has an entry
+    if not terms.rows.counts:
+        return ca.SX(1)
     found = shortest_change(terms, tolerance)
-    if found.rows is None:
-        assert found.gram is not None
-        left = [ca.if_else(keep, left, 1) for keep, left in zip(found.gram.kept, found.gram.left, strict=True)]
-        return ca.sqrt(ca.fmin(1, ca.mmin(ca.vertcat(*left))))
-    C = ca.SX(*found.rows.coefficients.shape)
-    C[list(found.order), :] = found.rows.coefficients
-    C = ca.diag(1 / row_lengths(terms)) @ C
-    keep = ca.vertcat(*[step.keep for step in found.rows.steps])
-    X = _pseudo_inverse(ca.vertcat(*[S @ C[list(at), :] for at, S in own]), keep)
-    first, worst = 0, ca.SX(1)
-    for _, S in own:
-        count = S.shape[0]
-        stretch = ca.sumsqr(X[:, first : first + count])
-        worst = ca.fmin(worst, count / ca.fmax(stretch, NOTHING))
+    C, kept, lengths = found.coefficients, found.kept, row_lengths(terms)
+    measured, first = [], 0
+    for sample, c, count in zip(samples(terms.mechanism), terms.mechanism.ideal, terms.rows.counts, strict=True):
+        at = list(range(first, first + count))
+        S = _measure(terms, c, sample, lengths[at, 0])
+        rows = ca.sparsify(S.inverse @ C[at, :])
+        if rows.nnz():  # some have no entry in this machine, as rows across a plane
+            measured.append((rows, S.rank))
         first += count
+    parts = connected([set(rows.sparsity().get_col()) for rows, _ in measured])
+    columns = [sorted({j for c in part for j in measured[c][0].sparsity().get_col()}) for part in parts]
+    worst = ca.SX(1)
+    for part, at, N in zip(parts, columns, found.overlaps(columns), strict=True):
+        X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in part])[:, at], kept[at, 0])
+        first = 0
+        for own, rank in [measured[c] for c in part]:
+            of_it = X[:, first : first + own.shape[0]]
+            worst = ca.fmin(worst, rank / ca.fmax(ca.trace(of_it.T @ N @ of_it), NOTHING))
+            first += own.shape[0]
     return ca.sqrt(worst)
+
+
+class Measure(NamedTuple):
+    """inverse: (m_c, m_c) S^-1 of the rows of a constraint, with a row of zeros for each that is rounding.   rank: of S."""
+
+    inverse: ca.SX
+    rank: ca.SX
+
+
+def _measure(terms: Terms, c: Target, typical: Sample, lengths: ca.SX) -> Measure:
+    """Of a constraint whose rows have these typical lengths (m_c, 1)."""
+    S, T = ca.SX(typical.S), ca.SX(ca.DM.eye(lengths.numel()))
+    if typical.frame is not None:
+        assert isinstance(c, Closure)
+        L, T = held_at_a(terms.kinematics, c)
+        moved = frame_a(terms.kinematics, c).inverse() @ typical.frame
+        S = L @ se3.Ad(moved.R, moved.p) @ S
+    scale, all_rows = ca.diag(1 / lengths), [*range(lengths.numel())]
+    squared = ca.sum2((scale @ S) ** 2)
+    size = squared / ca.fmax(ca.mmax(squared), NOTHING)
+    found = orthogonalise(scale @ S, scale, ROUNDING, size, groups=[all_rows])
+    return Measure(found.D @ T, found.rank)
+
+
+class Sample(NamedTuple):
+    """What the rows of a constraint typically are. S: (m_c, k), or of a closure that leaves a group (6, k) of all of its twist,
+    S S^T the mean of W W^T in mass-weighted coordinates.   frame: then A on its link, at whose origin twists were taken."""
+
+    S: ca.DM
+    frame: Pose | None
+
+
+@remembered(64)
+def samples(m: Mechanism) -> tuple[Sample, ...]:
+    """Of each ideal constraint, over random configurations with the parameters at their defaults."""
+    T = symbols(always_active(m))
+    k, first, rows, frames = T.kinematics, 0, list[ca.SX](), list[Pose | None]()
+    for c, count in zip(m.ideal, T.rows.counts, strict=True):
+        if isinstance(c, Closure) and c.holds.group is not None:
+            rows.append(twist_at_a(k, c))
+            frames.append(_numbers(m, frame_a(k, c)))
+        else:
+            rows.append(T.A[first : first + count, :])
+            frames.append(None)
+        first += count
+    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, ca.vertcat(*rows))])
+    ends = np.cumsum([x.shape[0] for x in rows])[:-1]
+    # Slides within the tree's own length, so that samples do not know where closures have their frames.
+    long = float(m.value(machine_length(m, closed=False)).item()) or float(m.value(machine_length(m)).item()) or 1.0
+    each, random = np.where(slides(m), long, 1.0), np.random.default_rng(20)
+    found = []
+    for _ in range(SAMPLES):
+        q, v = random_configuration(m, random, long), each * random.normal(size=m.nv)
+        M, W = (x.full() for x in terms(q, v, 0, m.p_defaults))
+        Lam = mass_weighted(W, M)
+        found.append(np.split((W if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
+    return tuple(Sample(_root([W[i] for W in found]), frame) for i, frame in enumerate(frames))
+
+
+def _root(W: list[np.ndarray]) -> ca.DM:
+    """(m, k) S of few columns, S S^T being the sum of W W^T."""
+    return ca.DM(np.linalg.qr(np.hstack(W).T)[1].T)
+
+
+def _numbers(m: Mechanism, X: Pose) -> Pose:
+    return Pose(ca.SX(ca.DM(m.value(X.R))), ca.SX(ca.DM(m.value(X.p))))
 
 
 def _pseudo_inverse(C: ca.SX, keep: ca.SX) -> ca.SX:

@@ -31,12 +31,14 @@ class Held(NamedTuple):
 @dataclass(frozen=True)
 class ClosureKind:
     """rows: what each holds, entries of the twist by name.   held: (R (3, 3), r (3, 1), number) -> Held.
-    number: what `closure` takes for it, pitch [m/rad] or length [m], nothing for most."""
+    number: what `closure` takes for it, pitch [m/rad] or length [m], nothing for most.
+    group: of motions that it leaves; None where it leaves no group."""
 
     name: str
     rows: tuple[str, ...]
     held: Callable[[ca.SX, ca.SX, ca.SX], Held]
     number: str = ""
+    group: Subgroup | None = None
 
 
 def _leaves(g: Subgroup, name: str) -> ClosureKind:
@@ -52,7 +54,7 @@ def _leaves(g: Subgroup, name: str) -> ClosureKind:
             L[2, 5], phi[2] = -pitch, screw_residual(R, r, pitch)
         return Held(ca.sparsify(L[kept, :]), phi[kept, 0])
 
-    return ClosureKind(name, names, held, "pitch" if g.screws else "")
+    return ClosureKind(name, names, held, "pitch" if g.screws else "", g)
 
 
 def _none(R: ca.SX) -> ca.SX:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
 
@@ -34,6 +35,33 @@ class MinimumNorm(NamedTuple):
             B = ca.vertcat(*[block.carry(B[list(at), :])[0] for at, block in self.blocks])
         X = self.A.T @ _solve_gram(self.gram, B)
         return X + self.A.T @ _solve_gram(self.gram, B - self.A @ X)
+
+    @property
+    def coefficients(self) -> ca.SX:
+        """(m, s) C with C R the rows given, but for what was dropped: R the s rows that are kept, or zero; see `overlap`."""
+        if self.rows is not None:
+            C = ca.SX(len(self.order), len(self.rows.steps))
+            C[list(self.order), :] = self.rows.coefficients
+            return C
+        if not self.blocks:
+            return ca.SX(ca.DM.eye(self.A.shape[0]))
+        C = ca.diagcat(*[block.coefficients for _, block in self.blocks])
+        back = np.argsort([i for at, _ in self.blocks for i in at])
+        return C[back.tolist(), :]
+
+    @property
+    def kept(self) -> ca.SX:
+        """(s, 1) of 1 and 0: which rows of R are not zero."""
+        if self.rows is not None:
+            return ca.vertcat(ca.SX(0, 1), *[step.keep for step in self.rows.steps])
+        assert self.gram is not None
+        return ca.vertcat(*[keep for _, keep in sorted(zip(self.gram.order, self.gram.kept, strict=True))])
+
+    def overlaps(self, blocks: list[list[int]]) -> list[ca.SX]:
+        """Blocks (k, k) of (R R^T)^+ at these indices (k,): unit matrices where R is orthonormal."""
+        if self.gram is None:
+            return [ca.SX(ca.DM.eye(len(at))) for at in blocks]
+        return _inverse_blocks(self.gram, blocks)
 
 
 Blocks = Sequence[Sequence[Sequence[int]]]
@@ -160,6 +188,25 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
         kept.append(keep)
         left.append(weighted / G[i, i])
     return Gram(order, columns, inverse, kept, left)
+
+
+def _inverse_blocks(gram: Gram, blocks: list[list[int]]) -> list[ca.SX]:
+    """Blocks of (L D L^T)^+ from the last pivot back, and no entries but those that these need. [takahashi73]"""
+    place = {i: n for n, i in enumerate(gram.order)}
+    found: dict[tuple[int, int], ca.SX] = {}
+
+    def entry(i: int, j: int) -> ca.SX:
+        i, j = (i, j) if place[i] < place[j] else (j, i)
+        if (i, j) not in found:
+            own = gram.inverse[place[i]] if i == j else ca.SX(0)
+            found[i, j] = own - sum((l * entry(k, j) for k, l in gram.columns[place[i]].items()), ca.SX(0))
+        return found[i, j]
+
+    for i in reversed(gram.order):  # each rests on later ones, so that nothing goes deep
+        for k in gram.columns[place[i]]:
+            entry(i, k)
+        entry(i, i)
+    return [ca.blockcat([[entry(i, j) for j in at] for i in at]) for at in blocks]
 
 
 def _solve_gram(gram: Gram, B: ca.SX) -> ca.SX:

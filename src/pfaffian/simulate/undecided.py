@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
-from pfaffian.errors import RunWarning, notice
+from pfaffian.errors import RunWarning, listed, notice
 from pfaffian.kernel.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.evaluate import Compiled, compile_terms
@@ -18,7 +18,7 @@ from pfaffian.simulate.newton import free_problem, rank_at
 from pfaffian.simulate.start import Start
 from pfaffian.terms.pfaffian import POSITION, row_names
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import symbols, typical
+from pfaffian.terms.terms import symbols, typical, typical_at
 
 EXACT = 1e-10
 """Part of a row's length that rounding may leave of one that depends on others."""
@@ -33,7 +33,8 @@ NAMED = 4
 def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
     """Say in a result how much is left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
-    t: [s] of the start. Warns RunWarning: more than rounding, so that motions are free that exact rows would hold.
+    t: [s] of the start. Warns RunWarning: more than rounding, so that motions are free that exact rows would hold; rows depend
+    on each other with the parameters of a run and not with the defaults.
     """
     if not m.ideal or not m.nv:
         return
@@ -43,6 +44,7 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
     rank, _ = rank_at(free_problem(m, p, t, backend), q, v)
     if not typical(m).dependent and (rank == _written(m)).all():
         return
+    _tell_unprepared(m, p[np.flatnonzero((rank < _written(m)) & (p != m.p_defaults).any(axis=1))[:1]])
     found = _left_out(m).matrices(q, v, t=t, parameters=p if p.shape[1] else None)["left"][..., 0].reshape(len(runs), -1)
     worst = np.sqrt(found.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
@@ -53,6 +55,24 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
             f"{m.name!r} begins where constraint rows depend on each other but for {worst[i]:.1e} of their length: less than "
             f"the rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} hold nothing here; write them "
             "exactly alike if they are meant to be, or further apart",
+            RunWarning,
+        )
+
+
+def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
+    """Warn where rows depend on each other at parameters p (1 or 0, np) that do not at the defaults.
+
+    Which rows are made orthonormal best first is decided with the defaults (`terms.dependence`).
+    """
+    known = [set(block) for block in typical(m).dependent]
+    new = [block for block in (typical_at(m, p[0]).dependent if len(p) else ()) if not any(k >= set(block) for k in known)]
+    if new:
+        rows = row_names(symbols(m).kinematics)
+        given = [x.name for x, value in zip(m.parameters, p[0], strict=True) if value != x.default]
+        notice(
+            f"with {listed(given)} as a run has them, rows {listed([rows[i] for i in new[0]])} depend on each other, with the "
+            "defaults they do not; they are orthonormalised in the order they are written in. Where a row vanishes for a "
+            "moment, as in overconstrained linkages, that may lose energy: make such numbers the defaults",
             RunWarning,
         )
 

@@ -20,7 +20,8 @@ SAMPLES = 3
 """Configurations on the constraints that tell; rank there is what it is almost everywhere."""
 
 TRIES = 24
-"""Random starts to find them from; then all rows are taken to depend on each other."""
+"""Starts to find them from, after the first few beside one that was found; where none is, all rows are taken to depend on
+each other."""
 
 ITERATIONS = 60
 ARRIVED = 1e-8
@@ -52,14 +53,20 @@ def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np
     random = np.random.default_rng(22)
     shared = np.zeros((len(lengths), len(lengths)), dtype=bool)
     found = 0
+    last = None
     for attempt in range(TRIES):
-        q = settled(m, look, lengths, m.neutral() if attempt == 1 else random_configuration(m, random, long))
+        begin = m.neutral() if attempt == 1 else random_configuration(m, random, long)
+        if last is not None and attempt >= SAMPLES:
+            begin = moved(m, last, random)
+        q = settled(m, look, lengths, begin)
         if q is None:
             continue
-        U, s, _ = np.linalg.svd(look(q).A / lengths)
+        here = look(q)
+        U, s, V = np.linalg.svd(here.A / lengths)
         rank = int((s > DEPENDENT * s.max(initial=1.0)).sum())
         if rank == m.nv:
             continue  # nothing moves in this assembly
+        last = q, here.K @ V[rank:].T
         Z = U[:, rank:]
         shared |= np.abs(Z @ Z.T) > DEPENDENT
         found += 1
@@ -69,6 +76,19 @@ def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np
         shared[:] = True
     supports = [{int(i) for i in np.flatnonzero(row)} for row in shared]
     return [part for part in connected(supports) if len(part) > 1]
+
+
+def moved(m: Mechanism, last: tuple[np.ndarray, np.ndarray], random: np.random.Generator) -> np.ndarray:
+    """A configuration (nq,) some way off q along its motions; last: q (nq,), and their rates (nq, k).
+
+    Where random starts fail, as in long chains of loops, the next configuration on the constraints is looked for from here.
+    """
+    q, along = last
+    x = along @ random.normal(size=along.shape[1])
+    try:
+        return check_configuration(m, (q + x * STRIDE / np.abs(x).max(initial=1e-300))[None])[0]
+    except ModelError:
+        return q
 
 
 def settled(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarray, q: np.ndarray) -> np.ndarray | None:

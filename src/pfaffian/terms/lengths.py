@@ -32,9 +32,12 @@ PURE = ("wx", "wy", "wz", "cross")
 # -- of the machine -----------------------------------------------------------------------------------------------
 
 
-def machine_length(m: Mechanism) -> ca.SX:
-    """The largest length of any body [m], a function of the parameters; structurally zero where no body has one."""
-    closures = [c for c in m.ideal if isinstance(c, Closure)]
+def machine_length(m: Mechanism, *, closed: bool = True) -> ca.SX:
+    """The largest length of any body [m], a function of the parameters; structurally zero where no body has one.
+
+    closed: whether the ends of closures count too.
+    """
+    closures = [c for c in m.ideal if isinstance(c, Closure) and closed]
     ends = [end for c in closures for end in _ends(m, c)]
     return _largest([*_spans(m, range(len(tree(m).links)), ends), *[ca.fabs(c.number) for c in closures]])
 

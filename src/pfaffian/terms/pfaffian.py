@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.maths import se3
 from pfaffian.maths.closures import rate
 from pfaffian.model.caller import answer, ask_column, ask_rows, checked
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
@@ -211,13 +212,9 @@ def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
 
 def closure_rows(k: Kinematics, c: Closure) -> Rows:
     """What the closure holds of the twist of frame B seen from frame A, in A's axes, with its drift: L V = 0."""
-    (la, Xa), (lb, Xb) = (_frame(k, b, X) for b, X in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)))
-    Ga, Gb = k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
+    (la, Xa), (lb, Xb) = _frames(k, c)
+    Ga, Gb, J = _twist(k, c)
     r = Gb.p - Ga.p
-    shared = set(k.tree.path(la)) & set(k.tree.path(lb))
-    own = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
-    J = k.world_columns(lb, Gb.p, own[1]) - k.world_columns(la, Gb.p, own[0])
-    J = ca.diagcat(Ga.R.T, Ga.R.T) @ J
     (va, wa), (vb, wb) = _velocity(k, la, Xa), _velocity(k, lb, Xb)
     (aa, alpha_a), (ab, alpha_b) = _bias(k, la, Xa), _bias(k, lb, Xb)
     # Second derivative of R_a^T (p_b - p_a), and first of R_a^T (w_b - w_a), at v_dot = 0.
@@ -232,9 +229,43 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))
 
 
-def _frame(k: Kinematics, body: str, X: Pose) -> tuple[int, Pose]:
-    link, place = k.tree.place[body]
-    return link, place @ X
+def twist_at_a(k: Kinematics, c: Closure) -> ca.SX:
+    """(6, nv) W: the twist of B seen from A, at A's origin in A's axes, is W v; where B sits on its body does not change it."""
+    Ga, Gb, J = _twist(k, c)
+    return se3.Ad(ca.SX.eye(3), Ga.R.T @ (Gb.p - Ga.p)) @ J
+
+
+def held_at_a(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX]:
+    """(rows, 6) L and (rows, rows) T of a closure that leaves a group: L W = T A with W of `twist_at_a`, where it is closed."""
+    group = c.holds.group
+    assert group is not None
+    Ga, Gb, _ = _twist(k, c)
+    slides = sorted({*group.along, *([2] if group.screws else [])})
+    r = ca.SX(3, 1)
+    r[slides, 0] = (Ga.R.T @ (Gb.p - Ga.p))[slides, 0]
+    L = c.holds.held(ca.SX.eye(3), ca.SX.zeros(3, 1), c.number).L
+    return L, ca.sparsify((L @ se3.Ad(ca.SX.eye(3), r))[:, [i for i in range(6) if i not in group.axes]])
+
+
+def frame_a(k: Kinematics, c: Closure) -> Pose:
+    """Frame A on its link."""
+    return _frames(k, c)[0][1]
+
+
+def _twist(k: Kinematics, c: Closure) -> tuple[Pose, Pose, ca.SX]:
+    """Frames A and B in the world, and J (6, nv): the twist of B seen from A, at B's origin in A's axes, is J v."""
+    (la, Xa), (lb, Xb) = _frames(k, c)
+    Ga, Gb = k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
+    shared = set(k.tree.path(la)) & set(k.tree.path(lb))
+    own = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
+    J = k.world_columns(lb, Gb.p, own[1]) - k.world_columns(la, Gb.p, own[0])
+    return Ga, Gb, ca.diagcat(Ga.R.T, Ga.R.T) @ J
+
+
+def _frames(k: Kinematics, c: Closure) -> tuple[tuple[int, Pose], tuple[int, Pose]]:
+    """(link, pose on it) of frames A and B."""
+    (la, Xa), (lb, Xb) = k.tree.place[c.body_a], k.tree.place[c.body_b]
+    return (la, Xa @ c.placement_a), (lb, Xb @ c.placement_b)
 
 
 def _velocity(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:

@@ -224,8 +224,6 @@ class Typical(NamedTuple):
     counted: (1, nv) what each column of Lam = A W^-T counts where lengths of rows are compared, None if all count alike.
     grows: for each row whether its length goes with the machine's.   unknown: rows of which nothing is typical.
     dependent: blocks of rows that depend on each other where the constraints are met.
-    measures: for each constraint its rows and the S^-1 that makes these, in typical lengths, of length one on average; see
-        `dynamics.regularity`.
     """
 
     lengths: ca.DM
@@ -233,7 +231,6 @@ class Typical(NamedTuple):
     grows: tuple[bool, ...]
     unknown: tuple[int, ...]
     dependent: tuple[tuple[int, ...], ...]
-    measures: tuple[tuple[tuple[int, ...], ca.DM], ...]
 
 
 ROUNDING = 1e-12
@@ -259,9 +256,8 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     """The constraint rows of a mechanism over 32 configurations at parameters p (np,); slides within its length,
     speeds of 1 rad/s or that length a second."""
     if not m.ideal:
-        return Typical(ca.DM(0, 1), None, (), (), (), ())
-    always = tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints)
-    T = symbols(replace(m, constraints=always))
+        return Typical(ca.DM(0, 1), None, (), (), ())
+    T = symbols(always_active(m))
     grows = growing(m, T.rows)
     numbers = ca.Function("numbers", [m.p_symbols], [machine_length(m), row_units(m, T.rows.counts, grows)])
     length, units = (np.array(x) for x in numbers(p))
@@ -272,7 +268,7 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     random, speeds = np.random.default_rng(20), np.random.default_rng(21)
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        A, M, phi, K = (np.array(x) for x in terms(q, each * v, 0, p))
+        A, M, phi, K = (x.full() for x in terms(q, each * v, 0, p))
         return A * each / units, M * np.outer(each, each), phi / units, K * each
 
     def look(q: np.ndarray) -> Look:
@@ -284,15 +280,13 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     known = np.where(np.isfinite(mean), mean, 0.0)
     lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
     dependent = dependent_rows(m, look, lengths, long)
-    weighted = [Lam for A, M in samples if (Lam := _weighted(A / lengths, M)) is not None]
-    return Typical(
-        ca.DM(lengths),
-        _counted(weighted),
-        grows,
-        unknown_lengths(m, T.rows),
-        tuple(map(tuple, dependent)),
-        _measures(weighted, T.rows.counts),
-    )
+    weighted = [Lam for A, M in samples if (Lam := mass_weighted(A / lengths, M)) is not None]
+    return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), tuple(map(tuple, dependent)))
+
+
+def always_active(m: Mechanism) -> Mechanism:
+    """The mechanism with every constraint in force, whatever its condition says."""
+    return replace(m, constraints=tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints))
 
 
 def row_lengths(T: Terms) -> ca.SX:
@@ -309,7 +303,7 @@ def relative_size(T: Terms, A: ca.SX, rows: Sequence[int] | None = None) -> ca.S
     return size
 
 
-def _weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
+def mass_weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
     """A W^-T of numbers, None where a coordinate has no inertia: no formulation can serve it, and each says so."""
     try:
         W = np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]
@@ -325,20 +319,6 @@ def _counted(samples: list[np.ndarray]) -> ca.DM | None:
     if not used.size or used.max() <= LIGHT * used.min():
         return None
     return ca.DM(np.minimum(1, LIGHT * used.min() / np.maximum(columns, used.min()))).T
-
-
-def _measures(samples: list[np.ndarray], sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ca.DM], ...]:
-    """For each constraint of so many rows those rows and S^-1, S S^T the mean of Lam Lam^T of samples (m, nv)."""
-    found, first = [], 0
-    for size in sizes:
-        at = tuple(range(first, first + size))
-        first += size
-        G = np.mean([Lam[at, :] @ Lam[at, :].T for Lam in samples], axis=0) if samples else np.eye(size)
-        values, U = np.linalg.eigh(G)
-        some = values > ROUNDING * values.max(initial=0.0)
-        if some.any():
-            found.append((at, ca.DM(U[:, some].T / np.sqrt(values[some])[:, None])))
-    return tuple(found)
 
 
 def symbols(m: Mechanism) -> Terms:
