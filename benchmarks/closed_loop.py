@@ -26,7 +26,7 @@ from benchmarks.timing import Options, interleaved
 from pfaffian import control
 from pfaffian.control import Control
 from pfaffian.kernel import compile_rollout
-from pfaffian.kernel.rollout import Rollout
+from pfaffian.kernel.call.rollout import Rollout
 from pfaffian.simulate.sampling import rates, sampling
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system, enter

@@ -17,7 +17,7 @@ from benchmarks.check import CheckFailed
 from benchmarks.result import Comparison
 from benchmarks.timing import Options, interleaved
 from pfaffian.embedded.laws import find
-from pfaffian.kernel.toolchain import find_compiler
+from pfaffian.kernel.build.toolchain import find_compiler
 
 CALLS = 1000
 LOOP = """\

@@ -9,7 +9,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from pfaffian.kernel.toolchain import find_compiler
+from pfaffian.kernel.build.toolchain import find_compiler
 
 PACKAGES = (
     "pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data", "daqp", "quadprog", "proxsuite",

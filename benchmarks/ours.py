@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 import pfaffian as pf
-from pfaffian.kernel.kernel import Kernel, from_program
+from pfaffian.kernel.call.kernel import Kernel, from_program
 
 
 def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True) -> Kernel:

@@ -252,7 +252,7 @@ def test_info_for_latex(cli) -> None:
 
 def test_info_closes_all_its_samples_at_once(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """One start after another, it evaluated Newton's step 40 times and more."""
-    from pfaffian.kernel import kernel
+    from pfaffian.kernel.call import kernel
 
     evaluate, sizes = kernel.evaluate, []
     monkeypatch.setattr(kernel, "evaluate", lambda *given: sizes.append(len(given[1][0])) or evaluate(*given))

@@ -12,7 +12,7 @@ from pfaffian.control import Command
 from pfaffian.embedded.controller import controller
 from pfaffian.embedded.laws import PARTS
 from pfaffian.errors import ModelError
-from pfaffian.kernel.transcendental import EXP
+from pfaffian.kernel.functions.transcendental import EXP
 from pfaffian.viewer.study import folder, load
 from tests.embedded.conftest import bound, said_by_test
 

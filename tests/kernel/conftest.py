@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from pfaffian.kernel.ops import OPS
-from pfaffian.kernel.program import Program, Step
+from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.program import Program, Step
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,9 +8,9 @@ import shutil
 import numpy as np
 import pytest
 
-from pfaffian.kernel.elementary import FUNCTIONS
-from pfaffian.kernel.kernel import from_program
-from pfaffian.kernel.program import Program, Step
+from pfaffian.kernel.call.kernel import from_program
+from pfaffian.kernel.functions.elementary import FUNCTIONS
+from pfaffian.kernel.program.program import Program, Step
 
 COMPILERS = [
     pytest.param("gcc", marks=pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")),

@@ -11,7 +11,8 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
-from pfaffian.kernel import keyed, toolchain
+from pfaffian.kernel.build import toolchain
+from pfaffian.kernel.call import keyed
 
 X = np.linspace(0.1, 2.0, 30).reshape(10, 3)
 
@@ -189,7 +190,7 @@ def test_the_interpreter_has_no_keys(place, monkeypatch):
         assert get(build, backend="numpy").provenance["backend"] == "numpy"
         assert build.calls == 1
     monkeypatch.setenv("PFAFFIAN_CC", str(place / "absent"))
-    monkeypatch.setattr("pfaffian.kernel.build._warned", set())
+    monkeypatch.setattr("pfaffian.kernel.build.library._warned", set())
     for _ in range(2):
         build = Build()
         with pytest.raises(BuildError, match="no C compiler"):
@@ -245,7 +246,7 @@ def test_a_full_store_forgets(place, monkeypatch):
         raise OSError("disk full")
 
     get(Build(), key="other")
-    monkeypatch.setattr("pfaffian.kernel.own.write", full)
+    monkeypatch.setattr("pfaffian.kernel.build.private_files.write", full)
     for _ in range(2):
         build = Build()
         assert get(build).provenance["backend"] == "c" and build.calls == 1

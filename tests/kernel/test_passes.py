@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel import parts, passes, text
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.kernel import from_program
-from pfaffian.kernel.program import Program, Step
+from pfaffian.kernel.call.kernel import from_program
+from pfaffian.kernel.program import passes, stages
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.text import source
 
 
 def same(a, b):
@@ -34,13 +35,13 @@ def test_every_order_of_passes(seed, random_program, awkward):
 def test_parts(size, random_program, awkward, monkeypatch):
     program = random_program(3, 60, (random_program(4, 10),))
     inputs = [awkward(9, 3), awkward(9, 2)]
-    monkeypatch.setattr(text.kernel_source, "__defaults__", (size,))
+    monkeypatch.setattr(source.kernel_source, "__defaults__", (size,))
     assert same(from_program(program, backend="c")(*inputs), evaluate(program, inputs))
 
 
 def test_slots_are_used_again():
     steps = tuple(Step("sq", (i,), i + 1) for i in range(500))
-    assert parts.cut(Program((1,), (), steps, ((500,),)), 10).slots <= 2
+    assert stages.cut(Program((1,), (), steps, ((500,),)), 10).slots <= 2
 
 
 def test_a_call_between_stages(random_program, awkward):
@@ -60,7 +61,7 @@ def test_a_call_between_stages(random_program, awkward):
 def test_places_of_arguments_are_used_again():
     inner = Program((3,), (), (Step("add", (0, 1), 3),), ((3, 2),))
     steps = tuple(Step("call", (2 * i, 2 * i + 1, 0), 2 * i + 2, 0) for i in range(200))
-    assert parts.cut(Program((2,), (), steps, ((401,),), (inner,)).check(), 10).slots <= 12
+    assert stages.cut(Program((2,), (), steps, ((401,),), (inner,)).check(), 10).slots <= 12
 
 
 def test_sine_and_cosine_share_one_reduction():

@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from pfaffian.kernel.elementary import FUNCTIONS
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.ops import OPS
-from pfaffian.kernel.passes import optimise
-from pfaffian.kernel.portable import PRECISIONS, portable_source
-from pfaffian.kernel.program import Program, Step
-from pfaffian.kernel.reduction import limbs, reduce_huge
-from pfaffian.kernel.transcendental import EXP
+from pfaffian.kernel.functions.elementary import FUNCTIONS
+from pfaffian.kernel.functions.reduction import limbs, reduce_huge
+from pfaffian.kernel.functions.transcendental import EXP
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.text.portable import PRECISIONS, portable_source
 
 STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 BUILDS = {

@@ -4,9 +4,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.program import Program, Step
-from pfaffian.kernel.reciprocal import share_reciprocals
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.reciprocal import share_reciprocals
 
 
 def ops(program):

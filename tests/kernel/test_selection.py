@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from pfaffian.kernel import compile
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.passes import optimise
-from pfaffian.kernel.trace import trace
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.trace import trace
 
 A, B, C = (ca.SX.sym(name) for name in "abc")
 VALUES = np.array([[1.0, 2, 3], [2, 1, 3], [1, 1, -0.0], [np.nan, 1, 2], [0, np.inf, np.nan], [-1, 0, 5]])

@@ -4,12 +4,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.passes import optimise
-from pfaffian.kernel.program import Program, Step
-from pfaffian.kernel.rollout import compile_rollout
-from pfaffian.kernel.share import cut, share
-from pfaffian.kernel.trace import trace
+from pfaffian.kernel.call.rollout import compile_rollout
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.share import cut, share
+from pfaffian.kernel.program.trace import trace
 
 
 def same(a, b):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pfaffian import kernel
-from pfaffian.kernel import own, store
+from pfaffian.kernel.build import private_files, store
 from tests.work import PATIENCE
 
 SCRIPT = """
@@ -65,8 +65,8 @@ def test_killed_builds_leave_only_orphans(place):
 LONG = """
 import casadi as ca
 from pfaffian import kernel
-from pfaffian.kernel import text
-text.UNIT_STEPS = 5
+from pfaffian.kernel.text import source
+source.UNIT_STEPS = 5
 x = ca.SX.sym("x", 12)
 kernel.compile(ca.Function("f", [x], [ca.sin(x) * 7]), backend="c")
 """
@@ -126,7 +126,7 @@ def test_damage_is_seen_and_mended(place):
     ]
     for path, good, damage in cases:
         path.unlink()  # the library in use stays as it is
-        own.write(path, "")
+        private_files.write(path, "")
         path.write_bytes(damage)
         assert store.get(place, sidecar.stem) is None
         if damage in (bad_objects[1], b"[]", bad_notes[-1].encode()):
@@ -195,7 +195,7 @@ def test_objects_of_others_are_not_loaded(place, what):
 
 def test_second_time_comes_from_the_store(place, monkeypatch):
     kernel.compile(small(9), backend="c")
-    monkeypatch.setattr("pfaffian.kernel.toolchain.compile_source", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr("pfaffian.kernel.build.toolchain.compile_source", lambda *_: pytest.fail("compiled again"))
     assert kernel.compile(small(9), backend="c").provenance["backend"] == "c"
 
 

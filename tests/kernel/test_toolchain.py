@@ -11,7 +11,7 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError
-from pfaffian.kernel import build, children, store, toolchain
+from pfaffian.kernel.build import library, processes, store, toolchain
 from tests.work import PATIENCE
 
 X = np.array([[0.5, 2.0], [1.0, 3.0]])
@@ -27,7 +27,7 @@ def fresh(monkeypatch, tmp_path):
     """An empty store, a short patience, no memory of warnings."""
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
     monkeypatch.setattr(toolchain, "TIMEOUT", 2.0)
-    monkeypatch.setattr(build, "_warned", set())
+    monkeypatch.setattr(library, "_warned", set())
     toolchain._identify.cache_clear()
     return tmp_path
 
@@ -107,16 +107,16 @@ def test_diagnose_says_it_works():
 def test_children_without_waitid(monkeypatch):
     """Systems that cannot look at a process without collecting it."""
     monkeypatch.delattr("os.waitid")
-    assert children.run([["cat"]], PATIENCE, feed=b"said") == [b"said"]
+    assert processes.run([["cat"]], PATIENCE, feed=b"said") == [b"said"]
     with pytest.raises(BuildError, match="status 3"):
-        children.run([["sh", "-c", "exit 3"]], PATIENCE)
+        processes.run([["sh", "-c", "exit 3"]], PATIENCE)
     with pytest.raises(BuildError, match="longer than"):
-        children.run([["sleep", "60"]], 0.2)
+        processes.run([["sleep", "60"]], 0.2)
 
 
 def test_what_a_child_leaves_behind_ends_with_it():
     """Its own children hold its pipes open; they are not waited for."""
-    (said,) = children.run([["sh", "-c", "sleep 9999 & echo $!"]], PATIENCE)
+    (said,) = processes.run([["sh", "-c", "sleep 9999 & echo $!"]], PATIENCE)
     status = Path(f"/proc/{int(said)}/cmdline")  # empty for one that is dead and not collected yet
     deadline = time.monotonic() + PATIENCE
     while status.exists() and status.read_bytes() and time.monotonic() < deadline:

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from pfaffian.kernel.ops import OPS
+from pfaffian.kernel.program.ops import OPS
 
 N = 120
 RANDOM = np.random.default_rng(2)

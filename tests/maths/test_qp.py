@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 import pfaffian as pf
 from pfaffian.kernel import compile
-from pfaffian.kernel.kernel import from_program
+from pfaffian.kernel.call.kernel import from_program
 from pfaffian.maths import qp
 from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction, exact
 from tests.tolerance import EPS

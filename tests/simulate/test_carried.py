@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.kernel.passes import optimise
-from pfaffian.kernel.trace import trace
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.trace import trace
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from tests.simulate.machines import FOUR_BAR_START, four_bar

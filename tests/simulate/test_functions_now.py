@@ -17,7 +17,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.digest import digest as of_law
-from pfaffian.kernel import keyed, obtain
+from pfaffian.kernel.call import keyed, obtain
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.digest import digest

@@ -11,7 +11,7 @@ import pytest
 
 import pfaffian as pf
 import pfaffian.simulate.run as module
-from pfaffian.kernel.rollout import Rollout
+from pfaffian.kernel.call.rollout import Rollout
 from pfaffian.simulate.accuracy import Watch
 from tests.simulate.machines import pendulum
 from tests.work import PATIENCE

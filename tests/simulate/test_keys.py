@@ -15,7 +15,8 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.digest import digest as of_law
 from pfaffian.errors import BuildError
-from pfaffian.kernel import keyed, remember
+from pfaffian.kernel import remember
+from pfaffian.kernel.call import keyed
 from pfaffian.model.joint import JointKind
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import StatePart, System, as_system
@@ -384,7 +385,7 @@ def test_sources_are_those_that_were_imported(monkeypatch, tmp_path):
     was = keyed.sources()
     (tmp_path / "more.py").write_text("1")
     assert keyed.sources() == was
-    code = "from pfaffian.kernel import keyed; print(keyed.sources.cache_info().currsize)"
+    code = "from pfaffian.kernel.call import keyed; print(keyed.sources.cache_info().currsize)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1"]
 

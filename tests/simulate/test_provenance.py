@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.kernel.processor import Processor, processor
+from pfaffian.kernel.build.processor import Processor, processor
 from pfaffian.simulate.provenance import checked_out, machine
 from tests.simulate.machines import pendulum
 

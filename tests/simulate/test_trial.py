@@ -13,12 +13,13 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics import formulation
 from pfaffian.errors import BuildError
-from pfaffian.kernel import rollout, toolchain, trial
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.passes import optimise
-from pfaffian.kernel.program import Program
-from pfaffian.kernel.recipe import Recipe, recipe, shape
-from pfaffian.kernel.trace import trace
+from pfaffian.kernel.build import toolchain, trial
+from pfaffian.kernel.call import rollout
+from pfaffian.kernel.call.recipe import Recipe, recipe, shape
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.simulate import newton
 from pfaffian.simulate.evaluate import function_of

@@ -20,10 +20,10 @@ from pfaffian.control.discrete import Part, discrete, in_continuous_time
 from pfaffian.control.law import Control
 from pfaffian.control.layout import answers, layout, sizes, units
 from pfaffian.errors import ModelError, brief
-from pfaffian.kernel.interpret import constant, evaluate
-from pfaffian.kernel.passes import optimise
-from pfaffian.kernel.program import Program
-from pfaffian.kernel.trace import trace
+from pfaffian.kernel.program.interpret import constant, evaluate
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.arrays import parameter_values

@@ -16,7 +16,7 @@ from pfaffian.embedded.controller import Calls, Controller, as_inputs, call, con
 from pfaffian.embedded.stack import measured_stack
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path
-from pfaffian.kernel.portable import PRECISIONS, portable_source
+from pfaffian.kernel.text.portable import PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.provenance import machine
 from pfaffian.viewer.folder import place, prepare

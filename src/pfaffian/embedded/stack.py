@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel import children
-from pfaffian.kernel.toolchain import TIMEOUT, find_compiler
+from pfaffian.kernel.build import processes
+from pfaffian.kernel.build.toolchain import TIMEOUT, find_compiler
 
 _CALL = re.compile(r"\b((?:p|pf_)\w+|SQRT\w*|FMOD\w*|reduce_\w+)\(")
 _FUNCTION = re.compile(r"^(?:static |inline |int |void |V\w* )+(\w+)\([^;]*\{\n(.*?)^\}", re.M | re.S)
@@ -28,7 +28,7 @@ def measured_stack(texts: Mapping[str, str], name: str, flags: tuple[str, ...] =
             (place / file).write_text(texts[file], encoding="ascii")
         argv = [*compiler.argv, "-std=c99", *flags, "-fstack-usage", "-c", f"{place / name}.c", "-o", f"{place / name}.o"]
         with suppress(BuildError, OSError):
-            children.run([argv], TIMEOUT, environment=os.environ | {"LC_ALL": "C", "TMPDIR": folder})
+            processes.run([argv], TIMEOUT, environment=os.environ | {"LC_ALL": "C", "TMPDIR": folder})
             return _deepest(texts[f"{name}.c"], (place / f"{name}.su").read_text(), f"{name}_step")
     return None
 

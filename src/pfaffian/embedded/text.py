@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pfaffian.embedded.controller import Calls, Controller, Entry, Port
-from pfaffian.kernel.portable import Portable, Precision, literal
+from pfaffian.kernel.text.portable import Portable, Precision, literal
 
 LONGEST = 100
 """Characters of a name in a comment."""

@@ -1,13 +1,13 @@
 """casadi.Function -> Program -> C lanes or NumPy: compile, cache, call. Knows no robot."""
 
-from pfaffian.kernel.diagnose import diagnose
-from pfaffian.kernel.interpret import evaluate
-from pfaffian.kernel.kernel import Kernel, compile
-from pfaffian.kernel.keyed import noted
-from pfaffian.kernel.program import Program
-from pfaffian.kernel.rollout import Rollout, RolloutResult, compile_rollout
-from pfaffian.kernel.trace import trace
-from pfaffian.kernel.waiting import listening
+from pfaffian.kernel.build.waiting import listening
+from pfaffian.kernel.call.diagnose import diagnose
+from pfaffian.kernel.call.kernel import Kernel, compile
+from pfaffian.kernel.call.keyed import noted
+from pfaffian.kernel.call.rollout import Rollout, RolloutResult, compile_rollout
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.trace import trace
 
 __all__ = [
     "Kernel",

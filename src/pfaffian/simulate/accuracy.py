@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.kernel.rollout import Hold, RolloutResult
+from pfaffian.kernel.call.rollout import Hold, RolloutResult
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import as_number
 from pfaffian.simulate.inputs import Times

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError
-from pfaffian.kernel.kernel import Backend
-from pfaffian.kernel.recipe import check_options
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import check_options
 from pfaffian.model.check import check_parameters
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.simulate.arrays import (

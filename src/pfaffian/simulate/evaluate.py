@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
-from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.mechanism import Mechanism, as_mechanism

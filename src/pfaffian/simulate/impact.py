@@ -8,7 +8,7 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import ModelError, RunError
-from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.arrays import as_number
 from pfaffian.simulate.assemble import start_of

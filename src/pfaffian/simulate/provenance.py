@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pfaffian.kernel.keyed import sources
-from pfaffian.kernel.processor import processor
+from pfaffian.kernel.build.processor import processor
+from pfaffian.kernel.call.keyed import sources
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 

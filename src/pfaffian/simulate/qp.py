@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError, brief, listed
-from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import qp
 from pfaffian.simulate.arrays import common_runs

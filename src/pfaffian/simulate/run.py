@@ -14,11 +14,11 @@ from tqdm import tqdm
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
-from pfaffian.kernel.kernel import Backend
-from pfaffian.kernel.loop import HOLDS
-from pfaffian.kernel.recipe import check_options
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import check_options
+from pfaffian.kernel.call.rollout import Hold
+from pfaffian.kernel.program.loop import HOLDS
 from pfaffian.kernel.remember import remembered
-from pfaffian.kernel.rollout import Hold
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, tell_start, too_fast

@@ -16,7 +16,7 @@ from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
 from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
-from pfaffian.kernel.kernel import Backend
+from pfaffian.kernel.call.kernel import Backend
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities

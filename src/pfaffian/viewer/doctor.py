@@ -16,7 +16,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError, install
-from pfaffian.kernel.processor import processor
+from pfaffian.kernel.build.processor import processor
 from pfaffian.viewer.plain import text
 
 PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matplotlib")

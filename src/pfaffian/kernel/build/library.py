@@ -1,0 +1,83 @@
+"""Source -> loaded library: look in the store, else compile aside, try it, publish it."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel.build import store
+from pfaffian.kernel.build import toolchain
+from pfaffian.kernel.build.toolchain import Compiler, Mode
+from pfaffian.kernel.build.trial import Trial, check
+from pfaffian.kernel.build.waiting import tell
+
+_warned: set[str] = set()
+
+
+def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
+    """The library of the source text and its sidecar.
+
+    A new object is tried against the NumPy interpreter before it is published. Raises BuildError with the compiler's
+    words or the place of the source.
+    """
+    place = store.directory()
+    flags = compiler.flags(mode)
+    key = hashlib.sha256("\0".join([text, *compiler.argv, *flags, compiler.identity]).encode()).hexdigest()
+    found = open_entry(store.get(place, key))
+    if found:
+        return found
+    with store.lock(place, key):
+        found = open_entry(store.get(place, key))
+        return found or _build(place, key, text, mode, trial, compiler)
+
+
+def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+    """The library of an entry of the store, None if there is none or it does not load."""
+    if entry is None:
+        return None
+    try:
+        return ctypes.CDLL(str(entry[0])), entry[1]
+    except OSError:
+        return None
+
+
+def _build(
+    place: Path, key: str, text: str, mode: Mode, trial: Trial, compiler: Compiler
+) -> tuple[ctypes.CDLL, dict[str, Any]]:
+    meta = {"compiler": compiler.version, "flags": list(compiler.flags(mode)), "key": key}
+    with store.building(place) as room:
+        source, built = room / "kernel.c", room / "kernel.so"
+        source.write_text(text, encoding="utf-8")
+        toolchain.compile_source(compiler, source, built, mode)
+        tell("trying what was compiled")
+        meta["trial"] = check(trial, built, source)
+        target = store.publish(place, key, built, meta)
+    try:
+        return ctypes.CDLL(str(target)), meta
+    except OSError as error:
+        raise BuildError(f"{compiler.argv[0]} wrote an object that does not load: {error}") from error
+
+
+def load_or_none(text: str, mode: Mode, trial: Trial, backend: str) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
+    """As load; where that fails None after one warning with backend "auto", BuildError with backend "c"."""
+    try:
+        compiler = toolchain.find_compiler()
+        if compiler is None:
+            raise BuildError(toolchain.NO_COMPILER)
+        return load(text, mode, trial, compiler)
+    except (BuildError, OSError) as error:
+        if backend == "c":
+            raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
+        _warn_once(str(error))
+        return None
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned:
+        _warned.add(message)
+        text = f"running on the NumPy interpreter, some 100 times slower: {message}"
+        warnings.warn(text, RuntimeWarning, stacklevel=6)

@@ -1,0 +1,169 @@
+"""Programs on a leash: several at once, in sessions of their own, ended whole at a time-out, a failure or Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel.build.waiting import tell
+
+MEMORY = 16 << 30  # bytes of address space for a child
+SAID, KEPT = 16 << 20, 2048  # bytes of standard output a child may write, unless told; of its errors that are kept
+POLL = 0.01  # seconds between two looks at who has ended
+
+
+@dataclass(eq=False)
+class _Child:
+    """A process that runs; what it said so far."""
+
+    index: int
+    process: subprocess.Popen[bytes]
+    deadline: float
+    out: bytearray = field(default_factory=bytearray)
+    err: bytearray = field(default_factory=bytearray)
+
+    @property
+    def name(self) -> str:
+        return str(self.process.args[0])  # type: ignore[index]
+
+
+def run(
+    commands: Sequence[Sequence[str]],
+    timeout: float,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    feed: bytes = b"",
+    most: int = SAID,
+    kept: str = "",
+    doing: str = "",
+) -> list[bytes]:
+    """Standard output of each command (argv), as many at once as there are cores.
+
+    Whatever ends this call ends every process that they started: a failure, the time-out, an exception such as Ctrl-C.
+
+    Args:
+        timeout: [s] for each.   feed: standard input, of one that reads it.   most: bytes that one may write.
+        kept: words added to every error, where the source is, say.   doing: what to tell somebody who waits.
+    Raises BuildError: one cannot start, takes too long, says too much, or fails; with the end of what it said.
+    """
+    waiting, said = list(enumerate(commands)), [b""] * len(commands)
+    running: list[_Child] = []
+    with selectors.DefaultSelector() as selector, tempfile.TemporaryFile() as given:
+        given.write(feed)
+        given.seek(0)
+        try:
+            while waiting or running:
+                if doing:
+                    tell(f"{doing}, {len(commands) - len(waiting) - len(running)} of {len(commands)} pieces done")
+                while waiting and len(running) < (os.cpu_count() or 1):
+                    running.append(_start(selector, *waiting.pop(0), environment, given, timeout))
+                for key, _ in selector.select(POLL):
+                    _read(selector, key, most, kept)
+                for child in [c for c in running if _has_ended(c)]:
+                    running.remove(child)
+                    said[child.index] = _collect(selector, child, most, kept)
+                for child in running:
+                    if time.monotonic() > child.deadline:
+                        raise BuildError(f"{child.name} took longer than {timeout:.0f} s{kept}")
+        finally:
+            for child in running:
+                _end(child)
+    return said
+
+
+def _start(
+    selector: selectors.BaseSelector,
+    index: int,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    given: IO[bytes],
+    timeout: float,
+) -> _Child:
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(  # noqa: S603  argv is a list of ours, no shell
+            list(argv), stdin=given, stdout=pipe, stderr=pipe, start_new_session=True, env=dict(environment)
+        )
+    except OSError as error:
+        raise BuildError(f"cannot start {argv[0]}: {error}") from error
+    child = _Child(index, process, time.monotonic() + timeout)
+    _limit_memory(process.pid)
+    for out, to in ((process.stdout, child.out), (process.stderr, child.err)):
+        os.set_blocking(out.fileno(), False)  # type: ignore[union-attr]
+        selector.register(out, selectors.EVENT_READ, (child, to))  # type: ignore[arg-type]
+    return child
+
+
+def _read(selector: selectors.BaseSelector, key: selectors.SelectorKey, most: int, kept: str) -> bool:
+    """Take what a pipe has now; of errors the end stays. False if it had nothing."""
+    child, to = key.data
+    try:
+        chunk = os.read(key.fd, 1 << 16)
+    except BlockingIOError:
+        return False
+    to += chunk
+    if to is child.err:
+        del to[:-KEPT]
+    elif len(to) > most:
+        raise BuildError(f"{child.name} wrote more than {most} bytes{kept}")
+    if not chunk:
+        selector.unregister(key.fileobj)
+    return bool(chunk)
+
+
+def _has_ended(child: _Child) -> bool:
+    """Whether the process is over; it stays uncollected, so that its number still is its own, where the system can tell so."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return child.process.poll() is not None
+    return os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _collect(selector: selectors.BaseSelector, child: _Child, most: int, kept: str) -> bytes:
+    """The rest of what a child said that is over. Its own children, which may hold the pipes open, are ended first."""
+    _kill_group(child)
+    try:
+        for key in [k for k in selector.get_map().values() if k.data[0] is child]:
+            while _read(selector, key, most, kept):
+                pass
+            if key.fileobj in selector.get_map():
+                selector.unregister(key.fileobj)
+    finally:
+        _end(child)
+    status = child.process.returncode
+    if status != 0:
+        raise BuildError(f"{child.name} ended with status {status}{kept}\n{child.err.decode(errors='replace')}")
+    return bytes(child.out)
+
+
+def _end(child: _Child) -> None:
+    """Kill what is left of the child's group and collect it."""
+    _kill_group(child)
+    child.process.wait()
+    for pipe in (child.process.stdout, child.process.stderr):
+        pipe.close()  # type: ignore[union-attr]
+
+
+def _kill_group(child: _Child) -> None:
+    """Only while the leader is not collected: until then nobody else can have its number."""
+    if child.process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.process.pid, signal.SIGKILL)
+
+
+def _limit_memory(pid: int) -> None:
+    """Best effort: only Linux can limit a child from outside, which unlike preexec_fn is safe with threads."""
+    try:
+        import resource
+
+        resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+    except (ImportError, AttributeError, OSError, ValueError):
+        return

@@ -1,0 +1,135 @@
+"""Trial of a new object before anyone else may load it: in a child process, against the interpreter's numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel.build import processes
+from pfaffian.kernel.build.decisions import both_sides
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.program import Program
+
+RUNS = 32  # of one round; TRIAL_RUNS of ports.h
+DRAWN = 8 * RUNS  # runs at random, before those on both sides of decisions
+TIMEOUT = 60.0
+
+# The child knows only ctypes: a wild object can crash or hang it, not us. Workspace on a 64-byte boundary.
+_CHILD = """
+import ctypes, sys
+path = sys.argv[1]
+rounds, n_in, n_out, n_work = map(int, sys.argv[2:])
+data = sys.stdin.buffer.read()
+given = (ctypes.c_double * (len(data) // 8 + 1)).from_buffer_copy(data + bytes(8))
+result = (ctypes.c_double * (rounds * n_out + 1))()
+work = (ctypes.c_double * (n_work + 8))()
+place = (ctypes.addressof(work) + 63) & ~63
+trial = ctypes.CDLL(path).pfaffian_trial
+trial.restype, trial.argtypes = None, [ctypes.c_void_p] * 3
+for i in range(rounds):
+    trial(ctypes.addressof(given) + 8 * i * n_in, ctypes.addressof(result) + 8 * i * n_out, place)
+sys.stdout.buffer.write(bytes(result)[: 8 * rounds * n_out])
+"""
+
+
+class Answers(NamedTuple):
+    """Of some rounds of RUNS runs.   inputs: (rounds, numbers) in the order of the C function that takes them.
+    outputs: (rounds, numbers) the interpreter's."""
+
+    inputs: np.ndarray
+    outputs: np.ndarray
+
+
+@dataclass(frozen=True)
+class Trial:
+    """answers(): asked for only when something was compiled.   workspace: doubles."""
+
+    answers: Callable[[], Answers]
+    workspace: int
+    strict: bool
+
+
+def check(trial: Trial, library: Path, source: Path) -> str:
+    """What was tried. BuildError unless the object computes what the interpreter does, to the bit when strict."""
+    inputs, wanted = trial.answers()
+    sizes = [*inputs.shape, wanted.shape[1], trial.workspace]
+    argv = [sys.executable, "-I", "-S", "-c", _CHILD, str(library), *map(str, sizes)]
+    try:
+        (said,) = processes.run([argv], TIMEOUT, feed=inputs.tobytes(), most=wanted.nbytes)
+    except BuildError as error:
+        raise BuildError(f"the compiled object does not run; source kept at {source}: {error}") from error
+    result = np.frombuffer(said) if len(said) == wanted.nbytes else np.empty(0)
+    if result.size != wanted.size or not same(result, wanted.ravel(), trial.strict):
+        raise BuildError(f"the compiler miscompiles: not the interpreter's numbers; source kept at {source}")
+    return f"{RUNS * len(inputs)} runs, {int(np.isfinite(wanted).sum())} numbers"
+
+
+def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
+    """Equal to the bit (a nan is a nan), or when not strict within a tolerance of the largest number."""
+    nan = np.isnan(a) & np.isnan(b)
+    if strict:
+        return bool(np.all((a.view(np.int64) == b.view(np.int64)) | nan))
+    finite = np.isfinite(b)
+    scale = np.max(np.abs(b[finite]), initial=1.0)
+    return bool(np.sum(np.isclose(a[finite], b[finite], rtol=1e-6, atol=1e-6 * scale)) >= 0.5 * np.sum(finite))
+
+
+TINY = 1e-7
+
+RANGES = ((-2.0, 2.0), (0.5, 1.5), (-0.1, 0.1), (0.1, 3.0))
+"""What an input of a run is drawn from: masses must be positive, angles small or any, and nobody knows which is which."""
+
+
+def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
+    """(sum of sizes, runs) numbers for inputs of these sizes, the same in every process.
+
+    In each run each input has a range. After the first RUNS some inputs are switches that are on or off, what is held or free,
+    some have entries of zero, and some are next to nothing or large.
+    """
+    random = np.random.default_rng(7)
+    rows = [np.empty((0, runs))]
+    for n in sizes:
+        low, high = np.array(RANGES)[random.integers(len(RANGES), size=runs)].T
+        x = low + random.random((n, runs)) * (high - low)
+        on = np.where(random.random((n, runs)) < random.random(runs), 1.0, 0.0)
+        how = np.where(np.arange(runs) < RUNS, 0, random.integers(5, size=runs))
+        rows.append(np.choose(how, [x, on, x * on, TINY * x, 3 * x]))
+    return np.vstack(rows)
+
+
+def answers(program: Program, likely: np.ndarray | None = None) -> Answers:
+    """Inputs of a Program that exercise all of it, and what it makes of them.   likely: (inputs, runs) some that it may get."""
+    rows = random_inputs(program.inputs, DRAWN)
+    rows = rows if likely is None else np.hstack([rows, likely])
+    close = both_sides(program, rows)
+    rows = np.hstack([rows, close[:, np.arange(-(-close.shape[1] // RUNS) * RUNS) % max(1, close.shape[1])]])
+    outputs = evaluate(program, split(rows, program.inputs) if program.inputs else [])
+    return in_rounds(rows, [np.broadcast_to(np.atleast_2d(x), (rows.shape[1], x.shape[-1])).T for x in outputs])
+
+
+def in_rounds(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> Answers:
+    """Of inputs (n, runs) and outputs (m, runs) each, the runs some whole rounds."""
+
+    def cut(x: np.ndarray) -> np.ndarray:
+        rounds = x.shape[1] // RUNS
+        return x.reshape(len(x), rounds, RUNS).swapaxes(0, 1).reshape(rounds, len(x) * RUNS)
+
+    return Answers(cut(rows), cut(np.vstack([np.empty((0, rows.shape[1])), *outputs])))
+
+
+def one_after_another(parts: Sequence[Answers]) -> Answers:
+    """Of several functions that are called in turn, as many rounds as the longest; the others begin again."""
+    rounds = np.arange(max(len(part.inputs) for part in parts))
+    inputs, outputs = (np.hstack([x[rounds % len(x)] for x in each]) for each in zip(*parts, strict=True))
+    return Answers(inputs, outputs)
+
+
+def split(rows: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    """(runs, size) for each size from rows (sum of sizes, runs)."""
+    return [part.T for part in np.split(rows, np.cumsum(sizes)[:-1])]

@@ -1,0 +1,1 @@
+"""What callers hold: kernels and rollouts over batches, found by a key or traced, printed, built and called."""

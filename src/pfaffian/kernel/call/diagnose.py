@@ -1,0 +1,29 @@
+"""What this machine gives the kernels: for people with a problem, and for `pfaffian doctor`."""
+
+from __future__ import annotations
+
+import platform
+
+import casadi as ca
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel.build import store, toolchain
+from pfaffian.kernel.call import kernel
+
+
+def diagnose() -> dict[str, str]:
+    """Compiler, its version and flags, the store, and whether a small kernel compiles and agrees with NumPy."""
+    compiler = toolchain.find_compiler()
+    report = {
+        "machine": platform.machine(),
+        "compiler": " ".join(compiler.argv) if compiler else toolchain.NO_COMPILER,
+        "version": compiler.version if compiler else "",
+        "flags": " ".join(compiler.flags("strict")) if compiler else "",
+        "store": str(store.directory()),
+    }
+    x = ca.SX.sym("x", 2)
+    try:
+        kernel.compile(ca.Function("diagnose", [x], [ca.sin(x[0]) * ca.sqrt(ca.fabs(x[1]))]), backend="c")
+    except BuildError as error:
+        return report | {"kernel": f"does not build: {error}"}
+    return report | {"kernel": "compiles, and gives the interpreter's bits"}

@@ -1,0 +1,74 @@
+"""The compiled loop over a batch, called by ctypes: batches by strides, single runs by a small buffer."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from pfaffian.kernel.call import memory
+from pfaffian.kernel.call.recipe import Shape
+
+
+class Native:
+    """pfaffian_evaluate of one library."""
+
+    def __init__(self, library: ctypes.CDLL, shape: Shape, lanes: int, doubles: int) -> None:
+        self.function = library.pfaffian_evaluate
+        self.function.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
+        self.function.restype = None
+        self.lanes, self.doubles = lanes, doubles
+        self.shape = shape
+        self.local = threading.local()
+
+    def batch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], batch: int, threads: int) -> None:
+        """Write the outputs of all runs; arrays (batch, n) or (n,) of any strides."""
+        ports = [memory.port(a, 0 if a.ndim == 2 else None) for a in (*inputs, *outputs)]
+        table = np.array(ports or [(0, 0, 0)], dtype=np.int64)
+        first = table.ctypes.data
+        second = first + 24 * len(inputs)
+
+        def work(begin: int, end: int) -> None:
+            self.function(first, second, batch, begin, end, memory.WORKSPACES.get(self.doubles))
+
+        memory.in_blocks(work, batch, self.lanes, threads)
+
+    def single(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
+        """Results of one run of float64 arrays (n_i,), in a few microseconds; None if that is not what they are."""
+        try:
+            desk = self.local.desk
+        except AttributeError:
+            desk = self.local.desk = _Desk(self)
+        if len(arrays) != len(desk.inputs):
+            return None
+        for place, array in zip(desk.inputs, arrays, strict=True):
+            if type(array) is not np.ndarray or array.dtype is not memory.FLOAT or array.shape != place.shape:
+                return None
+            place[...] = array
+        self.function(*desk.call)
+        result = desk.output.copy()
+        return tuple([result[a:b] for a, b in desk.edges])
+
+
+class _Desk:
+    """Fixed places of one thread for the arrays of one run."""
+
+    def __init__(self, native: Native) -> None:
+        sizes_in, sizes_out = native.shape
+        edges_in, self.edges = _edges(sizes_in), _edges(sizes_out)
+        self.input, self.output = np.zeros(sum(sizes_in)), np.zeros(sum(sizes_out))
+        self.work = np.zeros(native.doubles + 8)
+        self.inputs = [self.input[a:b] for a, b in edges_in]
+        ports = [memory.port(self.input[a:b], None) for a, b in edges_in]
+        ports += [memory.port(self.output[a:b], None) for a, b in self.edges]
+        self.table = np.array(ports or [(0, 0, 0)], dtype=np.int64)
+        address, place = self.table.ctypes.data, (self.work.ctypes.data + 63) & ~63
+        self.call = address, address + 24 * len(sizes_in), 1, 0, 1, place
+
+
+def _edges(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    ends = list(accumulate(sizes))
+    return [(end - size, end) for size, end in zip(sizes, ends, strict=True)]

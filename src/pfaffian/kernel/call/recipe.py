@@ -1,0 +1,98 @@
+"""What is to be compiled, and how; traced and printed only when someone asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel.build.toolchain import Mode
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.trace import trace
+from pfaffian.kernel.text.source import Source
+
+Backend = Literal["auto", "c", "numpy"]
+
+
+class Shape(NamedTuple):
+    """Lengths of the inputs and outputs of a Program."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def shape(program: Program) -> Shape:
+    return Shape(program.inputs, tuple(map(len, program.outputs)))
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """make: gives the Programs.   printer: writes the C text of them for so many lanes."""
+
+    make: Callable[[], tuple[Program, ...]]
+    printer: Callable[..., Source]
+    lanes: int
+    mode: Mode
+
+    @cached_property
+    def programs(self) -> tuple[Program, ...]:
+        return self.make()
+
+    @cached_property
+    def source(self) -> Source:
+        return self.printer(*self.programs, lanes=self.lanes)
+
+    @property
+    def digest(self) -> str:
+        return ":".join(program.digest() for program in self.programs)
+
+    def expecting(self, digest: str) -> Recipe:
+        """The same, but BuildError if the Programs turn out to be others than those of the digest."""
+
+        def make() -> tuple[Program, ...]:
+            if self.digest != digest:
+                raise BuildError("the key was used before for another function, which is the one that is loaded")
+            return self.programs
+
+        return Recipe(make, self.printer, self.lanes, self.mode)
+
+
+def _apart(*programs: Program) -> tuple[Program, ...]:
+    return programs
+
+
+def recipe(
+    build: Callable[[], tuple[Any, ...]],
+    printer: Callable[..., Source],
+    backend: str,
+    lanes: int,
+    mode: Mode,
+    together: Callable[..., tuple[Program, ...]] = _apart,
+) -> Recipe:
+    """Recipe of the Functions that build() gives, with all passes; `together` is one over all their Programs."""
+    check_options(backend, lanes)
+
+    def make() -> tuple[Program, ...]:
+        functions = build()
+        for f in functions:
+            if not isinstance(f, ca.Function):
+                raise ModelError(f"a casadi.Function is needed, got {type(f).__name__}")
+        return together(*[optimise(trace(f)) for f in functions])
+
+    return Recipe(make, printer, lanes, mode)
+
+
+def mode_of(strict: bool, quick: bool = False) -> Mode:
+    return "fast" if not strict else "quick" if quick else "strict"
+
+
+def check_options(backend: str, lanes: int) -> None:
+    if backend not in ("auto", "c", "numpy"):
+        raise BuildError(f"backend {backend!r}: choose auto, c or numpy")
+    if lanes not in (1, 8):
+        raise BuildError(f"lanes={lanes}: choose 8 or 1")

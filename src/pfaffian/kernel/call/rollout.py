@@ -1,0 +1,274 @@
+"""compile_rollout(step, observe, samplers) -> Rollout: time loop, recording and status of every run in compiled code."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel.build.trial import RUNS, Answers, Trial, answers, in_rounds, one_after_another, random_inputs, split
+from pfaffian.kernel.call import memory
+from pfaffian.kernel.call.obtain import obtain
+from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe, shape
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.loop import Hold, RolloutResult, Span, check_span, run_loop
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.share import share
+from pfaffian.kernel.text.source import Source, rollout_source
+
+
+def compile_rollout(
+    step: ca.Function | Callable[[], tuple[ca.Function, ...]],
+    observe: ca.Function | None = None,
+    samplers: Sequence[ca.Function] = (),
+    *,
+    backend: Backend = "auto",
+    lanes: int = 8,
+    strict: bool = True,
+    key: str | None = None,
+) -> Rollout:
+    """Compile a time loop.
+
+    Args:
+        step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[n], fault[nf]); u0, u1 at both ends of the step, n at most
+            nx: the other entries of x stay. Or a function without arguments that gives (step, observe, *samplers).
+        observe: (x[nx], u[nu], p[np], t[1]) -> y[ny].
+        samplers: (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) each: what changes at some instants only, and how.
+        key: names them all for good; see `compile`.
+    """
+
+    def build() -> tuple[Any, ...]:
+        if observe is not None or isinstance(step, ca.Function) or not callable(step):
+            return step, observe, *samplers
+        made = step()
+        if not isinstance(made, tuple) or len(made) < 2:
+            raise ModelError(f"the function given to compile_rollout must return (step, observe, *samplers), got {made!r}")
+        return made
+
+    return _rollout(recipe(build, checked_source, backend, lanes, mode_of(strict), share), backend, key)
+
+
+def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
+    code = obtain(plan, lambda: _trial(plan), backend, key)
+    if code.library is None:
+        _check_shapes(*plan.programs)
+    native = code.library.pfaffian_rollout if code.library else None
+    if native:
+        native.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+        native.restype = None
+    return Rollout(code.recipe, code.shapes, code.provenance, native, code.doubles)
+
+
+def checked_source(step: Program, observe: Program, *samplers: Program, lanes: int) -> Source:
+    _check_shapes(step, observe, *samplers)
+    return rollout_source(step, observe, *samplers, lanes=lanes)
+
+
+def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
+    if len(step.inputs) != 6 or len(step.outputs) != 2:
+        raise BuildError("step must be (x, u0, u1, p, t, h) -> (x_next, fault)")
+    nx, nu, nu1, n_p, nt, nh = step.inputs
+    if nu != nu1 or nt != 1 or nh != 1 or len(step.outputs[0]) > nx:
+        raise BuildError(f"step has inputs {step.inputs} and a next state of {len(step.outputs[0])}: they do not fit")
+    if observe.inputs != (nx, nu, n_p, 1) or len(observe.outputs) != 1:
+        raise BuildError(f"observe has inputs {observe.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} and one output")
+    for s in samplers:
+        if s.inputs != observe.inputs or len(s.outputs) != 2 or len(s.outputs[0]) != nx:
+            raise BuildError(f"a sampler has inputs {s.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} -> (x, fault)")
+
+
+class _Port(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("run", ctypes.c_int64), ("element", ctypes.c_int64)]
+
+
+class _Task(ctypes.Structure):
+    """The struct Rollout of rollout.h."""
+
+    _fields_ = (
+        [(name, _Port) for name in ("x0", "u", "p", "x", "records")]
+        + [(name, ctypes.c_int64) for name in ("u_sample", "record", "batch", "count", "samples", "first", "steps", "every")]
+        + [(name, ctypes.c_int64) for name in ("last", "linear", "stride")]
+        + [(name, ctypes.c_void_p) for name in ("sampling", "status", "stopped")]
+        + [(name, ctypes.c_double) for name in ("t0", "h", "limit")]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """rollout(x0, u, p, t0=, h=, steps=, every=) -> RolloutResult."""
+
+    recipe: Recipe = field(repr=False)
+    shapes: tuple[Shape, ...]
+    provenance: dict[str, Any]
+    native: Any = field(default=None, repr=False)
+    doubles: int = 0
+
+    @property
+    def step(self) -> Program:
+        """Traced now if the rollout came from the store by its key."""
+        return self.recipe.programs[0]
+
+    @property
+    def observe(self) -> Program:
+        return self.recipe.programs[1]
+
+    @property
+    def samplers(self) -> tuple[Program, ...]:
+        return self.recipe.programs[2:]
+
+    @property
+    def source(self) -> str:
+        return self.recipe.source.text
+
+    def __call__(
+        self,
+        x0: Any,
+        u: Any,
+        p: Any,
+        *,
+        t0: float,
+        h: float,
+        steps: int,
+        every: int,
+        first: int = 0,
+        hold: Hold = "zero",
+        stride: int = 1,
+        limit: float = 1e12,
+        sampling: Sequence[tuple[int, int]] = (),
+        threads: int = 1,
+        status: Any = None,
+        stopped: Any = None,
+        last: bool = False,
+    ) -> RolloutResult:
+        """Run steps k = first ... first + steps - 1 from the states x0, with t_k = t0 + k h.
+
+        Args:
+            x0: (batch, nx) or (nx,).   p: (batch, np) or (np,).
+            u: (samples, nu) or (samples, batch, nu), a sample every `stride` steps, the last one kept on;
+                hold "zero" keeps a sample through its steps, "linear" interpolates between samples.
+            every: the state before each step k with k % every == 0 is observed; last: also after the final step.
+                So calls that follow one another with `first` give the records of one call, to the bit.
+            limit: a run stops when |x_i| exceeds it.
+            sampling: (period, phase) of each sampler, in steps: it is called at the steps k with k % period == phase, before
+                the state is observed, all in order. What is sampled after the final step is in its record only, so a call
+                that goes on from there samples it again.
+            status, stopped: those of the call before. A run with a status stays as it is.
+        Returns:
+            status 0 running, 1 state not finite or beyond the limit, 2 + i fault i not zero (a nan included), those of the
+            step first, then of each sampler.
+            A stopped run keeps its last good state; its further records are nan.
+        """
+        nx, nu, _, n_p, _, _ = self.shapes[0].inputs
+        span = Span(float(t0), float(h), int(steps), int(every), int(first), bool(last), hold, int(stride),
+                     min(float(limit), np.finfo(np.float64).max), tuple([(int(n), int(at)) for n, at in sampling]))  # fmt: skip
+        check_span(span)
+        if len(span.sampling) != len(self.shapes) - 2:
+            raise ModelError(
+                f"there are {len(self.shapes) - 2} samplers, and sampling says when {len(span.sampling)} are called"
+            )
+        x0 = _array(x0, "x0", (1, 2), nx)
+        u = _array(u, "u", (2, 3), nu)
+        p = _array(p, "p", (1, 2), n_p)
+        if len(u) == 0:
+            raise ModelError("u has no sample: give at least one, of width 0 for a step without input")
+        runs = [len(a) for a in (x0, p) if a.ndim == 2] + ([u.shape[1]] if u.ndim == 3 else [])
+        if len(set(runs)) > 1:
+            raise ModelError(f"x0, u and p have different numbers of runs: {sorted(set(runs))}")
+        batch = runs[0] if runs else 1
+        result = RolloutResult(
+            np.empty((nx, batch)).T,
+            np.empty((len(span.recorded()), sum(self.shapes[1].outputs), batch)).swapaxes(1, 2),
+            _resumed(status, batch, np.int32, 0),
+            _resumed(stopped, batch, np.int64, -1),
+        )
+        if batch and self.native is None:
+            run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
+        elif batch:
+            self._run(x0, u, p, span, result, threads)
+        return result
+
+    def _run(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int) -> None:
+        def port(array: np.ndarray, axis: int | None = 0) -> _Port:
+            return _Port(*memory.port(array, axis))
+
+        shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
+        shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
+        when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
+        sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
+        task = _Task(
+            *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
+            sampling.ctypes.data, result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
+        )  # fmt: skip
+
+        def work(begin: int, end: int) -> None:
+            self.native(ctypes.byref(task), begin, end, memory.WORKSPACES.get(self.doubles))
+
+        memory.in_blocks(work, len(result.status), self.recipe.lanes, threads)
+
+
+def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
+    array = memory.addressable(memory.as_float(value, name))
+    if array.ndim not in ndims or array.shape[-1] != width:
+        raise ModelError(f"{name} has shape {array.shape}: needs {ndims[0]} or {ndims[1]} axes, the last of length {width}")
+    return array
+
+
+def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
+    """A fresh array of one integer a run."""
+    if value is None:
+        return np.full(batch, default, dtype)
+    array = np.array(value, dtype=dtype)
+    if array.shape != (batch,):
+        raise ModelError(f"status and stopped need one integer for each of {batch} runs, got shape {array.shape}")
+    return array
+
+
+SETTLING = 2
+"""Steps of no length that bring random states closer to where a step finds no fault, on their constraints say."""
+
+TRIAL_START, TRIAL_STEP = 0.125, 0.0078125  # s, as in rollout.h
+
+
+def _trial(plan: Recipe) -> Trial:
+    """The calls that pfaffian_trial of rollout.h makes: the step, the observation, the samplers, then the loop."""
+
+    def wanted() -> Answers:
+        x0, u, p = inputs = _loop_inputs(plan)
+        t, h = np.full((1, RUNS), TRIAL_START), np.full((1, RUNS), TRIAL_STEP)
+        step = np.vstack([x0.T, u[0].T, u[1].T, p.T, t, h])
+        other = np.vstack([x0.T, u[0].T, p.T, t])
+        parts = [answers(f, step if i == 0 else other) for i, f in enumerate(plan.programs)]
+        return one_after_another([*parts, _loop_answers(plan, inputs)])
+
+    return Trial(wanted, plan.source.doubles, plan.mode != "fast")
+
+
+def _loop_answers(plan: Recipe, given: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Answers:
+    x0, u, p = given
+    plain = Rollout(plan, tuple(map(shape, plan.programs)), {})
+    often = [(1, 0)] * len(plan.programs[2:])
+    r = plain(x0, u, p, t0=TRIAL_START, h=TRIAL_STEP, steps=1, every=1, hold="linear", last=True, sampling=often)
+    inputs = [x0.T, *u.swapaxes(1, 2), p.T]
+    return in_rounds(np.vstack(inputs), [r.x.T, *r.records.swapaxes(1, 2), r.status.astype(np.float64)[None]])
+
+
+def _loop_inputs(plan: Recipe) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x0 (RUNS, nx), u (2, RUNS, nu), p (RUNS, np)."""
+    step = plan.programs[0]
+    nx, nu, _, n_p, _, _ = step.inputs
+    sizes = nx, 2 * nu, n_p
+    x0, u, p = split(random_inputs(sizes), sizes)
+    u = u.reshape(RUNS, 2, nu).swapaxes(0, 1)
+    for _ in range(SETTLING):
+        x, fault = evaluate(step, [x0, u[0], u[0], p, np.array([TRIAL_START]), np.zeros(1)])
+        x = np.hstack([x, x0[:, x.shape[1] :]])
+        faulty = (np.nan_to_num(fault) != 0).any(axis=1) & np.isfinite(x).all(axis=1)
+        if not faulty.any():
+            break
+        x0 = np.where(faulty[:, None], x, x0)
+    return x0, u, p

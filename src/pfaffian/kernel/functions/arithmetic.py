@@ -1,0 +1,211 @@
+"""The two meanings of an elementary function's body: compute on NumPy arrays, or write the C text of it.
+
+A body (see `elementary`) uses + - * / & | ^ ~ << >> and the methods of `Arithmetic`; every one is exact or correctly
+rounded, so both meanings give the same bits. A mask is an integer of all ones or all zeros.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+import numpy as np
+
+from pfaffian.kernel.functions.reduction import reduce_huge
+
+Value = Any
+
+
+class Arithmetic(Protocol):
+    """lt le eq ne odd: masks. where: selection of bits. bits, real: the same 64 bits as an integer or as a number."""
+
+    def lt(self, a: Value, b: Value) -> Value: ...
+    def le(self, a: Value, b: Value) -> Value: ...
+    def eq(self, a: Value, b: Value) -> Value: ...
+    def ne(self, a: Value, b: Value) -> Value: ...
+    def where(self, mask: Value, a: Value, b: Value) -> Value: ...
+    def bits(self, a: Value) -> Value: ...
+    def real(self, a: Value) -> Value: ...
+    def fabs(self, a: Value) -> Value: ...
+    def sqrt(self, a: Value) -> Value: ...
+    def floor(self, a: Value) -> Value: ...
+    def copysign(self, a: Value, b: Value) -> Value: ...
+    def odd(self, i: Value) -> Value: ...
+    def huge(self, x: Value, limit: float, parts: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]: ...
+
+
+class _Numpy:
+    """The bodies computed on arrays."""
+
+    lt = staticmethod(np.less)
+    le = staticmethod(np.less_equal)
+    eq = staticmethod(np.equal)
+    ne = staticmethod(np.not_equal)
+    where = staticmethod(np.where)
+    fabs = staticmethod(np.fabs)
+    sqrt = staticmethod(np.sqrt)
+    floor = staticmethod(np.floor)
+    copysign = staticmethod(np.copysign)
+
+    @staticmethod
+    def bits(a: Value) -> Value:
+        return np.asarray(a, dtype=np.float64).view(np.int64)
+
+    @staticmethod
+    def real(a: Value) -> Value:
+        return np.asarray(a, dtype=np.int64).view(np.float64)
+
+    @staticmethod
+    def odd(i: Value) -> Value:
+        return (i & 1) != 0
+
+    @staticmethod
+    def huge(x: Value, limit: float, parts: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
+        """Replace (quadrant, high, low) of the lanes with |x| not <= limit by the exact reduction."""
+        lanes = np.flatnonzero(~(np.fabs(x) <= limit))
+        if lanes.size:
+            parts = tuple(np.array(part) for part in parts)  # type: ignore[assignment]
+            for lane in lanes:
+                parts[0][lane], parts[1][lane], parts[2][lane] = reduce_huge(float(x[lane]))
+        return parts
+
+
+NUMPY: Arithmetic = _Numpy()
+
+
+class Text:
+    """A value in C text: its name and its type, V (double lanes) or I (integer lanes)."""
+
+    __slots__ = ("kind", "name", "out")
+
+    def __init__(self, out: Writer, name: str, kind: str = "V") -> None:
+        self.out, self.name, self.kind = out, name, kind
+
+    def _binary(self, other: Value, sign: str, swap: bool = False) -> Text:
+        a, b = self.name, self.out.text(other, self.kind)
+        return self.out.let(f"{b} {sign} {a}" if swap else f"{a} {sign} {b}", self.kind)
+
+    def __add__(self, other: Value) -> Text:
+        return self._binary(other, "+")
+
+    def __radd__(self, other: Value) -> Text:
+        return self._binary(other, "+", True)
+
+    def __sub__(self, other: Value) -> Text:
+        return self._binary(other, "-")
+
+    def __rsub__(self, other: Value) -> Text:
+        return self._binary(other, "-", True)
+
+    def __mul__(self, other: Value) -> Text:
+        return self._binary(other, "*")
+
+    def __rmul__(self, other: Value) -> Text:
+        return self._binary(other, "*", True)
+
+    def __truediv__(self, other: Value) -> Text:
+        return self._binary(other, "/")
+
+    def __rtruediv__(self, other: Value) -> Text:
+        return self._binary(other, "/", True)
+
+    def __and__(self, other: Value) -> Text:
+        return self._binary(other, "&")
+
+    def __or__(self, other: Value) -> Text:
+        return self._binary(other, "|")
+
+    def __xor__(self, other: Value) -> Text:
+        return self._binary(other, "^")
+
+    def __lshift__(self, n: int) -> Text:
+        return self.out.let(f"{self.name} << {n}", "I")
+
+    def __rshift__(self, n: int) -> Text:
+        return self.out.let(f"SHR({self.name}, {n})", "I")
+
+    def __neg__(self) -> Text:
+        return self.out.let(f"-{self.name}", self.kind)
+
+    def __invert__(self) -> Text:
+        return self.out.let(f"~{self.name}", "I")
+
+
+_NAME = re.compile(r"t[0-9]+")
+
+
+class Writer:
+    """The bodies written as C statements, gathered in `lines`."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def needed(self, *results: Text) -> list[str]:
+        """The statements without those whose values nothing needs."""
+        wanted, kept = {r.name for r in results}, []
+        for line in reversed(self.lines):
+            declared = line.split(" = ")[0].split()[-1]
+            if declared in wanted or not _NAME.fullmatch(declared):
+                wanted.update(_NAME.findall(line))
+                kept.append(line)
+        return kept[::-1]
+
+    def let(self, expression: str, kind: str = "V") -> Text:
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"  {kind} {name} = {expression};")
+        return Text(self, name, kind)
+
+    def text(self, value: Value, kind: str = "V") -> str:
+        if isinstance(value, Text):
+            return value.name
+        if kind == "I":
+            return f"KI({int(value)})"
+        special = {"inf": "INFINITE", "-inf": "-INFINITE", "nan": "NOT_A_NUMBER"}
+        return f"K({special.get(str(value), float(value).hex())})"
+
+    def _compare(self, macro: str, a: Value, b: Value) -> Text:
+        return self.let(f"{macro}({self.text(a)}, {self.text(b)})", "I")
+
+    def lt(self, a: Value, b: Value) -> Text:
+        return self._compare("LT", a, b)
+
+    def le(self, a: Value, b: Value) -> Text:
+        return self._compare("LE", a, b)
+
+    def eq(self, a: Value, b: Value) -> Text:
+        return self._compare("EQ", a, b)
+
+    def ne(self, a: Value, b: Value) -> Text:
+        return self._compare("NE", a, b)
+
+    def where(self, mask: Value, a: Value, b: Value) -> Text:
+        return self.let(f"SEL({mask.name}, {self.text(a)}, {self.text(b)})")
+
+    def bits(self, a: Value) -> Text:
+        return self.let(f"BITS({self.text(a)})", "I")
+
+    def real(self, a: Value) -> Text:
+        return self.let(f"REAL({a.name})")
+
+    def fabs(self, a: Value) -> Text:
+        return self.let(f"FABS({self.text(a)})")
+
+    def sqrt(self, a: Value) -> Text:
+        return self.let(f"SQRT({self.text(a)})")
+
+    def floor(self, a: Value) -> Text:
+        return self.let(f"FLOOR({self.text(a)})")
+
+    def copysign(self, a: Value, b: Value) -> Text:
+        return self.let(f"COPYSIGN({self.text(a)}, {self.text(b)})")
+
+    def odd(self, i: Value) -> Text:
+        return self.let(f"-({i.name} & KI(1))", "I")
+
+    def huge(self, x: Value, limit: float, parts: tuple[Value, Value, Value]) -> tuple[Text, Text, Text]:
+        q, high, low = (self.let(part.name) for part in parts)
+        self.lines.append(
+            f"  if (ANY(~LE(FABS({x.name}), K({limit.hex()})))) "
+            f"reduce_huge({x.name}, K({limit.hex()}), &{q.name}, &{high.name}, &{low.name});"
+        )
+        return q, high, low

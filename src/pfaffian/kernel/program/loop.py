@@ -1,0 +1,136 @@
+"""The time loop on NumPy arrays: what rollout.h means, and the way to run without a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.program import Program
+
+Hold = Literal["zero", "linear"]
+HOLDS = ("zero", "linear")
+
+FIRST_FAULT = 2
+"""The status that the first fault of a step means; those of the samplers follow the step's."""
+
+LARGEST = 2**62
+"""Counts stay below it, so that the sums of two fit into the integers of the compiled loop."""
+
+
+class RolloutResult(NamedTuple):
+    """x (batch, nx) last good states, records (n, batch, ny), status (batch,) int32, stopped (batch,) step or -1."""
+
+    x: np.ndarray
+    records: np.ndarray
+    status: np.ndarray
+    stopped: np.ndarray
+
+
+class Span(NamedTuple):
+    """When and how: what a call of a Rollout says besides its arrays."""
+
+    t0: float
+    h: float
+    steps: int
+    every: int
+    first: int
+    last: bool
+    hold: Hold
+    stride: int
+    limit: float
+    sampling: tuple[tuple[int, int], ...] = ()
+
+    def recorded(self) -> list[int]:
+        """Step indices at which a record is taken."""
+        start = -(-self.first // self.every) * self.every
+        return list(range(start, self.first + self.steps + bool(self.last), self.every))
+
+    def due(self, k: int) -> list[int]:
+        """Which samplers are called at step k."""
+        return [j for j, (period, phase) in enumerate(self.sampling) if k >= phase and (k - phase) % period == 0]
+
+
+def check_span(span: Span) -> None:
+    for period, phase in span.sampling:
+        if not 0 <= phase < period <= LARGEST:
+            raise ModelError(f"a sampler needs a period of at least one step and a phase below it, got {(period, phase)}")
+    if span.steps < 0 or span.every < 1 or span.stride < 1 or span.first < 0:
+        raise ModelError("rollout needs steps >= 0, every >= 1, stride >= 1, first >= 0")
+    if max(span.steps, span.every, span.stride, span.first) > LARGEST:
+        raise ModelError(f"rollout needs steps, every, stride and first of at most {LARGEST}")
+    if span.hold not in HOLDS:
+        raise ModelError(f"hold {span.hold!r}: choose zero or linear")
+    if not np.isfinite([span.t0, span.h]).all() or np.isnan(span.limit):
+        raise ModelError("t0 and h must be finite, limit not nan")
+
+
+def run_loop(
+    step: Program,
+    observe: Program,
+    samplers: Sequence[Program],
+    x0: np.ndarray,
+    u: np.ndarray,
+    p: np.ndarray,
+    span: Span,
+    result: RolloutResult,
+) -> None:
+    """Fill in the result; its status and stopped hold those of the call before."""
+    batch = len(result.status)
+    x = np.array(np.broadcast_to(x0, (batch, x0.shape[-1])))
+    records, index, end = iter(result.records), span.recorded(), span.first + span.steps
+    wanted = set(index)
+    first_fault = FIRST_FAULT + len(step.outputs[1]) + np.cumsum([0, *(len(s.outputs[1]) for s in samplers)])
+    for k in range(span.first, end + 1):
+        t = np.array([span.t0 + k * span.h])
+        u0 = _input_at(u, k, span)
+        if k == end:
+            result.x[...] = x
+        for j in span.due(k) if k < end or k in wanted else ():
+            x_next, fault = evaluate(samplers[j], [x, u0, p, t])
+            x = _settled(x, x_next, fault, k, span, result, int(first_fault[j]))
+        running = result.status == 0
+        if k in wanted:
+            y = evaluate(observe, [x, u0, p, t])[0]
+            next(records)[...] = np.where(running[:, None], y, np.nan)
+        if k == end or not running.any():
+            continue
+        u1 = _input_at(u, k + 1, span) if span.hold == "linear" else u0
+        x_next, fault = evaluate(step, [x, u0, u1, p, t, np.array([span.h])])
+        x = _settled(x, x_next, fault, k, span, result, FIRST_FAULT)
+
+
+def _settled(
+    x: np.ndarray, x_next: np.ndarray, fault: np.ndarray, k: int, span: Span, result: RolloutResult, first_fault: int
+) -> np.ndarray:
+    """The next state where it is good; where not, the reason is noted. What has no next value stays."""
+    running, now = result.status == 0, _verdict(x_next, fault, span.limit, first_fault)
+    failing = running & (now != 0)
+    result.status[failing] = now[failing]
+    result.stopped[failing] = k
+    moved = x.copy()
+    moved[:, : x_next.shape[1]] = np.where((running & (now == 0))[:, None], x_next, x[:, : x_next.shape[1]])
+    return moved
+
+
+def _input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:
+    """Input at the time t0 + j h."""
+    last, i = len(u) - 1, j // span.stride
+    sample = u[min(i, last)]
+    if span.hold == "zero" or i >= last or j % span.stride == 0:
+        return sample
+    with np.errstate(all="ignore"):
+        return sample + (j % span.stride) / span.stride * (u[i + 1] - sample)
+
+
+def _verdict(x: np.ndarray, fault: np.ndarray, limit: float, first_fault: int) -> np.ndarray:
+    """0 good, 1 state not finite or beyond the limit, first_fault + i fault i. One that is a number is the better reason."""
+    good = np.all(np.fabs(x) <= limit, axis=1)
+    code = np.where(good, 0, 1)
+    for i in reversed(range(fault.shape[1])):
+        f = fault[:, i]
+        code = np.where((f != 0) & (good | (f == f)), first_fault + i, code)
+    return code

@@ -1,0 +1,118 @@
+"""A Program cut into stages: C functions of some thousand operations, and between them the calls of other Programs.
+
+A straight line of 10,000 operations is slow to compile, and its text does not fit the instruction cache. Stages run one
+after another, each over a tile of blocks, and hand values on through the slots of a workspace.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from pfaffian.kernel.program.program import Program, Step
+
+
+@dataclass(frozen=True)
+class Call:
+    """Run callee on the slots from `inputs` on; it writes those from `outputs` on."""
+
+    callee: int
+    inputs: int
+    outputs: int
+
+
+@dataclass
+class Stage:
+    """Steps of one C function, and the call after it.
+
+    loads, stores: (value, slot).   outs: (value, k), the value is number k of the Program's outputs.
+    """
+
+    steps: tuple[Step, ...]
+    called: Step | None = None
+    call: Call | None = None
+    loads: list[tuple[int, int]] = field(default_factory=list)
+    stores: list[tuple[int, int]] = field(default_factory=list)
+    outs: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages, and how many slots they share."""
+
+    stages: tuple[Stage, ...]
+    slots: int
+
+
+def cut(program: Program, size: int) -> Stages:
+    """Cut after every `size` steps and at every call. A slot is used again once the last stage that reads it is over."""
+    stages = _split(program, size)
+    born = {v: j for j, stage in enumerate(stages) for s in stage.steps for v in _results(program, s)}
+    given = {v: j for j, stage in enumerate(stages) if stage.called for v in _results(program, stage.called)}
+    for k, v in enumerate(v for output in program.outputs for v in output):
+        stages[given[v] + 1 if v in given else born.get(v, 0)].outs.append((v, k))
+    last: dict[int, int] = {}
+    for j, stage in enumerate(stages):
+        last |= {v: j for v in _wanted(stage) if v >= program.first_result and born.get(v) != j}
+    return Stages(stages, _allocate(program, stages, last))
+
+
+def _split(program: Program, size: int) -> tuple[Stage, ...]:
+    """At least one stage, and one after every call."""
+    stages, start = [], 0
+    for i, step in enumerate(program.steps):
+        if step.op == "call":
+            stages.append(Stage(program.steps[start:i], step))
+            start = i + 1
+        elif i - start == size:
+            stages.append(Stage(program.steps[start:i]))
+            start = i
+    return (*stages, Stage(program.steps[start:]))
+
+
+def _results(program: Program, step: Step) -> range:
+    return range(step.result, step.result + program.width(step))
+
+
+def _wanted(stage: Stage) -> list[int]:
+    """Values that the C function of the stage reads, in order, some more than once."""
+    read = [a for step in stage.steps for a in step.args] + [v for v, _ in stage.outs]
+    return read + list(stage.called.args if stage.called else ())
+
+
+def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int]) -> int:
+    """Fill in loads, stores and calls; the number of slots. last: the last stage that reads a value of an earlier one."""
+    slots = _Slots()
+    slot: dict[int, int] = {}
+    ending: dict[int, list[tuple[int, int]]] = defaultdict(list)  # (slot, count) that are free after a stage
+    for j, stage in enumerate(stages):
+        stage.loads = sorted({(v, slot[v]) for v in _wanted(stage) if v in slot})
+        for v in (v for step in stage.steps for v in _results(program, step) if v in last):
+            slot[v] = slots.take(1)
+            stage.stores.append((v, slot[v]))
+            ending[last[v]].append((slot[v], 1))
+        if stage.called:
+            args, results = stage.called.args, _results(program, stage.called)
+            room = len(results) if stage.called.times == 1 else len(args)  # repeated, it goes to and fro between two of a kind
+            stage.call = Call(stage.called.callee, slots.take(len(args)), slots.take(room))
+            stage.stores += [(a, stage.call.inputs + i) for i, a in enumerate(args)]
+            slot |= {v: stage.call.outputs + k for k, v in enumerate(results)}
+            ending[j].append((stage.call.inputs, len(args)))
+            ending[max([j, *(last.get(v, j) for v in results)])].append((stage.call.outputs, room))
+        for place, count in ending.pop(j, ()):
+            slots.free[count].append(place)
+    return slots.count
+
+
+class _Slots:
+    """Neighbouring slots, given out again by size."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.free: dict[int, list[int]] = defaultdict(list)
+
+    def take(self, count: int) -> int:
+        if self.free[count]:
+            return self.free[count].pop()
+        self.count += count
+        return self.count - count

@@ -1,0 +1,173 @@
+"""Programs -> C99 for one run, without a library, an extension that has no other way, or memory but the stack.
+
+The text has the operations of the kernel's, so in double it gives the interpreter's bits wherever the compiler keeps to IEEE
+754. In single, sums and products are of floats, and an elementary function is that of the double, rounded: again the bits of
+the interpreter on floats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+from string import Template
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.kernel.functions import elementary
+from pfaffian.kernel.program.interpret import constant
+from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.stages import cut
+from pfaffian.kernel.text.source import PART_SIZE, callees_first, reduction_text, stage_lines
+
+
+class Precision(NamedTuple):
+    """real: the type in C.   kind: in NumPy.   suffix: of the names of operations.   words: what the template wants."""
+
+    real: str
+    kind: Any
+    suffix: str
+    words: dict[str, str]
+
+
+PRECISIONS = {
+    "double": Precision("double", np.float64, "", {
+        "word": "uint64_t", "signed": "int64_t", "literal": "(c)", "width": "64", "fraction": "52", "exponents": "2047",
+        "bias": "1023", "whole": "0x1p52", "scale": "0x1p52", "armbit": "8", "armreg": "w", "aarch64": "fsqrt %d0, %d1",
+        "arm": "vsqrt.f64 %P0, %P1", "sse": "_mm_cvtsd_f64(_mm_sqrt_sd(_mm_set_sd(a), _mm_set_sd(a)))",
+    }),
+    "single": Precision("float", np.float32, "_f", {
+        "word": "uint32_t", "signed": "int32_t", "literal": "((float)(c))", "width": "32", "fraction": "23", "exponents": "255",
+        "bias": "127", "whole": "0x1p23", "scale": "0x1p23", "armbit": "4", "armreg": "t", "aarch64": "fsqrt %s0, %s1",
+        "arm": "vsqrt.f32 %0, %1", "sse": "_mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(a)))",
+    }),
+}  # fmt: skip
+
+GUARD = """\
+#include <float.h>
+#include <stdint.h>
+#if defined(__SSE2__) && !defined(PLAIN_SQRT)
+#include <emmintrin.h>
+#endif
+/* 16 and 32 widen types below _Float16 and _Float32, which leaves float and double as they are: ISO/IEC TS 18661-3. */
+#if defined(__FAST_MATH__) || !defined(FLT_EVAL_METHOD) \\
+    || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32)
+#error "this needs IEEE arithmetic in the type that is written: no -ffast-math, no x87"
+#endif
+#if defined(__GNUC__) /* what a processor with an instruction for roots may leave aside */
+#define SPARE __attribute__((unused))
+#else
+#define SPARE
+#endif
+#if defined(__clang__) || !defined(__GNUC__)
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
+"""
+FRAME = 128
+"""Bytes of a call beside its values: return address, saved registers, what an operation written as a function needs."""
+
+_OPERATION = re.compile(r"\b(K|LT|LE|EQ|NE|SEL|TRUTH|SQRT|FABS|FLOOR|CEIL|FMOD|COPYSIGN)\(")
+_WORD = re.compile(r"\w+")
+_DEFINED = re.compile(r"^(?:#define |typedef \w+ |(?:SPARE )?static (?:inline )?\w+ )(\w+)", re.M)
+
+
+@dataclass(frozen=True)
+class Portable:
+    """text: C of functions `static void p{i}(const V *in, V *out)`.   names: of those of the Programs asked for.   stack: bytes
+    that a call of each takes at most where each value has a place of its own."""
+
+    text: str
+    names: tuple[str, ...]
+    stack: tuple[int, ...]
+
+
+def portable_source(programs: Sequence[Program], precision: str, part_size: int = PART_SIZE) -> Portable:
+    """C99 of the Programs."""
+    of = PRECISIONS[precision]
+    order = callees_first(programs)
+    index = {program.digest(): i for i, program in enumerate(order)}
+    used = sorted({s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS})
+    functions = [_elementary(name) for name in used]
+    deepest = max((8 * text.count("\n") for text in functions), default=0) + FRAME
+    bodies: list[str] = []
+    stack: list[int] = []
+    for i, program in enumerate(order):
+        text, own = _function(program, i, index, of, part_size)
+        bodies.append(text)
+        stack.append(own + max([deepest, *[stack[index[c.digest()]] for c in program.callees]]))
+    reduction = [reduction_text()] if any("reduce_huge" in f for f in functions) else []
+    huge = ["static void reduce_huge(V x, V limit, V *n, V *high, V *low) { (void)limit; reduce_one(x, n, high, low); }"]
+    text = "\n".join([*reduction, *(huge if reduction else []), "", *functions, *bodies])
+    at = [index[program.digest()] for program in programs]
+    whole = "\n".join([GUARD, _prelude(f"V{of.suffix} K{of.suffix}", text), text])
+    return Portable(whole, tuple(f"p{i}" for i in at), tuple(stack[i] for i in at))
+
+
+def literal(of: Precision, c: float) -> str:
+    """The number in C."""
+    return f"K{of.suffix}({float(constant(c, of.kind)).hex()})"
+
+
+@cache
+def _elementary(name: str) -> str:
+    return elementary.c_text(name, False).replace("static NOINLINE ", "static ", 1)
+
+
+def _prelude(*texts: str) -> str:
+    """The operations that the texts need, and those that these need."""
+    template = files("pfaffian.kernel.text").joinpath("portable.h").read_text(encoding="utf-8")
+    pieces = []
+    for of in PRECISIONS.values():
+        whole = Template(template).substitute(of.words, s=of.suffix, real=of.real)
+        pieces += [piece.strip("\n") for piece in whole.split("\n\n")]
+    wanted, kept = {word for text in texts for word in _WORD.findall(text)}, list[str]()
+    for piece in reversed(pieces):
+        if wanted & set(_DEFINED.findall(piece)):
+            wanted |= set(_WORD.findall(piece))
+            kept.append(piece)
+    return "\n".join(kept[::-1]) + "\n"
+
+
+def _function(program: Program, index: int, order: dict[str, int], of: Precision, part_size: int) -> tuple[str, int]:
+    """C of one Program without its callees, and the bytes of its frames."""
+    pieces, V = cut(program, part_size), f"V{of.suffix}"
+    text, body, most, size = [], [], 0, np.dtype(of.kind).itemsize
+    for j, stage in enumerate(pieces.stages):
+        lines = stage_lines(program, stage, V, partial(literal, of), partial(_statement, of))
+        if lines:
+            words = "\n".join(lines)
+            lines = [f"  (void){name};" for name in ("in", "out", "w") if f"{name}[" not in words] + lines
+            text += [f"static void p{index}_{j}(const {V} *in, {V} *out, {V} *w) {{", *lines, "}"]
+            body.append(f"  p{index}_{j}(in, out, w);")
+            most = max(most, sum(size + 16 * line.startswith("  V d") for line in lines))
+        if stage.call:
+            assert stage.called
+            callee, times = program.callees[stage.call.callee], stage.called.times
+            x, y = f"w + {stage.call.inputs}", f"w + {stage.call.outputs}"
+            call = f"p{order[callee.digest()]}({x}, {y});"
+            turns = [f"  for (int k = 0; k < {times}; k++) {{", f"    {call}",
+                     f"    if (!MOVED{of.suffix}({x}, {y}, {callee.n_out})) break;", "  }"]  # fmt: skip
+            body += [f"  {call}"] if times == 1 else turns
+    head = [f"static void p{index}(const {V} *in, {V} *out) {{"]
+    head += [f"  {V} w[{pieces.slots}];"] if pieces.slots else [f"  {V} *const w = out;"]
+    unused = [] if any("(in," in line for line in body) else ["  (void)in;", "  (void)out;", "  (void)w;"]
+    return "\n".join([*text, *head, *unused, *body, "}", ""]), most + size * pieces.slots + 2 * FRAME
+
+
+def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:
+    """The operation; in single an elementary function of the double, rounded."""
+    V, double = f"V{of.suffix}", op in elementary.FUNCTIONS and of.suffix != ""
+    given = [f"(V){a}" for a in args] if double else args
+    text = OPS[op].c.format(*given)
+    if OPS[op].results == 2:
+        pair = f"  V d{v}, d{v + 1}; pf_{op}({given[0]}, &d{v}, &d{v + 1});"
+        return f"{pair} const {V} v{v} = ({V})d{v}, v{v + 1} = ({V})d{v + 1};"
+    if double:
+        return f"  const {V} v{v} = ({V}){text};"
+    return f"  const {V} v{v} = " + _OPERATION.sub(rf"\g<1>{of.suffix}(", text) + ";"

@@ -1,0 +1,223 @@
+"""Program -> C. Nothing else knows syntax; nothing but numbers and names of operations enters the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from pfaffian.kernel.functions import elementary, reduction
+from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.stages import Call, Stage, Stages, cut
+from pfaffian.kernel.text.units import of_unit
+
+UNIT_STEPS, MOST_UNITS = 5000, 8  # steps from which on the text is compiled in one more piece, as many at once as cores
+PART_SIZE = 1500  # operations of a C function
+TILE = 8  # blocks at most; half as many where the text stays in the instruction cache anyway
+TEXT = 4000  # operations that do
+CIRCULAR, FEW = ("sin", "cos", "sincos"), 128  # written in place (3 % faster) where that does not swell the text
+TILE_BYTES = 512 << 10  # of their frames, at most: well inside the second-level cache
+LONG_TEXT = 25_000  # operations that fill that cache alone: then each fetch of the text shall serve a whole tile (15 % faster)
+
+
+@cache
+def _file(name: str) -> str:
+    return files("pfaffian.kernel.text").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _elementary(name: str, inline: bool) -> str:
+    return elementary.c_text(name, inline)
+
+
+@cache
+def reduction_text() -> str:
+    words = ", ".join(f"UINT64_C({word})" for word in reduction.limbs())
+    return f"static const uint64_t TWO_OVER_PI[] = {{{words}}};\n" + _file("reduction.h")
+
+
+@dataclass(frozen=True)
+class Source:
+    """C text. A block of runs has a frame of so many vectors of W doubles; `tile` blocks go through a stage together."""
+
+    text: str
+    lanes: int
+    frame: int
+    tile: int
+
+    @property
+    def doubles(self) -> int:
+        """Size of the workspace."""
+        return self.lanes * self.frame * self.tile
+
+
+def kernel_source(program: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
+    """C of one Program and of the loop over a batch around it (driver.h)."""
+    return _source([program], ["PROGRAM"], "driver.h", lanes, part_size)
+
+
+def rollout_source(step: Program, observe: Program, *samplers: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
+    """C of a step, an observation and samplers, and of the time loop around them (rollout.h)."""
+    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", lanes, part_size, samplers)
+
+
+def _source(
+    programs: Sequence[Program],
+    names: Sequence[str],
+    driver: str,
+    lanes: int,
+    part_size: int,
+    samplers: Sequence[Program] = (),
+) -> Source:
+    order = callees_first([*programs, *samplers])
+    index = {program.digest(): i for i, program in enumerate(order)}
+    uses = Counter(s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS)
+    functions = [_elementary(name, name in CIRCULAR and uses[name] <= FEW) for name in sorted(uses)]
+    slots: dict[str, int] = {}
+    bodies = []
+    units = min(MOST_UNITS, 1 + sum(len(program.steps) for program in order) // UNIT_STEPS)
+    for i, program in enumerate(order):
+        pieces = cut(program, part_size)
+        bodies.append(_function(program, i, index, pieces, units))
+        slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
+    ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
+    ports.append(_table(samplers, [index[s.digest()] for s in samplers]))
+    frame = sum(p.n_in + p.n_out for p in programs) + max((s.n_out + s.inputs[0] for s in samplers), default=0)
+    frame += max(slots[p.digest()] for p in (*programs, *samplers))
+    steps = sum(len(program.steps) for program in order)
+    tile = TILE if steps > TEXT else TILE // 2
+    if steps < LONG_TEXT:
+        tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
+    sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
+    loops = of_unit(0, *ports, _file("transpose.h"), _file("ports.h"), _file(driver))
+    text = "\n".join([sizes, _file("prelude.h"), reduction_text(), _file("huge.h"), *functions, *bodies, *loops])
+    return Source(text, lanes, max(1, frame), tile)
+
+
+def callees_first(programs: Sequence[Program]) -> list[Program]:
+    order: dict[str, Program] = {}
+
+    def visit(program: Program) -> None:
+        if program.digest() not in order:
+            for callee in program.callees:
+                visit(callee)
+            order[program.digest()] = program
+
+    for program in programs:
+        visit(program)
+    return list(order.values())
+
+
+def _ports(name: str, program: Program, index: int) -> str:
+    sizes = {"IN": program.inputs, "OUT": tuple(map(len, program.outputs))}
+    lines = [f"#define {name} p{index}"]
+    for side, lengths in sizes.items():
+        table = ", ".join(map(str, lengths)) or "0"
+        lines.append(f"static const int {name}_{side}[] = {{{table}}};")
+        lines.append(f"enum {{ {name}_N_{side} = {len(lengths)}, {name}_{side}_TOTAL = {sum(lengths)} }};")
+    return "\n".join(lines) + "\n"
+
+
+def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
+    """Which functions the samplers are, and how many faults each has; an entry of nothing where there is none."""
+    functions = ", ".join(f"p{i}" for i in index) or "0"
+    faults = ", ".join(str(len(s.outputs[1])) for s in samplers) or "0"
+    most = max((s.n_out for s in samplers), default=0)
+    lines = [f"#define SAMPLERS {{{functions}}}", f"#define SAMPLER_FAULTS {{{faults}}}"]
+    kept = samplers[0].inputs[0] if samplers else 0
+    return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most}, KEPT = {kept} }};", ""])
+
+
+def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int) -> str:
+    """C of one Program without its callees: each stage over all frames of a tile, then its call.
+
+    Stage j of Program i belongs to unit (i + j) modulo units, the loop over the stages to unit 0.
+    """
+    text, body = [], []
+    for j, stage in enumerate(pieces.stages):
+        lines = stage_lines(program, stage)
+        if lines:
+            signature = f"STAGE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w)"
+            text += [f"{signature};", *of_unit((index + j) % units, f"{signature} {{", *lines, "}")]
+            body.append(f"  for (int64_t i = 0; i < n; i += FRAME) p{index}_{j}(in + i, out + i, w + i);")
+        if stage.call:
+            assert stage.called
+            body.append(_call(order, program.callees[stage.call.callee], stage.call, stage.called.times, pieces.slots))
+    signature = f"static void p{index}(const V *in, V *out, V *w, int64_t n) {{"
+    return "\n".join([*text, *of_unit(0, signature, *body, "}"), ""])
+
+
+def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots: int) -> str:
+    """Over all frames of a tile, or frame by frame so many times on its own results, to and fro, until they come to rest."""
+    name, x, y, w = f"p{order[callee.digest()]}", f"w + {call.inputs}", f"w + {call.outputs}", f"w + {slots}"
+    if times == 1:
+        return f"  {name}({x}, {y}, {w}, n);"
+    rest, size = callee.n_out, callee.n_in
+    return (
+        f"  for (int64_t i = 0; i < n; i += FRAME) {{\n"
+        f"    V *x = {x} + i, *y = {y} + i;\n"
+        f"    for (int k = 1;; k++) {{\n"
+        f"      {name}(x, y, {w} + i, FRAME);\n"
+        f"      if (k == {times} || pf_same(x, y, {rest})) break;\n"
+        f"      if (k == 1) pf_copy(y + {rest}, x + {rest}, {size - rest});\n"
+        f"      V *z = x; x = y; y = z;\n"
+        f"    }}\n"
+        f"    if (y != {y} + i) pf_copy({y} + i, y, {rest});\n"
+        f"  }}"
+    )
+
+
+def _literal(c: float) -> str:
+    return f"K({c.hex()})"
+
+
+class _Lanes:
+    """Statements in lanes. A condition is kept as a mask beside its number: asked by the number, it would be compared again."""
+
+    def __init__(self) -> None:
+        self.masks: set[str] = set()
+
+    def __call__(self, op: str, v: int, args: Sequence[str]) -> str:
+        if OPS[op].results > 1:
+            return f"  V v{v}, v{v + 1}; pf_{op}({args[0]}, &v{v}, &v{v + 1});"
+        text = OPS[op].c.format(*args)
+        for a in self.masks.intersection(args):
+            text = text.replace(f"NE({a}, K(0.0))", f"m{a}").replace(f"EQ({a}, K(0.0))", f"~m{a}")
+        if not text.startswith("TRUTH("):
+            return f"  const V v{v} = {text};"
+        self.masks.add(f"v{v}")
+        return f"  const I mv{v} = {text[6:-1]}; const V v{v} = TRUTH(mv{v});"
+
+
+def stage_lines(
+    program: Program,
+    stage: Stage,
+    V: str = "V",
+    literal: Callable[[float], str] = _literal,
+    statement: Callable[[str, int, Sequence[str]], str] | None = None,
+) -> list[str]:
+    """Statements of one stage, of values of type V. A value is stored where it is wanted as soon as it is known."""
+    literals = {program.n_in + i: literal(c) for i, c in enumerate(program.constants)}
+    stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
+    places: dict[int, list[str]] = {}
+    for v, place in stored:
+        places.setdefault(v, []).append(place)
+    read = {a for step in stage.steps for a in step.args} | {v for v, _ in stored}
+    sources = [(v, f"in[{v}]") for v in sorted(read) if v < program.n_in]
+    sources += [(v, f"w[{slot}]") for v, slot in stage.loads]
+    lines = [f"  {place} = {literals[v]};" for v, place in stored if v in literals]
+    for v, source in sources:
+        lines += [f"  const {V} v{v} = {source};", *_stores(v, places)]
+    said = statement or _Lanes()
+    for step in stage.steps:
+        v, args = step.result, [literals.get(a) or f"v{a}" for a in step.args]
+        lines.append(said(step.op, v, args))
+        lines += [text for r in range(v, v + OPS[step.op].results) for text in _stores(r, places)]
+    return lines
+
+
+def _stores(v: int, places: dict[int, list[str]]) -> list[str]:
+    return [f"  {place} = v{v};" for place in places.get(v, ())]
