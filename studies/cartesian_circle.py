@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduce
-from pfaffian.simulate.basis import transport_basis
+from pfaffian.evaluate.transported_basis import transport_basis
 from pfaffian.viewer.drawing import COLOURS
 
 M1, M2, R = 2.0, 1.0, 0.5  # [kg] [kg] [m]

@@ -25,8 +25,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pfaffian as pf
+from pfaffian.evaluate.realisability import realisability
 from pfaffian.model.constraint import Holonomic
-from pfaffian.simulate.diagnose import realisability
 from pfaffian.viewer.drawing import COLOURS
 
 LENGTH = (1.0, 1.0, 1.0)  # [m]

@@ -293,8 +293,8 @@ def _info(chosen: argparse.Namespace) -> int:
         print(kinematics_latex(m), end="")
         return DONE
     if chosen.symmetry:
+        from pfaffian.evaluate.symmetry import symmetry
         from pfaffian.simulate.reduction import reduce
-        from pfaffian.simulate.symmetry import symmetry
 
         print("\n".join(text(line) for line in symmetry(m).lines()))
         try:

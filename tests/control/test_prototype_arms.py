@@ -12,9 +12,9 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import ModelWarning
+from pfaffian.evaluate.compiled import Compiled
 from pfaffian.formats.place import installed
 from pfaffian.model.joint import Joint
-from pfaffian.simulate.evaluate import Compiled
 from tests.random_mechanisms import random_tree
 from tests.tolerance import close
 

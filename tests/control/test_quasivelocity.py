@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.quasivelocity import FACTORS, projector_rate, quasi_velocity, reduce
-from pfaffian.simulate.basis import transport_basis
+from pfaffian.evaluate.transported_basis import transport_basis
 from tests.random_mechanisms import Case, loops, matrices, on_velocity, random_tree, trees
 from tests.tolerance import ALGEBRA, CENTRAL, DERIVATIVE, close
 

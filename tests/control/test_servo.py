@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.controlforce import control_force
-from pfaffian.simulate.diagnose import realisability
+from pfaffian.evaluate.realisability import realisability
 from tests.random_mechanisms import Case as State
 from tests.random_mechanisms import matrices, on_velocity, random_tree
 from tests.tolerance import ALGEBRA, close

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 import pfaffian as pf
-from pfaffian.simulate import calculus
+from pfaffian.evaluate import calculus
 from pfaffian.terms import connection, inertia
 from pfaffian.terms.hamel import acceleration_energy, hamel
 from tests.graph_twin import graph_twin

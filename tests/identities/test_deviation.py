@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 
 import pfaffian as pf
+from pfaffian.evaluate import calculus
 from pfaffian.maths import so3
-from pfaffian.simulate import calculus
 from pfaffian.terms import connection
 from pfaffian.terms.inertia import inverse_dynamics
 from pfaffian.terms.terms import symbols

@@ -10,11 +10,11 @@ import pytest
 from scipy.linalg import null_space
 
 import pfaffian as pf
+from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import random_configuration
-from pfaffian.simulate.plan import plan
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.forces import potential_energy
 from pfaffian.terms.orbit import Orbit, orbit_of, two_form

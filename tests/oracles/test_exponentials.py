@@ -11,9 +11,9 @@ import pytest
 from scipy.linalg import expm
 
 import pfaffian as pf
+from pfaffian.evaluate import exponentials, quantities
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
-from pfaffian.simulate import exponentials, quantities
 from tests.random_mechanisms import random_tree
 from tests.tolerance import ALGEBRA, CENTRAL, close
 

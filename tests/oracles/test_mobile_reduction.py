@@ -11,8 +11,8 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelWarning
+from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.formats.place import installed
-from pfaffian.simulate.plan import plan
 from tests.tolerance import close
 
 RADIUS, HALF = 0.0985, 0.2022

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
-from pfaffian.simulate import quantities
+from pfaffian.evaluate import quantities
 from tests.oracles.pinocchio_twin import Twin, twin_of
 from tests.random_mechanisms import random_tree
 from tests.tolerance import PEER, close

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 
 import pfaffian as pf
 from pfaffian.dynamics.reaction import reaction_wrenches
-from pfaffian.simulate import reactions
+from pfaffian.simulate.reaction_output import COMPONENTS
 from pfaffian.terms.inertia import mass_centre
 from tests.oracles.pinocchio_twin import twin_of
 from tests.oracles.test_mujoco import ARM, ours, to_mujoco
@@ -151,7 +151,7 @@ def pushes(case: Case, name: str, G: dict, speeds: dict) -> list:
             pull = (value(f.stiffness) * (length - value(f.rest)) + value(f.damping) * along @ (rates[1] - rates[0])) * along
             found += [(s * pull, np.zeros(3), x) for s, n, x in ((1, f.body_a, ends[0]), (-1, f.body_b, ends[1])) if n == name]
         elif f.body == name:
-            w = case.u[[m.u_names.index(f"{f.name}.{c}") for c in reactions.COMPONENTS]] if f.value is None else value(f.value)
+            w = case.u[[m.u_names.index(f"{f.name}.{c}") for c in COMPONENTS]] if f.value is None else value(f.value)
             turned = R if f.axes == "LOCAL" else np.eye(3)
             found.append((turned @ w[:3], turned @ w[3:], R @ value(f.point) + p))
     return found

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.simulate import reduction
-from pfaffian.simulate.plan import plan
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
 

@@ -15,9 +15,9 @@ import pytest
 from scipy.linalg import block_diag
 
 import pfaffian as pf
+from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.joint import KINDS
-from pfaffian.simulate.plan import plan
 from tests.random_mechanisms import random_pose, random_tree
 from tests.simulate.machines import about_mass_centre
 from tests.tolerance import close

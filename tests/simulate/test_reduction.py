@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
-from pfaffian.simulate.plan import plan
 from studies import chhabra_reduction as study
 from studies import chhabra_steps as steps
 from studies.chhabra_reduction import ROVER_START, rover

@@ -113,7 +113,7 @@ def test_weight_across_a_plane_is_rounding():
 
 def test_long_chains_have_no_more_than_short_ones(monkeypatch):
     """More motions ask for more states, however few are begun with: thirty hinges once had six symmetries too many."""
-    monkeypatch.setattr("pfaffian.simulate.symmetry.STATES", 2)
+    monkeypatch.setattr("pfaffian.evaluate.symmetry.STATES", 2)
     random, n = np.random.default_rng(1), 6
     bodies = [random_body(random, f"b{i}") for i in range(n + 1)]
     joints = [pf.joint("j0", "free", "world", "b0")] + [

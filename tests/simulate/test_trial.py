@@ -13,6 +13,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics import formulation
 from pfaffian.errors import BuildError
+from pfaffian.evaluate.compiled import function_of
 from pfaffian.kernel.build import toolchain, trial
 from pfaffian.kernel.call import rollout
 from pfaffian.kernel.call.recipe import Recipe, recipe, shape
@@ -22,7 +23,6 @@ from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.simulate import newton
-from pfaffian.simulate.evaluate import function_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.terms import symbols

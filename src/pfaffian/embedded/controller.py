@@ -20,13 +20,13 @@ from pfaffian.control.discrete import Part, discrete, in_continuous_time
 from pfaffian.control.law import Control
 from pfaffian.control.layout import answers, layout, sizes, units
 from pfaffian.errors import ModelError, brief
+from pfaffian.evaluate.arrays import parameter_values
 from pfaffian.kernel.program.interpret import constant, evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
-from pfaffian.simulate.arrays import parameter_values
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import asked, sampling
 from pfaffian.simulate.system import as_system

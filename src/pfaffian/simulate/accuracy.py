@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.evaluate.arrays import as_number
 from pfaffian.kernel.call.rollout import Hold, RolloutResult
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.arrays import as_number
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.integrators import INTEGRATORS
 from pfaffian.simulate.simulation import Simulation

@@ -12,10 +12,10 @@ import xarray as xr
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import runs
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
-from pfaffian.simulate.arrays import runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.limits import tell_limits

@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError
-from pfaffian.kernel.call.kernel import Backend
-from pfaffian.kernel.call.recipe import check_options
-from pfaffian.model.check import check_parameters
-from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
-from pfaffian.simulate.arrays import (
+from pfaffian.evaluate.arrays import (
     as_flag,
     as_number,
     as_whole,
@@ -24,6 +20,10 @@ from pfaffian.simulate.arrays import (
     unknown,
     velocities,
 )
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import check_options
+from pfaffian.model.check import check_parameters
+from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.simulate.newton import Held, Problem, State, held_entries, held_velocities, settle
 from pfaffian.simulate.reach import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales

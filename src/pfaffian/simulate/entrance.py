@@ -15,10 +15,10 @@ from pfaffian import kernel
 from pfaffian.dynamics import passage
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunWarning, notice
+from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.simulate.newton import free_problem, rank_at, settle
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start

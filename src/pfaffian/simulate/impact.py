@@ -8,12 +8,12 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import ModelError, RunError
+from pfaffian.evaluate.arrays import as_number
+from pfaffian.evaluate.quantities import mass_matrix
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.arrays import as_number
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.newton import State, settle
-from pfaffian.simulate.quantities import mass_matrix
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 

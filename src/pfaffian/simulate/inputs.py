@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pfaffian.errors import ModelError, RunWarning, notice
+from pfaffian.evaluate.arrays import LARGEST, as_number, as_whole, by_label, common_runs, runs, unknown
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import LARGEST, as_number, as_whole, by_label, common_runs, runs, unknown
 
 
 class Times(NamedTuple):

@@ -16,15 +16,15 @@ from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
+from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.span import basis
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.simulation import arguments, command_of, input_names
-from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY

@@ -17,11 +17,11 @@ from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs
 from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs
 from pfaffian.simulate.linearise import linearise
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols

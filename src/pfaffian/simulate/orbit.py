@@ -20,12 +20,12 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.reduction_plan import Changes, changes_of, changing, other_values
+from pfaffian.evaluate.symmetry import symmetry
 from pfaffian.maths.linear import orthogonalise, smallest, solve_symmetric
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.model.number import floats
-from pfaffian.simulate.plan import Changes, changes_of, changing, other_values
-from pfaffian.simulate.symmetry import symmetry
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative

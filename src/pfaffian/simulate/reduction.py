@@ -28,14 +28,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.maths.linear import solve_symmetric
-from pfaffian.model import shown
-from pfaffian.model.caller import ask_column
-from pfaffian.model.constraint import Closure
-from pfaffian.model.joint import Joint
-from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
-from pfaffian.simulate.orbit import reduced_space
-from pfaffian.simulate.plan import (
+from pfaffian.evaluate.reduction_plan import (
     Changes,
     Plan,
     as_group,
@@ -48,7 +41,14 @@ from pfaffian.simulate.plan import (
     plan,
     somewhere,
 )
-from pfaffian.simulate.symmetry import NOTHING, STATES, symmetry
+from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
+from pfaffian.maths.linear import solve_symmetric
+from pfaffian.model import shown
+from pfaffian.model.caller import ask_column
+from pfaffian.model.constraint import Closure
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
+from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest, of_function

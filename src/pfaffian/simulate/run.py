@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
+from pfaffian.evaluate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.recipe import check_options
 from pfaffian.kernel.call.rollout import Hold
@@ -22,7 +23,6 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, tell_start, too_fast
-from pfaffian.simulate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.balance import beside_motion, energy_made
 from pfaffian.simulate.capacity import check_memory

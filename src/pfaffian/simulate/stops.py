@@ -13,9 +13,9 @@ from pfaffian.control.law import Control
 from pfaffian.control.reason import ended
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
+from pfaffian.evaluate.realisability import blamed, holds
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate import arrival
-from pfaffian.simulate.diagnose import blamed, holds
 from pfaffian.simulate.result import DIVERGED, causes, causes_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start

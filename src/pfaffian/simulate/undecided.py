@@ -11,9 +11,9 @@ import xarray as xr
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
 from pfaffian.errors import RunWarning, listed, notice
+from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.simulate.newton import free_problem, rank_at
 from pfaffian.simulate.start import Start
 from pfaffian.terms.pfaffian import POSITION, row_names

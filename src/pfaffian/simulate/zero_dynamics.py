@@ -16,16 +16,16 @@ from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
 from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
+from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
+from pfaffian.evaluate.symmetry import kept_fields
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.simulate.linearise import SPLIT, Linearised, linearise, modes
 from pfaffian.simulate.result import causes
 from pfaffian.simulate.run import run
 from pfaffian.simulate.simulation import command_of, input_names
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.symmetry import kept_fields
 from pfaffian.terms.momentum import momenta
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols

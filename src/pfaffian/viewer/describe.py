@@ -9,6 +9,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError, plural
+from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.formats import RunSettings
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
@@ -17,7 +18,6 @@ from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, random_configuration
 from pfaffian.simulate.assemble import assemble
-from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 from pfaffian.viewer.plain import table, text

@@ -11,10 +11,10 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, install
+from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.evaluate import compile_terms
 from pfaffian.simulate.result import as_result, recorded
 from pfaffian.terms.kinematics import Kinematics
 

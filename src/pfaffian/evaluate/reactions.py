@@ -1,28 +1,22 @@
-"""Reaction wrenches of joints and closures: at states, and as an output of a run."""
+"""Reaction wrenches of joints and closures at states."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 
 from pfaffian import kernel
 from pfaffian.dynamics import formulation
-from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.reaction import ReactionWrench, reaction_wrenches
+from pfaffian.evaluate.compiled import Compiled, function_of
+from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
-from pfaffian.simulate.evaluate import Compiled, function_of
-from pfaffian.simulate.signals import MotionOutput, Signal
-from pfaffian.simulate.state import check_on_constraints, off_constraints
 from pfaffian.terms.digest import digest
-from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, symbols
-
-COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
+from pfaffian.terms.terms import symbols
 
 
 def reaction_wrench(
@@ -69,25 +63,3 @@ def _compiled(m: Mechanism, names: tuple[str, ...], frame: str) -> Compiled:
     key = f"reaction wrenches {names!r} {frame} {digest(m)}"
     rows = len(row_names(symbols(m).kinematics))
     return Compiled(m, kernel.compile(build, key=key), {"off": (rows, 4)} | dict.fromkeys(names, (6, 2)))
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One field of the wrench of a joint or closure; equal ones find the same compiled run."""
-
-    name: str
-    frame: str
-    field: str
-
-    def __call__(self, terms: Terms, motion: Motion) -> ca.SX:
-        return getattr(reaction_wrenches(terms, motion, [self.name], self.frame)[self.name], self.field)
-
-
-def reaction(name: str, frame: str = "LOCAL", *, unique: bool = False) -> MotionOutput:
-    """The reaction wrench of a joint or closure as an output of a run: `outputs={"hinge": pf.reaction("hinge")}`.
-
-    name, frame: as in `reaction_wrench`.   unique: record instead which components the motion determines, 1 or 0.
-    Raises ModelError: an unknown frame.
-    """
-    signal = Signal("1" if unique else "N, N m", "wrench_component", COMPONENTS)
-    return MotionOutput(_Column(name, check_frame(frame), "unique" if unique else "wrench"), signal)

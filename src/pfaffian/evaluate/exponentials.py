@@ -14,10 +14,10 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import as_flag, common_runs, configurations, parameter_values, runs
+from pfaffian.evaluate.quantities import BodyPose
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
-from pfaffian.simulate.arrays import as_flag, common_runs, configurations, parameter_values, runs
-from pfaffian.simulate.quantities import BodyPose
 from pfaffian.terms.digest import digest
 from pfaffian.terms.exponentials import Block, blocks, exponentials
 from pfaffian.terms.present import remembered

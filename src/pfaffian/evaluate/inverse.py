@@ -12,11 +12,11 @@ from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
+from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, some_runs, velocities
+from pfaffian.evaluate.given_state import check_on_constraints, check_said, off_constraints
+from pfaffian.evaluate.realisability import blamed
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
-from pfaffian.simulate.arrays import as_number, configurations, parameter_values, some_runs, velocities
-from pfaffian.simulate.diagnose import blamed
-from pfaffian.simulate.state import check_on_constraints, check_said, off_constraints
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols

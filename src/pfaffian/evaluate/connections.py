@@ -15,12 +15,12 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.compiled import Compiled, function_of
+from pfaffian.evaluate.reduction_plan import as_group, plan
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
-from pfaffian.simulate.evaluate import Compiled, function_of
-from pfaffian.simulate.plan import as_group, plan
 from pfaffian.terms.digest import digest
 from pfaffian.terms.orbit import orbit_of, two_form
 from pfaffian.terms.present import remembered

@@ -20,13 +20,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import parameter_values
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
-from pfaffian.simulate.arrays import parameter_values
 from pfaffian.terms.momentum import changes
 from pfaffian.terms.own_size import own_sizes
 from pfaffian.terms.present import remembered

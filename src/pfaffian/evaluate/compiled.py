@@ -12,12 +12,12 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
+from pfaffian.evaluate.arrays import as_number, common_runs, configurations, parameter_values, runs, velocities
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
-from pfaffian.simulate.arrays import as_number, common_runs, configurations, parameter_values, runs, velocities
 from pfaffian.terms.digest import digest
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols

@@ -15,10 +15,10 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
-from pfaffian.simulate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import changes, weight
 from pfaffian.terms.own_size import own_sizes

@@ -12,13 +12,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.evaluate.arrays import as_whole
+from pfaffian.evaluate.connections import asked, mechanical_connection
 from pfaffian.maths import se3
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats, vector
-from pfaffian.simulate.arrays import as_whole
-from pfaffian.simulate.bundle import asked, mechanical_connection
 from pfaffian.terms.floating import FloatingBase
 from pfaffian.terms.kinematics import check_frame
 from pfaffian.terms.reduction import first_joint, group_of, indices, others

@@ -16,10 +16,10 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.compiled import Compiled, function_of
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
-from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import inertia
 from pfaffian.terms.digest import digest
 from pfaffian.terms.kinematics import check_frame

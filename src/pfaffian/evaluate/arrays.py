@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, listed, nearest
+from pfaffian.evaluate.light_inertia import check_light
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.model.number import floats
-from pfaffian.simulate.light import check_light
 
 
 def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:

@@ -9,9 +9,9 @@ import numpy as np
 
 from pfaffian.control.quasivelocity import check_rates
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduce
+from pfaffian.evaluate.arrays import common_runs, configurations, parameter_values, velocities
+from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.arrays import common_runs, configurations, parameter_values, velocities
-from pfaffian.simulate.evaluate import Compiled, compile_terms
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, some_runs, velocities
+from pfaffian.evaluate.compiled import Compiled, function_of
 from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
-from pfaffian.simulate.arrays import as_number, configurations, parameter_values, runs, some_runs, velocities
-from pfaffian.simulate.evaluate import Compiled, function_of
 from pfaffian.terms import connection
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.present import remembered
