@@ -14,6 +14,7 @@ from hypothesis import assume, given, settings
 
 import pfaffian as pf
 from pfaffian.dynamics.reaction import reaction_wrenches
+from pfaffian.evaluate import reactions
 from pfaffian.simulate.reaction_output import COMPONENTS
 from pfaffian.terms.inertia import mass_centre
 from tests.oracles.pinocchio_twin import twin_of
