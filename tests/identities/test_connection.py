@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 import pfaffian as pf
-from pfaffian.evaluate import calculus
+from pfaffian import kernel
 from pfaffian.terms import connection, inertia
 from pfaffian.terms.hamel import acceleration_energy, hamel
 from tests.graph_twin import graph_twin
@@ -25,7 +25,7 @@ LEVI_CIVITA = np.array([[[(i - j) * (j - k) * (k - i) / 2 for k in range(3)] for
 def interpreted(request, monkeypatch):
     """The same numbers without a compiler, but once."""
     if request.function is not test_a_batch:
-        monkeypatch.setattr(calculus.kernel, "compile", partial(calculus.kernel.compile, backend="numpy"))
+        monkeypatch.setattr(kernel, "compile", partial(kernel.compile, backend="numpy"))
 
 
 def weightless(drawn) -> Case:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 import pfaffian as pf
-from pfaffian.evaluate import calculus
+from pfaffian import kernel
 from pfaffian.maths import so3
 from pfaffian.terms import connection
 from pfaffian.terms.inertia import inverse_dynamics
@@ -24,7 +24,7 @@ from tests.tolerance import ALGEBRA, close
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
-    monkeypatch.setattr(calculus.kernel, "compile", partial(calculus.kernel.compile, backend="numpy"))
+    monkeypatch.setattr(kernel, "compile", partial(kernel.compile, backend="numpy"))
 
 
 TIME, S = ca.SX.sym("time"), ca.SX.sym("s")

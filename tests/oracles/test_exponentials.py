@@ -11,7 +11,7 @@ import pytest
 from scipy.linalg import expm
 
 import pfaffian as pf
-from pfaffian.evaluate import exponentials, quantities
+from pfaffian import kernel
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
 from tests.random_mechanisms import random_tree
@@ -30,8 +30,7 @@ RATE = [[1.0, 0], [0.3, 0], [0, 1]]
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
     """The same numbers without a compiler."""
-    for module in (quantities, exponentials):
-        monkeypatch.setattr(module.kernel, "compile", partial(module.kernel.compile, backend="numpy"))
+    monkeypatch.setattr(kernel, "compile", partial(kernel.compile, backend="numpy"))
 
 
 @cache

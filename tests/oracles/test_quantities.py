@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
-from pfaffian.evaluate import quantities
+from pfaffian import kernel
 from tests.oracles.pinocchio_twin import Twin, twin_of
 from tests.random_mechanisms import random_tree
 from tests.tolerance import PEER, close
@@ -26,7 +26,7 @@ FRAMES = {
 def interpreted(request, monkeypatch):
     """The same numbers without a compiler, but once."""
     if request.function is not test_poses:
-        monkeypatch.setattr(quantities.kernel, "compile", partial(quantities.kernel.compile, backend="numpy"))
+        monkeypatch.setattr(kernel, "compile", partial(kernel.compile, backend="numpy"))
 
 
 @cache
@@ -124,7 +124,7 @@ def test_names_and_shapes():
 def test_a_second_call_compiles_nothing(monkeypatch):
     w, q, _ = twin()
     first = pf.mass_centre(w.ours, q)
-    monkeypatch.setattr(quantities.kernel, "compile", lambda *_, **__: pytest.fail("compiled again"))
+    monkeypatch.setattr(kernel, "compile", lambda *_, **__: pytest.fail("compiled again"))
     np.testing.assert_array_equal(pf.mass_centre(w.ours.with_(), q[0]), first[0])
 
 

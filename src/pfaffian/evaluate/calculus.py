@@ -16,14 +16,14 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, some_runs, velocities
-from pfaffian.evaluate.compiled import Compiled, function_of
+from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
+from pfaffian.evaluate.compiled import ask, given, matrices
 from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.terms import connection
-from pfaffian.terms.digest import digest, of_function
+from pfaffian.terms.digest import of_function
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
@@ -117,21 +117,16 @@ def linearise_along(
     as_mechanism(m)
     if f is not None and not callable(f):
         raise ModelError("f: a function f(k, v_dot) of Kinematics and (nv, 1) is needed, or None for the equations of motion")
-    given = {
-        "q": configurations(m, q),
-        "v": velocities(m, v),
-        "v_dot": velocities(m, v_dot, "v_dot"),
-        "u": runs(u, m.u_names, np.zeros(m.nu), "u"),
-        "parameters": parameter_values(m, parameters),
-    }
-    count = some_runs({name: len(x) for name, x in given.items()})
-    at = [np.broadcast_to(x, (count, x.shape[1])) for x in given.values()]
+    at = given(
+        least=1,
+        q=(q, configurations(m, q)),
+        v=(v, velocities(m, v)),
+        v_dot=(v_dot, velocities(m, v_dot, "v_dot")),
+        u=(u, runs(u, m.u_names, np.zeros(m.nu), "u")),
+        parameters=(parameters, parameter_values(m, parameters)),
+    )
     compiled, shapes = _along(m, f and _known(m, f))
-    found = compiled(*at, np.array([as_number(t, "t")]))
-    # CasADi stores columns one after another.
-    columns = (x.reshape(count, b, a).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
-    many = any(np.ndim(x) == 2 for x in (q, v, v_dot, u)) or count > 1
-    value, *parts = (x if many else x[0] for x in columns)
+    value, *parts = matrices(compiled, at, shapes, np.array([as_number(t, "t")]))
     return LinearisedAlong(value[..., 0], *parts)
 
 
@@ -184,17 +179,8 @@ def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, 
     if f is not None and not callable(f):
         raise ModelError("f: a function of Kinematics is needed, as holonomic's is, or None for the potential energy")
     known = f and Known(f, of_function(f, "f", symbols(m).kinematics))
-    return _compiled(m, what, known).matrices(q, v, t=t, parameters=parameters)[what]
+    return ask(m, what, _QUANTITIES[what], (known,), q, v, t=t, parameters=parameters)
 
 
 def _tensor(m: Mechanism, x: np.ndarray) -> np.ndarray:
     return x.reshape(*x.shape[:-2], m.nv, m.nv, m.nv)
-
-
-@remembered(256)
-def _compiled(m: Mechanism, what: str, f: Known | None) -> Compiled:
-    free = replace(m, constraints=())  # which take no part
-    T = symbols(free)
-    value = _QUANTITIES[what](T, f)
-    traced = function_of(T, {what: value})
-    return Compiled(m, kernel.compile(lambda: traced, key=f"{what} {f and f.gave} {digest(free)}"), {what: value.shape})

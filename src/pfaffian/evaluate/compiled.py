@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -12,15 +13,55 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import as_number, common_runs, configurations, parameter_values, runs, velocities
+from pfaffian.evaluate.arrays import as_number, common_runs, configurations, parameter_values, runs, some_runs, velocities
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
+from pfaffian.model.known import Known
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
 from pfaffian.terms.digest import digest
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
+
+
+class Given(NamedTuple):
+    """What a caller gave for one state or many. arrays: (size, n) or (1, n) each.   size: how many runs.
+    many: whether answers have an axis of runs: something was given as rows, or for several runs."""
+
+    arrays: tuple[np.ndarray, ...]
+    size: int
+    many: bool
+
+    @property
+    def spread(self) -> list[np.ndarray]:
+        """(size, n) of each."""
+        return [np.broadcast_to(x, (self.size, x.shape[1])) for x in self.arrays]
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        """x (size, ...), or of one state without that axis."""
+        return x if self.many else x[0]
+
+
+def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
+    """name=(what the caller gave, the same as (runs, n)) of each.
+
+    Raises ModelError: numbers of runs differ; there are fewer than `least`, 0 or 1.
+    """
+    counts = {name: len(array) for name, (_, array) in values.items()}
+    count = some_runs(counts) if least else common_runs(counts)
+    many = count != 1 or any(np.ndim(value) == 2 for value, _ in values.values())
+    return Given(tuple(array for _, array in values.values()), count, many)
+
+
+def matrices(f: kernel.Kernel, of: Given, shapes: Sequence[tuple[int, int]], *shared: np.ndarray) -> list[np.ndarray]:
+    """(..., rows, columns) of each output of f, which gives columns of matrices one after another as CasADi stores them.
+
+    shared: (n,) further inputs of f, the same for all runs.
+    """
+    found = f(*[a if len(a) == of.size else a[0] for a in of.arrays], *shared)
+    parts = (np.reshape(x, (of.size, b, a)).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
+    return [of.answer(x) for x in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +87,14 @@ class Compiled:
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
     ) -> dict[str, np.ndarray]:
         """The same with every axis kept: (..., rows, columns)."""
-        m = self.mechanism
-        given = [
-            configurations(m, q),
-            velocities(m, v),
-            runs(u, m.u_names, np.zeros(m.nu), "u"),
-            np.array([[as_number(t, "t")]]),
-            parameter_values(m, parameters),
-        ]
-        count = common_runs(dict(zip(("q", "v", "u", "t", "parameters"), map(len, given), strict=True)))
-        many = any(np.ndim(x) == 2 for x in (q, v, u)) or count > 1
-        results = self.kernel(*[a if len(a) == count else a[0] for a in given])
-        # CasADi stores columns one after another.
-        arrays = (
-            np.atleast_2d(r).reshape(count, columns, rows).transpose(0, 2, 1)
-            for r, (rows, columns) in zip(results, self.shapes.values(), strict=True)
+        m, time = self.mechanism, np.array([as_number(t, "t")])
+        at = given(
+            q=(q, configurations(m, q)),
+            v=(v, velocities(m, v)),
+            u=(u, runs(u, m.u_names, np.zeros(m.nu), "u")),
+            parameters=(parameters, parameter_values(m, parameters)),
         )
-        return {name: x if many else x[0] for name, x in zip(self.shapes, arrays, strict=True)}
+        return dict(zip(self.shapes, matrices(self.kernel, at, list(self.shapes.values()), time), strict=True))
 
 
 def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
@@ -97,9 +129,47 @@ def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:
 
 
 def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
-    """(q, v, u, t, p) -> each value as a column."""
-    inputs = [T.q, T.v, T.u, T.t, T.mechanism.p_symbols]
+    """(q, v, u, p, t) -> each value as a column."""
+    inputs = [T.q, T.v, T.u, T.mechanism.p_symbols, T.t]
     return ca.Function("quantities", inputs, [ca.vec(ca.densify(x)) for x in values.values()], {"cse": True})
+
+
+def ask(
+    m: Mechanism,
+    what: str,
+    f: Callable[..., ca.SX],
+    arguments: tuple = (),
+    q: Any = None,
+    v: Any = None,
+    *,
+    t: float = 0.0,
+    parameters: Any = None,
+    constrained: bool = False,
+    shape: tuple[int, int] | None = None,
+) -> np.ndarray:
+    """(..., rows, columns) of f(Terms, *arguments) at one state or many, compiled once.
+
+    what: its name, by which it is found again with its arguments.   q, v, t, parameters: as `Compiled` takes them.
+    constrained: whether the mechanism's constraints take part.   shape: of it, where that is known without tracing.
+    """
+    return _asked(as_mechanism(m), what, f, arguments, constrained, shape).matrices(q, v, t=t, parameters=parameters)[what]
+
+
+@remembered(256)
+def _asked(
+    m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, constrained: bool, shape: tuple[int, int] | None
+) -> Compiled:
+    of = m if constrained else replace(m, constraints=())
+
+    @cache
+    def traced() -> tuple[ca.Function, tuple[int, int]]:
+        T = symbols(of)
+        value = f(T, *arguments)
+        return function_of(T, {what: value}), value.shape
+
+    names = tuple(x.gave if isinstance(x, Known) else x for x in arguments)
+    found = kernel.compile(lambda: traced()[0], key=f"{what} {names!r} {digest(of)}")
+    return Compiled(m, found, {what: shape or traced()[1]})
 
 
 class Dynamics(NamedTuple):

@@ -13,15 +13,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.compiled import Compiled, function_of
+from pfaffian.evaluate.compiled import ask
 from pfaffian.evaluate.reduction_plan import as_group, plan
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
-from pfaffian.terms.digest import digest
 from pfaffian.terms.orbit import orbit_of, two_form
 from pfaffian.terms.present import remembered
 from pfaffian.terms.reduction import (
@@ -34,7 +32,7 @@ from pfaffian.terms.reduction import (
     in_first_joint,
     indices,
 )
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms
 
 
 def momentum_map(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
@@ -91,7 +89,7 @@ def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
     m: the mechanism.   momentum: (k,) mu of the first joint [N s, N m s].   q, parameters: as said above.
     Unit: kg, kg m, kg m^2.   Raises ModelError: as `momentum_map`; a momentum of another size.
     """
-    return asked(m, "isotropy inertia", _isotropy_inertia, _momentum(m, momentum), q, None, parameters)
+    return of_first_joint(m, "isotropy inertia", _isotropy_inertia, _momentum(m, momentum), q, None, parameters)
 
 
 def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
@@ -102,7 +100,7 @@ def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameter
     m: the mechanism.   momentum, q, parameters: as in `isotropy_inertia`.
     Unit: of i's columns by those of v.   Raises ModelError: as `isotropy_inertia`.
     """
-    return asked(m, "isotropy connection", _isotropy_connection, _momentum(m, momentum), q, None, parameters)
+    return of_first_joint(m, "isotropy connection", _isotropy_connection, _momentum(m, momentum), q, None, parameters)
 
 
 def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
@@ -112,7 +110,7 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
     m: the mechanism.   momentum, q, parameters: as in `isotropy_inertia`; q says where on the orbit.
     Unit: N m s by those of the two coordinates.   Raises ModelError: as `isotropy_inertia`; a joint has a distribution.
     """
-    return asked(m, "reduced two-form", _two_form, _momentum(m, momentum), q, None, parameters)
+    return of_first_joint(m, "reduced two-form", _two_form, _momentum(m, momentum), q, None, parameters)
 
 
 def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
@@ -159,7 +157,7 @@ def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parame
     m: the mechanism.   q, parameters: as said above.   by: the joints of the group, names; found if None, as in `reduce`.
     Unit: of v_G by that of y.   Raises ModelError: as `reduce`; nothing constrains velocities.
     """
-    return asked(m, "constraint connection", _fixing, _fixed(m, by), q, None, parameters, constrained=True)
+    return of_first_joint(m, "constraint connection", _fixing, _fixed(m, by), q, None, parameters, constrained=True)
 
 
 def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
@@ -170,7 +168,7 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
     Unit: of v_G by those of y_i and y_j, per second.
     Raises ModelError: as `constraint_connection`; a joint has a distribution.
     """
-    x = asked(m, "constraint curvature", _curving, _fixed(m, by), q, None, parameters, constrained=True)
+    x = of_first_joint(m, "constraint curvature", _curving, _fixed(m, by), q, None, parameters, constrained=True)
     return _over_pairs(x)
 
 
@@ -217,10 +215,10 @@ _QUANTITIES: dict[str, Callable[[Terms, str], ca.SX]] = {
 
 
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    return asked(m, what, _QUANTITIES[what], (), q, v, parameters)
+    return of_first_joint(m, what, _QUANTITIES[what], (), q, v, parameters)
 
 
-def asked(
+def of_first_joint(
     m: Mechanism,
     what: str,
     f: Callable[..., ca.SX],
@@ -231,18 +229,10 @@ def asked(
     *,
     constrained: bool = False,
 ) -> np.ndarray:
-    """(..., rows, columns) of f(Terms, name of the first joint, *arguments), found again by `what` and the arguments.
+    """(..., rows, columns) of f(Terms, name of the first joint, *arguments), see `compiled.ask`.
 
     constrained: whether the mechanism's constraints take part.
     """
-    return _compiled(as_mechanism(m), what, f, arguments, constrained).matrices(q, v, parameters=parameters)[what]
-
-
-@remembered(256)
-def _compiled(m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, constrained: bool) -> Compiled:
-    asked_of = m if constrained else replace(m, constraints=())
-    T = symbols(asked_of)
-    value = f(T, first_joint(asked_of).name, *arguments)
-    traced = function_of(T, {what: value})
-    key = f"{what} of the first joint {arguments!r} {digest(asked_of)}"
-    return Compiled(m, kernel.compile(lambda: traced, key=key), {what: value.shape})
+    first = first_joint(as_mechanism(m) if constrained else replace(as_mechanism(m), constraints=())).name
+    named = f"{what} of the first joint"
+    return ask(m, named, f, (first, *arguments), q, v, parameters=parameters, constrained=constrained)

@@ -14,7 +14,8 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_flag, common_runs, configurations, parameter_values, runs
+from pfaffian.evaluate.arrays import as_flag, configurations, parameter_values, runs
+from pfaffian.evaluate.compiled import given, matrices
 from pfaffian.evaluate.quantities import BodyPose
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
@@ -55,13 +56,12 @@ def chart_to_screw(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
     Raises ModelError: a joint stands where there is no logarithm, and at which run; not an open chain of subgroups.
     """
     found = blocks(as_mechanism(m))
-    at, p = configurations(m, q), parameter_values(m, parameters)
-    count = common_runs({"q": len(at), "parameters": len(p)})
-    s = np.empty((count, sum(b.subgroup.nv for b in found)))
-    for run in range(count):
+    at = given(q=(q, configurations(m, q)), parameters=(parameters, parameter_values(m, parameters)))
+    s = np.empty((at.size, sum(b.subgroup.nv for b in found)))
+    for run, (here, p) in enumerate(zip(*at.spread, strict=True)):
         for b in found:
-            s[run, b.s] = _logarithm(m, b, at[run % len(at), b.q], p[run % len(p)], f" in run {run}" if count > 1 else "")
-    return s if np.ndim(q) == 2 or count > 1 else s[0]
+            s[run, b.s] = _logarithm(m, b, here[b.q], p, f" in run {run}" if at.size > 1 else "")
+    return at.answer(s)
 
 
 def _logarithm(m: Mechanism, b: Block, q: np.ndarray, p: np.ndarray, where: str) -> np.ndarray:
@@ -165,14 +165,9 @@ _QUANTITIES: dict[str, Callable[..., ca.SX]] = {
 def _ask(m: Mechanism, wanted: tuple[tuple[str, ...], ...], s: Any, parameters: Any) -> list[np.ndarray]:
     """(..., rows, columns) of each quantity, named with its arguments."""
     E = exponentials(as_mechanism(m))
-    given = [runs(s, E.s_names, np.zeros(E.s.numel()), "s"), parameter_values(m, parameters)]
-    count = common_runs({"s": len(given[0]), "parameters": len(given[1])})
+    at = given(s=(s, runs(s, E.s_names, np.zeros(E.s.numel()), "s")), parameters=(parameters, parameter_values(m, parameters)))
     shapes, compiled = _compiled(m, wanted)
-    found = compiled(*[a if len(a) == count else a[0] for a in given])
-    many = np.ndim(s) == 2 or count > 1
-    # CasADi stores columns one after another.
-    arrays = (np.reshape(x, (count, b, a)).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
-    return [x if many else x[0] for x in arrays]
+    return matrices(compiled, at, shapes)
 
 
 @remembered(256)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_whole
-from pfaffian.evaluate.connections import asked, mechanical_connection
+from pfaffian.evaluate.connections import mechanical_connection, of_first_joint
 from pfaffian.maths import se3
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer, checked
@@ -39,7 +39,7 @@ def generalised_jacobian(
     frame, point: as in `jacobian`.   Unit: m or rad per unit of s.
     Raises ModelError: no first joint that is a group; unknown names or frame, wrong shapes.
     """
-    return asked(m, "generalised jacobian", _jacobian, _of_body(m, body, frame, point), q, None, parameters)
+    return of_first_joint(m, "generalised jacobian", _jacobian, _of_body(m, body, frame, point), q, None, parameters)
 
 
 def momentum_twist(
@@ -57,7 +57,7 @@ def momentum_twist(
     m: the mechanism.   body: name.   q, v, parameters: as said above.   frame, point: as in `jacobian`.
     Raises ModelError: as `generalised_jacobian`.
     """
-    return asked(m, "momentum twist", _drift, _of_body(m, body, frame, point), q, v, parameters)[..., 0]
+    return of_first_joint(m, "momentum twist", _drift, _of_body(m, body, frame, point), q, v, parameters)[..., 0]
 
 
 def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", parameters: Any = None) -> np.ndarray:
@@ -70,7 +70,7 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
     Raises ModelError: as `generalised_jacobian`; another word for keep.
     """
     # n^2 numbers of r n: made here, a machine of 100 joints would wait for a kernel of them.
-    Q = asked(m, "reacting", _reacting, (keep,), q, None, parameters)
+    Q = of_first_joint(m, "reacting", _reacting, (keep,), q, None, parameters)
     return np.eye(Q.shape[-1]) - Q.swapaxes(-1, -2) @ Q
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pfaffian.control.quasivelocity import check_rates
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduce
-from pfaffian.evaluate.arrays import common_runs, configurations, parameter_values, velocities
-from pfaffian.evaluate.compiled import Compiled, compile_terms
+from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
+from pfaffian.evaluate.compiled import Compiled, compile_terms, given
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms
@@ -49,13 +49,8 @@ def position_gain_bound(
     """
     check_rates(as_mechanism(m))
     n = m.nv
-    given = {
-        "q": configurations(m, q),
-        "v": velocities(m, v),
-        "parameters": parameter_values(m, parameters),
-    }
-    count = common_runs({name: len(x) for name, x in given.items()})
-    qs, vs, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())
+    at = given(q=(q, configurations(m, q)), v=(v, velocities(m, v)), parameters=(parameters, parameter_values(m, parameters)))
+    (qs, vs, p), count = at.spread, at.size
     # At v = 0 and along each coordinate: rates are affine in v.
     along = np.tile(np.vstack([np.zeros(n), np.eye(n)]), (count, 1))
     found = _rates(m, factor)(np.repeat(qs, n + 1, axis=0), along, t=t, parameters=np.repeat(p, n + 1, axis=0))
@@ -65,8 +60,7 @@ def position_gain_bound(
     c2 = max(_lipschitz(*x) for x in zip(P, W, W_rate, P_rate, strict=True))
     c4 = float(np.linalg.norm(vs, axis=1).max())
     local = np.array([_growth(P[i], W[i], np.einsum("k,kij->ij", vs[i], W_rate[i])) for i in range(count)])
-    many = any(np.ndim(x) == 2 for x in (q, v)) or count > 1
-    return GainBound(c2 * c4 / np.sqrt(c1), c1, c2, c4, local if many else local[0])
+    return GainBound(c2 * c4 / np.sqrt(c1), c1, c2, c4, at.answer(local))
 
 
 @remembered(16)

@@ -12,7 +12,8 @@ from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
-from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, some_runs, velocities
+from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, velocities
+from pfaffian.evaluate.compiled import given
 from pfaffian.evaluate.given_state import check_on_constraints, check_said, off_constraints
 from pfaffian.evaluate.realisability import blamed
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
@@ -66,14 +67,14 @@ def inverse_dynamics(
     check_said(a, m.v_names, "a")
     t = as_number(t, "t")
     driven, f = _compiled(m, names, R)
-    given = {
-        "q": configurations(m, q),
-        "v": velocities(m, v),
-        "a": velocities(m, a, "a"),
-        "parameters": parameter_values(m, parameters),
-    }
-    count = some_runs({name: len(x) for name, x in given.items()})
-    qs, vs, accelerations, p = (np.broadcast_to(x, (count, x.shape[1])) for x in given.values())
+    at = given(
+        least=1,
+        q=(q, configurations(m, q)),
+        v=(v, velocities(m, v)),
+        a=(a, velocities(m, a, "a")),
+        parameters=(parameters, parameter_values(m, parameters)),
+    )
+    (qs, vs, accelerations, p), count = at.spread, at.size
     u, tau, reaction, off, broken, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
     check_on_constraints(driven, off.reshape(count, 4, -1).transpose(0, 2, 1))
     _check_feasible(driven, broken, size)
@@ -81,9 +82,7 @@ def inverse_dynamics(
         run = int(np.argmax(uncontrollable[:, 0]))
         (why,) = blamed(driven, undriven())(qs[[run]], vs[[run]], p[[run]], np.array([t]))
         raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
-    many = any(np.ndim(x) == 2 for x in (q, v, a)) or count > 1
-    u, tau, reaction = (x if many else x[0] for x in (u, tau, reaction))
-    return Inverse(u, tau, reaction, driven.u_names)
+    return Inverse(at.answer(u), at.answer(tau), at.answer(reaction), driven.u_names)
 
 
 @remembered(64)

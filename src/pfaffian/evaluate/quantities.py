@@ -8,23 +8,20 @@ whether the state meets the constraints. Compiled at the first call, and found a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.compiled import Compiled, function_of
+from pfaffian.evaluate.compiled import ask
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
 from pfaffian.terms import inertia
-from pfaffian.terms.digest import digest
 from pfaffian.terms.kinematics import check_frame
-from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,21 +137,8 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple], 
 
 def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, t: float = 0.0, parameters: Any) -> np.ndarray:
     """(..., rows, columns)."""
-    as_mechanism(m)
-    return _compiled(m, what, arguments).matrices(q, v, t=t, parameters=parameters)[what]
-
-
-@remembered(256)
-def _compiled(m: Mechanism, what: str, arguments: tuple) -> Compiled:
     f, shape = _QUANTITIES[what]
-    tree = replace(m, constraints=())  # which take no part
-
-    def build() -> ca.Function:
-        T = symbols(tree)
-        return function_of(T, {what: f(T, *arguments)})
-
-    key = f"{what} {arguments!r} {digest(tree)}"
-    return Compiled(m, kernel.compile(build, key=key), {what: shape(m, arguments)})
+    return ask(m, what, f, arguments, q, v, t=t, parameters=parameters, shape=shape(as_mechanism(m), arguments))
 
 
 def _body(m: Mechanism, name: str) -> str:

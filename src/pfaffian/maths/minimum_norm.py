@@ -191,7 +191,7 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
 
 
 def _inverse_blocks(gram: Gram, blocks: list[list[int]]) -> list[ca.SX]:
-    """Blocks of (L D L^T)^+ from the last pivot back, and no entries but those that these need. [takahashi73]"""
+    """Blocks of (L D L^T)^+ from the last pivot back, and no entries but those that these need. [Takahashi 1973]"""
     place = {i: n for n, i in enumerate(gram.order)}
     found: dict[tuple[int, int], ca.SX] = {}
 
