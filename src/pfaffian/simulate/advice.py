@@ -12,8 +12,8 @@ from pfaffian.simulate.accuracy import Watch, relative
 from pfaffian.simulate.fastest import Fastest, fastest
 from pfaffian.simulate.system import show
 
-FINEST = 50_000
-"""What a step is divided by at most."""
+FINEST, FINEST_INTERPRETED = 50_000, 100
+"""What a step is divided by at most, in compiled code and without: looking for it is not to take longer than the run."""
 
 DIGITS = (1, 2, 4, 5, 8)
 """First digits of what a step is divided by."""
@@ -106,17 +106,17 @@ def _shorter(
     if np.isfinite(whole):
         error = min(error, max(steps, 1.0) * whole)  # of what grows only because the step is too long
     least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.order)
-    for n in _round(least):
+    for n in _round(least, FINEST if watch.rollout.native else FINEST_INTERPRETED):
         left = _left(watch, run, k, x, top, n)
         if left == 0 or error * left <= watch.bound * MARGIN * whole:
             return watch.when.step / n
     return None
 
 
-def _round(least: float) -> Iterator[int]:
-    """Whole numbers of one digit and zeros, from the least on."""
+def _round(least: float, most: int) -> Iterator[int]:
+    """Whole numbers of one digit and zeros, from the least to the most."""
     every = (digit * 10**i for i in itertools.count() for digit in DIGITS)
-    return itertools.takewhile(lambda n: n <= FINEST, (n for n in every if n >= max(2, least)))
+    return itertools.takewhile(lambda n: n <= most, (n for n in every if n >= max(2, least)))
 
 
 def _fastest(watch: Watch, run: int, k: int, x: np.ndarray) -> Fastest | None:
