@@ -38,8 +38,8 @@ def run(o: Options) -> Iterator[Comparison]:
     height = float(pf.forward_kinematics(arm, READY)[TOOL].position[2])
     resting = arm.with_(constraints=[pf.holonomic("table", lambda k: k.position(TOOL)[2] - height)])
     yield from machine("UR5 on a table", resting, on_a_table(), pf.assemble(resting, q).q, o)
-    x = pf.QUADCOPTER
-    flying = pf.thrust_multicopter(
+    x = pf.multicopters.QUADCOPTER
+    flying = pf.multicopters.thrust_multicopter(
         "quadcopter", x["azimuths"], x["spins"], mass=x["mass"], inertia=(17.9e-3, 17.9e-3, 30.7e-3), arm=x["arm"],
         thrust=x["thrust"], torque=x["torque"], limits=(0.0, 7.85),
     )  # fmt: skip
@@ -59,9 +59,9 @@ def in_the_air(arm: pf.Mechanism) -> dict[str, Control]:
         **prototypes(
             control.pair(
                 TOOL,
-                inertia=pf.pseudo_matrix(1.0, (0, 0, 0.1), (0.1, 0.1, 0.1)),
-                damping=pf.pseudo_matrix(20.0, (0, 0, 0.1), (2.0, 2.0, 2.0)),
-                stiffness=pf.pseudo_matrix(100.0, (0, 0, 0.1), (10.0, 10.0, 10.0)),
+                inertia=pf.forces.pseudo_matrix(1.0, (0, 0, 0.1), (0.1, 0.1, 0.1)),
+                damping=pf.forces.pseudo_matrix(20.0, (0, 0, 0.1), (2.0, 2.0, 2.0)),
+                stiffness=pf.forces.pseudo_matrix(100.0, (0, 0, 0.1), (10.0, 10.0, 10.0)),
             ),
             READY,
         ),

@@ -160,7 +160,7 @@ def mechanism() -> pf.Mechanism:
     """Inputs: four thrusts, each with the torque that it has at hover, and a wrench for what of it differs from that."""
     kappa = polynomial(TORQUE, speed_of(MASS * G / 4)) / (MASS * G / 4)
     thrusts = [
-        pf.thruster(f"thrust {i + 1}", "body", point=(-MIX[1, i] * ARM, MIX[0, i] * ARM, 0), torque=MIX[2, i] * kappa)
+        pf.forces.thruster(f"thrust {i + 1}", "body", point=(-MIX[1, i] * ARM, MIX[0, i] * ARM, 0), torque=MIX[2, i] * kappa)
         for i in range(4)
     ]
     drag = pf.wrench("drag", "body", lambda k: -ca.vertcat(DRAG * k.twist("body")[:3], ca.SX(3, 1)), axes="LOCAL")

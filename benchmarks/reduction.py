@@ -71,7 +71,7 @@ def beside(case: Case, o: Options) -> Iterator[Comparison]:
     m, (q, v) = case.m, starts(case, max(o.runs, FEW))
     sides: dict[str, pf.Mechanism | pf.System] = {"reduced": pf.reduce(m)}
     if case.chart:
-        sides["reduced, in a chart"] = pf.reduce(m, momentum=pf.momentum_map(m, case.q, case.v))
+        sides["reduced, in a chart"] = pf.reduce(m, momentum=pf.reduction.momentum_map(m, case.q, case.v))
     sides["full"] = m
     calls, operations = {}, {}
     for side, x in sides.items():
@@ -102,8 +102,8 @@ def starts(case: Case, runs: int) -> tuple[np.ndarray, np.ndarray]:
         x[1:, base.stop :] += random.uniform(-SPREAD, SPREAD, x[1:, base.stop :].shape)
     if m.constraints:
         return pf.assemble(m, q, v)[:2]
-    missing = pf.momentum_map(m, case.q, case.v) - pf.momentum_map(m, q, v)
-    v[:, m.v_slices[first.name]] += np.linalg.solve(pf.locked_inertia(m, q), missing[..., None])[..., 0]
+    missing = pf.reduction.momentum_map(m, case.q, case.v) - pf.reduction.momentum_map(m, q, v)
+    v[:, m.v_slices[first.name]] += np.linalg.solve(pf.reduction.locked_inertia(m, q), missing[..., None])[..., 0]
     return q, v
 
 
@@ -154,7 +154,7 @@ def kept(m: pf.Mechanism, x: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndar
     found = {f"energy within {LATE:g} s": drift(r["energy"].values[..., None])}
     if m.constraints:
         return found | {"slip [m/s]": float(r["velocity_violation"].max())}
-    mu = [pf.momentum_map(m, *of_one) for of_one in zip(r["q"].values, r["v"].values, strict=True)]
+    mu = [pf.reduction.momentum_map(m, *of_one) for of_one in zip(r["q"].values, r["v"].values, strict=True)]
     return found | {"momentum": drift(np.array(mu))}
 
 

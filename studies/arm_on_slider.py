@@ -31,6 +31,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.study import Claim
 
 LENGTHS, MASSES, ROTORS = (0.35, 0.30, 0.15), (3.0, 2.0, 0.8), (0.30, 0.10, 0.03)
 Y0 = -0.27
@@ -178,65 +179,65 @@ def _path(r: xr.Dataset) -> Figure:
     return figure
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, r in result.items():
-        yield pf.Claim(f"{name}: finished", float(r["status"]), 0, 0, "[aghili05 section IX]")
-        yield pf.Claim(f"{name}: |phi| [m]", float(r["violation"].max()), 1e-10, relation="at most", source="ours")
+        yield Claim(f"{name}: finished", float(r["status"]), 0, 0, "[aghili05 section IX]")
+        yield Claim(f"{name}: |phi| [m]", float(r["violation"].max()), 1e-10, relation="at most", source="ours")
     for law in ("projected", "hybrid"):
         error = float(np.abs(result[law]["error"]).max())
-        yield pf.Claim(f"{law}: tracking error [m, rad]", error, 0, 1e-8, "[aghili05 (45)]")
+        yield Claim(f"{law}: tracking error [m, rad]", error, 0, 1e-8, "[aghili05 (45)]")
     yield from _torques(result)
     yield from _forces(result)
 
 
-def _torques(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _torques(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     least = torque(result["projected"])
     source, m = "[aghili05 Fig. 8(D)]", mechanism()
     for name in ("hybrid", "plain, 0 mm", "plain, 1 mm"):
         excess = float((torque(result[name]) - least).min())
-        yield pf.Claim(f"{name}: least excess over projected [N m]", excess, 0, 1e-9, source, "at least")
+        yield Claim(f"{name}: least excess over projected [N m]", excess, 0, 1e-9, source, "at least")
     for name, r in result.items():
         # The motion is not quite the same: the least torque for the motion of this run.
         q, v, u = (r[x].values for x in ("q", "v", "u"))
         same = pf.inverse_dynamics(m, q, v, pf.forward_dynamics(m, q, v, u).v_dot).u
         excess = float((torque(r) - np.linalg.norm(same, axis=1)).min())
-        yield pf.Claim(f"{name}: least excess for its own motion [N m]", excess, 0, 1e-9, source, "at least")
+        yield Claim(f"{name}: least excess for its own motion [N m]", excess, 0, 1e-9, source, "at least")
     stiff, held, soft = (rms(chosen(result, law)) for law in LAWS)
-    yield pf.Claim("RMS torque: hybrid over projected; Table II 1.75", held / soft, 1, 0, "[aghili05 Table II]", "at least")
-    yield pf.Claim("RMS torque: plain over hybrid; Table II 1.21", stiff / held, 1, 0, "[aghili05 Table II]", "at least")
+    yield Claim("RMS torque: hybrid over projected; Table II 1.75", held / soft, 1, 0, "[aghili05 Table II]", "at least")
+    yield Claim("RMS torque: plain over hybrid; Table II 1.21", stiff / held, 1, 0, "[aghili05 Table II]", "at least")
     stiff, held, soft = (peak(chosen(result, law)) for law in LAWS)
-    yield pf.Claim("peak torque: hybrid over projected; Table II 1.22", held / soft, 1, 0, "[aghili05 Table II]", "at least")
-    yield pf.Claim("peak torque: plain over hybrid; Table II 2.13", stiff / held, 1, 0, "[aghili05 Table II]", "at least")
+    yield Claim("peak torque: hybrid over projected; Table II 1.22", held / soft, 1, 0, "[aghili05 Table II]", "at least")
+    yield Claim("peak torque: plain over hybrid; Table II 2.13", stiff / held, 1, 0, "[aghili05 Table II]", "at least")
 
 
-def _forces(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _forces(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     def largest(name: str) -> float:
         return float(np.abs(result[name]["multiplier"]).max())
 
-    yield pf.Claim("hybrid: |contact force| [N]", largest("hybrid"), 0, 1e-8, "[aghili05 Fig. 8(C)]")
+    yield Claim("hybrid: |contact force| [N]", largest("hybrid"), 0, 1e-8, "[aghili05 Fig. 8(C)]")
     soft = largest("projected")
-    yield pf.Claim("projected: largest |contact force| [N]", soft, 1, relation="at least", source="[aghili05 Fig. 8(C)]")
+    yield Claim("projected: largest |contact force| [N]", soft, 1, relation="at least", source="[aghili05 Fig. 8(C)]")
     exact = largest("plain, 0 mm")
-    yield pf.Claim("plain, y0 exact: |contact force| [N]", exact, 0, 1e-6, "plain inverse dynamics, exact model")
+    yield Claim("plain, y0 exact: |contact force| [N]", exact, 0, 1e-6, "plain inverse dynamics, exact model")
     for one, other in pairwise(OFFSETS[1:]):
         growth = largest(f"plain, {1e3 * other:g} mm") / largest(f"plain, {1e3 * one:g} mm")
         name = f"plain: contact force at {1e3 * other:g} mm over that at {1e3 * one:g} mm"
-        yield pf.Claim(name, growth, other / one, 0.01, "[aghili05 section IX]")
+        yield Claim(name, growth, other / one, 0.01, "[aghili05 section IX]")
     low, high = (result[f"plain, {d} mm"]["multiplier"].values for d in (1, -1))
-    yield pf.Claim("plain, 1 mm lower: largest contact force, up on the tip [N]", float(low.max()), 0.68, 0.01, "ours")
-    yield pf.Claim("plain, 1 mm lower: least contact force, up on the tip [N]", float(low.min()), 0.44, 0.01, "ours")
-    yield pf.Claim("plain, 1 mm higher: largest contact force, down on the tip [N]", -float(high.min()), 0.68, 0.01, "ours")
+    yield Claim("plain, 1 mm lower: largest contact force, up on the tip [N]", float(low.max()), 0.68, 0.01, "ours")
+    yield Claim("plain, 1 mm lower: least contact force, up on the tip [N]", float(low.min()), 0.44, 0.01, "ours")
+    yield Claim("plain, 1 mm higher: largest contact force, down on the tip [N]", -float(high.min()), 0.68, 0.01, "ours")
     ratio = rms(result["plain, -1 mm"]) / rms(result["hybrid"])
-    yield pf.Claim("RMS torque: plain, 1 mm higher, over hybrid; Table II 1.21", ratio, 1, 0, "ours", "at most")
+    yield Claim("RMS torque: plain, 1 mm higher, over hybrid; Table II 1.21", ratio, 1, 0, "ours", "at most")
     enough = soft / largest("plain, 1 mm")
     source = "[aghili05 section IX: large]"
-    yield pf.Claim("error at which plain pushes as hard as projected does by itself [mm]", enough, 7.4, 0.1, source)
+    yield Claim("error at which plain pushes as hard as projected does by itself [mm]", enough, 7.4, 0.1, source)
     stiffer = largest("plain, 1 mm, ten times G_P") / largest("plain, 1 mm")
-    yield pf.Claim("plain, 1 mm: contact force at ten times G_P over that at G_P", stiffer, 10, 0.05, "ours")
+    yield Claim("plain, 1 mm: contact force at ten times G_P over that at G_P", stiffer, 10, 0.05, "ours")
     r = result["plain, 1 mm"]
     # The force that G_P asks for against the apparent mass at the tip, lambda = (G_P d) / (A M^-1 A^T).
     m = mechanism()
     terms = pf.compile_terms(m, {"A": lambda T: T.A.T, "M": lambda T: T.M})(r["q"].values)
     apparent = 1 / np.einsum("ti,tij,tj->t", terms["A"], np.linalg.inv(terms["M"]), terms["A"])
     off = float(np.abs(r["multiplier"].values[:, 0] - 480 * 1e-3 * apparent).max())
-    yield pf.Claim("plain, 1 mm: force less G_P d / (A M^-1 A^T) [N]", off, 0, 1e-6, "least squares, ours")
+    yield Claim("plain, 1 mm: force less G_P d / (A M^-1 A^T) [N]", off, 0, 1e-6, "least squares, ours")

@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.formats.place import installed
+from pfaffian.study import Claim
 
 LENGTH, MASS = 0.5, 2.0
 DURATION, STEP = 5.0, 2.5e-4
@@ -123,33 +124,33 @@ def _scale(r: xr.Dataset) -> float:
     return float(r["kinetic_energy"].max())
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     one = result["once"]
     for name, rows in zip(CASES, (6, 12, 12), strict=True):
         r = result[name]
-        yield pf.Claim(f"rows {name}: finished", float(r["status"]), 0, 0, "ours")
-        yield pf.Claim(f"rows {name}: number of rows", r.sizes["row"], rows, 0, "ours")
+        yield Claim(f"rows {name}: finished", float(r["status"]), 0, 0, "ours")
+        yield Claim(f"rows {name}: number of rows", r.sizes["row"], rows, 0, "ours")
         for of in ("min", "max"):
             rank = float(getattr(r["rank"], of)())
-            yield pf.Claim(f"rows {name}: {of} of the rank reported", rank, 6, 0, "[aghili05 Remark 4]")
-        yield pf.Claim(f"rows {name}: |phi| [m, rad]", float(r["violation"].max()), 1e-10, relation="at most", source="ours")
+            yield Claim(f"rows {name}: {of} of the rank reported", rank, 6, 0, "[aghili05 Remark 4]")
+        yield Claim(f"rows {name}: |phi| [m, rad]", float(r["violation"].max()), 1e-10, relation="at most", source="ours")
         drift = float(np.abs(r["energy"] - r["energy"][0]).max()) / _scale(r)
-        yield pf.Claim(f"rows {name}: energy error over 5 s, relative", drift, 0, 1e-8, "ours, no dissipation")
+        yield Claim(f"rows {name}: energy error over 5 s, relative", drift, 0, 1e-8, "ours, no dissipation")
     for name, until in (("twice", DURATION), ("from both sides", 0.75)):
         first, r, so_long = one.sel(time=slice(0, until)), result[name].sel(time=slice(0, until)), f"over {until:g} s"
         off = _apart(first["q"], r["q"])
-        yield pf.Claim(f"rows {name}: same q as once {so_long} [rad]", off, 0, 1e-9, "[aghili05 section I]")
+        yield Claim(f"rows {name}: same q as once {so_long} [rad]", off, 0, 1e-9, "[aghili05 section I]")
         for signal in ("v", "reaction"):
             off = _apart(first[signal], r[signal]) / float(np.abs(one[signal]).max())
-            yield pf.Claim(f"rows {name}: same {signal} {so_long}, relative", off, 0, 1e-9, "[aghili05 section I]")
+            yield Claim(f"rows {name}: same {signal} {so_long}, relative", off, 0, 1e-9, "[aghili05 section I]")
     half = one["multiplier"].values / 2
     share = np.hstack([half, half]) - result["twice"]["multiplier"].values
     force = float(np.abs(one["multiplier"]).max())
-    yield pf.Claim(
+    yield Claim(
         "rows twice: multipliers shared evenly, relative", float(np.abs(share).max()) / force, 0, 1e-9, "[aghili05 Remark 4]"
     )
     moved = float(np.abs(one["q"] - one["q"][0]).max())
-    yield pf.Claim("largest joint motion [rad], so that it is no rest", moved, 1, relation="at least", source="ours")
+    yield Claim("largest joint motion [rad], so that it is no rest", moved, 1, relation="at least", source="ours")
 
 
 def _apart(a: xr.DataArray, b: xr.DataArray) -> float:

@@ -28,6 +28,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduce
 from pfaffian.evaluate.transported_basis import transport_basis
+from pfaffian.study import Claim
 from pfaffian.viewer.drawing import COLOURS
 
 M1, M2, R = 2.0, 1.0, 0.5  # [kg] [kg] [m]
@@ -224,7 +225,7 @@ def asked(r: xr.Dataset, name: str) -> np.ndarray:
     return FORCE + (20 * np.sin(3 * r["time"].values) if name == "tracking" else 0 * r["time"].values)
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _closed_forms(result["along"])
     yield from _regulation(result["regulation"])
     yield from _tracking(result["tracking"])
@@ -232,30 +233,30 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         first = result[f"{name}, {FACTORS[0]}"]
         for factor in FACTORS[1:]:
             off = max(_largest(first[x].values - result[f"{name}, {factor}"][x].values) for x in ("q", "u"))
-            yield pf.Claim(f"{name}: {FACTORS[0]} less {factor}, q and f", off, 0, 1e-9, "[aghili08 section V]")
+            yield Claim(f"{name}: {FACTORS[0]} less {factor}, q and f", off, 0, 1e-9, "[aghili08 section V]")
         gone = _largest(first["q"].values - first["q"].values[0])
-        yield pf.Claim(f"{name}: largest way of a joint [rad]", gone, 0.1, 0, "setting", "at least")
+        yield Claim(f"{name}: largest way of a joint [rad]", gone, 0.1, 0, "setting", "at least")
     W = result["arm"]["W"].values[0]
     squares, axes = np.linalg.eigh(W @ W.T)
     apart = _largest(W - axes @ np.diag(np.sqrt(squares)) @ axes.T)
-    yield pf.Claim("arm: Cholesky factor of M less its symmetric root [sqrt(kg) m]", apart, 0.1, 0, "setting", "at least")
+    yield Claim("arm: Cholesky factor of M less its symmetric root [sqrt(kg) m]", apart, 0.1, 0, "setting", "at least")
     yield from _basis(result["arm"])
 
 
-def _closed_forms(s: xr.Dataset) -> Iterator[pf.Claim]:
+def _closed_forms(s: xr.Dataset) -> Iterator[Claim]:
     q, v, y = (s[n].values for n in ("q", "v", "y"))
     g, V = g_of(q), V_of(q)
     V1, V2 = V[:, :, 0], V[:, :, 1]
     W = np.diag(np.sqrt([M1, M2]))
-    yield pf.Claim("|W - diag(sqrt m)|", _largest(s["W"].values - W), 0, 1e-15, "[aghili08 section IV-E]")
+    yield Claim("|W - diag(sqrt m)|", _largest(s["W"].values - W), 0, 1e-15, "[aghili08 section IV-E]")
     P = V2[:, :, None] * V2[:, None, :]
-    yield pf.Claim("|V2 V2^T - P|", _largest(s["P"].values - P), 0, 1e-12, "[aghili08 section IV-E]")
+    yield Claim("|V2 V2^T - P|", _largest(s["P"].values - P), 0, 1e-12, "[aghili08 section IV-E]")
     v_r = np.einsum("ti,ti->t", V2, y)
     off = _largest(np.abs(v_r) - g * np.abs(v[:, 0] / q[:, 1]))
-    yield pf.Claim("|v_r| less g |q1_dot / q2| [sqrt(kg) m/s]", off, 0, 1e-12, "[aghili08 (52), errata]")
-    yield pf.Claim("|v_r|^2 less 2 T [J]", _largest(v_r**2 - 2 * s["kinetic_energy"].values), 0, 1e-14, "[aghili08 (27)]")
+    yield Claim("|v_r| less g |q1_dot / q2| [sqrt(kg) m/s]", off, 0, 1e-12, "[aghili08 (52), errata]")
+    yield Claim("|v_r|^2 less 2 T [J]", _largest(v_r**2 - 2 * s["kinetic_energy"].values), 0, 1e-14, "[aghili08 (27)]")
     Lam_r = np.einsum("tri,ti->t", s["Lam"].values, V1)
-    yield pf.Claim("Lam_r less 2 g / sqrt(m1 m2)", _largest(Lam_r - 2 * g / np.sqrt(M1 * M2)), 0, 1e-12, "[aghili08 (53)]")
+    yield Claim("Lam_r less 2 g / sqrt(m1 m2)", _largest(Lam_r - 2 * g / np.sqrt(M1 * M2)), 0, 1e-12, "[aghili08 (53)]")
     # Omega = -V_dot V^T = [[0, -omega], [omega, 0]].
     h = STEP
     V_dot = (8 * (V[3:-1] - V[1:-3]) - (V[4:] - V[:-4])) / (12 * h)
@@ -263,60 +264,60 @@ def _closed_forms(s: xr.Dataset) -> Iterator[pf.Claim]:
     derived = -np.sqrt(M1 * M2) * R**2 * v_r / g**3
     scale = _largest(derived)
     off = _largest(omega - derived[2:-2]) / scale
-    yield pf.Claim("omega less -sqrt(m1 m2) R^2 v_r / g^3, relative", off, 0, 1e-8, "[aghili08 (10), section IV-E, errata]")
+    yield Claim("omega less -sqrt(m1 m2) R^2 v_r / g^3, relative", off, 0, 1e-8, "[aghili08 (10), section IV-E, errata]")
     off = _largest(np.abs(omega) - (np.abs(derived) * g)[2:-2]) / scale
-    yield pf.Claim("|omega| less the printed one (g^2), relative", off, 0.1, 0, "[aghili08 section IV-E, errata]", "at least")
+    yield Claim("|omega| less the printed one (g^2), relative", off, 0.1, 0, "[aghili08 section IV-E, errata]", "at least")
     rate = (8 * (v_r[3:-1] - v_r[1:-3]) - (v_r[4:] - v_r[:-4])) / (12 * h)
     u_r = np.einsum("ti,ti->t", V2, s["push"].values)
-    yield pf.Claim("vd_r less u_r, Gamma_r = 0 [sqrt(kg) m/s^2]", _largest(rate - u_r[2:-2]), 0, 1e-7, "[aghili08 (31a)]")
+    yield Claim("vd_r less u_r, Gamma_r = 0 [sqrt(kg) m/s^2]", _largest(rate - u_r[2:-2]), 0, 1e-7, "[aghili08 (31a)]")
     # The paper's lambda is minus ours.
     u_o = np.einsum("ti,ti->t", V1, s["push"].values)
     off = _largest(-s["multiplier"].values[:, 0] - (u_o - derived * v_r) / Lam_r)
-    yield pf.Claim("lambda less (u_o - omega v_r) / Lam_r [N/m]", off, 0, 1e-9, "[aghili08 (31b) (33)]")
+    yield Claim("lambda less (u_o - omega v_r) / Lam_r [N/m]", off, 0, 1e-9, "[aghili08 (31b) (33)]")
 
 
-def _regulation(r: xr.Dataset) -> Iterator[pf.Claim]:
+def _regulation(r: xr.Dataset) -> Iterator[Claim]:
     e, T = r["error"].values, r["kinetic_energy"].values
-    yield pf.Claim("regulation: |e| after 4 s [m]", np.linalg.norm(e[-1]), 1e-3, 0, "[aghili08 (48)]", "at most")
+    yield Claim("regulation: |e| after 4 s [m]", np.linalg.norm(e[-1]), 1e-3, 0, "[aghili08 (48)]", "at most")
     V = T + 30.0 * (e**2).sum(axis=1) / 2
     lost = K_D * 2 * T
     h = 2 * STEP
     simpson = np.append(0, np.cumsum((lost[:-2:2] + 4 * lost[1:-1:2] + lost[2::2]) * h / 3))
     off = _largest(V[::2] - V[0] + simpson)
-    yield pf.Claim("regulation: V(t) less V(0) - the integral of v_r^T K_d v_r [J]", off, 0, 1e-8, "[aghili08 (50)]")
+    yield Claim("regulation: V(t) less V(0) - the integral of v_r^T K_d v_r [J]", off, 0, 1e-8, "[aghili08 (50)]")
     q, v_r = r["q"].values, np.sqrt(2 * T)
     error = -r["multiplier"].values[:, 0] - FORCE / (2 * R)
     off = _largest(error - M1 * M2 * R**2 * v_r**2 / (2 * g_of(q) ** 4))
-    yield pf.Claim("regulation: lambda - lambda_d less m1 m2 R^2 v_r^2 / (2 g^4) [N/m]", off, 0, 1e-9, "[aghili08 (51)]")
-    yield pf.Claim("regulation: largest force error [N]", _largest(2 * R * error), 0.1, 0, "[aghili08 (51)]", "at least")
-    yield pf.Claim("regulation: force error after 4 s [N]", abs(2 * R * error[-1]), 1e-3, 0, "[aghili08 (51)]", "at most")
+    yield Claim("regulation: lambda - lambda_d less m1 m2 R^2 v_r^2 / (2 g^4) [N/m]", off, 0, 1e-9, "[aghili08 (51)]")
+    yield Claim("regulation: largest force error [N]", _largest(2 * R * error), 0.1, 0, "[aghili08 (51)]", "at least")
+    yield Claim("regulation: force error after 4 s [N]", abs(2 * R * error[-1]), 1e-3, 0, "[aghili08 (51)]", "at most")
 
 
-def _tracking(r: xr.Dataset) -> Iterator[pf.Claim]:
+def _tracking(r: xr.Dataset) -> Iterator[Claim]:
     eps = np.linalg.norm(r["eps"].values, axis=1)
     off = _largest(eps - eps[0] * np.exp(-K_D * r["time"].values)) / eps[0]
-    yield pf.Claim("tracking: |eps| less |eps(0)| exp(-K_d t), relative", off, 0, 1e-8, "[aghili08 (42) (43)]")
-    yield pf.Claim("tracking: |e| after 4 s [m]", np.linalg.norm(r["error"].values[-1]), 1e-6, 0, "[aghili08 (45)]", "at most")
+    yield Claim("tracking: |eps| less |eps(0)| exp(-K_d t), relative", off, 0, 1e-8, "[aghili08 (42) (43)]")
+    yield Claim("tracking: |e| after 4 s [m]", np.linalg.norm(r["error"].values[-1]), 1e-6, 0, "[aghili08 (45)]", "at most")
     off = _largest(force_of(r) - asked(r, "tracking"))
-    yield pf.Claim("tracking: force off the wanted one while moving [N]", off, 0, 1e-10, "[aghili08 (47)]")
-    yield pf.Claim("tracking: |phi| [m^2]", _largest(r["violation"]), 0, 1e-10, "[aghili08 (16)]")
+    yield Claim("tracking: force off the wanted one while moving [N]", off, 0, 1e-10, "[aghili08 (47)]")
+    yield Claim("tracking: |phi| [m^2]", _largest(r["violation"]), 0, 1e-10, "[aghili08 (16)]")
 
 
-def _basis(s: xr.Dataset) -> Iterator[pf.Claim]:
+def _basis(s: xr.Dataset) -> Iterator[Claim]:
     V2, y = s["carried"].values, s["y"].values
-    yield pf.Claim("|V2 V2^T - P|", _largest(V2 @ V2.transpose(0, 2, 1) - s["P"].values), 0, 1e-12, "[aghili08 (26)]")
+    yield Claim("|V2 V2^T - P|", _largest(V2 @ V2.transpose(0, 2, 1) - s["P"].values), 0, 1e-12, "[aghili08 (26)]")
     steps = {n: np.abs(np.diff(s[n].values, axis=0)).max() for n in ("carried", "by_svd")}
-    yield pf.Claim("largest step of the carried basis", steps["carried"], 0.02, 0, "[aghili08 (10)]", "at most")
-    yield pf.Claim("largest step of the basis by SVD", steps["by_svd"], 1, 0, "[aghili08 (21)]", "at least")
+    yield Claim("largest step of the carried basis", steps["carried"], 0.02, 0, "[aghili08 (10)]", "at most")
+    yield Claim("largest step of the basis by SVD", steps["by_svd"], 1, 0, "[aghili08 (21)]", "at least")
     v_r, u_r = (np.einsum("tij,ti->tj", V2, s[n].values) for n in ("y", "push"))
     Gamma_r = V2.transpose(0, 2, 1) @ s["Gamma"].values @ V2
     off = _largest(Gamma_r + Gamma_r.transpose(0, 2, 1))
-    yield pf.Claim("Gamma_r + Gamma_r^T [1/s]", off, 0, 1e-12, "[aghili08 Remark 2]")
+    yield Claim("Gamma_r + Gamma_r^T [1/s]", off, 0, 1e-12, "[aghili08 Remark 2]")
     own = np.einsum("tij,tj->ti", Gamma_r, v_r)
-    yield pf.Claim("largest |Gamma_r v_r| [sqrt(kg) m/s^2]", _largest(own), 0.1, 0, "[aghili08 (31a)]", "at least")
+    yield Claim("largest |Gamma_r v_r| [sqrt(kg) m/s^2]", _largest(own), 0.1, 0, "[aghili08 (31a)]", "at least")
     rate = (8 * (v_r[3:-1] - v_r[1:-3]) - (v_r[4:] - v_r[:-4])) / (12 * FINE)
-    yield pf.Claim("vd_r + Gamma_r v_r less u_r", _largest(rate + own[2:-2] - u_r[2:-2]), 0, 1e-4, "[aghili08 (31a)]")
-    yield pf.Claim("|v_r|^2 less |y|^2 [J]", _largest((v_r**2).sum(1) - (y**2).sum(1)), 0, 1e-12, "[aghili08 (27)]")
+    yield Claim("vd_r + Gamma_r v_r less u_r", _largest(rate + own[2:-2] - u_r[2:-2]), 0, 1e-4, "[aghili08 (31a)]")
+    yield Claim("|v_r|^2 less |y|^2 [J]", _largest((v_r**2).sum(1) - (y**2).sum(1)), 0, 1e-12, "[aghili08 (27)]")
 
 
 def _largest(x: object) -> float:

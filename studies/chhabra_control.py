@@ -24,6 +24,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import RunWarning
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 
 SPEED, L0 = 0.3, 0.10
 """Of the rover's mass centre along x [m/s], and how far that is before the axle [m]."""
@@ -119,7 +120,7 @@ def backwards() -> xr.Dataset:
     there = pf.assemble(m.with_(constraints=[*m.constraints, pf.holonomic("on both", off)]), {"base.angle": 0.02})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunWarning)
-        inside = pf.zero_dynamics_along(m, law, there.q, there.v, duration=5, step=2.5e-3, every=20)
+        inside = pf.control.zero_dynamics_along(m, law, there.q, there.v, duration=5, step=2.5e-3, every=20)
     heading = np.array([z.dq[2] @ Phi for z, Phi in zip(inside.at, inside.transition, strict=True)])
     first = inside.at[0].dq[2]
     return inside.result.assign(grown=("time", heading @ first / (first @ first)), unstable=inside.unstable)
@@ -198,44 +199,44 @@ def designed(r: xr.Dataset) -> np.ndarray:
     return np.exp(-POLES * t) * (e + (e_dot + POLES * e) * t)
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, back, s, end = (result[n] for n in ("rover", "backwards", "satellite", "arm the other way"))
     e = np.linalg.norm(r.output_error.values, axis=1)
     for at, wanted in ((0, 0.330353423), (2, 9.458943593e-3), (4, 2.505668772e-4)):
         found = float(e[np.isclose(r.time, at)][0])
-        yield pf.Claim(f"rover: error at {at} s [m]", found, wanted, 1e-9 * wanted + 1e-12, "[chhabra14 5.5], spec test 15")
+        yield Claim(f"rover: error at {at} s [m]", found, wanted, 1e-9 * wanted + 1e-12, "[chhabra14 5.5], spec test 15")
     off = np.abs(r.output_error.values - designed(r)).max()
-    yield pf.Claim("rover: errors off five critically damped ones [m]", float(off), 0, 5e-11, "[chhabra14 5.5]")
+    yield Claim("rover: errors off five critically damped ones [m]", float(off), 0, 5e-11, "[chhabra14 5.5]")
     apart = np.abs(result["satellite, reduced"].q.values - s.q.values).max()
-    yield pf.Claim("satellite: reduced off the whole machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
+    yield Claim("satellite: reduced off the whole machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
     for speed in (SPEED, -SPEED):
         at, m = straight_at(speed), rover()
-        inside = pf.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
+        inside = pf.control.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
         most, source = float(max(inside.eigenvalues.real, key=abs)), "theta' = V sin(beta - theta) / l0"
-        yield pf.Claim(f"heading's eigenvalue at {speed:g} m/s [1/s]", most, -speed / L0, 1e-6, source)
-    yield pf.Claim("backwards: heading at the end [rad]", float(back.q[-1, 2]), np.pi, 1e-3, "spec test 15, demo")
+        yield Claim(f"heading's eigenvalue at {speed:g} m/s [1/s]", most, -speed / L0, 1e-6, source)
+    yield Claim("backwards: heading at the end [rad]", float(back.q[-1, 2]), np.pi, 1e-3, "spec test 15, demo")
     shown = float(np.abs(back.output_error.values).max())
-    yield pf.Claim("backwards: errors all the way [m]", shown, 0, 1e-9, "spec test 15, demo", "at most")
+    yield Claim("backwards: errors all the way [m]", shown, 0, 1e-9, "spec test 15, demo", "at most")
     turned, heading = back.grown.values, back.q.values[:, 2]
     apart = np.abs(turned - np.sin(heading) / np.sin(heading[0])).max()
     source = "variational equation of theta' = V sin(beta - theta) / l0"
-    yield pf.Claim("backwards: disturbance of the heading off sin theta / sin theta_0", float(apart), 0, 2e-5, source)
-    yield pf.Claim("backwards: it grows at most [times]", float(turned.max()), 1 / np.sin(0.02), 1, source)
-    yield pf.Claim("backwards: the growth is warned of", float(back.unstable), 1, 0, "GROWN")
+    yield Claim("backwards: disturbance of the heading off sin theta / sin theta_0", float(apart), 0, 2e-5, source)
+    yield Claim("backwards: it grows at most [times]", float(turned.max()), 1 / np.sin(0.02), 1, source)
+    yield Claim("backwards: the growth is warned of", float(back.unstable), 1, 0, "GROWN")
     for at, wanted in ((0, 0.351912), (1, 9.995467e-2), (5, 1.266916e-5)):
         found = float(s.lyapunov.values[np.isclose(s.time, at)][0])
-        yield pf.Claim(f"satellite: V_L at {at} s", found, wanted, 2e-6 * wanted, "spec test 16")
+        yield Claim(f"satellite: V_L at {at} s", found, wanted, 2e-6 * wanted, "spec test 16")
     p = np.abs(pf.momentum(satellite(), s.q.values, s.v.values) - MOMENTUM).max()
-    yield pf.Claim("satellite: momentum drifts by [N s, N m s]", float(p), 0, 1e-11, "[chhabra14 3.2]")
-    yield pf.Claim("arm the other way: ends [s]", float(end.stopped), 1.93, 5e-3, "spec test 16 (a)")
-    yield pf.Claim(
+    yield Claim("satellite: momentum drifts by [N s, N m s]", float(p), 0, 1e-11, "[chhabra14 3.2]")
+    yield Claim("arm the other way: ends [s]", float(end.stopped), 1.93, 5e-3, "spec test 16 (a)")
+    yield Claim(
         "arm the other way: because of the elbow", float("because of elbow" in str(end.reason.values)), 1, 0, "the reason"
     )
     every = result["random starts"]
     ran, near = np.isnan(every.stopped.values), every.sigma_min.values[:, 0] < STRETCHED
     told = np.array(["because of" in str(x) for x in every.reason.values])
-    yield pf.Claim("random starts that stop without a cause", float((~ran & ~told & ~near).sum()), 0, 0, "of 4096")
-    yield pf.Claim("share of random starts that stays feasible", float(ran.mean()), 0.9, 0, "of 4096", "at least")
+    yield Claim("random starts that stop without a cause", float((~ran & ~told & ~near).sum()), 0, 0, "of 4096")
+    yield Claim("share of random starts that stays feasible", float(ran.mean()), 0.9, 0, "of 4096", "at least")
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:

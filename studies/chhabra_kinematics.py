@@ -17,6 +17,7 @@ from scipy.linalg import block_diag, expm
 
 import pfaffian as pf
 from pfaffian.maths import se3, so3
+from pfaffian.study import Claim
 
 QUARTER = np.pi / 2
 HOME = {
@@ -71,9 +72,9 @@ def four_bodies() -> pf.Mechanism:
 
 def run() -> dict[str, xr.Dataset]:
     m = mechanism()
-    rates = pf.screw_rates(m, S)
-    poses = pf.product_of_exponentials(m, [S, 0 * S])
-    J = {b: pf.screw_jacobian(m, b, S) for b in HANDS}
+    rates = pf.screws.screw_rates(m, S)
+    poses = pf.screws.product_of_exponentials(m, [S, 0 * S])
+    J = {b: pf.screws.screw_jacobian(m, b, S) for b in HANDS}
     rover = xr.Dataset(
         {
             "position": (("run", "body", "xyz"), np.stack([X.position for X in poses.values()], axis=1)),
@@ -81,9 +82,14 @@ def run() -> dict[str, xr.Dataset]:
             "J": (("hand", "row", "s"), np.array(list(J.values()))),
             "Sigma": (("s", "speed"), rates.Sigma),
             "Z": (("q", "s"), rates.Z),
-            "twists": (("row", "s"), np.hstack(list(pf.home(m).twists.values()))),
+            "twists": (("row", "s"), np.hstack(list(pf.screws.home(m).twists.values()))),
         },
-        coords={"body": list(poses), "hand": list(HANDS), "s": list(pf.exponentials(m).s_names), "run": ["at s", "home"]},
+        coords={
+            "body": list(poses),
+            "hand": list(HANDS),
+            "s": list(pf.screws.exponentials(m).s_names),
+            "run": ["at s", "home"],
+        },
     )
     return {"rover": rover, "way": way(m), "curves": curves(m), "closed forms": closed_forms()}
 
@@ -108,7 +114,7 @@ def differential(s: np.ndarray) -> np.ndarray:
 
 def way(m: pf.Mechanism) -> xr.Dataset:
     """The rover at constant speeds, J1 at home, by s_dot = Sigma v_bar and by what is printed."""
-    E = pf.exponentials(m)
+    E = pf.screws.exponentials(m)
     own = E.s[6:9]
     other = ca.vertcat(np.zeros(6), own, np.zeros(6))
     right = ca.Function("Sigma", [own], [ca.substitute(E.Sigma[6:9, 6:8], E.s, other)])
@@ -139,7 +145,7 @@ def way(m: pf.Mechanism) -> xr.Dataset:
 def curves(m: pf.Mechanism) -> xr.Dataset:
     """Points of the hands while J4 turns once and the hand three times, all else at home."""
     turn = np.linspace(-np.pi, np.pi, 241)
-    X = pf.product_of_exponentials(m, {"J4": turn, "J5": 3 * turn, "J6": 3 * turn})
+    X = pf.screws.product_of_exponentials(m, {"J4": turn, "J5": 3 * turn, "J6": 3 * turn})
     points = np.array([X[b].position + REACH * X[b].rotation[:, :, 0] for b in HANDS])
     return xr.Dataset({"point": (("hand", "turn", "xyz"), points)}, coords={"hand": list(HANDS), "turn": turn})
 
@@ -186,7 +192,7 @@ def graph() -> Figure:
     figure = Figure(figsize=(8.5, 2.6), layout="constrained")
     tree, first, second, third = figure.subplots(1, 4, width_ratios=(1, 1.25, 1.25, 1))
     m, places = four_bodies(), {"world": (0, 0), "B1": (0, 1), "B2": (-0.8, 2), "B3": (0.8, 2), "B4": (0.8, 3)}
-    g = pf.graph_matrices(m)
+    g = pf.calculus.graph_matrices(m)
     for j in m.joints:
         (x0, y0), (x1, y1) = places[j.parent], places[j.child]
         tree.plot([x0, x1], [y0, y1], color="#777777", zorder=1)
@@ -266,7 +272,7 @@ def modified(r: xr.Dataset) -> np.ndarray:
 # -- claims ---------------------------------------------------------------------------------------------------------------
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _graph()
     yield from _rover(result["rover"])
     yield from _wheels(result["rover"], result["way"])
@@ -274,21 +280,21 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     yield from _on_circles(result["curves"])
 
 
-def _graph() -> Iterator[pf.Claim]:
-    source, g = "[chhabra14 (3.3.29)] X0", pf.graph_matrices(four_bodies())
+def _graph() -> Iterator[Claim]:
+    source, g = "[chhabra14 (3.3.29)] X0", pf.calculus.graph_matrices(four_bodies())
     GM = [[-1, 1, 0, 0, 0], [0, -1, 1, 0, 0], [0, -1, 0, 1, 0], [0, 0, 0, -1, 1]]
     Ph = [[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
-    yield pf.Claim("four bodies: entries of GM that differ", np.sum(g.GM != GM), 0, 0, source)
-    yield pf.Claim("four bodies: entries of Ph that differ", np.sum(g.Ph != Ph), 0, 0, source)
-    yield pf.Claim("four bodies: of GM without its first column, inverted", np.abs(np.linalg.inv(g.GM[:, 1:]) - Ph).max(), 0,
+    yield Claim("four bodies: entries of GM that differ", np.sum(g.GM != GM), 0, 0, source)
+    yield Claim("four bodies: entries of Ph that differ", np.sum(g.Ph != Ph), 0, 0, source)
+    yield Claim("four bodies: of GM without its first column, inverted", np.abs(np.linalg.inv(g.GM[:, 1:]) - Ph).max(), 0,
                    1e-15, "[chhabra14 cor. 3.3.2]")  # fmt: skip
     degrees = np.diag(g.GM.T @ g.GM)
-    yield pf.Claim("four bodies: numbers of neighbours that differ", np.sum(degrees != [1, 3, 1, 2, 1]), 0, 0, source)
+    yield Claim("four bodies: numbers of neighbours that differ", np.sum(degrees != [1, 3, 1, 2, 1]), 0, 0, source)
     ends = g.extremities == ("B2", "B4")
-    yield pf.Claim("four bodies: extremities are B2 and B4", ends, 1, 0, source)
+    yield Claim("four bodies: extremities are B2 and B4", ends, 1, 0, source)
 
 
-def _rover(r: xr.Dataset) -> Iterator[pf.Claim]:
+def _rover(r: xr.Dataset) -> Iterator[Claim]:
     here, source = r.sel(run="at s"), "K4"
     wanted = {
         "B5": ((0.9010308656, -1.374929737, 2.0124262923), 5.440968159202, 5.397589819754),
@@ -297,61 +303,59 @@ def _rover(r: xr.Dataset) -> Iterator[pf.Claim]:
     Sigma = r["Sigma"].values
     for hand, (p, size, slower) in wanted.items():
         for axis, x, value in zip("xyz", here["position"].sel(body=hand).values, p, strict=True):
-            yield pf.Claim(f"rover: {axis} of {hand} [m]", x, value, 6e-11, source)
+            yield Claim(f"rover: {axis} of {hand} [m]", x, value, 6e-11, source)
         J = r["J"].sel(hand=hand).values
-        yield pf.Claim(f"rover: norm of J of {hand}", np.linalg.norm(J), size, 6e-13, source)
-        yield pf.Claim(f"rover: norm of J Sigma of {hand}", np.linalg.norm(J @ Sigma), slower, 6e-13, source)
+        yield Claim(f"rover: norm of J of {hand}", np.linalg.norm(J), size, 6e-13, source)
+        yield Claim(f"rover: norm of J Sigma of {hand}", np.linalg.norm(J @ Sigma), slower, 6e-13, source)
     row = here["rotation"].sel(body="B5").values[0]
     for k, (x, value) in enumerate(zip(row, (0.1091506621, -0.0821551414, 0.9906243817), strict=True)):
-        yield pf.Claim(f"rover: entry {k + 1} of the first row of R of B5", x, value, 6e-11, source)
-    yield pf.Claim("rover: columns of both branches together", modified(r).shape[1], 26, 0, "[chhabra14 2.5.2]")
+        yield Claim(f"rover: entry {k + 1} of the first row of R of B5", x, value, 6e-11, source)
+    yield Claim("rover: columns of both branches together", modified(r).shape[1], 26, 0, "[chhabra14 2.5.2]")
     z = np.array(ca.DM(HOME["B4"].R))[:, 2]
     hinge = np.r_[np.cross([0.5, 0, 1.7], z), z]
     off = np.abs(r["twists"].values[:, list(r["s"].values).index("J4")] - hinge).max()
-    yield pf.Claim("rover: twist of J4 less (p x z; z)", off, 0, 1e-15, "[chhabra14 2.5.1]")
+    yield Claim("rover: twist of J4 less (p x z; z)", off, 0, 1e-15, "[chhabra14 2.5.1]")
 
 
-def _wheels(r: xr.Dataset, w: xr.Dataset) -> Iterator[pf.Claim]:
+def _wheels(r: xr.Dataset, w: xr.Dataset) -> Iterator[Claim]:
     s, own = S[6:9], r["Sigma"].values[6:9, 6:8]
     wanted = [[0.9790793412, -0.1332634729], [0.25, -0.2125523953], [0, 1]]
-    yield pf.Claim("Sigma_2: entries off", np.abs(own - wanted).max(), 0, 6e-11, "K4")
+    yield Claim("Sigma_2: entries off", np.abs(own - wanted).max(), 0, 6e-11, "K4")
     D = differential(s)
-    yield pf.Claim("Sigma_2: slip across, for both speeds", np.abs(D @ own)[1].max(), 0, 1e-15, "K4")
+    yield Claim("Sigma_2: slip across, for both speeds", np.abs(D @ own)[1].max(), 0, 1e-15, "K4")
     for k, slip in enumerate((-0.4695, 0.0884)):
         found = (D @ printed_sigma(s))[1, k]
-        yield pf.Claim(f"Sigma_2 as in print: slip across by speed {k + 1}", found, slip, 6e-5, "errata")
+        yield Claim(f"Sigma_2 as in print: slip across by speed {k + 1}", found, slip, 6e-5, "errata")
     a = s[2]
     print_11 = np.sin(a) / a
-    yield pf.Claim(
-        "Sigma_2 as in print is Z C_bar, its first entry", printed_sigma(s)[0, 0], print_11, 1e-15, "[chhabra14 2.5.2]"
-    )
+    yield Claim("Sigma_2 as in print is Z C_bar, its first entry", printed_sigma(s)[0, 0], print_11, 1e-15, "[chhabra14 2.5.2]")
     at_rest = np.abs(printed_sigma(np.array([0.4, -0.3, 0.0])) - [[1, -0.15], [0, -0.2], [0, 1]]).max()
-    yield pf.Claim("Sigma_2 as in print where s_3 = 0: off the correct one", at_rest, 0, 1e-15, "[chhabra14 2.5.2]")
+    yield Claim("Sigma_2 as in print where s_3 = 0: off the correct one", at_rest, 0, 1e-15, "[chhabra14 2.5.2]")
     x, y = in_moving_axes(s)
     twist = np.array([[1, 0, -y], [0, 1, x], [0, 0, 1]])  # of the printed chart's rates
     across = {"0 1 0": [[1, 0], [0, 0], [0, 1]], "0 1 x": [[1, 0], [0, -x], [0, 1]]}
     for C, C_bar in across.items():
         wanted = abs(x) if C == "0 1 0" else 0.0
-        yield pf.Claim(f"C_2 = ({C}): slip that its speeds leave", np.abs(twist @ C_bar)[1].max(), wanted, 1e-15, "errata")
+        yield Claim(f"C_2 = ({C}): slip that its speeds leave", np.abs(twist @ C_bar)[1].max(), wanted, 1e-15, "errata")
     off = np.abs(w["place"] - w["arc"]).max(("time", "xy"))
-    yield pf.Claim("the way by Sigma off the arc [m]", float(off.sel(law="corrected")), 0, 1e-12, "closed form")
-    yield pf.Claim("the way as in print off the arc [m]", float(off.sel(law="printed")), 0.5, 0, "errata", "at least")
+    yield Claim("the way by Sigma off the arc [m]", float(off.sel(law="corrected")), 0, 1e-12, "closed form")
+    yield Claim("the way as in print off the arc [m]", float(off.sel(law="printed")), 0.5, 0, "errata", "at least")
 
 
-def _closed(f: xr.Dataset) -> Iterator[pf.Claim]:
+def _closed(f: xr.Dataset) -> Iterator[Claim]:
     for name, number, least in (("exp", "(2.4.22)", 0.02), ("integral", "(2.4.23)", 0.01)):
         off = np.abs(f[name] - f[name].sel(form="quadrature")).max(("row", "column"))
         right, wrong = (float(off.sel(form=form)) for form in ("corrected", "printed"))
-        yield pf.Claim(f"{number} corrected, off the {name} of ad", right, 0, 2e-15, f"[chhabra14 {number}]")
-        yield pf.Claim(f"{number} as in print, off it", wrong, least, 0, "errata", "at least")
+        yield Claim(f"{number} corrected, off the {name} of ad", right, 0, 2e-15, f"[chhabra14 {number}]")
+        yield Claim(f"{number} as in print, off it", wrong, least, 0, "errata", "at least")
     off = np.abs(f["dexp_left"] - f["integral"].sel(form="quadrature")).max()
-    yield pf.Claim("dexp_left of the library, off the integral", float(off), 0, 2e-15, "[chhabra14 (2.1.4)]")
+    yield Claim("dexp_left of the library, off the integral", float(off), 0, 2e-15, "[chhabra14 (2.1.4)]")
 
 
-def _on_circles(c: xr.Dataset) -> Iterator[pf.Claim]:
+def _on_circles(c: xr.Dataset) -> Iterator[Claim]:
     """J4 and J5 turn about parallel axes: the point of B5 stays in a plane and on two circles, one carried by the other."""
     point, t = c["point"].sel(hand="B5").values, c["turn"].values
     along, up = point[:, 0] - 0.5, point[:, 2] - 1.7
     circles = np.exp(1j * t) * (0.6j + REACH * np.exp(3j * t))  # z of both frames is -y of the world: x to z
-    yield pf.Claim("point of B5: out of its plane [m]", np.ptp(point[:, 1]), 0, 1e-15, "closed form")
-    yield pf.Claim("point of B5: off its two circles [m]", np.abs(along + 1j * up - circles).max(), 0, 1e-14, "closed form")
+    yield Claim("point of B5: out of its plane [m]", np.ptp(point[:, 1]), 0, 1e-15, "closed form")
+    yield Claim("point of B5: off its two circles [m]", np.abs(along + 1j * up - circles).max(), 0, 1e-14, "closed form")

@@ -22,6 +22,7 @@ import pfaffian as pf
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
+from pfaffian.study import Claim
 from pfaffian.terms.terms import symbols
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
@@ -524,11 +525,11 @@ def spacecraft_off() -> dict[str, float]:
                 [np.zeros((6, 4)), np.eye(6)],
             ]
         )
-        own = isotropy(np.eye(6), numbers) @ pf.isotropy_connection(m, numbers, here, parameters=L) @ v
+        own = isotropy(np.eye(6), numbers) @ pf.reduction.isotropy_connection(m, numbers, here, parameters=L) @ v
         rates = np.block([[value(base_rates(x), x, at[2]), np.zeros((6, 6))], [np.zeros((6, 6)), np.eye(6)]])
         A_q = np.linalg.solve(
-            pf.locked_inertia(m, there, parameters=L),
-            np.column_stack([pf.momentum_map(m, there, e, parameters=L) for e in rates.T]),
+            pf.reduction.locked_inertia(m, there, parameters=L),
+            np.column_stack([pf.reduction.momentum_map(m, there, e, parameters=L) for e in rates.T]),
         )
         here_too = {
             "K": off(pf.mass_matrix(m, here, parameters=L), M_at),
@@ -591,9 +592,9 @@ def rover_off() -> dict[str, float]:
             "K": off(K, M),
             "V": off(pf.energy(m, at, parameters=L).potential - zero, height),
             "fields of D, slip": float(np.abs(slip).max()),
-            "A^": off(pf.constraint_connection(m, at, parameters=L)[:, :2], A),
+            "A^": off(pf.reduction.constraint_connection(m, at, parameters=L)[:, :2], A),
             "M^ by its blocks": off(lift.T @ K @ lift, metric),
-            "Xi^": off(pf.constraint_curvature(m, at, parameters=L) @ (K @ v)[:3], wanted),
+            "Xi^": off(pf.reduction.constraint_curvature(m, at, parameters=L) @ (K @ v)[:3], wanted),
         } | {name: off(values[2 * i], values[2 * i + 1]) for i, name in enumerate(pairs)}
         found = {name: max(found.get(name, 0.0), y) for name, y in here.items()}
     return found
@@ -646,13 +647,13 @@ def car_off() -> dict[str, float]:
         upsilon = float(f(*L.values(), shape, metric @ velocity, *rest)[1])
         wanted = np.zeros((4, 4))
         wanted[0, 1], wanted[1, 0] = upsilon, -upsilon
-        B = pf.constraint_curvature(m, at, by=by, parameters=L)  # of psi1, phi1, psi2, phi2
+        B = pf.reduction.constraint_curvature(m, at, by=by, parameters=L)  # of psi1, phi1, psi2, phi2
         order = [0, 2, 1, 3]
         P = (pf.mass_matrix(m, at, parameters=L) @ v)[[0, 1, 2, 6]]
         here = {
             "K": off(pf.mass_matrix(m, at, parameters=L), M),
             "fields of D, slip": float(np.abs(slip).max()),
-            "A^": off(pf.constraint_connection(m, at, by=by, parameters=L)[:, [0, 2]], A),
+            "A^": off(pf.reduction.constraint_connection(m, at, by=by, parameters=L)[:, [0, 2]], A),
             "Xi^": off((B @ P)[np.ix_(order, order)], wanted),
         } | {name: off(values[2 * i], values[2 * i + 1]) for i, name in enumerate(pairs)}
         found = {name: max(found.get(name, 0.0), y) for name, y in here.items()}
@@ -732,7 +733,7 @@ def in_letters(x: Any, states: Mapping[ca.SX, str] | None = None) -> list[list[s
         known.setdefault(
             n, sp.Symbol(NAMES.get(n) or (f"j_{n[1]}{n[2:]}" if n[0] == "j" else f"{n[0]}_{n[1:]}" if n[1:] else n))
         )
-    M = pf.to_sympy(x, known)
+    M = pf.screws.to_sympy(x, known)
     return [
         [f"${sp.latex(sp.factor_terms(sp.trigsimp(e)) if len(str(e)) < 60 else sp.simplify(e))}$" for e in M.row(i)]
         for i in range(M.rows)
@@ -831,7 +832,7 @@ EXACT = 1e-14
 """Two ways to one expression, by its largest entry."""
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     sources = {
         "spacecraft": "[chhabra14 3.4] X2",
         "rover": "[chhabra14 example 4.6.1] X3",
@@ -839,22 +840,20 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     }
     for name, source in sources.items():
         for what, x in zip(result[name]["what"].values, result[name]["off"].values, strict=True):
-            yield pf.Claim(f"{name}: {what}, off its print", x, 0, EXACT, source)
+            yield Claim(f"{name}: {what}, off its print", x, 0, EXACT, source)
     ran = result["spacecraft in sixteen"]
     last = (0.25588136, -0.441264147, 0.8193218581, -0.6337636431)
     last += (1.6246502994, 0.9415472815, -0.4612152686, 0.1216709787, -0.5099969956, -1.1821938358)
     for i, (x, wanted) in enumerate(zip(ran["state"].values[-1], last, strict=False)):
-        yield pf.Claim(
-            f"spacecraft in sixteen: entry {i + 1} at 5 s", x, wanted, 6e-9 if i == 0 else 2e-9, sources["spacecraft"]
-        )
-    yield pf.Claim("spacecraft in sixteen: energy at 0 [J]", ran["energy"][0], 9.56720528757156, 1e-13, sources["spacecraft"])
-    yield pf.Claim("spacecraft in sixteen: change of energy [J]", np.ptp(ran["energy"].values), 0, 1e-8, "[chhabra14 (3.3.44)]")
+        yield Claim(f"spacecraft in sixteen: entry {i + 1} at 5 s", x, wanted, 6e-9 if i == 0 else 2e-9, sources["spacecraft"])
+    yield Claim("spacecraft in sixteen: energy at 0 [J]", ran["energy"][0], 9.56720528757156, 1e-13, sources["spacecraft"])
+    yield Claim("spacecraft in sixteen: change of energy [J]", np.ptp(ran["energy"].values), 0, 1e-8, "[chhabra14 (3.3.44)]")
     forms = result["forms"]
     round_three = np.abs(forms["round three"].values).max() / forms["largest"].item()
-    yield pf.Claim("spacecraft: d Xi_mu, of its largest entry", round_three, 0, EXACT, "[chhabra14 theorem 3.2.7]")
+    yield Claim("spacecraft: d Xi_mu, of its largest entry", round_three, 0, EXACT, "[chhabra14 theorem 3.2.7]")
     for i, x in enumerate((-0.0103, 0.0010, -0.0003)):
-        yield pf.Claim(f"rover: slope of Upsilon by phi{i + 1}", forms["by phi"].values[i], x, 5e-5, sources["rover"])
-    yield pf.Claim("rover: slopes of Upsilon by psi", np.abs(forms["by psi"].values).max(), 0, 0, sources["rover"])
-    yield pf.Claim("rover: Upsilon at 0 [N m s]", forms["Upsilon"].item(), 0.006035250883290945, 1e-15, sources["rover"])
+        yield Claim(f"rover: slope of Upsilon by phi{i + 1}", forms["by phi"].values[i], x, 5e-5, sources["rover"])
+    yield Claim("rover: slopes of Upsilon by psi", np.abs(forms["by psi"].values).max(), 0, 0, sources["rover"])
+    yield Claim("rover: Upsilon at 0 [N m s]", forms["Upsilon"].item(), 0.006035250883290945, 1e-15, sources["rover"])
     by_p = np.abs(forms["by p"].values).min()
-    yield pf.Claim("rover: slopes of Upsilon by momenta, the least", by_p, 0.01, 0, sources["rover"], "at least")
+    yield Claim("rover: slopes of Upsilon by momenta, the least", by_p, 0.01, 0, sources["rover"], "at least")

@@ -21,6 +21,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.maths.subgroups import isotropy, name_of
+from pfaffian.study import Claim
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 
@@ -225,7 +226,7 @@ def spacecraft_start(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray]:
     R, p = Rotation.from_euler("XZ", [a, b]), np.array([x, 0, z])
     q = np.r_[p, R.as_quat(), SHAPE]
     body = np.r_[R.inv().apply(MU[:3]), R.inv().apply(MU[3:] - np.cross(p, MU[:3]))]
-    tau = np.linalg.solve(pf.mass_matrix(m, q)[:6, :6], body) - pf.mechanical_connection(m, q) @ SHAPE_RATES
+    tau = np.linalg.solve(pf.mass_matrix(m, q)[:6, :6], body) - pf.reduction.mechanical_connection(m, q) @ SHAPE_RATES
     return q, np.r_[tau, SHAPE_RATES]
 
 
@@ -244,7 +245,7 @@ def run() -> dict[str, xr.Dataset]:
     at_start = xr.Dataset(
         {
             "K11": (("row", "column"), pf.mass_matrix(m)[:6, :6]),
-            "shape_momentum": ("hinge", pf.shape_inertia(m, q) @ SHAPE_RATES),
+            "shape_momentum": ("hinge", pf.reduction.shape_inertia(m, q) @ SHAPE_RATES),
         }
     )
     return {
@@ -330,7 +331,7 @@ def _spacecraft(result: dict[str, xr.Dataset]) -> Figure:
     momentum.set(ylabel="momentum [N m s]", title="in the body; dotted: spatial")
     momentum.legend()
     for label, r in (("as it is", full), ("at one momentum", at_mu), ("bundle", bundle)):
-        off = np.abs(pf.momentum_map(mechanism(), r["q"].values, r["v"].values) - MU).max(axis=1)
+        off = np.abs(pf.reduction.momentum_map(mechanism(), r["q"].values, r["v"].values) - MU).max(axis=1)
         kept.semilogy(t, np.maximum(off, 1e-17), label=label)
     kept.set(ylabel="spatial momentum less mu [N s, N m s]", title="what bodies have")
     kept.legend()
@@ -447,50 +448,50 @@ def matrix(ax: Axes, M: np.ndarray, rows: list[str], columns: list[str], title: 
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _of_spacecraft(result)
     yield from _of_rover(result["rover"], result["rover, reduced"])
     yield from _of_car(result["car"], result["car, reduced"], result["car, two steps"])
 
 
-def _entries(what: str, values: np.ndarray, wanted: tuple[float, ...], tolerance: float, source: str) -> Iterator[pf.Claim]:
+def _entries(what: str, values: np.ndarray, wanted: tuple[float, ...], tolerance: float, source: str) -> Iterator[Claim]:
     for i, (x, value) in enumerate(zip(values, wanted, strict=True)):
-        yield pf.Claim(f"{what}, entry {i + 1}", x, value, tolerance, source)
+        yield Claim(f"{what}, entry {i + 1}", x, value, tolerance, source)
 
 
-def _of_spacecraft(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_spacecraft(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     at, source = result["spacecraft, at start"], "[chhabra14 3.4] X2"
     full, others = result["spacecraft"], {n: result[f"spacecraft, {n}"] for n in ("bundle", "at mu")}
     K11 = np.diag([146, 146, 146, 138.34, 40.61, 133.84])
     K11[[0, 5], [5, 0]], K11[[2, 3], [3, 2]] = -49.4, 49.4
-    yield pf.Claim("spacecraft: K11 stretched, off its print", np.abs(at["K11"].values - K11).max(), 0, 1e-12, source)
+    yield Claim("spacecraft: K11 stretched, off its print", np.abs(at["K11"].values - K11).max(), 0, 1e-12, source)
     p = (4.23626868, -1.00450522, 2.68073404, 2.55851996, 0.28156443, 0.54542408)
     yield from _entries("spacecraft: shape momentum at 0", at["shape_momentum"].values, p, 6e-9, source)
     last = (1.6246502994, 0.9415472815, -0.4612152686, 0.1216709787, -0.5099969956, -1.1821938358)
     section = (0.25588136, -0.441264147, 0.8193218581, -0.6337636431)
     for name, r in {"as it is": full, **others}.items():
-        yield pf.Claim(f"spacecraft {name}: run ended early", float(r["status"] != 0), 0)
-        yield pf.Claim(f"spacecraft {name}: energy at 0 [J]", r["energy"][0], 9.56720528757156, 1e-13, source)
-        yield pf.Claim(f"spacecraft {name}: change of energy [J]", np.ptp(r["energy"].values), 0, 1e-10, source)
+        yield Claim(f"spacecraft {name}: run ended early", float(r["status"] != 0), 0)
+        yield Claim(f"spacecraft {name}: energy at 0 [J]", r["energy"][0], 9.56720528757156, 1e-13, source)
+        yield Claim(f"spacecraft {name}: change of energy [J]", np.ptp(r["energy"].values), 0, 1e-10, source)
         yield from _entries(f"spacecraft {name}: shape at 5 s", r["q"].values[-1, 7:], last, 2e-10, source)
         yield from _entries(f"spacecraft {name}: base past isotropy at 5 s", in_section(r)[-1], section, 6e-9, source)
-        off = np.abs(pf.momentum_map(mechanism(), r["q"].values, r["v"].values) - MU).max()
-        yield pf.Claim(f"spacecraft {name}: momentum of bodies less mu", off, 0, 1e-11, "[chhabra14 prop. 3.2.3]")
+        off = np.abs(pf.reduction.momentum_map(mechanism(), r["q"].values, r["v"].values) - MU).max()
+        yield Claim(f"spacecraft {name}: momentum of bodies less mu", off, 0, 1e-11, "[chhabra14 prop. 3.2.3]")
     for name, r in others.items():
         for what in ("q", "v"):
-            yield pf.Claim(f"spacecraft {name}: {what} less the full one", np.abs(r[what] - full[what]).max(), 0, 1e-10, source)
+            yield Claim(f"spacecraft {name}: {what} less the full one", np.abs(r[what] - full[what]).max(), 0, 1e-10, source)
     kept = others["bundle"]["momentum"].values[:, :6]
-    yield pf.Claim("spacecraft bundle: momentum in the state changes by", np.ptp(kept, axis=0).max(), 0)
+    yield Claim("spacecraft bundle: momentum in the state changes by", np.ptp(kept, axis=0).max(), 0)
     at_mu = others["at mu"]
-    yield pf.Claim("spacecraft at mu: dimension", at_mu["orbit"].shape[1] + 2 * at_mu["shape_momentum"].shape[1], 16, 0, source)
+    yield Claim("spacecraft at mu: dimension", at_mu["orbit"].shape[1] + 2 * at_mu["shape_momentum"].shape[1], 16, 0, source)
     group = isotropy(np.eye(6), MU)
     said = np.array([[0, 1, 0, 0, 0, 0], [MU_2 / MU_1, 0, 0, 0, 1, 0]]).T
-    yield pf.Claim("isotropy group of mu is SO(2) x R", name_of(group) == "SO(2) x R", 1, 0, "[chhabra14 table 3.1]")
+    yield Claim("isotropy group of mu is SO(2) x R", name_of(group) == "SO(2) x R", 1, 0, "[chhabra14 table 3.1]")
     off = np.abs(said - group @ (group.T @ said)).max()
-    yield pf.Claim("isotropy group of mu: E2 and (mu2 / mu1) E1 + E5 less their part in it", off, 0, 1e-15, source)
+    yield Claim("isotropy group of mu: E2 and (mu2 / mu1) E1 + E5 less their part in it", off, 0, 1e-15, source)
 
 
-def _of_rover(full: xr.Dataset, r: xr.Dataset) -> Iterator[pf.Claim]:
+def _of_rover(full: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
     source = "[chhabra14 example 4.6.1] X3"
     p = r["momentum"].values
     start = (0.3420221583, 0.5009472578, 0.1602721127, -0.0313758986, -0.0084255255)
@@ -499,64 +500,62 @@ def _of_rover(full: xr.Dataset, r: xr.Dataset) -> Iterator[pf.Claim]:
     yield from _entries("rover: momentum at 2 s", p[-1], end, 3e-10, source)
     place = (0.4684499479, 0.1268339779, 0.280903417, 4.2006886571, 5.6052057422, 4.7065181915, -0.2445288112, 0.6321995637)
     yield from _entries("rover: place and shape at 2 s", r["q"].values[-1], place, 3e-10, source)
-    yield pf.Claim("rover: dimension", 2 * p.shape[1], 10, 0, source)
-    yield pf.Claim("rover: energy at 0 [J]", r["energy"][0], 5.0449578791725, 1e-12, source)
-    yield pf.Claim("rover: change of energy [J]", np.ptp(r["energy"].values), 0, 1e-9, source)
+    yield Claim("rover: dimension", 2 * p.shape[1], 10, 0, source)
+    yield Claim("rover: energy at 0 [J]", r["energy"][0], 5.0449578791725, 1e-12, source)
+    yield Claim("rover: change of energy [J]", np.ptp(r["energy"].values), 0, 1e-9, source)
     for what in ("q", "v"):
-        yield pf.Claim(f"rover: {what} less that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-9, source)
-    yield pf.Claim("rover: slip [m/s]", r["velocity_violation"].max(), 0, 1e-14, source)
+        yield Claim(f"rover: {what} less that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-9, source)
+    yield Claim("rover: slip [m/s]", r["velocity_violation"].max(), 0, 1e-14, source)
     K = pf.mass_matrix(rover(), r["q"].values[0])
     lift = np.vstack([np.pad(-rover_connection(), [(0, 0), (0, 3)]), np.eye(5)])
     off = np.abs(lift.T @ K @ lift @ ROVER_START[1][3:] - p[0]).max()
-    yield pf.Claim("rover: momentum at 0 less that by the printed connection", off, 0, 1e-14, source)
+    yield Claim("rover: momentum at 0 less that by the printed connection", off, 0, 1e-14, source)
     pull = rover_curvature(r)
-    yield pf.Claim("rover: Upsilon at 0 [N m s]", pull[0], 0.006035250883290945, 1e-15, source)
+    yield Claim("rover: Upsilon at 0 [N m s]", pull[0], 0.006035250883290945, 1e-15, source)
     rates, turn = along_time(r, p), r["v"].values[3:-3, 3:5]
     for i, sign in ((0, 1), (1, -1)):
         off = np.abs(rates[:, i] - sign * pull[3:-3] * turn[:, 1 - i]).max()
-        yield pf.Claim(f"rover: rate of p_psi{i + 1} less its curvature term [N m]", off, 0, 1e-8, "[chhabra14 (4.2.13)]")
+        yield Claim(f"rover: rate of p_psi{i + 1} less its curvature term [N m]", off, 0, 1e-8, "[chhabra14 (4.2.13)]")
         change = np.ptp(p[:, i])
-        yield pf.Claim(f"rover: change of p_psi{i + 1}, which nothing drives [N m s]", change, 0.01, 0, source, "at least")
+        yield Claim(f"rover: change of p_psi{i + 1}, which nothing drives [N m s]", change, 0.01, 0, source, "at least")
     ground = in_plane(rover(), r)
     yield from _entries("rover: spatial momentum at 0", ground[0], (8.00969416, 0.30176254, 0.38231275), 6e-9, "X3")
     yield from _entries("rover: spatial momentum at 2 s", ground[-1], (6.72787419, 2.52075095, 1.02916767), 6e-9, "X3")
 
 
-def _of_car(full: xr.Dataset, r: xr.Dataset, six: xr.Dataset) -> Iterator[pf.Claim]:
+def _of_car(full: xr.Dataset, r: xr.Dataset, six: xr.Dataset) -> Iterator[Claim]:
     source, theta = "[chhabra14 example 4.6.2] X4", 16.4431059224
     entries = r["momentum"].sel(momentum_entry=MOMENTA).values
     start = (460.9605650287, 275.1785530287, theta, 8)
     yield from _entries("car: momentum at 0", entries[0], start, 6e-11, source)
-    yield pf.Claim("car: dimension", 2 * entries.shape[1], 8, 0, source)
+    yield Claim("car: dimension", 2 * entries.shape[1], 8, 0, source)
     # A momentum that is kept, and the angle that belongs to it.
     kept = np.ptp(entries, axis=0) == 0
-    yield pf.Claim("car: dimension after the second step", 2 * (~kept).sum(), six.attrs["dimension"], 0, source)
-    yield pf.Claim("car: momentum of the post changes by [N m s]", np.ptp(entries[:, 2]), 0, 0, "[chhabra14 cor. 4.2.13]")
-    yield pf.Claim("car: energy at 0 [J]", r["kinetic_energy"][0], 576.671600197, 6e-10, source)
-    yield pf.Claim("car: change of energy [J]", np.ptp(r["kinetic_energy"].values), 0, 1e-9, source)
+    yield Claim("car: dimension after the second step", 2 * (~kept).sum(), six.attrs["dimension"], 0, source)
+    yield Claim("car: momentum of the post changes by [N m s]", np.ptp(entries[:, 2]), 0, 0, "[chhabra14 cor. 4.2.13]")
+    yield Claim("car: energy at 0 [J]", r["kinetic_energy"][0], 576.671600197, 6e-10, source)
+    yield Claim("car: change of energy [J]", np.ptp(r["kinetic_energy"].values), 0, 1e-9, source)
     for what in ("q", "v"):
-        yield pf.Claim(f"car: {what} less that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-10, source)
-    yield pf.Claim("car: slip [m/s]", r["velocity_violation"].max(), 0, 1e-13, source)
+        yield Claim(f"car: {what} less that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-10, source)
+    yield Claim("car: slip [m/s]", r["velocity_violation"].max(), 0, 1e-13, source)
     K = np.array(ca.DM(car_inertia(ca.SX(CAR_SHAPE[3]))))
     off = np.abs(pf.mass_matrix(car(), car_start()[0]) - K).max()
-    yield pf.Claim("car: K less its printed blocks", off, 0, 1e-12, source)
+    yield Claim("car: K less its printed blocks", off, 0, 1e-12, source)
     P = momenta(car(), r)[:, [0, 1, 2, 6]]
     q, v = (r[x].values for x in ("q", "v"))
     pull = np.array([float(ca.DM(car_curvature(ca.DM(P[i]), ca.DM(q[i, 3])))) for i in range(len(q))])
-    yield pf.Claim("car: Upsilon at 0 [N m s]", pull[0], -35.5657813202671, 1e-12, source)
+    yield Claim("car: Upsilon at 0 [N m s]", pull[0], -35.5657813202671, 1e-12, source)
     off = np.abs(along_time(r, entries[:, 1]) + (pull * v[:, 3])[3:-3]).max()
-    yield pf.Claim("car: rate of p_psi2 less its curvature term [N m]", off, 0, 1e-6, "[chhabra14 (4.2.13)]")
+    yield Claim("car: rate of p_psi2 less its curvature term [N m]", off, 0, 1e-6, "[chhabra14 (4.2.13)]")
     off = np.abs(six["q"].values - r["q"].sel(coordinate=MOMENTA).values).max()
-    yield pf.Claim("car in the space of six: shape less that of one step", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
+    yield Claim("car in the space of six: shape less that of one step", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
     off = np.abs(six["p"].values - entries).max()
-    yield pf.Claim("car in the space of six: momenta less those of one step [N m s]", off, 0, 1e-8, "[chhabra14 (4.5.38)]")
-    yield pf.Claim(
-        "car in the space of six: change of energy [J]", np.ptp(six["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]"
-    )
+    yield Claim("car in the space of six: momenta less those of one step [N m s]", off, 0, 1e-8, "[chhabra14 (4.5.38)]")
+    yield Claim("car in the space of six: change of energy [J]", np.ptp(six["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]")
     _, _, _, _, c, b = CAR.values()
     s = np.sin(q[:, 3])
     swing = theta / K_33(q[:, 7]) - (c * v[:, 3] + b * v[:, 5]) * s / (CAR["l"] - c * s)
-    yield pf.Claim("car: speed of the post by its momentum", np.abs(swing - v[:, 4]).max(), 0, 1e-9, "[chhabra14 (5.1.9)]")
+    yield Claim("car: speed of the post by its momentum", np.abs(swing - v[:, 4]).max(), 0, 1e-9, "[chhabra14 (5.1.9)]")
 
 
 def K_33(phi2: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ from pfaffian import control
 from pfaffian.errors import ModelWarning, RunWarning
 from pfaffian.formats.place import installed
 from pfaffian.maths import se3, so3
+from pfaffian.study import Claim
 
 SHOWN = ("q", "v", "output_error", "velocity_error", "lyapunov", "lyapunov_rate", "sigma_min")
 
@@ -154,7 +155,7 @@ def tiago(free: tuple[int, ...]) -> pf.Mechanism:
     joints = [replace(j, damping=ca.SX(0)) if j.name in moving else pf.locked(j) for j in m.joints if j.nv != 6]
     joints = [pf.joint("base", "planar", "world", "base_footprint"), *joints]
     rolling = {"axis": (0, 0, 1), "normal": (0, 0, 1), "on": "world"}
-    wheels = [pf.rolling_wheel(n, f"wheel_{n}_link", WHEEL, **rolling) for n in ("left", "right")]
+    wheels = [pf.rolling.wheel(n, f"wheel_{n}_link", WHEEL, **rolling) for n in ("left", "right")]
     return m.with_(joints=joints, actuators=[a for a in m.actuators if a.joint in moving], constraints=wheels)
 
 
@@ -226,50 +227,48 @@ STRAIGHT = slice(9)
 """Errors that go straight to zero: all but those of the right hand."""
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     m, r, other, every = spacecraft(), result["spacecraft"], result["spacecraft, reduced"], result["random starts"]
     for name, poles in (("spacecraft", FLOWN), ("five motors", DRIVE), ("nine motors", DRIVE)):
         x = result[name]
-        yield pf.Claim(f"{name}: ended early", float(x.status), 0)
+        yield Claim(f"{name}: ended early", float(x.status), 0)
         off = np.abs(slope(x) - x.lyapunov_rate.values[2:-2]).max()
-        yield pf.Claim(f"{name}: V_L's slope off -<K_D v_e, v_e>", float(off), 0, 1e-8, "[chhabra14 (5.4.35)]")
+        yield Claim(f"{name}: V_L's slope off -<K_D v_e, v_e>", float(off), 0, 1e-8, "[chhabra14 (5.4.35)]")
         off = np.abs((x.output_error.values - designed(x, poles))[:, STRAIGHT]).max()
-        yield pf.Claim(f"{name}: errors off critically damped ones [m, rad]", float(off), 0, 1e-10, "[chhabra14 5.4]")
-        yield pf.Claim(
-            f"{name}: largest error at first [m, rad]", float(np.abs(x.output_error[0]).max()), 0.04, 0, "", "at least"
-        )
+        yield Claim(f"{name}: errors off critically damped ones [m, rad]", float(off), 0, 1e-10, "[chhabra14 5.4]")
+        yield Claim(f"{name}: largest error at first [m, rad]", float(np.abs(x.output_error[0]).max()), 0.04, 0, "", "at least")
     p = pf.momentum(m, r.q.values, r.v.values) - MOMENTUM
-    yield pf.Claim("spacecraft: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-10, "[chhabra14 3.2]")
+    yield Claim("spacecraft: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-10, "[chhabra14 3.2]")
     p = pf.momentum(m, other.q.values, other.v.values) - MOMENTUM
-    yield pf.Claim("spacecraft, reduced: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-13, "[chhabra14 3.2]")
+    yield Claim("spacecraft, reduced: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-13, "[chhabra14 3.2]")
     apart = np.abs(other.q.values - r.q.values).max()
-    yield pf.Claim("spacecraft: reduced off the whole machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
-    yield pf.Claim(
+    yield Claim("spacecraft: reduced off the whole machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
+    yield Claim(
         "spacecraft: joints of the arms turn by at most [rad/s]", float(np.abs(r.v[:, 9:]).max()), 0.5, 0, "", "at most"
     )
-    yield pf.Claim("spacecraft: a wheel turns by [rad/s]", float(np.abs(r.v[:, 6:9]).max()), 50, 0, "", "at least")
+    yield Claim("spacecraft: a wheel turns by [rad/s]", float(np.abs(r.v[:, 6:9]).max()), 50, 0, "", "at least")
     at = pf.forward_kinematics(tiago(FEW), tiago_at(tiago(FEW), (0, 0, 0))[0])
     off = [np.abs(at[f"wheel_{n}_link"].position - (0, side * HALF, WHEEL)).max() for n, side in (("left", 1), ("right", -1))]
-    yield pf.Claim("wheels off where they touch the floor [m]", float(max(off)), 0, 1e-12, "the file")
+    yield Claim("wheels off where they touch the floor [m]", float(max(off)), 0, 1e-12, "the file")
     for name in ("five motors", "nine motors"):
         x, y, w, right, left = result[name].v.values[:, :5].T
         slip = np.abs([y, x - HALF * w - WHEEL * left, x + HALF * w - WHEEL * right]).max()
-        yield pf.Claim(f"{name}: wheels slip by [m/s]", float(slip), 0, 1e-12, "radius and track of the file")
+        yield Claim(f"{name}: wheels slip by [m/s]", float(slip), 0, 1e-12, "radius and track of the file")
     fastest = float(np.abs(result["nine motors"].v[:, 5:]).max())
-    yield pf.Claim("nine motors: joints of the arm turn by at most [rad/s]", fastest, 0.2, 0, "", "at most")
+    yield Claim("nine motors: joints of the arm turn by at most [rad/s]", fastest, 0.2, 0, "", "at most")
     stopped, told = ~np.isnan(every.stopped.values), np.array(pf.causes(every))
-    yield pf.Claim("share of random starts that stays feasible", 1 - float(stopped.mean()), 0.95, 0, "of 4096", "at least")
+    yield Claim("share of random starts that stays feasible", 1 - float(stopped.mean()), 0.95, 0, "of 4096", "at least")
     # A few grow beyond bounds between two steps, before the law ends them: the arm is then on its way to stretch.
     last = np.array([x[np.isfinite(x)][-1] for x in every.sigma_min.values])
     mute = stopped & np.array(["because of" not in x for x in told]) & (last > 0.9 * every.sigma_min.values[:, 0])
-    yield pf.Claim("random starts that stop without a cause", int(mute.sum()), 0, 0, "of 4096")
+    yield Claim("random starts that stop without a cause", int(mute.sum()), 0, 0, "of 4096")
     named = np.mean(["because of arm_4_joint" in x for x in told[stopped]])
-    yield pf.Claim(
+    yield Claim(
         "share of the stops that the elbow is named for", float(named), 0.9, 0, "others grow beyond bounds first", "at least"
     )
     ran = [every.isel(run=i) for i in np.flatnonzero(~stopped)]
     off = max(np.abs(x.output_error.values - designed(x, DRIVE)).max() for x in ran)
-    yield pf.Claim("the others' errors off critically damped ones [m]", float(off), 0, 1e-4, "[chhabra14 5.4], at a long step")
+    yield Claim("the others' errors off critically damped ones [m]", float(off), 0, 1e-4, "[chhabra14 5.4], at a long step")
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:

@@ -34,6 +34,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths.subgroups import isotropy, name_of
+from pfaffian.study import Claim
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 
@@ -496,97 +497,95 @@ def _rover(result: dict[str, xr.Dataset]) -> Figure:
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _of_gyroscope(*(result[f"gyroscope{x}"] for x in ("", ", reduced", ", two steps")))
     yield from _of_cart(*(result[f"cart{x}"] for x in ("", ", reduced", ", three steps")))
     yield from _of_rover(*(result[f"rover{x}"] for x in ("", ", reduced", ", one degree of freedom")))
 
 
-def _of_gyroscope(full: xr.Dataset, reduced: xr.Dataset, two: xr.Dataset) -> Iterator[pf.Claim]:
+def _of_gyroscope(full: xr.Dataset, reduced: xr.Dataset, two: xr.Dataset) -> Iterator[Claim]:
     source = "[chhabra14 theorem 4.5.2]"
     for what in ("q", "v"):
-        yield pf.Claim(f"gyroscope: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+        yield Claim(f"gyroscope: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
     kept = reduced["momentum"].values[:, 2:5]
-    yield pf.Claim("gyroscope: spatial momentum in the state changes by", np.ptp(kept, axis=0).max(), 0, 0, source)
-    yield pf.Claim(
+    yield Claim("gyroscope: spatial momentum in the state changes by", np.ptp(kept, axis=0).max(), 0, 0, source)
+    yield Claim(
         "gyroscope: it is that of hull and rotors", np.abs(spatial(full) - two.attrs["momentum"]).max(), 0, 1e-9, source
     )
     off = np.abs(kept[0] - two.attrs["momentum"]).max()
-    yield pf.Claim("gyroscope: the state's less that by hand", off, 0, 1e-15, source)
+    yield Claim("gyroscope: the state's less that by hand", off, 0, 1e-15, source)
     left = name_of(np.eye(6)[:, 3:] @ isotropy(np.eye(6)[:, 3:], two.attrs["momentum"]))
-    yield pf.Claim("gyroscope: isotropy group is SO(2)", left == "SO(2)", 1, 0, "[chhabra14 table 3.1]")
-    yield pf.Claim(
+    yield Claim("gyroscope: isotropy group is SO(2)", left == "SO(2)", 1, 0, "[chhabra14 table 3.1]")
+    yield Claim(
         "gyroscope: dimension, of 14 after the first step", two["orbit"].shape[1] + 2 * two["shape"].shape[1], 10, 0, source
     )
     shape = full["q"].values[:, [2, 3, 8, 9]]
-    yield pf.Claim("gyroscope in two steps: shape", np.abs(two["shape"] - shape).max(), 0, 1e-8, "[chhabra14 (4.5.38)]")
+    yield Claim("gyroscope in two steps: shape", np.abs(two["shape"] - shape).max(), 0, 1e-8, "[chhabra14 (4.5.38)]")
     body = np.array([attitude(q).T @ two.attrs["momentum"] for q in full["q"].values])
     off = np.abs(two["body_momentum"] - body).max()
-    yield pf.Claim("gyroscope in two steps: place on the sphere [N m s]", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
+    yield Claim("gyroscope in two steps: place on the sphere [N m s]", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
     off = np.abs(two["spin"] - full["v"].values[:, 4:7]).max()
-    yield pf.Claim("gyroscope in two steps: the hull's turning, put back", off, 0, 1e-8, "[chhabra14 (5.1.9)]")
-    yield pf.Claim(
-        "gyroscope in two steps: change of energy [J]", np.ptp(two["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]"
-    )
-    yield pf.Claim(
+    yield Claim("gyroscope in two steps: the hull's turning, put back", off, 0, 1e-8, "[chhabra14 (5.1.9)]")
+    yield Claim("gyroscope in two steps: change of energy [J]", np.ptp(two["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]")
+    yield Claim(
         "gyroscope: curvature of the wheel matters [N m s]", np.abs(two["curvature"]).max(), 1e-3, 0, source, "at least"
     )
     rotors = np.abs(two["form"].values[:, 4, 5]).max()
-    yield pf.Claim("gyroscope: so does that of the turns, between rotors", rotors, 1e-3, 0, source, "at least")
+    yield Claim("gyroscope: so does that of the turns, between rotors", rotors, 1e-3, 0, source, "at least")
     across = np.abs(two["form"].values[:, :2, 4:]).max()
-    yield pf.Claim("gyroscope: and between rotors and the sphere", across, 1e-3, 0, source, "at least")
+    yield Claim("gyroscope: and between rotors and the sphere", across, 1e-3, 0, source, "at least")
 
 
-def _of_cart(full: xr.Dataset, reduced: xr.Dataset, three: xr.Dataset) -> Iterator[pf.Claim]:
+def _of_cart(full: xr.Dataset, reduced: xr.Dataset, three: xr.Dataset) -> Iterator[Claim]:
     source = "[chhabra14 theorem 4.2.17]"
     for what in ("q", "v"):
-        yield pf.Claim(f"cart: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+        yield Claim(f"cart: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
     for name, wanted in (("slide", three.attrs["load"]), ("roll", three.attrs["constant"])):
         kept = reduced["momentum"].sel(momentum_entry=name).values
-        yield pf.Claim(f"cart: momentum of {name} in the state changes by", np.ptp(kept), 0, 0, source)
-        yield pf.Claim(f"cart: momentum of {name}, the state's less that by hand", kept[0] - wanted, 0, 1e-14, source)
-    yield pf.Claim("cart: p alone changes by [N m s]", np.ptp(of_rolling(full)), 0.002, 0, source, "at least")
+        yield Claim(f"cart: momentum of {name} in the state changes by", np.ptp(kept), 0, 0, source)
+        yield Claim(f"cart: momentum of {name}, the state's less that by hand", kept[0] - wanted, 0, 1e-14, source)
+    yield Claim("cart: p alone changes by [N m s]", np.ptp(of_rolling(full)), 0.002, 0, source, "at least")
     q, v, m = full["q"].values, full["v"].values, cart()
     P = np.einsum("tij,tj->ti", pf.mass_matrix(m, q), v)[:, :2]
-    first = np.einsum("tg,tg->t", pf.constraint_curvature(m, q)[:, 0, 1], P)
+    first = np.einsum("tg,tg->t", pf.reduction.constraint_curvature(m, q)[:, 0, 1], P)
     second = -three.attrs["load"] * CARRIAGE["b"] * np.sin(q[:, 2])  # of d (theta (ds + b cos a dpsi))
     left = -LOAD * CARRIAGE["b"] ** 2 * np.sin(2 * q[:, 2]) / 2 * v[:, 3]  # -D' p / 2 D
     off = np.abs(first + second - left).max()
-    yield pf.Claim("cart: two-forms of two steps, less what they leave [N m s]", off, 0, 1e-10, "[chhabra14 (4.2.19)]")
-    yield pf.Claim("cart: what they leave matters [N m s]", np.abs(left).max(), 0.01, 0, source, "at least")
+    yield Claim("cart: two-forms of two steps, less what they leave [N m s]", off, 0, 1e-10, "[chhabra14 (4.2.19)]")
+    yield Claim("cart: what they leave matters [N m s]", np.abs(left).max(), 0.01, 0, source, "at least")
     off = np.abs(three["steer"].values - q[:, 2]).max()
-    yield pf.Claim("cart in three steps: fork [rad]", off, 0, 1e-8, "[chhabra14 (4.2.21)]")
+    yield Claim("cart in three steps: fork [rad]", off, 0, 1e-8, "[chhabra14 (4.2.21)]")
     off = np.abs(three["roll_dot"].values - v[:, 3]).max()
-    yield pf.Claim("cart in three steps: wheel's speed, put back [rad/s]", off, 0, 1e-7, "[chhabra14 (4.2.21)]")
+    yield Claim("cart in three steps: wheel's speed, put back [rad/s]", off, 0, 1e-7, "[chhabra14 (4.2.21)]")
     off = np.abs(three["energy"].values - full["energy"].values).max()
-    yield pf.Claim("cart in three steps: energy less the machine's [J]", off, 0, 1e-9, "[chhabra14 (4.2.21)]")
+    yield Claim("cart in three steps: energy less the machine's [J]", off, 0, 1e-9, "[chhabra14 (4.2.21)]")
     left = 2 * (np.ptp(reduced["momentum"].values, axis=0) != 0).sum()
-    yield pf.Claim("cart: dimension after the third step, of 6 after the first", left, 2, 0, source)
+    yield Claim("cart: dimension after the third step, of 6 after the first", left, 2, 0, source)
 
 
-def _of_rover(full: xr.Dataset, reduced: xr.Dataset, one: xr.Dataset) -> Iterator[pf.Claim]:
+def _of_rover(full: xr.Dataset, reduced: xr.Dataset, one: xr.Dataset) -> Iterator[Claim]:
     source = "[chhabra14 prop. 4.2.15]"
     for what in ("q", "v"):
-        yield pf.Claim(f"rover: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+        yield Claim(f"rover: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
     along, r = along_ways(full), ca.SX.sym("r")
     sigma = ca.Function("sigma", [r], [shares(r)])
     found = np.array([np.array(sigma(x)) @ y for x, y in zip(full["q"].values[:, 5], along, strict=True)])
     for i, name in enumerate(("first", "second")):
         kept = reduced["momentum"].values[:, i]
-        yield pf.Claim(f"rover: {name} constant in the state changes by", np.ptp(kept), 0, 0, source)
-        yield pf.Claim(f"rover: {name} constant of the machine with reactions changes by", np.ptp(found[:, i]), 0, 1e-9, source)
-        yield pf.Claim(
+        yield Claim(f"rover: {name} constant in the state changes by", np.ptp(kept), 0, 0, source)
+        yield Claim(f"rover: {name} constant of the machine with reactions changes by", np.ptp(found[:, i]), 0, 1e-9, source)
+        yield Claim(
             f"rover: {name} constant, the state's less that by hand", kept[0] - one.attrs["constants"][i], 0, 1e-14, source
         )
     for name, x in zip(WAYS, along.T, strict=True):
-        yield pf.Claim(f"rover: momentum {name} is not kept, it changes by", np.ptp(x), 0.02, 0, source, "at least")
+        yield Claim(f"rover: momentum {name} is not kept, it changes by", np.ptp(x), 0.02, 0, source, "at least")
     off = np.abs(one["r"].values - full["q"].values[:, 5]).max()
-    yield pf.Claim("rover with one degree of freedom: place of the load [m]", off, 0, 1e-8, source)
+    yield Claim("rover with one degree of freedom: place of the load [m]", off, 0, 1e-8, source)
     off = np.abs(one["twist"].values - full["v"].values[:, [0, 2]]).max()
-    yield pf.Claim("rover with one degree of freedom: rolling and turning, put back", off, 0, 1e-7, source)
+    yield Claim("rover with one degree of freedom: rolling and turning, put back", off, 0, 1e-7, source)
     H = ROVER["load"] * one["r_dot"] ** 2 / 2 + one["potential"]
-    yield pf.Claim(
+    yield Claim(
         "rover with one degree of freedom: energy less the machine's [J]", np.abs(H - full["energy"]).max(), 0, 1e-8, source
     )
     left = 2 * (np.ptp(reduced["momentum"].values, axis=0) != 0).sum()
-    yield pf.Claim("rover: dimension past both constants and wheels, of 6 after the first step", left, 2, 0, source)
+    yield Claim("rover: dimension past both constants and wheels, of 6 after the first step", left, 2, 0, source)

@@ -15,6 +15,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pfaffian as pf
+from pfaffian.study import Claim
 
 OFF = pf.Parameter("off", 0.0, "m")
 """How far the outer body's mass centre is off the axis of its joint."""
@@ -180,10 +181,10 @@ def figures(result: xr.Dataset) -> dict[str, Figure]:
     return {"energy": figure}
 
 
-def claims(result: xr.Dataset) -> Iterator[pf.Claim]:
+def claims(result: xr.Dataset) -> Iterator[Claim]:
     for name, motion in MOTIONS.items():
         value = float(result["worst"].sel(motion=name))
         if motion.kept:
-            yield pf.Claim(f"{name}: relative change of the energy", value, 0, 1e-14, "[chhabra14 4.4]")
+            yield Claim(f"{name}: relative change of the energy", value, 0, 1e-14, "[chhabra14 4.4]")
         else:
-            yield pf.Claim(f"{name}: relative change of the energy", value, 0.1, 0, "[chhabra14 4.4]", "at least")
+            yield Claim(f"{name}: relative change of the energy", value, 0.1, 0, "[chhabra14 4.4]", "at least")

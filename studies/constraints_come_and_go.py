@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.study import Claim
 
 LENGTHS, MASSES = (0.4, 0.35, 0.25), (4.0, 3.0, 2.0)
 GAINS = {"stiffness": 100.0, "damping": 20.0}
@@ -159,30 +160,30 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"come and go": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["arms"]
-    yield pf.Claim("arms whose run ended early", float((r["status"] != 0).sum()), 0)
+    yield Claim("arms whose run ended early", float((r["status"] != 0).sum()), 0)
     off = np.abs(r["error"].values - designed(r)).max()
-    yield pf.Claim("arms: errors off the designed ones [m, rad]", off, 0, 1e-6, "[aghili05 (44)]")
-    yield pf.Claim("arms: error at the start [m, rad]", np.abs(r["error"].values[:, 0]).max(), 0.09, 0, "setting", "at least")
+    yield Claim("arms: errors off the designed ones [m, rad]", off, 0, 1e-6, "[aghili05 (44)]")
+    yield Claim("arms: error at the start [m, rad]", np.abs(r["error"].values[:, 0]).max(), 0.09, 0, "setting", "at least")
     expected = expected_rank(r)
-    yield pf.Claim("instants at which the rank is not that of the visits", float((r["rank"].values != expected).sum()), 0)
+    yield Claim("instants at which the rank is not that of the visits", float((r["rank"].values != expected).sum()), 0)
     gone = np.abs(r["multiplier"].values[:, :, 0] * (1 - expected)).max()
-    yield pf.Claim("force of a rail that is not there [N]", gone, 0)
+    yield Claim("force of a rail that is not there [N]", gone, 0)
     high = np.abs((r["tip"].values[:, :, 2] - HEIGHT) * expected).max()
-    yield pf.Claim("tip off the rail while it is there [m]", high, 0, 1e-9)
-    yield pf.Claim("tip above it at most [m]", (r["tip"].values[:, :, 2] - HEIGHT).max(), ARC, 1e-4, "setting")
+    yield Claim("tip off the rail while it is there [m]", high, 0, 1e-9)
+    yield Claim("tip above it at most [m]", (r["tip"].values[:, :, 2] - HEIGHT).max(), ARC, 1e-4, "setting")
     spared = _spared(r)
-    yield pf.Claim("instants with arms on and off the rail, both along it", len(spared), 50, 0, "setting", "at least")
-    yield pf.Claim("torque that the rail spares then, at least [N m]", spared.min(), 0, 0, "[aghili05 (46)]", "at least")
+    yield Claim("instants with arms on and off the rail, both along it", len(spared), 50, 0, "setting", "at least")
+    yield Claim("torque that the rail spares then, at least [N m]", spared.min(), 0, 0, "[aghili05 (46)]", "at least")
     c, whole = result["crank"], result["never gone"]
     for name, x in (("slider gone for a while", c), ("slider always there", whole)):
-        yield pf.Claim(f"slider-crank, {name}: runs that ended early", float(x["status"] != 0), 0)
-        yield pf.Claim(f"slider-crank, {name}: error [rad]", np.abs(x["error"].values).max(), 0, 1e-6, "[aghili05 (44)]")
+        yield Claim(f"slider-crank, {name}: runs that ended early", float(x["status"] != 0), 0)
+        yield Claim(f"slider-crank, {name}: error [rad]", np.abs(x["error"].values).max(), 0, 1e-6, "[aghili05 (44)]")
     passed = int(np.sum(np.diff(np.sign(np.cos(whole["q"].values[:, 0]))) != 0))
-    yield pf.Claim("singular positions passed", passed, 2 * TURNS, 0, "geometry")
+    yield Claim("singular positions passed", passed, 2 * TURNS, 0, "geometry")
     apart = np.abs(c["q"].values - whole["q"].values).max()
-    yield pf.Claim("motions with and without the gap apart [rad]", apart, 0, 1e-6, "[aghili05 (44)]")
+    yield Claim("motions with and without the gap apart [rad]", apart, 0, 1e-6, "[aghili05 (44)]")
 
 
 def _spared(r: xr.Dataset) -> np.ndarray:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths.linear import solve_definite
+from pfaffian.study import Claim
 
 LENGTHS = (0.7, 0.6, 0.5, 0.3)
 MASSES = (4.0, 3.0, 2.0, 1.0)
@@ -58,7 +59,7 @@ def mechanism(constraints: tuple = (), damping: float = 0.0, **more) -> pf.Mecha
         hinge = {"placement": (at, 0, 0), "damping": damping}
         joints.append(pf.joint(f"j{i + 1}", "revolute", before, f"link{i + 1}", **hinge))
         before, at = f"link{i + 1}", l
-    drives = [pf.actuator("wheel", "spin"), pf.thruster("jet", "hull", axis=(1, 0, 0), point=NOZZLE)]
+    drives = [pf.actuator("wheel", "spin"), pf.forces.thruster("jet", "hull", axis=(1, 0, 0), point=NOZZLE)]
     given = {"gravity": (0, 0, 0), "actuators": drives, "constraints": list(constraints)} | more
     return pf.mechanism("satellite", bodies, joints, **given)
 
@@ -68,7 +69,7 @@ def mechanism(constraints: tuple = (), damping: float = 0.0, **more) -> pf.Mecha
 
 def line(k: pf.Kinematics) -> ca.SX:
     """eta: wheel at rest, hand along the line by the smallest velocities of the arm."""
-    base = pf.floating_base(k)
+    base = pf.reduction.floating_base(k)
     at, frame = slice(0, 2), "LOCAL_WORLD_ALIGNED"
     fixed = k.jacobian("link4", frame, HAND)[at, base.s]
     J = (fixed + FLOATS.symbol * (base.jacobian("link4", frame, HAND)[at, :] - fixed))[:, 1:]
@@ -84,7 +85,7 @@ def wished(t: ca.SX) -> ca.SX:
 
 
 def quietly(k: pf.Kinematics) -> ca.SX:
-    base, wish = pf.floating_base(k), wished(k.t)
+    base, wish = pf.reduction.floating_base(k), wished(k.t)
     P = [base.reaction_free(keep) @ wish - wish for keep in ("pose", "attitude")]
     return k.v[base.s, 0] - wish - POSE.symbol * P[0] - ATTITUDE.symbol * P[1]
 
@@ -115,7 +116,7 @@ def follow() -> xr.Dataset:
     r = pf.run(m, np.tile(q, (4, 1)), v, outputs={"hand": hand}, **how)
     t = r["time"].values
     wish = r["hand"].values[0, 0] + np.outer(t / DURATION - np.sin(2 * np.pi * t / DURATION) / (2 * np.pi), LINE)
-    kept = [pf.momentum_map(m, r["q"].values[i], r["v"].values[i]) for i in range(4)]
+    kept = [pf.reduction.momentum_map(m, r["q"].values[i], r["v"].values[i]) for i in range(4)]
     return xr.Dataset(
         {
             "hand": (("led", "time", "xy"), r["hand"].values),
@@ -146,7 +147,7 @@ def balance() -> xr.Dataset:
     m = mechanism((swing, pf.servo(still, ["wheel"])))
     r = pf.run(m, start_at(m), None, u={"jet": THRUST}, duration=DURATION, step=STEP, every=20)
     return xr.Dataset(
-        {"balance": (("time", "entry"), pf.momentum_map(m, r["q"].values, r["v"].values)),
+        {"balance": (("time", "entry"), pf.reduction.momentum_map(m, r["q"].values, r["v"].values)),
          "place": (("time", "pose"), r["q"].values[:, :3]),
          "wheel": ("time", WHEEL_INERTIA * r["v"].values[:, 3])},
         coords={"entry": ["px", "py", "L"]},
@@ -167,14 +168,14 @@ def loops() -> xr.Dataset:
             a = 2 * np.pi * x
             return ca.vertcat(0, BENT[0] + r * ca.cos(a), BENT[1] + r * ca.sin(a), *BENT[2:])
 
-        g = pf.holonomy(m, loop, steps=80)
+        g = pf.reduction.holonomy(m, loop, steps=80)
         turned.append(np.unwrap(np.arctan2(g[:, 1, 0], g[:, 0, 0])))
         # Stokes: of turns in a plane the bracket has no part.
         rho = r * (nodes + 1) / 2
         q = np.tile(start_at(m), (len(rho) * len(angles), 1))
         q[:, 4] += np.outer(rho, np.cos(angles)).ravel()
         q[:, 5] += np.outer(rho, np.sin(angles)).ravel()
-        B = pf.connection_curvature(m, q)[:, 1, 2, 2].reshape(len(rho), len(angles))
+        B = pf.reduction.connection_curvature(m, q)[:, 1, 2, 2].reshape(len(rho), len(angles))
         flux.append(-(weights * r / 2 * rho) @ B.mean(axis=1) * 2 * np.pi)
     return xr.Dataset(
         {"turned": (("radius", "x"), np.array(turned)), "flux": ("radius", np.array(flux))},
@@ -240,7 +241,7 @@ def hold_on(one: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[dict, dict
         "held_spin": ("later", mu[:, 2] - x * mu[:, 1] + y * mu[:, 0]),
         "held_wheel": ("later", WHEEL_INERTIA * (r["v"].values[:, 2] + r["v"].values[:, 3])),
     }
-    jets = [pf.thruster(f"jet {'xy'[i]}", "hull", axis=tuple(np.eye(3)[i])) for i in (0, 1)]
+    jets = [pf.forces.thruster(f"jet {'xy'[i]}", "hull", axis=tuple(np.eye(3)[i])) for i in (0, 1)]
     driven = steady.with_(actuators=[*steady.actuators, *jets])
     r = pf.run(driven, q, v, control=law(control.output("hull", "planar pose", in_plane(hull), **stiff), 7), **how)
     by_jets = {
@@ -317,59 +318,59 @@ def figures(result: xr.Dataset) -> dict[str, Figure]:
     return {"hand": hand, "momentum": kept, "held": held}
 
 
-def claims(result: xr.Dataset) -> Iterator[pf.Claim]:
+def claims(result: xr.Dataset) -> Iterator[Claim]:
     miss, hull = result["miss"].max("time"), result["hull"]
     for led in LED[:2]:
-        yield pf.Claim(f"{led}: hand off its line [m]", float(miss.sel(led=led)), 0, 1e-9)
+        yield Claim(f"{led}: hand off its line [m]", float(miss.sel(led=led)), 0, 1e-9)
     for led in LED[2:]:
-        yield pf.Claim(f"{led}: hand off its line [m]", float(miss.sel(led=led)), 0.02, 0, "", "at least")
-    yield pf.Claim("momentum of all led motions changes by [N s, N m s]", float(result["drift"].max()), 0, 1e-10)
+        yield Claim(f"{led}: hand off its line [m]", float(miss.sel(led=led)), 0.02, 0, "", "at least")
+    yield Claim("momentum of all led motions changes by [N s, N m s]", float(result["drift"].max()), 0, 1e-10)
     away = np.hypot(*(hull.sel(led="with momentum") - hull.sel(led=LED[0])).values[-1, :2])
-    yield pf.Claim("momentum carries the hull away [m]", float(away), 0.03, 0, "", "at least")
+    yield Claim("momentum carries the hull away [m]", float(away), 0.03, 0, "", "at least")
     moved = np.abs(result["quiet_hull"]).max("time")
-    yield pf.Claim("pose kept: hull moves by [m, rad]", float(moved.sel(kept="pose kept").max()), 0, 1e-12)
-    yield pf.Claim("attitude kept: hull turns by [rad]", float(moved.sel(kept="attitude kept", pose="angle")), 0, 1e-10)
-    yield pf.Claim("attitude kept: hull moves by [m]", float(moved.sel(kept="attitude kept").max()), 0.005, 0, "", "at least")
-    yield pf.Claim(
+    yield Claim("pose kept: hull moves by [m, rad]", float(moved.sel(kept="pose kept").max()), 0, 1e-12)
+    yield Claim("attitude kept: hull turns by [rad]", float(moved.sel(kept="attitude kept", pose="angle")), 0, 1e-10)
+    yield Claim("attitude kept: hull moves by [m]", float(moved.sel(kept="attitude kept").max()), 0.005, 0, "", "at least")
+    yield Claim(
         "the same wish as it is: hull turns by [rad]", float(moved.sel(kept="plain", pose="angle")), 0.2, 0, "", "at least"
     )
     swept = np.abs(result["quiet_joints"].isel(time=-1, joint=slice(1, None)).sel(kept="pose kept") - np.array(BENT)).max()
-    yield pf.Claim("pose kept: a hinge has turned by [rad]", float(swept), 0.05, 0, "", "at least")
+    yield Claim("pose kept: a hinge has turned by [rad]", float(swept), 0.05, 0, "", "at least")
     t, at = result["time"].values, result["place"].values
-    yield pf.Claim("wheel: hull turns by [rad]", float(np.abs(at[:, 2]).max()), 0, 1e-9)
+    yield Claim("wheel: hull turns by [rad]", float(np.abs(at[:, 2]).max()), 0, 1e-9)
     p = result["balance"]
-    yield pf.Claim("jet: p_x less thrust by time [N s]", float(np.abs(p[:, 0] - THRUST * t).max()), 0, 1e-9)
-    yield pf.Claim("jet: p_y [N s]", float(np.abs(p[:, 1]).max()), 0, 1e-9)
+    yield Claim("jet: p_x less thrust by time [N s]", float(np.abs(p[:, 0] - THRUST * t).max()), 0, 1e-9)
+    yield Claim("jet: p_y [N s]", float(np.abs(p[:, 1]).max()), 0, 1e-9)
     lever = -THRUST * (at[:, 1] + NOZZLE[1])
     moment = np.sum((lever[:-2:2] + 4 * lever[1:-1:2] + lever[2::2]) * (t[2] - t[0]) / 6)
-    yield pf.Claim("jet: L less the jet's moment by time [N m s]", float(p[-1, 2] - moment), 0, 1e-7)
+    yield Claim("jet: L less the jet's moment by time [N m s]", float(p[-1, 2] - moment), 0, 1e-7)
     for r in RADII:
         one = result.sel(radius=r)
         apart = float(one["turned"][-1] - one["flux"])
-        yield pf.Claim(f"loop of {r} rad: hull turned less curvature by area [rad]", apart, 0, 1e-11, "[chhabra14 (3.2.24)]")
-    yield pf.Claim("the largest loop turns the hull by [rad]", float(abs(result["turned"][-1, -1])), 0.05, 0, "", "at least")
+        yield Claim(f"loop of {r} rad: hull turned less curvature by area [rad]", apart, 0, 1e-11, "[chhabra14 (3.2.24)]")
+    yield Claim("the largest loop turns the hull by [rad]", float(abs(result["turned"][-1, -1])), 0.05, 0, "", "at least")
     there = result["captured"].values
-    yield pf.Claim("capture: momentum changes by [N s, N m s]", float(np.abs(there[1] - there[0]).max()), 0, 1e-12)
-    yield pf.Claim("and until all turn as one", float(np.abs(there - there[0]).max()), 0, 1e-9)
+    yield Claim("capture: momentum changes by [N s, N m s]", float(np.abs(there[1] - there[0]).max()), 0, 1e-12)
+    yield Claim("and until all turn as one", float(np.abs(there - there[0]).max()), 0, 1e-9)
     before, after = result["energies"].values
-    yield pf.Claim("energy lost less that of the velocities lost [J]", before - after - float(result["lost"]), 0, 1e-12)
-    yield pf.Claim("energy lost [J]", before - after, 0.3, 0, "", "at least")
-    yield pf.Claim("in the end hull and object turn alike [rad/s]", float(np.diff(result["rates"].values[-1])[0]), 0, 0.02)
+    yield Claim("energy lost less that of the velocities lost [J]", before - after - float(result["lost"]), 0, 1e-12)
+    yield Claim("energy lost [J]", before - after, 0.3, 0, "", "at least")
+    yield Claim("in the end hull and object turn alike [rad/s]", float(np.diff(result["rates"].values[-1])[0]), 0, 0.02)
     later, (e, v_e) = result["later"].values, result["held_heading"].values.T
     designed = np.exp(-2 * later) * (e[0] + (2 * e[0] - v_e[0]) * later)
-    yield pf.Claim(
+    yield Claim(
         "held: heading off its critically damped one [rad]", float(np.abs(e - designed).max()), 0, 1e-9, "[chhabra14 5.5]"
     )
-    yield pf.Claim("held: the heading is to turn by [rad]", float(e[0]), TURN, 1e-12)
+    yield Claim("held: the heading is to turn by [rad]", float(e[0]), TURN, 1e-12)
     for name in ("held", "docked"):
-        yield pf.Claim(f"{name}: errors at the end [m, rad]", float(result[f"{name}_error"][-1]), 0, 2e-4)
+        yield Claim(f"{name}: errors at the end [m, rad]", float(result[f"{name}_error"][-1]), 0, 2e-4)
     mu, spin, wheel = (result[f"held_{what}"].values for what in ("momentum", "spin", "wheel"))
     # About the origin it also knows how far the mass centre is off its straight line, which the step's accuracy decides.
-    yield pf.Claim("held: momentum since the capture changes by [N s, N m s]", float(np.abs(mu - there[0]).max()), 0, 1e-11)
+    yield Claim("held: momentum since the capture changes by [N s, N m s]", float(np.abs(mu - there[0]).max()), 0, 1e-11)
     kept = np.column_stack([mu[:, :2], spin])
-    yield pf.Claim("held: that about the mass centre, by [N s, N m s]", float(np.abs(kept - kept[0]).max()), 0, 1e-13)
-    yield pf.Claim("held: in the end the wheel has all that turns [N m s]", float(wheel[-1] - spin[-1]), 0, 3e-3)
-    yield pf.Claim("held: that is [N m s]", float(spin[-1]), 0.5, 0, "", "at least")
+    yield Claim("held: that about the mass centre, by [N s, N m s]", float(np.abs(kept - kept[0]).max()), 0, 1e-13)
+    yield Claim("held: in the end the wheel has all that turns [N m s]", float(wheel[-1] - spin[-1]), 0, 3e-3)
+    yield Claim("held: that is [N m s]", float(spin[-1]), 0.5, 0, "", "at least")
     left = result["docked_momentum"].values
-    yield pf.Claim("docked: linear momentum in the end [N s]", float(np.abs(left[-1, :2]).max()), 0, 1e-3)
-    yield pf.Claim("docked: jets through the origin leave L [N m s]", float(np.ptp(left[:, 2])), 0, 1e-3)
+    yield Claim("docked: linear momentum in the end [N s]", float(np.abs(left[-1, :2]).max()), 0, 1e-3)
+    yield Claim("docked: jets through the origin leave L [N m s]", float(np.ptp(left[:, 2])), 0, 1e-3)

@@ -26,6 +26,7 @@ from pfaffian import control
 from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 from pfaffian.terms.inertia import mass_centre
 
 SOLES = ("left_sole_link", "right_sole_link")
@@ -195,19 +196,17 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"standing": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, lean, o = result["standing"], result["swaying"], result["oracle"]
-    yield pf.Claim("runs that ended early", sum(int(x["status"]) != 0 for x in (r, lean)), 0)
+    yield Claim("runs that ended early", sum(int(x["status"]) != 0 for x in (r, lean)), 0)
     off = np.abs(r["error"].values - designed(r)).max()
-    yield pf.Claim("task errors off e(0) (1 + 10 t) exp(-10 t) [m, rad]", off, 0, 1e-7, "[aghili05 (44)]")
-    yield pf.Claim(
-        "largest task error at the start [m, rad]", np.abs(r["error"].values[0]).max(), 0.04, 0, "setting", "at least"
-    )
-    yield pf.Claim("feet off their places [m, rad]", np.abs(r["phi"].values).max(), 0, 1e-10)
+    yield Claim("task errors off e(0) (1 + 10 t) exp(-10 t) [m, rad]", off, 0, 1e-7, "[aghili05 (44)]")
+    yield Claim("largest task error at the start [m, rad]", np.abs(r["error"].values[0]).max(), 0.04, 0, "setting", "at least")
+    yield Claim("feet off their places [m, rad]", np.abs(r["phi"].values).max(), 0, 1e-10)
     scale = np.abs(o["u"].values).max()
     apart = np.abs(o["u"].values - o["least"].values).max() / scale
-    yield pf.Claim("torques off those of a QP solver, of the largest", apart, 0, 1e-8, "[aghili05 (46) (60)]")
-    yield pf.Claim(
+    yield Claim("torques off those of a QP solver, of the largest", apart, 0, 1e-8, "[aghili05 (46) (60)]")
+    yield Claim(
         "least excess of 200 other torques with the same motion [N m]",
         float(o["excess"].min()),
         0,
@@ -215,25 +214,25 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         "[aghili05 (46)]",
         "at least",
     )
-    yield pf.Claim("force of those on the free motion, off [N, N m]", float(o["apart"].max()), 0, 1e-9, "check")
+    yield Claim("force of those on the free motion, off [N, N m]", float(o["apart"].max()), 0, 1e-9, "check")
     apart = np.abs(o["u"].values - o["inverse"].values).max() / scale
-    yield pf.Claim("torques off pf.inverse_dynamics, of the largest", apart, 0, 1e-8, "[aghili05 (45)]")
+    yield Claim("torques off pf.inverse_dynamics, of the largest", apart, 0, 1e-8, "[aghili05 (45)]")
     off = float(o["base"].max())
-    yield pf.Claim("force on the floating base in the executed motion [N, N m]", off, 0, 1e-4, "[aghili05 (53)]")
+    yield Claim("force on the floating base in the executed motion [N, N m]", off, 0, 1e-4, "[aghili05 (53)]")
     mass = sum(float(b.mass) for b in mechanism().bodies)
     ground = sum(normal(r, sole)[-1] for sole in SOLES)
-    yield pf.Claim("normal forces at the end, of the weight", ground / (mass * G), 1, 1e-4, "Newton")
+    yield Claim("normal forces at the end, of the weight", ground / (mass * G), 1, 1e-4, "Newton")
     least = min(normal(r, sole).min() for sole in SOLES)
-    yield pf.Claim("least normal force, standing [N]", least, 0, 0, "unilateral contact", "at least")
+    yield Claim("least normal force, standing [N]", least, 0, 0, "unilateral contact", "at least")
     changes = sum(len(pf.sign_changes(r, "multiplier", f"{sole}.vz").times) for sole in SOLES)
-    yield pf.Claim("changes of sign of the normal forces, standing", changes, 0, 0, "unilateral contact")
+    yield Claim("changes of sign of the normal forces, standing", changes, 0, 0, "unilateral contact")
     for sole in SOLES:
         pulls = pf.sign_changes(lean, "multiplier", f"{sole}.vz")
         side = sole.split("_")[0]
-        yield pf.Claim(f"times the {side} sole begins to pull, swaying", int((~pulls.rising).sum()), 1, 0, "sign_changes")
+        yield Claim(f"times the {side} sole begins to pull, swaying", int((~pulls.rising).sum()), 1, 0, "sign_changes")
         forces = lean["multiplier"].sel(row=f"{sole}.vz").interp(time=pulls.times).values
-        yield pf.Claim(
+        yield Claim(
             f"force on the {side} sole at its changes of sign [N]", np.abs(forces).max(initial=0), 0, 1e-9, "sign_changes"
         )
     least = min(normal(lean, sole).min() for sole in SOLES)
-    yield pf.Claim("least normal force, swaying [N]", least, -10, 0, "a weld can pull", "at most")
+    yield Claim("least normal force, swaying [N]", least, -10, 0, "a weld can pull", "at most")

@@ -29,6 +29,7 @@ from pfaffian import control
 from pfaffian.control.prototype import APPROACHES, transport_error
 from pfaffian.errors import RunWarning
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 
 L1, L2, L3 = 0.2, 0.6, 0.5
 """Shoulder off the first axis, upper arm, forearm [m]."""
@@ -110,13 +111,13 @@ def by_joints() -> list[control.Pair]:
 
 
 def _turning(body: str, before: str, axis: np.ndarray, *numbers: float) -> control.Pair:
-    inertia, damping, stiffness = (pf.pseudo_matrix(0, moments=x * axis) for x in numbers)
+    inertia, damping, stiffness = (pf.forces.pseudo_matrix(0, moments=x * axis) for x in numbers)
     return control.pair(body, seen_from=before, inertia=inertia, damping=damping, stiffness=stiffness)
 
 
 def by_tool() -> list[control.Pair]:
     """What the tool is to be as a free body. [konz25 (4.114)]"""
-    inertia, damping, stiffness = (pf.pseudo_matrix(**x) for x in (TOOL_M, TOOL_D, TOOL_K))
+    inertia, damping, stiffness = (pf.forces.pseudo_matrix(**x) for x in (TOOL_M, TOOL_D, TOOL_K))
     return [control.pair("tool", inertia=inertia, damping=damping, stiffness=stiffness)]
 
 
@@ -242,33 +243,33 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"arm": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     d = result["determinants"]
     apart = float(np.abs(d.numeric - d.formula).max())
-    yield pf.Claim("det J off the formula, at 200 states [m^3]", apart, 0, 1e-14, "[konz25 (4.116)]")
+    yield Claim("det J off the formula, at 200 states [m^3]", apart, 0, 1e-14, "[konz25 (4.116)]")
     for a in ("particle", "body"):
         r = result[f"joints, {a}"].isel(time=slice(None, None, 20))
         apart = float(np.abs(r.q.values - single_joints(a == "particle", r.time.values)).max())
-        yield pf.Claim(f"joints by {a} off six single ones [rad]", apart, 0, 1e-9, "[konz25 (4.113), (4.76), (4.80)]")
+        yield Claim(f"joints by {a} off six single ones [rad]", apart, 0, 1e-9, "[konz25 (4.113), (4.76), (4.80)]")
     for a in APPROACHES:
         arm, alone = result[f"tool, {a}"], result[f"free, {a}"]
         apart = float(np.abs(arm.tool.values - alone.tool.values).max())
-        yield pf.Claim(f"tool by {a} off a free body [m]", apart, 0, 1e-8, "[konz25 (4.115), T32]")
+        yield Claim(f"tool by {a} off a free body [m]", apart, 0, 1e-8, "[konz25 (4.115), T32]")
         apart = float(np.abs(arm["axes"].values - alone["axes"].values).max())
-        yield pf.Claim("and its axes [1]", apart, 0, 1e-8, "[konz25 (4.115), T32]")
+        yield Claim("and its axes [1]", apart, 0, 1e-8, "[konz25 (4.115), T32]")
         apart = float(np.abs(arm.prototype_energy.values - alone.prototype_energy.values).max())
-        yield pf.Claim("and its energy [J]", apart, 0, 1e-8, "[konz25 (4.115), T32]")
+        yield Claim("and its energy [J]", apart, 0, 1e-8, "[konz25 (4.115), T32]")
         if a != "particle":
             rise = float(arm.prototype_power.max())
-            yield pf.Claim("which never rises [W]", rise, 0, 1e-12, "[konz25 (4.23), (4.32)]", "at most")
+            yield Claim("which never rises [W]", rise, 0, 1e-12, "[konz25 (4.23), (4.32)]", "at most")
     wrong = float(np.abs(result["tool, energy"].transport_error).max())
-    yield pf.Claim("map by J(q)^-1 Ad(G_E^-1) J(q_R) off (4.30)", wrong, 0, 1e-10, "[konz25 (4.42)]")
+    yield Claim("map by J(q)^-1 Ad(G_E^-1) J(q_R) off (4.30)", wrong, 0, 1e-10, "[konz25 (4.42)]")
     wrong = {name: float(np.abs(x).max()) for name, x in result["maps"].items()}
-    yield pf.Claim("J(q)^-1 J(q_R) along the world's axes", wrong["world"], 0, 1e-10, "[konz25 (4.43), (4.115)]")
-    yield pf.Claim("along the body's", wrong["body"], 0.1, 0, "ours, against [konz25 (4.115)]", "at least")
+    yield Claim("J(q)^-1 J(q_R) along the world's axes", wrong["world"], 0, 1e-10, "[konz25 (4.43), (4.115)]")
+    yield Claim("along the body's", wrong["body"], 0.1, 0, "ours, against [konz25 (4.115)]", "at least")
     ways = [result[f"tool, {a}"]["axes"].values[200] for a in APPROACHES]
     apart = min(float(np.abs(x - y).max()) for i, x in enumerate(ways) for y in ways[:i])
-    yield pf.Claim("axes by two approaches after 1 s, least apart [1]", apart, 1e-4, 0, "ours", "at least")
+    yield Claim("axes by two approaches after 1 s, least apart [1]", apart, 1e-4, 0, "ours", "at least")
     for said, (where, (_, joints)) in zip(result["singular"], SINGULAR.items(), strict=True):
         named = {f"joint {i}" for i in joints} == set(said.partition("against a motion of ")[2].partition(";")[0].split(", "))
-        yield pf.Claim(f"{where}: joints {', '.join(map(str, joints))} are named", float(named), 1, 0, "ours")
+        yield Claim(f"{where}: joints {', '.join(map(str, joints))} are named", float(named), 1, 0, "ours")

@@ -21,9 +21,10 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.prototype import APPROACHES
+from pfaffian.study import Claim
 
 MACHINE = {"mass": 1.0, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height": 0.05, "lean": np.radians(15)}
-LEAN = pf.bicopter_lean(**MACHINE)
+LEAN = pf.multicopters.bicopter_lean(**MACHINE)
 LEAST, MOST, TILT = 2.0, 14.0, np.radians(30)
 """Of each propeller [N], [rad]. [konz25 4.8.4]"""
 RADIUS, ROUND = 1.6, 2.0
@@ -40,7 +41,7 @@ OFF = {
 
 
 def mechanism() -> pf.Mechanism:
-    return pf.bicopter("bicopter", **MACHINE)
+    return pf.multicopters.bicopter("bicopter", **MACHINE)
 
 
 def reference() -> control.Reference:
@@ -52,7 +53,7 @@ def reference() -> control.Reference:
 
 
 def polygon() -> tuple[np.ndarray, np.ndarray]:
-    return pf.thrust_polygon(LEAST, MOST, TILT, propellers=2)
+    return pf.multicopters.thrust_polygon(LEAST, MOST, TILT, propellers=2)
 
 
 def along_reference(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,7 +139,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"bicopter": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     own = control.hover_placement(POLES, lean=LEAN[1])
     wide = own.mass * (own.h - own.s) * (own.s - LEAN[0])
     numbers = {
@@ -147,28 +148,28 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         "Pi_x": (own.moment, 1.18268),
     }  # fmt: skip
     for name, (found, known) in numbers.items():
-        yield pf.Claim(f"{name} of the prototype", found, known, 5e-6 * max(1.0, abs(known)), "recomputed")
+        yield Claim(f"{name} of the prototype", found, known, 5e-6 * max(1.0, abs(known)), "recomputed")
     W, l = polygon()
     for a in APPROACHES:
         r, off = result[a], errors(result[a])[0]
         for t, known in zip(TIMES, OFF[a], strict=True):
             found = off[round(t / STEP)]
-            yield pf.Claim(f"{a}: off after {t:g} s [m]", found, known, 7e-3 if t < 1 else 1.5e-3, "recomputed elsewhere")
-        yield pf.Claim(f"{a}: run ended early", float(r["status"] != 0), 0)
+            yield Claim(f"{a}: off after {t:g} s [m]", found, known, 7e-3 if t < 1 else 1.5e-3, "recomputed elsewhere")
+        yield Claim(f"{a}: run ended early", float(r["status"] != 0), 0)
         beyond = float((r["u"].values @ W.T - l).max())
-        yield pf.Claim(f"{a}: inputs beyond the polygon [N]", beyond, 0, 1e-12, "[konz25 (4.63)]", "at most")
+        yield Claim(f"{a}: inputs beyond the polygon [N]", beyond, 0, 1e-12, "[konz25 (4.63)]", "at most")
         F, theta = thrusts(r), tilts(r)
-        yield pf.Claim(f"{a}: largest thrust [N]", F.max(), MOST, 1e-12, "[konz25 4.8.4]", "at most")
-        yield pf.Claim(f"{a}: least thrust [N]", F.min(), LEAST, 1e-12, "[konz25 4.8.4]", "at least")
-        yield pf.Claim(f"{a}: largest tilt [rad]", np.abs(theta).max(), TILT, 1e-12, "[konz25 4.8.4]", "at most")
+        yield Claim(f"{a}: largest thrust [N]", F.max(), MOST, 1e-12, "[konz25 4.8.4]", "at most")
+        yield Claim(f"{a}: least thrust [N]", F.min(), LEAST, 1e-12, "[konz25 4.8.4]", "at least")
+        yield Claim(f"{a}: largest tilt [rad]", np.abs(theta).max(), TILT, 1e-12, "[konz25 4.8.4]", "at most")
         held = float((r["limit_active"].values.max(axis=1) > 0).mean())
-        yield pf.Claim(f"{a}: share of the flight at a limit", held, 0.02, 0, "the start asks for more", "at least")
+        yield Claim(f"{a}: share of the flight at a limit", held, 0.02, 0, "the start asks for more", "at least")
         up = Rotation.from_quat(r["q"].values[:, 3:]).as_matrix()[:, 2, 2]
-        yield pf.Claim(f"{a}: lowest cosine of the tilt", up.min(), -0.99, 0, "upside down", "at most")
+        yield Claim(f"{a}: lowest cosine of the tilt", up.min(), -0.99, 0, "upside down", "at most")
     r = result["on the reference"]
     F = thrusts(r)
-    yield pf.Claim("reference: least thrust [N]", F.min(), 3.0, 0.05, "recomputed")
-    yield pf.Claim("reference: largest thrust [N]", F.max(), 13.3, 0.05, "recomputed")
-    yield pf.Claim("reference: largest tilt of a propeller [rad]", np.abs(tilts(r)).max(), 0, 1e-9, "in the yz-plane")
+    yield Claim("reference: least thrust [N]", F.min(), 3.0, 0.05, "recomputed")
+    yield Claim("reference: largest thrust [N]", F.max(), 13.3, 0.05, "recomputed")
+    yield Claim("reference: largest tilt of a propeller [rad]", np.abs(tilts(r)).max(), 0, 1e-9, "in the yz-plane")
     left = float(np.abs(r["matching_force"]).max())
-    yield pf.Claim("reference: left to match [N]", left, 0, 1e-8, "[konz25 (4.60)]", "at most")
+    yield Claim("reference: left to match [N]", left, 0, 1e-8, "[konz25 (4.60)]", "at most")

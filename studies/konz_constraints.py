@@ -28,6 +28,7 @@ from scipy.linalg import expm, null_space
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 
 MASS, DAMPING, SPRING, GRAVITY = 0.8, 0.6, 5.0, (0, 0, -9.8)
 REST, WIND = np.array([0.1, -0.2, 0.3]), np.array([1.0, 0.5, 0.0])
@@ -66,7 +67,7 @@ def path() -> control.Reference:
 
 def drawn() -> list[control.Pair]:
     """The particle's own mass; damping and stiffness of the error."""
-    pm = pf.pseudo_matrix
+    pm = pf.forces.pseudo_matrix
     return [control.pair("body", inertia=pm(MASS), damping=pm(BAR_D), stiffness=pm(BAR_K))]
 
 
@@ -438,15 +439,15 @@ def at(reference: control.Reference, times: np.ndarray) -> list[np.ndarray]:
 # -- claims ---------------------------------------------------------------------------------------------
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _of_particles(result)
     s = result["added"]
     for kind in s["kind"].values:
         off = float(s["apart"].sel(kind=kind))
-        yield pf.Claim(f"{kind}: six ways apart, part of v_dot", off, 0, 5e-13, "[konz25 (3.128)-(3.132)]")
-    yield pf.Claim("sphere: power of its reaction [W]", power_of_the_sphere(), 0, 1e-14, "[konz25 3.5]")
+        yield Claim(f"{kind}: six ways apart, part of v_dot", off, 0, 5e-13, "[konz25 (3.128)-(3.132)]")
+    yield Claim("sphere: power of its reaction [W]", power_of_the_sphere(), 0, 1e-14, "[konz25 3.5]")
     work = abs(float(s["power"].sel(kind="speed")))
-    yield pf.Claim("speed: power of its reaction [W]", work, 4, 0, "[konz25 3.5]", "at least")
+    yield Claim("speed: power of its reaction [W]", work, 4, 0, "[konz25 3.5]", "at least")
     yield from _of_returns(result)
     yield from _of_drift(result)
 
@@ -458,43 +459,41 @@ def power_of_the_sphere() -> float:
     return float(np.abs(pf.forward_dynamics(m, a.q, a.v).reaction @ a.v))
 
 
-def _of_particles(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_particles(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["particle"]
     t, q, v = r["time"].values, r["q"].values, r["v"].values
     goal, rate, bend = at(path(), t)
     F = MASS * (bend - GRAVITY) + DAMPING * (v - WIND) + SPRING * (q - REST) - BAR_D * (v - rate) - BAR_K * (q - goal)
-    yield pf.Claim("P1: force off (3.7) [N]", np.abs(r["u"].values - F).max(), 0, 1e-13, "[konz25 (3.7)], corrected")
+    yield Claim("P1: force off (3.7) [N]", np.abs(r["u"].values - F).max(), 0, 1e-13, "[konz25 (3.7)], corrected")
     A = np.array([[0, 1], [-BAR_K / MASS, -BAR_D / MASS]])
     start = np.stack([q[0] - goal[0], v[0] - rate[0]])
     wanted = np.array([(expm(A * s) @ start)[0] for s in t])
-    yield pf.Claim("P1: error off its closed form [m]", np.abs(q - goal - wanted).max(), 0, 2e-10, "[konz25 (3.5)]")
+    yield Claim("P1: error off its closed form [m]", np.abs(q - goal - wanted).max(), 0, 2e-10, "[konz25 (3.5)]")
     x = result["principles"]["v_dot"].values
     for i, name in enumerate(("release of constraints", "d'Alembert", "Gauss"), start=1):
         off = np.abs(x[:, i] - x[:, 0]).max() / np.abs(x).max()
-        yield pf.Claim(f"P2: {name} off the machine, part", off, 0, 3e-14, "[konz25 (3.8)-(3.25)]")
+        yield Claim(f"P2: {name} off the machine, part", off, 0, 3e-14, "[konz25 (3.8)-(3.25)]")
     r, m = result["chain"], chain()
     v_dot = np.array([pf.forward_dynamics(m, *x).v_dot for x in zip(r["q"].values, r["v"].values, r["u"].values, strict=True)])
     off = np.abs(v_dot - nearest_particles(r)).max()
-    yield pf.Claim("P2: law off the nearest particles [rad/s^2]", off, 0, 2e-12, "[konz25 (4.4)]")
+    yield Claim("P2: law off the nearest particles [rad/s^2]", off, 0, 2e-12, "[konz25 (4.4)]")
 
 
-def _of_returns(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_returns(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, gains in RETURN.items():
         r = result[name]
         t, x = r["time"].values, r["held"].values.reshape(len(r["time"]), -1)
         A = np.array([[0, 1], [-gains[1], -gains[0]]]) if name == "sphere" else np.array([[-gains[0]]])
         wanted = np.array([expm(A * s) @ x[0] for s in t])
         size = np.abs(x[0]).max()
-        yield pf.Claim(f"{name}: start off it", size, OFF_BY, 0, "setting", "at least")
-        yield pf.Claim(
-            f"{name}: return off its exponentials, part", np.abs(x - wanted).max() / size, 0, 2e-8, "[konz25 (A.13)]"
-        )
+        yield Claim(f"{name}: start off it", size, OFF_BY, 0, "setting", "at least")
+        yield Claim(f"{name}: return off its exponentials, part", np.abs(x - wanted).max() / size, 0, 2e-8, "[konz25 (A.13)]")
 
 
-def _of_drift(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_drift(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["circle"]
     t, off = r["time"].values, (r["y"].values ** 2).sum(1) - 1
-    yield pf.Claim(
+    yield Claim(
         "circle: phi off exp(-Lambda t), part", np.abs(off / off[0] - np.exp(-CIRCLE * t)).max(), 0, 1e-9, "[konz25 (A.11)]"
     )
     # S = R^T R - 1 obeys S' = [S, hat w] - (1 + S) Lambda S - S Lambda (1 + S), integrated on its own.
@@ -516,12 +515,12 @@ def _of_drift(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
             k3 = rate(S + h / 2 * k2, b)
             S = S + h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(S + h * k3, c))
         worst = max(worst, np.abs(S - E[i + 1]).max())
-    yield pf.Claim("rotation: R^T R - 1 off its equation", worst, 0, 1e-5, "[konz25 (A.12)]")
+    yield Claim("rotation: R^T R - 1 off its equation", worst, 0, 1e-5, "[konz25 (A.12)]")
     sizes = np.linalg.norm(E, axis=(1, 2))
     slowest = 2 * np.linalg.eigvalsh(LAMBDA)[0]
     slope = np.log(sizes[0] / sizes[-1]) / t[-1]
-    yield pf.Claim("rotation: mean rate of return [1/s]", slope, 0.95 * slowest, 0, "[konz25 (A.12)]", "at least")
-    yield pf.Claim("Newton's step less Euler's of (A.10) with Lambda = 1 / h", newton_and_euler(), 0, 1e-15, "[konz25 (A.10)]")
+    yield Claim("rotation: mean rate of return [1/s]", slope, 0.95 * slowest, 0, "[konz25 (A.12)]", "at least")
+    yield Claim("Newton's step less Euler's of (A.10) with Lambda = 1 / h", newton_and_euler(), 0, 1e-15, "[konz25 (A.10)]")
 
 
 def newton_and_euler() -> float:

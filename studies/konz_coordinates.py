@@ -25,6 +25,7 @@ from scipy.special import ellipk
 
 import pfaffian as pf
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 
 THETA = np.array([0.02, 0.05, 0.03])
 """[kg m^2]"""
@@ -187,7 +188,7 @@ def states() -> xr.Dataset:
             "w": (("state", "axis"), w),
             "top M": (square, pf.mass_matrix(o, q)),
             "top c": (("state", "axis"), pf.bias_force(o, q, w)),
-            "gamma": (("state", "i", "j", "k"), pf.commutation_coefficients(o, q)),
+            "gamma": (("state", "i", "j", "k"), pf.calculus.commutation_coefficients(o, q)),
             **columns,
         }
     )
@@ -205,9 +206,9 @@ def quadratic_states() -> xr.Dataset:
             "c0": lambda T: parts(T.kinematics)[2], "M t": lambda T: _by_time(T, 0), "b t": lambda T: _by_time(T, 1),
         },
     )(q, v, t=t)  # fmt: skip
-    M, b, gamma = found["M"], found["b"], pf.commutation_coefficients(m, q)
+    M, b, gamma = found["M"], found["b"], pf.calculus.commutation_coefficients(m, q)
     dM, db, dc = (
-        pf.directional_derivative(m, q, f=lambda k, i=i: ca.vec(parts(k)[i]), t=t) for i in range(3)
+        pf.calculus.directional_derivative(m, q, f=lambda k, i=i: ca.vec(parts(k)[i]), t=t) for i in range(3)
     )  # of entry and direction
     dM, dc = dM.reshape(-1, 3, 3, 3), dc[:, 0, :]
     second = np.einsum("nijk,nj,nk->ni", dM, v, v) - np.einsum("njki,nj,nk->ni", dM, v, v) / 2
@@ -276,28 +277,28 @@ def cycloid(t: np.ndarray) -> np.ndarray:
     return G / turn**2 * np.column_stack([np.sin(turn * t) - turn * t, np.cos(turn * t) - 1])
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     s = result["states"]
     yield from _angles(s)
     r, e = result["beside, matrix"], result["beside, angles"]
-    yield pf.Claim("M1: least distance of the pitch from 90 degrees [rad]", pole_distance(r), 0.3, 1e-6, "setting")
-    yield pf.Claim("M1: R(t) by angles off R(t) by the matrix [rad]", distance(r, e).max(), 0, 1e-9, "[konz25 1.2]")
+    yield Claim("M1: least distance of the pitch from 90 degrees [rad]", pole_distance(r), 0.3, 1e-6, "setting")
+    yield Claim("M1: R(t) by angles off R(t) by the matrix [rad]", distance(r, e).max(), 0, 1e-9, "[konz25 1.2]")
     r, e = result["through, matrix"], result["through, angles"]
-    yield pf.Claim("M1: the matrix passes a pitch of 90 degrees within [rad]", pole_distance(r), 0, 1e-7, "setting")
-    yield pf.Claim("M1: its run ended early", float(r["status"] != 0), 0)
+    yield Claim("M1: the matrix passes a pitch of 90 degrees within [rad]", pole_distance(r), 0, 1e-7, "setting")
+    yield Claim("M1: its run ended early", float(r["status"] != 0), 0)
     power = np.trapezoid(r["v"].values @ TORQUE, r["time"].values)
     kinetic = r["energy"].values[-1] - r["energy"].values[0]
-    yield pf.Claim("M1: its energy less the work of the torque [J]", kinetic - power, 0, 1e-7, "energy")
-    yield pf.Claim("M1: |R^T R - 1|", _largest(np.einsum("nji,njk->nik", *[attitude(r)] * 2) - np.eye(3)), 0, 1e-12)
+    yield Claim("M1: its energy less the work of the torque [J]", kinetic - power, 0, 1e-7, "energy")
+    yield Claim("M1: |R^T R - 1|", _largest(np.einsum("nji,njk->nik", *[attitude(r)] * 2) - np.eye(3)), 0, 1e-12)
     said = pf.causes(e)[0]
-    yield pf.Claim("M1: the run by angles says that it diverged", float("diverged" in said), 1, 0, "[konz25 1.2]")
-    yield pf.Claim("M1: when it did [s]", float(e["stopped"]), POLE_AT, 0.002, "[konz25 1.2]")
+    yield Claim("M1: the run by angles says that it diverged", float("diverged" in said), 1, 0, "[konz25 1.2]")
+    yield Claim("M1: when it did [s]", float(e["stopped"]), POLE_AT, 0.002, "[konz25 1.2]")
     yield from _circle(s, result["circle"])
     yield from _matrix(s)
     yield from _quadratic(result["quadratic states"], result["charge"])
 
 
-def _angles(s: xr.Dataset) -> Iterator[pf.Claim]:
+def _angles(s: xr.Dataset) -> Iterator[Claim]:
     a, rates, M, c = (s[name].values for name in ("angles", "rates", "M", "c"))
     x, y, z = THETA
     (c_a, c_b), (s_a, s_b) = np.cos(a[:, :2]).T, np.sin(a[:, :2]).T
@@ -306,61 +307,61 @@ def _angles(s: xr.Dataset) -> Iterator[pf.Claim]:
     printed[:, 1, 2] = (y - z) * c_a * s_a * c_b
     printed[:, 2, 2] = x * s_b**2 + (y * s_a**2 + z * c_a**2) * c_b**2
     upper = np.triu(np.ones((3, 3)))
-    yield pf.Claim("M1: M less the printed one [kg m^2]", _largest(M * upper - printed), 0, 1e-15, "[konz25 (1.7)]")
-    yield pf.Claim(
+    yield Claim("M1: M less the printed one [kg m^2]", _largest(M * upper - printed), 0, 1e-15, "[konz25 (1.7)]")
+    yield Claim(
         "M1: det M less Th_x Th_y Th_z cos^2 beta", _largest(np.linalg.det(M) - x * y * z * c_b**2), 0, 1e-18, "[konz25 1.2]"
     )
-    yield pf.Claim("M1: det Y less cos beta", _largest(np.linalg.det(Y(a)) - c_b), 0, 1e-14, "[konz25 1.2]")
+    yield Claim("M1: det Y less cos beta", _largest(np.linalg.det(Y(a)) - c_b), 0, 1e-14, "[konz25 1.2]")
     h = 1e-6
     Y_dot = (Y(a + h * rates) - Y(a - h * rates)) / (2 * h)
     w = np.einsum("nij,nj->ni", Y(a), rates)
     euler = THETA * np.einsum("nij,nj->ni", Y_dot, rates) + np.cross(w, THETA * w)
     off = _largest(c - np.einsum("nji,nj->ni", Y(a), euler))
-    yield pf.Claim("M1: Lagrange's force less Y^T of Euler's [N m]", off, 0, 1e-10, "[konz25 (1.8)]")
+    yield Claim("M1: Lagrange's force less Y^T of Euler's [N m]", off, 0, 1e-10, "[konz25 (1.8)]")
 
 
-def _circle(s: xr.Dataset, r: xr.Dataset) -> Iterator[pf.Claim]:
+def _circle(s: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
     yield from _spanned(s, "x", "M2", 1)
     period = 4 * np.sqrt(RHO / G) * ellipk(np.sin(AMPLITUDE / 2) ** 2)
-    yield pf.Claim("M2: period of the pendulum [s]", _period(r), period, 1e-8, "closed form")
+    yield Claim("M2: period of the pendulum [s]", _period(r), period, 1e-8, "closed form")
     drift = _largest(r["energy"] - r["energy"][0]) / (2 * MASS * G * RHO)
-    yield pf.Claim("M2: energy over 20 s, relative to 2 m g rho", drift, 0, 1e-9, "energy")
-    yield pf.Claim("M2: |x| less rho [m]", _largest(np.linalg.norm(r["q"].values, axis=1) - RHO), 0, 1e-12, "[konz25 (2.5)]")
+    yield Claim("M2: energy over 20 s, relative to 2 m g rho", drift, 0, 1e-9, "energy")
+    yield Claim("M2: |x| less rho [m]", _largest(np.linalg.norm(r["q"].values, axis=1) - RHO), 0, 1e-12, "[konz25 (2.5)]")
 
 
-def _matrix(s: xr.Dataset) -> Iterator[pf.Claim]:
+def _matrix(s: xr.Dataset) -> Iterator[Claim]:
     yield from _spanned(s, "R", "M3", 6)
-    yield pf.Claim("M3: gamma less the Levi-Civita symbol", _largest(s["gamma"] - LEVI_CIVITA), 0, 1e-14, "[konz25 (2.20)]")
-    yield pf.Claim("M3: M less Theta", _largest(s["top M"] - np.diag(THETA)), 0, 1e-16, "[konz25 (2.33)]")
+    yield Claim("M3: gamma less the Levi-Civita symbol", _largest(s["gamma"] - LEVI_CIVITA), 0, 1e-14, "[konz25 (2.20)]")
+    yield Claim("M3: M less Theta", _largest(s["top M"] - np.diag(THETA)), 0, 1e-16, "[konz25 (2.33)]")
     w = s["w"].values
-    yield pf.Claim("M3: c less w x Theta w", _largest(s["top c"] - np.cross(w, THETA * w)), 0, 1e-16, "[konz25 (2.33)]")
+    yield Claim("M3: c less w x Theta w", _largest(s["top c"] - np.cross(w, THETA * w)), 0, 1e-16, "[konz25 (2.33)]")
 
 
-def _spanned(s: xr.Dataset, name: str, which: str, rank: int) -> Iterator[pf.Claim]:
+def _spanned(s: xr.Dataset, name: str, which: str, rank: int) -> Iterator[Claim]:
     K, rows = s[f"{name} K"].values, s[f"{name} Phi"].values
-    yield pf.Claim(f"{which}: |Phi K|", _largest(rows @ K), 0, 1e-14, "[konz25 (2.4)]")
+    yield Claim(f"{which}: |Phi K|", _largest(rows @ K), 0, 1e-14, "[konz25 (2.4)]")
     ranks = np.linalg.matrix_rank(rows, tol=1e-9)
-    yield pf.Claim(f"{which}: rank of Phi", _largest(ranks), rank, 0, "[konz25 (2.2)]")
+    yield Claim(f"{which}: rank of Phi", _largest(ranks), rank, 0, "[konz25 (2.2)]")
     whole = K @ np.linalg.pinv(K) + np.linalg.pinv(rows, rcond=1e-9) @ rows
-    yield pf.Claim(f"{which}: K Y + Psi Phi less 1", _largest(whole - np.eye(K.shape[1])), 0, 1e-14, "[konz25 (2.10)]")
+    yield Claim(f"{which}: K Y + Psi Phi less 1", _largest(whole - np.eye(K.shape[1])), 0, 1e-14, "[konz25 (2.10)]")
 
 
-def _quadratic(s: xr.Dataset, r: xr.Dataset) -> Iterator[pf.Claim]:
+def _quadratic(s: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
     scale = _largest(s["c"])
-    yield pf.Claim(
+    yield Claim(
         "M4: force less (2.44b) as corrected, relative", _largest(s["c"] - s["corrected"]) / scale, 0, 1e-13, "[konz25 (2.44b)]"
     )
     off = _largest(s["c"] - s["printed"]) / scale
-    yield pf.Claim("M4: force less (2.44b) as printed, relative", off, 0.1, 0, "[konz25 (2.44b)]", "at least")
+    yield Claim("M4: force less (2.44b) as printed, relative", off, 0.1, 0, "[konz25 (2.44b)]", "at least")
     scale = _largest(s["p_dot"])
     off = _largest(s["p_dot"] - s["hamilton"]) / scale
-    yield pf.Claim("M4: p_dot less (2.43b) as corrected, relative", off, 0, 1e-13, "[konz25 (2.43b)]")
+    yield Claim("M4: p_dot less (2.43b) as corrected, relative", off, 0, 1e-13, "[konz25 (2.43b)]")
     off = _largest(s["p_dot"] - s["hamilton printed"]) / scale
-    yield pf.Claim("M4: p_dot less (2.43b) as printed, relative", off, 0.1, 0, "[konz25 (2.43b)]", "at least")
-    yield pf.Claim("M4: energy less H [J]", _largest(s["energy"] - s["H"]), 0, 1e-13, "[konz25 (2.42)]")
+    yield Claim("M4: p_dot less (2.43b) as printed, relative", off, 0.1, 0, "[konz25 (2.43b)]", "at least")
+    yield Claim("M4: energy less H [J]", _largest(s["energy"] - s["H"]), 0, 1e-13, "[konz25 (2.42)]")
     off = _largest(r["q"].values - cycloid(r["time"].values))
-    yield pf.Claim("M4: charge off its cycloid [m]", off, 0, 1e-9, "closed form")
-    yield pf.Claim("M4: H along it [J]", _largest(r["energy"] - r["energy"][0]), 0, 1e-9, "[konz25 (2.39)]")
+    yield Claim("M4: charge off its cycloid [m]", off, 0, 1e-9, "closed form")
+    yield Claim("M4: H along it [J]", _largest(r["energy"] - r["energy"][0]), 0, 1e-9, "[konz25 (2.39)]")
 
 
 def _period(r: xr.Dataset) -> float:

@@ -22,6 +22,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.control import estimation
+from pfaffian.study import Claim
 
 T, FRAME, DELAY, VARY = 0.005, 0.1, 0.034, 0.010
 G = 9.81
@@ -46,8 +47,8 @@ WAYS = {
 
 def mechanism() -> pf.Mechanism:
     """The quadcopter whose flight is estimated."""
-    x = pf.QUADCOPTER
-    return pf.thrust_multicopter(
+    x = pf.multicopters.QUADCOPTER
+    return pf.multicopters.thrust_multicopter(
         "quadcopter", x["azimuths"], x["spins"], mass=x["mass"], inertia=np.diag(INERTIA), arm=x["arm"], thrust=x["thrust"],
         torque=x["torque"], drag=x["drag"],
     )  # fmt: skip
@@ -230,28 +231,28 @@ def rms(x: xr.DataArray) -> float:
     return float(np.sqrt((x**2).mean()))
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["misalignment"]
     wrong = {name: float(np.abs(np.linalg.norm(r[name], axis=1) / 9.8107 - 1).max()) for name in ("raw", "corrected")}
-    yield pf.Claim("|a_G|: raw, largest error", wrong["raw"], 0.02, 0, "[konz25 fig. 5.19]: some 5 %", "at least")
-    yield pf.Claim("|a_G|: corrected, largest error", wrong["corrected"], 2e-3, 0, "[konz25 fig. 5.19]", "at most")
-    yield pf.Claim("misalignment off [rad]", float(r["turn off"]), 0, 3e-4, "[konz25 (5.49), corrected]")
-    yield pf.Claim("bias off [m/s^2]", float(r["bias off"]), 0, 1e-3, "[konz25 (5.49), corrected]")
+    yield Claim("|a_G|: raw, largest error", wrong["raw"], 0.02, 0, "[konz25 fig. 5.19]: some 5 %", "at least")
+    yield Claim("|a_G|: corrected, largest error", wrong["corrected"], 2e-3, 0, "[konz25 fig. 5.19]", "at most")
+    yield Claim("misalignment off [rad]", float(r["turn off"]), 0, 3e-4, "[konz25 (5.49), corrected]")
+    yield Claim("bias off [m/s^2]", float(r["bias off"]), 0, 1e-3, "[konz25 (5.49), corrected]")
     r = result["clocks"]
     mean = float(r["true_delay"].mean())
-    yield pf.Claim("latency by correlation [s]", float(r["mean"]), mean, 5e-4, "[konz25 (5.52)]")
-    yield pf.Claim("offset of the clock [s]", float(r["offset"][-300:].mean()), OFFSET, 5e-4, "[konz25 (5.53)]")
+    yield Claim("latency by correlation [s]", float(r["mean"]), mean, 5e-4, "[konz25 (5.52)]")
+    yield Claim("offset of the clock [s]", float(r["offset"][-300:].mean()), OFFSET, 5e-4, "[konz25 (5.53)]")
     off = (r["delay"] - r["true_delay"])[200:]
-    yield pf.Claim("delay of each frame, rms error [s]", rms(off), 1e-3, 0, "[konz25 (5.54)]", "at most")
+    yield Claim("delay of each frame, rms error [s]", rms(off), 1e-3, 0, "[konz25 (5.54)]", "at most")
     r = result["flight"].sel(time=slice(5, None))
     place, speed = ({name: rms(r[f"{what}, {name}"]) for name in WAYS} for what in ("position", "velocity"))
-    yield pf.Claim("position, rms error [m]", place["time stamps"], 6e-3, 0, "ours", "at most")
-    yield pf.Claim("velocity, rms error [m/s]", speed["time stamps"], 0.03, 0, "ours", "at most")
+    yield Claim("position, rms error [m]", place["time stamps"], 6e-3, 0, "ours", "at most")
+    yield Claim("velocity, rms error [m/s]", speed["time stamps"], 0.03, 0, "ours", "at most")
     for name, less in (("mean delay", 4), ("no delay", 15)):
-        yield pf.Claim(
+        yield Claim(
             f"position, {name}: times as far off", place[name] / place["time stamps"], less, 0, "[konz25 5.4.3]", "at least"
         )
-    yield pf.Claim(
+    yield Claim(
         "velocity, no bias: times as far off", speed["no bias"] / speed["time stamps"], 2, 0, "[konz25 5.4.5]", "at least"
     )
     for what, truth, within, source in (
@@ -260,4 +261,4 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         ("moment", MOMENT, 1e-3, "[konz25 (5.51)]"),
     ):
         off = float(np.abs(r[what].mean("time") - truth).max())
-        yield pf.Claim(f"{what.split(',')[0]}: mean off the truth", off, 0, within, source)
+        yield Claim(f"{what.split(',')[0]}: mean off the truth", off, 0, within, source)

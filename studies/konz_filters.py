@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.control import actuation
+from pfaffian.study import Claim
 
 T = 0.005
 FREQUENCIES = np.geomspace(0.1, 100.0, 120)
@@ -36,7 +37,7 @@ SLOW, FAST = np.sqrt(0.3 / 1.44e-5), 2 * np.pi * 120
 TILTS = {"hovering": (0.0, 0.0, 0.0), "forward": (np.pi / 4, 0.0, -np.pi / 4)}
 THRUST = 4.0
 """Of each of the tricopter's propellers [N]; its transfer functions do not depend on it."""
-X = pf.QUADCOPTER
+X = pf.multicopters.QUADCOPTER
 HOVER = float(np.sqrt(X["mass"] * 9.81 / 4 / X["thrust"]))
 P = (X["torque"] / X["rotor"], 0.0105 / X["rotor"], X["friction"] / X["rotor"])
 """(p1, p2, p3) of a propeller. [konz25 (5.13)]"""
@@ -46,15 +47,15 @@ GAINS, FOLLOW, NOISE = (40.0, -400.0), 15.0, 3.0
 
 def mechanism() -> pf.Mechanism:
     """The tricopter with thrusts up and across for inputs."""
-    x = pf.TRICOPTER
-    return pf.thrust_multicopter(
+    x = pf.multicopters.TRICOPTER
+    return pf.multicopters.thrust_multicopter(
         "tricopter", x["azimuths"], x["spins"], mass=x["mass"], inertia=(19.2e-3, 19.2e-3, 30.8e-3), arm=x["arm"],
         height=x["height"], thrust=x["thrust"], torque=x["torque"], tilting=True,
     )  # fmt: skip
 
 
 def quadcopter() -> pf.Mechanism:
-    return pf.thrust_multicopter(
+    return pf.multicopters.thrust_multicopter(
         "quadcopter", X["azimuths"], X["spins"], mass=X["mass"], inertia=(17.9e-3, 17.9e-3, 30.7e-3), arm=X["arm"],
         thrust=X["thrust"], torque=X["torque"],
     )  # fmt: skip
@@ -246,60 +247,58 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"tricopter": figure, "quadcopter": other, "bench": bench}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, r in result.items():
         if "off" in r:
-            yield pf.Claim(
+            yield Claim(
                 f"{name}: driven gains off the closed form", float(r["off"]), 0, 1e-7, "[konz25 (5.31), (5.40), (5.43)]"
             )
         if "off uneven" in r:
-            yield pf.Claim(f"{name}: the same at uneven speeds", float(r["off uneven"]), 0, 3e-5, "[konz25 (5.40), (5.43)]")
+            yield Claim(f"{name}: the same at uneven speeds", float(r["off uneven"]), 0, 3e-5, "[konz25 (5.40), (5.43)]")
     z = np.exp(2j * np.pi * FREQUENCIES * T)
     thrust = np.abs((1 - SHARE) / (z - SHARE))
     tilting = np.abs(SERVO[0] / (((z - 1) / T) ** 2 + SERVO[1] * (z - 1) / T + SERVO[0]))
     G = result["tricopter hovering"]["G"].values
     for i, like, by in ((0, tilting, "servos"), (1, tilting, "servos"), (2, thrust, "thrusts")):
         off = float(np.abs(G[:, i, i] - like).max())
-        yield pf.Claim(f"hovering tricopter: {FORCES[i]} off what the {by} do", off, 0, 1e-12, "[konz25 5.3.3]")
+        yield Claim(f"hovering tricopter: {FORCES[i]} off what the {by} do", off, 0, 1e-12, "[konz25 5.3.3]")
     for i, like, by in ((3, thrust, "thrusts"), (4, thrust, "thrusts"), (5, tilting, "servos")):
         off = float(np.abs(G[:, i, i] - like).max())
-        yield pf.Claim(f"hovering tricopter: {FORCES[i]} nearly as the {by} do", off, 0, 1e-2, "[konz25 5.3.3]", "at most")
+        yield Claim(f"hovering tricopter: {FORCES[i]} nearly as the {by} do", off, 0, 1e-2, "[konz25 5.3.3]", "at most")
     leak = {name: leaking(result[f"tricopter {name}"]["G"].values) for name in TILTS}
     more = leak["forward"] / leak["hovering"]
-    yield pf.Claim("tricopter: crosstalk forward over that in hovering", more, 5, 0, "[konz25 5.3.3]", "at least")
+    yield Claim("tricopter: crosstalk forward over that in hovering", more, 5, 0, "[konz25 5.3.3]", "at least")
     spin, B = X["rotor"] * np.array(X["spins"]), rows(quadcopter())[2:] * X["thrust"]
-    yield pf.Claim(
-        "p4 when hovering [s]", actuation.spin_coupling(np.full(4, HOVER), B, spin)[3], 0.17794, 5e-6, "[konz25 5.3.4]"
-    )
-    yield pf.Claim("k_head1 [1/s]", filters(B)["dynamic"].k1[3], 5.620, 5e-4, "[konz25 5.3.4]")
+    yield Claim("p4 when hovering [s]", actuation.spin_coupling(np.full(4, HOVER), B, spin)[3], 0.17794, 5e-6, "[konz25 5.3.4]")
+    yield Claim("k_head1 [1/s]", filters(B)["dynamic"].k1[3], 5.620, 5e-4, "[konz25 5.3.4]")
     peak = {name: float(result[f"quadcopter {name}"]["G"][:, 3, 3].max()) for name in ("dynamic", "static", "static, tuned")}
     corner = {name: float(result[f"quadcopter {name}"]["worst"][:, :, 3].max()) for name in peak}
     low = {name: float(result[f"quadcopter {name}"]["worst"][:, 0, :3].max()) for name in peak}
     w = 2 * np.pi * CUTOFFS["heading"] * 0.17794
-    yield pf.Claim("static filter: largest gain of tau_z", peak["static"], overshoot(w), 0.06, "[konz25 (5.43)]")
+    yield Claim("static filter: largest gain of tau_z", peak["static"], overshoot(w), 0.06, "[konz25 (5.43)]")
     for name in ("dynamic", "static, tuned"):
-        yield pf.Claim(f"{name} filter: largest gain of tau_z", peak[name], 1, 1e-12, "[konz25 5.3.4]", "at most")
-    yield pf.Claim("dynamic filter: the same at the worst speeds", corner["dynamic"], 1.05, 0, "[konz25 fig. 5.16]", "at most")
-    yield pf.Claim(
+        yield Claim(f"{name} filter: largest gain of tau_z", peak[name], 1, 1e-12, "[konz25 5.3.4]", "at most")
+    yield Claim("dynamic filter: the same at the worst speeds", corner["dynamic"], 1.05, 0, "[konz25 fig. 5.16]", "at most")
+    yield Claim(
         "static, tuned filter: the same at the worst speeds", corner["static, tuned"], 2, 0, "[konz25 fig. 5.17]", "at least"
     )
     for name in ("static", "static, tuned"):
         more = low[name] / low["dynamic"]
-        yield pf.Claim(
+        yield Claim(
             f"{name} filter: leaks to tau_z at 0.1 Hz over the dynamic one's", more, 10, 0, "[konz25 5.3.4]", "at least"
         )
     r = result["propeller"]
     on, late = r.sel(time=slice(1, None)), r.sel(time=slice(8, None))
     rms = float(np.sqrt(((on["speed"] - on["wish"]) ** 2).mean()))
-    yield pf.Claim("propeller: rms off its profile [rad/s]", rms, 4, 0, "ours", "at most")
+    yield Claim("propeller: rms off its profile [rad/s]", rms, 4, 0, "ours", "at most")
     rms = float(np.sqrt(((on["estimate"] - on["speed"]) ** 2).mean()))
-    yield pf.Claim("propeller: noise of the estimate [rad/s]", rms, 0.7 * NOISE, 0, "less than the measurement's", "at most")
-    yield pf.Claim("propeller: friction observed [1/s^2]", float(late["friction"].mean()), 1.5 * P[2], 5, "[konz25 (5.23)]")
+    yield Claim("propeller: noise of the estimate [rad/s]", rms, 0.7 * NOISE, 0, "less than the measurement's", "at most")
+    yield Claim("propeller: friction observed [1/s^2]", float(late["friction"].mean()), 1.5 * P[2], 5, "[konz25 (5.23)]")
     poles = max(np.abs(np.roots(polynomial(w))).max() for w in np.linspace(SLOW, FAST, 20))
-    yield pf.Claim("propeller: slowest pole of the observer", poles, 0.96, 0, "[konz25 (5.24)]", "at most")
+    yield Claim("propeller: slowest pole of the observer", poles, 0.96, 0, "[konz25 (5.24)]", "at most")
     r = result["servo"]
     off = float(np.abs(r["simulated"] - r["angle"]).max())
-    yield pf.Claim("servo: simulation off the angle [degrees]", off, 0.5, 0, "[konz25 fig. 5.13]", "at most")
+    yield Claim("servo: simulation off the angle [degrees]", off, 0.5, 0, "[konz25 fig. 5.13]", "at most")
 
 
 def leaking(G: np.ndarray) -> float:

@@ -35,6 +35,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command, Sample, actuation, estimation
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 from pfaffian.terms.terms import Terms, symbols
 
 PERIOD, STEP = 0.005, 0.001
@@ -95,13 +96,13 @@ class Craft(NamedTuple):
 def quadcopter() -> Craft:
     poles = control.quadcopter_pair("body", [-11.0] * 4, heading=(10.0, 1.0), share=0.1)
     limits = np.vstack([-np.eye(4), np.eye(4)]), np.array([-LOW] * 4 + [HIGH] * 4)
-    return craft("quadcopter", pf.QUADCOPTER, (17.9e-3, 17.9e-3, 30.7e-3), poles, limits, quadcopter_drives)
+    return craft("quadcopter", pf.multicopters.QUADCOPTER, (17.9e-3, 17.9e-3, 30.7e-3), poles, limits, quadcopter_drives)
 
 
 def tricopter() -> Craft:
-    inertia, m = np.array([19.2e-3, 19.2e-3, 30.8e-3]), pf.TRICOPTER["mass"]
+    inertia, m = np.array([19.2e-3, 19.2e-3, 30.8e-3]), pf.multicopters.TRICOPTER["mass"]
     place, turn = 5.0, np.array([15.0, 15.0, 8.0])
-    pm = pf.pseudo_matrix
+    pm = pf.forces.pseudo_matrix
     poles = control.pair(
         "body", inertia=pm(m, moments=inertia), damping=pm(1.8 * place * m, moments=1.6 * turn * inertia),
         stiffness=pm(place**2 * m, moments=turn**2 * inertia),
@@ -110,16 +111,16 @@ def tricopter() -> Craft:
     slant = np.tan(np.pi / 8)  # a chord of the circle from upright to 45 degrees
     W = np.block([[-one, none], [one, slant * one], [one, -slant * one], [-one, one], [-one, -one]])
     limits = W, np.repeat([-low, high, high, 0, 0], 3)
-    return craft("tricopter", pf.TRICOPTER, tuple(inertia), poles, limits, tricopter_drives)
+    return craft("tricopter", pf.multicopters.TRICOPTER, tuple(inertia), poles, limits, tricopter_drives)
 
 
 def craft(
     name: str, numbers: Mapping[str, Any], inertia: Any, pair: control.Pair, limits: Any, drives: Callable[..., Drives]
 ) -> Craft:
     x = dict(numbers) | {"turning_drag": np.maximum(numbers["turning_drag"], 0)}
-    plant = pf.multicopter(name, x.pop("azimuths"), x.pop("spins"), **x, parameters=[NOISY])
+    plant = pf.multicopters.multicopter(name, x.pop("azimuths"), x.pop("spins"), **x, parameters=[NOISY])
     x = dict(numbers)
-    model = pf.thrust_multicopter(
+    model = pf.multicopters.thrust_multicopter(
         f"{name}, simplified", x["azimuths"], x["spins"], mass=x["mass"], inertia=inertia, arm=x["arm"], height=x["height"],
         thrust=x["thrust"], torque=x["torque"], tilting=x["tilt"] is not None, drag=x["drag"], bias=BIAS, parameters=BIAS,
     )  # fmt: skip
@@ -568,45 +569,45 @@ MOST = ("speed [m/s]", "acceleration [m/s^2]", "rate [degrees/s]")
 KINDS = ("position [m]", "attitude [degrees]", "heading [degrees]")
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, r in result.items():
-        yield pf.Claim(f"{name}: runs that ended early", float(r["stopped_runs"]), 0)
+        yield Claim(f"{name}: runs that ended early", float(r["stopped_runs"]), 0)
     crafts = {"tricopter": tricopter()} | dict.fromkeys(FLIGHTS[1:], quadcopter())
     for name, c in crafts.items():
         r = after(result[name])
         for found, known, more, what in zip(rms(result[name]), MEASURED[name][4:], (0.7, 1.5, 2.5), KINDS, strict=True):
-            yield pf.Claim(f"{name}: rms error of {what}", found, more * known, 0, f"{more} x [konz25 Table 5.2]", "at most")
+            yield Claim(f"{name}: rms error of {what}", found, more * known, 0, f"{more} x [konz25 Table 5.2]", "at most")
         low, high = PUSH if c.tilts else (LOW, HIGH)
         W, l = c.limits
         over, F = r["wanted"].values @ W.T - l, r["propeller_thrust"].values
-        yield pf.Claim(f"{name}: wanted thrusts beyond their limits [N]", over.max(), 0, 1e-9, "[konz25 (4.64)]", "at most")
-        yield pf.Claim(f"{name}: least thrust of a propeller [N]", F.min(), low, 0.01, "[konz25 5.3]", "at least")
-        yield pf.Claim(f"{name}: largest thrust of a propeller [N]", F.max(), high, 0.04, "[konz25 5.1, 5.3]", "at most")
+        yield Claim(f"{name}: wanted thrusts beyond their limits [N]", over.max(), 0, 1e-9, "[konz25 (4.64)]", "at most")
+        yield Claim(f"{name}: least thrust of a propeller [N]", F.min(), low, 0.01, "[konz25 5.3]", "at least")
+        yield Claim(f"{name}: largest thrust of a propeller [N]", F.max(), high, 0.04, "[konz25 5.1, 5.3]", "at most")
         rough = np.sqrt((r["unknown_place"].values ** 2).mean())
-        yield pf.Claim(f"{name}: rms error of the estimated position [m]", rough, 0.003, 0, "ours", "at most")
+        yield Claim(f"{name}: rms error of the estimated position [m]", rough, 0.003, 0, "ours", "at most")
         before = result[name]["F_hat"].sel(time=slice(SETTLE - 1, SETTLE)).mean("time")
         bias = np.abs(before.values - c.numbers["bias"][:3]).max()
-        yield pf.Claim(f"{name}: estimated F_B off before the flight [N]", bias, 0, 0.05, "[konz25 Table 5.1]")
+        yield Claim(f"{name}: estimated F_B off before the flight [N]", bias, 0, 0.05, "[konz25 Table 5.1]")
         place, turn = hovering(result[name])
-        yield pf.Claim(f"{name}: mean error in hovering before [m]", place, 0, HOVERING[c.tilts][0], "ours")
-        yield pf.Claim(f"{name}: mean error of attitude then [degrees]", turn, 0, HOVERING[c.tilts][1], "ours")
+        yield Claim(f"{name}: mean error in hovering before [m]", place, 0, HOVERING[c.tilts][0], "ours")
+        yield Claim(f"{name}: mean error of attitude then [degrees]", turn, 0, HOVERING[c.tilts][1], "ours")
         rest = np.abs(r["v"].values[-1, :6]).max()
-        yield pf.Claim(f"{name}: velocities at the end [m/s], [rad/s]", rest, 0, 0.1, "ours")
+        yield Claim(f"{name}: velocities at the end [m/s], [rad/s]", rest, 0, 0.1, "ours")
     tilts = np.degrees(np.abs(result["tricopter"]["q"].values[:, 7:10]).max())
-    yield pf.Claim("tricopter: largest tilt of an arm [degrees]", tilts, 45, 0.5, "[konz25 5.3.3]", "at most")
+    yield Claim("tricopter: largest tilt of an arm [degrees]", tilts, 45, 0.5, "[konz25 5.3.3]", "at most")
     for name in ("looping", "flips"):
         R = Rotation.from_quat(result[name]["q"].values[:, 3:7]).as_matrix()
-        yield pf.Claim(f"{name}: lowest cosine of the tilt", R[:, 2, 2].min(), -0.99, 0, "upside down", "at most")
+        yield Claim(f"{name}: lowest cosine of the tilt", R[:, 2, 2].min(), -0.99, 0, "upside down", "at most")
     room = float(np.ptp(result["flips"]["q"].values[:, 2]))
-    yield pf.Claim("flips: height taken [m]", room, 1.0, 0, "[konz25 5.6]", "at most")
+    yield Claim("flips: height taken [m]", room, 1.0, 0, "[konz25 5.6]", "at most")
     for name in ("transitions", "looping"):
         for found, known, what in zip(flown(result[name])[:3], MEASURED[name], MOST, strict=False):
-            yield pf.Claim(f"{name}: largest {what} of the reference", found, known, 0.15 * known, "[konz25 Table 5.2]")
-    yield pf.Claim("transitions: behind the reference [s]", behind(result["transitions"]), 0, 0.002, "ours")
+            yield Claim(f"{name}: largest {what} of the reference", found, known, 0.15 * known, "[konz25 Table 5.2]")
+    yield Claim("transitions: behind the reference [s]", behind(result["transitions"]), 0, 0.002, "ours")
     quiet = result["looping, quiet sensors"]
     off = quiet["v"].values[2:, 6:] - quiet["goal"].values[:-2]  # what is said at an instant is for the one after the next
-    yield pf.Claim("looping, quiet sensors: propellers off their speeds [rad/s]", np.abs(off).max(), 0, 2, "[konz25 (5.25)]")
+    yield Claim("looping, quiet sensors: propellers off their speeds [rad/s]", np.abs(off).max(), 0, 2, "[konz25 (5.25)]")
     leaning, upright = (rms(result[n])[1] for n in ("looping", "looping, upright in the drag"))
-    yield pf.Claim(
+    yield Claim(
         "looping: attitude error where the reference knows no drag, in parts", upright / leaning, 2, 0, "ours", "at least"
     )

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 from pfaffian.terms.hamel import acceleration_energy
 
 GRAVITY = np.array([0.0, 0.0, -9.8])
@@ -79,7 +80,7 @@ def body() -> pf.Body:
     return pf.body("body", MASS, CENTRE, INERTIA)
 
 
-def fluid() -> pf.Force:
+def fluid():
     """R = xi_E^T D xi_E / 2 with xi_E the twist of the body over that of the fluid around it. [konz25 (3.75)]"""
     D = ca.DM(Vee(damping()))
 
@@ -97,7 +98,7 @@ def by_matrices(flowing: bool = True) -> pf.Mechanism:
     """Twelve coordinates, one stiffness matrix."""
     rest = equilibrium(springs())
     there = pf.pose(rest.G[:3, 3], rotation=rest.G[:3, :3])
-    forces = [pf.pose_spring("springs", "world", "body", rest.K, rest=there), *([fluid()] if flowing else [])]
+    forces = [pf.forces.pose_spring("springs", "world", "body", rest.K, rest=there), *([fluid()] if flowing else [])]
     pose = pf.edge("pose", "world", "body", lambda k: pose_of(k.q))
     return pf.mechanism("matrices", [body()], [pose], coordinates=[matrix_coordinates()], forces=forces, gravity=GRAVITY)
 
@@ -281,12 +282,12 @@ def tables() -> xr.Dataset:
     three = ("i", "j", "k")
     return xr.Dataset(
         {
-            "gamma": (three, pf.commutation_coefficients(m, q)),
+            "gamma": (three, pf.calculus.commutation_coefficients(m, q)),
             "printed gamma": (three, gamma),
-            "Gamma": (three, pf.connection_coefficients(m, q)),
+            "Gamma": (three, pf.calculus.connection_coefficients(m, q)),
             "printed Gamma": (three, Gamma),
-            "slope": ("j", pf.directional_derivative(floating, rest_q)[0]),
-            "Hessian": (("i", "j"), pf.covariant_hessian(floating, rest_q)),
+            "slope": ("j", pf.calculus.directional_derivative(floating, rest_q)[0]),
+            "Hessian": (("i", "j"), pf.calculus.covariant_hessian(floating, rest_q)),
             "Vee(K')": (("i", "j"), Vee(rest.K)),
         }
     )
@@ -307,12 +308,12 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"free body": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     t, s = result["tables"], result["states"]
     for name, unit, source in (("gamma", "1", "(3.49)"), ("Gamma", "kg m^2", "(3.58)")):
         off = _largest(t[name] - t[f"printed {name}"])
-        yield pf.Claim(f"{name} less the printed table [{unit}]", off, 0, 1e-14, f"[konz25 {source}]")
-    yield pf.Claim("entries of gamma", float((np.abs(t["gamma"]) > 1e-9).sum()), 18, 0, "[konz25 (3.49)]")
+        yield Claim(f"{name} less the printed table [{unit}]", off, 0, 1e-14, f"[konz25 {source}]")
+    yield Claim("entries of gamma", float((np.abs(t["gamma"]) > 1e-9).sum()), 18, 0, "[konz25 (3.49)]")
     for name, ours, source in (
         ("f^M at constant velocity", s["our gyroscopic"] - s["f^M"], "(3.92a)"),
         ("-ad^T M xi", s["our gyroscopic"] - s["C v"], "(3.92a)"),
@@ -323,20 +324,20 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         ("S [N^2/kg]", s["our S"] - s["S"], "(3.54)"),
         ("V less that of the springs one by one [J]", s["our V"] + equilibrium(springs()).V0 - s["V springs"], "(3.90)"),
     ):
-        yield pf.Claim(f"{name}: off the formula", _largest(ours), 0, 1e-12, f"[konz25 {source}]")
+        yield Claim(f"{name}: off the formula", _largest(ours), 0, 1e-12, f"[konz25 {source}]")
     scale = _largest(s["v_dot"])
     off = _largest(s["our v_dot"] - s["v_dot"]) / scale
-    yield pf.Claim("v_dot off the equations of motion, relative", off, 0, 1e-13, "[konz25 (3.93)]")
-    yield pf.Claim("slope of the springs at their rest [N, N m]", _largest(t["slope"]), 0, 1e-12, "[konz25 (3.67)]")
-    yield pf.Claim("Hessian there less Vee(K')", _largest(t["Hessian"] - t["Vee(K')"]), 0, 1e-12, "[konz25 (3.72)]")
-    yield pf.Claim("least eigenvalue of it", np.linalg.eigvalsh(t["Vee(K')"])[0], 0, 0, "[konz25 (3.72)]", "at least")
+    yield Claim("v_dot off the equations of motion, relative", off, 0, 1e-13, "[konz25 (3.93)]")
+    yield Claim("slope of the springs at their rest [N, N m]", _largest(t["slope"]), 0, 1e-12, "[konz25 (3.67)]")
+    yield Claim("Hessian there less Vee(K')", _largest(t["Hessian"] - t["Vee(K')"]), 0, 1e-12, "[konz25 (3.72)]")
+    yield Claim("least eigenvalue of it", np.linalg.eigvalsh(t["Vee(K')"])[0], 0, 0, "[konz25 (3.72)]", "at least")
     r, j, still = result["matrices"], result["joint"], result["still"]
     off = _largest(r["q"].values[:, :3] - j["q"].values[:, :3])
-    yield pf.Claim("motion by matrices off that of the joint: r [m]", off, 0, 1e-9, "[konz25 (3.93)]")
+    yield Claim("motion by matrices off that of the joint: r [m]", off, 0, 1e-9, "[konz25 (3.93)]")
     off = _largest(r["v"].values - j["v"].values) / _largest(r["v"])
-    yield pf.Claim("and v, w, relative", off, 0, 1e-9, "[konz25 (3.93)]")
+    yield Claim("and v, w, relative", off, 0, 1e-9, "[konz25 (3.93)]")
     drift = _largest(still["energy"] - still["energy"][0]) / float(still["energy"].max())
-    yield pf.Claim("energy without the fluid, relative", drift, 0, 1e-8, "[konz25 (3.44)]")
+    yield Claim("energy without the fluid, relative", drift, 0, 1e-8, "[konz25 (3.44)]")
 
 
 def _largest(x: xr.DataArray | np.ndarray) -> float:

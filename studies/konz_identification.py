@@ -32,9 +32,10 @@ from pfaffian import control
 from pfaffian.control import actuation
 from pfaffian.control import identification as found_by
 from pfaffian.control.identification import least_squares
+from pfaffian.study import Claim
 
 T, STEP, SECONDS = 0.005, 0.0025, 30.0
-X, Y = pf.QUADCOPTER, pf.TRICOPTER
+X, Y = pf.multicopters.QUADCOPTER, pf.multicopters.TRICOPTER
 KM = 0.0105
 P = np.array([X["torque"], KM, X["friction"]]) / X["rotor"]
 SERVO = np.array([1400, 66]) / Y["tilt"][0]
@@ -51,7 +52,7 @@ HOVER = float(np.sqrt(X["mass"] * 9.81 / 4 / X["thrust"]))
 
 def mechanism() -> pf.Mechanism:
     """The whole quadcopter, its propellers turning bodies."""
-    return pf.multicopter("quadcopter", **X)
+    return pf.multicopters.multicopter("quadcopter", **X)
 
 
 def truth() -> np.ndarray:
@@ -126,7 +127,7 @@ def flown() -> xr.Dataset:
 def tricopter_flown() -> xr.Dataset:
     thrust = np.full(3, Y["mass"] * 9.81 / 3)
     law = control.discrete(tilting, T, state={"thrust": thrust})
-    return flight(pf.multicopter("tricopter", **Y), law, np.sqrt(thrust / Y["thrust"]))
+    return flight(pf.multicopters.multicopter("tricopter", **Y), law, np.sqrt(thrust / Y["thrust"]))
 
 
 def flight(m: pf.Mechanism, law: control.Control, speeds: np.ndarray) -> xr.Dataset:
@@ -314,7 +315,7 @@ def run() -> dict[str, xr.Dataset]:
     return {
         "flight": quad, "tricopter's flight": tri, **parts,
         "quadcopter": compared(quad, random, mechanism(), simplified, 6),
-        "tricopter": compared(tri, random, pf.multicopter("tricopter", **Y), tricopter_simplified, 9),
+        "tricopter": compared(tri, random, pf.multicopters.multicopter("tricopter", **Y), tricopter_simplified, 9),
     }  # fmt: skip
 
 
@@ -365,50 +366,50 @@ def rms(x: xr.DataArray) -> xr.DataArray:
     return np.sqrt((x**2).mean("time"))
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name in ("flight", "tricopter's flight"):
-        yield pf.Claim(f"{name}: run ended early", float(result[name]["status"] != 0), 0)
+        yield Claim(f"{name}: run ended early", float(result[name]["status"] != 0), 0)
     r = result["bench"]
     for i, name in enumerate(r["number"].values):
         off = float(np.abs(r["value"] - r["true"])[i] / r["half_width"][i])
-        yield pf.Claim(f"bench: {name} off, in halves of its interval", off, 1.5, 0, "[konz25 (5.3), (5.13)]", "at most")
-        yield pf.Claim(
+        yield Claim(f"bench: {name} off, in halves of its interval", off, 1.5, 0, "[konz25 (5.3), (5.13)]", "at most")
+        yield Claim(
             f"bench: half the interval of {name}, of it", float(r["half_width"][i] / r["true"][i]), 0.02, 0, "ours", "at most"
         )
-    yield pf.Claim(
+    yield Claim(
         "bench: left of p_S0 without a simulated servo", float(r["plain"] / SERVO[0]), 0.97, 0, "errors in variables", "at most"
     )
     r = result["strings"]
     off = float(np.abs(r["plain"].mean("draw") - r["left"]).max())
-    yield pf.Claim("strings: what is left of Theta_zz off the formula", off, 0, 6e-3, "errors in variables")
-    yield pf.Claim("strings: left by the shortest window", float(r["plain"][0].mean()), 0.35, 0, "ours", "at most")
-    yield pf.Claim("strings: left by the longest window", float(r["plain"][-1].mean()), 0.99, 0, "ours", "at least")
+    yield Claim("strings: what is left of Theta_zz off the formula", off, 0, 6e-3, "errors in variables")
+    yield Claim("strings: left by the shortest window", float(r["plain"][0].mean()), 0.35, 0, "ours", "at most")
+    yield Claim("strings: left by the longest window", float(r["plain"][-1].mean()), 0.99, 0, "ours", "at least")
     within = [(np.abs(r[n] - 1) < r[h]).mean("draw") for n, h in (("plain", "half"), ("instruments", "half_instruments"))]
-    yield pf.Claim("strings: intervals that hold it, window 5", float(within[0][0]), 0, 0, "errors in variables")
-    yield pf.Claim("strings: with instruments, all windows", float(within[1].mean()), 0.9, 0, "ours", "at least")
-    yield pf.Claim("strings: found with instruments", float(r["instruments"].mean()), 1, 5e-3, "ours")
+    yield Claim("strings: intervals that hold it, window 5", float(within[0][0]), 0, 0, "errors in variables")
+    yield Claim("strings: with instruments, all windows", float(within[1].mean()), 0.9, 0, "ours", "at least")
+    yield Claim("strings: found with instruments", float(r["instruments"].mean()), 1, 5e-3, "ours")
     r = result["numbers"]
     held = (np.abs(r["value"] - r["true"]) < r["half"]).mean(["draw", "number"])
-    yield pf.Claim(
+    yield Claim(
         "flight: intervals that hold the truth, short window", float(held[0]), 0.85, 0, "errors in variables", "at most"
     )
-    yield pf.Claim("flight: the same, long window and instruments", float(held[-1]), 0.95, 0.05, "[konz25 5.2.3]")
+    yield Claim("flight: the same, long window and instruments", float(held[-1]), 0.95, 0.05, "[konz25 5.2.3]")
     inertia = (r["value"] / r["true"]).sel(number=["Ixx", "Iyy", "Izz"]).mean("draw")
-    yield pf.Claim(
+    yield Claim(
         "flight: left of the inertias, short window", float(inertia[0].max()), 0.975, 0, "errors in variables", "at most"
     )
     off = float(np.abs(inertia.sel(way="long, instruments") - 1).max())
-    yield pf.Claim("flight: inertias, long window and instruments", off, 0, 4e-3, "[konz25 5.2.3]")
+    yield Claim("flight: inertias, long window and instruments", off, 0, 4e-3, "[konz25 5.2.3]")
     half = r["half"].sel(way="long, instruments").mean("draw")
     more = float(half.sel(number="com z") / half.sel(number="com x"))
-    yield pf.Claim("flight: com z less sure than com x by", more, 10, 0, "thrust is along z", "at least")
+    yield Claim("flight: com z less sure than com x by", more, 10, 0, "thrust is along z", "at least")
     noise = np.array([NOISE["v"], NOISE["v"], NOISE["w"], NOISE["w"], NOISE["speeds"]]) * np.linalg.norm(response(MIDDLE, T))
     for machine, figure in (("quadcopter", "[konz25 fig. 5.12]"), ("tricopter", "[konz25 fig. 5.11]")):
         r = result[machine]
         off = float(np.abs(rms(r["measured"] - r["whole"]).values / noise - 1).max())
-        yield pf.Claim(f"{machine}: whole model off by the noise, but for", off, 0, 0.1, figure)
+        yield Claim(f"{machine}: whole model off by the noise, but for", off, 0, 0.1, figure)
         part = rms(r["simple"] - r["whole"]) / rms(r["measured"])
         for name in ("v_x", "v_z", "propeller 1"):
-            yield pf.Claim(f"{machine}, {name}: simplified off the whole", float(part.sel(of=name)), 0.05, 0, figure, "at most")
+            yield Claim(f"{machine}, {name}: simplified off the whole", float(part.sel(of=name)), 0.05, 0, figure, "at most")
         for name in ("w_x", "w_z"):
-            yield pf.Claim(f"{machine}, {name}: simplified off the whole", float(part.sel(of=name)), 0.1, 0, figure, "at least")
+            yield Claim(f"{machine}, {name}: simplified off the whole", float(part.sel(of=name)), 0.1, 0, figure, "at least")

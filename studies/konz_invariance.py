@@ -25,6 +25,7 @@ from pfaffian.control.prototype import Wanted as Goal
 from pfaffian.control.reference import Reference, Wanted
 from pfaffian.errors import RunWarning
 from pfaffian.maths import se3, so3
+from pfaffian.study import Claim
 from pfaffian.terms.kinematics import Kinematics
 
 MASS, CENTRE, INERTIA = 1.3, np.array([0.05, -0.03, 0.02]), np.array([0.02, 0.03, 0.04])
@@ -54,7 +55,7 @@ def machine(how: str, count: int = 3) -> pf.Mechanism:
         a, lean = 2 * np.pi * i / 3, 0.5 * (-1) ** i
         axis = (-np.sin(a) * np.sin(lean), np.cos(a) * np.sin(lean), np.cos(lean))
         at = (0.25 * np.cos(a), 0.25 * np.sin(a), 0.05)
-        motors.append(pf.thruster(f"t{i}", "body", axis=axis, point=at, torque=0.1, limits=(-np.inf, np.inf)))
+        motors.append(pf.forces.thruster(f"t{i}", "body", axis=axis, point=at, torque=0.1, limits=(-np.inf, np.inf)))
     rest = {"actuators": motors, "parameters": [AWAY, *RATES]}
     if how == "quaternion":
         return pf.mechanism(how, [body], [pf.joint("j", "spherical", "world", "body")], **rest)
@@ -262,27 +263,27 @@ def rounding(name: str, how: str) -> float:
     return 5e-10 if name == "two thrusters" else 1e-11 if how == "angles" else 1e-12
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     pole = attitude(result["body, matrix"], "matrix")[1, :, 2, 0]
-    yield pf.Claim("beside: largest sine of the pitch", float(np.abs(pole).max()), 0.96, 0, "setting", "at most")
+    yield Claim("beside: largest sine of the pitch", float(np.abs(pole).max()), 0.96, 0, "setting", "at most")
     for name, (_, _, kinds) in LAWS.items():
         known = result[f"{name}, matrix"]
         for how in (x for x in kinds if x != "matrix"):
             r = result[f"{name}, {how}"]
             off = float(apart(result, name, how)[1].max())
-            yield pf.Claim(f"{name}, beside: {how} off the matrix", off, 0, rounding(name, how), "[konz25 4.4]")
+            yield Claim(f"{name}, beside: {how} off the matrix", off, 0, rounding(name, how), "[konz25 4.4]")
             off = float(np.abs(r["u"][1] - known["u"][1]).max())
-            yield pf.Claim(f"{name}, beside: thrusts of {how} off [N]", off, 0, 10 * rounding(name, how), "[konz25 4.4]")
+            yield Claim(f"{name}, beside: thrusts of {how} off [N]", off, 0, 10 * rounding(name, how), "[konz25 4.4]")
         for i, way in ((0, "through 90"), (2, "through -90")):
             off = float(apart(result, name, "quaternion")[i].max())
-            yield pf.Claim(f"{name}, {way}: quaternion off the matrix", off, 0, rounding(name, "quaternion"), "[konz25 4.4]")
+            yield Claim(f"{name}, {way}: quaternion off the matrix", off, 0, rounding(name, "quaternion"), "[konz25 4.4]")
             for how in ("matrix", "quaternion"):
                 early = float(result[f"{name}, {how}"]["status"][i] != 0)
-                yield pf.Claim(f"{name}, {way}: {how}'s run ended early", early, 0)
+                yield Claim(f"{name}, {way}: {how}'s run ended early", early, 0)
             if "angles" in kinds:
                 ended = float(result[f"{name}, angles"]["stopped"][i])
-                yield pf.Claim(f"{name}, {way}: the angles' run ends at [s]", ended, POLE_AT, 0.002, "[konz25 1.2]")
+                yield Claim(f"{name}, {way}: the angles' run ends at [s]", ended, POLE_AT, 0.002, "[konz25 1.2]")
     f = result["shift"]["f"].values
     for i, name in enumerate(APPROACHES):
         off = np.abs(f[i, :, 0] - f[i, :, 1]).max() / np.abs(f[i]).max()
-        yield pf.Claim(f"{name}: force in the other body frame, part", off, 0, 1e-14, "[konz25 4.4]")
+        yield Claim(f"{name}: force in the other body frame, part", off, 0, 1e-14, "[konz25 4.4]")

@@ -32,6 +32,7 @@ from pfaffian import control
 from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
 from pfaffian.maths import se3, so3
+from pfaffian.study import Claim
 
 LEGS, FREE = ("FR", "RL", "RR"), "FL"
 BEND = {"hip": 0.0, "thigh": 0.8, "calf": -1.5}
@@ -129,14 +130,14 @@ def torso() -> np.ndarray:
     centre = np.array([lever[1, 2], lever[2, 0], lever[0, 1]]) / mass
     arm = mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     about = (inertia[3:, 3:] + inertia[3:, 3:].T) / 2 - arm
-    return np.array(ca.DM(pf.pseudo_matrix(mass, centre, about)))
+    return np.array(ca.DM(pf.forces.pseudo_matrix(mass, centre, about)))
 
 
 def law() -> control.Control:
     """Body to body, within the motors' limits."""
     M = torso()
     body = control.pair("base", inertia=M, damping=D * M, stiffness=K * M)
-    point = [pf.pseudo_matrix(x) for x in FOOT]
+    point = [pf.forces.pseudo_matrix(x) for x in FOOT]
     foot = control.pair(f"{FREE}_foot", inertia=point[0], damping=point[1], stiffness=point[2])
     most = mechanism().u_limits[:12, 1]
     limits = np.vstack([np.eye(12), -np.eye(12)]), STRENGTH.symbol * ca.DM(np.concatenate([most, most]))
@@ -264,41 +265,41 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"legged": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, tight, weak, free = (result[n] for n in ("walk", "tight", "weak", "alone"))
-    yield pf.Claim("runs that ended early", sum(int(x.status) != 0 for n, x in result.items() if n != "alone"), 0)
+    yield Claim("runs that ended early", sum(int(x.status) != 0 for n, x in result.items() if n != "alone"), 0)
     apart = float(np.abs(r.place.values - free.place.values).max())
-    yield pf.Claim("walk: torso off a free body [m]", apart, 0, 1e-8, "[konz25 (4.22)]")
+    yield Claim("walk: torso off a free body [m]", apart, 0, 1e-8, "[konz25 (4.22)]")
     apart = float(np.abs(r["axes"].values - free["axes"].values).max())
-    yield pf.Claim("and its axes [1]", apart, 0, 1e-8, "[konz25 (4.22)]")
+    yield Claim("and its axes [1]", apart, 0, 1e-8, "[konz25 (4.22)]")
     start = np.linalg.norm(r.foot.values[0])
-    yield pf.Claim("lifted foot off at the start [m]", float(start), 0.02, 0, "setting", "at least")
+    yield Claim("lifted foot off at the start [m]", float(start), 0.02, 0, "setting", "at least")
     apart = np.linalg.norm(r.foot.values, axis=1) - start * np.abs(decay(r.time.values, FOOT[1], FOOT[2]))
-    yield pf.Claim("foot off m e'' + d e' + k e = 0 [m]", float(np.abs(apart).max()), 0, 1e-8, "[konz25 (4.98)]")
-    yield pf.Claim("what is left to match [N, N m]", float(np.abs(r.matching_force).max()), 0, 1e-8, "[konz25 (4.54)]")
-    yield pf.Claim("energy never rises [W]", float(r.prototype_power.max()), 0, 1e-10, "[konz25 (4.23)]", "at most")
-    yield pf.Claim("least normal force [N]", float(carried(r).min()), 0, 0, "unilateral contact", "at least")
-    yield pf.Claim("most friction used", float((sideways(r) / carried(r)).max()), 0.6, 0, "ours", "at most")
+    yield Claim("foot off m e'' + d e' + k e = 0 [m]", float(np.abs(apart).max()), 0, 1e-8, "[konz25 (4.98)]")
+    yield Claim("what is left to match [N, N m]", float(np.abs(r.matching_force).max()), 0, 1e-8, "[konz25 (4.54)]")
+    yield Claim("energy never rises [W]", float(r.prototype_power.max()), 0, 1e-10, "[konz25 (4.23)]", "at most")
+    yield Claim("least normal force [N]", float(carried(r).min()), 0, 0, "unilateral contact", "at least")
+    yield Claim("most friction used", float((sideways(r) / carried(r)).max()), 0.6, 0, "ours", "at most")
     for name, x in (("tight", tight), ("weak", weak)):
         slack, used = float(x.limit_slack.min()), float(x.limit_active.sum())
-        yield pf.Claim(f"{name}: least left to the motors' limits [N m]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
-        yield pf.Claim("limits that held a motor somewhere", used, 1, 0, "setting", "at least")
-        yield pf.Claim("torso off at the end [m]", float(np.linalg.norm(x.place[-1])), 0, 1e-3, "ours", "at most")
+        yield Claim(f"{name}: least left to the motors' limits [N m]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
+        yield Claim("limits that held a motor somewhere", used, 1, 0, "setting", "at least")
+        yield Claim("torso off at the end [m]", float(np.linalg.norm(x.place[-1])), 0, 1e-3, "ours", "at most")
     apart = float(np.abs(tight.place.values - r.place.values).max())
-    yield pf.Claim("tight: torso off the way of strong motors [m]", apart, 0, 1e-5, "ours", "at most")
+    yield Claim("tight: torso off the way of strong motors [m]", apart, 0, 1e-5, "ours", "at most")
     apart = float(np.abs(weak.place.values - r.place.values).max())
-    yield pf.Claim("weak: torso off that way [m]", apart, 1e-3, 0, "setting", "at least")
+    yield Claim("weak: torso off that way [m]", apart, 1e-3, 0, "setting", "at least")
     d, k = measured_decay(result["pushed"])
-    yield pf.Claim("pushed: damping measured over inertia [1/s]", float(d), D, 0.02 * D, "asked")
-    yield pf.Claim("stiffness measured over inertia [1/s^2]", float(k), K, 0.02 * K, "asked")
+    yield Claim("pushed: damping measured over inertia [1/s]", float(d), D, 0.02 * D, "asked")
+    yield Claim("stiffness measured over inertia [1/s^2]", float(k), K, 0.02 * K, "asked")
     far = float(np.abs(result["pushed"].place).max())
-    yield pf.Claim("torso moved by the push [m]", far, 0.02, 0, "setting", "at least")
+    yield Claim("torso moved by the push [m]", far, 0.02, 0, "setting", "at least")
     asked, shown = K * np.array(ca.DM(se3.Vee(ca.DM(torso())))), K * np.linalg.inv(apparent())
     found = measured_stiffness(result)
     for name, i, unit in (("sideways", 1, "N/m"), ("yaw", 5, "N m")):
-        yield pf.Claim(f"held: stiffness measured {name} [{unit}]", found[i, i], asked[i, i], 0.05 * asked[i, i], "asked")
+        yield Claim(f"held: stiffness measured {name} [{unit}]", found[i, i], asked[i, i], 0.05 * asked[i, i], "asked")
     size = np.linalg.inv(np.linalg.cholesky(asked))
     apart = float(np.linalg.norm(size @ (found - asked) @ size.T, 2))
-    yield pf.Claim("all of it off that asked, of it", apart, 0, 0.2, "asked", "at most")
+    yield Claim("all of it off that asked, of it", apart, 0, 0.2, "asked", "at most")
     apart = float(np.linalg.norm(size @ (found - shown) @ size.T, 2))
-    yield pf.Claim("off K e = Mbar S F, of it", apart, 0, 0.02, "ours", "at most")
+    yield Claim("off K e = Mbar S F, of it", apart, 0, 0.02, "ours", "at most")

@@ -21,6 +21,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.study import Claim
 
 POLES, HEADING, SHARE = [-5.0, -5.0, -5 * np.exp(0.4j), -5 * np.exp(-0.4j)], (4.0, 0.8), 0.3
 BICOPTER = {"mass": 1.0, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height": 0.05, "lean": np.radians(15)}
@@ -35,17 +36,17 @@ STARTS = {
 
 def mechanism() -> pf.Mechanism:
     """The bicopter."""
-    return pf.bicopter("bicopter", **BICOPTER)
+    return pf.multicopters.bicopter("bicopter", **BICOPTER)
 
 
 def machines() -> dict[str, tuple[pf.Mechanism, tuple[float, float], tuple[float, ...]]]:
     """Mechanism, eps_x and eps_y, principal inertias."""
-    x = pf.QUADCOPTER
-    quadcopter = pf.thrust_multicopter(
+    x = pf.multicopters.QUADCOPTER
+    quadcopter = pf.multicopters.thrust_multicopter(
         "quadcopter", x["azimuths"], x["spins"], mass=x["mass"], inertia=QUADCOPTER_INERTIA, arm=x["arm"],
         thrust=x["thrust"], torque=x["torque"],
     )  # fmt: skip
-    lean = pf.bicopter_lean(**BICOPTER)
+    lean = pf.multicopters.bicopter_lean(**BICOPTER)
     return {"quadcopter": (quadcopter, (0.0, 0.0), QUADCOPTER_INERTIA), "bicopter": (mechanism(), lean, BICOPTER["inertia"])}
 
 
@@ -103,19 +104,19 @@ MOST, LATE = {"quadcopter": 0.25, "bicopter": 1.1}, {"quadcopter": 5e-9, "bicopt
 """[N] left to match: at some instant at least, in the last half second at most."""
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, r in result.items():
         machine, start = name.split(", ")
         found, known = r["matching_force"].values, closed_form(machine, r)
-        yield pf.Claim(f"{name}: run ended early", float(r["status"] != 0), 0)
+        yield Claim(f"{name}: run ended early", float(r["status"] != 0), 0)
         source = {"quadcopter": "[konz25 (4.149), corrected]", "bicopter": "[konz25 (4.155), corrected]"}[machine]
-        yield pf.Claim(f"{name}: matching force beside its closed form [N]", np.abs(found - known).max(), 0, 1e-13, source)
-        yield pf.Claim(f"{name}: place at the end [m]", np.abs(r["q"].values[-1, :3]).max(), 0, NEAR.get(name, 3e-3))
+        yield Claim(f"{name}: matching force beside its closed form [N]", np.abs(found - known).max(), 0, 1e-13, source)
+        yield Claim(f"{name}: place at the end [m]", np.abs(r["q"].values[-1, :3]).max(), 0, NEAR.get(name, 3e-3))
         if start == "in a plane":
-            yield pf.Claim(f"{name}: left to match [N]", np.abs(found).max(), 0, 1e-13, source, "at most")
+            yield Claim(f"{name}: left to match [N]", np.abs(found).max(), 0, 1e-13, source, "at most")
             rise = float(r["prototype_power"].max())
-            yield pf.Claim(f"{name}: energy never rises [W]", rise, 0, 1e-12, "[konz25 (4.23)]", "at most")
+            yield Claim(f"{name}: energy never rises [W]", rise, 0, 1e-12, "[konz25 (4.23)]", "at most")
         else:
-            yield pf.Claim(f"{name}: left to match, most [N]", np.abs(found).max(), MOST[machine], 0, "", "at least")
+            yield Claim(f"{name}: left to match, most [N]", np.abs(found).max(), MOST[machine], 0, "", "at least")
             late = np.abs(found[-50:]).max()
-            yield pf.Claim(f"{name}: left to match in the last half second [N]", late, 0, LATE[machine], "", "at most")
+            yield Claim(f"{name}: left to match in the last half second [N]", late, 0, LATE[machine], "", "at most")

@@ -26,6 +26,7 @@ from scipy.spatial.transform import Rotation
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import estimation
+from pfaffian.study import Claim
 
 PERIOD, STEP = 0.005, 0.0025
 POLES = [-8.0, -8.0, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)]
@@ -42,8 +43,8 @@ AFTER = 0.5
 
 
 def mechanism() -> pf.Mechanism:
-    x = pf.QUADCOPTER
-    return pf.thrust_multicopter(
+    x = pf.multicopters.QUADCOPTER
+    return pf.multicopters.thrust_multicopter(
         "quadcopter", x["azimuths"], x["spins"], mass=x["mass"], inertia=(17.9e-3, 17.9e-3, 30.7e-3), arm=x["arm"],
         thrust=x["thrust"], torque=x["torque"],
     )  # fmt: skip
@@ -124,30 +125,30 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"flights": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for case, r in result.items():
-        yield pf.Claim(f"{case}: run ended early", float(r["status"] != 0), 0)
+        yield Claim(f"{case}: run ended early", float(r["status"] != 0), 0)
     for name in TIMES:
         r = result[name]
         rms = np.sqrt((r["error"].values ** 2).mean(axis=0))
         both = zip(rms, MEASURED[name], OURS[name], ("position [m]", "attitude [degrees]"), strict=True)
         for found, known, own, what in both:
-            yield pf.Claim(f"{name}: rms error of {what}, computed", found, own, 0.02 * own, "ours")
-            yield pf.Claim(f"{name}: rms error of {what}", found, known, 0, "[konz25 Table 5.2]", "at most")
+            yield Claim(f"{name}: rms error of {what}, computed", found, own, 0.02 * own, "ours")
+            yield Claim(f"{name}: rms error of {what}", found, known, 0, "[konz25 Table 5.2]", "at most")
         u = r["u"].values
         low, high = THRUST[name]
-        yield pf.Claim(f"{name}: largest thrust [N]", u.max(), high, 0, "[konz25 5.1]", "at most")
-        yield pf.Claim(f"{name}: least thrust [N]", u.min(), low, 0, "[konz25 5.4]", "at least")
-        yield pf.Claim(f"{name}: speed at the end [m/s]", np.abs(r["v"].values[-1, :3]).max(), 0, 5e-3)
+        yield Claim(f"{name}: largest thrust [N]", u.max(), high, 0, "[konz25 5.1]", "at most")
+        yield Claim(f"{name}: least thrust [N]", u.min(), low, 0, "[konz25 5.4]", "at least")
+        yield Claim(f"{name}: speed at the end [m/s]", np.abs(r["v"].values[-1, :3]).max(), 0, 5e-3)
     held, going_on = (1e3 * float(result[n]["error"][:, 0].max()) for n in ("looping", "looping, first-order hold"))
-    yield pf.Claim("looping: largest error of position [mm]", held, 28.48, 0.1, "ours")
-    yield pf.Claim("looping: without the hold's half period [mm]", going_on, 2.7, 0, "ours", "at most")
+    yield Claim("looping: largest error of position [mm]", held, 28.48, 0.1, "ours")
+    yield Claim("looping: without the hold's half period [mm]", going_on, 2.7, 0, "ours", "at most")
     for what, known, within in (("speed", 3.28, 0.01), ("acceleration", 8.33, 0.01)):
-        yield pf.Claim(f"transition: largest {what}", float(result["transition"][f"most {what}"]), known, within, "recomputed")
+        yield Claim(f"transition: largest {what}", float(result["transition"][f"most {what}"]), known, within, "recomputed")
     for what, known, within in (("speed", 4.16, 0.01), ("acceleration", 17.35, 0.02)):
-        yield pf.Claim(f"looping: largest {what}", float(result["looping"][f"most {what}"]), known, within, "recomputed")
+        yield Claim(f"looping: largest {what}", float(result["looping"][f"most {what}"]), known, within, "recomputed")
     for name in ("looping", "flip"):
         low = float(result[name]["upright"].min())
-        yield pf.Claim(f"{name}: lowest cosine of the tilt", low, -0.999, 0, "upside down", "at most")
+        yield Claim(f"{name}: lowest cosine of the tilt", low, -0.999, 0, "upside down", "at most")
     flip = result["flip"]["q"].values
-    yield pf.Claim("flip: height taken [m]", float(np.ptp(flip[:, 2])), 0.95, 0, "[konz25 5.6]", "at most")
+    yield Claim("flip: height taken [m]", float(np.ptp(flip[:, 2])), 0.95, 0, "[konz25 5.6]", "at most")

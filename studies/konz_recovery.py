@@ -26,6 +26,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.study import Claim
 
 RUNS, FASTEST = 4096, 6.0
 """Starts, and the largest rate [rad/s]."""
@@ -45,8 +46,8 @@ GRAVITY = 9.81
 
 def mechanism() -> pf.Mechanism:
     """The quadcopter."""
-    x = pf.QUADCOPTER
-    return pf.thrust_multicopter(
+    x = pf.multicopters.QUADCOPTER
+    return pf.multicopters.thrust_multicopter(
         "quadcopter", x["azimuths"], x["spins"], mass=x["mass"], inertia=(17.9e-3, 17.9e-3, 30.7e-3), arm=x["arm"],
         thrust=x["thrust"], torque=x["torque"],
     )  # fmt: skip
@@ -55,10 +56,15 @@ def mechanism() -> pf.Mechanism:
 def machines() -> dict[str, tuple]:
     """Mechanism, lean, limits W u <= l, and the inputs of hover."""
     box = np.kron(np.eye(4), [[-1.0], [1.0]]), np.tile([0.0, LARGEST], 4)
-    polygon = pf.thrust_polygon(2.0, 14.0, np.radians(30), propellers=2)
+    polygon = pf.multicopters.thrust_polygon(2.0, 14.0, np.radians(30), propellers=2)
     up = BICOPTER["mass"] * GRAVITY / 2 / np.cos(BICOPTER["lean"])
-    quadcopter = mechanism(), 0.0, box, [pf.QUADCOPTER["mass"] * GRAVITY / 4] * 4
-    bicopter = pf.bicopter("bicopter", **BICOPTER), pf.bicopter_lean(**BICOPTER), polygon, [0, up, 0, up]
+    quadcopter = mechanism(), 0.0, box, [pf.multicopters.QUADCOPTER["mass"] * GRAVITY / 4] * 4
+    bicopter = (
+        pf.multicopters.bicopter("bicopter", **BICOPTER),
+        pf.multicopters.bicopter_lean(**BICOPTER),
+        polygon,
+        [0, up, 0, up],
+    )
     return {"quadcopter": quadcopter, "bicopter": bicopter}
 
 
@@ -144,28 +150,28 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"recovery": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     lean = tilt(starts()[0])
-    yield pf.Claim("starts: share that is upside down", float((lean > 90).mean()), 0.5, 0.03, "uniform attitudes")
-    yield pf.Claim("starts: largest tilt [degrees]", lean.max(), 177, 0, "", "at least")
+    yield Claim("starts: share that is upside down", float((lean > 90).mean()), 0.5, 0.03, "uniform attitudes")
+    yield Claim("starts: largest tilt [degrees]", lean.max(), 177, 0, "", "at least")
     most = {"quadcopter": 11.5, "bicopter": 14.0}
     share = {"quadcopter": 0.77, "bicopter": 0.84}
     for name, r in result.items():
         machine, poles = name.split()
-        yield pf.Claim(f"{name}: runs that ended early", float((r["status"] != 0).sum()), 0)
+        yield Claim(f"{name}: runs that ended early", float((r["status"] != 0).sum()), 0)
         over = float(r["beyond"].values[:, -1].max())
-        yield pf.Claim(f"{name}: inputs beyond their limits, ever [N]", over, 0, 1e-10, "[konz25 (4.63)]", "at most")
+        yield Claim(f"{name}: inputs beyond their limits, ever [N]", over, 0, 1e-10, "[konz25 (4.63)]", "at most")
         ok, far = recovered(r), farthest(r)
         if poles == "slow":
-            yield pf.Claim(f"{name}: share recovered", ok.mean(), 1, 0, "all 4096")
-            yield pf.Claim(f"{name}: worst excursion [m]", far.max(), most[machine], 0, "", "at most")
+            yield Claim(f"{name}: share recovered", ok.mean(), 1, 0, "all 4096")
+            yield Claim(f"{name}: worst excursion [m]", far.max(), most[machine], 0, "", "at most")
         else:
-            yield pf.Claim(f"{name}: share recovered", ok.mean(), share[machine], 0.02)
-            yield pf.Claim(f"{name}: share recovered of tilts below 60", ok[lean < 60].mean(), 1, 0.001, "", "at least")
+            yield Claim(f"{name}: share recovered", ok.mean(), share[machine], 0.02)
+            yield Claim(f"{name}: share recovered of tilts below 60", ok[lean < 60].mean(), 1, 0.001, "", "at least")
             upside_down = ok[lean > 150].mean()
-            yield pf.Claim(f"{name}: share recovered of tilts above 150", upside_down, 0.6, 0, "", "at most")
+            yield Claim(f"{name}: share recovered of tilts above 150", upside_down, 0.6, 0, "", "at most")
     for machine in machines():
         slow, fast = (result[f"{machine} {poles}"] for poles in POLES)
         small = lean < 60
         gain = np.median(farthest(slow)[small]) / np.median(farthest(fast)[small])
-        yield pf.Claim(f"{machine}: median excursion, slow to fast, tilts below 60", gain, 2, 0, "", "at least")
+        yield Claim(f"{machine}: median excursion, slow to fast, tilts below 60", gain, 2, 0, "", "at least")

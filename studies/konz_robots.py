@@ -29,6 +29,7 @@ from pfaffian import control
 from pfaffian.control.prototype import APPROACHES
 from pfaffian.errors import ModelWarning, RunWarning
 from pfaffian.formats.place import installed
+from pfaffian.study import Claim
 
 D, K = 4.0, 8.0
 """[1/s, 1/s^2]."""
@@ -125,9 +126,12 @@ def pairs(robot: Robot) -> list[control.Pair]:
         if j.nv:
             weight = INERTIA * (by_joints + by_tool * (SPARE.symbol if j.name == robot.spare else 0))
             slides = j.kind.name == "prismatic"
-            of = [pf.pseudo_matrix(x * weight) if slides else pf.pseudo_matrix(0, moments=x * weight) for x in (1, D, K)]
+            of = [
+                pf.forces.pseudo_matrix(x * weight) if slides else pf.forces.pseudo_matrix(0, moments=x * weight)
+                for x in (1, D, K)
+            ]
             found.append(control.pair(j.child, seen_from=j.parent, inertia=of[0], damping=of[1], stiffness=of[2]))
-    of = [pf.pseudo_matrix(x * MASS * by_tool, moments=x * TURNING * by_tool) for x in (1, D, K)]
+    of = [pf.forces.pseudo_matrix(x * MASS * by_tool, moments=x * TURNING * by_tool) for x in (1, D, K)]
     return [*found, control.pair(robot.tool, inertia=of[0], damping=of[1], stiffness=of[2])]
 
 
@@ -292,40 +296,40 @@ def compared(result: dict[str, Any]) -> Figure:
     return figure
 
 
-def claims(result: dict[str, Any]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, Any]) -> Iterator[Claim]:
     free = result["alone"]
     for name in ("UR5", "Panda"):
         r = result[f"{name}, tool, body"]
         off = float(np.abs(r.place.values - free.place.values).max())
-        yield pf.Claim(f"{name} by its tool, body: off a free body's error [m]", off, 0, 1e-8, "[konz25 (4.22)]")
+        yield Claim(f"{name} by its tool, body: off a free body's error [m]", off, 0, 1e-8, "[konz25 (4.22)]")
         off = float(np.abs(r["axes"].values - free["axes"].values).max())
-        yield pf.Claim("and its axes [1]", off, 0, 1e-8, "[konz25 (4.22)]")
+        yield Claim("and its axes [1]", off, 0, 1e-8, "[konz25 (4.22)]")
     for name, make in ROBOTS.items():
         robot = make()
         for space in SPACES:
             runs = {a: result[f"{name}, {space}, {a}"] for a in APPROACHES}
-            yield pf.Claim(f"{name} by its {space}: runs that stopped", sum(int(r.status) for r in runs.values()), 0)
+            yield Claim(f"{name} by its {space}: runs that stopped", sum(int(r.status) for r in runs.values()), 0)
             rise = max(float(runs[a].prototype_power.max()) for a in ("body", "energy"))
-            yield pf.Claim("energy by body and energy never rises [W]", rise, 0, 1e-10, "[konz25 (4.23), (4.32)]", "at most")
+            yield Claim("energy by body and energy never rises [W]", rise, 0, 1e-10, "[konz25 (4.23), (4.32)]", "at most")
             last = max(float(apart(r)[-1]) for r in runs.values())
-            yield pf.Claim("tool off at the end [mm]", last, 0, 5.0, "ours", "at most")
+            yield Claim("tool off at the end [mm]", last, 0, 5.0, "ours", "at most")
             most = max(float(share(r, robot).max()) for r in runs.values())
-            yield pf.Claim("largest share of a motor's limit", most, 1, 0, "ours", "at most")
+            yield Claim("largest share of a motor's limit", most, 1, 0, "ours", "at most")
         for a in ("particle", "body"):
             r = result[f"{name}, tool, {a}"]
             off = float(np.abs(apart(r) - apart(r)[0] * np.abs(decay(r.time.values))).max())
-            yield pf.Claim(f"tool off by {a}: off a direct way of s^2 + 4 s + 8 [mm]", off, 0, 1e-6, "[konz25 (4.98)]")
+            yield Claim(f"tool off by {a}: off a direct way of s^2 + 4 s + 8 [mm]", off, 0, 1e-6, "[konz25 (4.98)]")
         off = float(np.abs(result[f"{name}, tool, energy"].transport_error).max())
-        yield pf.Claim(f"{name}: map of the tool's twists off (4.30)", off, 0, 1e-10, "[konz25 (4.46)]")
+        yield Claim(f"{name}: map of the tool's twists off (4.30)", off, 0, 1e-10, "[konz25 (4.46)]")
         both = [result[f"{name}, joints, {a}"].q.values for a in ("body", "energy")]
         off = float(np.abs(both[0] - both[1]).max())
-        yield pf.Claim(f"{name} by its joints: body and energy are one [rad]", off, 0, 1e-9, "[konz25 (4.106)]")
+        yield Claim(f"{name} by its joints: body and energy are one [rad]", off, 0, 1e-9, "[konz25 (4.106)]")
     named = set(result["no spare"].partition("against a motion of ")[2].partition(";")[0].split(", "))
-    yield pf.Claim(
+    yield Claim(
         "Panda by its tool alone stops: its elbow, joint 4, is among those named",
         float("panda_joint4" in named),
         0,
         0,
         "geometry",
     )
-    yield pf.Claim("and others are", len(named & {f"panda_joint{i}" for i in range(1, 8)}), 3, 0, "ours", "at least")
+    yield Claim("and others are", len(named & {f"panda_joint{i}" for i in range(1, 8)}), 3, 0, "ours", "at least")

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import se3, so3
+from pfaffian.study import Claim
 
 MOMENTS = np.array([1.0, 1.5, 2.0])
 """l1, l2, l3: eigenvalues of Vee(K), the stiffness at the goal [N m]."""
@@ -53,8 +54,8 @@ def mechanism() -> pf.Mechanism:
         [pf.body("body", 1.0, inertia=INERTIA)],
         [pf.joint("ball", "spherical", "world", "body")],
         forces=[
-            pf.pose_spring("goal", "world", "body", pf.pseudo_matrix(0, moments=MOMENTS)),
-            pf.pose_damper("damper", "world", "body", pf.pseudo_matrix(0, moments=DAMPING)),
+            pf.forces.pose_spring("goal", "world", "body", pf.forces.pseudo_matrix(0, moments=MOMENTS)),
+            pf.forces.pose_damper("damper", "world", "body", pf.forces.pseudo_matrix(0, moments=DAMPING)),
         ],
     )
 
@@ -88,11 +89,11 @@ def wahba() -> xr.Dataset:
     for i, sigma in enumerate(SIGMAS):
         for j in range(TRIALS):
             u = DIRECTIONS @ true.T + sigma * random.normal(size=DIRECTIONS.shape)
-            found = pf.wahba(u, DIRECTIONS, np.full(len(u), sigma**-2))
+            found = pf.rotations.wahba(u, DIRECTIONS, np.full(len(u), sigma**-2))
             error[i, j] = np.linalg.norm(np.array(so3.log(true.T @ found.R)))
             X, _, Yt = np.linalg.svd(u.T @ DIRECTIONS)
             kabsch = max(kabsch, np.abs(found.R - X @ np.diag([1, 1, np.linalg.det(X @ Yt)]) @ Yt).max())
-        exact = pf.wahba(DIRECTIONS @ true.T, DIRECTIONS, np.full(len(DIRECTIONS), sigma**-2))
+        exact = pf.rotations.wahba(DIRECTIONS @ true.T, DIRECTIONS, np.full(len(DIRECTIONS), sigma**-2))
         predicted[i] = np.sqrt(np.trace(np.linalg.inv(exact.information)))
     rms = np.sqrt(np.square(error).mean(axis=1))
     return xr.Dataset({"error": (("sigma", "trial"), error), "rms": ("sigma", rms), "predicted": ("sigma", predicted),
@@ -102,8 +103,8 @@ def wahba() -> xr.Dataset:
 def at_rest() -> xr.Dataset:
     """Energy of the springs one by one and as one, at random poses; and those that the one goes back to."""
     (k, p, h), random = springs(), np.random.default_rng(7)
-    found = pf.spring_constellation(k, p, h)
-    back = pf.point_springs(found.stiffness, found.rest, found.energy)
+    found = pf.forces.spring_constellation(k, p, h)
+    back = pf.forces.point_springs(found.stiffness, found.rest, found.energy)
     G_R = np.array(ca.DM(se3.homogeneous(found.rest.R, found.rest.p)))
     single, one, four = (np.zeros(500) for _ in range(3))
     for i in range(500):
@@ -152,7 +153,7 @@ def critical() -> Figure:
         for axis, dashes in zip(np.eye(3), ("-", "--", ":"), strict=True):
             V = [-np.trace(P @ np.array(so3.exp(axis * x))) for x in turn]
             ax.plot(np.degrees(turn), V, dashes, label=f"about {'xyz'[int(np.argmax(axis))]}")
-        for c in pf.critical_rotations(P):
+        for c in pf.rotations.critical_rotations(P):
             ax.axhline(c.value, color="#999999", linewidth=0.7)
             ax.annotate(
                 f"{c.kind}, {c.shape}", (130 if c.kind == "minimum" else 5, c.value), fontsize=6.5, va="bottom", color="#555555"
@@ -219,22 +220,22 @@ def drawn(s: xr.Dataset) -> Figure:
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _table()
     yield from _polar()
     s, w = result["springs"], result["wahba"]
     off = float(np.abs(s["one"] / s["single"] - 1).max())
-    yield pf.Claim("springs: V by K', G_R and V0, relative", off, 0, 1e-14, "[konz25 (3.61)-(3.72)] T11")
+    yield Claim("springs: V by K', G_R and V0, relative", off, 0, 1e-14, "[konz25 (3.61)-(3.72)] T11")
     off = float(np.abs(s["four"] / s["single"] - 1).max())
-    yield pf.Claim("springs: V of the four that it goes back to, relative", off, 0, 1e-14, "[konz25 2.4]")
-    yield pf.Claim("springs: least V of 500 poses over V0", float(s["single"].min() / s["least"]), 9, 0, "T11", "at least")
-    yield pf.Claim("Wahba: apart from Kabsch's rotation", float(w["kabsch"]), 0, 3e-14, "T4")
+    yield Claim("springs: V of the four that it goes back to, relative", off, 0, 1e-14, "[konz25 2.4]")
+    yield Claim("springs: least V of 500 poses over V0", float(s["single"].min() / s["least"]), 9, 0, "T11", "at least")
+    yield Claim("Wahba: apart from Kabsch's rotation", float(w["kabsch"]), 0, 3e-14, "T4")
     for sigma, ratio in zip(SIGMAS, (w["rms"] / w["predicted"]).values, strict=True):
-        yield pf.Claim(f"Wahba: error by that of the Hessian, noise {sigma:g} rad", ratio, 1, 0.05, "[konz25 2.4]")
+        yield Claim(f"Wahba: error by that of the Hessian, noise {sigma:g} rad", ratio, 1, 0.05, "[konz25 2.4]")
     yield from _navigation(result["many"], result["saddle"])
 
 
-def _table() -> Iterator[pf.Claim]:
+def _table() -> Iterator[Claim]:
     random = np.random.default_rng(1)
     P, R, x = ca.SX.sym("P", 3, 3), ca.SX.sym("R", 3, 3), ca.SX.sym("x", 3)
     H, g = ca.hessian(-ca.trace(P @ R @ so3.exp(x)), x)
@@ -242,42 +243,42 @@ def _table() -> Iterator[pf.Claim]:
     for l, wanted in TABLE.items():
         left, right = (np.array(so3.exp(random.normal(size=3))) for _ in range(2))
         M = left @ np.diag(sum(l) / 2 - np.array(l)) @ right.T
-        found, case = pf.critical_rotations(M), f"l = {', '.join(f'{x:g}' for x in l)}"
+        found, case = pf.rotations.critical_rotations(M), f"l = {', '.join(f'{x:g}' for x in l)}"
         same = [c.kind for c in found] == [kind for _, kind in wanted]
-        yield pf.Claim(f"critical points, {case}: sets, of the kinds printed", len(found) * same, len(wanted), 0, "T4")
+        yield Claim(f"critical points, {case}: sets, of the kinds printed", len(found) * same, len(wanted), 0, "T4")
         off = max(abs(c.value - value) for c, (value, _) in zip(found, wanted, strict=True))
-        yield pf.Claim(f"critical points, {case}: off the values printed", off, 0, 2e-14, "T4")
+        yield Claim(f"critical points, {case}: off the values printed", off, 0, 2e-14, "T4")
         gradient = hessian = 0.0
         for c in found:
             for _ in range(5):
                 g0, H0 = (np.array(y) for y in differentiated(M, c.at(random.normal(size=len(c.quaternions))), [0, 0, 0]))
                 gradient = max(gradient, np.abs(g0).max())
                 hessian = max(hessian, np.abs(np.linalg.eigvalsh(H0) - c.eigenvalues).max())
-        yield pf.Claim(f"critical points, {case}: gradient on the sets", gradient, 0, 2e-14, "[konz25 (2.64)]")
-        yield pf.Claim(f"critical points, {case}: off the eigenvalues", hessian, 0, 3e-14, "[konz25 (2.65)]")
+        yield Claim(f"critical points, {case}: gradient on the sets", gradient, 0, 2e-14, "[konz25 (2.64)]")
+        yield Claim(f"critical points, {case}: off the eigenvalues", hessian, 0, 3e-14, "[konz25 (2.65)]")
 
 
-def _polar() -> Iterator[pf.Claim]:
+def _polar() -> Iterator[Claim]:
     random, worst, lowest, negative = np.random.default_rng(2), 0.0, np.inf, 0
     for M in random.normal(size=(1000, 3, 3)):
-        R, K, _ = pf.special_polar(M)
+        R, K, _ = pf.rotations.special_polar(M)
         worst = max(worst, np.abs(R @ (np.trace(K) / 2 * np.eye(3) - K) - M).max() / np.abs(M).max())
         lowest = min(lowest, np.linalg.eigvalsh(K)[0])
         negative += np.linalg.det(M) < 0
-    yield pf.Claim("special polar: R Wed(K) less M, 1000 matrices, relative", worst, 0, 3e-14, "T4")
-    yield pf.Claim("special polar: lowest eigenvalue of K", lowest, 0.05, 0, "T4", "at least")
-    yield pf.Claim("special polar: of them with det M < 0", negative, 470, 0, "T4", "at least")
+    yield Claim("special polar: R Wed(K) less M, 1000 matrices, relative", worst, 0, 3e-14, "T4")
+    yield Claim("special polar: lowest eigenvalue of K", lowest, 0.05, 0, "T4", "at least")
+    yield Claim("special polar: of them with det M < 0", negative, 470, 0, "T4", "at least")
 
 
-def _navigation(many: xr.Dataset, one: xr.Dataset) -> Iterator[pf.Claim]:
+def _navigation(many: xr.Dataset, one: xr.Dataset) -> Iterator[Claim]:
     source = "[konz25 (2.68)], Koditschek"
     final = angle(many)[:, -1]
-    yield pf.Claim("navigation: share of starts that arrive", float(np.mean(final < 1e-3)), 1, 0, source)
+    yield Claim("navigation: share of starts that arrive", float(np.mean(final < 1e-3)), 1, 0, source)
     rise = float(np.diff(many["energy"].values, axis=1).max())
-    yield pf.Claim("navigation: largest rise of the energy [J]", rise, 0, 1e-12, source, "at most")
+    yield Claim("navigation: largest rise of the energy [J]", rise, 0, 1e-12, source, "at most")
     left, t = np.pi - angle(one), one["time"].values
     slow = (left > 1e-5) & (left < 1e-2)
     rate = np.polyfit(t[slow], np.log(left[slow]), 1)[0]
     wanted = (-DAMPING + np.sqrt(DAMPING**2 + 4 * INERTIA * MOMENTS[0])) / (2 * INERTIA)
-    yield pf.Claim("navigation: rate at which a saddle is left [1/s]", rate, wanted, 1e-5, "eigenvalue -l1 of the Hessian")
-    yield pf.Claim("navigation: from the saddle too [rad]", float(angle(one)[-1]), 3e-6, 0, source, "at most")
+    yield Claim("navigation: rate at which a saddle is left [1/s]", rate, wanted, 1e-5, "eigenvalue -l1 of the Hessian")
+    yield Claim("navigation: from the saddle too [rad]", float(angle(one)[-1]), 3e-6, 0, source, "at most")

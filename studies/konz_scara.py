@@ -25,6 +25,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.prototype import APPROACHES, Wanted, prototype
 from pfaffian.errors import RunWarning
+from pfaffian.study import Claim
 from pfaffian.terms.kinematics import Kinematics
 
 L1, L2 = 0.4, 0.3
@@ -62,14 +63,14 @@ def tool(k: pf.Kinematics) -> ca.SX:
 
 def by_joints() -> list[control.Pair]:
     """Moments about each joint, seen from the body before it. [konz25 (4.104)]"""
-    inertia, damping, stiffness = (pf.pseudo_matrix(0, moments=x) for x in (M, D, K))
+    inertia, damping, stiffness = (pf.forces.pseudo_matrix(0, moments=x) for x in (M, D, K))
     own = {"inertia": inertia, "damping": damping, "stiffness": stiffness}
     return [control.pair("arm", **own), control.pair("hand", seen_from="arm", **own)]
 
 
 def by_tool() -> list[control.Pair]:
     """A mass on a spring and a damper at the tool. [konz25 (4.108)]"""
-    inertia, damping, stiffness = (pf.pseudo_matrix(x, (L2, 0, 0)) for x in (M, D, K))
+    inertia, damping, stiffness = (pf.forces.pseudo_matrix(x, (L2, 0, 0)) for x in (M, D, K))
     return [control.pair("hand", inertia=inertia, damping=damping, stiffness=stiffness)]
 
 
@@ -307,67 +308,65 @@ GOLDEN = [
 """Critical points by the tool: angles, V / k and how many ways down. [konz25 fig. 4.12, recomputed]"""
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     some = slice(None, None, 20)
     loops = {"body": (of_joints, "(4.106)"), "energy": (of_joints, "(4.106)"), "particle": (of_points, "(4.107)")}
     for a, (loop, source) in loops.items():
         r = result[f"joints, {a}, same elbow"]
         off = np.abs(r.q.values[some] - integrated(loop, STARTS["same elbow"], r.time.values[some])).max()
-        yield pf.Claim(f"joints by {a} off two single ones [rad]", float(off), 0, 1e-9, f"[konz25 {source}]")
+        yield Claim(f"joints by {a} off two single ones [rad]", float(off), 0, 1e-9, f"[konz25 {source}]")
     for elbow, start in STARTS.items():
         r = result[f"tool, energy, {elbow}"]
         off = np.abs(r.q.values[some] - integrated(of_tool, start, r.time.values[some])).max()
-        yield pf.Claim(f"joints by the tool off its loop, {elbow} [rad]", float(off), 0, 1e-8, "[konz25 (4.111a)]")
+        yield Claim(f"joints by the tool off its loop, {elbow} [rad]", float(off), 0, 1e-8, "[konz25 (4.111a)]")
         for a in ("particle", "energy"):
             r = result[f"tool, {a}, {elbow}"]
             off = np.abs(tool_error(r) - designed(r)).max()
-            yield pf.Claim(f"tool by {a} off m e'' + d e' + k e = 0, {elbow} [m]", float(off), 0, 1e-9, "[konz25 (4.111b)]")
+            yield Claim(f"tool by {a} off m e'' + d e' + k e = 0, {elbow} [m]", float(off), 0, 1e-9, "[konz25 (4.111b)]")
         r = result[f"tool, body, {elbow}"]
         off = np.abs(tool_error(r) - designed(r)).max()
-        yield pf.Claim(f"tool by body goes otherwise, {elbow} [m]", float(off), 1e-3, 0, "[konz25 4.7.6]", "at least")
+        yield Claim(f"tool by body goes otherwise, {elbow} [m]", float(off), 1e-3, 0, "[konz25 4.7.6]", "at least")
         for law in ("joints", "tool"):
             last = max(float(np.linalg.norm(tool_error(result[f"{law}, {a}, {elbow}"])[-1])) for a in APPROACHES)
-            yield pf.Claim(f"tool off at the end by its {law}, {elbow} [m]", last, 0, 1e-3, "[konz25 4.7.6]", "at most")
+            yield Claim(f"tool off at the end by its {law}, {elbow} [m]", last, 0, 1e-3, "[konz25 4.7.6]", "at most")
     for law in ("joints", "tool"):
         names = [f"{law}, {a}, {elbow}" for a in ("body", "energy") for elbow in STARTS]
         rise = max(float(result[n].prototype_power.max()) for n in names if n != "tool, body")
-        yield pf.Claim(f"energy by its {law} never rises [W]", rise, 0, 1e-12, "[konz25 (4.32)]", "at most")
+        yield Claim(f"energy by its {law} never rises [W]", rise, 0, 1e-12, "[konz25 (4.32)]", "at most")
     at_end = result["tool, energy, other elbow"].q.values[-1, 1]
-    yield pf.Claim("elbow at the end from the other side [rad]", at_end, -motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]")
+    yield Claim("elbow at the end from the other side [rad]", at_end, -motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]")
     at_end = result["joints, energy, other elbow"].q.values[-1, 1]
-    yield pf.Claim("by its joints [rad]", at_end, motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]")
+    yield Claim("by its joints [rad]", at_end, motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]")
     off = max(float(np.abs(result[f"tool, energy, {elbow}"].transport_error).max()) for elbow in STARTS)
-    yield pf.Claim("map of the tool's errors off (4.30)", off, 0, 1e-12, "[konz25 (A.8)]")
+    yield Claim("map of the tool's errors off (4.30)", off, 0, 1e-12, "[konz25 (A.8)]")
     yield from of_reach(result["outwards"], result["stretched"])
     yield from of_potentials(result["potentials"])
 
 
-def of_reach(out: xr.Dataset, still: xr.Dataset) -> Iterator[pf.Claim]:
+def of_reach(out: xr.Dataset, still: xr.Dataset) -> Iterator[Claim]:
     goal = place(motion(0.0)[0])
     leaves = float(out.time[np.linalg.norm(goal + designed(out), axis=1) < L1 + L2][-1])
     follows = np.linalg.norm(tool_error(out) - designed(out), axis=1) < 1e-4
     lasted = float(out.time[follows.argmin() - 1])
-    yield pf.Claim("tool sent outwards obeys until it would leave the reach, [s]", lasted, leaves, 2e-4, "[konz25 4.7.6]")
-    yield pf.Claim("and the run ends, status", float(out.status), 1, 0, "ours", "at least")
-    yield pf.Claim(
-        "stretched out it does not begin: runs that stopped", float((still.status != 0).sum()), 1, 0, "[konz25 4.7.6]"
-    )
+    yield Claim("tool sent outwards obeys until it would leave the reach, [s]", lasted, leaves, 2e-4, "[konz25 4.7.6]")
+    yield Claim("and the run ends, status", float(out.status), 1, 0, "ours", "at least")
+    yield Claim("stretched out it does not begin: runs that stopped", float((still.status != 0).sum()), 1, 0, "[konz25 4.7.6]")
     named = "no inertia" in pf.causes(still)[0] and "elbow, shoulder" in pf.causes(still)[0]
-    yield pf.Claim("and the motion is named", float(named), 1, 0, "ours")
+    yield Claim("and the motion is named", float(named), 1, 0, "ours")
     size = np.abs(still.u.values[1:, 0]).max(axis=1) * np.sin(STRETCHED[1:])
-    yield pf.Claim("effort times sin theta_2, a tenth nearer [1]", size[0] / size[1], 1, 0.05, "[konz25 (4.111)]")
+    yield Claim("effort times sin theta_2, a tenth nearer [1]", size[0] / size[1], 1, 0.05, "[konz25 (4.111)]")
 
 
-def of_potentials(p: xr.Dataset) -> Iterator[pf.Claim]:
+def of_potentials(p: xr.Dataset) -> Iterator[Claim]:
     for name, counts in (("joints", (1, 2, 1)), ("tool", (2, 3, 1))):
         kinds = p[f"critical {name}"].values[:, 3]
         for i, (kind, count) in enumerate(zip(KINDS, counts, strict=True)):
-            yield pf.Claim(f"{kind} of the potential by its {name}", float((kinds == i).sum()), count, 0, "[konz25 fig. 4.12]")
+            yield Claim(f"{kind} of the potential by its {name}", float((kinds == i).sum()), count, 0, "[konz25 fig. 4.12]")
     for *theta, V, kind in GOLDEN:
         rows = p["critical tool"].values
         off = np.abs(np.sin((rows[:, :2] - theta) / 2)).max(axis=1) + np.abs(rows[:, 3] - kind)
         nearest = rows[off.argmin()]
-        yield pf.Claim(
+        yield Claim(
             f"{KINDS[kind]} at ({theta[0]:.4f}, {theta[1]:.4f}), off [rad]", 2 * off.min(), 0, 5e-5, "[konz25 fig. 4.12]"
         )
-        yield pf.Claim("V / k there [m^2]", nearest[2], V, 1e-12, "[konz25 fig. 4.12]")
+        yield Claim("V / k there [m^2]", nearest[2], V, 1e-12, "[konz25 fig. 4.12]")

@@ -27,9 +27,10 @@ from pfaffian.control.prototype import APPROACHES, Wanted, prototype, transport_
 from pfaffian.control.reference import Reference
 from pfaffian.control.reference import Wanted as Moved
 from pfaffian.maths import se3, so3
+from pfaffian.study import Claim
 from pfaffian.terms.kinematics import Kinematics
 
-pm = pf.pseudo_matrix
+pm = pf.forces.pseudo_matrix
 THETA = 0.2
 """Of the machine with a turning joint [kg m^2]."""
 TH, UPS, PI = 1.0, 6.0, 25.0
@@ -575,13 +576,13 @@ ROOTS = np.array([-0.5366 + 0.5760j, -0.5366 - 0.5760j, -3.4634 + 3.7176j, -3.46
 """Of the energy approach's translation. [konz25 4.7.5, recomputed]"""
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name in CASES:
         for a in APPROACHES:
             off = float(result["forces"].apart.sel(case=name, approach=a))
-            yield pf.Claim(f"{name} by {a}: law less the formulas, part of the force", off, 0, 1e-12, CASES[name][3])
+            yield Claim(f"{name} by {a}: law less the formulas, part of the force", off, 0, 1e-12, CASES[name][3])
     for name in result["maps"]["map"].values:
-        yield pf.Claim(f"planar body: map {name} off", float(result["maps"].off.sel(map=name)), 0, 1e-10, "[konz25 (4.30)]")
+        yield Claim(f"planar body: map {name} off", float(result["maps"].off.sel(map=name)), 0, 1e-10, "[konz25 (4.30)]")
     yield from _of_the_sliding_joint(result)
     yield from _of_the_turning_joint(result)
     yield from _of_the_planar_body(result)
@@ -589,51 +590,49 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
     yield from _of_the_arm(result)
 
 
-def _of_the_sliding_joint(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_the_sliding_joint(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for a in APPROACHES:
         r = result[f"prismatic {a}"]
         t = r["time"].values
         e, rate = r["q"].values[:, 0] - np.sin(2 * t), r["v"].values[:, 0] - 2 * np.cos(2 * t)
         F = 1.5 * (-4 * np.sin(2 * t) - DAMPER / MASS * rate - SPRING / MASS * e)
-        yield pf.Claim(f"prismatic by {a}: force off [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-12, "[konz25 (4.72)]")
+        yield Claim(f"prismatic by {a}: force off [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-12, "[konz25 (4.72)]")
 
 
-def _of_the_turning_joint(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_the_turning_joint(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["revolute particle"].isel(run=BATCH["random"])
     E, w_R, a_R, w = (r[n].values for n in ("E", "rate_R", "bend_R", "rate_E"))
     w = w + w_R
     c, s, bend = np.cos(E), np.sin(E), r["u"].values[..., 0] / THETA
     left = TH * (bend - a_R * c - w_R**2 * s) + UPS * (w - w_R * c) + PI * s
-    yield pf.Claim("revolute by particle: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.76)]")
+    yield Claim("revolute by particle: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.76)]")
     W = TH / 2 * (w**2 - 2 * w * w_R * c + w_R**2) + PI * (1 - c)
     rise = -UPS * (w - w_R * c) ** 2 + PI * w_R * s * (c - 1) + TH * w_R * (a_R * (1 - c**2) + (w**2 - w_R**2 * c) * s)
-    yield pf.Claim("its energy off [J]", np.abs(W - r["prototype_energy"].values).max(), 0, 1e-10, "[konz25 (4.77)]")
-    yield pf.Claim("its power off [W]", np.abs(rise - r["prototype_power"].values).max(), 0, 1e-9, "[konz25 (4.77)]")
-    yield pf.Claim("its power is above zero somewhere [W]", float(rise.max()), 1.0, 0, "[konz25 4.7.2]", "at least")
+    yield Claim("its energy off [J]", np.abs(W - r["prototype_energy"].values).max(), 0, 1e-10, "[konz25 (4.77)]")
+    yield Claim("its power off [W]", np.abs(rise - r["prototype_power"].values).max(), 0, 1e-9, "[konz25 (4.77)]")
+    yield Claim("its power is above zero somewhere [W]", float(rise.max()), 1.0, 0, "[konz25 4.7.2]", "at least")
     r = result["revolute body"].isel(run=BATCH["random"])
     E, w, a_R = (r[n].values for n in ("E", "rate_E", "bend_R"))
     left = TH * (r["u"].values[..., 0] / THETA - a_R) + UPS * w + PI * np.sin(E)
-    yield pf.Claim("revolute by body: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.79)]")
+    yield Claim("revolute by body: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.79)]")
     off = np.abs(r["prototype_power"].values + UPS * w**2).max()
-    yield pf.Claim("its power less -Upsilon E'^2 [W]", off, 0, 1e-10, "[konz25 (4.79)]")
+    yield Claim("its power less -Upsilon E'^2 [W]", off, 0, 1e-10, "[konz25 (4.79)]")
     for name, turns in (("slow", SLOW), ("fast", FAST)):
         r = result["revolute particle"].isel(run=BATCH[name])
         root = (-UPS + np.sqrt(UPS**2 - 4 * TH * (PI - TH * turns**2))) / (2 * TH)
-        yield pf.Claim(
+        yield Claim(
             f"particles at {turns} rad/s: growth [1/s]", growth(r["E"].values, r["time"].values), root, 1e-4, "[konz25 4.7.2]"
         )
     r = result["revolute body"].isel(run=BATCH["upside down"])
     root = (-UPS + np.sqrt(UPS**2 + 4 * TH * PI)) / (2 * TH)
-    yield pf.Claim(
-        "body upside down: growth [1/s]", growth(np.pi - r["E"].values, r["time"].values), root, 1e-4, "[konz25 4.7.2]"
-    )
+    yield Claim("body upside down: growth [1/s]", growth(np.pi - r["E"].values, r["time"].values), root, 1e-4, "[konz25 4.7.2]")
     for name in ("particle", "body", "linear"):
         r = result[f"revolute {name}"].isel(run=BATCH["thesis"])
         last = np.abs(np.sin(r["E"].values[-100:] / 2)).max()
-        yield pf.Claim(f"{name}: off the thesis's reference at the end", last, 0, 1e-5, "[konz25 fig. 4.5]", "at most")
+        yield Claim(f"{name}: off the thesis's reference at the end", last, 0, 1e-5, "[konz25 fig. 4.5]", "at most")
     for name, jump in (("linear", 2 * np.pi * PI * THETA / TH), ("body", 0.0)):
         f = torque_at_half_turn(name)
-        yield pf.Claim(f"{name}: jump of the torque at half a turn [N m]", f[0] - f[1], jump, 1e-4, "[konz25 (4.80)]")
+        yield Claim(f"{name}: jump of the torque at half a turn [N m]", f[0] - f[1], jump, 1e-4, "[konz25 (4.80)]")
 
 
 def growth(E: np.ndarray, t: np.ndarray) -> float:
@@ -650,35 +649,33 @@ def torque_at_half_turn(name: str) -> np.ndarray:
     return r["u"].values[:, 0, 0]
 
 
-def _of_the_planar_body(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_the_planar_body(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for a in APPROACHES:
         r = result[f"planar {a}"]
         at = [int(np.argmin(np.abs(r["time"].values - t))) for t in (0, 0.5, 1, 2, 3)]
         e, energy = r["q"].values[at[1:], :2], translation_energy(r, a)[at]
-        yield pf.Claim(f"planar body by {a}: position off [m]", np.abs(e - GOLDEN[a][0]).max(), 0, 1e-6, "[konz25 fig. 4.8]")
-        yield pf.Claim(f"planar body by {a}: energy off [J]", np.abs(energy - GOLDEN[a][1]).max(), 0, 1e-6, "[konz25 (4.99)]")
+        yield Claim(f"planar body by {a}: position off [m]", np.abs(e - GOLDEN[a][0]).max(), 0, 1e-6, "[konz25 fig. 4.8]")
+        yield Claim(f"planar body by {a}: energy off [J]", np.abs(energy - GOLDEN[a][1]).max(), 0, 1e-6, "[konz25 (4.99)]")
         if a != "particle":
             rise = float(r["prototype_power"].max())
-            yield pf.Claim(
+            yield Claim(
                 f"planar body by {a}: largest power of its error [W]", rise, 0, 1e-12, "[konz25 (4.23), (4.32)]", "at most"
             )
     t = result["planar particle"]["time"].values
     e, _ = errors(result["planar particle"])
-    yield pf.Claim("particles go straight [m]", np.abs(e[:, 0]).max(), 0, 1e-9, "[konz25 (4.98)]")
-    yield pf.Claim(
+    yield Claim("particles go straight [m]", np.abs(e[:, 0]).max(), 0, 1e-9, "[konz25 (4.98)]")
+    yield Claim(
         "e = (1 + 2 t) exp(-2 t), off [m]", np.abs(e[:, 1] - (1 + 2 * t) * np.exp(-2 * t)).max(), 0, 1e-9, "[konz25 (4.98)]"
     )
     z = errors(result["planar energy"])[1] @ [1, 1j]
     s = np.roots([1, 4 + 1j * np.pi, 4])
     A = np.linalg.solve([[1, 1], s], [1j, np.pi])
-    yield pf.Claim(
-        "energy: r_E off its closed form [m]", np.abs(z - np.exp(np.outer(t, s)) @ A).max(), 0, 1e-9, "[konz25 (4.98)]"
-    )
+    yield Claim("energy: r_E off its closed form [m]", np.abs(z - np.exp(np.outer(t, s)) @ A).max(), 0, 1e-9, "[konz25 (4.98)]")
     four = np.sort_complex(np.concatenate([s, s.conj()]))
-    yield pf.Claim("its roots off those known [1/s]", np.abs(four - np.sort_complex(ROOTS)).max(), 0, 1e-4, "[konz25 4.7.5]")
+    yield Claim("its roots off those known [1/s]", np.abs(four - np.sort_complex(ROOTS)).max(), 0, 1e-4, "[konz25 4.7.5]")
 
 
-def _of_the_orientation(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_the_orientation(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["orientation body"]
     t = ca.SX.sym("t")
     goal = tumbling().at(t, ca.SX(0, 1)).value
@@ -694,28 +691,28 @@ def _of_the_orientation(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         A = np.linalg.solve([[1, 1], s], [start[i], 0])
         wanted[:, i] = (np.exp(np.outer(r["time"].values, s)) @ A).real
     off = np.abs(e - wanted).max() / SMALL
-    yield pf.Claim("orientation by body: small error off its linear one", off, 0, 1e-5, "[konz25 (4.86)]")
+    yield Claim("orientation by body: small error off its linear one", off, 0, 1e-5, "[konz25 (4.86)]")
     for a in APPROACHES:
         last = float(turned_off(result[f"orientation {a}"], 0)[-1])
-        yield pf.Claim(f"orientation by {a}: off at the end [rad]", last, 0, 0.02, "ours", "at most")
+        yield Claim(f"orientation by {a}: off at the end [rad]", last, 0, 0.02, "ours", "at most")
 
 
-def _of_the_arm(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_the_arm(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     ours, known = result["arm by the prototype"], result["arm computed torque"]
     off = np.abs(ours["u"].values - known["u"].values).max() / np.abs(known["u"].values).max()
-    yield pf.Claim("Mbar = 1: efforts less those of computed torque, part", off, 0, 1e-10, "[konz25 (4.40)]")
+    yield Claim("Mbar = 1: efforts less those of computed torque, part", off, 0, 1e-10, "[konz25 (4.40)]")
     t = ours["time"].values
     e0, rate0 = np.array([0.5, 0.1]) - sway(t[:1])[0][0], np.array([-0.4, 0.8]) - sway(t[:1])[1][0]
     e = ours["q"].values - sway(t)[0]
     for i, s in enumerate(POLES):
         A = np.linalg.solve([[1, 1], s], [e0[i], rate0[i]])
         off = np.abs(e[:, i] - np.exp(np.outer(t, s)) @ A).max()
-        yield pf.Claim(f"error of joint {'ab'[i]} off its exponentials [rad]", off, 0, 1e-7, "[konz25 (4.39)]")
+        yield Claim(f"error of joint {'ab'[i]} off its exponentials [rad]", off, 0, 1e-7, "[konz25 (4.39)]")
     r, m = result["arm augmented"], helical_arm()
     q, v, x = r["q"].values, r["v"].values, sway(t)
-    M, C = pf.mass_matrix(m, q), np.einsum("nijk,nk->nij", pf.connection_coefficients(m, q), v)
+    M, C = pf.mass_matrix(m, q), np.einsum("nijk,nk->nij", pf.calculus.connection_coefficients(m, q), v)
     rest = pf.bias_force(m, q, 0 * v)  # the weight
     e, rate = q - x[0], v - x[1]
     f = np.einsum("nij,nj->ni", M, x[2]) + np.einsum("nij,nj->ni", C, x[1]) + POLES.sum(1) * rate - POLES.prod(1) * e + rest
     off = np.abs(r["u"].values - f).max() / np.abs(f).max()
-    yield pf.Claim("Mbar = M: efforts less those of augmented PD, part", off, 0, 1e-10, "[konz25 (4.38)]")
+    yield Claim("Mbar = M: efforts less those of augmented PD, part", off, 0, 1e-10, "[konz25 (4.38)]")

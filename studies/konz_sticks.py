@@ -24,12 +24,13 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command, Sample, estimation
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 
 PERIOD, STEP, STICKS = 0.005, 0.0025, 0.02
 """Of the law, of the integrator, and from one reading of the sticks to the next [s]."""
 CUTOFF, WINDOW = 7.0, 43
 """[Hz], samples. [konz25 (5.72), fig. 5.23]"""
-MASS, INERTIA, G = pf.QUADCOPTER["mass"], np.array([17.9e-3, 17.9e-3, 30.7e-3]), 9.81
+MASS, INERTIA, G = pf.multicopters.QUADCOPTER["mass"], np.array([17.9e-3, 17.9e-3, 30.7e-3]), 9.81
 HOLDS, DAMPS = 12.0, 0.8
 DURATION = 8.0
 NAMES = ("x", "y", "z", "qx", "qy", "qz", "qw")
@@ -37,8 +38,8 @@ INPUTS = ("forwards", "left", "up", "turning")
 
 
 def mechanism() -> pf.Mechanism:
-    x = pf.QUADCOPTER
-    return pf.thrust_multicopter(
+    x = pf.multicopters.QUADCOPTER
+    return pf.multicopters.thrust_multicopter(
         "quadcopter",
         x["azimuths"],
         x["spins"],
@@ -75,7 +76,7 @@ def leaning() -> ca.Function:
 
 
 def agent() -> control.Control:
-    pm = pf.pseudo_matrix
+    pm = pf.forces.pseudo_matrix
     own = control.pair(
         "body", inertia=pm(MASS, moments=INERTIA), damping=pm(0, moments=2 * DAMPS * HOLDS * INERTIA),
         stiffness=pm(0, moments=HOLDS**2 * INERTIA),
@@ -168,26 +169,26 @@ def heading(r: xr.Dataset) -> np.ndarray:
     return np.unwrap(np.arctan2(R[:, 1, 0], R[:, 0, 0]))
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, other, s = result["from rest"], result["on the way"], result["steps"]
     for name in ("from rest", "on the way"):
-        yield pf.Claim(f"{name}: run ended early", float(result[name]["status"] != 0), 0)
+        yield Claim(f"{name}: run ended early", float(result[name]["status"] != 0), 0)
     R, v = world(r)
     carried = MASS * np.einsum("ni,ni->n", R[:, :, 2], r["asked"].values + np.array([0, 0, G]))
     off = np.abs(r["u"].values.sum(axis=1) - carried).max()
-    yield pf.Claim("thrust off m R_z^T (r''_R - a_G) [N]", off, 0, 1e-10, "[konz25 (5.71)]")
+    yield Claim("thrust off m R_z^T (r''_R - a_G) [N]", off, 0, 1e-10, "[konz25 (5.71)]")
     _, w = world(other)
     kept = np.abs(w - v - np.array([1.0, -0.5, 0.3])).max()
-    yield pf.Claim("velocity at the start that is not kept [m/s]", kept, 0, 1e-9, "k = d = 0")
+    yield Claim("velocity at the start that is not kept [m/s]", kept, 0, 1e-9, "k = d = 0")
     apart = np.abs(np.cumsum(r["asked"].values, axis=0)[:-1] * PERIOD - v[1:]).max()
-    yield pf.Claim("velocity off what the sticks asked for [m/s]", apart, 0, 0.05, "ours")
+    yield Claim("velocity off what the sticks asked for [m/s]", apart, 0, 0.05, "ours")
     seen = Rotation.from_quat(r["attitude"].values).inv() * Rotation.from_quat(r["q"].values[:, 3:7])
-    yield pf.Claim("attitude off the reference [degrees]", np.degrees(seen.magnitude()).max(), 0, 2.0, "ours")
+    yield Claim("attitude off the reference [degrees]", np.degrees(seen.magnitude()).max(), 0, 2.0, "ours")
     turned = np.degrees(heading(r)[-1])
-    yield pf.Claim("heading after 3 s of 2 rad/s [degrees]", turned, np.degrees(6.0), 0.5, "ours")
+    yield Claim("heading after 3 s of 2 rad/s [degrees]", turned, np.degrees(6.0), 0.5, "ours")
     t = s["time"].values
-    yield pf.Claim("Bessel: half of a step after [s]", half(t, s["bessel"].values), 0.0471, 5e-4, "2.11 / (2 pi 7 Hz)")
-    yield pf.Claim("window: half of a step after [s]", half(t, s["window"].values), 0.105, 5e-3, "half of its length")
-    yield pf.Claim("Bessel: overshoot", float(s["bessel"].max()) - 1, 0.0084, 1e-3, "of order four")
+    yield Claim("Bessel: half of a step after [s]", half(t, s["bessel"].values), 0.0471, 5e-4, "2.11 / (2 pi 7 Hz)")
+    yield Claim("window: half of a step after [s]", half(t, s["window"].values), 0.105, 5e-3, "half of its length")
+    yield Claim("Bessel: overshoot", float(s["bessel"].max()) - 1, 0.0084, 1e-3, "of order four")
     back = np.abs(np.sum(window() * np.exp(-2j * np.pi * CUTOFF * PERIOD * np.arange(WINDOW))))
-    yield pf.Claim("window: what is left at 7 Hz", back, np.sqrt(0.5), 1e-3, "as of Bessel's")
+    yield Claim("window: what is left at 7 Hz", back, np.sqrt(0.5), 1e-3, "as of Bessel's")

@@ -28,8 +28,9 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.study import Claim
 
-QUAD, LARGEST, G = pf.QUADCOPTER, 7.85, 9.81
+QUAD, LARGEST, G = pf.multicopters.QUADCOPTER, 7.85, 9.81
 LOAD, CABLE = 0.3, 0.8
 """Mass [kg], and its distance from the pivot in the quadcopter's mass centre [m]."""
 BOB = (2e-4, 2e-4, 1e-6)
@@ -52,7 +53,7 @@ def load_share() -> float:
 
 
 def quadcopter() -> pf.Mechanism:
-    return pf.thrust_multicopter(
+    return pf.multicopters.thrust_multicopter(
         "quadcopter with a load", QUAD["azimuths"], QUAD["spins"], mass=QUAD["mass"], inertia=(17.9e-3, 17.9e-3, 30.7e-3),
         arm=QUAD["arm"], thrust=QUAD["thrust"], torque=QUAD["torque"], limits=(0.0, LARGEST),
     )  # fmt: skip
@@ -82,7 +83,7 @@ def by_closure() -> pf.Mechanism:
 
 
 def pairs() -> list[control.Pair]:
-    pm, m2, (w0, zeta) = pf.pseudo_matrix, load_share(), HEADING
+    pm, m2, (w0, zeta) = pf.forces.pseudo_matrix, load_share(), HEADING
     m1 = 1 - m2
     tilt = S * H - S**2 / m1
     spin = np.array([0, 0, 2 * TURNING * zeta * w0])
@@ -232,46 +233,44 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"flight": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     own, N = prototype_in_a_plane(), np.linalg.inv(prototype_in_a_plane()[0])
     closed = np.block([[np.zeros((3, 3)), np.eye(3)], [-N @ own[2], -N @ own[1]]])
     poles = np.linalg.eigvals(closed)
     general = control.matched_placement(*in_a_plane(), poles)
     for name, have, wanted in zip(("inertia", "damping", "stiffness"), own, general, strict=True):
         error = np.abs(have - wanted).max() / np.abs(wanted).max()
-        yield pf.Claim(f"{name} of the prototype beside the rule for any machine", error, 0, 1e-9, "[konz25 (4.62)]")
+        yield Claim(f"{name} of the prototype beside the rule for any machine", error, 0, 1e-9, "[konz25 (4.62)]")
     m, q = mechanism(), np.r_[np.zeros(6), 1, 0, 0]
     hover = control.prototype_tracking(pairs(), control.set_point(q), approach="body")
     found = np.poly(pf.linearise(m, q, np.zeros(8), control=hover).eigenvalues).real
     planes = np.polymul(np.poly(poles).real, np.poly(poles).real)
     wanted = np.polymul(planes, np.polymul([1, D, K], [1, 2 * HEADING[1] * HEADING[0], HEADING[0] ** 2]))
     error = np.abs(found - wanted).max() / np.abs(wanted).max()
-    yield pf.Claim("closed loop's polynomial about hover beside the prototype's", error, 0, 1e-8, "[konz25 (4.48)]")
-    yield pf.Claim("slowest pole [1/s]", poles.real.max(), -1.53, 0.01)
+    yield Claim("closed loop's polynomial about hover beside the prototype's", error, 0, 1e-8, "[konz25 (4.48)]")
+    yield Claim("slowest pole [1/s]", poles.real.max(), -1.53, 0.01)
 
     for name, r in result.items():
-        yield pf.Claim(f"{name}: run ended early", float(r["status"] != 0), 0)
+        yield Claim(f"{name}: run ended early", float(r["status"] != 0), 0)
         beyond = float(-r["limit_slack"].values.min())
-        yield pf.Claim(f"{name}: thrusts beyond their limits [N]", beyond, 0, 1e-12, "[konz25 (4.63)]", "at most")
+        yield Claim(f"{name}: thrusts beyond their limits [N]", beyond, 0, 1e-12, "[konz25 (4.63)]", "at most")
     both, alone_, on = result["both"], result["quadcopter alone"], result["from the path"]
     waiting = slice(0, round(WAIT / STEP / EVERY))
     late = slice(round(0.7 * WAIT / STEP / EVERY), waiting.stop)
-    yield pf.Claim("swing at the start [degrees]", float(both["swing"][0]), 39.6, 0.1)
-    yield pf.Claim("swing from 3.5 to 5 s [degrees]", float(both["swing"].values[late].max()), 4, 0, "", "at most")
+    yield Claim("swing at the start [degrees]", float(both["swing"][0]), 39.6, 0.1)
+    yield Claim("swing from 3.5 to 5 s [degrees]", float(both["swing"].values[late].max()), 4, 0, "", "at most")
     left = float(alone_["swing"].values[late].max())
-    yield pf.Claim("the same by the quadcopter alone", left, 10, 0, "it does not see the load", "at least")
-    yield pf.Claim("load off after 5 s [m]", off(both)[waiting.stop], 1e-3, 0, "", "at most")
-    yield pf.Claim("load off at the end [m]", off(both)[-1], 1e-6, 0, "", "at most")
+    yield Claim("the same by the quadcopter alone", left, 10, 0, "it does not see the load", "at least")
+    yield Claim("load off after 5 s [m]", off(both)[waiting.stop], 1e-3, 0, "", "at most")
+    yield Claim("load off at the end [m]", off(both)[-1], 1e-6, 0, "", "at most")
     rise = float(both["prototype_power"].values[waiting].max())
-    yield pf.Claim("the prototype's energy never rises in hover [W]", rise, 0, 1e-9, "[konz25 (4.23)]", "at most")
+    yield Claim("the prototype's energy never rises in hover [W]", rise, 0, 1e-9, "[konz25 (4.23)]", "at most")
     force = float(np.abs(both["matching_force"]).max())
-    yield pf.Claim("left to match, swing and flight [N]", force, 0, 1e-3, "see above", "at most")
+    yield Claim("left to match, swing and flight [N]", force, 0, 1e-3, "see above", "at most")
     force = float(np.abs(alone_["matching_force"]).max())
-    yield pf.Claim("left to match by the quadcopter alone [N]", force, 1, 0, "", "at least")
-    yield pf.Claim("begun on the path: load off [m]", off(on).max(), 0, 1e-6, "[konz25 (4.60)]", "at most")
-    yield pf.Claim("begun on the path: largest swing [degrees]", float(on["swing"].max()), 15, 0, "it is a flight", "at least")
+    yield Claim("left to match by the quadcopter alone [N]", force, 1, 0, "", "at least")
+    yield Claim("begun on the path: load off [m]", off(on).max(), 0, 1e-6, "[konz25 (4.60)]", "at most")
+    yield Claim("begun on the path: largest swing [degrees]", float(on["swing"].max()), 15, 0, "it is a flight", "at least")
     n = result["closure"].sizes["time"]
     apart = float(np.abs(result["closure"]["carried"].values - both["carried"].values[:n]).max())
-    yield pf.Claim(
-        "load on a joint and on a closure, swing and flight: apart [m]", apart, 0, 1e-8, "two formulations", "at most"
-    )
+    yield Claim("load on a joint and on a closure, swing and flight: apart [m]", apart, 0, 1e-8, "two formulations", "at most")

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import so3
+from pfaffian.study import Claim
 from pfaffian.terms import connection
 
 ARMS = (np.pi / 3, np.pi, -np.pi / 3)
@@ -331,29 +332,27 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"tricopter": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     s = result["states"]
     least = np.linalg.eigvalsh(s["M"].values).min()
-    yield pf.Claim(
-        "least eigenvalue of M over its largest entry", least / _largest(s["M"]), 0, 0, "[konz25 (3.123)]", "at least"
-    )
+    yield Claim("least eigenvalue of M over its largest entry", least / _largest(s["M"]), 0, 0, "[konz25 (3.123)]", "at least")
     for name, source in (("M", "(3.123a)"), ("c", "(3.123b)")):
         off = _largest(s[name] - s[f"plain {name}"]) / _largest(s[name])
-        yield pf.Claim(f"{name} less that by the group rules, relative", off, 0, 1e-13, f"[konz25 {source}]")
+        yield Claim(f"{name} less that by the group rules, relative", off, 0, 1e-13, f"[konz25 {source}]")
     off = _largest(s["c"] - s["C v"]) / _largest(s["c"])
-    yield pf.Claim("c less Gamma v v, relative", off, 0, 1e-12, "[konz25 (3.109)]")
+    yield Claim("c less Gamma v v, relative", off, 0, 1e-12, "[konz25 (3.109)]")
     truth = result["tree"]
     for name in ("absolute", "relative", "chosen", "closures"):
         r = result[name]
-        yield pf.Claim(f"{name}: run ended early", float(r["status"] != 0), 0)
+        yield Claim(f"{name}: run ended early", float(r["status"] != 0), 0)
         off = max(_largest(r[x].values - truth[x].values) for x in ("position", "rotation"))
-        yield pf.Claim(f"{name}: poses off the tree's [m, 1]", off, 0, 1e-9, "[konz25 3.4.1]")
+        yield Claim(f"{name}: poses off the tree's [m, 1]", off, 0, 1e-9, "[konz25 3.4.1]")
     for name in LOOKS:
         e = result[name]["energy"]
-        yield pf.Claim(f"{name}: energy [J]", _largest(e - e[0]), 0, 1e-8, "[konz25 (3.44)]")
+        yield Claim(f"{name}: energy [J]", _largest(e - e[0]), 0, 1e-8, "[konz25 (3.44)]")
     for name in ("absolute", "relative"):
         count = float(s[f"operations, {name}"])
-        yield pf.Claim(f"{name}: operations of M and c", count, PLAIN, 0, "plain version", "at most")
+        yield Claim(f"{name}: operations of M and c", count, PLAIN, 0, "plain version", "at most")
 
 
 def _largest(x: xr.DataArray | np.ndarray) -> float:

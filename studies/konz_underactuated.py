@@ -22,6 +22,7 @@ from scipy.linalg import expm
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.prototype import APPROACHES
+from pfaffian.study import Claim
 
 EPS, MASS, INERTIA, G = 0.05, 1.0, 0.02, 9.81
 VARPI = 5.0
@@ -39,7 +40,7 @@ def mechanism(limits: tuple[float, float] = LIMITS) -> pf.Mechanism:
     c, s = np.cos(LEAN), np.sin(LEAN)
     arm = INERTIA * s / (MASS * EPS * c)
     sides = {"right": 1, "left": -1}
-    motors = [pf.thruster(n, "body", axis=(x * s, c, 0), point=(x * arm, 0, 0), limits=limits) for n, x in sides.items()]
+    motors = [pf.forces.thruster(n, "body", axis=(x * s, c, 0), point=(x * arm, 0, 0), limits=limits) for n, x in sides.items()]
     joint = pf.joint("plane", "planar", "world", "body")
     return pf.mechanism("PVTOL", [pf.body("body", MASS, inertia=INERTIA)], [joint], gravity=(0, -G, 0), actuators=motors)
 
@@ -88,7 +89,7 @@ def looping() -> control.Reference:
 def hovering(pole: float = -3.0) -> list[control.Pair]:
     """Four poles of the tilt in one place."""
     x = control.hover_placement([pole] * 4, lean=EPS)
-    pm = pf.pseudo_matrix
+    pm = pf.forces.pseudo_matrix
     inertia, damping = pm(x.mass, (0, x.s, 0), x.inertia), pm(x.damping, (0, x.h, 0))
     return [control.pair("body", inertia=inertia, damping=damping, stiffness=pm(x.stiffness, (0, x.h, 0), x.moment))]
 
@@ -186,77 +187,75 @@ HOVER = {"stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.1
 """Prototype of the PVTOL. [konz25 (4.141), recomputed]"""
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _of_the_masses(result["two masses"])
     yield from _of_the_hover(result)
     yield from _of_the_loop(result)
 
 
-def _of_the_masses(r: xr.Dataset) -> Iterator[pf.Claim]:
+def _of_the_masses(r: xr.Dataset) -> Iterator[Claim]:
     found = control.two_mass_placement([-2.0] * 4, ratio=VARPI)
     for name, known in TWO.items():
-        yield pf.Claim(f"two masses: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.128)]")
-    x = pf.matching(two_masses(), coupled())
+        yield Claim(f"two masses: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.128)]")
+    x = pf.control.matching(two_masses(), coupled())
     for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
-        yield pf.Claim(f"two masses: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.118)]")
+        yield Claim(f"two masses: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.118)]")
     law = control.prototype_tracking(coupled(), control.set_point([0.0, 0.0]))
     polynomial = np.poly(pf.linearise(two_masses(), [0, 0], control=law).eigenvalues).real
     off = np.abs(polynomial - [1, 8, 24, 32, 16]).max()
-    yield pf.Claim("two masses: closed-loop polynomial off", off, 0, 1e-8, "[konz25 (4.126)]")
+    yield Claim("two masses: closed-loop polynomial off", off, 0, 1e-8, "[konz25 (4.126)]")
     t, q, v = r["time"].values, r["q"].values, r["v"].values
     goal, rate, bend = (along_reference(stroke(), t, i) for i in range(3))
     errors = np.hstack([q - goal, v - rate])
     F = bend[:, 0] + VARPI * (goal[:, 0] - goal[:, 1]) + errors @ FEEDBACK
-    yield pf.Claim("two masses: force off its formula [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-10, "[konz25 (4.127)]")
-    yield pf.Claim("two masses: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.57)]")
+    yield Claim("two masses: force off its formula [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-10, "[konz25 (4.127)]")
+    yield Claim("two masses: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.57)]")
     A = np.vstack([np.eye(4)[2:], FEEDBACK + [-VARPI, VARPI, 0, 0], [VARPI, -VARPI, 0, 0]])
     wanted = np.array([expm(A * s) @ errors[0] for s in t])
-    yield pf.Claim("two masses: errors off exp(A t) e [m]", np.abs(errors - wanted).max(), 0, 1e-9, "[konz25 (4.125)]")
+    yield Claim("two masses: errors off exp(A t) e [m]", np.abs(errors - wanted).max(), 0, 1e-9, "[konz25 (4.125)]")
     times = np.linspace(0, 3, 31)
     for sign, word in ((1.0, "corrected"), (-1.0, "as printed")):
-        left = np.abs(pf.feasibility(two_masses(), stroke(sign), times).force).max()
+        left = np.abs(pf.control.feasibility(two_masses(), stroke(sign), times).force).max()
         kind = ("at most", 1e-9) if sign > 0 else ("at least", 1.0)
-        yield pf.Claim(
+        yield Claim(
             f"two masses: reference {word}, force that no input gives [N]", left, kind[1], 0, "[konz25 (4.124)]", kind[0]
         )
 
 
-def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     found = control.hover_placement([-3.0] * 4, lean=EPS)
     for name, known in HOVER.items():
-        yield pf.Claim(f"PVTOL: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.141)], corrected")
-    x = pf.matching(mechanism(), hovering())
+        yield Claim(f"PVTOL: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.141)], corrected")
+    x = pf.control.matching(mechanism(), hovering())
     for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
-        yield pf.Claim(f"PVTOL: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.135)]")
+        yield Claim(f"PVTOL: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.135)]")
     wanted = np.polymul(np.poly([-3.0] * 4), [1, 2.4, 1.8])
     for a in APPROACHES:
         law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=a)
         polynomial = np.poly(pf.linearise(mechanism(), [0, 0, 0], control=law).eigenvalues).real
-        yield pf.Claim(f"PVTOL by {a}: polynomial off", np.abs(polynomial - wanted).max(), 0, 1e-7, "[konz25 (4.140)]")
+        yield Claim(f"PVTOL by {a}: polynomial off", np.abs(polynomial - wanted).max(), 0, 1e-7, "[konz25 (4.140)]")
         r = result[f"hover {a}"]
-        yield pf.Claim(
-            f"PVTOL by {a}: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.142)]"
-        )
-        yield pf.Claim(f"PVTOL by {a}: off at the end [m]", float(np.abs(r["q"][-1]).max()), 0, 1e-3, "ours", "at most")
+        yield Claim(f"PVTOL by {a}: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.142)]")
+        yield Claim(f"PVTOL by {a}: off at the end [m]", float(np.abs(r["q"][-1]).max()), 0, 1e-3, "ours", "at most")
         rise = float(r["prototype_power"].max())
-        yield pf.Claim(f"PVTOL by {a}: largest power of its error [W]", rise, 0, 1e-10, "[konz25 (4.47)]", "at most")
+        yield Claim(f"PVTOL by {a}: largest power of its error [W]", rise, 0, 1e-10, "[konz25 (4.47)]", "at most")
     same = max(float(np.abs(result[f"hover {a}"]["q"] - result["hover body"]["q"]).max()) for a in APPROACHES)
-    yield pf.Claim("to a set point the approaches are one [m]", same, 0, 1e-9, "[konz25 (4.47)]")
+    yield Claim("to a set point the approaches are one [m]", same, 0, 1e-9, "[konz25 (4.47)]")
 
 
-def _of_the_loop(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _of_the_loop(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["loop from the start"]
     apart = r.q.values - along_reference(looping(), r.time.values)
     apart[:, 2] = np.sin(apart[:, 2] / 2)  # of a whole turn nothing is left
     off = np.abs(apart).max()
-    yield pf.Claim("loop: off the reference from a start on it [m]", float(off), 0, 1e-6, "[konz25 (4.132)], corrected")
-    yield pf.Claim("what is left to match there [N]", float(np.abs(r.matching_force).max()), 0, 1e-4, "[konz25 (4.142)]")
-    yield pf.Claim("turned by [rad]", float(r.q.values[-1, 2]), 2 * np.pi, 1e-6, "ours")
+    yield Claim("loop: off the reference from a start on it [m]", float(off), 0, 1e-6, "[konz25 (4.132)], corrected")
+    yield Claim("what is left to match there [N]", float(np.abs(r.matching_force).max()), 0, 1e-4, "[konz25 (4.142)]")
+    yield Claim("turned by [rad]", float(r.q.values[-1, 2]), 2 * np.pi, 1e-6, "ours")
     for a in APPROACHES:
         r = result[f"loop {a}"]
         slack = float(r.limit_slack.min())
-        yield pf.Claim(f"loop by {a}: least left to the limits [N]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
+        yield Claim(f"loop by {a}: least left to the limits [N]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
         off = np.abs(r.q.values[-1, :2] - (0, -EPS)).max()
-        yield pf.Claim(f"off at the end by {a} [m]", float(off), 0, 0.02, "ours", "at most")
+        yield Claim(f"off at the end by {a} [m]", float(off), 0, 0.02, "ours", "at most")
     used = max(float(result[f"loop {a}"].limit_active.sum()) for a in APPROACHES)
-    yield pf.Claim("limits that held an input somewhere", used, 1, 0, "ours", "at least")
+    yield Claim("limits that held an input somewhere", used, 1, 0, "ours", "at least")

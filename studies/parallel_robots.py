@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.study import Claim
 
 STIFFNESS, DAMPING = 400.0, 40.0
 RATE = 20.0
@@ -196,28 +197,28 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"parallel robots": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name in ("five-bar", "delta"):
         r, o = result[name], result[f"{name}, oracle"]
-        yield pf.Claim(f"{name}: runs that ended early", float(r["status"] != 0), 0)
+        yield Claim(f"{name}: runs that ended early", float(r["status"] != 0), 0)
         off = np.abs(r["error"].values - designed(r)).max()
-        yield pf.Claim(f"{name}: tracking error off the designed one [m]", off, 0, 1e-7, "[aghili05 (44)]")
-        yield pf.Claim(f"{name}: error at the start [m]", np.abs(r["error"].values[0]).max(), 0.005, 1e-3, "setting")
+        yield Claim(f"{name}: tracking error off the designed one [m]", off, 0, 1e-7, "[aghili05 (44)]")
+        yield Claim(f"{name}: error at the start [m]", np.abs(r["error"].values[0]).max(), 0.005, 1e-3, "setting")
         driven = [x.joint for x in cases()[name][0].actuators]
         off = np.abs(o["executed"].drop_sel(velocity=driven)).max()
-        yield pf.Claim(f"{name}: force on passive joints in the executed motion [N, N m]", off, 0, 1e-6, "[aghili05 (53)]")
+        yield Claim(f"{name}: force on passive joints in the executed motion [N, N m]", off, 0, 1e-6, "[aghili05 (53)]")
         off = np.abs(o["executed"].sel(velocity=driven).values - o["u"].values).max()
-        yield pf.Claim(f"{name}: force on driven joints there less the motors' [N m]", off, 0, 1e-6, "Newton")
+        yield Claim(f"{name}: force on driven joints there less the motors' [N m]", off, 0, 1e-6, "Newton")
         off = np.abs(o["work"]).max()
-        yield pf.Claim(f"{name}: reaction of pf.inverse_dynamics on free motions [N]", off, 0, 1e-8, "[aghili05 (53)]")
+        yield Claim(f"{name}: reaction of pf.inverse_dynamics on free motions [N]", off, 0, 1e-8, "[aghili05 (53)]")
         scale = np.abs(o["u"].values).max()
         for what in ("numpy", "inverse"):
             off = np.abs(o["u"].values - o[what].values).max() / scale
             called = {"numpy": "NumPy's", "inverse": "those of pf.inverse_dynamics"}[what]
-            yield pf.Claim(f"{name}: torques off {called}, of the largest", off, 0, 1e-8, "[aghili05 (57)-(60)]")
-        yield pf.Claim(f"{name}: loops off [m]", float(r["violation"].max()), 0, 1e-10)
+            yield Claim(f"{name}: torques off {called}, of the largest", off, 0, 1e-8, "[aghili05 (57)-(60)]")
+        yield Claim(f"{name}: loops off [m]", float(r["violation"].max()), 0, 1e-10)
         cause = pf.causes(result[f"{name}, wrong motors"])[0]
-        yield pf.Claim(
+        yield Claim(
             f"{name}: wrong motors end the run as uncontrollable", float("uncontrollable" in cause), 1, 0, "[aghili05 (62)]"
         )
         wrong = {"five-bar": (["left crank"], "right crank"), "delta": (["sway 0", "sway 1", "sway 2"], "crank 0")}[name]
@@ -225,6 +226,6 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
         said = complaint(m, start, wrong[0])
         moves = said.split("moves ")[-1].split(";")[0].split(", ")
         holds = "uncontrollable" in said and wrong[1] in moves
-        yield pf.Claim(f"{name}: wrong motors are an error of pf.inverse_dynamics", float(holds), 1, 0, "[aghili05 (62)]")
+        yield Claim(f"{name}: wrong motors are an error of pf.inverse_dynamics", float(holds), 1, 0, "[aghili05 (62)]")
         right = complaint(m, start, [a.joint for a in m.actuators])
-        yield pf.Claim(f"{name}: the right motors are none", float(right == ""), 1, 0, "[aghili05 (62)]")
+        yield Claim(f"{name}: the right motors are none", float(right == ""), 1, 0, "[aghili05 (62)]")

@@ -20,6 +20,7 @@ from scipy.special import ellipk
 
 import pfaffian as pf
 from pfaffian.dynamics.projection import coupling, projector
+from pfaffian.study import Claim
 
 MASS, RHO, G = 0.5, 2.0, 9.81
 AMPLITUDE = np.radians(150)
@@ -108,44 +109,44 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"particle": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     s = result["states"]
     along, out = directions(s["theta"].values)
     printed = along[:, :, None] * along[:, None, :]
-    yield pf.Claim("|P - e_par e_par^T|", _largest(s["P"] - printed), 0, 1e-14, "[aghili05 (33)]")
+    yield Claim("|P - e_par e_par^T|", _largest(s["P"] - printed), 0, 1e-14, "[aghili05 (33)]")
     centripetal = -RHO * s["rate"].values[:, None] ** 2 * out
     scale = _largest(centripetal)
     off = _largest(s["particular"] - centripetal) / scale
-    yield pf.Claim("C q_dot less -rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (35)]")
+    yield Claim("C q_dot less -rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (35)]")
     f = s["f"].values - s["c"].values
     f_par, f_perp = along * np.sum(f * along, axis=1)[:, None], out * np.sum(f * out, axis=1)[:, None]
     off = _largest(s["acceleration"] - f_par / MASS - centripetal) / scale
-    yield pf.Claim("acceleration less f_par / m - rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (36)]")
+    yield Claim("acceleration less f_par / m - rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (36)]")
     off = _largest(s["reaction"] + f_perp - MASS * centripetal) / scale
-    yield pf.Claim("reaction less -f_perp - m rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (37)]")
-    yield pf.Claim("coupling of f_par into the reaction, |mu P|", _largest(s["measure"]), 0, 1e-14, "[aghili05 (80)]")
+    yield Claim("reaction less -f_perp - m rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (37)]")
+    yield Claim("coupling of f_par into the reaction, |mu P|", _largest(s["measure"]), 0, 1e-14, "[aghili05 (80)]")
     off = max(_largest(s["direct"] + f_perp), _largest(s["coupled"] - MASS * centripetal)) / scale
-    yield pf.Claim("direct and coupled part of the reaction, relative", off, 0, 1e-14, "[aghili05 (32)]")
+    yield Claim("direct and coupled part of the reaction, relative", off, 0, 1e-14, "[aghili05 (32)]")
     yield from _pendulum(result["once"], result["twice"])
 
 
-def _pendulum(once: xr.Dataset, twice: xr.Dataset) -> Iterator[pf.Claim]:
+def _pendulum(once: xr.Dataset, twice: xr.Dataset) -> Iterator[Claim]:
     source = "pendulum, closed form"
-    yield pf.Claim("|phi| [m]", _largest(once["violation"]), 1e-10, relation="at most", source=source)
+    yield Claim("|phi| [m]", _largest(once["violation"]), 1e-10, relation="at most", source=source)
     drift = _largest(once["energy"] - once["energy"][0]) / (2 * MASS * G * RHO)
-    yield pf.Claim("energy over 20 s, relative to 2 m g rho", drift, 0, 1e-9, source)
+    yield Claim("energy over 20 s, relative to 2 m g rho", drift, 0, 1e-9, source)
     period = 4 * np.sqrt(RHO / G) * ellipk(np.sin(AMPLITUDE / 2) ** 2)
-    yield pf.Claim("period [s]", _period(once), period, 1e-8, source)
+    yield Claim("period [s]", _period(once), period, 1e-8, source)
     v2 = np.sum(once["v"].values ** 2, axis=1)
     outwards = np.sum(once["reaction"].values * once["q"].values, axis=1) / RHO
     wanted = -MASS * v2 / RHO + MASS * G * once["q"].values[:, 1] / RHO
-    yield pf.Claim("reaction along the run [N]", _largest(outwards - wanted), 0, 1e-8, "[aghili05 (37)]")
+    yield Claim("reaction along the run [N]", _largest(outwards - wanted), 0, 1e-8, "[aghili05 (37)]")
     for name, r in (("once", once), ("twice", twice)):
-        yield pf.Claim(f"row written {name}: rank", _largest(r["rank"]), 1, 0, "[aghili05 Remark 4]")
+        yield Claim(f"row written {name}: rank", _largest(r["rank"]), 1, 0, "[aghili05 Remark 4]")
     apart = max(_largest(once[x] - twice[x]) for x in ("q", "v", "reaction"))
-    yield pf.Claim("row written twice: same motion and reaction", apart, 0, 1e-10, "[aghili05 Remark 4]")
+    yield Claim("row written twice: same motion and reaction", apart, 0, 1e-10, "[aghili05 Remark 4]")
     half = _largest(twice["multiplier"] - once["multiplier"].values / 2)
-    yield pf.Claim("row written twice: multipliers of least norm, half each [N]", half, 0, 1e-10, "[aghili05 Remark 4]")
+    yield Claim("row written twice: multipliers of least norm, half each [N]", half, 0, 1e-10, "[aghili05 Remark 4]")
 
 
 def _period(r: xr.Dataset) -> float:

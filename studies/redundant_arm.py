@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 import pfaffian as pf
 from pfaffian.evaluate.realisability import realisability
 from pfaffian.model.constraint import Holonomic
+from pfaffian.study import Claim
 from pfaffian.viewer.drawing import COLOURS
 
 LENGTH = (1.0, 1.0, 1.0)  # [m]
@@ -189,58 +190,58 @@ def _errors(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     a, b = result["conventional"], result["control force"]
     yield from _start()
     wanted = tip(THETA) + np.outer(a["time"].values, [SPEED, 0.0])
     for way in LABELS:
         off = _largest(result[way]["tip"].values - wanted)
-        yield pf.Claim(f"tip off (20), {way} [m]", off, 0, 3e-12, "[ider (20)]")
-    yield pf.Claim("tips of the two ways apart [m]", _largest(a["tip"].values - b["tip"].values), 0, 3e-12, "[ider Fig. 5]")
-    yield pf.Claim("M1 of the control-force way [N m]", _largest(b["moment"].values[:, 0]), 0, 3e-13, "[ider (25)]")
+        yield Claim(f"tip off (20), {way} [m]", off, 0, 3e-12, "[ider (20)]")
+    yield Claim("tips of the two ways apart [m]", _largest(a["tip"].values - b["tip"].values), 0, 3e-12, "[ider Fig. 5]")
+    yield Claim("M1 of the control-force way [N m]", _largest(b["moment"].values[:, 0]), 0, 3e-13, "[ider (25)]")
     off = _largest(b["moment"].values[:, 1:] - b["servo_force"].values)
-    yield pf.Claim("M2, M3 less nu [N m]", off, 0, 2e-7, "[ider (25)]")
+    yield Claim("M2, M3 less nu [N m]", off, 0, 2e-7, "[ider (25)]")
     off = _largest(a["moment"].values - a["reaction"].values)
-    yield pf.Claim("moments of the conventional way less B^T lambda [N m]", off, 0, 1e-13, "[ider (23)]")
+    yield Claim("moments of the conventional way less B^T lambda [N m]", off, 0, 1e-13, "[ider (23)]")
     smallest = np.abs(a["moment"].values).max(axis=0).min()
-    yield pf.Claim("conventional way: least of the largest moments [N m]", smallest, 1, 0, "[ider (23)]", "at least")
+    yield Claim("conventional way: least of the largest moments [N m]", smallest, 1, 0, "[ider (23)]", "at least")
     apart = np.degrees(_largest(a["q"].values[-1] - b["q"].values[-1]))
-    yield pf.Claim("joint angles after 1 s apart [deg]", apart, 10, 0, "[ider Fig. 5]", "at least")
+    yield Claim("joint angles after 1 s apart [deg]", apart, 10, 0, "[ider Fig. 5]", "at least")
     m = mechanism(line, WAYS["control force"])
     hold = min(realisability(m, q, t=t).smallest for q, t in zip(b["q"].values[::20], b["time"].values[::20], strict=True))
-    yield pf.Claim("smallest singular value of the decoupling matrix", hold, 0.25, 0, "[ider section 4]", "at least")
+    yield Claim("smallest singular value of the decoupling matrix", hold, 0.25, 0, "[ider section 4]", "at least")
     off = _largest(result["own rows, mixed"]["q"].values - a["q"].values)
-    yield pf.Claim("A = combinations of B^K: joints off the conventional motion [rad]", off, 0, 3e-12, "[ider section 3]")
+    yield Claim("A = combinations of B^K: joints off the conventional motion [rad]", off, 0, 3e-12, "[ider section 3]")
     yield from _all_joints()
     yield from _long(result)
     yield from _readings(result)
 
 
-def _start() -> Iterator[pf.Claim]:
+def _start() -> Iterator[Claim]:
     x, y = tip(THETA)
-    yield pf.Claim("x of the tip at the start [m]", x, 1.9088, 5e-5, "[ider (20)]")
-    yield pf.Claim("y of the tip at the start [m]", y, 0.9893, 5e-5, "[ider (20)]")
+    yield Claim("x of the tip at the start [m]", x, 1.9088, 5e-5, "[ider (20)]")
+    yield Claim("y of the tip at the start [m]", y, 0.9893, 5e-5, "[ider (20)]")
     speed = jacobian(THETA) @ RATES
-    yield pf.Claim("speed of the tip by the printed rates, x [m/s]", speed[0], SPEED, 2e-4, "[ider section 4]")
-    yield pf.Claim("speed of the tip by the printed rates, y [m/s]", speed[1], 0, 2e-4, "[ider section 4]")
+    yield Claim("speed of the tip by the printed rates, x [m/s]", speed[0], SPEED, 2e-4, "[ider section 4]")
+    yield Claim("speed of the tip by the printed rates, y [m/s]", speed[1], 0, 2e-4, "[ider section 4]")
     h = 1e-6
     by_differences = np.array([(tip(THETA + h * e) - tip(THETA - h * e)) / (2 * h) for e in np.eye(3)]).T
     off = _largest(jacobian(THETA) - by_differences)
-    yield pf.Claim("Jacobian less that of (20) by differences", off, 0, 1e-9, "[ider (21)]")
+    yield Claim("Jacobian less that of (20) by differences", off, 0, 1e-9, "[ider (21)]")
     # As printed: B = (sum L s; sum L c), h = -(sum L s w^2; sum L c w^2).
     s, c = np.sin(np.cumsum(THETA)), np.cos(np.cumsum(THETA))
     printed = np.array([[s[i:].sum() for i in range(3)], [c[i:].sum() for i in range(3)]])
     w = np.cumsum(start())
     v_dot = pf.forward_dynamics(mechanism(), THETA, start()).v_dot
     off = _largest(printed[0] + jacobian(THETA)[0])
-    yield pf.Claim("first row of the printed B plus that of the Jacobian", off, 0, 1e-14, "[ider (21), errata]")
+    yield Claim("first row of the printed B plus that of the Jacobian", off, 0, 1e-14, "[ider (21), errata]")
     acceleration = jacobian(THETA) @ v_dot - np.array([c @ w**2, s @ w**2])
-    yield pf.Claim("acceleration of the tip [m/s^2]", _largest(acceleration), 0, 1e-14, "[ider (20)]")
+    yield Claim("acceleration of the tip [m/s^2]", _largest(acceleration), 0, 1e-14, "[ider (20)]")
     off = _largest(printed @ v_dot + np.array([s @ w**2, c @ w**2]))
-    yield pf.Claim("what the printed B, h miss on that motion [m/s^2]", off, 0.4, 0, "[ider (21) (22), errata]", "at least")
+    yield Claim("what the printed B, h miss on that motion [m/s^2]", off, 0.4, 0, "[ider (21) (22), errata]", "at least")
 
 
-def _all_joints() -> Iterator[pf.Claim]:
+def _all_joints() -> Iterator[Claim]:
     """As many constraints as coordinates: the tip and the angle of the last link."""
     angle = THETA.sum()
     target = tip_on(line)
@@ -253,26 +254,26 @@ def _all_joints() -> Iterator[pf.Claim]:
     ideal, held = (pf.run(base.with_(constraints=[c]), THETA, v, duration=0.5, step=STEP, scheme=plain) for c in both)
     pushed = held["servo_force"].values @ np.array(skew)
     off = _largest(held["q"].values - ideal["q"].values)
-    yield pf.Claim("n = c: joints off the conventional motion [rad]", off, 0, 2e-14, "[ider section 3]")
+    yield Claim("n = c: joints off the conventional motion [rad]", off, 0, 2e-14, "[ider section 3]")
     off = _largest(pushed - ideal["reaction"].values) / _largest(ideal["reaction"])
-    yield pf.Claim("n = c: Z^T nu less B^T lambda, relative", off, 0, 3e-14, "[ider section 3]")
+    yield Claim("n = c: Z^T nu less B^T lambda, relative", off, 0, 3e-14, "[ider section 3]")
 
 
 MOST = {"conventional": (5e-8, 2e-6), "control force": (5e-7, 1e-5)}
 """[m] and [m/s] that the tip may be off within 60 s."""
 
 
-def _long(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _long(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for way in LABELS:
         held, drifted = result[f"{way}, held"], result[f"{way}, acceleration only"]
         source = "[ider section 2], errata"
         after = held["time"] > 1
         off, rate = _largest(held["servo_error"][after]), _largest(held["servo_rate"][after])
         place, speed = MOST[way]
-        yield pf.Claim(f"60 s, {way}: position error with error dynamics [m]", off, place, 0, source, "at most")
-        yield pf.Claim(f"60 s, {way}: velocity error with error dynamics [m/s]", rate, speed, 0, source, "at most")
-        yield pf.Claim(f"60 s, {way}: its last cycle over that at half time", _growth(held), 1.1, 0, source, "at most")
-        yield pf.Claim(f"60 s, {way}: the same ratio, acceleration only", _growth(drifted), 2.5, 0, source, "at least")
+        yield Claim(f"60 s, {way}: position error with error dynamics [m]", off, place, 0, source, "at most")
+        yield Claim(f"60 s, {way}: velocity error with error dynamics [m/s]", rate, speed, 0, source, "at most")
+        yield Claim(f"60 s, {way}: its last cycle over that at half time", _growth(held), 1.1, 0, source, "at most")
+        yield Claim(f"60 s, {way}: the same ratio, acceleration only", _growth(drifted), 2.5, 0, source, "at least")
 
 
 def _growth(r: xr.Dataset) -> float:
@@ -280,14 +281,14 @@ def _growth(r: xr.Dataset) -> float:
     return last / middle
 
 
-def _readings(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _readings(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     base = result["control force"]["q"].values[-1]
     other = result["control force, I about the joint, g = 0.0"]["q"].values[-1]
     apart = np.degrees(_largest(base - other))
-    yield pf.Claim("I about the joints instead: joints after 1 s apart [deg]", apart, 2, 0, "ours", "at most")
+    yield Claim("I about the joints instead: joints after 1 s apart [deg]", apart, 2, 0, "ours", "at most")
     for about in ("mass centre", "joint"):
         end = result[f"control force, I about the {about}, g = 9.81"]["stopped"]
-        yield pf.Claim(f"gravity, I about the {about}: M1 = 0 holds until [s]", end, 0.55, 0, "[ider Fig. 2: 1 s]", "at most")
+        yield Claim(f"gravity, I about the {about}: M1 = 0 holds until [s]", end, 0.55, 0, "[ider Fig. 2: 1 s]", "at most")
 
 
 def _largest(x: object) -> float:

@@ -32,6 +32,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pfaffian as pf
+from pfaffian.study import Claim
 
 G, MASS, A = 9.81, 2.0, 0.3
 DIAMETRAL, AXIAL = MASS * A**2 / 4, MASS * A**2 / 2
@@ -54,7 +55,7 @@ def mechanism() -> pf.Mechanism:
         "rolling disk",
         [disk],
         [pf.joint("j", "free", "world", "disk")],
-        constraints=[*pf.rolling_disk("roll", "disk", A)],
+        constraints=[*pf.rolling.disk("roll", "disk", A)],
         gravity=(0, 0, -G),
     )
 
@@ -63,7 +64,7 @@ def sleigh() -> pf.Mechanism:
     """A body in the plane with a blade at its origin, along x."""
     body = pf.body("sleigh", MASS, (AHEAD, 0, 0), (INERTIA, INERTIA, INERTIA))
     joint = pf.joint("j", "planar", "world", "sleigh")
-    return pf.mechanism("sleigh", [body], [joint], constraints=[pf.knife_edge("blade", "sleigh", (1, 0, 0))])
+    return pf.mechanism("sleigh", [body], [joint], constraints=[pf.rolling.knife_edge("blade", "sleigh", (1, 0, 0))])
 
 
 def suslov() -> pf.Mechanism:
@@ -84,7 +85,7 @@ def turntable() -> pf.Mechanism:
         "turntable",
         [pf.body("ball", MASS, inertia=0.4 * MASS * RADIUS**2)],
         [pf.joint("j", "free", "world", "ball")],
-        constraints=[*pf.rolling_sphere("roll", "ball", RADIUS, rate=rate)],
+        constraints=[*pf.rolling.sphere("roll", "ball", RADIUS, rate=rate)],
         gravity=(G * np.sin(slope), 0, -G * np.cos(slope)),
         parameters=[rate, slope],
     )
@@ -201,52 +202,50 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"rolling and sliding": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     ended = sum(int((r["status"] != 0).sum()) for r in result.values())
-    yield pf.Claim("runs that ended early", ended, 0)
+    yield Claim("runs that ended early", ended, 0)
     yield from _disks(result["circles"], result["straight"])
     source = "sleigh, closed form"
     r = result["sleigh"]
-    yield pf.Claim(
+    yield Claim(
         "sleigh: speed and turning rate off [m/s, rad/s]", _most(r["v"].values[:, :, ::2] - sleigh_motion(r)), 0, 1e-8, source
     )
-    yield pf.Claim(
+    yield Claim(
         "sleigh: least turning of the one that begins backwards [rad]", r["q"].values[1, -1, 2], 2.0, 0, source, "at least"
     )
-    yield pf.Claim("sleigh: energy, relative", _drift(r), 0, 1e-9, source)
+    yield Claim("sleigh: energy, relative", _drift(r), 0, 1e-9, source)
     s = result["suslov"]
-    yield pf.Claim("Suslov: rates off [rad/s]", _most(s["v"].values[:, :2] - suslov_motion(s)), 0, 1e-9, "Suslov, closed form")
-    yield pf.Claim("Suslov: energy, relative", _drift(s), 0, 1e-10, "Suslov, closed form")
+    yield Claim("Suslov: rates off [rad/s]", _most(s["v"].values[:, :2] - suslov_motion(s)), 0, 1e-9, "Suslov, closed form")
+    yield Claim("Suslov: energy, relative", _drift(s), 0, 1e-10, "Suslov, closed form")
     for name, slope in (("level", 0.0), ("sloping", SLOPE)):
         r = result[name]
         off = r["q"].values[:, :, 0] + 1j * r["q"].values[:, :, 1] - ball_motion(r, slope)
-        yield pf.Claim(f"turntable, {name}: place off [m]", np.abs(off).max(), 0, 1e-8, "turntable, closed form")
+        yield Claim(f"turntable, {name}: place off [m]", np.abs(off).max(), 0, 1e-8, "turntable, closed form")
     held = max(_most(r["velocity_violation"]) for name, r in result.items())
-    yield pf.Claim("slip at any instant [m/s, rad/s]", held, 0, 1e-9, "constraints")
+    yield Claim("slip at any instant [m/s, rad/s]", held, 0, 1e-9, "constraints")
 
 
-def _disks(circles: xr.Dataset, straight: xr.Dataset) -> Iterator[pf.Claim]:
+def _disks(circles: xr.Dataset, straight: xr.Dataset) -> Iterator[Claim]:
     source = "rolling disk, closed form"
     spin = steady_spin(LEANS, PRECESSION)
     a, t = circles["axis"].values, circles["time"].values
-    yield pf.Claim("circles: lean off [rad]", _most(np.arccos(a[:, :, 2]) - LEANS[:, None]), 0, 1e-8, source)
+    yield Claim("circles: lean off [rad]", _most(np.arccos(a[:, :, 2]) - LEANS[:, None]), 0, 1e-8, source)
     turned = np.unwrap(np.arctan2(a[:, :, 1], a[:, :, 0]), axis=1)
     turned -= turned[:, :1]
-    yield pf.Claim("circles: precession off [rad]", _most(turned - PRECESSION[:, None] * t), 0, 1e-7, source)
+    yield Claim("circles: precession off [rad]", _most(turned - PRECESSION[:, None] * t), 0, 1e-7, source)
     # The centre stays at a |w_3 / W| from the middle, which lies across the heading x.
     way = circles["q"].values[:, :, 0] + 1j * circles["q"].values[:, :, 1]
     expected = -A * (spin / PRECESSION)[:, None] * (np.exp(1j * PRECESSION[:, None] * t) - 1) / 1j
-    yield pf.Claim("circles: centre off [m]", np.abs(way - expected).max(), 0, 1e-7, source)
-    yield pf.Claim("circles: energy, relative", _drift(circles), 0, 1e-9, source)
+    yield Claim("circles: centre off [m]", np.abs(way - expected).max(), 0, 1e-7, source)
+    yield Claim("circles: energy, relative", _drift(circles), 0, 1e-9, source)
     leans = -np.arcsin(straight["axis"].values[:, :, 2])
     small = small_leans(straight["time"].values)
     off = np.abs(leans - small).max(axis=1) / np.abs(small).max(axis=1)
-    yield pf.Claim("straight: lean off the linear one, relative", off.max(), 0, 1e-4, source)
+    yield Claim("straight: lean off the linear one, relative", off.max(), 0, 1e-4, source)
     grown = np.abs(leans).max(axis=1) / NUDGE
-    yield pf.Claim(
-        "straight: slower than sqrt(g / 3a): least growth", grown[SPINS < CRITICAL].min(), 2.0, 0, source, "at least"
-    )
-    yield pf.Claim("straight: faster: most growth", grown[SPINS > CRITICAL].max(), 1.0, 1e-4, source, "at most")
+    yield Claim("straight: slower than sqrt(g / 3a): least growth", grown[SPINS < CRITICAL].min(), 2.0, 0, source, "at least")
+    yield Claim("straight: faster: most growth", grown[SPINS > CRITICAL].max(), 1.0, 1e-4, source, "at most")
 
 
 def _drift(r: xr.Dataset) -> float:

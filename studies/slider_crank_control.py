@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.study import Claim
 from pfaffian.terms.terms import Terms
 
 G = 9.81
@@ -189,73 +190,67 @@ def _passing(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, r in result.items():
         if "status" in r and "at a step" not in name:
-            yield pf.Claim(f"{name}: finished", float(r["status"]), 0, 0, "[aghili05 section VIII-B]")
+            yield Claim(f"{name}: finished", float(r["status"]), 0, 0, "[aghili05 section VIII-B]")
     for name in (*CASES, "wrong integral"):
         off = result[name]["error"].values - designed(result[name]["time"].values)
-        yield pf.Claim(f"{name}: error less (pi/6)(1 + 5 t) exp(-5 t) [rad]", _largest(off), 0, 1e-8, "[aghili05 (45)]")
+        yield Claim(f"{name}: error less (pi/6)(1 + 5 t) exp(-5 t) [rad]", _largest(off), 0, 1e-8, "[aghili05 (45)]")
     yield from _torques(result)
     yield from _forces(result)
     for name in CASES:
         r = result[f"{name}, passing"]
         source = "[aghili05 (63)]"
-        yield pf.Claim(f"{name}, passing: singular instants crossed", _crossings(r), 1, 0, source)
-        yield pf.Claim(f"{name}, passing: tracking error [rad]", _largest(r["error"]), 0, 1e-6, source)
-        yield pf.Claim(
-            f"{name}, passing: |2 q1 + q2 - 2 pi| [rad]", _largest(r["q"].values @ [2, 1] - 2 * np.pi), 0, 1e-8, source
-        )
+        yield Claim(f"{name}, passing: singular instants crossed", _crossings(r), 1, 0, source)
+        yield Claim(f"{name}, passing: tracking error [rad]", _largest(r["error"]), 0, 1e-6, source)
+        yield Claim(f"{name}, passing: |2 q1 + q2 - 2 pi| [rad]", _largest(r["q"].values @ [2, 1] - 2 * np.pi), 0, 1e-8, source)
     stopped = result["one motor, upright at a step"]
     uncontrollable = "uncontrollable" in pf.causes(stopped)[0]
-    yield pf.Claim("one motor, upright at a step: uncontrollable", float(uncontrollable), 1, 0, "[aghili05 (62)]")
-    yield pf.Claim("one motor, upright at a step: stopped at [s]", float(stopped["stopped"]), 1, 1e-9, "[aghili05 (62)]")
+    yield Claim("one motor, upright at a step: uncontrollable", float(uncontrollable), 1, 0, "[aghili05 (62)]")
+    yield Claim("one motor, upright at a step: stopped at [s]", float(stopped["stopped"]), 1, 1e-9, "[aghili05 (62)]")
 
 
-def _torques(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _torques(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     two, one, held = (result[name] for name in CASES)
     closed = f_par(two)
     corrected = "[aghili05 (71)], rate squared"
-    yield pf.Claim(
-        "two motors: f_par1 less its closed form [N m]", _largest(two["u"].values[:, 0] - closed), 0, 1e-9, corrected
-    )
-    yield pf.Claim("two motors: f_par2 + 2 f_par1 [N m]", _largest(two["u"].values @ [2, 1]), 0, 1e-9, "[aghili05 (71)]")
-    yield pf.Claim(
-        "one motor: f1 - 5 f_par1 [N m]", _largest(one["u"].values[:, 0] - 5 * f_par(one)), 0, 1e-9, "[aghili05 (74)]"
-    )
+    yield Claim("two motors: f_par1 less its closed form [N m]", _largest(two["u"].values[:, 0] - closed), 0, 1e-9, corrected)
+    yield Claim("two motors: f_par2 + 2 f_par1 [N m]", _largest(two["u"].values @ [2, 1]), 0, 1e-9, "[aghili05 (71)]")
+    yield Claim("one motor: f1 - 5 f_par1 [N m]", _largest(one["u"].values[:, 0] - 5 * f_par(one)), 0, 1e-9, "[aghili05 (74)]")
     ratio = np.linalg.norm(one["u"], axis=1) / np.linalg.norm(two["u"], axis=1)
     for name, of in (("least", ratio.min()), ("largest", ratio.max())):
-        yield pf.Claim(f"{name} ratio of the torques, one motor to two", of, np.sqrt(5), 1e-6, "[aghili05 (74)]")
+        yield Claim(f"{name} ratio of the torques, one motor to two", of, np.sqrt(5), 1e-6, "[aghili05 (74)]")
     others = result["other torques"]
     source = "[aghili05 (46)]"
-    yield pf.Claim("other torques: their accelerations apart", _largest(others["acceleration_apart"]), 0, 1e-9, source)
+    yield Claim("other torques: their accelerations apart", _largest(others["acceleration_apart"]), 0, 1e-9, source)
     least = float(others["least_excess"].min())
-    yield pf.Claim("other torques: least excess of |f| over |f_par| [N m]", least, 0, 1e-12, source, "at least")
+    yield Claim("other torques: least excess of |f| over |f_par| [N m]", least, 0, 1e-12, source, "at least")
     excess = np.linalg.norm(held["u"], axis=1) - np.linalg.norm(two["u"], axis=1)
-    yield pf.Claim("hybrid: least excess over |f_par| [N m]", float(excess.min()), 0, 1e-9, source, "at least")
-    yield pf.Claim(
+    yield Claim("hybrid: least excess over |f_par| [N m]", float(excess.min()), 0, 1e-9, source, "at least")
+    yield Claim(
         "ratio of RMS, one motor to two; Table I has 2.07", rms(one)[-1] / rms(two)[-1], np.sqrt(5), 1e-6, "[aghili05 Table I]"
     )
     for name in CASES:
         label = f"{name}: least RMS over any horizon [N m], above the print"
-        yield pf.Claim(label, float(rms(result[name]).min()), TABLE[name], 0, "[aghili05 Table I]", "at least")
+        yield Claim(label, float(rms(result[name]).min()), TABLE[name], 0, "[aghili05 Table I]", "at least")
 
 
-def _forces(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def _forces(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     held = _largest(result["hybrid"]["multiplier"])
-    yield pf.Claim("hybrid: |lambda| [N]", held, 0, 1e-8, "[aghili05 (50)]")
+    yield Claim("hybrid: |lambda| [N]", held, 0, 1e-8, "[aghili05 (50)]")
     free = _largest(result["two motors"]["multiplier"])
-    yield pf.Claim("two motors: largest |lambda|, not controlled [N]", free, 1, relation="at least", source="[aghili05 Fig. 5]")
+    yield Claim("two motors: largest |lambda|, not controlled [N]", free, 1, relation="at least", source="[aghili05 Fig. 5]")
     source = "[aghili05 (50)], (G_F + 1) e' + G_I e = 0"
     r = result["wrong integral"]
     start = -20 * START_OF_INTEGRAL / 2
     e = r["force_error"].values - start * np.exp(-RATE * r["time"].values)
-    yield pf.Claim("wrong integral: force error less -3 exp(-10 t) [N]", _largest(e), 0, 1e-8, source)
+    yield Claim("wrong integral: force error less -3 exp(-10 t) [N]", _largest(e), 0, 1e-8, source)
     r = result["wrong rod"]
     e = r["force_error"].values
-    yield pf.Claim("wrong rod: |force error| at the start [N]", abs(float(e[0])), 0.5, relation="at least", source=source)
+    yield Claim("wrong rod: |force error| at the start [N]", abs(float(e[0])), 0.5, relation="at least", source=source)
     off = e - e[0] * np.exp(-RATE * r["time"].values)
-    yield pf.Claim("wrong rod: force error less e0 exp(-10 t) [N]", _largest(off), 0, 1e-8, source)
+    yield Claim("wrong rod: force error less e0 exp(-10 t) [N]", _largest(off), 0, 1e-8, source)
 
 
 def _crossings(r: xr.Dataset) -> int:

@@ -26,6 +26,7 @@ import pfaffian as pf
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.maths import so3
 from pfaffian.model.constraint import Holonomic
+from pfaffian.study import Claim
 
 BASE, TOP, HEIGHT = 0.6, 0.35, 0.8
 HALF = np.radians(10)
@@ -50,9 +51,7 @@ FEET = circle(BASE, 0.0, 0.0)
 CORNERS = np.roll(circle(TOP, np.pi / 3, 0.0), 1, axis=0)
 
 
-def mechanism(
-    servo: pf.Servo | None = None, parameters: Sequence[pf.Parameter] = (), mass: ca.SX | float = 1.0
-) -> pf.Mechanism:
+def mechanism(servo=None, parameters: Sequence[pf.Parameter] = (), mass: ca.SX | float = 1.0) -> pf.Mechanism:
     """mass: of the legs, relative to their own."""
     platform = pf.joint("platform", "free", "world", "platform", placement=pf.pose((0, 0, HEIGHT)))
     bodies, joints, balls, motors = [pf.body("platform", MASS, inertia=INERTIA)], [platform], [], []
@@ -109,7 +108,7 @@ def steered() -> pf.Mechanism:
     return mechanism(held(wanted), [turn, mass], mass.symbol)
 
 
-def held(wanted, directions=LEGS) -> pf.Servo:
+def held(wanted, directions=LEGS):
     return pf.servo(pose_error(wanted), directions, stiffness=STIFFNESS, damping=DAMPING)
 
 
@@ -247,40 +246,38 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"stewart platform": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, turned = result["long"], result["turning"]
-    yield pf.Claim("run that ended early", float(r["status"] != 0), 0)
+    yield Claim("run that ended early", float(r["status"] != 0), 0)
     late = r.sel(time=slice(2, None))
     for name, what, unit, least, most in (
         ("servo_error", "position", "m, rad", 0.02, 1e-9), ("servo_rate", "velocity", "m/s, rad/s", 0.1, 1e-8),
     ):  # fmt: skip
-        yield pf.Claim(f"{what} error at the start [{unit}]", np.abs(r[name].values[0]).max(), least, 0, "setting", "at least")
-        yield pf.Claim(f"{what} error from 2 s to 30 s [{unit}]", np.abs(late[name].values).max(), 0, most, "[ider (16)]")
-    yield pf.Claim("balls off their sockets [m]", float(r["violation"].max()), 0, 1e-14)
+        yield Claim(f"{what} error at the start [{unit}]", np.abs(r[name].values[0]).max(), least, 0, "setting", "at least")
+        yield Claim(f"{what} error from 2 s to 30 s [{unit}]", np.abs(late[name].values).max(), 0, most, "[ider (16)]")
+    yield Claim("balls off their sockets [m]", float(r["violation"].max()), 0, 1e-14)
     o, x = result["oracle"], result["light"]
     off = np.abs(o["mu"] - o["inverse"]).max() / np.abs(o["mu"]).max()
-    yield pf.Claim("leg forces off pf.inverse_dynamics, of the largest", float(off), 0, 1e-14, "[aghili05 (57)-(60)]")
+    yield Claim("leg forces off pf.inverse_dynamics, of the largest", float(off), 0, 1e-14, "[aghili05 (57)-(60)]")
     off = np.abs(x["mu"] - x["newton"]).max() / np.abs(x["mu"]).max()
-    yield pf.Claim("forces of light legs off Newton and Euler, of the largest", float(off), 0, 3e-6, "Newton, Euler")
+    yield Claim("forces of light legs off Newton and Euler, of the largest", float(off), 0, 3e-6, "Newton, Euler")
     away = result["measure"].sel(angle=0, method="nearest")
     at = result["measure"].sel(angle=90, method="nearest")
-    yield pf.Claim(
+    yield Claim(
         "singular values of G, smallest / largest, at 0 degrees", float(away["measure"]), 0.05, 0, "[ider (17)]", "at least"
     )
-    yield pf.Claim("the same at 90 degrees", float(at["measure"]), 0, 1e-14, "[ider (17)]")
-    yield pf.Claim("realisable at 90 degrees", float(at["realisable"]), 0, 0, "[ider (17)]")
-    yield pf.Claim(
-        "turned to 90 degrees, the run says that", float("not realisable" in pf.causes(turned)[0]), 1, 0, "[ider (17)]"
-    )
+    yield Claim("the same at 90 degrees", float(at["measure"]), 0, 1e-14, "[ider (17)]")
+    yield Claim("realisable at 90 degrees", float(at["realisable"]), 0, 0, "[ider (17)]")
+    yield Claim("turned to 90 degrees, the run says that", float("not realisable" in pf.causes(turned)[0]), 1, 0, "[ider (17)]")
     s = turned["q"].values[np.isfinite(turned["q"].values).all(axis=1)]
     angle = np.degrees(2 * np.arctan2(s[-1, 5], s[-1, 6]))
-    yield pf.Claim("platform then turned by [degree]", angle, 90, 0.05, "geometry")
+    yield Claim("platform then turned by [degree]", angle, 90, 0.05, "geometry")
     status = result["batch"]["status"].values
-    yield pf.Claim(
+    yield Claim(
         "of four runs, those with a useless sixth direction end",
         float(np.flatnonzero(status).tolist() == [2]),
         1,
         0,
         "[ider (17)]",
     )
-    yield pf.Claim("and say why", float("not realisable" in pf.causes(result["batch"])[2]), 1, 0, "[ider (17)]")
+    yield Claim("and say why", float("not realisable" in pf.causes(result["batch"])[2]), 1, 0, "[ider (17)]")

@@ -26,6 +26,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import ModelWarning
 from pfaffian.formats.place import installed
+from pfaffian.study import Claim
 from pfaffian.terms.terms import Terms
 
 READY = (-0.2164, -0.4031, 0.3095, -2.3173, 0.1982, 3.5, 0.7198)
@@ -186,29 +187,27 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"two pandas": figure}
 
 
-def claims(result: dict[str, xr.Dataset]) -> Iterator[pf.Claim]:
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, loose, heavy, o = (result[n] for n in ("squeezed", "not squeezed", "3 kg taken for 2 kg", "oracle"))
-    yield pf.Claim("runs that ended early", sum(int(x["status"]) != 0 for x in (r, loose, heavy)), 0)
-    yield pf.Claim(
-        "largest pose error at the start [m, rad]", np.abs(r["error"].values[0]).max(), 0.005, 0, "setting", "at least"
-    )
+    yield Claim("runs that ended early", sum(int(x["status"]) != 0 for x in (r, loose, heavy)), 0)
+    yield Claim("largest pose error at the start [m, rad]", np.abs(r["error"].values[0]).max(), 0.005, 0, "setting", "at least")
     off = np.abs(r["error"].values - designed(r)).max()
-    yield pf.Claim("pose errors off e(0) (1 + 10 t) exp(-10 t) [m, rad]", off, 0, 1e-7, "[aghili05 (44)]")
+    yield Claim("pose errors off e(0) (1 + 10 t) exp(-10 t) [m, rad]", off, 0, 1e-7, "[aghili05 (44)]")
     off = np.abs(r["force_error"].values - designed_force(r)).max()
-    yield pf.Claim("force errors off e(0) exp(-10 t) [N]", off, 0, 1e-6, "[aghili05 (51)]")
+    yield Claim("force errors off e(0) exp(-10 t) [N]", off, 0, 1e-6, "[aghili05 (51)]")
     off = np.abs(r["multiplier"].values[::10] - o["multiplier"].values).max()
-    yield pf.Claim("multipliers off those of NumPy's whole system [N, N m]", off, 0, 1e-8, "[aghili05 (11) (18)]")
+    yield Claim("multipliers off those of NumPy's whole system [N, N m]", off, 0, 1e-8, "[aghili05 (11) (18)]")
     end = r["multiplier"].sel(row=list(ROWS)).values[-1]
-    yield pf.Claim("squeeze at the end [N]", -end[2], 30, 1e-6, "setting")
-    yield pf.Claim("share of the weight on the right hand [1]", -end[0] / (MASS * G), 0.5, 1e-6, "setting")
+    yield Claim("squeeze at the end [N]", -end[2], 30, 1e-6, "setting")
+    yield Claim("share of the weight on the right hand [1]", -end[0] / (MASS * G), 0.5, 1e-6, "setting")
     apart = np.abs(r["q"].values - loose["q"].values).max()
-    yield pf.Claim("motion with and without squeeze apart [rad]", apart, 0, 1e-9, "[aghili05 (52)]")
-    yield pf.Claim("welds off their places [m, rad]", max(float(x["violation"].max()) for x in (r, loose, heavy)), 0, 1e-9)
+    yield Claim("motion with and without squeeze apart [rad]", apart, 0, 1e-9, "[aghili05 (52)]")
+    yield Claim("welds off their places [m, rad]", max(float(x["violation"].max()) for x in (r, loose, heavy)), 0, 1e-9)
     late = np.abs(heavy["force_error"].values[-1]).max()
-    yield pf.Claim("force error 3 s after the start, box 1 kg too heavy [N]", late, 0, 1e-3, "[aghili05 (51)]")
+    yield Claim("force error 3 s after the start, box 1 kg too heavy [N]", late, 0, 1e-3, "[aghili05 (51)]")
     early = np.abs(heavy["force_error"].values[:10] - designed_force(heavy)[:10]).max()
-    yield pf.Claim("the heavier box disturbs the force at first by [N]", early, 0.1, 0, "setting", "at least")
+    yield Claim("the heavier box disturbs the force at first by [N]", early, 0.1, 0, "setting", "at least")
     w = result["weight"]
     off = np.abs(w["offset"].values - w["error"].values).max()
-    yield pf.Claim("lasting pose error off the missing weight's acceleration / G_P [m, rad]", off, 0, 1e-4, "[aghili05 (44)]")
-    yield pf.Claim("that error [m]", np.linalg.norm(w["error"].values[:3]), 0.005, 0.0, "setting", "at least")
+    yield Claim("lasting pose error off the missing weight's acceleration / G_P [m, rad]", off, 0, 1e-4, "[aghili05 (44)]")
+    yield Claim("that error [m]", np.linalg.norm(w["error"].values[:3]), 0.005, 0.0, "setting", "at least")

@@ -17,14 +17,14 @@ from tests.tolerance import close
 
 G = 9.81
 POLES = [-8.0, -8.0, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)]
-QUAD = pf.QUADCOPTER
+QUAD = pf.multicopters.QUADCOPTER
 LEVEL = [0, 0, 0, 0, 0, 0, 1.0]
 LOAD = pf.body("load", 0.4, com=(0, 0, -0.8), inertia=(2e-4, 2e-4, 1e-6))
-pm = pf.pseudo_matrix
+pm = pf.forces.pseudo_matrix
 
 
 def copter(azimuths, spins, limits=(0.0, 9.0)) -> pf.Mechanism:
-    return pf.thrust_multicopter(
+    return pf.multicopters.thrust_multicopter(
         "drone", azimuths, spins, mass=2.4, inertia=(0.0179, 0.0179, 0.0307), arm=QUAD["arm"], thrust=QUAD["thrust"],
         torque=QUAD["torque"], limits=limits,
     )  # fmt: skip
@@ -42,7 +42,9 @@ def tilted(n: int) -> pf.Mechanism:
     for i, a in enumerate(2 * np.pi * np.arange(n) / n):
         axis = (np.sin(lean[i]) * np.sin(a), -np.sin(lean[i]) * np.cos(a), np.cos(lean[i]))
         point = (0.24 * np.cos(a), 0.24 * np.sin(a), 0)
-        thrusters.append(pf.thruster(f"t{i}", "body", axis=axis, point=point, torque=0.017 * (-1) ** i, limits=(-9.0, 9.0)))
+        thrusters.append(
+            pf.forces.thruster(f"t{i}", "body", axis=axis, point=point, torque=0.017 * (-1) ** i, limits=(-9.0, 9.0))
+        )
     return m.with_(actuators=thrusters)
 
 
@@ -61,7 +63,7 @@ def boat(n: int) -> pf.Mechanism:
     """A hull on the water, thrusters at its corners."""
     places = [(1.0, 0.4, 0.5), (1.0, -0.4, -0.5), (-1.0, 0.5, 0.1), (-1.0, -0.5, 2.0)][:n]
     thrusters = [
-        pf.thruster(f"t{i}", "hull", axis=(np.cos(a), np.sin(a), 0), point=(x, y, 0), limits=(-60.0, 60.0))
+        pf.forces.thruster(f"t{i}", "hull", axis=(np.cos(a), np.sin(a), 0), point=(x, y, 0), limits=(-60.0, 60.0))
         for i, (x, y, a) in enumerate(places)
     ]
     hull = pf.body("hull", 40.0, com=(0.1, 0, 0), inertia=9.0)
@@ -202,7 +204,7 @@ def test_rows_of_the_actuators_own_limits():
     """low <= u <= high of each, below as above zero; one side alone where the other is open."""
     limits = [(-2.0, 5.0), (1.0, np.inf), (-np.inf, -3.0)]
     m = boat(3)
-    m = m.with_(actuators=[pf.thruster(f"t{i}", "hull", axis=(1, 0, 0), limits=x) for i, x in enumerate(limits)])
+    m = m.with_(actuators=[pf.forces.thruster(f"t{i}", "hull", axis=(1, 0, 0), limits=x) for i, x in enumerate(limits)])
     W, l = (np.array(ca.DM(x)) for x in limit_rows(m, "actuators"))
     for u in product([-4.0, -3.0, -2.0, 0.0, 1.0, 5.0, 6.0], repeat=3):
         inside = all(low <= x <= high for x, (low, high) in zip(u, limits, strict=True))

@@ -39,7 +39,7 @@ def chain() -> pf.Mechanism:
 
 def upright_flight() -> None:
     y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0)
-    pf.feasibility(pvtol(), control.function_of_time(lambda t: ca.vertcat(y(t), 0), 3), np.linspace(0, 3, 31)).check()
+    pf.control.feasibility(pvtol(), control.function_of_time(lambda t: ca.vertcat(y(t), 0), 3), np.linspace(0, 3, 31)).check()
 
 
 def falling(t: ca.SX) -> ca.SX:
@@ -49,9 +49,13 @@ def falling(t: ca.SX) -> ca.SX:
 
 SPRING = ("s", "world", "b")
 BAD = {  # what -> (call, error, words in order: who, and the way out)
-    "a spring that pushes": (lambda: pf.pose_spring(*SPRING, BOUND), pf.ModelError, r"stiffness.*positive semidefinite"),
-    "a damper that drives": (lambda: pf.pose_damper(*SPRING, BOUND), pf.ModelError, r"damping.*positive semidefinite"),
-    "an added mass below zero": (lambda: pf.pose_inertia(*SPRING, BOUND), pf.ModelError, r"inertia.*positive semidefinite"),
+    "a spring that pushes": (lambda: pf.forces.pose_spring(*SPRING, BOUND), pf.ModelError, r"stiffness.*positive semidefinite"),
+    "a damper that drives": (lambda: pf.forces.pose_damper(*SPRING, BOUND), pf.ModelError, r"damping.*positive semidefinite"),
+    "an added mass below zero": (
+        lambda: pf.forces.pose_inertia(*SPRING, BOUND),
+        pf.ModelError,
+        r"inertia.*positive semidefinite",
+    ),
     "a weight below zero": (lambda: pm(-1.0), pf.ModelError, r"pseudo_matrix: weight.*-1"),
     "a body of such": (lambda: PLANAR.with_(bodies=[pf.body("b", pseudo=BOUND)]), pf.ModelError, r"body 'b'.*mass"),
     "inertia of pairs together": (
@@ -80,12 +84,12 @@ BAD = {  # what -> (call, error, words in order: who, and the way out)
         r"no inertia against.*motion of q",
     ),
     "no inertia, asked before": (
-        lambda: pf.matching(chain(), [control.pair("a", inertia=pm(0, moments=1.0))]),
+        lambda: pf.control.matching(chain(), [control.pair("a", inertia=pm(0, moments=1.0))]),
         pf.ModelError,
         r"no inertia against q.*more Mbar'",
     ),
     "a set point that nothing holds": (
-        lambda: pf.matching(pvtol(), hovering(), [0, 0, 0.4]),
+        lambda: pf.control.matching(pvtol(), hovering(), [0, 0, 0.4]),
         pf.ModelError,
         r"hold this set point.*j\.wz, j\.vx; take another",
     ),

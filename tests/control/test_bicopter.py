@@ -25,7 +25,7 @@ EXACT = 1e-12
 
 
 def bicopter(**changes) -> pf.Mechanism:
-    return pf.bicopter("bicopter", **BICOPTER | changes)
+    return pf.multicopters.bicopter("bicopter", **BICOPTER | changes)
 
 
 def effect(m: pf.Mechanism) -> np.ndarray:
@@ -38,7 +38,7 @@ def test_what_the_propellers_do():
     side = l * c - h * s
     B = np.array([[1, 0, 1, 0], [0, s, 0, -s], [0, c, 0, c], [0, side, 0, -side], [h, 0, h, 0], [-l, 0, l, 0]])
     close(effect(bicopter()), B, EXACT, "B")
-    x, y = pf.bicopter_lean(**BICOPTER)
+    x, y = pf.multicopters.bicopter_lean(**BICOPTER)
     close([x, y], [-0.008 / (1.3 * h), 0.015 * s / (1.3 * side)], EXACT, "eps")
     M = np.diag([1.3, 1.3, 1.3, 0.015, 0.008, 0.018])
     acceleration = np.linalg.solve(M, B)
@@ -49,7 +49,7 @@ def test_what_the_propellers_do():
 def test_a_polygon_of_thrusts_is_within_what_propellers_give():
     """Its corners lie on the edges of the ring's part, so that it is as large as its chords allow."""
     least, most, tilt, chords = 2.0, 14.0, np.radians(30), 4
-    W, l = pf.thrust_polygon(least, most, tilt, chords=chords)
+    W, l = pf.multicopters.thrust_polygon(least, most, tilt, chords=chords)
     random = np.random.default_rng(1)
     u = random.uniform((-10, -1), (10, 15), size=(100_000, 2))
     inside = (u @ W.T <= l).all(axis=1)
@@ -62,18 +62,18 @@ def test_a_polygon_of_thrusts_is_within_what_propellers_give():
     slack = l - np.array(corners) @ W.T
     assert slack.min() > -1e-13
     assert ((slack < 1e-13).sum(axis=1) == 2).all()
-    two, twice = pf.thrust_polygon(least, most, tilt, propellers=2, chords=chords)
+    two, twice = pf.multicopters.thrust_polygon(least, most, tilt, propellers=2, chords=chords)
     close(two @ np.r_[1.0, 2.0, 3.0, 4.0], np.r_[W @ [1.0, 2.0], W @ [3.0, 4.0]], EXACT, "of two")
     close(twice, np.r_[l, l], EXACT, "of two")
 
 
 WRONG = {
-    "no least": (lambda: pf.thrust_polygon(-1.0, 14.0, 0.5), "least must not be below zero"),
-    "a tilt of ninety degrees": (lambda: pf.thrust_polygon(1.0, 14.0, np.pi / 2), "tilt between 0 and pi/2"),
-    "nothing left": (lambda: pf.thrust_polygon(13.9, 14.0, 0.5, chords=1), "no input is left .* use more chords"),
-    "half a chord": (lambda: pf.thrust_polygon(1.0, 14.0, 0.5, chords=1.5), "whole numbers above zero"),
-    "no height": (lambda: pf.bicopter_lean(**BICOPTER | {"height": 0.0}), "height and l'y = .* not zero"),
-    "inertia of one": (lambda: pf.bicopter_lean(**BICOPTER | {"inertia": 0.1}), "inertia"),
+    "no least": (lambda: pf.multicopters.thrust_polygon(-1.0, 14.0, 0.5), "least must not be below zero"),
+    "a tilt of ninety degrees": (lambda: pf.multicopters.thrust_polygon(1.0, 14.0, np.pi / 2), "tilt between 0 and pi/2"),
+    "nothing left": (lambda: pf.multicopters.thrust_polygon(13.9, 14.0, 0.5, chords=1), "no input is left .* use more chords"),
+    "half a chord": (lambda: pf.multicopters.thrust_polygon(1.0, 14.0, 0.5, chords=1.5), "whole numbers above zero"),
+    "no height": (lambda: pf.multicopters.bicopter_lean(**BICOPTER | {"height": 0.0}), "height and l'y = .* not zero"),
+    "inertia of one": (lambda: pf.multicopters.bicopter_lean(**BICOPTER | {"inertia": 0.1}), "inertia"),
     "a path of three": (lambda: control.bicopter_reference(lambda t: [t, t, t]).at(ca.SX.sym("t"), ca.SX(0, 1)), "2 numbers"),
 }
 
@@ -108,7 +108,7 @@ def circle(t):
     return [1.6 * ca.sin(np.pi * t), 1.6 * (1 - ca.cos(np.pi * t))]
 
 
-LEAN = pf.bicopter_lean(**BICOPTER)
+LEAN = pf.multicopters.bicopter_lean(**BICOPTER)
 FLAT = {
     "two masses": (
         two_masses(),
@@ -137,7 +137,7 @@ def test_a_flat_reference_leaves_no_matching_force(name):
 
 def test_the_inputs_of_a_reference_are_those_of_a_flight_along_it():
     m, reference, _ = FLAT["bicopter"]
-    u = control.check_reference(m, reference, 1.0, limits=pf.thrust_polygon(2.0, 22.0, 0.5, propellers=2))
+    u = control.check_reference(m, reference, 1.0, limits=pf.multicopters.thrust_polygon(2.0, 22.0, 0.5, propellers=2))
     start = reference.at(ca.SX(0.0), ca.SX(0, 1))
     q, rate = (np.array(ca.DM(ca.evalf(x))).ravel() for x in (start.value, start.rate))
     law = control.prototype_tracking([control.quadcopter_pair("body", POLES, heading=HEADING, lean=LEAN)], reference)
@@ -167,7 +167,7 @@ def test_a_reference_on_constraints_is_checked_with_their_reactions():
 
 
 def test_a_skate_s_reference_may_not_slip():
-    edge = pf.knife_edge("skate", "b", (1, 0, 0))
+    edge = pf.rolling.knife_edge("skate", "b", (1, 0, 0))
     m = PLANE.with_(constraints=[edge])
     turning = control.function_of_time(lambda t: [ca.sin(t), 1 - ca.cos(t), t], 3)
     control.check_reference(m, turning, 1.0)
@@ -191,7 +191,7 @@ MISSED = {
         "leaves the configurations, by .*w",
     ),
     "limits": (
-        lambda: control.check_reference(BI, CIRCLE, 2.0, limits=pf.thrust_polygon(2.0, 9.0, 0.5, propellers=2)),
+        lambda: control.check_reference(BI, CIRCLE, 2.0, limits=pf.multicopters.thrust_polygon(2.0, 9.0, 0.5, propellers=2)),
         r"beyond the limits, row 4 of W u <= l by .* of up 1",
     ),
     "inputs": (lambda: control.check_reference(QUAD, control.sampled(QUAD.q_names), 1.0), "without inputs of the run"),
@@ -318,9 +318,9 @@ def test_a_bicopter_without_lean_becomes_a_quadcopter():
     off = []
     for height in (50.0, 500.0):
         same = {**BICOPTER, "mass": 1.2, "inertia": (0.015, 0.018, 0.03), "lean": 0.0, "height": height}
-        lean = pf.bicopter_lean(**same)
+        lean = pf.multicopters.bicopter_lean(**same)
         own = control.quadcopter_pair("body", POLES, heading=HEADING, share=SHARE, lean=lean)
-        _, found = forces(pf.bicopter("b", **same), control.prototype_tracking([own], goal), q, v)
+        _, found = forces(pf.multicopters.bicopter("b", **same), control.prototype_tracking([own], goal), q, v)
         off.append(np.abs(found - wanted).max() / np.abs(wanted).max())
     assert off[0] < 1e-1
     close(off[1] / off[0], 0.1, 0.05, "ten times the height, a tenth of the difference")

@@ -243,9 +243,9 @@ def test_a_law_is_stopped_where_the_side_of_a_fault_changes():
 def test_limits_of_the_actuators_count_where_a_law_may_read_them():
     """They are no part of an equation of motion, but of the text of a law within "actuators"."""
     body, joint = pf.body("b", 1.0, inertia=0.3), pf.joint("j", "planar", "world", "b")
-    motors = [pf.thruster("up", "b", axis=(0, 1, 0), limits=(-x, x)) for x in (6.5, 8.0)]
+    motors = [pf.forces.thruster("up", "b", axis=(0, 1, 0), limits=(-x, x)) for x in (6.5, 8.0)]
     low, high = (pf.mechanism("m", [body], [joint], actuators=[a], gravity=(0, 0, 0)) for a in motors)
-    own = control.pair("b", inertia=pf.pseudo_matrix(1, moments=1.0), stiffness=pf.pseudo_matrix(1))
+    own = control.pair("b", inertia=pf.forces.pseudo_matrix(1, moments=1.0), stiffness=pf.forces.pseudo_matrix(1))
     for law in [
         (x := control.prototype_tracking([own], control.set_point([0, 0, 0]), limits="actuators")),
         control.discrete(x, 0.1),

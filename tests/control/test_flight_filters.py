@@ -71,8 +71,8 @@ def test_a_propeller_follows_its_wish():
 
 def tilting():
     """B (6, 6) of the tricopter."""
-    x = pf.TRICOPTER
-    m = pf.thrust_multicopter(
+    x = pf.multicopters.TRICOPTER
+    m = pf.multicopters.thrust_multicopter(
         "t", x["azimuths"], x["spins"], mass=x["mass"], inertia=(0.0192, 0.0192, 0.0308), arm=x["arm"], height=x["height"],
         thrust=x["thrust"], torque=x["torque"], tilting=True,
     )  # fmt: skip
@@ -201,8 +201,8 @@ def test_speeds_stay_within_their_limits():
 
 def test_what_a_wrench_takes_of_a_whole_quadcopter():
     """Of the machine with turning propellers: the moment about z that is left to the body when they gain speed."""
-    x = pf.QUADCOPTER
-    m = pf.multicopter(
+    x = pf.multicopters.QUADCOPTER
+    m = pf.multicopters.multicopter(
         "q", **{**x, "drag": (0, 0), "drag_height": 0, "turning_drag": (0, 0), "bias": (0,) * 6, "com": (0, 0, 0)}
     )
     w, torque = UNEVEN, np.array([0.01, 0.05, 0.03, 0.02])

@@ -179,20 +179,20 @@ def test_a_pendulum_weighed_by_noisy_accelerations():
 
 def flown(n, seed):
     """(machine, q, v, v_dot) of the whole quadcopter at random states: its own forward dynamics gives the rates."""
-    random, m = np.random.default_rng(seed), pf.multicopter("quadcopter", **pf.QUADCOPTER)
+    random, m = np.random.default_rng(seed), pf.multicopters.multicopter("quadcopter", **pf.multicopters.QUADCOPTER)
     q = np.array([pf.random_configuration(m, random) for _ in range(n)])
     v = np.column_stack([3 * random.normal(size=(n, 6)), random.uniform(300, 600, (n, 4))])
     return m, q, v, pf.forward_dynamics(m, q, v, u=0.05 + 0.1 * random.normal(size=(n, 4))).v_dot
 
 
 def quadcopter_numbers():
-    x = pf.QUADCOPTER
+    x = pf.multicopters.QUADCOPTER
     (d_x, d_z), l = x["drag"], x["drag_height"]
     return np.r_[x["mass"] * np.array(x["com"]), x["inertia"], d_x, d_z, d_x * l, x["turning_drag"], x["bias"]]
 
 
 def test_a_flight_of_the_quadcopter():
-    random, x, truth = np.random.default_rng(5), pf.QUADCOPTER, quadcopter_numbers()
+    random, x, truth = np.random.default_rng(5), pf.multicopters.QUADCOPTER, quadcopter_numbers()
     m, q, v, bend = flown(400, 5)
     numbers = {name: x[name] for name in ("azimuths", "spins", "arm", "rotor", "thrust", "torque")}
     wrench = found_by.propeller_wrench(v[:, 6:], bend[:, 6:], v[:, 3:6], **numbers)

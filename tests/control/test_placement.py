@@ -32,7 +32,7 @@ def quadcopter() -> pf.Mechanism:
     """Four propellers in a cross that turn in turn to the left and to the right."""
     body = pf.body("b", 1.2, inertia=(0.015, 0.018, 0.03))
     spins = [("front", (0.24, 0), 1), ("left", (0, 0.24), -1), ("back", (-0.24, 0), 1), ("right", (0, -0.24), -1)]
-    motors = [pf.thruster(n, "b", point=(*at, 0.0), torque=0.017 * s) for n, at, s in spins]
+    motors = [pf.forces.thruster(n, "b", point=(*at, 0.0), torque=0.017 * s) for n, at, s in spins]
     return pf.mechanism("quadcopter", [body], [pf.joint("j", "free", "world", "b")], actuators=motors)
 
 

@@ -14,7 +14,7 @@ from pfaffian.terms.kinematics import Kinematics
 from tests.random_mechanisms import random_tree
 from tests.tolerance import DERIVATIVE, INTEGRATED, close
 
-pm = pf.pseudo_matrix
+pm = pf.forces.pseudo_matrix
 PLANAR = pf.actuate_all(
     pf.mechanism("planar", [pf.body("b", 1.0, inertia=0.3)], [pf.joint("j", "planar", "world", "b")], gravity=(0, 0, 0))
 )
@@ -270,7 +270,8 @@ def pvtol(limits=(-np.inf, np.inf)) -> pf.Mechanism:
     inertia, c, s = 0.02, np.cos(BEAM), np.sin(BEAM)
     arm = inertia * s / (NUMBERS["eps"] * c)
     motors = [
-        pf.thruster(n, "b", axis=(x * s, c, 0), point=(x * arm, 0, 0), limits=limits) for n, x in (("right", 1), ("left", -1))
+        pf.forces.thruster(n, "b", axis=(x * s, c, 0), point=(x * arm, 0, 0), limits=limits)
+        for n, x in (("right", 1), ("left", -1))
     ]
     body, joint = pf.body("b", 1.0, inertia=inertia), pf.joint("j", "planar", "world", "b")
     return pf.mechanism("pvtol", [body], [joint], gravity=(0, -G, 0), actuators=motors)
@@ -387,7 +388,7 @@ def test_a_run_records_what_the_law_did_in_units(sampled):
 
 def test_spare_motors_share_the_load_and_stand_in_for_limited_ones():
     """Four inputs of a body with three motions: the least of all that move alike; at a limit the fourth takes over."""
-    side = pf.thruster("side", "b", axis=(1, 0, 0), point=(0, 0.4, 0))
+    side = pf.forces.thruster("side", "b", axis=(1, 0, 0), point=(0, 0.4, 0))
     m = PLANAR.with_(actuators=(*PLANAR.actuators, side))
     start = ([0.3, -0.2, 0.9], [0.1, 0.2, -0.3])
     own = [control.pair("b", inertia=pm(2, (0.1, 0, 0), 0.3), damping=pm(3, moments=1.0), stiffness=pm(4, moments=2.0))]
@@ -601,7 +602,7 @@ def test_parameters_of_a_run_that_no_prototype_can_have_are_refused(what):
             with pytest.raises(pf.ModelError, match=f"{words}the prototype's {what} is negative, -.*, along a motion of j"):
                 pf.run(m, parameters={"given": p}, control=x, **keep)
     with pytest.raises(pf.ModelError, match=f"the prototype's {what} is negative"):
-        pf.run_accurately(m, parameters={"given": -3.0}, control=law, times=[0, 0.01])
+        pf.run_adaptive(m, parameters={"given": -3.0}, control=law, times=[0, 0.01])
     assert (pf.run(m, parameters={"given": [1.0, 2.0]}, control=law, **keep).status == 0).all()
 
 

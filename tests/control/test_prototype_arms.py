@@ -18,7 +18,7 @@ from pfaffian.model.joint import Joint
 from tests.random_mechanisms import random_tree
 from tests.tolerance import close
 
-pm = pf.pseudo_matrix
+pm = pf.forces.pseudo_matrix
 
 
 def ur5() -> pf.Mechanism:

@@ -85,10 +85,10 @@ def test_a_law_in_the_chart_of_an_orbit():
     q = m.neutral()
     q[3:7] = np.array(so3.quat_exp(ca.DM([0.2, -0.3, 0.4]))).ravel()
     q[7:] = 0.3, -0.5, 0.9
-    unit = np.array([pf.momentum_map(m, q, x) for x in np.eye(m.nv)[:6]]).T
+    unit = np.array([pf.reduction.momentum_map(m, q, x) for x in np.eye(m.nv)[:6]]).T
     v = np.zeros(m.nv)
     v[6:] = 0.5, -0.4, 0.3
-    v[:6] = np.linalg.solve(unit, momentum - pf.momentum_map(m, q, v))
+    v[:6] = np.linalg.solve(unit, momentum - pf.reduction.momentum_map(m, q, v))
     goal = control.output(
         "hull", "attitude", lambda t: so3.exp(ca.vertcat(0.1 * ca.sin(t), -0.2, 0.3)), stiffness=(3, 4, 5), damping=3
     )

@@ -269,7 +269,7 @@ def test_unrealisable_in_one_run_of_a_batch():
 
 def run_by(integrator: str, m: pf.Mechanism, q: np.ndarray, v: np.ndarray, **law):
     if integrator == "DOP853":
-        return pf.run_accurately(m, q, v, times=np.linspace(0, 3, 301), **law)
+        return pf.run_adaptive(m, q, v, times=np.linspace(0, 3, 301), **law)
     return pf.run(m, q, v, duration=3.0, step=1e-3, scheme=pf.Scheme(integrator=integrator), **law)
 
 

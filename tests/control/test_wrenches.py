@@ -88,7 +88,7 @@ def damped(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
 def forced(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
     """The error dynamics of the task, and the multiplier that is asked for."""
     e = second_order(loop, case)
-    lam = pf.minimum_norm_multipliers(loop.T, loop.reaction)
+    lam = pf.constraints.minimum_norm_multipliers(loop.T, loop.reaction)
     return ca.vertcat(e[0], lam), ca.vertcat(e[1], 5 * ca.cos(loop.T.t))
 
 

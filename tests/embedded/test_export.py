@@ -18,7 +18,7 @@ from tests.embedded.conftest import bound, said_by_test
 
 STEP = 1e-3
 NOTHING = ca.SX(0, 1)
-pm = pf.pseudo_matrix
+pm = pf.forces.pseudo_matrix
 
 
 def arm():
@@ -36,7 +36,7 @@ def arm():
 def pvtol():
     """A planar body with two thrusts that cannot pull."""
     motors = [
-        pf.thruster(n, "b", axis=(x * 0.2, 0.98, 0), point=(x * 0.08, 0, 0), limits=(0.0, 9.0))
+        pf.forces.thruster(n, "b", axis=(x * 0.2, 0.98, 0), point=(x * 0.08, 0, 0), limits=(0.0, 9.0))
         for n, x in (("right", 1), ("left", -1))
     ]
     body, joint = pf.body("b", 1.0, inertia=0.02), pf.joint("j", "planar", "world", "b")

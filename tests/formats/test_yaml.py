@@ -85,14 +85,14 @@ def test_forces_are_those_of_their_functions():
     m, _ = parse_yaml(PENDULUM + "forces:" + FORCES)
     l, w = m.parameters
     known = [
-        pf.pose_spring("feet", "world", "rod", pf.pseudo_matrix(10 * w, (0, 0, l), (2, 2, 3)), rest=(0, 0, 1)),
-        pf.pose_damper("felt", "world", "rod", pf.pseudo_matrix(2, moments=0.1)),
-        pf.pose_inertia("water", "world", "rod", pf.pseudo_matrix(3 * w, (l, 0, 0), 0.2)),
-        pf.joint_friction("dry", "pivot", w, static=2 * w, stribeck=0.1, viscous=0.3, smooth=0.02),
-        pf.contact_friction("floor", "rod", "world", normal=(0, 0, 1), load=9, coefficient=0.4, point=(l, 0, 0)),
-        pf.drag("air", "rod", 0.2, coefficient=1.1, density=1.2, point=(l, 0, 0), wind=(w, 0, 0)),
-        pf.propeller("blade", "rod", -30 * w, thrust=1e-3, torque=1e-4, handed="left", axis=(0, 1, 0), point=(l, 0, 0)),
-        pf.propeller("rotor", "rod", "pivot", thrust=1e-3),
+        pf.forces.pose_spring("feet", "world", "rod", pf.forces.pseudo_matrix(10 * w, (0, 0, l), (2, 2, 3)), rest=(0, 0, 1)),
+        pf.forces.pose_damper("felt", "world", "rod", pf.forces.pseudo_matrix(2, moments=0.1)),
+        pf.forces.pose_inertia("water", "world", "rod", pf.forces.pseudo_matrix(3 * w, (l, 0, 0), 0.2)),
+        pf.forces.joint_friction("dry", "pivot", w, static=2 * w, stribeck=0.1, viscous=0.3, smooth=0.02),
+        pf.forces.contact_friction("floor", "rod", "world", normal=(0, 0, 1), load=9, coefficient=0.4, point=(l, 0, 0)),
+        pf.forces.drag("air", "rod", 0.2, coefficient=1.1, density=1.2, point=(l, 0, 0), wind=(w, 0, 0)),
+        pf.forces.propeller("blade", "rod", -30 * w, thrust=1e-3, torque=1e-4, handed="left", axis=(0, 1, 0), point=(l, 0, 0)),
+        pf.forces.propeller("rotor", "rod", "pivot", thrust=1e-3),
         pf.wrench("pull", "rod", (1, 0, 0, 0, 0, l), by="world"),
     ]
     assert [f.name for f in m.forces] == [f.name for f in known]
@@ -185,7 +185,7 @@ def test_the_quadcopter_holds_its_parcel():
 def test_a_thruster():
     m, _ = parse_yaml(PENDULUM + "  jet: {body: rod, axis: [0, 0, 2], point: [l, 0, 0], torque: l, limits: [0, 5]}\n")
     l = m.parameters[0]
-    assert m.actuators[1] == pf.thruster("jet", "rod", axis=(0, 0, 2), point=(l, 0, 0), torque=l, limits=(0, 5))
+    assert m.actuators[1] == pf.forces.thruster("jet", "rod", axis=(0, 0, 2), point=(l, 0, 0), torque=l, limits=(0, 5))
     assert m.u_names == ("motor", "jet") and m.u_limits[1].tolist() == [0, 5]
     with pytest.raises(ModelError, match=r"line 10: actuators\.jet: actuator 'jet': there is no body 'rot'"):
         parse_yaml(PENDULUM + "  jet: {body: rot}\n")

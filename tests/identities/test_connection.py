@@ -107,7 +107,7 @@ def test_rotation_commutes_as_vectors_cross():
     b = pf.body("b", 1, inertia=1)
     m = pf.mechanism("ball", [b], [pf.joint("j", "spherical", "world", "b")])
     q = pf.random_configuration(m, np.random.default_rng(1))
-    close(pf.commutation_coefficients(m, q), LEVI_CIVITA, DERIVATIVE, "gamma of SO(3)")
+    close(pf.calculus.commutation_coefficients(m, q), LEVI_CIVITA, DERIVATIVE, "gamma of SO(3)")
 
 
 def test_free_body_tables():
@@ -119,7 +119,7 @@ def test_free_body_tables():
     gamma = np.zeros((6, 6, 6))
     for k, i, j in ((1, 2, 6), (1, 5, 3), (2, 3, 4), (2, 6, 1), (3, 1, 5), (3, 4, 2), (4, 5, 6), (5, 6, 4), (6, 4, 5)):
         gamma[i - 1, j - 1, k - 1], gamma[j - 1, i - 1, k - 1] = 1, -1
-    close(pf.commutation_coefficients(m, q), gamma, DERIVATIVE, "gamma of SE(3)")
+    close(pf.calculus.commutation_coefficients(m, q), gamma, DERIVATIVE, "gamma of SE(3)")
 
     mass, s, I = (m.value(x) for x in (own.mass, own.com, own.inertia))
     mass, s = mass.item(), s.ravel()
@@ -136,7 +136,7 @@ def test_free_body_tables():
     for name, x in entries.items():
         i, j, k = (int(c) - 1 for c in name)
         Gamma[i, j, k], Gamma[j, i, k] = x, -x
-    close(pf.connection_coefficients(m, q), Gamma, DERIVATIVE, "Gamma of a free body")
+    close(pf.calculus.connection_coefficients(m, q), Gamma, DERIVATIVE, "Gamma of a free body")
 
 
 def whirl(m: pf.Mechanism) -> pf.Mechanism:
@@ -157,20 +157,20 @@ def test_other_coordinates_and_velocities():
     m = unsprung(["spherical", "planar"], [-1, 0])
     q = pf.random_configuration(m, np.random.default_rng(4))
     n, twin, other = m.nv, graph_twin(m), whirl(m)
-    old, Gamma = pf.commutation_coefficients(m, q), pf.connection_coefficients(m, q)
-    close(pf.commutation_coefficients(twin.m, twin.q(q)), old, DERIVATIVE, "gamma of a graph")
-    close(pf.connection_coefficients(twin.m, twin.q(q)), Gamma, DERIVATIVE, "Gamma of a graph")
+    old, Gamma = pf.calculus.commutation_coefficients(m, q), pf.calculus.connection_coefficients(m, q)
+    close(pf.calculus.commutation_coefficients(twin.m, twin.q(q)), old, DERIVATIVE, "gamma of a graph")
+    close(pf.calculus.connection_coefficients(twin.m, twin.q(q)), Gamma, DERIVATIVE, "Gamma of a graph")
     r = matrices(Case(other, q, np.zeros(n), np.zeros(0), 0.0), {
         "T": lambda T: T.kinematics.maps[2],
         "along": lambda T: connection.directional_derivative(T.kinematics, ca.vec(ca.densify(T.kinematics.maps[2]))),
     })  # fmt: skip
     T, step = r["T"], r["along"].reshape(n, n, n).transpose(2, 0, 1)  # step[i, j, a]: d_i T_j^a in the new directions
     there = np.einsum("ai,bj,abc->ijc", T, T, old) + step - step.transpose(1, 0, 2)
-    new = pf.commutation_coefficients(other, q)
+    new = pf.calculus.commutation_coefficients(other, q)
     close(new, np.einsum("ijc,kc->ijk", there, np.linalg.inv(T)), DERIVATIVE, "gamma of chosen velocities", np.abs(new).max())
     M = pf.mass_matrix(m, q)
     bent = np.einsum("ai,bj,ck,abc->ijk", T, T, T, Gamma) + np.einsum("ai,ab,kjb->ijk", T, M, step)
-    close(pf.connection_coefficients(other, q), bent, DERIVATIVE, "Gamma of chosen velocities", np.abs(bent).max())
+    close(pf.calculus.connection_coefficients(other, q), bent, DERIVATIVE, "Gamma of chosen velocities", np.abs(bent).max())
 
 
 @pytest.mark.parametrize("other", [whirl, lambda m: graph_twin(m).m, lambda m: whirl(graph_twin(m).m)])
@@ -188,12 +188,12 @@ def pendulum() -> pf.Mechanism:
 def test_gradient_and_hessian():
     """Of the potential energy; of a function of the caller's; where it is critical the metric does not matter."""
     m = pendulum()
-    close(pf.directional_derivative(m, [0.3]), [[9.81 * np.cos(0.3)]], DERIVATIVE, "gradient")
-    close(pf.covariant_hessian(m, [-np.pi / 2]), [[9.81]], DERIVATIVE, "stable")
-    close(pf.covariant_hessian(m, [np.pi / 2]), [[-9.81]], DERIVATIVE, "unstable")
-    speed = pf.directional_derivative(m, [0.3], [2.0], f=lambda k: k.velocity("b", (1, 0, 0)))
+    close(pf.calculus.directional_derivative(m, [0.3]), [[9.81 * np.cos(0.3)]], DERIVATIVE, "gradient")
+    close(pf.calculus.covariant_hessian(m, [-np.pi / 2]), [[9.81]], DERIVATIVE, "stable")
+    close(pf.calculus.covariant_hessian(m, [np.pi / 2]), [[-9.81]], DERIVATIVE, "unstable")
+    speed = pf.calculus.directional_derivative(m, [0.3], [2.0], f=lambda k: k.velocity("b", (1, 0, 0)))
     close(speed, [[-2 * np.cos(0.3)], [0], [-2 * np.sin(0.3)]], DERIVATIVE, "gradient of a velocity", 1.0)
-    assert pf.directional_derivative(m, f=lambda k: ca.SX(0, 1)).shape == (0, 1)
+    assert pf.calculus.directional_derivative(m, f=lambda k: ca.SX(0, 1)).shape == (0, 1)
 
 
 def test_hessian_is_the_second_derivative_along_geodesics():
@@ -207,7 +207,7 @@ def test_hessian_is_the_second_derivative_along_geodesics():
     second = connection.rate(k, slope) + ca.gradient(slope, T.v).T @ acceleration
     f = ca.Function("f", [T.q, T.v], [second])
     q, v = pf.random_configuration(m, random), random.normal(size=n)
-    H = pf.covariant_hessian(m, q)
+    H = pf.calculus.covariant_hessian(m, q)
     close(H, H.T, DERIVATIVE, "symmetric")
     close(v @ H @ v, float(f(q, v)), DERIVATIVE, "second derivative", np.abs(H).max())
 
@@ -215,8 +215,8 @@ def test_hessian_is_the_second_derivative_along_geodesics():
 def test_a_batch():
     m = pendulum()
     q = np.linspace(-1, 1, 5)[:, None]
-    close(pf.covariant_hessian(m, q)[:, 0, 0], -9.81 * np.sin(q[:, 0]), DERIVATIVE, "over five states")
-    assert pf.connection_coefficients(m, q).shape == pf.commutation_coefficients(m, q).shape == (5, 1, 1, 1)
+    close(pf.calculus.covariant_hessian(m, q)[:, 0, 0], -9.81 * np.sin(q[:, 0]), DERIVATIVE, "over five states")
+    assert pf.calculus.connection_coefficients(m, q).shape == pf.calculus.commutation_coefficients(m, q).shape == (5, 1, 1, 1)
 
 
 def test_linear_terms_do_no_work():
@@ -243,11 +243,11 @@ def test_linear_terms_do_no_work():
 def test_wrong_arguments():
     m = pendulum()
     for ask, said in (
-        (lambda: pf.covariant_hessian(m, f=lambda k: k.v[0]), "depends on q and t alone"),
-        (lambda: pf.covariant_hessian(m, f=lambda k: k.position("b")), "one number"),
-        (lambda: pf.directional_derivative(m, f=3), "a function of Kinematics is needed"),
-        (lambda: pf.directional_derivative(m, f=lambda k: k.position("c")), "f: mechanism 'pendulum' has no body 'c'"),
-        (lambda: pf.commutation_coefficients(m, [1, 2]), "q has shape"),
+        (lambda: pf.calculus.covariant_hessian(m, f=lambda k: k.v[0]), "depends on q and t alone"),
+        (lambda: pf.calculus.covariant_hessian(m, f=lambda k: k.position("b")), "one number"),
+        (lambda: pf.calculus.directional_derivative(m, f=3), "a function of Kinematics is needed"),
+        (lambda: pf.calculus.directional_derivative(m, f=lambda k: k.position("c")), "f: mechanism 'pendulum' has no body 'c'"),
+        (lambda: pf.calculus.commutation_coefficients(m, [1, 2]), "q has shape"),
     ):
         with pytest.raises(pf.ModelError, match=said):
             ask()

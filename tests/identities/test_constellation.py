@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian import forces
 from pfaffian.maths import se3, so3
 from pfaffian.terms.digest import digest
 from tests.identities.test_ready_forces import chain, with_
@@ -49,7 +50,7 @@ def random_poses(random, count: int):
 def test_springs_are_17_numbers(seed, n):
     """V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 at any pose, and V0 is the least energy of all. [konz25 (3.61)-(3.72)]"""
     springs, random = random_springs(seed, n), np.random.default_rng(100 + seed)
-    found = pf.spring_constellation(*springs)
+    found = forces.spring_constellation(*springs)
     G_R, K = at_rest(found), found.stiffness
     assert found.strict == (n > 2)
     close(found.energy, energy_of(springs, G_R), ALGEBRA, "V0", 1)
@@ -57,7 +58,13 @@ def test_springs_are_17_numbers(seed, n):
         V, X = energy_of(springs, G), G - G_R
         close(np.trace(X @ K @ X.T) / 2 + found.energy, V, 1e-13, "V", V)
         assert found.energy * (1 - 1e-12) <= V
-    close(se3.Vee(K), number(se3.Vee(pf.pseudo_matrix(found.weight, found.centre, found.moments))), 1e-13, "k, h, Pi_s", 100)
+    close(
+        se3.Vee(K),
+        number(se3.Vee(forces.pseudo_matrix(found.weight, found.centre, found.moments))),
+        1e-13,
+        "k, h, Pi_s",
+        100,
+    )
     least = np.linalg.eigvalsh(number(se3.Vee(K)))[0]
     assert least > (1e-3 if found.strict else -1e-12)
     assert (np.linalg.eigvalsh(K)[0] < -1e-3) == (seed > 2 and n > 3)
@@ -79,7 +86,7 @@ def test_gradient_and_hessian(seed):
     turn = total * np.cross(h_s, R0.T @ r0) + number(so3.vee2(P @ R0)).ravel()
     printed = np.concatenate([total * (R0.T @ (r0 - p_s) + h_s), turn])
     close(number(d(R0, r0, np.zeros(6))[0]).ravel(), printed, DERIVATIVE, "gradient", 100)
-    found = pf.spring_constellation(*springs)
+    found = forces.spring_constellation(*springs)
     G = at_rest(found)
     R0, r0 = G[:3, :3], G[:3, 3]
     gradient, hessian = (number(y) for y in d(R0, r0, np.zeros(6)))
@@ -94,13 +101,13 @@ def test_gradient_and_hessian(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("more", [None, 0.0, 3.0])
 def test_and_back(seed, more):
-    first = pf.spring_constellation(*random_springs(seed))
-    least = pf.spring_constellation(*pf.point_springs(first.stiffness, first.rest)).energy
+    first = forces.spring_constellation(*random_springs(seed))
+    least = forces.spring_constellation(*forces.point_springs(first.stiffness, first.rest)).energy
     S = first.stiffness[:3, :3] - first.weight * np.outer(first.centre, first.centre)
     close(least, max(0.0, -2 * np.linalg.eigvalsh(S)[0]), 1e-12, "least energy", 10)
     wanted = None if more is None else least + more
-    springs = pf.point_springs(first.stiffness, first.rest, wanted)
-    again = pf.spring_constellation(*springs)
+    springs = forces.point_springs(first.stiffness, first.rest, wanted)
+    again = forces.spring_constellation(*springs)
     close(again.stiffness, first.stiffness, 1e-13, "K'", 100)
     close(at_rest(again), at_rest(first), 1e-12, "pose at rest", 10)
     close(again.energy, least + (more or 0), 1e-12, "V0", 10)
@@ -109,10 +116,10 @@ def test_and_back(seed, more):
 
 def test_back_of_one_spring():
     """All four at one point, and spread out on one body where there has to be energy."""
-    first = pf.spring_constellation([3.0], [[0, 0, 1]], [[1, 0, 0]])
+    first = forces.spring_constellation([3.0], [[0, 0, 1]], [[1, 0, 0]])
     assert not first.strict and first.energy == 0 and not first.moments.any()
     for energy in (None, 2.5):
-        again = pf.spring_constellation(*pf.point_springs(first.stiffness, first.rest, energy))
+        again = forces.spring_constellation(*forces.point_springs(first.stiffness, first.rest, energy))
         close(again.stiffness, first.stiffness, ALGEBRA, "K'")
         close(again.energy, energy or 0.0, ALGEBRA, "V0", 1)
 
@@ -123,11 +130,11 @@ def test_merged_springs_pull_as_they_did(seed):
     case, (k, p, h) = chain(), random_springs(seed)
     single = [pf.spring(f"s{i}", "b2", "b3", point_a=p[i], point_b=h[i], stiffness=k[i]) for i in range(6)]
     single.append(pf.spring("s6", "b3", "b2", point_a=h[6], point_b=p[6], stiffness=k[6]))
-    one = pf.merged_springs("s", single)
+    one = forces.merged_springs("s", single)
     parts = {"f": lambda T: T.f, "V": lambda T: T.V}
     r, s = (matrices(with_(case, *x), parts) for x in (single, [one]))
     close(s["f"], r["f"], DERIVATIVE, "as one", np.abs(r["f"]).max())
-    close(r["V"] - s["V"], [[pf.spring_constellation(k, p, h).energy]], DERIVATIVE, "V0", np.abs(r["V"]).max())
+    close(r["V"] - s["V"], [[forces.spring_constellation(k, p, h).energy]], DERIVATIVE, "V0", np.abs(r["V"]).max())
     joints = ["j0", "j2", "j3"]
     a, b = (pf.reaction_wrench(with_(case, *x).m, joints, case.q, case.v) for x in (single, [one]))
     for n in joints:
@@ -172,22 +179,24 @@ def test_inner_product(seed):
 def test_a_pose_spring_of_21_numbers(ends):
     """Of Vee(K') it is the one of K'; of others V is 0 at rest only, with K for its Hessian along the body's twists."""
     random, case = np.random.default_rng(4), chain()
-    pseudo, rest = pf.spring_constellation(*random_springs(5)).stiffness, random_pose(random)
+    pseudo, rest = forces.spring_constellation(*random_springs(5)).stiffness, random_pose(random)
     general = number(se3.Vee(pseudo))
     parts = {"f": lambda T: T.f, "V": lambda T: T.V}
-    a, b = (matrices(with_(case, pf.pose_spring("s", *ends, K, rest=rest)), parts) for K in (pseudo, general))
+    a, b = (matrices(with_(case, forces.pose_spring("s", *ends, K, rest=rest)), parts) for K in (pseudo, general))
     close(b["f"], a["f"], DERIVATIVE, "force", np.abs(a["f"]).max())
     close(b["V"], a["V"], DERIVATIVE, "energy", np.abs(a["V"]).max() + 10)
     K, D = random_form(random), number(se3.Vee(pseudo))
-    a, b = (matrices(with_(case, pf.pose_damper("d", *ends, Q)), parts) for Q in (pseudo, D))
+    a, b = (matrices(with_(case, forces.pose_damper("d", *ends, Q)), parts) for Q in (pseudo, D))
     close(b["f"], a["f"], DERIVATIVE, "damper", np.abs(a["f"]).max())
     s = pf.Parameter("scale", 2.0)
-    scaled, plain = (pf.pose_spring("s", *ends, Q, rest=rest) for Q in (s * ca.SX(K), 2 * K))
+    scaled, plain = (forces.pose_spring("s", *ends, Q, rest=rest) for Q in (s * ca.SX(K), 2 * K))
     r, p = (matrices(Case(case.m.with_(forces=[f], parameters=[s]), case.q, case.v, case.u, case.t), parts)
             for f in (scaled, plain))  # fmt: skip
     close(r["f"], p["f"], DERIVATIVE, "of parameters", np.abs(p["f"]).max())
     assert pickle.loads(pickle.dumps(plain)) == plain
-    kinds = [pf.pose_spring("s", *ends, Q) for Q in (K, 2 * K, pseudo)] + [pf.pose_inertia("s", *ends, Q) for Q in (K, 2 * K)]
+    kinds = [forces.pose_spring("s", *ends, Q) for Q in (K, 2 * K, pseudo)] + [
+        forces.pose_inertia("s", *ends, Q) for Q in (K, 2 * K)
+    ]
     assert len({digest(with_(case, f).m) for f in kinds}) == 5
 
 
@@ -195,11 +204,11 @@ def test_at_rest_the_hessian_is_the_stiffness():
     random = np.random.default_rng(6)
     rest, K = random_pose(random), random_form(random)
     m = pf.mechanism("free", [pf.body("b", 1, inertia=1)], [pf.joint("j", "free", "world", "b")],
-                     forces=[pf.pose_spring("s", "world", "b", K, rest=rest)], gravity=(0, 0, 0))  # fmt: skip
+                     forces=[forces.pose_spring("s", "world", "b", K, rest=rest)], gravity=(0, 0, 0))  # fmt: skip
     q = np.concatenate([number(rest.p).ravel(), number(so3.matrix_to_quat(rest.R)).ravel()])
-    close(pf.covariant_hessian(m, q), K, DERIVATIVE, "K", 10)
-    close(pf.directional_derivative(m, q), np.zeros((1, 6)), DERIVATIVE, "no force", 10)
-    damped = m.with_(forces=[*m.forces, pf.pose_damper("d", "world", "b", K)])
+    close(pf.calculus.covariant_hessian(m, q), K, DERIVATIVE, "K", 10)
+    close(pf.calculus.directional_derivative(m, q), np.zeros((1, 6)), DERIVATIVE, "no force", 10)
+    damped = m.with_(forces=[*m.forces, forces.pose_damper("d", "world", "b", K)])
     v = random.normal(size=6)
     found = (
         [pf.bias_force(x, q, v) for x in (m, damped)] if False else [pf.forward_dynamics(x, q, v).v_dot for x in (m, damped)]
@@ -213,7 +222,7 @@ def test_added_mass(ends):
     random, case, (a, b) = np.random.default_rng(7), chain(), ends
     M_A = random_form(random)
     with_mass, plain = (
-        matrices(with_(case, *f), {"M": lambda T: T.M, "c": lambda T: T.c}) for f in ([pf.pose_inertia("i", a, b, M_A)], [])
+        matrices(with_(case, *f), {"M": lambda T: T.M, "c": lambda T: T.c}) for f in ([forces.pose_inertia("i", a, b, M_A)], [])
     )
     k = pf.symbols(case.m).kinematics
     G = k.pose(a).inverse() @ k.pose(b)
@@ -230,24 +239,27 @@ def test_added_mass(ends):
 S = pf.spring("s", "a", "b", stiffness=1.0)
 K1 = np.eye(4)
 REFUSED = {
-    "no stiffness": (lambda: pf.spring_constellation([0, 0], np.eye(3)[:2], np.eye(3)[:2]), "total stiffness is zero"),
-    "none at all": (lambda: pf.spring_constellation([], np.zeros((0, 3)), np.zeros((0, 3))), "total stiffness is zero"),
-    "below zero": (lambda: pf.spring_constellation([1, -2], np.eye(3)[:2], np.eye(3)[:2]), "number 1 is below zero: -2 N/m"),
-    "of another count": (lambda: pf.spring_constellation([1], np.eye(3), np.eye(3)), r"\(n,\) and twice \(n, 3\)"),
-    "stiffness of no springs": (lambda: pf.point_springs(np.diag([1, -2, 1, 1])), "stiffness: .*lowest eigenvalue is -1"),
-    "a full one": (lambda: pf.point_springs(np.eye(6)), r"stiffness: a \(4, 4\) matrix is needed"),
-    "turning alone": (lambda: pf.point_springs(np.diag([1, 1, 1, 0])), "its weight, the last entry, is zero"),
-    "too little energy": (lambda: pf.point_springs(np.diag([2, 2, -1, 1]), energy=1), "energy 1 J is less than .* 2 J"),
-    "energy as text": (lambda: pf.point_springs(K1, energy="1"), "energy: '1' is not a number"),
-    "a parameter": (lambda: pf.point_springs(pf.pseudo_matrix(pf.Parameter("k", 1.0))), "stiffness: numbers are needed here"),
-    "merged: no springs": (lambda: pf.merged_springs("m", []), "force 'm': a list of spring"),
-    "merged: a pose spring": (lambda: pf.merged_springs("m", [pf.pose_spring("p", "a", "b", K1)]), "a list of spring"),
+    "no stiffness": (lambda: forces.spring_constellation([0, 0], np.eye(3)[:2], np.eye(3)[:2]), "total stiffness is zero"),
+    "none at all": (lambda: forces.spring_constellation([], np.zeros((0, 3)), np.zeros((0, 3))), "total stiffness is zero"),
+    "below zero": (
+        lambda: forces.spring_constellation([1, -2], np.eye(3)[:2], np.eye(3)[:2]), "number 1 is below zero: -2 N/m"),
+    "of another count": (lambda: forces.spring_constellation([1], np.eye(3), np.eye(3)), r"\(n,\) and twice \(n, 3\)"),
+    "stiffness of no springs": (lambda: forces.point_springs(np.diag([1, -2, 1, 1])), "stiffness: .*lowest eigenvalue is -1"),
+    "a full one": (lambda: forces.point_springs(np.eye(6)), r"stiffness: a \(4, 4\) matrix is needed"),
+    "turning alone": (lambda: forces.point_springs(np.diag([1, 1, 1, 0])), "its weight, the last entry, is zero"),
+    "too little energy": (lambda: forces.point_springs(np.diag([2, 2, -1, 1]), energy=1), "energy 1 J is less than .* 2 J"),
+    "energy as text": (lambda: forces.point_springs(K1, energy="1"), "energy: '1' is not a number"),
+    "a parameter": (
+        lambda: forces.point_springs(forces.pseudo_matrix(pf.Parameter("k", 1.0))), "stiffness: numbers are needed here"),
+    "merged: no springs": (lambda: forces.merged_springs("m", []), "force 'm': a list of spring"),
+    "merged: a pose spring": (lambda: forces.merged_springs("m", [forces.pose_spring("p", "a", "b", K1)]), "a list of spring"),
     "merged: two pairs": (
-        lambda: pf.merged_springs("m", [S, pf.spring("t", "a", "c")]), "spring 't' is not between 'a' and 'b', as 's' is"),
-    "merged: with a length": (lambda: pf.merged_springs("m", [pf.spring("t", "a", "b", rest=1)]), "'t' has a length at rest"),
+        lambda: forces.merged_springs("m", [S, pf.spring("t", "a", "c")]), "spring 't' is not between 'a' and 'b', as 's' is"),
+    "merged: with a length": (
+        lambda: forces.merged_springs("m", [pf.spring("t", "a", "b", rest=1)]), "'t' has a length at rest"),
     "merged: a parameter": (
-        lambda: pf.merged_springs("m", [pf.spring("t", "a", "b", stiffness=pf.Parameter("k", 1.0))]), "'t': numbers are"),
-    "merged: no stiffness": (lambda: pf.merged_springs("m", [pf.spring("t", "a", "b")]), "'m': .*total stiffness is zero"),
+        lambda: forces.merged_springs("m", [pf.spring("t", "a", "b", stiffness=pf.Parameter("k", 1.0))]), "'t': numbers are"),
+    "merged: no stiffness": (lambda: forces.merged_springs("m", [pf.spring("t", "a", "b")]), "'m': .*total stiffness is zero"),
 }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def along(m, q, f):
 
 def check(m, q, f, what):
     at, v, v_dot, eps, eps_dot, eps_ddot, value, exact, dv = along(m, q, f)
-    found = pf.linearise_along(m, at, v, v_dot, f=f)
+    found = pf.calculus.linearise_along(m, at, v, v_dot, f=f)
     close(found.value, value, 1e-11, "f", 1 + np.abs(value).max())
     close(eps_dot + found.B @ eps, dv, 1e-11, f"{what}: change of v", 10 + np.abs(dv).max())
     got = found.F0 @ eps + found.F1 @ eps_dot + found.F2 @ eps_ddot
@@ -121,7 +121,10 @@ def test_rotation_matrices_for_coordinates():
     check(twin, ca.vec(so3.exp(y)), euler, "nine entries")
     check(m, so3.quat_exp(y), euler, "a quaternion")
     v, a = random.normal(size=(2, 3))
-    one, other = pf.linearise_along(m, None, v, a, f=euler), pf.linearise_along(twin, np.eye(3).ravel(), v, a, f=euler)
+    one, other = (
+        pf.calculus.linearise_along(m, None, v, a, f=euler),
+        pf.calculus.linearise_along(twin, np.eye(3).ravel(), v, a, f=euler),
+    )
     hat = lambda w: np.array(ca.DM(so3.hat(w)))  # noqa: E731
     along_w = hat(v) @ I - hat(I @ v)
     printed = (along_w @ hat(v) + I @ hat(a), along_w + I @ hat(v), I)
@@ -135,12 +138,12 @@ def test_differences_of_simulated_motions():
     """Two motions of a free body from near starts: their deviation obeys the equation of small deviations."""
     random = np.random.default_rng(5)
     m = pf.mechanism("free", [random_body(random, "b")], [pf.joint("j", "free", "world", "b")],
-                     forces=[pf.pose_spring("s", "world", "b", np.diag([1.0, 2, 3, 4]))])  # fmt: skip
+                     forces=[pf.forces.pose_spring("s", "world", "b", np.diag([1.0, 2, 3, 4]))])  # fmt: skip
     start, v0 = pf.random_configuration(m, random), random.normal(size=6)
     d, h = random.normal(size=6), 2e-3
     K = ca.Function("K", [(k := symbols(m).kinematics).q], [k.kinematic_matrix, connection.left_inverse(k)])
     tiny = 1e-6
-    near = pf.linearise_along(m, start, v0)
+    near = pf.calculus.linearise_along(m, start, v0)
     moves = []
     for sign in (1, -1):
         q = start + sign * tiny * np.array(K(start)[0] @ d).ravel()
@@ -153,7 +156,7 @@ def test_differences_of_simulated_motions():
     dv = (moves[0]["v"].values - moves[1]["v"].values) / (2 * tiny)
     eps = np.array([np.array(K(qi)[1]) @ x for qi, x in zip(q, dq, strict=True)])
     a = pf.forward_dynamics(m, q, v).v_dot
-    L = pf.linearise_along(m, q, v, a)
+    L = pf.calculus.linearise_along(m, q, v, a)
     assert np.abs(L.value).max() < 1e-12
     x = np.concatenate([d, np.zeros(6)])
     A = [np.block([[np.zeros((6, 6)), np.eye(6)], [-np.linalg.solve(M, F0), -np.linalg.solve(M, F1)]])
@@ -179,7 +182,7 @@ def test_beside_linearise(moving):
     if not moving:
         u = pf.inverse_dynamics(m, q, v, np.zeros(m.nv)).u
     a = pf.forward_dynamics(m, q, v, u).v_dot
-    L, here = pf.linearise_along(m, q, v, a, u), pf.linearise(m, q, v, u)
+    L, here = pf.calculus.linearise_along(m, q, v, a, u), pf.linearise(m, q, v, u)
     close(L.F2, pf.mass_matrix(m, q), 1e-13, "F2 = M", 10)
     n = m.nv
     Z, Zv = np.linalg.lstsq(kinematic_matrix(m, q), here.dq[:, :n], rcond=None)[0], here.dv[:, n:]
@@ -188,7 +191,7 @@ def test_beside_linearise(moving):
     eps = np.hstack([Z, np.zeros((n, n))])
     # v_dot = v_bar_dot + eps_ddot + (B(v_dot) + B_dot) eps + B eps_dot
     free = -np.linalg.solve(L.F2, L.F0 @ eps + L.F1 @ rate)
-    carried = pf.linearise_along(m, q, v, a, f=lambda k, a: a)
+    carried = pf.calculus.linearise_along(m, q, v, a, f=lambda k, a: a)
     dv_dot = free + carried.F0 @ eps + carried.F1 @ rate
     close(dv_dot, Zv @ here.A[n:], 1e-10, "change of the acceleration", np.abs(here.A).max())
     if not moving:
@@ -208,20 +211,20 @@ def test_inputs_batches_and_refusals():
     m = pf.actuate_all(random_tree(random, ["revolute", "spherical"], [-1, 0]))
     q = np.array([pf.random_configuration(m, random) for _ in range(3)])
     v, u = random.normal(size=(3, m.nv)), random.normal(size=(3, m.nu))
-    L = pf.linearise_along(m, q, v, u=u)
+    L = pf.calculus.linearise_along(m, q, v, u=u)
     assert L.F0.shape == L.B.shape == (3, m.nv, m.nv) and L.value.shape == (3, m.nv) and L.E.shape == (3, m.nv, m.nu)
     for i in range(3):
-        alone = pf.linearise_along(m, q[i], v[i], u=u[i])
+        alone = pf.calculus.linearise_along(m, q[i], v[i], u=u[i])
         for x, y in zip(L, alone, strict=True):
             assert np.array_equal(x[i], y)
-    step = pf.linearise_along(m, q, v, u=u + 1).value - L.value
+    step = pf.calculus.linearise_along(m, q, v, u=u + 1).value - L.value
     close(step, L.E.sum(axis=2), 1e-12, "E", 10)
     for ask, said in (
-        (lambda: pf.linearise_along(m, q, v, f=3), r"f: a function f\(k, v_dot\)"),
-        (lambda: pf.linearise_along(m, q, v, f=lambda k: k.v), "f: a function of 2 argument"),
-        (lambda: pf.linearise_along(m, q, v, f=lambda k, a: ca.SX.sym("z")), "f uses symbols"),
-        (lambda: pf.linearise_along(m, q, v[:2]), "numbers of runs differ"),
-        (lambda: pf.linearise_along(m, q, v, {"x": 1}), "v_dot"),
+        (lambda: pf.calculus.linearise_along(m, q, v, f=3), r"f: a function f\(k, v_dot\)"),
+        (lambda: pf.calculus.linearise_along(m, q, v, f=lambda k: k.v), "f: a function of 2 argument"),
+        (lambda: pf.calculus.linearise_along(m, q, v, f=lambda k, a: ca.SX.sym("z")), "f uses symbols"),
+        (lambda: pf.calculus.linearise_along(m, q, v[:2]), "numbers of runs differ"),
+        (lambda: pf.calculus.linearise_along(m, q, v, {"x": 1}), "v_dot"),
     ):
         with pytest.raises(pf.ModelError, match=said):
             ask()

@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import brentq
 
 import pfaffian as pf
+from pfaffian import forces
 from pfaffian.maths import se3
 from pfaffian.terms.digest import digest
 from pfaffian.terms.inertia import gravity_energy
@@ -57,7 +58,7 @@ def test_a_pose_spring_and_its_wrench(ends):
     parts = {"f": lambda T: T.f, "V": lambda T: T.V}
     plain, spring, damper = (
         matrices(with_(case, *f), parts)
-        for f in ([], [pf.pose_spring("s", a, b, K, rest=rest)], [pf.pose_damper("d", a, b, D)])
+        for f in ([], [forces.pose_spring("s", a, b, K, rest=rest)], [forces.pose_damper("d", a, b, D)])
     )
     J = {n: pf.jacobian(case.m, n, case.q) for n in (a, b)}
     poses = pf.forward_kinematics(case.m, case.q)
@@ -72,7 +73,7 @@ def test_a_pose_spring_and_its_wrench(ends):
     close(spring["V"] - plain["V"], [[np.trace((G - G_R) @ K @ (G - G_R).T) / 2]], DERIVATIVE, "its energy", 10)
     f = damper["f"] - plain["f"]
     close(f, (-J_ab.T @ number(se3.Vee(D)) @ J_ab @ case.v)[:, None], DERIVATIVE, "force of a pose damper", np.abs(f).max())
-    both = matrices(with_(case, *pf.bushing("c", a, b, stiffness=K, damping=D, rest=rest)), parts)
+    both = matrices(with_(case, *forces.bushing("c", a, b, stiffness=K, damping=D, rest=rest)), parts)
     close(both["f"], spring["f"] + damper["f"] - plain["f"], DERIVATIVE, "a bushing is both", np.abs(both["f"]).max())
 
 
@@ -83,7 +84,7 @@ def test_any_number_of_springs_is_one_matrix():
     p = h @ number(rest.R).T + number(rest.p).T
     single = [pf.spring(f"s{i}", "b2", "b3", point_a=p[i], point_b=h[i], stiffness=k[i]) for i in range(4)]
     H = np.c_[h, np.ones(4)]
-    one = pf.pose_spring("s", "b2", "b3", (k * H.T) @ H, rest=rest)
+    one = forces.pose_spring("s", "b2", "b3", (k * H.T) @ H, rest=rest)
     r, s = (matrices(with_(case, *x), {"f": lambda T: T.f, "V": lambda T: T.V}) for x in (single, [one]))
     close(s["f"], r["f"], DERIVATIVE, "four springs as one", np.abs(r["f"]).max())
     close(s["V"], r["V"], DERIVATIVE, "their energy", 1 + np.abs(r["V"]).max())
@@ -95,14 +96,14 @@ def test_any_number_of_springs_is_one_matrix():
 
 def test_pseudo_matrix():
     k, h, c = 3.0, np.array([0.1, -0.2, 0.3]), np.diag([1.0, 1.5, 2.0])
-    K = number(pf.pseudo_matrix(k, h, c))
+    K = number(forces.pseudo_matrix(k, h, c))
     H = np.array([[0, -h[2], h[1]], [h[2], 0, -h[0]], [-h[1], h[0], 0]])
     expected = np.block([[k * np.eye(3), k * H.T], [k * H, c - k * H @ H]])
     close(number(se3.Vee(K)), expected, ALGEBRA, "moments about the centre", 10)
-    close(K, number(pf.pseudo_matrix(k, h, (1.0, 1.5, 2.0))), ALGEBRA, "principal moments")
+    close(K, number(forces.pseudo_matrix(k, h, (1.0, 1.5, 2.0))), ALGEBRA, "principal moments")
     l = pf.Parameter("l", 2.0)
-    assert pf.pose_spring("s", "world", "b", pf.pseudo_matrix(l, moments=l)) == pf.pose_spring(
-        "s", "world", "b", pf.pseudo_matrix(l, moments=l)
+    assert forces.pose_spring("s", "world", "b", forces.pseudo_matrix(l, moments=l)) == forces.pose_spring(
+        "s", "world", "b", forces.pseudo_matrix(l, moments=l)
     )
 
 
@@ -142,15 +143,15 @@ def dragged(k: pf.Kinematics) -> ca.SX:
 
 DRY = {"stribeck": 0.5, "smooth": 0.1}
 POWERS = {
-    "joint friction": (pf.joint_friction("f", "j1", 2.0, static=3.0, viscous=0.2, **DRY),
+    "joint friction": (forces.joint_friction("f", "j1", 2.0, static=3.0, viscous=0.2, **DRY),
                        lambda k: -stribeck(k.joint_rate("j1") ** 2, 2.0, 3.0, 0.2) * k.joint_rate("j1") ** 2),
-    "contact friction": (pf.contact_friction("f", "b1", "b3", normal=(0, 2, 0), load=5.0, coefficient=0.4, static=0.6, point=X,
-                                             viscous=0.3, **DRY),
+    "contact friction": (forces.contact_friction("f", "b1", "b3", normal=(0, 2, 0), load=5.0, coefficient=0.4, static=0.6,
+                                                point=X, viscous=0.3, **DRY),
                          lambda k: -stribeck(ca.sumsqr(slip(k)), 2.0, 3.0, 0.3) * ca.sumsqr(slip(k))),
-    "drag": (pf.drag("f", "b1", 0.3, coefficient=0.7, density=1.2, point=X, wind=gusty),
+    "drag": (forces.drag("f", "b1", 0.3, coefficient=0.7, density=1.2, point=X, wind=gusty),
              dragged),
-    "propeller": (pf.propeller("f", "b1", "j1", thrust=0.3, torque=0.1, handed="left", axis=(3, 0, 4), point=X), propelled),
-    "pose damper": (pf.pose_damper("f", "b1", "b3", random_pseudo(np.random.default_rng(5))), None),
+    "propeller": (forces.propeller("f", "b1", "j1", thrust=0.3, torque=0.1, handed="left", axis=(3, 0, 4), point=X), propelled),
+    "pose damper": (forces.pose_damper("f", "b1", "b3", random_pseudo(np.random.default_rng(5))), None),
 }  # fmt: skip
 
 
@@ -193,13 +194,13 @@ def every_force(m: pf.Mechanism) -> list:
 def test_on_graphs_and_along_other_velocities(backwards):
     """Said on a graph the same forces; along chosen velocities v0 = T v they are T^T f."""
     case = chain(11)
-    thrusters = [pf.thruster("t", "b2", axis=(1, 2, 3), torque=0.2), pf.actuator("a", "j1")]
+    thrusters = [forces.thruster("t", "b2", axis=(1, 2, 3), torque=0.2), pf.actuator("a", "j1")]
     m = bare(case.m).with_(actuators=thrusters)
     parts = {"f": lambda T: T.f, "V": lambda T: T.V, "B": lambda T: T.B}
     twin, (new, T_of) = graph_twin(m, backwards=backwards), chosen(m, 2)
     dampers = twin.m.forces
-    forces, given_ = every_force(m), {"parameters": [WIND, LOAD]}
-    here = matrices(Case(m.with_(forces=forces, **given_), case.q, case.v, np.zeros(2), 0.4), parts)
+    every, given_ = every_force(m), {"parameters": [WIND, LOAD]}
+    here = matrices(Case(m.with_(forces=every, **given_), case.q, case.v, np.zeros(2), 0.4), parts)
     graph = twin.m.with_(forces=[*dampers, *forces], **given_)
     there = matrices(Case(graph, twin.q(case.q), case.v, np.zeros(2), 0.4), parts)
     T = T_of(case.q)
@@ -223,7 +224,7 @@ def test_fall_against_drag():
     """v = v_t tanh(g t / v_t), z = -v_t^2 / g log cosh(g t / v_t); sideways log(1 + c v t) / c while it drags alone."""
     c, g = 0.5 * 1.225 * 0.8 * 0.5 / 2.0, 9.81
     ball = pf.mechanism("ball", [pf.body("ball", 2.0, inertia=0.1)], [pf.joint("b", "free", "world", "ball")],
-                        forces=[pf.drag("air", "ball", 0.5, coefficient=0.8)], gravity=(0, 0, -g))  # fmt: skip
+                        forces=[forces.drag("air", "ball", 0.5, coefficient=0.8)], gravity=(0, 0, -g))  # fmt: skip
     r = pf.run(ball, duration=4.0, every=1000)
     t, v_t = r["time"].values, np.sqrt(g / c)
     z = r["q"].values[:, 2]
@@ -232,7 +233,7 @@ def test_fall_against_drag():
     shot = pf.run(ball.with_(gravity=(0, 0, 0)), v={"b.vx": 20.0}, duration=2.0, every=1000)
     t = shot["time"].values
     np.testing.assert_allclose(shot["q"].values[:, 0], np.log(1 + c * 20 * t) / c, atol=1e-8)
-    carried = ball.with_(forces=[pf.drag("air", "ball", 0.5, coefficient=0.8, wind=(3.0, 0, 0))], gravity=(0, 0, 0))
+    carried = ball.with_(forces=[forces.drag("air", "ball", 0.5, coefficient=0.8, wind=(3.0, 0, 0))], gravity=(0, 0, 0))
     assert not pf.forward_dynamics(carried, carried.neutral(), {"b.vx": 3.0}).v_dot.any()
     at_rest = pf.linearise(ball.with_(gravity=(0, 0, 0)))
     assert np.isfinite(at_rest.A).all()
@@ -241,14 +242,14 @@ def test_fall_against_drag():
 def test_sliding_to_rest():
     """With Coulomb friction C v / sqrt(v^2 + s^2) alone: w - s artanh(s / w) falls by C / m a second, w = sqrt(v^2 + s^2)."""
     C, s, m, v0 = 3.0, 0.05, 2.0, 1.0
-    r = pf.run(block(pf.joint_friction("f", "x", C, smooth=s)), v={"x": v0}, duration=0.6, every=100)
+    r = pf.run(block(forces.joint_friction("f", "x", C, smooth=s)), v={"x": v0}, duration=0.6, every=100)
 
     def left(v):
         w = np.sqrt(v * v + s * s)
         return w - s * np.arctanh(s / w)
 
     np.testing.assert_allclose(left(r["v"].values[:, 0]), left(v0) - C / m * r["time"].values, atol=1e-9)
-    stopped = pf.run(block(pf.joint_friction("f", "x", C, smooth=s)), v={"x": v0}, duration=2.0, every=2000)
+    stopped = pf.run(block(forces.joint_friction("f", "x", C, smooth=s)), v={"x": v0}, duration=2.0, every=2000)
     assert abs(float(stopped["v"][-1, 0])) < 1e-9
 
 
@@ -256,18 +257,18 @@ def test_steady_sliding_with_stribeck():
     """Pulled by 2.5 N: friction falls from 3 N to 2 N and rises with 0.8 v; the stable speed is beyond the drop."""
     law = {"static": 3.0, "stribeck": 0.2, "viscous": 0.8, "smooth": 0.01}
     pull = pf.wrench("pull", "block", (2.5, 0, 0, 0, 0, 0))
-    r = pf.run(block(pf.joint_friction("f", "x", 2.0, **law), pull), v={"x": 1.0}, duration=80.0, every=80000)
+    r = pf.run(block(forces.joint_friction("f", "x", 2.0, **law), pull), v={"x": 1.0}, duration=80.0, every=80000)
 
     def excess(v):
         return (2 + np.exp(-((v / 0.2) ** 2))) * v / np.sqrt(v * v + 1e-4) + 0.8 * v - 2.5
 
     steady = brentq(excess, 0.3, 2.0, xtol=1e-14)
     assert float(r["v"][-1, 0]) == pytest.approx(steady, abs=1e-9)
-    contact = pf.contact_friction("f", "block", "world", normal=(0, 0, 1), load=10.0, coefficient=0.2,
+    contact = forces.contact_friction("f", "block", "world", normal=(0, 0, 1), load=10.0, coefficient=0.2,
                                   **law | {"static": 0.3})  # fmt: skip
     a, b = (
         pf.forward_dynamics(block(f, pull), {"x": 0.0}, {"x": 0.3}).v_dot
-        for f in (pf.joint_friction("f", "x", 2.0, **law), contact)
+        for f in (forces.joint_friction("f", "x", 2.0, **law), contact)
     )
     np.testing.assert_allclose(a, b, rtol=1e-13)
 
@@ -278,7 +279,7 @@ def test_hover():
     k_T, arms, hands = 1.2 * 9.81 / 4 / 400**2, [(1, 0), (0, 1), (-1, 0), (0, -1)], ("right", "left") * 2
     frame = pf.body("frame", 1.2, inertia=(0.01, 0.01, 0.02))
     speeds = (w, -w, w, -w)
-    props = [pf.propeller(f"p{i}", "frame", w, thrust=k_T, torque=k_T / 60, handed=hand, point=(0.2 * x, 0.2 * y, 0))
+    props = [forces.propeller(f"p{i}", "frame", w, thrust=k_T, torque=k_T / 60, handed=hand, point=(0.2 * x, 0.2 * y, 0))
              for i, (w, hand, (x, y)) in enumerate(zip(speeds, hands, arms, strict=True))]  # fmt: skip
     quad = pf.mechanism("quad", [frame], [pf.joint("f", "free", "world", "frame")], forces=props, parameters=[w])
     still = quad.neutral(), np.zeros(6)
@@ -295,7 +296,7 @@ def test_a_rotor_on_its_motor():
     joints = [pf.joint("f", "free", "world", "frame"), pf.joint("r", "revolute", "frame", "rotor")]
     k_T, k_M, w = 1e-5, 2e-7, 500.0
     m = pf.mechanism("rotor", bodies, joints, actuators=[pf.actuator("motor", "r")],
-                     forces=[pf.propeller("p", "rotor", "r", thrust=k_T, torque=k_M)])  # fmt: skip
+                     forces=[forces.propeller("p", "rotor", "r", thrust=k_T, torque=k_M)])  # fmt: skip
     found = pf.forward_dynamics(m, m.neutral(), {"r": w}, u={"motor": k_M * w**2})
     turn = -k_M * w**2 / 0.01  # of the frame
     np.testing.assert_allclose(found.v_dot, [0, 0, k_T * w**2 / 1.1 - 9.81, 0, 0, turn, -turn], rtol=1e-12, atol=1e-12)
@@ -304,7 +305,7 @@ def test_a_rotor_on_its_motor():
 def test_a_thruster_is_a_wrench_by_one_input():
     """As many as components of a wrench do what its inputs do, and what a known wrench does in each joint."""
     case = chain(7)
-    one = [pf.thruster("x", "b1", axis=(2, 0, 0), point=X, torque=0.3), pf.thruster("y", "b2", axis=(0, 3, -4))]
+    one = [forces.thruster("x", "b1", axis=(2, 0, 0), point=X, torque=0.3), forces.thruster("y", "b2", axis=(0, 3, -4))]
     m = case.m.with_(actuators=[pf.actuator("motor", "j3"), *one])
     u = np.array([0.4, 1.5, -2.0])
     known = [pf.wrench("x", "b1", (1.5, 0, 0, 0.45, 0, 0), point=X, axes="LOCAL"),
@@ -319,7 +320,7 @@ def test_a_thruster_is_a_wrench_by_one_input():
     for n in names:
         close(found[n].wrench, expected[n].wrench, 1e-11, f"wrench of {n}", np.abs(expected["j0"].wrench).max())
     ways = [{}, {"torque": 1}, {"axis": (1, 0, 0)}, {"point": (1, 0, 0)}]
-    digests = {digest(case.m.with_(actuators=[pf.thruster("x", b, **x)])) for b in ("b1", "b2") for x in ways}
+    digests = {digest(case.m.with_(actuators=[forces.thruster("x", b, **x)])) for b in ("b1", "b2") for x in ways}
     assert len(digests) == 8
     assert pickle.loads(pickle.dumps(m)) == m
 
@@ -328,14 +329,16 @@ def test_thrusters_hold_a_hull():
     """A servo constraint and a law hold a planar vehicle by two thrusters, each with half its weight; limits cut them."""
     hull = pf.body("hull", 2.0, inertia=0.3)
     ride = pf.joint("p", "planar", "world", "hull", placement=pf.pose(rpy=(np.pi / 2, 0, 0)))
-    motors = [pf.thruster(n, "hull", axis=(0, 1, 0), point=(x, 0, 0), limits=(0, 12)) for n, x in (("left", -1), ("right", 1))]
+    motors = [
+        forces.thruster(n, "hull", axis=(0, 1, 0), point=(x, 0, 0), limits=(0, 12)) for n, x in (("left", -1), ("right", 1))
+    ]
     m = pf.mechanism("hull", [hull], [ride], actuators=motors, gravity=(0, 0, -10.0))
     assert m.u_limits.tolist() == [[0, 12], [0, 12]]
     hold = pf.servo(pf.holonomic("hold", lambda k: k.joint("p")[1:]), ["left", "right"])
     r = pf.run(m.with_(constraints=[hold]), v={"p.vx": 0.5}, duration=0.2, every=200, record=["q", "servo_force"])
     np.testing.assert_allclose(r["q"].values[-1], [0.1, 0, 0], atol=1e-9)
     np.testing.assert_allclose(r["servo_force"].values, 10.0, atol=1e-9)
-    m = m.with_(actuators=[*motors, pf.thruster("side", "hull", axis=(1, 0, 0), point=(0, 0.2, 0))])
+    m = m.with_(actuators=[*motors, forces.thruster("side", "hull", axis=(1, 0, 0), point=(0, 0.2, 0))])
     law = pf.control.computed_torque(pf.control.joints("p"), pf.control.set_point([0.0, 0.0, 0.3]), stiffness=16, damping=8)
     r = pf.run(m, duration=1.0, every=100, control=law)
     t = r["time"].values
@@ -346,40 +349,40 @@ def test_thrusters_hold_a_hull():
 
 K, BAD = np.eye(4), np.diag([1.0, 1, 1, -0.5])
 REFUSED = [
-    (lambda: pf.pose_spring("s", "a", "b", BAD), r"force 's': stiffness: .*positive semidefinite.*-0.5"),
-    (lambda: pf.pose_damper("s", "a", "b", BAD), r"force 's': damping: .*eigenvalue is -0.5"),
-    (lambda: pf.pose_spring("s", "a", "b", np.triu(np.ones((4, 4)))), "stiffness: the matrix is not symmetric"),
-    (lambda: pf.pose_inertia("s", "a", "b", np.diag([1, 1, 1, 1, 1, -2])), "inertia: the matrix must .* eigenvalue is -2"),
-    (lambda: pf.pose_spring("s", "a", "b", ca.diag(ca.vertcat(NONE.symbol, 1, 1, 1, 1, 1))), "resist every translation"),
-    (lambda: pf.pose_spring("s", "a", "b", 3.0), r"stiffness: a \(4, 4\) or \(6, 6\) matrix is needed.*pseudo_matrix"),
-    (lambda: pf.pose_spring("s", "a", "b", pf.pseudo_matrix(1, moments=(1, 0, -0.1))), "eigenvalue is -0.1"),
-    (lambda: pf.pose_spring("s", "a", "b", K, rest=np.eye(4)), "force 's': rest"),
-    (lambda: pf.pose_spring("s", "a", "b", LOW * ca.SX.eye(4)), "eigenvalue is -2"),
-    (lambda: pf.pseudo_matrix(-1), "weight -1 is below zero"),
-    (lambda: block(pf.pose_spring("s", "world", "blok", K)), "force 's': there is no body 'blok'"),
-    (lambda: block(pf.pose_damper("s", "block", "block", K)), "force 's': both ends are on 'block'"),
-    (lambda: block(pf.bushing("s", "world", "block", stiffness=K, damping=K)), r"a star puts several in, forces=\[\*...\]"),
-    (lambda: pf.joint_friction("f", "x", -1), "force 'f': sliding friction -1 is below zero"),
-    (lambda: pf.joint_friction("f", "x", pf.Parameter("C", -2.0)), "sliding friction -2 is below zero"),
-    (lambda: pf.joint_friction("f", "x", 2, static=1), "static friction is less than the sliding one by 1"),
-    (lambda: pf.joint_friction("f", "x", 2, smooth=0), "smooth 0 must be above zero"),
-    (lambda: pf.joint_friction("f", "x", 2, stribeck=-1), "stribeck -1 must be above zero"),
-    (lambda: block(pf.joint_friction("f", "y", 2)), "force 'f': there is no joint 'y'"),
-    (lambda: pf.contact_friction("f", "b", "world", normal=(0, 0, 0), load=1, coefficient=1), "normal: three numbers"),
-    (lambda: pf.contact_friction("f", "b", "world", normal=(0, 0, 1), load=-1, coefficient=1), "load -1 is below zero"),
-    (lambda: pf.drag("d", "b", -1), "force 'd': area -1 is below zero"),
-    (lambda: pf.drag("d", "b", 1, wind=2), "force 'd': wind: a sequence of 3"),
-    (lambda: pf.run(block(pf.drag("d", "block", 1, wind=lambda k: k.t)), duration=0.01, backend="numpy"),
+    (lambda: forces.pose_spring("s", "a", "b", BAD), r"force 's': stiffness: .*positive semidefinite.*-0.5"),
+    (lambda: forces.pose_damper("s", "a", "b", BAD), r"force 's': damping: .*eigenvalue is -0.5"),
+    (lambda: forces.pose_spring("s", "a", "b", np.triu(np.ones((4, 4)))), "stiffness: the matrix is not symmetric"),
+    (lambda: forces.pose_inertia("s", "a", "b", np.diag([1, 1, 1, 1, 1, -2])), "inertia: the matrix must .* eigenvalue is -2"),
+    (lambda: forces.pose_spring("s", "a", "b", ca.diag(ca.vertcat(NONE.symbol, 1, 1, 1, 1, 1))), "resist every translation"),
+    (lambda: forces.pose_spring("s", "a", "b", 3.0), r"stiffness: a \(4, 4\) or \(6, 6\) matrix is needed.*pseudo_matrix"),
+    (lambda: forces.pose_spring("s", "a", "b", forces.pseudo_matrix(1, moments=(1, 0, -0.1))), "eigenvalue is -0.1"),
+    (lambda: forces.pose_spring("s", "a", "b", K, rest=np.eye(4)), "force 's': rest"),
+    (lambda: forces.pose_spring("s", "a", "b", LOW * ca.SX.eye(4)), "eigenvalue is -2"),
+    (lambda: forces.pseudo_matrix(-1), "weight -1 is below zero"),
+    (lambda: block(forces.pose_spring("s", "world", "blok", K)), "force 's': there is no body 'blok'"),
+    (lambda: block(forces.pose_damper("s", "block", "block", K)), "force 's': both ends are on 'block'"),
+    (lambda: block(forces.bushing("s", "world", "block", stiffness=K, damping=K)), r"a star puts several in, forces=\[\*...\]"),
+    (lambda: forces.joint_friction("f", "x", -1), "force 'f': sliding friction -1 is below zero"),
+    (lambda: forces.joint_friction("f", "x", pf.Parameter("C", -2.0)), "sliding friction -2 is below zero"),
+    (lambda: forces.joint_friction("f", "x", 2, static=1), "static friction is less than the sliding one by 1"),
+    (lambda: forces.joint_friction("f", "x", 2, smooth=0), "smooth 0 must be above zero"),
+    (lambda: forces.joint_friction("f", "x", 2, stribeck=-1), "stribeck -1 must be above zero"),
+    (lambda: block(forces.joint_friction("f", "y", 2)), "force 'f': there is no joint 'y'"),
+    (lambda: forces.contact_friction("f", "b", "world", normal=(0, 0, 0), load=1, coefficient=1), "normal: three numbers"),
+    (lambda: forces.contact_friction("f", "b", "world", normal=(0, 0, 1), load=-1, coefficient=1), "load -1 is below zero"),
+    (lambda: forces.drag("d", "b", -1), "force 'd': area -1 is below zero"),
+    (lambda: forces.drag("d", "b", 1, wind=2), "force 'd': wind: a sequence of 3"),
+    (lambda: pf.run(block(forces.drag("d", "block", 1, wind=lambda k: k.t)), duration=0.01, backend="numpy"),
      "force 'd': wind: 3 numbers are needed of its function, got 1"),
-    (lambda: pf.propeller("p", "b", 1.0, thrust=1, axis=(0, 0, 0)), "force 'p': axis: three numbers"),
-    (lambda: pf.propeller("p", "b", 1.0, thrust=-1), "force 'p': thrust -1 is below zero"),
-    (lambda: pf.propeller("p", "b", 1.0, thrust=1, handed="up"), "handed 'up' must be right or left"),
-    (lambda: pf.thruster("t", "b", axis=(0, 0, 0)), "actuator 't': axis: three numbers, not all zero"),
-    (lambda: pf.thruster("t", pf.body("b")), "actuator 't': body must be the name of a body"),
-    (lambda: block().with_(actuators=[pf.thruster("t", "blok")]), "actuator 't': there is no body 'blok'"),
-    (lambda: block(pf.thruster("t", "block")), r"forces: .* belongs into actuators=\[...\]"),
-    (lambda: pf.propeller("p", "b", None, thrust=1), "force 'p': speed: None is not a number"),
-    (lambda: pf.run(block(pf.propeller("p", "block", "y", thrust=1)), duration=0.01, backend="numpy"), "force 'p'.*'y'"),
+    (lambda: forces.propeller("p", "b", 1.0, thrust=1, axis=(0, 0, 0)), "force 'p': axis: three numbers"),
+    (lambda: forces.propeller("p", "b", 1.0, thrust=-1), "force 'p': thrust -1 is below zero"),
+    (lambda: forces.propeller("p", "b", 1.0, thrust=1, handed="up"), "handed 'up' must be right or left"),
+    (lambda: forces.thruster("t", "b", axis=(0, 0, 0)), "actuator 't': axis: three numbers, not all zero"),
+    (lambda: forces.thruster("t", pf.body("b")), "actuator 't': body must be the name of a body"),
+    (lambda: block().with_(actuators=[forces.thruster("t", "blok")]), "actuator 't': there is no body 'blok'"),
+    (lambda: block(forces.thruster("t", "block")), r"forces: .* belongs into actuators=\[...\]"),
+    (lambda: forces.propeller("p", "b", None, thrust=1), "force 'p': speed: None is not a number"),
+    (lambda: pf.run(block(forces.propeller("p", "block", "y", thrust=1)), duration=0.01, backend="numpy"), "force 'p'.*'y'"),
 ]  # fmt: skip
 
 

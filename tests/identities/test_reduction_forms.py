@@ -109,14 +109,14 @@ def test_the_two_form_by_curvature(base, mu):
     at = np.linspace(0.2, 0.7, d)
     Xi, along, R_at, p_at = (np.array(x) for x in f(q, at))
     Ad, back = adjoint(m, R_at, p_at), np.linalg.pinv(S)
-    X = np.hstack([back @ along, Ad @ pf.mechanical_connection(m, q)])
+    X = np.hstack([back @ along, Ad @ pf.reduction.mechanical_connection(m, q)])
     X = X + isotropy(S, orbit.mu) @ np.random.default_rng(7).normal(size=(isotropy(S, orbit.mu).shape[1], X.shape[1]))
 
     def bracket(x, y):
         return back @ (np.array(se3.ad(ca.DM(S @ x))) @ S @ y)
 
     whole = np.array([[orbit.mu @ bracket(x, y) for y in X.T] for x in X.T])
-    whole[d:, d:] += pf.connection_curvature(m, q) @ (Ad.T @ orbit.mu)
+    whole[d:, d:] += pf.reduction.connection_curvature(m, q) @ (Ad.T @ orbit.mu)
     assert along.shape == (6, d) and k == len(orbit.mu)
     close(Xi, whole, 1e3 * ALGEBRA, "Xi")
 
@@ -146,10 +146,10 @@ def test_where_the_isotropy_group_is_the_whole(base):
     """Xi_ij = <mu, B_ij>, over the shape alone, and nothing at no momentum. [chhabra14 cor. 3.3.7, (3.3.47)]"""
     m, mu = machine(base), np.array(WHOLE[base], dtype=float)
     q, _ = start(m)
-    Xi = pf.reduced_two_form(m, mu, q)
+    Xi = pf.reduction.reduced_two_form(m, mu, q)
     n = m.nv - m.joints[0].nv
     assert Xi.shape == (n, n)
-    close(Xi, pf.connection_curvature(m, q) @ mu, 1e2 * ALGEBRA, "Xi", scale=1)
+    close(Xi, pf.reduction.connection_curvature(m, q) @ mu, 1e2 * ALGEBRA, "Xi", scale=1)
     # What only slides goes where the mass centre is not: its connection is flat.
     bent = base != "translation" and mu.any()
     assert np.abs(Xi).max() > 0.01 if bent else np.abs(Xi).max() < 1e2 * ALGEBRA
@@ -210,7 +210,7 @@ def test_no_form_though_wheels_roll():
     m = steps.rover()
     m = m.with_(bodies=m.bodies[:3], joints=m.joints[:3])
     random = np.random.default_rng(2)
-    A, B = pf.constraint_connection(m), pf.constraint_curvature(m)
+    A, B = pf.reduction.constraint_connection(m), pf.reduction.constraint_curvature(m)
     y = random.normal(size=2)
     P = (pf.mass_matrix(m) @ np.r_[-A @ y, y])[:3]
     assert np.abs(B[0, 1]).max() > 1e-3 and np.abs(P).min() < 1e-15 < np.abs(P).max()
@@ -283,13 +283,15 @@ def test_moving_all_by_the_group(base):
     moved[: j.nq] = np.array(group_of(j).chart(*se3.compose(*pose(m, g), *pose(m, q)))).ravel()
     back = np.linalg.inv(adjoint(m, *pose(m, g)))
     close(pf.energy(m, moved, v).kinetic, pf.energy(m, q, v).kinetic, 10 * ALGEBRA, "T")
-    close(pf.momentum_map(m, moved, v), back.T @ pf.momentum_map(m, q, v), 1e2 * ALGEBRA, "J")
-    close(pf.locked_inertia(m, moved), back.T @ pf.locked_inertia(m, q) @ back, 1e2 * ALGEBRA, "I")
-    for f in (pf.mechanical_connection, pf.shape_inertia):
+    close(pf.reduction.momentum_map(m, moved, v), back.T @ pf.reduction.momentum_map(m, q, v), 1e2 * ALGEBRA, "J")
+    close(pf.reduction.locked_inertia(m, moved), back.T @ pf.reduction.locked_inertia(m, q) @ back, 1e2 * ALGEBRA, "I")
+    for f in (pf.reduction.mechanical_connection, pf.reduction.shape_inertia):
         close(f(m, moved), f(m, q), 1e2 * ALGEBRA, f.__name__)
     xi = np.random.default_rng(4).normal(size=j.nv)
     along = np.r_[np.linalg.solve(adjoint(m, *pose(m, q)), xi), np.zeros(m.nv - j.nv)]
-    close(np.linalg.solve(pf.locked_inertia(m, q), pf.momentum_map(m, q, along)), xi, 1e3 * ALGEBRA, "A(xi_Q)")
+    close(
+        np.linalg.solve(pf.reduction.locked_inertia(m, q), pf.reduction.momentum_map(m, q, along)), xi, 1e3 * ALGEBRA, "A(xi_Q)"
+    )
 
 
 @pytest.mark.parametrize(("base", "mu"), CASES[:4], ids=NAMES[:4])
@@ -298,20 +300,20 @@ def test_what_the_isotropy_group_feels(base, mu):
     m = machine(base)
     j, (q, v) = m.joints[0], start(m)
     i = isotropy(S_of(m), mu)
-    inertia, A = pf.isotropy_inertia(m, mu, q), pf.isotropy_connection(m, mu, q)
-    close(inertia, i.T @ pf.locked_inertia(m, q) @ i, 1e3 * ALGEBRA, "I^mu")
+    inertia, A = pf.reduction.isotropy_inertia(m, mu, q), pf.reduction.isotropy_connection(m, mu, q)
+    close(inertia, i.T @ pf.reduction.locked_inertia(m, q) @ i, 1e3 * ALGEBRA, "I^mu")
     along = np.zeros((m.nv, i.shape[1]))
     along[: j.nv] = np.linalg.solve(adjoint(m, *pose(m, q)), i)
     close(A @ along, np.eye(i.shape[1]), 1e3 * ALGEBRA, "A^mu along the group")
     across = v - along @ (A @ v)
     close(along.T @ pf.mass_matrix(m, q) @ across, np.zeros(i.shape[1]), 1e4 * ALGEBRA, "across, in the metric")
-    close(inertia @ A @ v, i.T @ pf.momentum_map(m, q, v), 1e3 * ALGEBRA, "I^mu A^mu = i^T J")
+    close(inertia @ A @ v, i.T @ pf.reduction.momentum_map(m, q, v), 1e3 * ALGEBRA, "I^mu A^mu = i^T J")
     h = se3.exp(ca.DM(S_of(m) @ i @ np.linspace(0.3, 0.8, i.shape[1])))
     moved = q.copy()
     moved[: j.nq] = np.array(group_of(j).chart(*se3.compose(*map(ca.DM, h), *pose(m, q)))).ravel()
     turned = np.linalg.lstsq(i, adjoint(m, *map(ca.DM, h)) @ i, rcond=None)[0]  # Ad_h keeps the algebra
     close(i @ turned, adjoint(m, *map(ca.DM, h)) @ i, 1e2 * ALGEBRA, "Ad_h i")
-    close(pf.isotropy_connection(m, mu, moved), turned @ A, 1e4 * ALGEBRA, "A^mu moved by h")
+    close(pf.reduction.isotropy_connection(m, mu, moved), turned @ A, 1e4 * ALGEBRA, "A^mu moved by h")
 
 
 def test_what_is_left_of_the_place_stays_in_the_isotropy_group():
@@ -326,7 +328,7 @@ def test_what_is_left_of_the_place_stays_in_the_isotropy_group():
         gravity=(0, 0, 0),
     )  # fmt: skip
     v = np.array([0.3, -0.2, 1.0, 0.5, 0.4, -0.7, 0.9])
-    mu = pf.momentum_map(m, None, v)
+    mu = pf.reduction.momentum_map(m, None, v)
     r = pf.run(pf.reduce(m, momentum=mu), None, v, duration=0.4, step=2e-3, every=1, backend="numpy")
     group = group_of(m.joints[0])
     orbit = orbit_of(group, mu)

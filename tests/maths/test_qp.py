@@ -11,6 +11,7 @@ import pfaffian as pf
 from pfaffian.kernel import compile
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.maths import qp
+from pfaffian.simulate.qp import NearestInput
 from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction, exact
 from tests.tolerance import EPS
 
@@ -30,7 +31,7 @@ def solve(*problem, **options):
     return pf.solve_qp(*problem, **{"backend": "numpy"} | options)
 
 
-def right(p: Problems, r: pf.NearestInput, tolerance: float) -> None:
+def right(p: Problems, r: NearestInput, tolerance: float) -> None:
     """Each problem is solved or shown to have no solution, by numbers that do not depend on how they were found."""
     assert np.isin(r.status, (0, 1)).all(), r.words
     good = r.status == 0

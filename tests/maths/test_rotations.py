@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian import rotations
 from pfaffian.maths import so3
 from pfaffian.model.rotations import _quadratic_form
 from tests.random_mechanisms import random_rotation
@@ -97,7 +98,7 @@ def test_critical_points(l, seed):
     S = np.diag(sum(l) / 2 - np.array(l, dtype=float))
     left, right = random_rotation(random), random_rotation(random)
     P = left @ S @ right.T
-    found = pf.critical_rotations(P)
+    found = rotations.critical_rotations(P)
     assert [(c.kind, c.shape) for c in found] == [row[:2] for row in TABLE[l]]
     for c, (kind, _, point, value, eigenvalues) in zip(found, TABLE[l], strict=True):
         close(c.value, value, ALGEBRA, f"value at the {kind}", 5)
@@ -128,7 +129,7 @@ def test_v_is_a_quadratic_form_in_the_quaternion(seed):
     a = np.linalg.svd(P)[1]
     l = np.array([a[1] + a[2] * (s := np.sign(np.linalg.det(P))), a[0] + s * a[2], a[0] + a[1]])
     values = [-l.sum() / 2, *(2 * l - l.sum() / 2)]
-    close([c.value for c in pf.critical_rotations(P)], values, ALGEBRA, "values by the singular values", 10)
+    close([c.value for c in rotations.critical_rotations(P)], values, ALGEBRA, "values by the singular values", 10)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -137,7 +138,7 @@ def test_special_polar_decomposition(seed, rank):
     random = np.random.default_rng(seed)
     A, B = random.normal(size=(2, 3, 3))
     M = A[:, :rank] @ B[:rank]
-    R, K, unique = pf.special_polar(M)
+    R, K, unique = rotations.special_polar(M)
     close(R @ R.T, np.eye(3), ALGEBRA, "R R^T = 1")
     assert np.linalg.det(R) > 0 and unique == (rank >= 2)
     close(R @ number(so3.Wed(K)), M, 1e-13, "R Wed(K) = M", 10)
@@ -155,11 +156,11 @@ def test_wahba(seed):
     random = np.random.default_rng(seed)
     n, true = 2 + seed, random_rotation(random)
     v, w = random.normal(size=(n, 3)), random.uniform(0.5, 2, n)
-    exact = pf.wahba(v @ true.T, v, w)
+    exact = rotations.wahba(v @ true.T, v, w)
     close(exact.R, true, 1e-13, "without noise")
     assert exact.cost < 1e-24
     u = v @ true.T + 0.1 * random.normal(size=(n, 3))
-    R, cost, information = pf.wahba(u, v, w)
+    R, cost, information = rotations.wahba(u, v, w)
     X, _, Yt = np.linalg.svd((w[:, None] * u).T @ v)
     close(R, X @ np.diag([1, 1, np.linalg.det(X @ Yt)]) @ Yt, 1e-12, "Kabsch")
 
@@ -178,29 +179,30 @@ def test_the_nearest_rotation(seed):
     random = np.random.default_rng(seed)
     Q, B = random.normal(size=(2, 3, 3))
     K = B @ B.T
-    R = pf.nearest_rotation(Q, K)
+    R = rotations.nearest_rotation(Q, K)
     distance = lambda R: np.trace((R - Q).T @ K @ (R - Q))  # noqa: E731
     others = [number(so3.exp(x)) @ R for x in random.normal(size=(50, 3)) * random.uniform(0.01, 3, (50, 1))]
     assert min(map(distance, others)) > distance(R)
-    close(pf.nearest_rotation(Q), pf.special_polar(Q).R, ALGEBRA, "of M = R Wed(K)")
-    close(pf.nearest_rotation(5 * R), R, 1e-14, "of a rotation, scaled")
+    close(rotations.nearest_rotation(Q), rotations.special_polar(Q).R, ALGEBRA, "of M = R Wed(K)")
+    close(rotations.nearest_rotation(5 * R), R, 1e-14, "of a rotation, scaled")
 
 
 E = np.eye(3)
 REFUSED = {
-    "text": (lambda: pf.critical_rotations("P"), "P: 'P' is no array of real numbers"),
-    "another shape": (lambda: pf.special_polar(np.eye(4)), r"M: a \(3, 3\) matrix of numbers is needed"),
-    "nan": (lambda: pf.special_polar(E * np.nan), "M is not finite"),
-    "c of a point": (lambda: pf.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
+    "text": (lambda: rotations.critical_rotations("P"), "P: 'P' is no array of real numbers"),
+    "another shape": (lambda: rotations.special_polar(np.eye(4)), r"M: a \(3, 3\) matrix of numbers is needed"),
+    "nan": (lambda: rotations.special_polar(E * np.nan), "M is not finite"),
+    "c of a point": (lambda: rotations.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
     "one direction": (
-        lambda: pf.wahba([[0, 0, 1]], [[0, 0, 1]]), "no point but a circle: turning about .*0, 0, -?1.* two directions"),
-    "along one line": (lambda: pf.wahba([[0, 0, 1], [0, 0, 2]], [[0, 1, 0], [0, -1, 0]]), "no point but a (sphere|circle)"),
-    "no weight": (lambda: pf.wahba(E, E, [0, 0, 0]), "no point but all rotations: turning about .* with a weight"),
-    "a weight below zero": (lambda: pf.wahba(E, E, [1, 1, -1]), "weights: 3 numbers, none below zero"),
-    "directions of two counts": (lambda: pf.wahba(E, E[:2]), r"u and v of one shape \(n, 3\)"),
-    "nearest to zero": (lambda: pf.nearest_rotation(0 * E), "nearest rotations are no point but all rotations"),
-    "a metric that is none": (lambda: pf.nearest_rotation(E, np.diag([1, 1, -0.5])), "its lowest eigenvalue is -0.5"),
-    "a skew metric": (lambda: pf.nearest_rotation(E, np.triu(np.ones((3, 3)))), "metric: the matrix is not symmetric"),
+        lambda: rotations.wahba([[0, 0, 1]], [[0, 0, 1]]), "no point but a circle: turning about .*0, 0, -?1.* two directions"),
+    "along one line": (
+        lambda: rotations.wahba([[0, 0, 1], [0, 0, 2]], [[0, 1, 0], [0, -1, 0]]), "no point but a (sphere|circle)"),
+    "no weight": (lambda: rotations.wahba(E, E, [0, 0, 0]), "no point but all rotations: turning about .* with a weight"),
+    "a weight below zero": (lambda: rotations.wahba(E, E, [1, 1, -1]), "weights: 3 numbers, none below zero"),
+    "directions of two counts": (lambda: rotations.wahba(E, E[:2]), r"u and v of one shape \(n, 3\)"),
+    "nearest to zero": (lambda: rotations.nearest_rotation(0 * E), "nearest rotations are no point but all rotations"),
+    "a metric that is none": (lambda: rotations.nearest_rotation(E, np.diag([1, 1, -0.5])), "its lowest eigenvalue is -0.5"),
+    "a skew metric": (lambda: rotations.nearest_rotation(E, np.triu(np.ones((3, 3)))), "metric: the matrix is not symmetric"),
 }  # fmt: skip
 
 

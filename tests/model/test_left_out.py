@@ -7,32 +7,32 @@ import pfaffian as pf
 
 ORIGIN, UP, STILL, OPEN = (0, 0, 0), (0, 0, 1), (0, 0, 0), (-np.inf, np.inf)
 PLANE = {"on": "world", "through": ORIGIN, "normal": UP, "rate": 0.0}
-K = pf.pseudo_matrix(3.0, (0.1, 0.2, 0.3), 0.5)
+K = pf.forces.pseudo_matrix(3.0, (0.1, 0.2, 0.3), 0.5)
 SLIDING = {"stribeck": 0.01, "viscous": 0.0, "smooth": 1e-3}
 
 # Maker, what has to be given, what may be left out.
 MADE = {
     "actuator": (pf.actuator, ("a", "j"), {"component": 0, "gear": 1.0, "limits": OPEN}),
-    "thruster": (pf.thruster, ("a", "b"), {"axis": UP, "point": ORIGIN, "torque": 0.0, "limits": OPEN}),
+    "thruster": (pf.forces.thruster, ("a", "b"), {"axis": UP, "point": ORIGIN, "torque": 0.0, "limits": OPEN}),
     "wrench": (pf.wrench, ("w", "b"), {"value": None, "point": ORIGIN, "axes": "WORLD", "by": None}),
     "spring": (pf.spring, ("s", "a", "b"), {"stiffness": 0.0, "rest": 0.0, "damping": 0.0, "point_a": ORIGIN,
                                             "point_b": ORIGIN}),
-    "pose spring": (pf.pose_spring, ("s", "a", "b", K), {"rest": pf.pose(ORIGIN)}),
-    "pseudo-matrix": (pf.pseudo_matrix, (2.0,), {"centre": ORIGIN, "moments": 0.0}),
-    "joint friction": (pf.joint_friction, ("f", "j", 0.3), SLIDING | {"static": 0.3}),
+    "pose spring": (pf.forces.pose_spring, ("s", "a", "b", K), {"rest": pf.pose(ORIGIN)}),
+    "pseudo-matrix": (pf.forces.pseudo_matrix, (2.0,), {"centre": ORIGIN, "moments": 0.0}),
+    "joint friction": (pf.forces.joint_friction, ("f", "j", 0.3), SLIDING | {"static": 0.3}),
     "contact friction": (
-        lambda *given, **more: pf.contact_friction(*given, normal=UP, load=9.0, coefficient=0.4, **more),
+        lambda *given, **more: pf.forces.contact_friction(*given, normal=UP, load=9.0, coefficient=0.4, **more),
         ("f", "a", "b"), SLIDING | {"static": 0.4, "point": ORIGIN},
     ),
-    "drag": (pf.drag, ("d", "b", 0.2), {"coefficient": 1.0, "density": 1.225, "point": ORIGIN, "wind": STILL}),
+    "drag": (pf.forces.drag, ("d", "b", 0.2), {"coefficient": 1.0, "density": 1.225, "point": ORIGIN, "wind": STILL}),
     "propeller": (
-        lambda *given, **more: pf.propeller(*given, thrust=2.0, **more),
+        lambda *given, **more: pf.forces.propeller(*given, thrust=2.0, **more),
         ("p", "b", 3.0), {"torque": 0.0, "handed": "right", "axis": UP, "point": ORIGIN},
     ),
-    "rolling disk": (pf.rolling_disk, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
-    "rolling wheel": (pf.rolling_wheel, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
-    "rolling sphere": (pf.rolling_sphere, ("d", "b", 0.5), PLANE | {"centre": ORIGIN}),
-    "knife edge": (pf.knife_edge, ("d", "b", (1, 0, 0)), PLANE | {"point": ORIGIN}),
+    "rolling disk": (pf.rolling.disk, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
+    "rolling wheel": (pf.rolling.wheel, ("d", "b", 0.5), PLANE | {"axis": UP, "centre": ORIGIN}),
+    "rolling sphere": (pf.rolling.sphere, ("d", "b", 0.5), PLANE | {"centre": ORIGIN}),
+    "knife edge": (pf.rolling.knife_edge, ("d", "b", (1, 0, 0)), PLANE | {"point": ORIGIN}),
     "joint": (
         pf.joint, ("j", "revolute", "world", "b"),
         {"axis": UP, "placement": ORIGIN, "child_placement": ORIGIN, "stiffness": 0.0, "rest": 0.0, "damping": 0.0,
@@ -75,4 +75,4 @@ OTHER_POSE = pf.pose((0, 0, 0.1))
 
 
 def test_the_rest_of_a_pose_spring_counts():
-    assert pf.pose_spring("s", "a", "b", K, rest=OTHER_POSE) != pf.pose_spring("s", "a", "b", K)
+    assert pf.forces.pose_spring("s", "a", "b", K, rest=OTHER_POSE) != pf.forces.pose_spring("s", "a", "b", K)

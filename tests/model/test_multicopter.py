@@ -83,9 +83,11 @@ def random_machine(random):
 @pytest.mark.parametrize("which", ["tricopter", "quadcopter", "random"])
 def test_the_equations_are_the_thesis_s(which):
     random = np.random.default_rng(4)
-    x = {"tricopter": pf.TRICOPTER, "quadcopter": pf.QUADCOPTER, "random": random_machine(random)}[which]
-    m, tilting = pf.multicopter(which, **x), x["tilt"] is not None
-    bare = pf.multicopter(which, **{**x, **NONE, "gravity": 0.0})
+    x = {"tricopter": pf.multicopters.TRICOPTER, "quadcopter": pf.multicopters.QUADCOPTER, "random": random_machine(random)}[
+        which
+    ]
+    m, tilting = pf.multicopters.multicopter(which, **x), x["tilt"] is not None
+    bare = pf.multicopters.multicopter(which, **{**x, **NONE, "gravity": 0.0})
     found = pf.compile_terms(bare, {"M": lambda T: T.M, "c": lambda T: T.c}, backend="numpy", lanes=1)
     assert not pf.unphysical(m)
     for _ in range(4):
@@ -115,7 +117,7 @@ SIMPLE = ("azimuths", "spins", "mass", "arm", "height", "thrust", "torque", "dra
 
 
 def simple(x, **changes):
-    return pf.thrust_multicopter("simple", **{k: x[k] for k in SIMPLE} | {"inertia": x["inertia"][:3]} | changes)
+    return pf.multicopters.thrust_multicopter("simple", **{k: x[k] for k in SIMPLE} | {"inertia": x["inertia"][:3]} | changes)
 
 
 def test_what_the_tricopter_s_thrusts_do():
@@ -129,22 +131,22 @@ def test_what_the_tricopter_s_thrusts_do():
         [-l / 2, l, -l / 2, r * h / 2 - k / 2, -k, k / 2 - r * h / 2],
         [k, -k, -k, -l, -l, -l],
     ]
-    m = simple(pf.TRICOPTER, tilting=True)
+    m = simple(pf.multicopters.TRICOPTER, tilting=True)
     close(effect(m), B, EXACT, "B")
     theta, F = np.array([0.3, -0.5, 0.2]), np.array([3.0, 4.0, 5.0])
-    _, H2, H3, H4 = directions(np.array(pf.TRICOPTER["azimuths"]), theta)
-    whole = np.vstack([H3, l * H4 + h * H2 - k * H3 * pf.TRICOPTER["spins"]]) @ F
+    _, H2, H3, H4 = directions(np.array(pf.multicopters.TRICOPTER["azimuths"]), theta)
+    whole = np.vstack([H3, l * H4 + h * H2 - k * H3 * pf.multicopters.TRICOPTER["spins"]]) @ F
     close(effect(m) @ np.r_[F * np.cos(theta), F * np.sin(theta)], whole, EXACT, "by arms that tilt")
 
 
 def test_what_the_quadcopter_s_thrusts_do():
     l, k = 0.240, 2.45e-7 / 1.44e-5
     B = [[0] * 4, [0] * 4, [1] * 4, [0, l, 0, -l], [-l, 0, l, 0], [-k, k, -k, k]]
-    close(effect(simple(pf.QUADCOPTER)), B, EXACT, "B")
+    close(effect(simple(pf.multicopters.QUADCOPTER)), B, EXACT, "B")
 
 
 def test_the_simplified_machine_slows_down_by_one_number():
-    m = simple(pf.QUADCOPTER, gravity=0.0)
+    m = simple(pf.multicopters.QUADCOPTER, gravity=0.0)
     v = [1.0, -2.0, 3.0, 0, 0, 0]
     got = pf.forward_dynamics(m, [0, 0, 0, 0, 0, 0, 1.0], v, u=np.zeros(4))
     close(got.v_dot[:3], -(2 * 0.30 + 0.36) / 3 / 1.001 * np.array(v[:3]), EXACT, "drag")
@@ -153,14 +155,14 @@ def test_the_simplified_machine_slows_down_by_one_number():
 @pytest.mark.parametrize(("which", "varpi"), [("tricopter", 533.0), ("quadcopter", 412.9)])
 def test_hover(which, varpi):
     """Speeds of the propellers at hover, recomputed from Table 5.1; there the machine without biases is at rest."""
-    x = {"tricopter": pf.TRICOPTER, "quadcopter": pf.QUADCOPTER}[which]
+    x = {"tricopter": pf.multicopters.TRICOPTER, "quadcopter": pf.multicopters.QUADCOPTER}[which]
     n = len(x["spins"])
     speed = np.sqrt(x["mass"] * 9.81 / (n * x["thrust"]))
     close(speed, varpi, 1e-4, "speed")
     if which == "quadcopter":
         current = (x["torque"] * speed**2 + x["friction"]) / 0.0105
         close(current, 4.45, 1e-3, "current")
-        m = pf.multicopter(which, **{**x, "com": (0, 0, 0), "bias": np.zeros(6)})
+        m = pf.multicopters.multicopter(which, **{**x, "com": (0, 0, 0), "bias": np.zeros(6)})
         q, v = np.zeros(m.nq), np.r_[np.zeros(6), np.full(4, speed)]
         q[6] = 1
         got = pf.forward_dynamics(m, q, v, u=np.full(4, 0.0105 * current))
@@ -173,11 +175,14 @@ def fall(m, q, v, **parameters):
 
 def test_numbers_may_be_parameters():
     mass = pf.Parameter("mass", 1.001, "kg")
-    m = pf.multicopter("quadcopter", **{**pf.QUADCOPTER, "mass": mass, "parameters": [mass]})
+    m = pf.multicopters.multicopter("quadcopter", **{**pf.multicopters.QUADCOPTER, "mass": mass, "parameters": [mass]})
     q, v = np.r_[np.zeros(6), 1.0, np.zeros(4)], np.zeros(10)
-    plain, heavy = pf.multicopter("quadcopter", **pf.QUADCOPTER), {**pf.QUADCOPTER, "mass": 2.0}
+    plain, heavy = (
+        pf.multicopters.multicopter("quadcopter", **pf.multicopters.QUADCOPTER),
+        {**pf.multicopters.QUADCOPTER, "mass": 2.0},
+    )
     close(fall(m, q, v), fall(plain, q, v), EXACT, "as it is")
-    close(fall(m, q, v, mass=2.0), fall(pf.multicopter("heavy", **heavy), q, v), EXACT, "heavy")
+    close(fall(m, q, v, mass=2.0), fall(pf.multicopters.multicopter("heavy", **heavy), q, v), EXACT, "heavy")
 
 
 WRONG = {
@@ -193,10 +198,10 @@ WRONG = {
 def test_wrong_numbers_are_named(case):
     given, words = WRONG[case]
     with pytest.raises(pf.ModelError, match=words):
-        pf.multicopter("quadcopter", **{**pf.QUADCOPTER, **given})
+        pf.multicopters.multicopter("quadcopter", **{**pf.multicopters.QUADCOPTER, **given})
 
 
 def test_equal_and_pickled_by_content():
-    m, same = (pf.multicopter("quadcopter", **pf.QUADCOPTER) for _ in range(2))
-    other = pf.multicopter("quadcopter", **{**pf.QUADCOPTER, "drag": (0.31, 0.36)})
+    m, same = (pf.multicopters.multicopter("quadcopter", **pf.multicopters.QUADCOPTER) for _ in range(2))
+    other = pf.multicopters.multicopter("quadcopter", **{**pf.multicopters.QUADCOPTER, "drag": (0.31, 0.36)})
     assert m == same == pickle.loads(pickle.dumps(m)) and m != other

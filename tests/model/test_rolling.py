@@ -35,10 +35,10 @@ def upright(height, lean=0.0, heading=0.0):
 
 
 CONTACTS = {
-    "disk": lambda **plane: pf.rolling_disk("c", "b1", 0.4, axis=(0.3, 0.5, 1.0), centre=(0.1, 0.2, -0.1), **plane),
-    "wheel": lambda **plane: (pf.rolling_wheel("c", "b1", 0.4, axis=(0.3, 0.5, 1.0), **plane),),
-    "sphere": lambda **plane: pf.rolling_sphere("c", "b1", 0.4, centre=(0.1, 0.2, -0.1), **plane),
-    "edge": lambda **plane: (pf.knife_edge("c", "b1", (0.3, 0.5, 1.0), point=(0.2, 0.1, 0.4), **plane),),
+    "disk": lambda **plane: pf.rolling.disk("c", "b1", 0.4, axis=(0.3, 0.5, 1.0), centre=(0.1, 0.2, -0.1), **plane),
+    "wheel": lambda **plane: (pf.rolling.wheel("c", "b1", 0.4, axis=(0.3, 0.5, 1.0), **plane),),
+    "sphere": lambda **plane: pf.rolling.sphere("c", "b1", 0.4, centre=(0.1, 0.2, -0.1), **plane),
+    "edge": lambda **plane: (pf.rolling.knife_edge("c", "b1", (0.3, 0.5, 1.0), point=(0.2, 0.1, 0.4), **plane),),
 }
 
 
@@ -86,7 +86,7 @@ def test_a_ball_rolls_down_a_slope():
     """a = 5/7 g sin(slope), whichever way the plane is said to slope; the normal force is m g cos(slope)."""
     slope = 0.3
     normal = (np.sin(slope), 0, np.cos(slope))
-    m = ball([*pf.rolling_sphere("roll", "ball", 0.3, normal=normal)])
+    m = ball([*pf.rolling.sphere("roll", "ball", 0.3, normal=normal)])
     r = pf.run(m, 0.3 * np.r_[normal, 0, 0, 0, 1 / 0.3], duration=1.0, step=0.01, every=10, backend="numpy")
     t, way = r["time"].values, np.array([np.cos(slope), 0, -np.sin(slope)])
     close(r["q"].values[:, :3] @ way, 5 / 14 * G * np.sin(slope) * t**2, INTEGRATED, "way down")
@@ -97,7 +97,7 @@ def test_a_ball_rolls_down_a_slope():
 def test_a_disk_rolls_straight_and_its_forces_are_told():
     """Pulled along at its centre: m a = F - f, I a / r = f r."""
     pull = pf.wrench("pull", "coin", value=(3.0, 0, 0, 0, 0, 0), axes="WORLD")
-    m = coin([*pf.rolling_disk("roll", "coin", 0.5)], forces=[pull])
+    m = coin([*pf.rolling.disk("roll", "coin", 0.5)], forces=[pull])
     r = pf.run(m, upright(0.5), duration=0.5, step=0.01, every=10, backend="numpy")
     a, t = 3.0 / 1.5, r["time"].values
     close(r["q"].values[:, 0], a * t**2 / 2, INTEGRATED, "x")
@@ -115,7 +115,7 @@ def test_a_wheel_carried_by_a_cart_adds_no_height():
         pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), placement=(0, 0, 0.5)),
         pf.joint("axle", "revolute", "cart", "wheel", axis=(0, 1, 0)),
     ]
-    roll = pf.rolling_wheel("tyre", "wheel", 0.5, axis=(0, 1, 0))
+    roll = pf.rolling.wheel("tyre", "wheel", 0.5, axis=(0, 1, 0))
     m = pf.mechanism("cart", bodies, joints, constraints=[roll], forces=[pf.wrench("pull", "cart", value=(2.9, 0, 0, 0, 0, 0))])
     found = pf.forward_dynamics(m, [0.0, 0.0], [1.0, 2.0])
     close(found.v_dot.ravel(), np.array([1.0, 2.0]) * 2.9 / 5.8, ALGEBRA, "acceleration")
@@ -126,21 +126,21 @@ def test_a_skate_on_a_turning_floor_is_carried_along():
     """At rest on the floor it moves with it: the blade, along the way to the centre, is held sideways at rate r."""
     body = pf.body("skate", 1.0, (0, 0, 0), 0.1)
     rate = pf.Parameter("rate", 0.7, "rad/s")
-    edge = pf.knife_edge("edge", "skate", (1, 0, 0), rate=rate)
+    edge = pf.rolling.knife_edge("edge", "skate", (1, 0, 0), rate=rate)
     m = pf.mechanism("skate", [body], [pf.joint("j", "planar", "world", "skate")], constraints=[edge], parameters=[rate])
     a = pf.assemble(m, [2.0, 0.0, 0.0], parameters={"rate": [0.7, -1.0]}, backend="numpy")
     close(a.v[:, 1], [1.4, -2.0], MET, "sideways speed")
 
 
 def test_a_flat_disk_has_no_lowest_point():
-    m = coin([*pf.rolling_disk("roll", "coin", 0.5)])
+    m = coin([*pf.rolling.disk("roll", "coin", 0.5)])
     with pytest.raises(pf.RunError, match=r"'roll height'.*nan"):
         pf.run(m, [0, 0, 0, 0, 0, 0, 1], duration=0.01, backend="numpy")
 
 
 def test_a_falling_disk_stops_the_run_when_it_lies():
     """At rest and leaning it falls flat, where the rate of its lowest point grows without bounds."""
-    m = coin([*pf.rolling_disk("roll", "coin", 0.5)])
+    m = coin([*pf.rolling.disk("roll", "coin", 0.5)])
     with pytest.warns(pf.RunWarning, match="run stopped"):
         r = pf.run(m, upright(0.5 * np.cos(1.0), 1.0), duration=3.0, step=2e-3, backend="numpy")
     assert 0 < float(r["stopped"]) < 1.0 and float(r["status"]) != 0
@@ -149,7 +149,7 @@ def test_a_falling_disk_stops_the_run_when_it_lies():
 def test_an_edge_on_its_point_holds_nothing():
     body = pf.body("skate", 1.0, (0, 0, 0), 0.1)
     m = pf.mechanism("skate", [body], [pf.joint("j", "planar", "world", "skate")],
-                     constraints=[pf.knife_edge("edge", "skate", (0, 0, 1))])  # fmt: skip
+                     constraints=[pf.rolling.knife_edge("edge", "skate", (0, 0, 1))])  # fmt: skip
     assert float(np.asarray(pf.forward_dynamics(m, [0, 0, 0], [0, 0, 0]).rank).item()) == 0
 
 
@@ -158,7 +158,7 @@ def test_reactions_of_contacts_act_on_bodies():
     r = 0.3
     bodies = [pf.body("arm", 1.0, (0, 0, 0)), pf.body("ball", 2.0, (0, 0, 0), 0.4 * 2.0 * r**2)]
     joints = [pf.joint("slide", "planar", "world", "arm", placement=(0, 0, r)), pf.joint("socket", "spherical", "arm", "ball")]
-    m = pf.mechanism("caster", bodies, joints, constraints=[*pf.rolling_sphere("roll", "ball", r)])
+    m = pf.mechanism("caster", bodies, joints, constraints=[*pf.rolling.sphere("roll", "ball", r)])
     push = m.with_(forces=[pf.wrench("push", "arm", value=(1.9, 0, 0, 0, 0, 0), axes="WORLD")])
     a = pf.forward_dynamics(push, m.neutral(), np.zeros(6)).v_dot.ravel()[0]
     close(a, 1.9 / (1 + 2 * 1.4), ALGEBRA, "acceleration")
@@ -168,18 +168,18 @@ def test_reactions_of_contacts_act_on_bodies():
 
 def test_numbers_and_functions_are_in_the_digest():
     made = [
-        pf.rolling_sphere("c", "ball", 0.3), pf.rolling_sphere("c", "ball", 0.4), pf.rolling_sphere("c", "ball", 0.3, rate=1.0),
-        pf.rolling_sphere("c", "ball", 0.3, rate=lambda t: t), pf.rolling_sphere("c", "ball", 0.3, normal=(0, 1, 1)),
-        pf.rolling_sphere("c", "ball", 0.3, through=(0, 0, 1)), pf.rolling_sphere("c", "ball", 0.3, centre=(0, 0, 0.1)),
-        pf.rolling_disk("c", "ball", 0.3), pf.rolling_disk("c", "ball", 0.3, axis=(0, 1, 0)),
+        pf.rolling.sphere("c", "ball", 0.3), pf.rolling.sphere("c", "ball", 0.4), pf.rolling.sphere("c", "ball", 0.3, rate=1.0),
+        pf.rolling.sphere("c", "ball", 0.3, rate=lambda t: t), pf.rolling.sphere("c", "ball", 0.3, normal=(0, 1, 1)),
+        pf.rolling.sphere("c", "ball", 0.3, through=(0, 0, 1)), pf.rolling.sphere("c", "ball", 0.3, centre=(0, 0, 0.1)),
+        pf.rolling.disk("c", "ball", 0.3), pf.rolling.disk("c", "ball", 0.3, axis=(0, 1, 0)),
     ]  # fmt: skip
     assert len({digest(ball(list(c))) for c in made}) == len(made)
-    assert pf.rolling_disk("c", "ball", 0.3) == pf.rolling_disk("c", "ball", 0.3) != pf.rolling_disk("c", "ball", 0.4)
+    assert pf.rolling.disk("c", "ball", 0.3) == pf.rolling.disk("c", "ball", 0.3) != pf.rolling.disk("c", "ball", 0.4)
 
 
 def test_derivatives_of_contacts():
     """b is minus the drift of eta, by differences of eta along the motion."""
-    m = coin([*pf.rolling_disk("roll", "coin", 0.5, rate=0.8)])
+    m = coin([*pf.rolling.disk("roll", "coin", 0.5, rate=0.8)])
     a = pf.assemble(m, upright(0.48, 0.3), [0.4, 0.3, 0.1, 0.2, -0.4, 3.0], backend="numpy")
     parts = {"A": lambda T: T.A, "b": lambda T: T.b, "from eta": lambda T: ca.jacobian(T.rows.eta, T.v),
              "drift": lambda T: ca.jtimes(T.rows.eta, T.q, T.kinematics.q_dot)}  # fmt: skip
@@ -218,9 +218,10 @@ def test_yaml():
         "pin",
     ]
     p = {x.name: x for x in m.parameters}
-    by_hand = [*pf.rolling_sphere("table", "ball", p["r"], rate=p["spin"], through=(1, 0, 0)),
-               *pf.rolling_disk("edge", "coin", p["r"], normal=(0, 1, 5)),
-               pf.rolling_wheel("wheel", "coin", 2 * p["r"], on="ball"), pf.knife_edge("blade", "coin", (1, 0, 0))]  # fmt: skip
+    by_hand = [*pf.rolling.sphere("table", "ball", p["r"], rate=p["spin"], through=(1, 0, 0)),
+               *pf.rolling.disk("edge", "coin", p["r"], normal=(0, 1, 5)),
+               pf.rolling.wheel("wheel", "coin", 2 * p["r"], on="ball"),
+               pf.rolling.knife_edge("blade", "coin", (1, 0, 0))]  # fmt: skip
     assert list(m.constraints[:6]) == by_hand and isinstance(m.constraints[6], Closure)
     for wrong, said in (("radius: r, rate", "rate"), ("along: [1, 0, 0]", "point: [0, 0, 0]")):
         with pytest.raises(pf.ModelError, match="is missing"):

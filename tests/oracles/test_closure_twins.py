@@ -12,7 +12,7 @@ from tests.random_mechanisms import CLOSURES, Case, closing, matrices, on_veloci
 from tests.tolerance import ALGEBRA, INTEGRATED, MET, close
 
 
-def by_hand(c: pf.model.constraint.Closure, angle: float):
+def by_hand(c, angle: float):
     """phi(k) from the poses of both frames: dot products of axes, components of the distance. angle: a turn of b in a now."""
 
     def frames(k):

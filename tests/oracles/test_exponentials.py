@@ -12,6 +12,7 @@ from scipy.linalg import expm
 
 import pfaffian as pf
 from pfaffian import kernel
+from pfaffian.evaluate.quantities import BodyPose
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import SUBGROUPS
 from tests.random_mechanisms import random_tree
@@ -42,28 +43,28 @@ def tree(shape: str) -> tuple[pf.Mechanism, np.ndarray]:
 
 def screws(m: pf.Mechanism, random: np.random.Generator, runs: int = 3) -> np.ndarray:
     """Turns of 2.6 rad at most about any axis: within the reach of a logarithm."""
-    return random.uniform(-1.5, 1.5, (runs, pf.exponentials(m).s.numel()))
+    return random.uniform(-1.5, 1.5, (runs, pf.screws.exponentials(m).s.numel()))
 
 
 def full(x) -> np.ndarray:
     return np.array(ca.DM(x))
 
 
-def homogeneous(X: pf.BodyPose, run: int = 0) -> np.ndarray:
+def homogeneous(X: BodyPose, run: int = 0) -> np.ndarray:
     R, p = (X.rotation, X.position) if X.position.ndim == 1 else (X.rotation[run], X.position[run])
     return np.vstack([np.column_stack([R, p]), [0, 0, 0, 1]])
 
 
 def check_against_recursions(m: pf.Mechanism, s: np.ndarray, bodies: list[str]) -> None:
     """Poses and Jacobians in q and v are those in s, which goes there and back."""
-    q, rates = pf.screw_to_chart(m, s), pf.screw_rates(m, s)
-    close(pf.chart_to_screw(m, q), s, 8 * ALGEBRA, "screw parameters there and back", 1)
-    ours, theirs = pf.product_of_exponentials(m, s, bodies=bodies), pf.forward_kinematics(m, q, bodies=bodies)
+    q, rates = pf.screws.screw_to_chart(m, s), pf.screws.screw_rates(m, s)
+    close(pf.screws.chart_to_screw(m, q), s, 8 * ALGEBRA, "screw parameters there and back", 1)
+    ours, theirs = pf.screws.product_of_exponentials(m, s, bodies=bodies), pf.forward_kinematics(m, q, bodies=bodies)
     for b in bodies:
         close(ours[b].position, theirs[b].position, 8 * ALGEBRA, f"position of {b}", 1)
         close(ours[b].rotation, theirs[b].rotation, 8 * ALGEBRA, f"rotation of {b}", 1)
         for frame, named in (("world", "WORLD"), (b, "LOCAL")):
-            J = pf.screw_jacobian(m, b, s, frame=frame) @ rates.of_v
+            J = pf.screws.screw_jacobian(m, b, s, frame=frame) @ rates.of_v
             close(J, pf.jacobian(m, b, q, frame=named), 32 * ALGEBRA, f"Jacobian of {b}, {named}", 1)
     K = np.array([full(K_at(m)(at)) for at in q])
     close(rates.Z @ rates.of_v, K, 8 * ALGEBRA, "Z and the kinematic matrix", 1)
@@ -85,9 +86,9 @@ def test_turns_beyond_a_half_one():
     """Screw parameters count them where motions commute; elsewhere they are those of the same pose."""
     m, _ = _arm(["planar", "spherical", "cylindrical"])
     q = np.array([0.3, -0.2, 4.0, 0, 0, np.sin(2), np.cos(2), 0.1, 9.0])
-    s = pf.chart_to_screw(m, q)
+    s = pf.screws.chart_to_screw(m, q)
     close(s[[2, 5, 7]], [4 - 2 * np.pi, 4 - 2 * np.pi, 9], 8 * ALGEBRA, "turns", 1)
-    ours, theirs = pf.product_of_exponentials(m, s)["b2"], pf.forward_kinematics(m, q)["b2"]
+    ours, theirs = pf.screws.product_of_exponentials(m, s)["b2"], pf.forward_kinematics(m, q)["b2"]
     close(homogeneous(ours), homogeneous(theirs), 8 * ALGEBRA, "pose", 1)
 
 
@@ -95,11 +96,11 @@ def test_turns_beyond_a_half_one():
 def test_the_literal_product(shape):
     """exp(hat(tau s)) by SciPy, Omega by quadrature, nothing of the subgroups but their home."""
     m, s = tree(shape)
-    found = pf.exponentials(m)
+    found = pf.screws.exponentials(m)
     x, w = np.polynomial.legendre.leggauss(24)
     poses = {"world": np.eye(4)}
     jacobians = {"world": np.zeros((6, len(s[0])))}
-    home = pf.home(m)
+    home = pf.screws.home(m)
     begin = 0
     for j in m.joints:
         tau = home.twists[j.name] if j.moves else np.zeros((6, 0))
@@ -114,9 +115,9 @@ def test_the_literal_product(shape):
             begin += t.shape[1]
         poses[j.child], jacobians[j.child] = G, J
     for b in m.bodies:
-        X = pf.product_of_exponentials(m, s[0])[b.name]
+        X = pf.screws.product_of_exponentials(m, s[0])[b.name]
         close(homogeneous(X), poses[b.name] @ homogeneous(home.poses[b.name]), 64 * ALGEBRA, f"pose of {b.name}", 1)
-        close(pf.screw_jacobian(m, b.name, s[0]), jacobians[b.name], 64 * ALGEBRA, f"Jacobian of {b.name}", 1)
+        close(pf.screws.screw_jacobian(m, b.name, s[0]), jacobians[b.name], 64 * ALGEBRA, f"Jacobian of {b.name}", 1)
     assert begin == found.s.numel() == len(found.s_names) == len(found.s_units) == len(set(found.s_names))
 
 
@@ -125,30 +126,33 @@ def test_relative_jacobians_by_differences():
     m, s = tree("one body, three branches")
     h, random = 1e-5, np.random.default_rng(3)
     for body, seen, frame in [("b4", "b0", "world"), ("b4", "b1", "b3"), ("b0", "b3", "b0"), ("b1", "world", "b4")]:
-        J = pf.screw_jacobian(m, body, s[0], relative_to=seen, frame=frame)
+        J = pf.screws.screw_jacobian(m, body, s[0], relative_to=seen, frame=frame)
         d = random.normal(size=s.shape[1])
         G = {}
         for step in (-h, 0, h):
-            X = pf.product_of_exponentials(m, s[0] + step * d, bodies=[body, seen, "world"])
+            X = pf.screws.product_of_exponentials(m, s[0] + step * d, bodies=[body, seen, "world"])
             G[step] = np.linalg.inv(homogeneous(X[seen])) @ homogeneous(X[body])
         of_seen = full(se3.vee((G[h] - G[-h]) / (2 * h) @ np.linalg.inv(G[0])))  # in the frame of the body that sees it
-        at = pf.product_of_exponentials(m, s[0], bodies=[seen, frame])
+        at = pf.screws.product_of_exponentials(m, s[0], bodies=[seen, frame])
         here = np.linalg.inv(homogeneous(at[frame])) @ homogeneous(at[seen])
         close((J @ d)[:, None], full(se3.Ad(here[:3, :3], here[:3, 3]) @ of_seen), CENTRAL, f"{body} seen from {seen}", 1)
 
 
 def test_blocks_of_joints_before_both_vanish():
     m, s = tree("one body, three branches")
-    J = pf.screw_jacobian(m, "b4", s[0], relative_to="b2")
-    own = [n.startswith("j4") for n in pf.exponentials(m).s_names]
+    J = pf.screws.screw_jacobian(m, "b4", s[0], relative_to="b2")
+    own = [n.startswith("j4") for n in pf.screws.exponentials(m).s_names]
     assert not J[:, ~np.array(own)].any() and J[:, own].any()
-    assert not pf.screw_jacobian(m, "b4", s[0], relative_to="b4").any() and not pf.screw_jacobian(m, "world", s[0]).any()
+    assert (
+        not pf.screws.screw_jacobian(m, "b4", s[0], relative_to="b4").any()
+        and not pf.screws.screw_jacobian(m, "world", s[0]).any()
+    )
 
 
 def test_brocketts_formula():
     """Joints of one coordinate: the twist at home is (p x z; z) or (z; 0), moved by those before it, exactly."""
     m, s = _arm(["revolute", "prismatic", "revolute", "revolute"])
-    home, rates = pf.home(m), pf.screw_rates(m, s)
+    home, rates = pf.screws.home(m), pf.screws.screw_rates(m, s)
     G, J = np.eye(4), []
     for i, j in enumerate(m.joints):
         X = home.poses[j.child]
@@ -157,10 +161,10 @@ def test_brocketts_formula():
         close(home.twists[j.name][:, 0], tau, 4 * ALGEBRA, f"twist of {j.name}", 1)
         J.append(full(se3.Ad(G[:3, :3], G[:3, 3])) @ tau)
         G = G @ expm(full(se3.hat(tau * s[i])))
-    close(pf.screw_jacobian(m, "b3", s), np.array(J).T, 16 * ALGEBRA, "Jacobian", 1)
+    close(pf.screws.screw_jacobian(m, "b3", s), np.array(J).T, 16 * ALGEBRA, "Jacobian", 1)
     for x in rates:
         assert (x == np.eye(4)).all()  # not to rounding: nothing is computed
-    assert (pf.screw_to_chart(m, 9 * s) == 9 * s).all() and (pf.chart_to_screw(m, 9 * s) == 9 * s).all()
+    assert (pf.screws.screw_to_chart(m, 9 * s) == 9 * s).all() and (pf.screws.chart_to_screw(m, 9 * s) == 9 * s).all()
 
 
 def _arm(kinds: list[str]) -> tuple[pf.Mechanism, np.ndarray]:
@@ -182,14 +186,16 @@ def test_speeds_of_a_distribution():
     ]
     m = pf.mechanism("askew", bodies, joints)
     s = np.array([0.4, -0.7, 1.9, 0.3, 0.2, -0.9])
-    rates = pf.screw_rates(m, s)
+    rates = pf.screws.screw_rates(m, s)
     assert rates.Sigma.shape == (6, 5) and rates.of_v.shape == (6, 5)
     check_against_recursions(m, s[None], ["base", "arm"])
     own = np.array([[0.2, -1, 0.3], [0.5, 0.1, 2], [1, 1, -1]])
-    modified = pf.screw_jacobian(m, "arm", s, modified=True)
-    close(modified[:, :2], pf.jacobian(m, "arm", pf.screw_to_chart(m, s), frame="WORLD")[:, :2], 8 * ALGEBRA, "modified", 1)
-    close(modified[:, 2:] @ own, pf.screw_jacobian(m, "arm", s)[:, 3:] @ own, 8 * ALGEBRA, "as they are", 1)
-    slip = pf.screw_jacobian(m, "base", s, frame="base", modified=True)
+    modified = pf.screws.screw_jacobian(m, "arm", s, modified=True)
+    close(
+        modified[:, :2], pf.jacobian(m, "arm", pf.screws.screw_to_chart(m, s), frame="WORLD")[:, :2], 8 * ALGEBRA, "modified", 1
+    )
+    close(modified[:, 2:] @ own, pf.screws.screw_jacobian(m, "arm", s)[:, 3:] @ own, 8 * ALGEBRA, "as they are", 1)
+    slip = pf.screws.screw_jacobian(m, "base", s, frame="base", modified=True)
     close(slip[1], 0.3 * slip[0], 8 * ALGEBRA, "no slip across", 1)
 
 
@@ -207,14 +213,14 @@ def test_joints_that_follow_and_parameters():
     m = pf.mechanism("finger", bodies, joints, parameters=[l, r])
     s = np.array([[0.7], [-1.2]])
     for parameters in (None, {"l": 0.9, "r": 0.4}):
-        ours, theirs = (f(m, s, parameters=parameters) for f in (pf.product_of_exponentials, pf.forward_kinematics))
+        ours, theirs = (f(m, s, parameters=parameters) for f in (pf.screws.product_of_exponentials, pf.forward_kinematics))
         J, K = (f(m, "c", s, parameters=parameters, **at) for f, at in (
-            (pf.screw_jacobian, {}), (pf.jacobian, {"frame": "WORLD"})))  # fmt: skip
+            (pf.screws.screw_jacobian, {}), (pf.jacobian, {"frame": "WORLD"})))  # fmt: skip
         close(ours["c"].position, theirs["c"].position, 8 * ALGEBRA, "position", 1)
         close(ours["c"].rotation, theirs["c"].rotation, 8 * ALGEBRA, "rotation", 1)
         close(J, K, 8 * ALGEBRA, "Jacobian", 1)
-    assert pf.home(m).twists["three"].shape == (6, 1)
-    assert pf.screw_jacobian(m, "c", [0.1], parameters={"l": [0.1, 0.2, 0.3]}).shape == (3, 6, 1)
+    assert pf.screws.home(m).twists["three"].shape == (6, 1)
+    assert pf.screws.screw_jacobian(m, "c", [0.1], parameters={"l": [0.1, 0.2, 0.3]}).shape == (3, 6, 1)
 
 
 @pytest.mark.filterwarnings("ignore::pfaffian.ModelWarning")
@@ -223,13 +229,13 @@ def test_robots(file, base):
     """From their files, and of all bodies the ends of the branches."""
     (path,) = (f.locate() for f in distribution("example-robot-data").files or () if f.name == f"{file}.urdf")
     m = pf.read_urdf(str(path), base=base)
-    check_against_recursions(m, screws(m, np.random.default_rng(1), 2), list(pf.graph_matrices(m).extremities[:4]))
+    check_against_recursions(m, screws(m, np.random.default_rng(1), 2), list(pf.calculus.graph_matrices(m).extremities[:4]))
 
 
 def test_graph_of_four_bodies():
     """[chhabra14 (3.3.29)]"""
     m = random_tree(np.random.default_rng(0), ["revolute"] * 4, [-1, 0, 0, 2])
-    g = pf.graph_matrices(m)
+    g = pf.calculus.graph_matrices(m)
     assert g.bodies == ("world", "b0", "b1", "b2", "b3") and g.joints == ("j0", "j1", "j2", "j3")
     assert g.GM.tolist() == [[-1, 1, 0, 0, 0], [0, -1, 1, 0, 0], [0, -1, 0, 1, 0], [0, 0, 0, -1, 1]]
     assert g.Ph.tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
@@ -240,7 +246,7 @@ def test_graph_of_four_bodies():
 def test_matrices_of_the_graph(shape):
     """Cor. 3.3.1 and 3.3.2 as they are proved: Ph inverts, GM 1 = 0, Ph GM has the world and the body alone."""
     m, _ = tree(shape)
-    g = pf.graph_matrices(m)
+    g = pf.calculus.graph_matrices(m)
     n = len(m.joints)
     assert (g.Ph @ g.GM[:, 1:] == np.eye(n)).all() and not g.GM.sum(axis=1).any()
     assert (g.Ph @ g.GM == np.column_stack([-np.ones(n), np.eye(n)])).all()
@@ -257,15 +263,15 @@ def test_no_logarithm():
     m = pf.mechanism("press", bodies, joints, parameters=[p])
     good, bad = [0.5, 0.1, 0.2, 1.0], [0.5, 0.1, 0.2, 2 * np.pi]
     with pytest.raises(pf.ModelError, match="joint 'screw' in run 1: log: a planar-helical motion by 1 full turn"):
-        pf.chart_to_screw(m, [good, bad])
+        pf.screws.chart_to_screw(m, [good, bad])
     with pytest.raises(pf.ModelError, match="joint 'screw': log"):
-        pf.chart_to_screw(m, bad)
-    s = pf.chart_to_screw(m, [good, good], parameters={"p": [0.2, 0.4]})
+        pf.screws.chart_to_screw(m, bad)
+    s = pf.screws.chart_to_screw(m, [good, good], parameters={"p": [0.2, 0.4]})
     close(s[0], s[1], 8 * ALGEBRA, "the turn is the same at any pitch", 1)
     # A pitch that is no parameter itself, but made of one.
     twice = m.with_(joints=[joints[0], pf.joint("screw", "planar-helical", "a", "b", pitch=2 * p)])
-    s = pf.chart_to_screw(twice, [0.5, 0.1, 0.2, 9.0], parameters={"p": 0.3})
-    close(pf.screw_to_chart(twice, s, parameters={"p": 0.3}), [0.5, 0.1, 0.2, 9.0], 8 * ALGEBRA, "there and back", 1)
+    s = pf.screws.chart_to_screw(twice, [0.5, 0.1, 0.2, 9.0], parameters={"p": 0.3})
+    close(pf.screws.screw_to_chart(twice, s, parameters={"p": 0.3}), [0.5, 0.1, 0.2, 9.0], 8 * ALGEBRA, "there and back", 1)
 
 
 def test_what_is_no_open_chain():
@@ -273,12 +279,18 @@ def test_what_is_no_open_chain():
     loop = pf.closure("shut", "revolute", "world", "b2", placement_a=(1, 0, 0))
     tied = pf.holonomic("tied", lambda k: k.q[0] - k.q[1])
     rolls = pf.nonholonomic("rolls", lambda k: k.v[0] - k.v[1])
-    assert pf.product_of_exponentials(m.with_(constraints=[rolls]), s)  # restricts no place
+    assert pf.screws.product_of_exponentials(m.with_(constraints=[rolls]), s)  # restricts no place
     for refused, said in (
         (m.with_(constraints=[rolls, loop]), "closure 'shut' from 'world' to 'b2' closes the chain.*open it by m.with_"),
         (m.with_(constraints=[tied]), "constraint 'tied' closes the chain.*open it"),
     ):
-        for ask in (pf.exponentials, pf.graph_matrices, pf.home, pf.chart_to_screw, pf.product_of_exponentials):
+        for ask in (
+            pf.screws.exponentials,
+            pf.calculus.graph_matrices,
+            pf.screws.home,
+            pf.screws.chart_to_screw,
+            pf.screws.product_of_exponentials,
+        ):
             with pytest.raises(pf.ModelError, match=said):
                 ask(refused)
     box = pf.body("box", 1.0, inertia=1.0)
@@ -287,8 +299,8 @@ def test_what_is_no_open_chain():
     beside = pf.mechanism("beside", [box], [pf.joint("j", "revolute", "world", "box")], coordinates=[z])
     for refused, said in ((lifted, "edge 'e' is any function of q"), (beside, "coordinates 'z' belong to no joint")):
         with pytest.raises(pf.ModelError, match=said):
-            pf.exponentials(refused)
-    assert pf.graph_matrices(lifted).GM.tolist() == [[-1, 1]]
+            pf.screws.exponentials(refused)
+    assert pf.calculus.graph_matrices(lifted).GM.tolist() == [[-1, 1]]
 
 
 def test_kernels_are_told_apart():
@@ -301,14 +313,16 @@ def test_kernels_are_told_apart():
         return pf.mechanism("m", bodies, joints)
 
     first, second = of(), of(distribution=[[1.0], [0], [2]])
-    assert not np.array_equal(pf.screw_rates(first, {"j.angle": 1}).Sigma, pf.screw_rates(second, {"j.angle": 1}).Sigma)
+    assert not np.array_equal(
+        pf.screws.screw_rates(first, {"j.angle": 1}).Sigma, pf.screws.screw_rates(second, {"j.angle": 1}).Sigma
+    )
     first, second = (of(kind="planar-helical", distribution=None, pitch=p) for p in (0.1, 0.2))
-    assert not np.array_equal(pf.home(first).twists["j"], pf.home(second).twists["j"])
+    assert not np.array_equal(pf.screws.home(first).twists["j"], pf.screws.home(second).twists["j"])
 
 
 def test_two_runs_by_name_are_two():
     m, _ = _arm(["revolute"] * 2)
-    for f in (pf.chart_to_screw, pf.screw_to_chart):
+    for f in (pf.screws.chart_to_screw, pf.screws.screw_to_chart):
         assert f(m, {"j1": [0.1, 0.2]}).tolist() == [[0, 0.1], [0, 0.2]] and f(m, {"j1": 0.1}).tolist() == [0, 0.1]
         assert f(m, [[0.3, 0.1]]).tolist() == [[0.3, 0.1]]
 
@@ -316,21 +330,21 @@ def test_two_runs_by_name_are_two():
 def test_wrong_arguments():
     m, _ = _arm(["revolute"] * 2)
     for ask, said in (
-        (lambda: pf.product_of_exponentials(m, [1.0]), r"s has shape \(1,\)"),
-        (lambda: pf.product_of_exponentials(m, {"j9": 1.0}), "s: there is no 'j9'"),
-        (lambda: pf.product_of_exponentials(m, bodies=["b9"]), "no body 'b9'"),
-        (lambda: pf.screw_jacobian(m, "b9"), "no body 'b9'"),
-        (lambda: pf.screw_jacobian(m, "b0", relative_to="b9"), "no body 'b9'"),
-        (lambda: pf.screw_jacobian(m, "b0", frame="LOCAL"), "no body 'LOCAL'"),
-        (lambda: pf.screw_jacobian(m, "b0", modified=1), "modified must be True or False"),
-        (lambda: pf.exponentials(m, ca.SX.sym("s", 3)), r"s: expressions \(2, 1\)"),
-        (lambda: pf.exponentials(m, [0, 0]), r"s: expressions \(2, 1\)"),
-        (lambda: pf.exponentials("robot.urdf"), "a Mechanism is needed"),
-        (lambda: pf.graph_matrices(None), "a Mechanism is needed"),
-        (lambda: pf.exponentials(m).twists("j9"), "no joint 'j9'"),
-        (lambda: pf.product_of_exponentials(m, bodies="b0"), "bodies: a list of names is needed"),
-        (lambda: pf.chart_to_screw(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "q has 3, parameters has 2"),
-        (lambda: pf.screw_to_chart(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "s has 3, parameters has 2"),
+        (lambda: pf.screws.product_of_exponentials(m, [1.0]), r"s has shape \(1,\)"),
+        (lambda: pf.screws.product_of_exponentials(m, {"j9": 1.0}), "s: there is no 'j9'"),
+        (lambda: pf.screws.product_of_exponentials(m, bodies=["b9"]), "no body 'b9'"),
+        (lambda: pf.screws.screw_jacobian(m, "b9"), "no body 'b9'"),
+        (lambda: pf.screws.screw_jacobian(m, "b0", relative_to="b9"), "no body 'b9'"),
+        (lambda: pf.screws.screw_jacobian(m, "b0", frame="LOCAL"), "no body 'LOCAL'"),
+        (lambda: pf.screws.screw_jacobian(m, "b0", modified=1), "modified must be True or False"),
+        (lambda: pf.screws.exponentials(m, ca.SX.sym("s", 3)), r"s: expressions \(2, 1\)"),
+        (lambda: pf.screws.exponentials(m, [0, 0]), r"s: expressions \(2, 1\)"),
+        (lambda: pf.screws.exponentials("robot.urdf"), "a Mechanism is needed"),
+        (lambda: pf.calculus.graph_matrices(None), "a Mechanism is needed"),
+        (lambda: pf.screws.exponentials(m).twists("j9"), "no joint 'j9'"),
+        (lambda: pf.screws.product_of_exponentials(m, bodies="b0"), "bodies: a list of names is needed"),
+        (lambda: pf.screws.chart_to_screw(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "q has 3, parameters has 2"),
+        (lambda: pf.screws.screw_to_chart(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "s has 3, parameters has 2"),
     ):
         with pytest.raises(pf.ModelError, match=said):
             ask()

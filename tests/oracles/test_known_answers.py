@@ -130,7 +130,7 @@ def test_andrews_mechanism_of_the_ivp_test_set(adaptive):
     m, data, p = andrews_data()
     q, end = by_name(data, data["q0"]), data["corrected_reference_t003"]
     if adaptive:
-        r = pf.run_accurately(m, q, times=[0, 0.03], u=[p["mom"]], tolerance=1e-12)
+        r = pf.run_adaptive(m, q, times=[0, 0.03], u=[p["mom"]], tolerance=1e-12)
     else:
         r = pf.run(m, q, duration=0.03, step=2e-6, every=15000, u=[p["mom"]])
     for name, values in (("q", end["q"]), ("v", end["v"])):
@@ -163,7 +163,7 @@ def test_andrews_mechanism_of_iftomm():
         m.with_(constraints=[*m.constraints, pf.holonomic("crank", lambda k: k.joint("beta") + 0.0620)]),
         [q[n] for n in m.q_names],
     )
-    r = pf.run_accurately(m, start.q, times=exact[:, 0], u=[p["mom"]], tolerance=1e-11)
+    r = pf.run_adaptive(m, start.q, times=exact[:, 0], u=[p["mom"]], tolerance=1e-11)
     close(r.q.values[:, 0], exact[:, 1], ANDREWS, "A03: crank angle")
     close(r.v.values[:, 0], exact[:, 2], ANDREWS, "A03: crank rate")
 

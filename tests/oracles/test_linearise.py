@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.simulate.linearise import Linearised
 from tests.oracles.pinocchio_twin import twin_of
 from tests.random_mechanisms import Case, loops, on_velocity, random_forces, random_tree
 from tests.simulate.machines import FOUR_BAR_START, Y, four_bar, pendulum
@@ -33,7 +34,7 @@ EXACT = 1e-9
 class Manifold:
     """States of a mechanism by the coordinates of a linearisation, put onto the constraints by NumPy's pseudoinverse."""
 
-    def __init__(self, case: Case, L: pf.Linearised) -> None:
+    def __init__(self, case: Case, L: Linearised) -> None:
         self.case, self.L = case, L
         parts = {
             "K": lambda T: T.kinematics.kinematic_matrix, "M": lambda T: T.M, "A": lambda T: T.A, "phi": lambda T: T.rows.phi,
@@ -63,7 +64,7 @@ class Manifold:
         return np.hstack([(self.to_d @ now["q_dot"])[..., 0], (self.to_s @ now["v_dot"])[..., 0]])
 
 
-def check_by_differences(case: Case) -> pf.Linearised:
+def check_by_differences(case: Case) -> Linearised:
     L = pf.linearise(case.m, case.q, case.v, case.u, t=case.t)
     on, n, nu = Manifold(case, L), len(L.A), case.m.nu
     both = on.rates(STEP * np.vstack([np.zeros((1, n)), np.eye(n), -np.eye(n)]))

@@ -42,7 +42,7 @@ def tiago(distribution=None, held=(), **changes) -> pf.Mechanism:
 def on_wheels(**changes) -> pf.Mechanism:
     """Neither wheel slips; both hold the same sideways motion, so of the four rows one follows from the others."""
     side = {"axis": (0, 0, 1), "normal": (0, 0, 1), "on": "world"}
-    rolling = [pf.rolling_wheel(n, f"wheel_{n}_link", RADIUS, **side) for n in WHEELS]
+    rolling = [pf.rolling.wheel(n, f"wheel_{n}_link", RADIUS, **side) for n in WHEELS]
     return tiago(constraints=rolling, **changes)
 
 
@@ -64,7 +64,7 @@ def rolling_start(m: pf.Mechanism, forward=0.4, turn=0.3):
 
 
 def same(m, q, v, **more):
-    plain, other = pf.run_accurately(m, q, v, **RUN | more), pf.run_accurately(pf.reduce(m), q, v, **RUN | more)
+    plain, other = pf.run_adaptive(m, q, v, **RUN | more), pf.run_adaptive(pf.reduce(m), q, v, **RUN | more)
     for name in ("q", "v", "energy"):
         close(other[name], plain[name], SAME, name)
     return other
@@ -107,7 +107,7 @@ def test_tiago_on_a_base_that_goes_forward_and_turns():
     # Elsewhere on the floor the same shape and momenta, to rounding.
     away = q.copy()
     away[:3] = -2, 1, 2.5
-    other = pf.run_accurately(pf.reduce(m), away, v, **RUN, u=torques(m))
+    other = pf.run_adaptive(pf.reduce(m), away, v, **RUN, u=torques(m))
     close(other.momentum, r.momentum, 1e-11, "momentum elsewhere")
     close(other.q[:, 3:], r.q[:, 3:], 1e-12, "shape elsewhere")
 

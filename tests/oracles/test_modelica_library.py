@@ -138,7 +138,7 @@ WHEEL = np.array([  # t, x, y, axle (3), angular velocity in the body (3)
 def test_rolling_wheel():
     """Elementary.RollingWheel: yaw, lean and spin of one disk."""
     wheel = pf.body("wheel", 2.0, inertia=(0.12, 0.06, 0.12))
-    roll = pf.rolling_disk("roll", "wheel", 0.3, axis=Y)
+    roll = pf.rolling.disk("roll", "wheel", 0.3, axis=Y)
     m = pf.mechanism("wheel", [wheel], [pf.joint("free", "free", "world", "wheel")], constraints=roll, gravity=GRAVITY_Z)
     outputs = {
         "at": lambda k: k.position("wheel")[:2],
@@ -162,7 +162,7 @@ def wheel_set(forces: list) -> pf.Mechanism:
         pf.joint("theta1", "revolute", "axle", "wheel1", axis=Y, placement=(0, 0.25, 0)),
         pf.joint("theta2", "revolute", "axle", "wheel2", axis=Y, placement=(0, -0.25, 0)),
     ]
-    rows = [pf.rolling_wheel(f"roll {name}", name, 0.1, axis=Y) for name in ("wheel1", "wheel2")]
+    rows = [pf.rolling.wheel(f"roll {name}", name, 0.1, axis=Y) for name in ("wheel1", "wheel2")]
     return pf.mechanism("wheel set", bodies, joints, constraints=rows, forces=forces, gravity=GRAVITY_Z)
 
 

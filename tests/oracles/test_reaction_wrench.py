@@ -190,7 +190,9 @@ def test_a_row_of_joint_coordinates_acts_within_the_joints():
     """A gear's multiplier shows along the axes of its joints, and nowhere else."""
     m = full(0).m
     case = full(0)
-    lam = matrices(case, {"l": lambda T: pf.minimum_norm_multipliers(T, pf.FORMULATIONS["gauss"](T).reaction)})["l"].ravel()
+    lam = matrices(case, {"l": lambda T: pf.constraints.minimum_norm_multipliers(T, pf.FORMULATIONS["gauss"](T).reaction)})[
+        "l"
+    ].ravel()
     left = matrices(case, {"left": along_motion})["left"][:, 0]
     expected = np.zeros(m.nv)
     expected[m.v_slices["j4"]] = lam[-1] + lam[-2]  # the gear's row, and the rate of the joint in the row of `turn`

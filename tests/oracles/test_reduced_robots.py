@@ -38,12 +38,12 @@ def test_an_arm_that_floats_with_all_six_momenta(name, seed):
     assert m.joints[0].kind.name == "free" and m.nv >= 12
     random = np.random.default_rng(seed)
     q, v = pf.random_configuration(m, random), random.uniform(-0.1, 0.1, m.nv)
-    mu = pf.momentum_map(m, q, v)
+    mu = pf.reduction.momentum_map(m, q, v)
     assert (np.abs(mu) > 1e-3).all()
     keep = {"times": TIMES, "u": random.uniform(-0.005, 0.005, m.nu), "tolerance": 1e-13}
-    plain, finer = pf.run_accurately(m, q, v, **keep), pf.run_accurately(m, q, v, **keep, max_step=0.02)
-    other = pf.run_accurately(pf.reduce(m), q, v, **keep)
-    in_chart = pf.run_accurately(pf.reduce(m, momentum=mu), q, v, **keep)
+    plain, finer = pf.run_adaptive(m, q, v, **keep), pf.run_adaptive(m, q, v, **keep, max_step=0.02)
+    other = pf.run_adaptive(pf.reduce(m), q, v, **keep)
+    in_chart = pf.run_adaptive(pf.reduce(m, momentum=mu), q, v, **keep)
     for what in ("q", "v"):
         close(finer[what], plain[what], OWN, f"{what} by smaller steps", scale=1.0)
         close(other[what], plain[what], SAME, what, scale=1.0)

@@ -23,7 +23,7 @@ SMOOTH = ca.vertcat(
 
 
 def test_any_smooth_expression():
-    found = pf.to_sympy(ca.horzcat(SMOOTH, X[0] * SMOOTH))
+    found = pf.screws.to_sympy(ca.horzcat(SMOOTH, X[0] * SMOOTH))
     assert found.shape == (9, 2) and {s.name for s in found.free_symbols} == {"x_0", "x_1", "x_2"}
     f = ca.Function("f", [X], [ca.horzcat(SMOOTH, X[0] * SMOOTH)])
     for at in np.random.default_rng(1).uniform(-1, 1, (5, 3)):
@@ -33,9 +33,9 @@ def test_any_smooth_expression():
 
 def test_symbols_of_ones_own():
     l, a = sp.symbols("l alpha")
-    assert pf.to_sympy(X[0] * ca.cos(X[1]), {"x_0": l, "x_1": a})[0] == l * sp.cos(a)
-    assert pf.to_sympy(ca.DM([[1, 0], [0.5, 2]])) == sp.Matrix([[1, 0], [sp.Rational(1, 2), 2]])
-    assert pf.to_sympy(ca.if_else(ca.SX(1) < 2, X[0], X[1]))[0].name == "x_0"
+    assert pf.screws.to_sympy(X[0] * ca.cos(X[1]), {"x_0": l, "x_1": a})[0] == l * sp.cos(a)
+    assert pf.screws.to_sympy(ca.DM([[1, 0], [0.5, 2]])) == sp.Matrix([[1, 0], [sp.Rational(1, 2), 2]])
+    assert pf.screws.to_sympy(ca.if_else(ca.SX(1) < 2, X[0], X[1]))[0].name == "x_0"
 
 
 def test_choices_between_numbers_are_made():
@@ -45,12 +45,12 @@ def test_choices_between_numbers_are_made():
     chosen = ca.vertcat(*[ca.if_else(c, 2 + x, 3 + y) for c in choices])
     f = ca.Function("f", [x, y], [chosen])
     for a, b in ((0, 0), (0, 2), (2, 0), (2, 2), (0.5, 1)):
-        found = pf.to_sympy(chosen, {"x": a, "y": sp.Rational(b)})
+        found = pf.screws.to_sympy(chosen, {"x": a, "y": sp.Rational(b)})
         close(np.array(found, dtype=float), np.array(f(a, b)), ALGEBRA, f"x = {a}, y = {b}")
     with pytest.raises(pf.ModelError, match="chooses between others, or rounds"):
-        pf.to_sympy(ca.floor(x), {"x": 1.5})
+        pf.screws.to_sympy(ca.floor(x), {"x": 1.5})
     with pytest.raises(pf.ModelError, match="symbol 'x': a SymPy expression or a number is needed, got 'x \\+ 1'"):
-        pf.to_sympy(x, {"x": "x + 1"})
+        pf.screws.to_sympy(x, {"x": "x + 1"})
 
 
 @pytest.mark.parametrize(("x", "wanted"), [
@@ -79,12 +79,16 @@ def test_what_has_no_formula():
         (x * np.inf, "inf is no number"),
     ):
         with pytest.raises(pf.ModelError, match=said):
-            pf.to_sympy(expression)
+            pf.screws.to_sympy(expression)
 
 
 def test_without_sympy(monkeypatch):
     monkeypatch.setitem(sys.modules, "sympy", None)
-    for ask in (lambda: pf.to_sympy(X), lambda: pf.symbolic_kinematics(planar()), lambda: pf.kinematics_latex(planar())):
+    for ask in (
+        lambda: pf.screws.to_sympy(X),
+        lambda: pf.screws.symbolic_kinematics(planar()),
+        lambda: pf.screws.kinematics_latex(planar()),
+    ):
         with pytest.raises(pf.ModelError, match="sympy: run `pip install sympy`"):
             ask()
 
@@ -113,7 +117,7 @@ def planar() -> pf.Mechanism:
 
 
 def test_the_textbook_arm():
-    k = pf.symbolic_kinematics(planar())
+    k = pf.screws.symbolic_kinematics(planar())
     (s1, s2), (l1, l2) = k.s, k.p
     c1, c12, d1, d12 = sp.cos(s1), sp.cos(s1 + s2), sp.sin(s1), sp.sin(s1 + s2)
     p = sp.Matrix([l1 * c1 + l2 * c12, l1 * d1 + l2 * d12, 0])
@@ -160,7 +164,7 @@ CHAINS = {
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_numbers_of_the_expressions(name):
     m = CHAINS[name]
-    k, E = pf.symbolic_kinematics(m), pf.exponentials(m)
+    k, E = pf.screws.symbolic_kinematics(m), pf.screws.exponentials(m)
     s = np.random.default_rng(2).uniform(-1, 1, len(k.s))
     at = dict(zip(k.s, s, strict=True))
     at |= {angle: float(length.subs(at)) for angle, length in k.norms.items()}
@@ -188,6 +192,6 @@ def test_the_numbers_of_the_expressions(name):
 
 def test_a_closed_chain_is_refused():
     loop = pf.coincide("shut", "hand", (0, 0, 0), "world", (1, 0, 0))
-    for ask in (pf.symbolic_kinematics, pf.kinematics_latex):
+    for ask in (pf.screws.symbolic_kinematics, pf.screws.kinematics_latex):
         with pytest.raises(pf.ModelError, match="closure 'shut' from 'hand' to 'world' closes the chain"):
             ask(planar().with_(constraints=[loop]))

@@ -52,7 +52,7 @@ CASES = {
     "new result": lambda text: pf.write_netcdf(pf.run(PENDULUM, duration=0.0, backend="numpy"), text),
     "URDF": lambda text: parse_urdf(f'<robot name="r"><link name="{text}"/></robot>'),
     "YAML": lambda text: parse_yaml(f"{text}: 1"),
-    "study": pf.run_study,
+    "study": pf.study.run_study,
 }
 
 

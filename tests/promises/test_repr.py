@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian import control
+from pfaffian import control, forces
 from pfaffian.simulate.system import as_system
 
 LONGEST = 200
@@ -75,23 +75,25 @@ SAID = {
     ),
     "<Wrench 'p': on 'crank' at (0, 0, 0) m, early, WORLD, by 'rocker'>": pf.wrench("p", "crank", early, by="rocker"),
     "<Potential 'V': early>": pf.potential("V", early),
-    "<Potential 's': PoseSpring: 'world' to 'crank'>": pf.pose_spring("s", "world", "crank", np.eye(4)),
-    "<KineticEnergy 'i': PoseInertia: 'world' to 'crank'>": pf.pose_inertia("i", "world", "crank", np.eye(6)),
-    "<Dissipation 'd': PoseDamper: 'world' to 'crank'>": pf.pose_damper("d", "world", "crank", np.eye(4)),
-    "<GeneralisedForce 'f': JointFriction: sliding 1, static f(coupler), viscous 0, on 'A'>": pf.joint_friction(
+    "<Potential 's': PoseSpring: 'world' to 'crank'>": forces.pose_spring("s", "world", "crank", np.eye(4)),
+    "<KineticEnergy 'i': PoseInertia: 'world' to 'crank'>": forces.pose_inertia("i", "world", "crank", np.eye(6)),
+    "<Dissipation 'd': PoseDamper: 'world' to 'crank'>": forces.pose_damper("d", "world", "crank", np.eye(4)),
+    "<GeneralisedForce 'f': JointFriction: sliding 1, static f(coupler), viscous 0, on 'A'>": forces.joint_friction(
         "f", "A", 1.0, static=2 * L
     ),
     "<Wrench 'c': on 'crank' at (0, 0, 0) m, ContactFriction: normal (0, 0, 1), sliding 2, static 2, viscous 0, WORLD, "
-    "by 'world'>": pf.contact_friction("c", "crank", "world", normal=(0, 0, 3), load=10, coefficient=0.2),
-    "<Wrench 'd': on 'crank' at (0, 0, 0) m, Drag: 2 kg/m, wind early, WORLD>": pf.drag("d", "crank", 4, density=1, wind=early),
-    "<Wrench 'p': on 'crank' at (0, 0, 0) m, Propeller: speed rate of 'A', along (0, 0, 1), thrust 0.1, LOCAL>": pf.propeller(
+    "by 'world'>": forces.contact_friction("c", "crank", "world", normal=(0, 0, 3), load=10, coefficient=0.2),
+    "<Wrench 'd': on 'crank' at (0, 0, 0) m, Drag: 2 kg/m, wind early, WORLD>": forces.drag(
+        "d", "crank", 4, density=1, wind=early
+    ),
+    "<Wrench 'p': on 'crank' at (0, 0, 0) m, Propeller: speed rate of 'A', along (0, 0, 1), thrust 0.1, LOCAL>": forces.propeller(  # noqa: E501
         "p", "crank", "A", thrust=0.1
     ),
     "<Dissipation 'R': a lambda>": pf.dissipation("R", lambda k: k.t),
     "<KineticEnergy 'T': early>": pf.kinetic_energy("T", early),
     "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
     "<GeneralisedForce 'f': early, on v>": pf.generalised_force("f", early),
-    "<Thruster 't': on 'crank' at (1, 0, 0) m, along (0, 0, 1), torque 0.02 m, from 0 to inf>": pf.thruster(
+    "<Thruster 't': on 'crank' at (1, 0, 0) m, along (0, 0, 1), torque 0.02 m, from 0 to inf>": forces.thruster(
         "t", "crank", point=(1, 0, 0), torque=0.02, limits=(0, np.inf)
     ),
     "<Actuator 'motor': on 'A', velocity 0, gear 2, from -3 to 3>": M.actuators[0],
@@ -100,15 +102,17 @@ SAID = {
     "<Pose: at (0, 0, 0) m, turned by parameters>": pf.pose(rpy=(L, 0, 0)),
     "<System: of 'four-bar', state '[q; v]': q (3), v (3)>": as_system(M),
     "<System: of 'four-bar', state '[q; p]': q (3), momentum (3)>": pf.hamiltonian(M),
-    "<Constellation: weight 2 N/m, energy 0 J, other poses too at rest, <Pose: at (0, 0, 1) m>>": pf.spring_constellation(
+    "<Constellation: weight 2 N/m, energy 0 J, other poses too at rest, <Pose: at (0, 0, 1) m>>": forces.spring_constellation(
         [2.0], [[0, 0, 1]], [[0, 0, 0]]
     ),
-    "<CriticalRotations: minimum, a circle, value -2, eigenvalues (0, 1, 3)>": pf.critical_rotations(np.diag([2, 1, -1]))[0],
+    "<CriticalRotations: minimum, a circle, value -2, eigenvalues (0, 1, 3)>": pf.rotations.critical_rotations(
+        np.diag([2, 1, -1])
+    )[0],
     "Parameter(name='coupler', default=2.0, unit='m')": L,
-    "<GraphMatrices: joints A, B, D, extremities coupler, rocker>": pf.graph_matrices(four_bar(constraints=[])),
-    "<SymbolicKinematics: of 'four-bar', s (3, 1), 1 parameter>": pf.symbolic_kinematics(four_bar(constraints=[])),
-    "<Exponentials: of 'four-bar', s (3, 1), 3 factors>": pf.exponentials(four_bar(constraints=[])),
-    "<FloatingBase: of 'floating', joint 'flight', s (1, 1)>": pf.floating_base(pf.symbols(FLOATING)),
+    "<GraphMatrices: joints A, B, D, extremities coupler, rocker>": pf.calculus.graph_matrices(four_bar(constraints=[])),
+    "<SymbolicKinematics: of 'four-bar', s (3, 1), 1 parameter>": pf.screws.symbolic_kinematics(four_bar(constraints=[])),
+    "<Exponentials: of 'four-bar', s (3, 1), 3 factors>": pf.screws.exponentials(four_bar(constraints=[])),
+    "<FloatingBase: of 'floating', joint 'flight', s (1, 1)>": pf.reduction.floating_base(pf.symbols(FLOATING)),
     "<Terms: of 'four-bar', q (3, 1), v (3, 1), u (1, 1), t>": T,
     "<Kinematics: of 'four-bar', q (3, 1), v (3, 1), t>": T.kinematics,
     "<Control: projected>": control.projected(control.joints("A"), control.set_point([1]), **AIM),

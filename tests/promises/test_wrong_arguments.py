@@ -11,7 +11,8 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
-from pfaffian import control
+from pfaffian import control, reduction, screws
+from pfaffian.formats import RunSettings
 from tests.tolerance import MET
 
 QUICK = {"duration": 0.002, "backend": "numpy"}
@@ -99,33 +100,35 @@ WRONG = {
         lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")), "goes with the state"),
     "reduce a name": (lambda: pf.reduce("arm"), "a Mechanism is needed"),
     "reduce along no name": (lambda: pf.reduce(FLOATING, along={"fligth.vx": lambda k: k.v}), "did you mean 'flight.vx'"),
-    "isotropy of three": (lambda: pf.isotropy_inertia(FLOATING, [0, 0, 1]), "6 numbers are needed for joint 'flight', got 3"),
-    "isotropy of a word": (lambda: pf.isotropy_connection(FLOATING, "up"), "momentum of joint 'flight'"),
-    "two-form of a name": (lambda: pf.reduced_two_form("arm", [0] * 6), "a Mechanism is needed"),
-    "connection of nothing": (lambda: pf.constraint_connection(FLOATING), "nothing constrains velocities of 'floating'"),
-    "curvature of nothing": (lambda: pf.constraint_curvature(FLOATING), "nothing constrains velocities of 'floating'"),
+    "isotropy of three": (
+        lambda: reduction.isotropy_inertia(FLOATING, [0, 0, 1]), "6 numbers are needed for joint 'flight', got 3"),
+    "isotropy of a word": (lambda: reduction.isotropy_connection(FLOATING, "up"), "momentum of joint 'flight'"),
+    "two-form of a name": (lambda: reduction.reduced_two_form("arm", [0] * 6), "a Mechanism is needed"),
+    "connection of nothing": (lambda: reduction.constraint_connection(FLOATING), "nothing constrains velocities of 'floating'"),
+    "curvature of nothing": (lambda: reduction.constraint_curvature(FLOATING), "nothing constrains velocities of 'floating'"),
     "reduce by nothing": (lambda: pf.reduce(FLOATING, by="flight"), "leave it out"),
-    "floating base of a machine": (lambda: pf.floating_base(FLOATING), "Terms are needed"),
-    "generalised jacobian: swapped": (lambda: pf.generalised_jacobian(FLOATING, [0] * 7, "b"), "no body"),
+    "floating base of a machine": (lambda: reduction.floating_base(FLOATING), "Terms are needed"),
+    "generalised jacobian: swapped": (lambda: reduction.generalised_jacobian(FLOATING, [0] * 7, "b"), "no body"),
     "generalised jacobian: no base": (
-        lambda: pf.generalised_jacobian(ARM.with_(joints=[pf.joint("A", "universal", "world", "rod"), ARM.joint("B")],
+        lambda: reduction.generalised_jacobian(ARM.with_(joints=[pf.joint("A", "universal", "world", "rod"), ARM.joint("B")],
                                                   actuators=[]), "tip"), r"leaves no group of motions \(universal\)"),
-    "momentum twist: a frame of screws": (lambda: pf.momentum_twist(FLOATING, "b", frame="body"), "frame 'body' is unknown"),
-    "holonomy: a path that ends": (lambda: pf.holonomy(ARM, lambda x: [ca.sqrt(0.5 - x)]), "no number at x = 0.5"),
-    "zero dynamics of no law": (lambda: pf.zero_dynamics(ARM, None), "a control law is needed"),
-    "reaction null space: another word": (lambda: pf.reaction_null_space(ARM, keep="place"), "keep: pose or attitude"),
-    "holonomy: a path too long": (lambda: pf.holonomy(ARM, lambda x: [x, x]), "the path: 1 numbers are needed, got 2"),
-    "holonomy: samples": (lambda: pf.holonomy(ARM, [0.0, 1.0]), "path: a function x -> coordinates is needed"),
-    "holonomy: no steps": (lambda: pf.holonomy(ARM, lambda x: [x], steps=0), "steps must be a whole number"),
+    "momentum twist: a frame of screws": (
+        lambda: reduction.momentum_twist(FLOATING, "b", frame="body"), "frame 'body' is unknown"),
+    "holonomy: a path that ends": (lambda: reduction.holonomy(ARM, lambda x: [ca.sqrt(0.5 - x)]), "no number at x = 0.5"),
+    "zero dynamics of no law": (lambda: pf.control.zero_dynamics(ARM, None), "a control law is needed"),
+    "reaction null space: another word": (lambda: reduction.reaction_null_space(ARM, keep="place"), "keep: pose or attitude"),
+    "holonomy: a path too long": (lambda: reduction.holonomy(ARM, lambda x: [x, x]), "the path: 1 numbers are needed, got 2"),
+    "holonomy: samples": (lambda: reduction.holonomy(ARM, [0.0, 1.0]), "path: a function x -> coordinates is needed"),
+    "holonomy: no steps": (lambda: reduction.holonomy(ARM, lambda x: [x], steps=0), "steps must be a whole number"),
     "impact of a name": (lambda: pf.impact("arm", [0, 0], [0, 0]), "a Mechanism is needed"),
     "symmetry of a name": (lambda: pf.symmetry("arm"), "a Mechanism is needed"),
     "hamiltonian of a name": (lambda: pf.hamiltonian("arm"), "a Mechanism is needed"),
     "chosen velocities by a function": (lambda: pf.chosen_velocities(ARM, lambda k: np.eye(2)), "pf.velocities"),
     "velocities chosen twice": (
         lambda: pf.chosen_velocities(ARM.with_(velocities=TURNED), TURNED), "a choice of velocities already"),
-    "the pair that read gives": (lambda: pf.run((ARM, pf.RunSettings()), **QUICK), "m, settings = pf.read"),
+    "the pair that read gives": (lambda: pf.run((ARM, RunSettings()), **QUICK), "m, settings = pf.read"),
     "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
-    "settings for a state": (lambda: pf.run(ARM, pf.RunSettings(), **QUICK), "settings.arrays"),
+    "settings for a state": (lambda: pf.run(ARM, RunSettings(), **QUICK), "settings.arrays"),
     "nothing for a mechanism": (lambda: pf.forward_dynamics(None, [0]), "a Mechanism is needed"),
     "qp: H of another size": (lambda: pf.solve_qp([[1]], [0, 0], [[1, 0]], [1]), r"so H must be \(2, 2\)"),
     "qp: W turned": (lambda: pf.solve_qp([[1, 0], [0, 1]], [0, 0], [[1], [0]], [1]), r"W must be \(1, 2\)"),
@@ -193,18 +196,18 @@ WRONG = {
         "servo constraint 'swing': directions.*if_else",
     ),
     "directions: flat": (lambda: pf.run(arm([pf.servo(SWING, lambda k: [1, 0])]), **QUICK), r"rows \(count, 2\) .* 2 x 1"),
-    "rolling_disk: no radius": (lambda: pf.rolling_disk("c", "rod", 0.0), "'c': radius 0 must be above zero"),
-    "rolling_disk: no axis": (lambda: pf.rolling_disk("c", "rod", 1.0, axis=(0, 0, 0)), "'c': axis: three numbers"),
-    "rolling_sphere: no normal": (lambda: pf.rolling_sphere("c", "rod", 1.0, normal=(0, 0, 0)), "'c': normal: three numbers"),
-    "rolling_sphere: a list of rates": (lambda: pf.rolling_sphere("c", "rod", 1.0, rate=[1, 2]), "'c': rate: "),
+    "rolling_disk: no radius": (lambda: pf.rolling.disk("c", "rod", 0.0), "'c': radius 0 must be above zero"),
+    "rolling_disk: no axis": (lambda: pf.rolling.disk("c", "rod", 1.0, axis=(0, 0, 0)), "'c': axis: three numbers"),
+    "rolling_sphere: no normal": (lambda: pf.rolling.sphere("c", "rod", 1.0, normal=(0, 0, 0)), "'c': normal: three numbers"),
+    "rolling_sphere: a list of rates": (lambda: pf.rolling.sphere("c", "rod", 1.0, rate=[1, 2]), "'c': rate: "),
     "rolling_sphere: rate by if": (
-        lambda: pf.run(arm([*pf.rolling_sphere("c", "rod", 1.0, rate=lambda t: 1 if t > 0 else 0)]), **QUICK),
+        lambda: pf.run(arm([*pf.rolling.sphere("c", "rod", 1.0, rate=lambda t: 1 if t > 0 else 0)]), **QUICK),
         "'c slip'.*if_else",
     ),
-    "rolling_wheel: on a pose": (lambda: pf.rolling_wheel("c", "rod", 1.0, on=pf.pose()), "'c': on must be the name of a body"),
+    "rolling_wheel: on a pose": (lambda: pf.rolling.wheel("c", "rod", 1.0, on=pf.pose()), "'c': on must be the name of a body"),
     "rolling_sphere: not unpacked": (
-        lambda: arm([pf.rolling_sphere("c", "rod", 1.0)]), "constraints: .* is none; make it by .*rolling_disk"),
-    "knife_edge: no edge": (lambda: pf.knife_edge("c", "rod", (0, 0, 0)), "'c': along: three numbers, not all zero"),
+        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* is none; make it by .*rolling.disk"),
+    "knife_edge: no edge": (lambda: pf.rolling.knife_edge("c", "rod", (0, 0, 0)), "'c': along: three numbers, not all zero"),
     "closure: no pitch": (lambda: pf.closure("c", "helical", "rod", "tip"), "'c': pitch is for helical, planar-helical, which"),
     "closure: a pitch too many": (lambda: pf.closure("c", "revolute", "rod", "tip", pitch=0.1), "the kind is revolute"),
     "closure: pitch of zero": (lambda: pf.closure("c", "helical", "rod", "tip", pitch=0), "must not be zero; a revolute"),
@@ -318,20 +321,21 @@ WRONG = {
     "every time of q": (lambda: pf.run(ARM, RESULT["q"], **QUICK), "q still has its times"),
     "a Series of other names": (lambda: pf.run(ARM, pd.Series({"A": 1.0, "C": 2.0}), **QUICK), "there is no 'C'"),
     "exponentials of a closed chain": (
-        lambda: pf.product_of_exponentials(arm([pf.coincide("c", "tip", (1, 0, 0), "world", (0, 0, 0))])),
+        lambda: screws.product_of_exponentials(arm([pf.coincide("c", "tip", (1, 0, 0), "world", (0, 0, 0))])),
         "closure 'c' from 'tip' to 'world' closes the chain.*open it by"),
-    "exponentials: coordinates for screw parameters": (lambda: pf.product_of_exponentials(ARM, {"C": 1}), "s: there is no 'C'"),
-    "screw_jacobian: swapped": (lambda: pf.screw_jacobian(ARM, [0, 0], "tip"), "no body"),
-    "screw_jacobian: a frame of jacobian": (lambda: pf.screw_jacobian(ARM, "tip", frame="LOCAL"), "no body 'LOCAL'"),
-    "to_sympy: a number": (lambda: pf.to_sympy(1.0), "casadi.SX is needed"),
-    "kinematics_latex of a file": (lambda: pf.kinematics_latex("robot.urdf"), "pf.read"),
+    "exponentials: coordinates for screw parameters": (
+        lambda: screws.product_of_exponentials(ARM, {"C": 1}), "s: there is no 'C'"),
+    "screw_jacobian: swapped": (lambda: screws.screw_jacobian(ARM, [0, 0], "tip"), "no body"),
+    "screw_jacobian: a frame of jacobian": (lambda: screws.screw_jacobian(ARM, "tip", frame="LOCAL"), "no body 'LOCAL'"),
+    "to_sympy: a number": (lambda: screws.to_sympy(1.0), "casadi.SX is needed"),
+    "kinematics_latex of a file": (lambda: screws.kinematics_latex("robot.urdf"), "pf.read"),
     "joined: no closure of that name": (lambda: pf.joined(ARM, "grasp"), "no closure 'grasp'"),
     "Control: entries of no names": (
         lambda: control.Control(lambda T, z, w, y: control.Command(T.q), entries={"e": "xy"}), "entries must be {signal:"),
     "Control: entries of numbers": (
         lambda: control.Control(lambda T, z, w, y: control.Command(T.q), entries={"e": (1, 2)}), "entries must be {signal:"),
     "joined: a number": (lambda: pf.joined(ARM, 3), "no closure 3"),
-    "graph_matrices of a file": (lambda: pf.graph_matrices("robot.urdf"), "pf.read"),
+    "graph_matrices of a file": (lambda: pf.calculus.graph_matrices("robot.urdf"), "pf.read"),
     "jacobian: swapped": (lambda: pf.jacobian(ARM, [0, 0], "tip"), "no body"),
     "poses of one name": (lambda: pf.forward_kinematics(ARM, bodies="tip"), "bodies: a list of names"),
     "reactions of a body": (lambda: pf.reaction_wrench(ARM, "tip"), "tip"),
@@ -344,18 +348,18 @@ WRONG = {
     "passages of a mechanism": (lambda: pf.singular_passages(ARM), "no result of a run"),
     "write: swapped": (lambda: pf.write_netcdf("x.nc", RESULT), "a Dataset is needed"),
     "write: nowhere": (lambda: pf.write_netcdf(RESULT, None), "given by a path, got None"),
-    "projector of a mechanism": (lambda: pf.projector(ARM), "Terms are needed"),
-    "multipliers of a mechanism": (lambda: pf.unique_multipliers(ARM), "Terms are needed"),
+    "projector of a mechanism": (lambda: pf.constraints.projector(ARM), "Terms are needed"),
+    "multipliers of a mechanism": (lambda: pf.constraints.unique_multipliers(ARM), "Terms are needed"),
     "random: a seed": (lambda: pf.random_configuration(ARM, 1), "default_rng"),
     "export: a mechanism first": (lambda: pf.export(ARM, ARM, "out"), "a control law is needed"),
     "export: no mechanism": (lambda: pf.export(PLAIN, None, "out"), "a Mechanism is needed"),
-    "study: a number": (lambda: pf.run_study(3), "there is no study '3'"),
-    "studies: no folder": (lambda: pf.studies("no/such/folder"), "there is no folder"),
-    "claim: no numbers": (lambda: pf.Claim("a", "b", 1).holds, "a claim is"),
-    "claim: relation": (lambda: pf.Claim("a", 1, 1, relation="about").holds, "relation 'about' is unknown"),
-    "accurate: one time": (lambda: pf.run_accurately(ARM, times=1.0), "increasing"),
-    "accurate: tolerance": (lambda: pf.run_accurately(ARM, times=[0, 1], tolerance="a"), "tolerance: 'a'"),
-    "accurate: steps": (lambda: pf.run_accurately(ARM, times=[0, 1], max_step=-1), "max_step must be"),
+    "study: a number": (lambda: pf.study.run_study(3), "there is no study '3'"),
+    "studies: no folder": (lambda: pf.study.studies("no/such/folder"), "there is no folder"),
+    "claim: no numbers": (lambda: pf.study.Claim("a", "b", 1).holds, "a claim is"),
+    "claim: relation": (lambda: pf.study.Claim("a", 1, 1, relation="about").holds, "relation 'about' is unknown"),
+    "accurate: one time": (lambda: pf.run_adaptive(ARM, times=1.0), "increasing"),
+    "accurate: tolerance": (lambda: pf.run_adaptive(ARM, times=[0, 1], tolerance="a"), "tolerance: 'a'"),
+    "accurate: steps": (lambda: pf.run_adaptive(ARM, times=[0, 1], max_step=-1), "max_step must be"),
     "set_point: one number": (lambda: control.set_point(0.3), r"\[0.3\]"),
     "set_point: none": (lambda: control.set_point([]), "at least one number"),
     "polynomial: text": (lambda: control.polynomial([0], [1], "2"), "duration: '2'"),
@@ -421,7 +425,7 @@ def test_the_first_argument_is_looked_at_first(name):
     needed = [p for p in rest if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     places = [None for p in needed if p.kind is not p.KEYWORD_ONLY]
     by_name = {p.name: None for p in needed if p.kind is p.KEYWORD_ONLY}
-    for wrong in ("robot.urdf", None, (ARM, pf.RunSettings())):
+    for wrong in ("robot.urdf", None, (ARM, RunSettings())):
         with pytest.raises(pf.ModelError, match=TAKEN[first.name]):
             f(wrong, *places, **by_name)
 

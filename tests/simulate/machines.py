@@ -77,7 +77,7 @@ def about_mass_centre(m: pf.Mechanism, q, v) -> np.ndarray:
 
     By the momentum map alone, which is linear in v: what it is for V, wherever the machine is.
     """
-    J = np.array([pf.momentum_map(m, q, e) for e in np.eye(m.nv)]).T
+    J = np.array([pf.reduction.momentum_map(m, q, e) for e in np.eye(m.nv)]).T
     (part,) = m.joints[0].parts
     group, mu = part.subgroup, J @ v
     n, along = len(group.along), list(group.along)

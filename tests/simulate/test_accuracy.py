@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.model.force import Potential
 from pfaffian.simulate.accuracy import BOUND, Watch
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.simulate.test_resume import SWITCH, cart, law
@@ -24,11 +25,11 @@ def block(*forces, **joint) -> pf.Mechanism:
     return pf.mechanism("block", [pf.body("b", 1.0)], [rail], forces=forces, gravity=(0, 0, 0))
 
 
-def coil(k: float) -> pf.Potential:
+def coil(k: float) -> Potential:
     return pf.potential("coil", lambda K: k / 2 * K.q[0] ** 2)
 
 
-def cubic(k: float) -> pf.Potential:
+def cubic(k: float) -> Potential:
     return pf.potential("cubic", lambda K: k / 4 * K.q[0] ** 4)
 
 
@@ -124,7 +125,7 @@ def test_a_body_that_spins():
 def test_a_body_that_tumbles_at_300_rad_s():
     v = np.array([0, 0, 0, 170.0, 180.0, 170.0])
     (words,), r = said(SPUN, None, v, duration=0.5)
-    exact = pf.run_accurately(SPUN, None, v, times=[0, 0.5], tolerance=1e-13)
+    exact = pf.run_adaptive(SPUN, None, v, times=[0, 0.5], tolerance=1e-13)
     turned = Rotation.from_quat(r.q.values[-1, 3:]).inv() * Rotation.from_quat(exact.q.values[-1, 3:])
     assert turned.magnitude() > 4e-4
     assert 0.1 * turned.magnitude() < float(r.step_error) < 10 * turned.magnitude()
@@ -137,7 +138,7 @@ def test_a_body_that_tumbles_at_300_rad_s():
 
 def test_the_published_heavy_top():
     (words,), r = said(heavy_top(), None, TOP_SPEED, duration=2.0)
-    exact = pf.run_accurately(heavy_top(), None, TOP_SPEED, times=[0, 2.0], tolerance=1e-13)
+    exact = pf.run_adaptive(heavy_top(), None, TOP_SPEED, times=[0, 2.0], tolerance=1e-13)
     off = (Rotation.from_quat(r.q.values[-1]).inv() * Rotation.from_quat(exact.q.values[-1])).magnitude()
     assert off > 1e-4 and 0.05 * off < float(r.step_error) < 10 * off, (off, float(r.step_error))
     assert "the spin of joint 'tip', 150 rad/s" in words
@@ -232,7 +233,7 @@ def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
 def test_what_is_accurate_says_nothing(m, q, v):
     found, r = said(m, q, v, duration=0.2)
     assert found == [] and 0 <= float(r.step_error) < BOUND / 10
-    exact = pf.run_accurately(m, q, v, times=[0, 0.2], tolerance=1e-13)
+    exact = pf.run_adaptive(m, q, v, times=[0, 0.2], tolerance=1e-13)
     assert float(abs(r.v[-1] - exact.v[-1]).max()) < BOUND
 
 
@@ -279,7 +280,7 @@ def test_the_estimate_follows_the_error(monkeypatch, integrator):
     m, how = pendulum(), {"scheme": pf.Scheme(integrator=integrator), "step": 0.01, "error_bound": np.inf, "duration": 1.6}
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 20)
     _, r = said(m, [1.0], [0.5], every=1, **how)
-    exact = pf.run_accurately(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
+    exact = pf.run_adaptive(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
     off = float(abs(r.q - exact.q).max())
     assert 0.1 * off < float(r.step_error) < 30 * off
 

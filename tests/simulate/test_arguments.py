@@ -43,7 +43,7 @@ def run(**arguments):
 
 
 def accurately(name, value):
-    return pf.run_accurately(pendulum(), **({"times": [0.0, 0.1]} | {name: value}))
+    return pf.run_adaptive(pendulum(), **({"times": [0.0, 0.1]} | {name: value}))
 
 
 def forward(name, value):

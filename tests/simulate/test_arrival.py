@@ -86,7 +86,7 @@ def test_another_kind_stays_out_of_it():
 def test_an_accurate_run_stops_too():
     m = slide([floor(0.3, late)], gravity=(0, 0, 0))
     with pytest.warns(pf.RunWarning, match=AWAY):
-        r = pf.run_accurately(m, times=np.linspace(0, 0.5, 6), max_step=0.1)
+        r = pf.run_adaptive(m, times=np.linspace(0, 0.5, 6), max_step=0.1)
     assert float(r["status"]) > 2 and float(r["stopped"]) <= 0.2 and not np.nan_to_num(r["q"].values).any()
 
 

@@ -148,4 +148,4 @@ def test_a_robot_whose_base_is_fixed_is_told_to_let_it_float():
     arms = [pf.body(n, 1.0, inertia=1.0) for n in ("left", "right")]
     m = pf.mechanism("robot", arms, [pf.joint(n, "revolute", "world", n) for n in ("left", "right")])
     with pytest.raises(pf.ModelError, match=r"by 'left', 'right'; .* let the body that carries them float, .*base='free'"):
-        pf.generalised_jacobian(m, "left")
+        pf.reduction.generalised_jacobian(m, "left")

@@ -113,7 +113,7 @@ def test_rows_without_phi_do_not_tell_branches_apart(rate, expected):
     """A skate beside it, and a row of accelerations, are no rows that the slider-crank lost."""
     m = slider_crank()
     skate, floor = pf.body("skate", 1.0, (0.1, 0, 0), 0.1), pf.joint("floor", "planar", "world", "skate")
-    edge = pf.knife_edge("edge", "skate", (1, 0, 0))
+    edge = pf.rolling.knife_edge("edge", "skate", (1, 0, 0))
     law = pf.acceleration_constraint("law", lambda k: (np.eye(5)[4:].tolist(), 0))
     m = m.with_(bodies=[*m.bodies, skate], joints=[*m.joints, floor], constraints=[edge, *m.constraints, law])
     with warnings.catch_warnings():

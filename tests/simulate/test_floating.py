@@ -122,49 +122,56 @@ def test_a_space_robot_toolkits_quantities(seed):
     H0, H0m, Hm = c.H[:6, :6], c.H[:6, 6:], c.H[6:, 6:]
     close(pf.mass_matrix(m, q), c.to_v.T @ c.H @ c.to_v, PEER, "H")
     A = np.linalg.solve(H0, H0m)
-    close(c.to_v[:6, :6] @ pf.mechanical_connection(m, q), A, PEER, "H_0^-1 H_0m")
-    close(pf.shape_inertia(m, q), Hm - H0m.T @ A, PEER, "H*")
+    close(c.to_v[:6, :6] @ pf.reduction.mechanical_connection(m, q), A, PEER, "H_0^-1 H_0m")
+    close(pf.reduction.shape_inertia(m, q), Hm - H0m.T @ A, PEER, "H*")
     p = c.momentum @ c.to_v @ v
-    close(pf.momentum_map(m, q, v), p[[3, 4, 5, 0, 1, 2]], PEER, "momentum")
+    close(pf.reduction.momentum_map(m, q, v), p[[3, 4, 5, 0, 1, 2]], PEER, "momentum")
     turn_last = [3, 4, 5, 0, 1, 2]
-    close(pf.generalised_jacobian(m, "b7", q, **HAND), (c.J[:, 6:] - c.J[:, :6] @ A)[turn_last], PEER, "J_g")
+    close(pf.reduction.generalised_jacobian(m, "b7", q, **HAND), (c.J[:, 6:] - c.J[:, :6] @ A)[turn_last], PEER, "J_g")
     drift = c.J[:, :6] @ np.linalg.solve(H0, c.H[:6, :] @ c.to_v @ v)
-    close(pf.momentum_twist(m, "b7", q, v, **HAND), drift[turn_last], PEER, "J_b H_0^-1 mu")
+    close(pf.reduction.momentum_twist(m, "b7", q, v, **HAND), drift[turn_last], PEER, "J_b H_0^-1 mu")
 
 
 def test_the_twist_of_the_hand_is_both_parts():
     m = satellite()
     q, v = start(m, 4)
     J = pf.jacobian(m, "right", q, **HAND)
-    parts = pf.generalised_jacobian(m, "right", q, **HAND) @ v[6:] + pf.momentum_twist(m, "right", q, v, **HAND)
+    parts = pf.reduction.generalised_jacobian(m, "right", q, **HAND) @ v[6:] + pf.reduction.momentum_twist(
+        m, "right", q, v, **HAND
+    )
     close(parts, J @ v, 1e2 * ALGEBRA, "V")
     # By the momentum that is kept it is the same, and knows no velocities of the base.
-    mu = pf.momentum_map(m, q, v)
+    mu = pf.reduction.momentum_map(m, q, v)
 
     def by_momentum(T):
-        return pf.floating_base(T).momentum_twist("right", HAND["frame"], HAND["point"], momentum=mu)
+        return pf.reduction.floating_base(T).momentum_twist("right", HAND["frame"], HAND["point"], momentum=mu)
 
-    f = pf.compile_terms(m, {"drift": by_momentum, "J": lambda T: pf.floating_base(T).jacobian("right")}, backend="numpy")
-    close(f(q)["drift"], pf.momentum_twist(m, "right", q, v, **HAND), 1e2 * ALGEBRA, "drift")
-    close(f(q)["J"], pf.generalised_jacobian(m, "right", q), 10 * ALGEBRA, "J in the body")
+    f = pf.compile_terms(
+        m, {"drift": by_momentum, "J": lambda T: pf.reduction.floating_base(T).jacobian("right")}, backend="numpy"
+    )
+    close(f(q)["drift"], pf.reduction.momentum_twist(m, "right", q, v, **HAND), 1e2 * ALGEBRA, "drift")
+    close(f(q)["J"], pf.reduction.generalised_jacobian(m, "right", q), 10 * ALGEBRA, "J in the body")
 
 
 def test_what_is_left_out():
     """Twists of the body's origin in its own axes; the whole pose kept; 200 steps."""
     m = satellite()
     q, v = start(m, 6)
-    by_arm, by_momentum = pf.generalised_jacobian(m, "right", q) @ v[6:], pf.momentum_twist(m, "right", q, v)
+    by_arm, by_momentum = (
+        pf.reduction.generalised_jacobian(m, "right", q) @ v[6:],
+        pf.reduction.momentum_twist(m, "right", q, v),
+    )
     close(by_arm + by_momentum, pf.jacobian(m, "right", q) @ v, 1e2 * ALGEBRA, "V")
     m = random_arm(5).mechanism
     q, v = start(m, 5)
-    base = pf.floating_base(pf.symbols(m))
+    base = pf.reduction.floating_base(pf.symbols(m))
     f = ca.Function("f", [base.terms.q, base.terms.v], [base.momentum_twist("b7"), base.reaction_free()])
-    close(np.array(f(q, v)[0]).ravel(), pf.momentum_twist(m, "b7", q, v), 1e2 * ALGEBRA, "J_b K11^-1 mu_b")
-    close(np.array(f(q, v)[1]), pf.reaction_null_space(m, q), PEER, "P")
-    close(pf.reaction_null_space(m, q), pf.reaction_null_space(m, q, keep="pose"), ALGEBRA, "P")
+    close(np.array(f(q, v)[0]).ravel(), pf.reduction.momentum_twist(m, "b7", q, v), 1e2 * ALGEBRA, "J_b K11^-1 mu_b")
+    close(np.array(f(q, v)[1]), pf.reduction.reaction_null_space(m, q), PEER, "P")
+    close(pf.reduction.reaction_null_space(m, q), pf.reduction.reaction_null_space(m, q, keep="pose"), ALGEBRA, "P")
     with pytest.raises(pf.ModelError, match="momentum: 6 numbers are needed"):
         base.momentum_twist("b7", momentum=[1, 2, 3])
-    assert pf.holonomy(two_bodies(), lambda x: x).shape == (201, 4, 4)
+    assert pf.reduction.holonomy(two_bodies(), lambda x: x).shape == (201, 4, 4)
 
 
 def test_expressions_serve_laws_and_outputs():
@@ -174,7 +181,7 @@ def test_expressions_serve_laws_and_outputs():
 
     def law(T, z, w, reaction):
         """s = P(q) a t: torques are what these accelerations of the joints ask for, the base left to itself."""
-        base = pf.floating_base(T)
+        base = pf.reduction.floating_base(T)
         P = base.reaction_free("attitude")
         a = ca.DM([0.8, -0.5, 0.4, 0.6])
         s = P @ a * T.t
@@ -185,7 +192,7 @@ def test_expressions_serve_laws_and_outputs():
         return control.Command(u)
 
     def hand(k):
-        base = pf.floating_base(k)
+        base = pf.reduction.floating_base(k)
         return base.jacobian("b4") @ k.v[base.s, 0] + base.momentum_twist("b4", momentum=np.zeros(6)) - k.twist("b4")
 
     q = start(m, 3)[0]
@@ -201,15 +208,15 @@ def test_reaction_null_space(keep, rows, left):
     """By the SVD of the coupling, its linear part eliminated by hand."""
     m = random_arm(5).mechanism
     q = np.array([start(m, i)[0] for i in range(3)])
-    P = pf.reaction_null_space(m, q, keep=keep)
+    P = pf.reduction.reaction_null_space(m, q, keep=keep)
     for q_i, P_i in zip(q, P, strict=True):
         M = pf.mass_matrix(m, q_i)
         K = M[3:6] - M[3:6, :3] @ np.linalg.solve(M[:3, :3], M[:3])
         coupling = M[:6, 6:] if keep == "pose" else K[:, 6:]
         Vt = np.linalg.svd(coupling)[2][-left:]
         close(P_i, Vt.T @ Vt, PEER, "P")
-        close((pf.mechanical_connection(m, q_i) @ P_i)[rows], np.zeros(P_i[rows].shape), PEER, "A P")
-    assert pf.transport_basis(P[:1]).shape == (1, 7, left)
+        close((pf.reduction.mechanical_connection(m, q_i) @ P_i)[rows], np.zeros(P_i[rows].shape), PEER, "A P")
+    assert pf.constraints.transport_basis(P[:1]).shape == (1, 7, left)
 
 
 # -- attitude by arm motion --------------------------------------------------------------------------------------------
@@ -239,7 +246,7 @@ def turned_by(a: float, b: float) -> float:
 @pytest.mark.parametrize("a, b", [(-0.4, 2.3), (0.0, 2 * np.pi), (1.0, -8.0)])
 def test_planar_holonomy_in_closed_form(base, a, b):
     """A hinge that turns all the way round leaves another attitude although the machine has its shape again."""
-    g = pf.holonomy(two_bodies(base), lambda x: a + (b - a) * x, steps=120)
+    g = pf.reduction.holonomy(two_bodies(base), lambda x: a + (b - a) * x, steps=120)
     angle = np.unwrap(np.arctan2(g[:, 1, 0], g[:, 0, 0]))
     close(angle[-1], turned_by(a, b), PEER, "angle", 1)
     # The mass centre stands still: the hull's does what the arm's does, the other way.
@@ -253,12 +260,12 @@ def test_holonomy_in_space_is_that_of_a_run():
     """A loop of two hinges that do not commute, of order six, and as the integrator has it."""
     m = satellite()
     path = lambda x: ca.vertcat(ca.sin(2 * np.pi * x), 1 - ca.cos(2 * np.pi * x))  # noqa: E731
-    coarse, fine, finest = (pf.holonomy(m, path, steps=n)[-1] for n in (15, 30, 60))
+    coarse, fine, finest = (pf.reduction.holonomy(m, path, steps=n)[-1] for n in (15, 30, 60))
     assert np.abs(coarse - finest).max() > 40 * np.abs(fine - finest).max()
     driven = pf.nonholonomic("path", lambda k: k.v[6:] - _rate(path, k.t))
     there = m.with_(constraints=[driven], actuators=[])
     s = np.array([2 * np.pi, 0])
-    v = np.r_[-pf.mechanical_connection(m) @ s, s]
+    v = np.r_[-pf.reduction.mechanical_connection(m) @ s, s]
     r = pf.run(there, None, v, duration=1.0, step=1e-3, every=1000, backend="c")
     place = pf.forward_kinematics(m, r.q[-1].values, bodies=["hull"])["hull"]
     close(finest[:3, :3], place.rotation, 1e-9, "attitude", 1)
@@ -274,5 +281,7 @@ def test_holonomy_of_a_ball_joint():
     """Its path is of quaternions; turned about one axis it is a hinge."""
     m = two_bodies("free")
     ball = pf.joint("hinge", "spherical", "hull", "arm", placement=(ARM1, 0, 0))
-    by_ball = pf.holonomy(m.with_(joints=[m.joints[0], ball]), lambda x: ca.vertcat(0, 0, ca.sin(x), ca.cos(x)), steps=30)
-    close(by_ball, pf.holonomy(m, lambda x: 2 * x, steps=30), PEER, "g")
+    by_ball = pf.reduction.holonomy(
+        m.with_(joints=[m.joints[0], ball]), lambda x: ca.vertcat(0, 0, ca.sin(x), ca.cos(x)), steps=30
+    )
+    close(by_ball, pf.reduction.holonomy(m, lambda x: 2 * x, steps=30), PEER, "g")

@@ -90,7 +90,7 @@ MECHANISMS = {
     "generalised force": (lambda f: rod(forces=[pf.generalised_force("F", lambda K: [f() * K.v[0], 0])]), moves),
     "dissipation": (lambda f: rod(forces=[pf.dissipation("R", lambda K: f() * K.v[0] ** 2)]), moves),
     "kinetic energy": (lambda f: rod(forces=[pf.kinetic_energy("T", lambda K: f() * K.v[0] ** 2)]), moves),
-    "wind": (lambda f: rod(forces=[pf.drag("D", "rod", coefficient=1.0, area=1.0, wind=lambda K: [f(), 0, 0])]), moves),
+    "wind": (lambda f: rod(forces=[pf.forces.drag("D", "rod", coefficient=1.0, area=1.0, wind=lambda K: [f(), 0, 0])]), moves),
     "phi": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: tip(K)[2] - f() * K.q[0])]), moves),
     "eta": (lambda f: rod(constraints=[pf.nonholonomic("c", lambda K: K.v[0] - f() * K.v[1])]), moves),
     "rows": (lambda f: rod(constraints=[pf.acceleration_constraint("c", lambda K: ([[1, -1]], [f()]))]), moves),
@@ -346,12 +346,12 @@ def test_short_runs(what):
 def test_functions_that_a_question_is_asked_of(what):
     m = rod()
     ask = {
-        "gradient": lambda f: pf.directional_derivative(m, Q, V, f=f),
-        "along": lambda f: pf.linearise_along(m, Q, V, V, f=lambda K, a: f(K)).F0 if f.__name__ != "g" else None,
-        "zero": lambda f: pf.covariant_hessian(m, Q, f=f),
+        "gradient": lambda f: pf.calculus.directional_derivative(m, Q, V, f=f),
+        "along": lambda f: pf.calculus.linearise_along(m, Q, V, V, f=lambda K, a: f(K)).F0 if f.__name__ != "g" else None,
+        "zero": lambda f: pf.calculus.covariant_hessian(m, Q, f=f),
     }[what]
     if what == "along":
-        return check(lambda f: lambda K, a: f() * K.q[0] ** 2, lambda f: pf.linearise_along(m, Q, V, V, f=f).F0)
+        return check(lambda f: lambda K, a: f() * K.q[0] ** 2, lambda f: pf.calculus.linearise_along(m, Q, V, V, f=f).F0)
     return check(lambda f: lambda K: f() * K.q[0] ** 2, ask)
 
 

@@ -79,7 +79,7 @@ WRONG = {
     "integrator": (lambda: pf.Scheme(integrator="rk5"), r"integrator 'rk5' is unknown; one of rk4, euler, midpoint, tr-bdf2"),
     "corrections": (lambda: pf.Scheme(corrections=-1), r"corrections must be .* got -1"),
     "output name": (lambda: pf.run(pendulum(), outputs={"q": lambda k: k.q}, **RUN), r"output 'q'"),
-    "times": (lambda: pf.run_accurately(pendulum(), times=[0, 0]), r"times must be"),
+    "times": (lambda: pf.run_adaptive(pendulum(), times=[0, 0]), r"times must be"),
     "body": (lambda: pf.run(pendulum(), outputs={"x": lambda k: k.position("bub")}, **RUN), r"no body 'bub'"),
 }  # fmt: skip
 

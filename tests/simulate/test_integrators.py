@@ -164,7 +164,7 @@ def test_a_stiff_direction_that_turns():
     bob, hinge = [pf.body("bob", 1.0, inertia=0.01)], [pf.joint("p", "free", "world", "bob")]
     elastic = pf.mechanism("elastic", bob, hinge, forces=[pf.spring("s", "world", "bob", stiffness=STIFFEST, rest=1.0)])
     rigid = pf.mechanism("rigid", [pf.body("bob", 1.0, com=(1, 0, 0))], [pf.joint("a", "revolute", "world", "bob", axis=Y)])
-    exact = pf.run_accurately(rigid, times=np.linspace(0, 2, 201))
+    exact = pf.run_adaptive(rigid, times=np.linspace(0, 2, 201))
     error = []
     for step in (4e-3, 2e-3, 1e-3):
         r = pf.run(elastic, {"p.x": 1.0}, duration=2.0, step=step, every=round(0.02 / step), scheme=STIFF)
@@ -174,7 +174,7 @@ def test_a_stiff_direction_that_turns():
 
 def test_a_stiff_link_in_a_loop():
     q, v = dict(zip("abd", FOUR_BAR_START, strict=True)), {"a": 4.0}
-    exact = pf.run_accurately(elastic_four_bar(0.0), q, v, times=np.linspace(0, 2, 201))
+    exact = pf.run_adaptive(elastic_four_bar(0.0), q, v, times=np.linspace(0, 2, 201))
     r = pf.run(elastic_four_bar(STIFFEST), q | {"s": 0.0}, v | {"s": 0.0}, duration=2.0, step=1e-3, every=10, scheme=STIFF)
     assert r.status == 0 and float(r.violation.max()) < MET
     close(r.q.sel(coordinate=list("abd")), exact.q, 1e-4, "q of the rigid four-bar", scale=1.0)
@@ -195,7 +195,7 @@ def test_an_arm_on_a_bushing():
         forces=[pf.potential("bushing", held)],
     )  # fmt: skip
     fixed = pf.mechanism("fixed", bodies, [pf.joint("base", "fixed", "world", "base"), pivot])
-    exact = pf.run_accurately(fixed, times=np.linspace(0, 2, 201))
+    exact = pf.run_adaptive(fixed, times=np.linspace(0, 2, 201))
     r = pf.run(soft, duration=2.0, step=1e-3, every=10, scheme=STIFF)
     assert r.status == 0
     close(r.q.sel(coordinate=["A"]), exact.q, 2e-4, "angle of the arm", scale=1.0)
@@ -260,7 +260,7 @@ def test_it_converges_with(case, integrator):
     """Of order two, by two steps: the error against order 8 falls to a quarter."""
     m, given = FULL[case]
     scheme = pf.Scheme(integrator=integrator, saturate=case == "cut inputs")
-    exact = pf.run_accurately(m, times=[0, 0.4], tolerance=1e-11, scheme=scheme, **given)
+    exact = pf.run_adaptive(m, times=[0, 0.4], tolerance=1e-11, scheme=scheme, **given)
     error = []
     for step in (0.01, 0.005):
         r = pf.run(m, duration=0.4, step=step, scheme=scheme, backend="numpy", **given)

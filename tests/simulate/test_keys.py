@@ -55,7 +55,7 @@ def everything() -> pf.Mechanism:
             pf.generalised_force("F", lambda K: K.v[1], joint="hinge"),
         ],
         actuators=[pf.actuator("push", "slide", gear=2.0, limits=(-5, 5)),
-                   pf.thruster("jet", "rod", torque=0.1, limits=(0, 3))],
+                   pf.forces.thruster("jet", "rod", torque=0.1, limits=(0, 3))],
         parameters=[l],
     )  # fmt: skip
 
@@ -181,7 +181,11 @@ def lifted(low: float, high: float) -> pf.Mechanism:
 
 
 def test_limits_of_the_actuators_themselves():
-    given = {"inertia": pf.pseudo_matrix(1.0), "stiffness": pf.pseudo_matrix(100.0), "damping": pf.pseudo_matrix(20.0)}
+    given = {
+        "inertia": pf.forces.pseudo_matrix(1.0),
+        "stiffness": pf.forces.pseudo_matrix(100.0),
+        "damping": pf.forces.pseudo_matrix(20.0),
+    }
     law = control.prototype_tracking([control.pair("b", **given)], control.set_point([1.0]), limits="actuators")
     reached = []
     for low, high in ((0.0, 9.0), (2.0, 12.0)):

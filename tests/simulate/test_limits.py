@@ -151,7 +151,7 @@ def test_what_cannot_be_cut_is_refused() -> None:
 
 def test_accurate_runs_say_so_too() -> None:
     with pytest.warns(pf.RunWarning, match="joint 'rail' is outside at the start, by up to 0.3 m"):
-        r = pf.run_accurately(cart(), {"rail": 2.3}, times=np.linspace(0, 0.1, 3))
+        r = pf.run_adaptive(cart(), {"rail": 2.3}, times=np.linspace(0, 0.1, 3))
     close(r["limit_excess"].values, np.array([0.3, 0]), ALGEBRA, "excess")
 
 

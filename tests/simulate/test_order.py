@@ -21,7 +21,7 @@ CASES = {  # mechanism, start, steps of the coarsest RK4 run
 
 def errors(m: pf.Mechanism, q, v, scheme: pf.Scheme, first: int) -> np.ndarray:
     """Error of q and v at the end for halved steps, against DOP853."""
-    exact = pf.run_accurately(m, q, v, times=[0, DURATION], tolerance=1e-13)
+    exact = pf.run_adaptive(m, q, v, times=[0, DURATION], tolerance=1e-13)
     end = np.concatenate([exact.q.values[-1], exact.v.values[-1]])
     found = []
     for i in range(HALVINGS):

@@ -83,7 +83,7 @@ def test_parameters_of_a_run_that_break_a_symmetry_are_refused():
         with pytest.raises(pf.ModelError, match=rf"{which} \(off = 0.001\): the momentum of 'spin' of 'craft' is not kept"):
             pf.run(system, **start, parameters={"off": p}, **KEEP)
     with pytest.raises(pf.ModelError, match="momentum of 'spin' of 'craft' is not kept"):
-        pf.run_accurately(system, **start, parameters={"off": 1e-3}, times=[0, 0.1])
+        pf.run_adaptive(system, **start, parameters={"off": 1e-3}, times=[0, 0.1])
     pf.run(system, **start, parameters={"off": -1e-13}, **KEEP)
 
 
@@ -98,7 +98,7 @@ def test_parameters_that_push_a_momentum_that_is_given_are_refused():
     pull = pf.Parameter("pull", 0.0, "m/s^2")
     m = craft(0.0, gravity=(0, 0, -ca.fmax(pull.symbol - 1, 0)), parameters=[pull])
     system, v = pf.reduce(m, momentum=np.zeros(6)), np.r_[np.zeros(6), 1.0]
-    v[:6] = -pf.mechanical_connection(m)[:, 0]
+    v[:6] = -pf.reduction.mechanical_connection(m)[:, 0]
     pf.run(system, v=v, parameters={"pull": 0.5}, **KEEP)
     with pytest.raises(pf.ModelError, match=r"\(pull = 2\): the momentum of joint 'base' of 'craft' is not kept: gravity"):
         pf.run(system, v=v, parameters={"pull": 2.0}, **KEEP)
@@ -172,7 +172,7 @@ def test_a_momentum_about_a_frame_far_away_costs_digits_and_a_run_says_so():
     for away, said in ((0.0, False), (7e6, True)):
         q, v = m.neutral(), np.r_[0, away / 1e3, 0, 0.3, 0.5, 1.0, 0.2, -0.4]
         q[0] = away
-        system = pf.reduce(m, momentum=pf.momentum_map(m, q, v))
+        system = pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v))
         if said:
             with pytest.warns(
                 pf.RunWarning, match="leaves that of the full equations, which do not keep the momentum of 'flight.w"
@@ -191,7 +191,7 @@ def test_what_weight_does_to_momenta_that_go_with_the_machine():
     joints = [pf.joint("rails", "translation", "world", "frame", placement=pf.pose((0, 0, 0), rpy=(0.3, 0.2, 0.1))),
               pf.joint("car", "prismatic", "frame", "car", axis=(0.6, 0, 0.8)),
               pf.joint("arm", "revolute", "frame", "arm", axis=(0, 0.6, 0.8))]  # fmt: skip
-    motors = [pf.thruster("jet", "frame", axis=(1, 0.5, 0.2)), pf.actuator("winch", "car")]
+    motors = [pf.forces.thruster("jet", "frame", axis=(1, 0.5, 0.2)), pf.actuator("winch", "car")]
     m = pf.mechanism("rails", bodies, joints, actuators=motors, gravity=(0.5, -1.0, -9.81))
     assert "car" in [m.v_names[i] for i in plan(m, None).kept]
     random = np.random.default_rng(8)

@@ -18,7 +18,7 @@ HERE = Path(__file__).parents[2]
 
 def test_every_result_has_it(tmp_path):
     by_steps = pf.run(pendulum(), duration=0.01)
-    adaptive = pf.run_accurately(pendulum(), times=np.linspace(0, 0.01, 3))
+    adaptive = pf.run_adaptive(pendulum(), times=np.linspace(0, 0.01, 3))
     pf.write_netcdf(by_steps, tmp_path / "run.nc")
     for result in (by_steps, adaptive, pf.read_netcdf(tmp_path / "run.nc")):
         assert machine().items() <= result.attrs.items()

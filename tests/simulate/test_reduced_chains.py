@@ -38,7 +38,7 @@ LEAVES = 5
 
 
 def accurate(machine, q, v, **more):
-    return pf.run_accurately(machine, q, v, times=TIMES, tolerance=1e-13, **more)
+    return pf.run_adaptive(machine, q, v, times=TIMES, tolerance=1e-13, **more)
 
 
 def as_it_is(m, q, v, **more):
@@ -101,7 +101,7 @@ def test_a_compound_first_joint():
 def by_momenta_and_by_curvature(m, random, base, leaves=False):
     q, v = start(m, random)
     u = 0.01 * random.normal(size=m.nu)
-    mu = pf.momentum_map(m, q, v)
+    mu = pf.reduction.momentum_map(m, q, v)
     assert (np.abs(mu) > 0.03).all()
     plain = as_it_is(m, q, v, u=u)
 
@@ -164,7 +164,7 @@ def test_rovers_of_any_build(seed):
         bodies.append(pf.body(name, 0.5, inertia=(0.004, 0.004, 0.006)))
         place = axle @ pf.pose((0, side, r), rpy=(-np.pi / 2, 0, 0))
         joints.append(pf.joint(name, "revolute", "b0", name, placement=place))
-    rolling = [pf.rolling_wheel(f"{n} rolls", n, r) for n, r in zip(wheels, radius, strict=True)]
+    rolling = [pf.rolling.wheel(f"{n} rolls", n, r) for n, r in zip(wheels, radius, strict=True)]
     m = pf.mechanism("rover", bodies, joints, constraints=rolling, actuators=[pf.actuator("motor", "left")])
     beside_multipliers(m, *moved(m, random), (0, 1, 2))
 

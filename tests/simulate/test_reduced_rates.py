@@ -83,7 +83,7 @@ def test_the_space_of_one_momentum(base):
     random = np.random.default_rng([3, GROUPS.index(base)])
     m = machine(random, base)
     q, v, u = start(m, random)
-    mu = pf.momentum_map(m, q, v)
+    mu = pf.reduction.momentum_map(m, q, v)
     said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
     assert len(said.get("orbit", ())) == ORBITS.get(base, 0)
     close(said["momentum_drift"], np.zeros(len(mu)), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
@@ -105,8 +105,8 @@ def test_the_space_of_a_special_momentum(base, which):
         "slides only": np.where(turns, 0, random.normal(size=k)), "turns only": np.where(turns, random.normal(size=k), 0),
     }[which]  # fmt: skip
     # The velocity of the first joint that this momentum leaves.
-    held = pf.momentum_map(m, q, np.r_[np.zeros(k), v[k:]])
-    v[:k] = np.linalg.solve(np.array([pf.momentum_map(m, q, e) for e in np.eye(m.nv)[:k]]).T, mu - held)
+    held = pf.reduction.momentum_map(m, q, np.r_[np.zeros(k), v[k:]])
+    v[:k] = np.linalg.solve(np.array([pf.reduction.momentum_map(m, q, e) for e in np.eye(m.nv)[:k]]).T, mu - held)
     said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
     keeping = isotropy(ca.DM(group.S), mu).shape[1]
     assert len(said.get("orbit", ())) == k - keeping
@@ -197,4 +197,4 @@ def test_joints_that_follow_others(how):
     m = m.with_(joints=[m.joints[0], drives, follows, ball], actuators=[pf.actuator("motor", "j1")])
     q, v, u = start(m, random)
     changes_as_it_must(pf.reduce(m), q, v, u)
-    changes_as_it_must(pf.reduce(m, momentum=pf.momentum_map(m, q, v)), q, v, u)
+    changes_as_it_must(pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v)), q, v, u)

@@ -254,7 +254,7 @@ def so3_of(x):
 
 
 def at_one_momentum(m, q, v, mu=None, **more):
-    mu = pf.momentum_map(m, q, v) if mu is None else mu
+    mu = pf.reduction.momentum_map(m, q, v) if mu is None else mu
     plain, other = pf.run(m, q, v, **KEEP | more), pf.run(pf.reduce(m, momentum=mu), q, v, **KEEP | more)
     for name in ("q", "v", "energy"):
         close(other[name], plain[name], SAME, name)
@@ -267,7 +267,7 @@ def test_special_momenta_have_smaller_orbits(v, size):
     m = pf.mechanism("top", [pf.body("b", 2.0, inertia=(0.1, 0.2, 0.25)), pf.body("c", 1.0, inertia=(0.1, 0.1, 0.2))],
                      [pf.joint("f", "free", "world", "b"), pf.joint("h", "revolute", "b", "c", axis=(0, 1, 0))],
                      gravity=(0, 0, 0))  # fmt: skip
-    v = [*v, 0.7] if np.any(v) else np.r_[-0.7 * pf.mechanical_connection(m)[:, 0], 0.7]
+    v = [*v, 0.7] if np.any(v) else np.r_[-0.7 * pf.reduction.mechanical_connection(m)[:, 0], 0.7]
     r = at_one_momentum(m, None, v, None if size else np.zeros(6))
     assert (r.orbit.shape[1] if "orbit" in r else 0) == size
 
@@ -278,7 +278,7 @@ def test_a_chart_that_ends_says_so_where_it_does():
     q, v = m.neutral(), np.r_[0, 0, 2.0, 0, 4.0, 0, 0.1, 0.1]
     keep = KEEP | {"duration": 0.5, "backend": "c"}
     with pytest.warns(pf.RunWarning, match="the chart of the momentum's orbit ends here"):
-        r = pf.run(pf.reduce(m, momentum=pf.momentum_map(m, q, v)), q, v, **keep)
+        r = pf.run(pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v)), q, v, **keep)
     assert 0.05 < float(r.stopped) < 0.45
     assert pf.run(pf.reduce(m), q, v, **keep).status == 0
 
@@ -289,13 +289,13 @@ def test_a_start_at_the_pole_of_the_chart_is_refused():
     for turn in (0.0, 0.03):
         v = np.r_[2 * np.cos(turn), 0, 2 * np.sin(turn), 0, 0.3, 0, 0, 0]
         with pytest.raises(pf.ModelError, match=r"start: the chart of the momentum's orbit ends here.*run reduce"):
-            pf.run(pf.reduce(m, momentum=pf.momentum_map(m, None, v)), None, v, **KEEP)
+            pf.run(pf.reduce(m, momentum=pf.reduction.momentum_map(m, None, v)), None, v, **KEEP)
         assert pf.run(pf.reduce(m), None, v, **KEEP).status == 0
 
 
 def test_what_is_said_beside_the_state_has_names_and_units():
     m = satellite()
-    for system in (pf.reduce(m), pf.reduce(m.with_(actuators=[]), momentum=pf.momentum_map(m, *start(m)))):
+    for system in (pf.reduce(m), pf.reduce(m.with_(actuators=[]), momentum=pf.reduction.momentum_map(m, *start(m)))):
         r = pf.run(system, *start(m), **KEEP)
         assert r.momentum_drift_entry.values.tolist() == list(m.v_names[:6])
         assert r.momentum_drift_unit.values.tolist() == ["N s"] * 3 + ["N m s"] * 3
@@ -316,16 +316,16 @@ def test_connection_locked_inertia_and_energy():
     """A(xi_Q) = xi, A = I^-1 J, J of horizontal velocities 0, T in blocks. [chhabra14 (3.3.35)-(3.3.42)]"""
     m = satellite()
     q, v = start(m, 5)
-    A, I, J = pf.mechanical_connection(m, q), pf.locked_inertia(m, q), pf.momentum_map(m, q, v)
+    A, I, J = pf.reduction.mechanical_connection(m, q), pf.reduction.locked_inertia(m, q), pf.reduction.momentum_map(m, q, v)
     close(J, pf.momentum(m, q, v), ALGEBRA, "J")
     M = pf.mass_matrix(m, q)
     close(A, np.linalg.solve(M[:6, :6], M[:6, 6:]), 10 * ALGEBRA, "A")
-    close(pf.momentum_map(m, q, np.r_[-A @ v[6:], v[6:]]), np.zeros(6), 1e2 * ALGEBRA, "J of horizontal velocities")
+    close(pf.reduction.momentum_map(m, q, np.r_[-A @ v[6:], v[6:]]), np.zeros(6), 1e2 * ALGEBRA, "J of horizontal velocities")
     # All other joints locked it moves by I^-1 J seen from the world: Ad_g (tau + A s).
     g = np.array(ca.DM(se3.Ad(*SUBGROUPS["free"].motion(ca.DM(q[:7])))))
     close(np.linalg.solve(I, J), g @ (v[:6] + A @ v[6:]), 1e3 * ALGEBRA, "A = I^-1 J")
     s, mu_b = v[6:], g.T @ J
-    split = s @ pf.shape_inertia(m, q) @ s / 2 + mu_b @ np.linalg.solve(M[:6, :6], mu_b) / 2
+    split = s @ pf.reduction.shape_inertia(m, q) @ s / 2 + mu_b @ np.linalg.solve(M[:6, :6], mu_b) / 2
     close(split, v @ M @ v / 2, 10 * ALGEBRA, "T")
 
 
@@ -333,7 +333,7 @@ def test_curvature_is_what_a_small_loop_of_the_shape_leaves():
     """Without momentum, round a square of the two hinges: the hull has moved by minus the curvature times the area."""
     m = satellite()
     s0, h = np.array([0.3, -0.4]), 2e-3
-    B = pf.connection_curvature(m, np.r_[0, 0, 0, 0, 0, 0, 1, s0])
+    B = pf.reduction.connection_curvature(m, np.r_[0, 0, 0, 0, 0, 0, 1, s0])
     close(B, -np.swapaxes(B, 0, 1), ALGEBRA, "skew")
     sides = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]]) * h
     corner = np.vstack([[-h / 2, -h / 2], [h / 2, -h / 2], [h / 2, h / 2], [-h / 2, h / 2]])
@@ -341,7 +341,10 @@ def test_curvature_is_what_a_small_loop_of_the_shape_leaves():
     g = np.eye(4)
     for begin, side in zip(corner, sides, strict=True):
         # Magnus to second order over each side is enough: sides are short.
-        A = [pf.mechanical_connection(m, np.r_[0, 0, 0, 0, 0, 0, 1, s0 + begin + side * (x + 1) / 2]) @ side for x in nodes]
+        A = [
+            pf.reduction.mechanical_connection(m, np.r_[0, 0, 0, 0, 0, 0, 1, s0 + begin + side * (x + 1) / 2]) @ side
+            for x in nodes
+        ]
         step = -sum(w / 2 * a for w, a in zip(weights, A, strict=True))
         R, p = se3.exp(ca.DM(step))
         g = g @ np.array(ca.DM(se3.homogeneous(R, p)))
@@ -462,7 +465,7 @@ def test_gravity_springs_and_motors_are_named():
     said = causes(s)
     assert "spring 'tether'" in said["moving along x of 'flight'"] and "gravity" not in said["moving along x of 'flight'"]
     assert "gravity" in said["moving along z of 'flight'"] and "spring 'tether'" in said["moving along z of 'flight'"]
-    driven = pf.symmetry(satellite(actuators=[pf.thruster("jet", "hull", axis=(1, 0, 0))])).driven
+    driven = pf.symmetry(satellite(actuators=[pf.forces.thruster("jet", "hull", axis=(1, 0, 0))])).driven
     assert list(driven) == ["jet"] and "moving along x of 'flight'" in [x.said for x in driven["jet"]]
     assert "SE(2) by 'flight'" in repr(pf.symmetry(satellite((0, 0, -9.81))))
 

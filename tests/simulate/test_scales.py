@@ -62,7 +62,7 @@ def welded_pair(unit) -> pf.Mechanism:
 def disk(unit) -> pf.Mechanism:
     """Rows of velocities."""
     body = pf.body("disk", 1.0, inertia=[x * unit**2 for x in (0.1, 0.2, 0.1)])
-    roll = pf.rolling_disk("roll", "disk", 0.5 * unit, axis=Y)
+    roll = pf.rolling.disk("roll", "disk", 0.5 * unit, axis=Y)
     return pf.mechanism(
         "disk", [body], [pf.joint("f", "free", "world", "disk")], constraints=roll, gravity=(0, 0, -9.81 * unit)
     )

@@ -69,7 +69,7 @@ def test_every_run_keeps_its_own_value():
 
 
 def test_the_accurate_run_keeps_them_too():
-    r = pf.run_accurately(four_bar(), {"a": -0.6}, {"a": 6.0}, times=[0, 0.01])
+    r = pf.run_adaptive(four_bar(), {"a": -0.6}, {"a": 6.0}, times=[0, 0.01])
     assert r.q.values[0, 0] == -0.6
     assert r.v.values[0, 0] == 6.0
     assert np.abs(r.moved.values[1:]).min() > 0

@@ -148,7 +148,7 @@ def test_laws_inputs_and_parameters_are_the_mechanisms(state):
 def test_an_accurate_run_takes_a_system():
     m = flying_pair()
     q, v = on_constraints(m)
-    ends = [pf.run_accurately(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.hamiltonian(m), chosen(m))]
+    ends = [pf.run_adaptive(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.hamiltonian(m), chosen(m))]
     for other in ends[1:]:
         close(other.q, ends[0].q, SAME, "q")
         close(other.v, ends[0].v, SAME, "v")

@@ -9,6 +9,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.model.constraint import Constraint
 from tests.simulate.machines import pendulum
 
 GAIN = pf.Parameter("gain", 0.0)
@@ -18,7 +19,7 @@ OUT = pf.servo(pf.holonomic("out", lambda k: k.position("held", (1, 0, 0))[0]), 
 """The motor of the second rod holds its tip where it is along x; along x the rod itself gives it no way to."""
 
 
-def rods(*servos: pf.Constraint) -> pf.Mechanism:
+def rods(*servos: Constraint) -> pf.Mechanism:
     """A rod that its hinge drives away, as a gain says; and a motor on a second one."""
     bodies = [pf.body(n, 1.0, com=(0.5, 0, 0), inertia=0.1) for n in ("wild", "held")]
     joints = [pf.joint(n, "revolute", "world", n, damping=-GAIN if n == "wild" else 0.0) for n in ("wild", "held")]
@@ -58,7 +59,7 @@ def test_one_run_says_its_cause() -> None:
 @pytest.mark.filterwarnings("ignore:.*encountered in dot:RuntimeWarning")
 def test_an_accurate_run_says_so_too() -> None:
     with pytest.warns(pf.RunWarning, match="the run stopped: diverged"):
-        pf.run_accurately(pendulum(damping=-50.0), [0.1], [1.0], times=np.linspace(0, 100, 11))
+        pf.run_adaptive(pendulum(damping=-50.0), [0.1], [1.0], times=np.linspace(0, 100, 11))
 
 
 @pytest.mark.parametrize("law", [control.computed_torque, control.operational_space])

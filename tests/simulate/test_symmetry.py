@@ -41,7 +41,11 @@ def test_gravity_leaves_what_is_across_it():
 
 def test_motions_of_several_joints_at_once():
     """The inner slide moved under the outer one, which stays: a motor between them does work, a thruster on the outer none."""
-    motors = [pf.actuator("motor", "second"), pf.thruster("jet", "b", axis=(0, 0, 1)), pf.thruster("push", "a", axis=(0, 0, 1))]
+    motors = [
+        pf.actuator("motor", "second"),
+        pf.forces.thruster("jet", "b", axis=(0, 0, 1)),
+        pf.forces.thruster("push", "a", axis=(0, 0, 1)),
+    ]
     s = pf.symmetry(sliders(actuators=motors))
     both = "moving along z of 'first'", "moving along z of 'second'"
     assert str(s).splitlines() == [

@@ -165,7 +165,7 @@ def test_formulas_of_the_arm():
 
 
 def test_long_sums_go_on_on_the_next_line():
-    k = pf.symbolic_kinematics(machine())
+    k = pf.screws.symbolic_kinematics(machine())
     s, p = k.s[0], k.p[0]
     terms = [p**n * sp.cos(n * s) / 3 for n in range(1, 12)]
     lines = re.findall(r"&(.*?)(?= \\\\ |\\end)", broken(sum(terms), k))

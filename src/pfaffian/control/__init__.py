@@ -1,4 +1,18 @@
-"""Control laws: each answers, from the terms at a state and a reference, what the inputs shall be."""
+"""Control laws, what they follow and what they know; and what a law can do.
+
+computed_torque, operational_space, projected, hybrid_force, tracking, regulation,       laws
+    servo_control, prototype_tracking, concurrent, error_coordinates, python_law, several
+joints, point, pose, centre_of_mass, whole, stack; output                                tasks and outputs
+set_point, polynomial, sampled, series, function_of_time; along, rest_to_rest,           references
+    least_time, extremes, turning_series; pvtol_, bicopter_, quadcopter_reference
+discrete, sensor; actuation, estimation, identification                                  laws in discrete time and their parts
+pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair            prototypes
+matching, feasibility, check_reference, check_thrust, zero_dynamics,                     what a law can do
+    zero_dynamics_along, position_gain_bound
+"""
+
+from importlib import import_module
+from typing import Any
 
 from pfaffian.control import actuation, estimation, identification
 from pfaffian.control.allocation import length_weights
@@ -38,6 +52,15 @@ from pfaffian.control.reference import Reference, function_of_time, polynomial, 
 from pfaffian.control.servo import servo_control
 from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
 
+_ABOVE = {
+    "feasibility": "pfaffian.simulate.matching",
+    "matching": "pfaffian.simulate.matching",
+    "position_gain_bound": "pfaffian.evaluate.gain_bound",
+    "zero_dynamics": "pfaffian.simulate.zero_dynamics",
+    "zero_dynamics_along": "pfaffian.simulate.zero_dynamics",
+}
+"""What a law can do is asked of simulations, which laws know nothing of: these names come from there when they are used."""
+
 __all__ = [
     "Command",
     "Control",
@@ -62,6 +85,7 @@ __all__ = [
     "error_coordinates",
     "estimation",
     "extremes",
+    "feasibility",
     "function_of_time",
     "hover_placement",
     "hybrid_force",
@@ -70,12 +94,14 @@ __all__ = [
     "least_time",
     "length_weights",
     "matched_placement",
+    "matching",
     "operational_space",
     "output",
     "pair",
     "point",
     "polynomial",
     "pose",
+    "position_gain_bound",
     "projected",
     "prototype_tracking",
     "pvtol_reference",
@@ -96,4 +122,18 @@ __all__ = [
     "turning_series",
     "two_mass_placement",
     "whole",
+    "zero_dynamics",
+    "zero_dynamics_along",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ABOVE:
+        raise AttributeError(f"module 'pfaffian.control' has no attribute {name!r}")
+    value = getattr(import_module(_ABOVE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -106,7 +106,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     and V_L falls as -<K_D v_e, v_e>; with more inputs u is the smallest of those that do it, u^T R u, or with a
     `rest_damping` the one whose motion calms down. Bases without actuators, momentum that is kept, and wheels that roll are
     taken into account, and `pf.reduce` of the machine runs under the same law. Errors vanish whatever goes on inside, where
-    no output sees it: `pf.zero_dynamics_along` asks that of a motion.
+    no output sees it: `pf.control.zero_dynamics_along` asks that of a motion.
 
     Args:
         outputs: made by `output`.   weight: R, (motors,) positive numbers [1/N^2, 1/(N m)^2], ones if None.

@@ -33,7 +33,7 @@ from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose, pose
-from pfaffian.model.rolling import knife_edge, rolling_disk, rolling_sphere, rolling_wheel
+from pfaffian.model.rolling import disk, knife_edge, sphere, wheel
 
 Names = Mapping[str, ca.SX]
 
@@ -255,9 +255,9 @@ _PLANE = {"on": "text", "through": "point", "normal": "direction", "rate": "numb
 _DISK = {"radius": "number!", "axis": "direction", "centre": "point", **_PLANE}
 
 _CONTACTS: dict[str, Callable[[str, Node, Names], Any]] = {
-    "rolling-disk": _reader(rolling_disk, "body", **_DISK),
-    "rolling-wheel": _reader(rolling_wheel, "body", **_DISK),
-    "rolling-sphere": _reader(rolling_sphere, "body", radius="number!", centre="point", **_PLANE),
+    "rolling-disk": _reader(disk, "body", **_DISK),
+    "rolling-wheel": _reader(wheel, "body", **_DISK),
+    "rolling-sphere": _reader(sphere, "body", radius="number!", centre="point", **_PLANE),
     "knife-edge": _reader(knife_edge, "body", along="direction!", point="point", **_PLANE),
 }
 """Kind of contact with a plane -> its reader."""

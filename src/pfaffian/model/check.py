@@ -101,7 +101,7 @@ def _check_kinds(m: Mechanism) -> None:
             "constraints",
             Constraint,
             "closure(...), coincide(...), holonomic(...), nonholonomic(...), acceleration_constraint(...), servo(...) or "
-            "knife_edge(...), or unpack *rolling_disk(...) into it",
+            "pf.rolling.knife_edge(...), or unpack *pf.rolling.disk(...) into it",
         ),
         (
             "forces",

@@ -132,7 +132,7 @@ class Sideways:
         return ca.dot(across, self.plane.slip(k, self.body, k.position(self.body, self.point)))
 
 
-def rolling_disk(
+def disk(
     name: str, body: str, radius: Scalar, *, axis: Any = (0, 0, 1), centre: Any = (0, 0, 0), on: str = WORLD,
     through: Any = (0, 0, 0), normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
@@ -146,18 +146,18 @@ def rolling_disk(
         body, radius [m], axis (3,), centre (3,) [m]: of the disk, in the body's frame.
         on: the body that the plane belongs to.   through: (3,) [m] a point of it.   normal: (3,) to the side of the disk.
         rate: [rad/s] at which the surface turns about the normal at `through`; a number, Parameter, or function of t.
-    Returns (Holonomic, Nonholonomic), for constraints=[*rolling_disk(...)].
+    Returns (Holonomic, Nonholonomic), for constraints=[*disk(...)].
     Raises ModelError: a radius that is not above zero, an axis or normal of zero.
     """
     disk = _disk(name, body, radius, axis, centre, on, through, normal, rate)
     return Holonomic(f"{name} height", DiskHeight(disk)), Nonholonomic(f"{name} slip", DiskSlip(disk))
 
 
-def rolling_wheel(
+def wheel(
     name: str, body: str, radius: Scalar, *, axis: Any = (0, 0, 1), centre: Any = (0, 0, 0), on: str = WORLD,
     through: Any = (0, 0, 0), normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> Nonholonomic:  # fmt: skip
-    """The slip of `rolling_disk` alone, for a wheel whose height is that of what carries it. Two rows [m/s].
+    """The slip of `disk` alone, for a wheel whose height is that of what carries it. Two rows [m/s].
 
     Args:
         body, radius, axis, centre, on, through, normal, rate: as there.
@@ -165,15 +165,15 @@ def rolling_wheel(
     return Nonholonomic(name, DiskSlip(_disk(name, body, radius, axis, centre, on, through, normal, rate)))
 
 
-def rolling_sphere(
+def sphere(
     name: str, body: str, radius: Scalar, *, centre: Any = (0, 0, 0), on: str = WORLD, through: Any = (0, 0, 0),
     normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
     """A ball that rolls without slip on a plane, or on a turntable: no height, no slip. Three rows.
 
     Args:
-        body, radius [m], centre (3,) [m]: of the ball.   on, through, normal, rate: of the plane, see `rolling_disk`.
-    Returns (Holonomic, Nonholonomic), for constraints=[*rolling_sphere(...)].
+        body, radius [m], centre (3,) [m]: of the ball.   on, through, normal, rate: of the plane, see `disk`.
+    Returns (Holonomic, Nonholonomic), for constraints=[*sphere(...)].
     Raises ModelError: a radius that is not above zero, a normal of zero.
     """
     what = f"constraint {name!r}"
@@ -190,7 +190,7 @@ def knife_edge(
 
     Args:
         body, along (3,), point (3,) [m]: of the edge, in the body's frame.   on, through, normal, rate: of the plane, see
-            `rolling_disk`. Where the edge stands along the normal the row vanishes and holds nothing.
+            `disk`. Where the edge stands along the normal the row vanishes and holds nothing.
     Raises ModelError: an edge or normal of zero.
     """
     what = f"constraint {name!r}"

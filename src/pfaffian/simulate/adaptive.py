@@ -36,7 +36,7 @@ def _kernels(simulation: Simulation) -> tuple[kernel.Kernel, kernel.Kernel]:
     return rhs, project
 
 
-def run_accurately(
+def run_adaptive(
     m: Mechanism | System,
     q: Any = None,
     v: Any = None,
@@ -64,7 +64,7 @@ def run_accurately(
     system = as_system(m)
     m = system.mechanism
     scheme, extra = arguments(scheme, control, outputs)
-    refuse(control, "run_accurately")
+    refuse(control, "run_adaptive")
     times = floats(times, "times")
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("times must be at least two increasing numbers")
@@ -78,7 +78,7 @@ def run_accurately(
     check_parameters(control, m, given.problem.p)
     held = runs(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
     if max(len(given.q), len(held)) > 1:
-        raise ModelError("run_accurately makes one run; use run for a batch")
+        raise ModelError("run_adaptive makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
     elsewhere = causes_of(simulation).index(simulation.arriving[0].meaning) if simulation.arriving else 0

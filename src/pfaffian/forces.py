@@ -1,0 +1,32 @@
+"""Ready-made forces between bodies, in and about joints, and of what they move in.
+
+Each function gives parts for `pf.mechanism(..., forces=[...])`. Those of one direction are `pf.spring`, `pf.actuator` and
+`pf.wrench`; any other is a function: `pf.potential`, `pf.dissipation`, `pf.generalised_force`.
+
+    bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   stiffness and damping of several directions
+    spring_constellation, point_springs, merged_springs                              springs between points of two bodies
+    contact_friction, joint_friction                                                 regularised friction
+    drag, propeller, thruster                                                        air and water
+"""
+
+from pfaffian.model.constellation import merged_springs, point_springs, spring_constellation
+from pfaffian.model.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
+from pfaffian.model.fluid import drag, propeller
+from pfaffian.model.force import thruster
+from pfaffian.model.friction import contact_friction, joint_friction
+
+__all__ = [
+    "bushing",
+    "contact_friction",
+    "drag",
+    "joint_friction",
+    "merged_springs",
+    "point_springs",
+    "pose_damper",
+    "pose_inertia",
+    "pose_spring",
+    "propeller",
+    "pseudo_matrix",
+    "spring_constellation",
+    "thruster",
+]

@@ -1,0 +1,40 @@
+"""What symmetry and constraints make of a machine, as numbers; `pf.symmetry` and `pf.reduce` find and use it.
+
+momentum_map, locked_inertia, shape_inertia, mechanical_connection, connection_curvature     of the first joint
+isotropy_inertia, isotropy_connection, reduced_two_form                                       of one momentum
+constraint_connection, constraint_curvature                                                   of constraints on velocities
+floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines that float
+"""
+
+from pfaffian.evaluate.connections import (
+    connection_curvature,
+    constraint_connection,
+    constraint_curvature,
+    isotropy_connection,
+    isotropy_inertia,
+    locked_inertia,
+    mechanical_connection,
+    momentum_map,
+    reduced_two_form,
+    shape_inertia,
+)
+from pfaffian.evaluate.floating import generalised_jacobian, holonomy, momentum_twist, reaction_null_space
+from pfaffian.terms.floating import floating_base
+
+__all__ = [
+    "connection_curvature",
+    "constraint_connection",
+    "constraint_curvature",
+    "floating_base",
+    "generalised_jacobian",
+    "holonomy",
+    "isotropy_connection",
+    "isotropy_inertia",
+    "locked_inertia",
+    "mechanical_connection",
+    "momentum_map",
+    "momentum_twist",
+    "reaction_null_space",
+    "reduced_two_form",
+    "shape_inertia",
+]
