@@ -12,7 +12,7 @@ from pfaffian.kernel.call.kernel import Kernel, from_program
 
 
 def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True) -> Kernel:
-    """Kernel (q, v, u, t, p) -> v_dot."""
+    """Kernel (q, v, u, p, t) -> v_dot."""
     made = pf.compile_terms(m, {"v_dot": lambda T: pf.FORMULATIONS[formulation](T).v_dot}, backend="c").kernel
     return made if strict else from_program(made.program, backend="c", strict=False)
 
@@ -26,4 +26,4 @@ def prepared(
     """
     q, v, u = (np.array(x, order=order) for x in (q, v, u))  # type: ignore[call-overload]
     out = np.empty((len(q), m.nv), order=order)  # type: ignore[call-overload]
-    return partial(kernel, q, v, u, np.zeros(1), m.p_defaults, out=(out,)), out
+    return partial(kernel, q, v, u, m.p_defaults, np.zeros(1), out=(out,)), out

@@ -73,7 +73,7 @@ def closed(m: pf.Mechanism, what: str, o: Options) -> Comparison:
 
 def accelerations(w: Twin, model: mujoco.MjModel, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ours and MuJoCo's (states, nv) in MuJoCo's order."""
-    own = acceleration(w.mechanism, "articulated")(q, v, np.zeros(0), np.zeros(1), np.zeros(0))[0]
+    own = acceleration(w.mechanism, "articulated")(q, v, np.zeros(0), np.zeros(0), np.zeros(1))[0]
     data, a = mujoco.MjData(model), []
     for i in range(len(q)):
         data.qpos[:], data.qvel[:] = q[i, w.q_order], v[i, w.v_order]

@@ -219,7 +219,9 @@ class Change(NamedTuple):
 
 
 def known_by(path: str) -> list[str]:
-    """The tests for a source file, as they exist."""
+    """The tests for a source file, as they exist; of a file at the top, which only names what others hold, those of names."""
+    if "/" not in path and path not in NOTICED_BY:
+        path = "__init__.py"
     key = max((k for k in NOTICED_BY if path == k or path.startswith(f"{k}/")), key=len, default="")
     chosen = [f"tests/{t}" for t in NOTICED_BY.get(key, [])]
     return [t for t in chosen if (ROOT / t).exists()] or ["tests"]

@@ -201,11 +201,11 @@ def test_on_graphs_and_along_other_velocities(backwards):
     dampers = twin.m.forces
     every, given_ = every_force(m), {"parameters": [WIND, LOAD]}
     here = matrices(Case(m.with_(forces=every, **given_), case.q, case.v, np.zeros(2), 0.4), parts)
-    graph = twin.m.with_(forces=[*dampers, *forces], **given_)
+    graph = twin.m.with_(forces=[*dampers, *every], **given_)
     there = matrices(Case(graph, twin.q(case.q), case.v, np.zeros(2), 0.4), parts)
     T = T_of(case.q)
     y = np.linalg.solve(T, case.v)
-    other = matrices(Case(new.with_(forces=forces, **given_), case.q, y, np.zeros(2), 0.4), parts)
+    other = matrices(Case(new.with_(forces=every, **given_), case.q, y, np.zeros(2), 0.4), parts)
     for what, x in here.items():
         size = 1 + np.abs(x).max()
         close(there[what], x, 1e-11, f"{what} of a graph", size)

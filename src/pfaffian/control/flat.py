@@ -320,7 +320,9 @@ def least_time(
 def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81) -> dict[str, float]:
     """Of a flat output r(t): the largest speed, acceleration, tilt, rate of the thrust's direction and thrust, and the least.
 
-    Units and arguments as in `least_time`.
+    position: r(t), a function of the time [s] that gives (3,) [m].   duration: [s] of the flight from t = 0.
+    gravity: [m/s^2].   Returns {name: number} in m/s, m/s^2, rad, rad/s, and the thrust as a multiple of the weight.
+    Raises ModelError: position gives something else.
     """
     g, t = named_float(gravity, "extremes: gravity"), ca.SX.sym("t")
     r = column(answer(position, "extremes: position", t), "extremes: position")

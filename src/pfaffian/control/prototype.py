@@ -426,7 +426,8 @@ def motors_to_spare(m: Mechanism) -> bool:
     f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
     at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
     M, A, B = (np.array(x) for x in f(*at))
-    N = null(A) if np.linalg.matrix_rank(A) < m.nv else np.zeros((m.nv, 0))
+    rank = np.linalg.matrix_rank(A) if A.size else 0  # of nothing NumPy 2.0 has none
+    N = null(A) if rank < m.nv else np.zeros((m.nv, 0))
     driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
     size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
     alike = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)

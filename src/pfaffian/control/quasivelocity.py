@@ -77,8 +77,15 @@ def regulation(
 ) -> Control:  # fmt: skip
     """u_r = -K_d v_r - P W^-1 K_p e: to a set point, without Gamma. [aghili08 (48) (51)]
 
-    (|v_r|^2 + e^T K_p e) / 2 falls as v_r^T K_d v_r. position_gain K_p [N/rad, N/m]; the other arguments as in `tracking`. The
-    force law is u_o = Lam^T lambda_d alone: off by gamma |v_r|^2 while moving, exact at rest.
+    (|v_r|^2 + e^T K_p e) / 2 falls as v_r^T K_d v_r. The force law is u_o = Lam^T lambda_d alone: off by gamma |v_r|^2 while
+    moving, exact at rest.
+
+    Args:
+        q_d: the set point of the whole configuration (nq,), meeting the constraints.
+        velocity_gain: K_d [1/s].   position_gain: K_p [N/rad, N/m], of (nq,) errors.
+        force, rows: multipliers of the named rows, held by u_o. [aghili08 (47)]   weight: as in `projected`.
+        factor: cholesky, symmetric or innovations.
+    Raises ModelError: joints with quaternions, whose errors are no differences.
     """
 
     _check(q_d, force, rows)

@@ -64,7 +64,10 @@ def as_reference(value: Any, what: str = "reference") -> Reference:
 
 
 def set_point(values: Any) -> Reference:
-    """Stay at (k,) numbers or parameters."""
+    """Stay where one is told.   values: (k,) numbers or Parameters, one for each coordinate of the task.
+
+    Raises ModelError: something else.
+    """
     x = _column(values, "set_point")
     rest = ca.SX.zeros(x.numel(), 1)
     return Reference(lambda t, w: Wanted(x, rest, rest), x.numel())
@@ -98,7 +101,10 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
 
 
 def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Reference:
-    """From rest at `start` (k,) to rest at `end` in `duration` [s] by a polynomial of degree five, still before and after."""
+    """From rest at `start` (k,) to rest at `end` (k,) by a polynomial of degree five, still before and after.
+
+    duration: [s] of the motion.   begin: [s] its first instant.   Raises ModelError: lengths differ; a duration not above zero.
+    """
     a, b = _column(start, "polynomial: start"), _column(end, "polynomial: end")
     duration, begin = named_float(duration, "polynomial: duration"), named_float(begin, "polynomial: begin")
     if a.numel() != b.numel() or not duration > 0:
@@ -117,7 +123,8 @@ def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Ref
 def sampled(names: Sequence[str]) -> Reference:
     """A series given with the run: for each name its value, rate and acceleration as inputs `name`, `name'`, `name''`.
 
-    Make the inputs from samples with `series`, and run with hold="linear".
+    names: one for each coordinate of the task. Make the inputs from samples with `series`, and run with hold="linear".
+    Raises ModelError: names that are none, or alike.
     """
     given = tuple(names) if several(names) else ()
     if not given or not all(isinstance(n, str) for n in given) or len(set(given)) < len(given):

@@ -94,14 +94,21 @@ def gain(value: Any, size: int, what: str) -> ca.SX:
 
 
 def joints(*names: str) -> Task:
-    """The coordinates of the named joints."""
+    """The coordinates of joints [rad, m], as a task.   names: of the joints, in the order of the task.
+
+    Raises ModelError: no name; at the law, a joint that is not there.
+    """
     if not names or not all(isinstance(n, str) for n in names):
         raise ModelError(f"joints takes names, one after another, such as joints('hip', 'knee'), got {brief(names)}")
     return lambda k: ca.vertcat(*[k.joint(n) for n in names])
 
 
 def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Task:
-    """World position of a point (3,) of a body [m], or some of its axes."""
+    """World position of a point of a body [m], as a task.
+
+    body: its name.   at: (3,) the point in the body's frame [m].   axes: which of its coordinates, of 0, 1, 2.
+    Raises ModelError: wrong shapes; at the law, a body that is not there.
+    """
     x, rows = vector(at, 3, f"point of {brief(body)}"), _axes(axes)
     return lambda k: k.position(body, x)[rows, 0]
 
@@ -122,7 +129,10 @@ def pose(body: str, about: Any = None) -> Task:
 
 
 def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
-    """World position of the mass centre of all that moves [m]."""
+    """World position of the mass centre of all that moves [m], as a task.   axes: which of its coordinates, of 0, 1, 2.
+
+    Raises ModelError: axes that are none.
+    """
     rows = _axes(axes)
     return lambda k: mass_centre(k)[rows, 0]
 

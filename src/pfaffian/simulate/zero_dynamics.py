@@ -105,7 +105,8 @@ def zero_dynamics(
     momentum = _along(_kept(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
     Z, kept = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
-    places = k - int(np.linalg.matrix_rank(errors[:half, :k]))
+    fixed = errors[:half, :k]
+    places = k - (int(np.linalg.matrix_rank(fixed)) if fixed.size else 0)  # of nothing NumPy 2.0 has none
     return ZeroDynamics(
         places, Z.shape[1] - places, kept, Z.T @ near.A @ Z, near.dq[:, :n] @ Z, near.dv[:, :n] @ Z, near.q_names, near.v_names
     )
