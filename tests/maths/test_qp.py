@@ -319,6 +319,47 @@ def test_rows_that_almost_contradict_each_other():
     assert np.allclose(never.multipliers, never.multipliers[0]) and never.multipliers @ [1, -1 - 1e-12] < 0
 
 
+@pytest.mark.parametrize("miss", [1e-8, 1e-9, 1e-10, 1e-11])
+def test_rows_that_miss_each_other_are_not_solved_whatever_the_metric(miss):
+    """Along the light input, below what the heavy one leaves of the turns' digits. The limits alone tell."""
+    for heavy in (1.0, 1e8, 1e12, 1e16):
+        r = solve(np.diag([heavy, 1.0]), [1, 1], [[0, 1], [0, -1]], [0.5, -0.5 - 2 * miss])
+        assert r.status in (qp.INFEASIBLE, qp.INACCURATE), (heavy, r.words)
+    assert solve(np.eye(2), [1, 1], [[0, 1], [0, -1]], [0.5, -0.5 - 2 * miss]).status == qp.INFEASIBLE
+
+
+@pytest.mark.parametrize("miss", [2.0**-k for k in (20, 26, 30, 33, 36)])
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_whole_rows_that_miss_one_point_are_infeasible(n, miss):
+    """W^T y = 0 and l^T y = -miss exactly, W and y whole numbers, limits up to 100: down to 1e-12 of their terms."""
+    r, runs = np.random.default_rng([n, 5]), 200
+    W, y = r.integers(-3, 4, (runs, n, n)).astype(float), r.integers(1, 4, (runs, n)).astype(float)
+    W = np.concatenate([W, -np.einsum("bk,bkn->bn", y, W)[:, None]], axis=1)
+    l = np.einsum("bmn,bn->bm", W, r.integers(-64, 65, (runs, n)) / 64)
+    l[:, -1] -= miss
+    found = solve(np.broadcast_to(np.eye(n), (runs, n, n)), r.normal(size=(runs, n)), W, l)
+    assert np.isin(found.status, (qp.INFEASIBLE, qp.INACCURATE)).all()
+    assert miss < 1e-9 or (found.status == qp.INFEASIBLE).mean() > 0.99
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_rows_that_are_all_but_opposite_and_meet_are_no_contradiction(n):
+    """Turned by 1e-14 to 1e-7 they meet up to a thousand times as far away as they are: found there, or said to be too much."""
+    r, runs, m = np.random.default_rng(n), 150, 4
+    p = FAMILIES["plain"](r, runs, n, m)
+    turn = 10.0 ** r.uniform(-14, -7, runs)
+    p.W[:, 1] = -p.W[:, 0] + turn[:, None] * r.normal(size=(runs, n))
+    limit = 1 + p.l
+    limit[:, 1] = -limit[:, 0] - turn * 10.0 ** r.uniform(-2, 2.5, runs)
+    p = p._replace(H=(p.H + p.H.swapaxes(1, 2)) / 2, l=limit)
+    found = solve(*p)
+    shown = np.flatnonzero(found.status == qp.INFEASIBLE)
+    assert len(shown) and (found.status == qp.SOLVED).any()
+    for i in shown:
+        there = exact(*[x[i] for x in p])
+        assert there is None or np.abs(there).max() > 100, (i, turn[i], there)
+
+
 def test_what_rounding_leaves_is_no_contradiction():
     """Two rows that hold each other to an equation, met after detours: about one run in 40,000 comes by with its z off."""
     p = FAMILIES["equalities"](np.random.default_rng([1, 6]), 40_000, 6, 12)

@@ -48,10 +48,18 @@ RISING = 1e-11
 """Parts of r below this share of its size are zero."""
 
 ACCURATE = 1e-9
-"""Largest error of the optimality conditions, relative to their terms."""
+"""Largest error of H (u - u0) + W^T y = 0, relative to its terms, and of rows where u0 is DISTANT: its own digits end there."""
+
+MET = 1e-11
+"""Largest part of its terms by which a row of an answer is beyond its limit. Rows that more than n others meet in one point are
+met to 3e-12; rows that miss each other by more than this have no answer, whatever rounding made of the turns."""
 
 CERTAIN = 1e-12
 """Largest entry of W^T y, relative to its terms, of rows that contradict each other."""
+
+FURTHER = 1e3
+"""How many times as far away as the rows are from the origin and from u a u would have to be that meets rows of which W^T y = 0
+is only nearly so: two that are opposite but for a small angle meet, and are no contradiction if they do so nearer than that."""
 
 DISTANT = 1e10
 """Largest distance of u0 from the origin, in those of limits, at which the turns are of u0 itself: what rounding leaves of rows
@@ -138,11 +146,12 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Rows of an infeasible problem that are active beside the contradiction are not of it.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    error, doubt = _errors(H @ move, S, W, l, limits, u, y)
-    ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(error <= ACCURATE, SOLVED, INACCURATE), TOO_MANY_TURNS)
-    shown = ca.if_else(contradicting, ca.if_else(doubt <= CERTAIN, INFEASIBLE, INACCURATE), s.status)
+    left, over, certain = _errors(H @ move, S, W, l, limits, u, y)
+    good = ca.logic_and(left <= ACCURATE, over <= ca.if_else(limits.share < 1, ACCURATE, MET))
+    ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
+    shown = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
     status, turns = ca.if_else(s.status < 0, ended, shown), s.moves + (s.status < 0)
-    return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, error)
+    return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, ca.fmax(left, over))
 
 
 def _start(n: int, k: int, known: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
@@ -448,20 +457,22 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX,
     return ca.sparsify(ca.diag(scale) @ V), _Limits(d, length, inverse, never, reach, away, share)
 
 
-def _errors(pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _errors(pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Largest of what is left of H (u - u0) + W^T y = 0, pulled = H (u - u0), and of W u <= l, each row relative to its terms.
 
-    And what is left of W^T y = 0, which with l^T y < 0 shows that no u meets the rows; 1 where l^T y is above zero.
+    And whether W^T y = 0 nearly enough for l^T y < 0 to show that no u meets the rows.
     """
     finite = ca.fabs(l) <= LARGEST
     l, y = _where(finite, l), _where(finite, y)
-    pushed, terms = W.T @ (S.T @ y), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
+    pushed, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
     size = ca.fabs(S) @ (ca.fabs(W) @ ca.fabs(u))
     slight = SLIGHT * ca.fmin(limits.reach, ca.fmax(limits.away, _most(size * limits.inverse)))
-    over = (S @ (W @ u) - l) / ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
-    left = _largest(pulled + pushed) / ca.fmax(_largest(pulled) + terms, NOTHING)
-    doubt = ca.if_else(ca.dot(l, y) <= 0, _largest(pushed) / ca.fmax(terms, NOTHING), 1)
-    return ca.fmax(left, ca.fmax(_most(_where(finite, over)), 0)), doubt
+    size = ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
+    over = (S @ (W @ u) - l) / size
+    left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, NOTHING)
+    doubt = pushed / ca.fmax(terms, NOTHING)
+    certain = ca.logic_and(doubt <= CERTAIN, FURTHER * doubt * ca.dot(size, y) <= -ca.dot(l, y))
+    return left, ca.fmax(_most(_where(finite, over)), 0), certain
 
 
 def _largest(x: ca.SX) -> ca.SX:

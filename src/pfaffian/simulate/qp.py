@@ -65,9 +65,11 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
     Exact to rounding times the conditioning of the active rows; rows may repeat each other, be parallel, zero, or more than n
     meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low]. Units do not matter: of H, of each
     row and of all inputs there may be any, from 1e-20 to 1e20. What is solved meets H (u - u0) + W^T y = 0 to 1e-9 of the
-    largest term, and each row to 1e-9 of |l| + |W| |u| and 1e-12 of the largest limit. All else is inaccurate: as a rule where
-    H has a condition of 1e8 or more along what the rows leave free, and now and then where u0 is 1e10 times beyond all limits
-    and rows are nearly parallel, or 1e20 times.
+    largest term, and each row to 1e-11 of |l| + |W| |u| and 1e-14 of the largest limit, a hundred times that where u0 is 1e10
+    times beyond all limits. What is infeasible has no u nearer than a thousand times as far as its rows are. All else is
+    inaccurate: as a rule where H has a condition of 1e8 or more along what the rows leave free, where rows miss or meet each
+    other by 1e-14 to 1e-11 of their terms, and now and then where u0 is 1e10 times beyond all limits and rows are nearly
+    parallel, or 1e20 times.
 
     Args:
         H: (n, n) or (runs, n, n) symmetric positive definite.   u0: (n,) or (runs, n), what would be taken without limits.
