@@ -189,7 +189,16 @@ def test_within_limits_the_motion_comes_first_and_small_inputs_second(name):
         assert not faults.any()
         held += ((best == low) | (best == high)).any()
         close(u, best, 1e-5, "inputs")
+        slope, allowed = _slope(*of, u, low, high)
+        close(slope, allowed, 1e-11, "slope of what the motion misses", np.abs(of[0].T @ of[2]).max())
     assert held >= 2
+
+
+def _slope(S, M, force, u, low, high) -> tuple[np.ndarray, np.ndarray]:
+    """S^T (M S u + force), the slope of |S u + M^-1 force|^2 / 2, and the part of it that the limits hold."""
+    slope = S.T @ (M @ S @ u + force)
+    down, up = (np.abs(u - x) <= 1e-9 * np.abs(high).max() for x in (low, high))
+    return slope, np.where(down, np.maximum(slope, 0), np.where(up, np.minimum(slope, 0), 0.0))
 
 
 def test_six_propellers_fly_within_their_limits():

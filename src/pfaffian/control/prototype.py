@@ -34,8 +34,8 @@ from pfaffian.dynamics import gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite
-from pfaffian.maths.qp import INFEASIBLE, SOLVED, nearest
+from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
+from pfaffian.maths.qp import INFEASIBLE, SOLVED, Nearest, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer, checked
@@ -58,7 +58,7 @@ UNSOLVED = (
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give a pair of bodies more Mbar'"
 
 SMALL = 1e-7
-"""What the size of inputs counts beside the motion where limits choose among those that move alike."""
+"""What the size of inputs counts beside the motion in the first search for those within limits; see `_within`."""
 
 
 ALIKE = 1e-9
@@ -385,7 +385,7 @@ def prototype_tracking(
             more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
         if limits is not None:
             W, l = limit_rows(terms.mechanism, limits)
-            within = nearest(_metric(S, P.M, spare), u, W, l)
+            within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, spare)
             u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
         v_dot = a + S @ u
@@ -434,10 +434,19 @@ def motors_to_spare(m: Mechanism) -> bool:
     return bool(np.linalg.matrix_rank(alike, tol=ALIKE, hermitian=True) < len(alike))
 
 
-def _metric(S: ca.SX, M: ca.SX, spare: bool) -> ca.SX:
-    """S^T M S, and where motors are to spare what makes small inputs nearer than large ones that move alike."""
-    H = so3.symmetric(S.T @ M @ S)
-    return H + SMALL * ca.trace(H) * ca.SX.eye(H.shape[0]) if spare else H
+def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
+    """The u nearest to u0 in the metric of H with W u <= l; where motors are to spare the smallest of those that move alike.
+
+    What small inputs count beside the motion moves it by as much. So a second search counts only how far u is from the first,
+    which has found almost the smallest: that moves it by the square. [Rockafellar 1976]
+    """
+    if not spare:
+        return nearest(H, u0, W, l)
+    small = SMALL * ca.trace(H)
+    G = H + small * ca.SX.eye(H.shape[0])
+    first = nearest(G, u0, W, l)
+    second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
+    return second._replace(status=ca.if_else(first.status == SOLVED, second.status, first.status))
 
 
 def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None:
