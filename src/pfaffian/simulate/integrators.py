@@ -70,8 +70,11 @@ class Moved(NamedTuple):
 
 def _further(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
     """The faults so far with those seen at x: of those with a side that it is lost, or not the one of the step's start."""
-    found = ca.logic_or(here.faults * first.sides != 0, first.sides * here.sides < 0)
-    return ca.if_else(faults != 0, faults, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
+    sided, faults = first.sides.sparsity().get_triplet()[0], ca.SX(faults)
+    own, side = faults[sided, 0], first.sides[sided, 0]
+    found = ca.logic_or(here.faults[sided, 0] * side != 0, side * here.sides[sided, 0] < 0)
+    faults[sided, 0] = ca.if_else(own != 0, own, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
+    return faults
 
 
 NONE = ca.SX(0, 1)

@@ -367,7 +367,7 @@ class Simulation:
             near = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
         asked_for = self.integrator.needs(closed, motion, partial(self.system.pushed, here.x, T))
         carried = ca.vertcat(near, ca.densify(pack(asked_for)))
-        parts = [rate, ca.densify(faults), ca.densify(sides), carried, ca.vertcat(*recorded.values())]
+        parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
         rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
         return rhs, {name: column.numel() for name, column in recorded.items()}, asked_for
 
