@@ -49,6 +49,12 @@ THREE, FOUR = (
 FORCE = {"force": control.set_point([1.0]), "rows": ["slider"]}
 FORBIDDEN = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.1])}
 MET = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.0])}
+TIPS = [
+    OPEN.with_(actuators=[pf.thruster(f"t{i}", "rod", axis=axis, point=(1, 0, 0)) for i, axis in enumerate(axes)])
+    for axes in (((1, 0, 0), (0, 0, 1)), ((1, 0, 0), (0, 0, 1), (0.6, 0, 0.8)))
+]
+"""Two and three thrusters at the end of an arm, which drive one motion of two where it is stretched."""
+WHOLE = control.joints("q1", "q2")
 # Law: (machine, law, start, first word of the cause), then what goes on: another machine, law or start.
 STOPS = {
     "computed torque, singular": (
@@ -58,6 +64,18 @@ STOPS = {
     "operational space, singular": (
         (OPEN, control.operational_space(TIP, NEAR, **GAINS), STRETCHED, "infeasible"),
         (OPEN, control.operational_space(TIP, NEAR, **GAINS), ELBOW),
+    ),
+    "computed torque, undriven": (
+        (TIPS[0], control.computed_torque(WHOLE, NEAR, **GAINS), STRETCHED, "the actuators do not drive every velocity"),
+        (TIPS[0], control.computed_torque(WHOLE, NEAR, **GAINS), ELBOW),
+    ),
+    "computed torque, undriven by three": (
+        (TIPS[1], control.computed_torque(WHOLE, NEAR, **GAINS), STRETCHED, "the actuators do not drive every velocity"),
+        (TIPS[1], control.computed_torque(WHOLE, NEAR, **GAINS), ELBOW),
+    ),
+    "operational space, undriven": (
+        (TIPS[1], control.operational_space(WHOLE, NEAR, **GAINS), STRETCHED, "the actuators do not drive every velocity"),
+        (TIPS[1], control.operational_space(WHOLE, NEAR, **GAINS), ELBOW),
     ),
     "projected, uncontrollable": (
         (ONE, control.projected(CRANK, crank_to(1.2), **GAINS), UPRIGHT, "uncontrollable"),

@@ -13,6 +13,7 @@ from pfaffian.control.reference import Reference, Wanted
 from pfaffian.control.task import Task, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.terms import Terms
 
 INSTANTS = 4
 """Into how many parts a step is divided where the instant is looked for at which a reference ends."""
@@ -32,8 +33,9 @@ ROUNDING = 1e-12
 """A gain below this part of the largest is zero but for rounding."""
 
 
-def undriven() -> Reason:
-    """Which motion that the constraints leave free has no actuator: of N(A) what is orthogonal to the range of B."""
+def undriven(constrained: bool = True) -> Reason:
+    """Which motion that the constraints leave free has no actuator: of N(A) what is orthogonal to the range of B. A law that
+    ignores the constraints is asked for all motions."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         N = null(x["A"])
@@ -41,7 +43,7 @@ def undriven() -> Reason:
         motors = ", ".join(m.motor_names)
         return f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
 
-    return Reason({"A": lambda T: T.A, "B": motor_matrix}, words)
+    return Reason({"A": lambda T: _rows(T, constrained), "B": motor_matrix}, words)
 
 
 def out_of_reach(task: Task, constrained: bool = True) -> Reason:
@@ -55,7 +57,11 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
         bound = "the constraints leave" if constrained and len(x["A"]) else "the joints leave"
         return f"{bound} {mainly(share(found.inputs), names)} the least motion, {found.gain:.2g} where 1 is free"
 
-    return Reason({"A": lambda T: T.A if constrained else ca.SX(0, T.A.shape[1]), "J": lambda T: task_terms(T, task).J}, words)
+    return Reason({"A": lambda T: _rows(T, constrained), "J": lambda T: task_terms(T, task).J}, words)
+
+
+def _rows(terms: Terms, constrained: bool) -> ca.SX:
+    return terms.A if constrained else ca.SX(0, terms.A.shape[1])
 
 
 def references(made: Any, what: str = "law") -> list[tuple[str, Reference]]:

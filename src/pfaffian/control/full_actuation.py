@@ -1,0 +1,68 @@
+"""Inputs that give a generalised force along every velocity, for laws that leave nothing to constraints.
+
+What counts is the rank of what the motors drive and not their number: of three motors on two joints all three may be on one of
+them, and two that share a joint drive it together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.law import motor_matrix
+from pfaffian.control.reason import mainly, share, weakest
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import Terms, symbols
+
+UNDRIVEN = (
+    "the actuators do not drive every velocity here, and this law takes no constraint into account: actuate another joint, "
+    "keep away from this configuration, or use control.projected"
+)
+
+
+class Inputs(NamedTuple):
+    """u: (motors, 1).   undriven: (1, 1) nonzero where some velocity is driven by no motor."""
+
+    u: ca.SX
+    undriven: ca.SX
+
+
+def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
+    """The u with B u = tau (nv, 1), the smallest where there are more motors than velocities.
+
+    law: what needs it. Raises ModelError: some velocity has no actuator, whatever the configuration.
+    """
+    m, n = terms.mechanism, terms.mechanism.nv
+    lost = without_motor(m)
+    if lost:
+        raise ModelError(
+            f"{law} needs every velocity actuated, and the actuators ({', '.join(m.motor_names) or 'none'}) drive no motion of "
+            f"{lost}; see actuate_all, or use control.projected"
+        )
+    B = motor_matrix(terms)
+    if len(m.actuators) == n:
+        solved = solve_semidefinite(B.T @ B, B.T @ tau, RANK_TOLERANCE)
+        return Inputs(solved.x, ca.sum1(solved.kept) < n)
+    rows = orthogonalise(B, ca.SX(n, 0), RANK_TOLERANCE, passes=1)
+    return Inputs(smallest(rows, tau), rows.rank < n)
+
+
+@remembered(64)
+def without_motor(m: Mechanism) -> str:
+    """The velocities along whose motion no actuator pushes at a configuration and parameters at random, as almost anywhere; ""
+    where all are driven. Parameters are off their defaults, as one that is zero there may have another value in a run."""
+    T, random = symbols(m), np.random.default_rng(44)
+    p = m.p_defaults + (0.1 + np.abs(m.p_defaults)) * random.uniform(0.01, 0.1, len(m.p_defaults))
+    B = np.array(
+        ca.Function("B", [T.q, T.t, m.p_symbols], [ca.densify(motor_matrix(T))])(random_configuration(m, random), 0.3, p)
+    )
+    sizes = np.linalg.norm(B, axis=0)
+    own = np.divide(B, sizes, out=np.zeros_like(B), where=sizes > 0)
+    found = weakest(own.T)
+    return mainly(share(found.inputs), m.v_names) if found.gain == 0 else ""
