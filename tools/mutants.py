@@ -19,6 +19,9 @@ COMPARE = {
 NAME = re.compile(r"[A-Za-z_][\w ./']{0,40}")
 """A text that looks like the name of an output or a choice; others are words for people."""
 
+EITHER_WAY = {"max", "min", "fmax", "fmin", "maximum", "minimum", "dot", "logic_and", "logic_or", "swapaxes", "array_equal"}
+"""Functions of two arguments that may be exchanged."""
+
 
 class Mutant(NamedTuple):
     """Bytes [start, end) of the source become `text`.   line: where, from 1.   kind: of change, in words."""
@@ -55,17 +58,28 @@ def differs(source: bytes, mutant: Mutant) -> bool:
 
 
 def _walk(node: ast.AST, words: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Nodes with whether their texts are words for people (of an error or docstring); annotations and __all__ left out."""
+    """Nodes with whether their texts are words for people (of an error, docstring or symbol).
+
+    Annotations, __all__, and what zip asserts by strict=True are left out: nothing hangs on them.
+    """
     if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
         return
+    called = _called(node)
+    words = words or called == "sym"
     yield node, words
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list"):
             continue
         inside = words or isinstance(node, (ast.Raise, ast.JoinedStr)) or (isinstance(node, ast.Expr) and _is_text(node.value))
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not (called == "zip" and field == "keywords"):
                 yield from _walk(child, inside)
+
+
+def _called(node: ast.AST) -> str:
+    """The last name of what a call calls."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return getattr(called, "attr", getattr(called, "id", ""))
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -111,10 +125,10 @@ def _of(node: ast.AST, words: bool, source: bytes, lines: list[int]) -> Iterator
         case ast.AugAssign() | ast.Raise() | ast.Expr(ast.Call()):
             yield at(node, "statement dropped", "pass")
     match node:
-        case ast.Call(args=[first, second, *_]) if not any(isinstance(a, ast.Starred) for a in (first, second)):
-            yield Mutant(
-                first.lineno, _start(first, lines), _end(second, lines), f"{of(second)}, {of(first)}", "arguments exchanged"
-            )
+        case ast.Call(args=[first, second, *rest]) if not any(isinstance(a, ast.Starred) for a in (first, second)):
+            start, end = _start(first, lines), _end(second, lines)
+            if rest or _called(node) not in EITHER_WAY:
+                yield Mutant(first.lineno, start, end, f"{of(second)}, {of(first)}", "arguments exchanged")
 
 
 def _start(n: Any, lines: list[int]) -> int:

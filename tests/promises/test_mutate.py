@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 from tools.mutants import mutants
 from tools.mutate import NOTICED_BY, ROOT, SOURCE, changes, drawn, known_by, main
 
@@ -31,6 +33,16 @@ def test_every_kind_of_fault_is_made():
     assert any(b"    pass\n    return" in t for t in texts) and any(b"3 * b" in t for t in texts)
 
 
+@pytest.mark.parametrize("equal", ["max(a, b)", "ca.dot(a, b)", "ca.SX.sym('q')", "zip(a, strict=True)", "np.swapaxes(a, b)"])
+def test_what_is_no_other_program_is_left_out(equal):
+    assert mutants(f"c = {equal}\n".encode()) == []
+
+
+@pytest.mark.parametrize("other", ["max(a, b, c)", "f(a, b)", "f('q')", "f(a, strict=True)"])
+def test_what_looks_like_it_is_not(other):
+    assert len(mutants(f"c = {other}\n".encode())) == 1
+
+
 def test_mutants_of_the_source_are_python_and_lie_where_they_say():
     every = changes(["control/reference.py", "control/task.py", "model/check.py"])
     assert len(every) > 500
@@ -55,3 +67,11 @@ def test_every_module_has_tests_that_know_it():
 def test_list_runs_nothing(capsys):
     assert main(["--list", "--count", "3", "--only", "errors.py", "model/number.py", "--seed", "4"]) == 0
     assert capsys.readouterr().out.count("src/pfaffian/") == 3
+
+
+def test_a_line_alone_and_the_files_that_changed():
+    line = changes(["model/number.py"])[5].mutant.line
+    some = changes([f"src/pfaffian/model/number.py:{line}"])
+    assert some == [c for c in changes(["model/number.py"]) if c.mutant.line == line] != []
+    both = changes(["errors.py", f"model/number.py:{line}"])
+    assert {c.path for c in both} == {"errors.py", "model/number.py"} and set(some) < set(both)
