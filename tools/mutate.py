@@ -317,6 +317,9 @@ NOTICED_BY = {
 LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")
 """What others notice sooner, and what looks at the checkout that the copy is not."""
 
+PATIENCE = 20
+"""Times the limit, by the clock: for tests that wait, on a machine that has much else to do."""
+
 
 class Change(NamedTuple):
     """path: below src/pfaffian.   source: of that file without the mutant."""
@@ -369,20 +372,8 @@ def drawn(every: list[Change], count: int, seed: int) -> list[Change]:
 
 def noticed(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[str, str]:
     """What the tests make of a tree: killed, survived, or unknown; and which one failed."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-n",
-        "0",
-        "--tb=no",
-        "-p",
-        "no:cacheprovider",
-        "--assert=plain",
-        *tests,
-    ]
+    command = ["sh", "-c", 'ulimit -t "$0"; exec "$@"', f"{limit:.0f}", sys.executable, "-m", "pytest", "-x", "-q", "-n", "0"]
+    command += ["--tb=no", "--assert=plain", "-p", "no:cacheprovider", *tests]
     command += [f"--ignore={t}" for t in LEFT_OUT]
     settings = {"PYTHONPATH": str(tree / "src"), "PFAFFIAN_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
@@ -390,13 +381,15 @@ def noticed(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[st
         command, cwd=tree, env=os.environ | settings | {"COLUMNS": "999"}, start_new_session=True, **pipes
     ) as child:
         try:
-            said, _ = child.communicate(timeout=limit)
+            said, _ = child.communicate(timeout=PATIENCE * limit)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             return "unknown", "out of time"
         except BaseException:
             os.killpg(child.pid, signal.SIGKILL)
             raise
+    if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "unknown", "out of time"
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", said, re.M)
     return "killed" if child.returncode else "survived", failed[1] if failed else ""
 
@@ -464,7 +457,7 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--since", metavar="REVISION", help="files that differ from a revision, beside those of --only")
     parser.add_argument("--count", type=int, default=100, help="how many mutants to draw (100)")
     parser.add_argument("--seed", type=int, default=1, help="of the draw (1)")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for the tests of one mutant (300)")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds of a processor for the tests of one mutant (300)")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="of what is compiled, kept for the next time (none is)")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time, each in a copy of its own (1)")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
