@@ -314,6 +314,7 @@ NOTICED_BY = {
     "viewer/summary.py": ["cli/test_run.py", "simulate/test_record.py"],
 }
 """File or folder of the source -> tests that know it, quickest first; the longest match counts."""
+KNOWS_ALL = ["promises/test_defaults.py"]
 LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")
 """What others notice sooner, and what looks at the checkout that the copy is not."""
 
@@ -342,7 +343,7 @@ def known_by(path: str) -> list[str]:
         path = "__init__.py"
     key = max((k for k in NOTICED_BY if path == k or path.startswith(f"{k}/")), key=len, default="")
     chosen = [f"tests/{t}" for t in NOTICED_BY.get(key, [])]
-    return [t for t in chosen if (ROOT / t).exists()] or ["tests"]
+    return [t for t in chosen if (ROOT / t).exists()] + [f"tests/{t}" for t in KNOWS_ALL] if chosen else ["tests"]
 
 
 def changes(only: list[str]) -> list[Change]:
