@@ -45,7 +45,7 @@ COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs", 
 LAWS = ["control/test_faults.py", "control/test_weights.py", "control/test_wrenches.py"]
 NOTICED_BY = {
     "__init__.py": ["promises"],
-    "cli.py": ["cli"],
+    "cli.py": ["cli/test_run.py", "cli/test_study.py", "cli/test_hostile.py"],
     "control": [*LAWS, "control/test_designed.py"],
     "control/acceleration.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
     "control/actuation.py": ["control/test_flight_filters.py"],

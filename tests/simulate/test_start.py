@@ -442,6 +442,19 @@ def places(count: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     return {"tip.x": x[:, 0], "tip.y": x[:, 1]}, (far > 0.1) & (far < 0.9)
 
 
+@pytest.mark.parametrize(("kind", "arrives"), [("prismatic", True), ("revolute", False)])
+def test_only_turns_are_taken_in_strides(kind, arrives):
+    """0.5 rad an iteration, but 100 m in a few: the row of a slide goes straight there."""
+    m = pf.mechanism(
+        "far",
+        [pf.body("a", 1.0, inertia=0.1)],
+        [pf.joint("a", kind, "world", "a")],
+        constraints=[pf.holonomic("there", lambda k: k.q[0] - 100)],
+    )
+    problem = newton.free_problem(m, np.zeros((1, 0)), 0.0, "numpy")
+    assert newton.settle(problem, np.zeros((1, 1)), np.zeros((1, 1)), iterations=20).closed[0] == arrives
+
+
 def test_a_search_finds_every_place_within_reach_and_takes_some_hundred_iterations_beyond(monkeypatch):
     m, (q, within), asked = arm_to_a_place(), places(120), []
     one = newton._step
