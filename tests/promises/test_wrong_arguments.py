@@ -97,7 +97,8 @@ WRONG = {
     "a state's own signal named as another": (
         lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
     "semi-implicit steps of a state without v": (
-        lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")), "goes with the state"),
+        lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
+        r"goes with the state .* goes with rk4, midpoint$"),
     "reduce a name": (lambda: pf.reduce("arm"), "a Mechanism is needed"),
     "reduce along no name": (lambda: pf.reduce(FLOATING, along={"fligth.vx": lambda k: k.v}), "did you mean 'flight.vx'"),
     "isotropy of three": (
