@@ -360,9 +360,10 @@ def _within(path: str, names: list[str]) -> bool:
 
 
 def changed(revision: str) -> list[str]:
-    """Files of the source that differ from a revision."""
-    command = ["git", "-C", str(ROOT), "diff", "--name-only", "--diff-filter=d", revision, "--", f"{SOURCE}/*.py"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    """Files of the source that differ from a revision, but for their place."""
+    command = ["git", "-C", str(ROOT), "diff", "--name-status", "--find-renames", "--diff-filter=d", revision]
+    said = subprocess.run([*command, "--", f"{SOURCE}/*.py"], capture_output=True, text=True, check=True).stdout
+    return [line.split("\t")[-1] for line in said.splitlines() if not line.startswith("R100")]
 
 
 def drawn(every: list[Change], count: int, seed: int) -> list[Change]:
