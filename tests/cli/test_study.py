@@ -97,7 +97,7 @@ def run():
     return {"one fall": pf.run(mechanism(), duration=0.02, step=0.01, backend="numpy")}
 
 def claims(result):
-    yield pf.study.Claim("a claim", 1, 1)
+    yield Claim("a claim", 1, 1)
 '''
 
 

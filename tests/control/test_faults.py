@@ -50,7 +50,7 @@ FORCE = {"force": control.set_point([1.0]), "rows": ["slider"]}
 FORBIDDEN = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.1])}
 MET = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.0])}
 TIPS = [
-    OPEN.with_(actuators=[pf.thruster(f"t{i}", "rod", axis=axis, point=(1, 0, 0)) for i, axis in enumerate(axes)])
+    OPEN.with_(actuators=[pf.forces.thruster(f"t{i}", "rod", axis=axis, point=(1, 0, 0)) for i, axis in enumerate(axes)])
     for axes in (((1, 0, 0), (0, 0, 1)), ((1, 0, 0), (0, 0, 1), (0.6, 0, 0.8)))
 ]
 """Two and three thrusters at the end of an arm, which drive one motion of two where it is stretched."""

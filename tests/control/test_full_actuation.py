@@ -26,7 +26,7 @@ def held(m: pf.Mechanism) -> pf.Mechanism:
 
 def tip(*axes) -> pf.Mechanism:
     """The arm driven by thrusters at its end alone, which drive one motion where it is stretched."""
-    thrusters = [pf.thruster(f"t{i}", "lower", axis=axis, point=(0.4, 0, 0)) for i, axis in enumerate(axes)]
+    thrusters = [pf.forces.thruster(f"t{i}", "lower", axis=axis, point=(0.4, 0, 0)) for i, axis in enumerate(axes)]
     return arm().with_(actuators=thrusters)
 
 

@@ -99,6 +99,10 @@ WRONG = {
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
         r"goes with the state .* goes with rk4, midpoint$"),
+    "weights of no length": (lambda: control.length_weights(ARM, 0.0), "the characteristic length must be positive, got 0"),
+    "weights of a word": (lambda: control.length_weights(ARM, "a"), "^the characteristic length: 'a'"),
+    "a metric of no length": (lambda: pf.constraints.length_metric(ARM, -1.0), "the characteristic length must be positive, got -1"),
+    "a metric of a word": (lambda: pf.constraints.length_metric(ARM, "a"), "^the characteristic length: 'a'"),
     "reduce a name": (lambda: pf.reduce("arm"), "a Mechanism is needed"),
     "reduce along no name": (lambda: pf.reduce(FLOATING, along={"fligth.vx": lambda k: k.v}), "did you mean 'flight.vx'"),
     "isotropy of three": (
@@ -358,6 +362,10 @@ WRONG = {
     "studies: no folder": (lambda: pf.study.studies("no/such/folder"), "there is no folder"),
     "claim: no numbers": (lambda: pf.study.Claim("a", "b", 1).holds, "a claim is"),
     "claim: relation": (lambda: pf.study.Claim("a", 1, 1, relation="about").holds, "relation 'about' is unknown"),
+    "accurate: times that are words": (lambda: pf.run_adaptive(ARM, times=["a", "b"]), "^times: "),
+    "accurate: times that stand still": (lambda: pf.run_adaptive(ARM, times=[0, 1, 1]), "two increasing numbers"),
+    "accurate: no tolerance": (lambda: pf.run_adaptive(ARM, times=[0, 1], tolerance=0.0), "between 0 and 1, got 0"),
+    "accurate: all tolerance": (lambda: pf.run_adaptive(ARM, times=[0, 1], tolerance=1.0), "between 0 and 1, got 1"),
     "accurate: one time": (lambda: pf.run_adaptive(ARM, times=1.0), "increasing"),
     "accurate: tolerance": (lambda: pf.run_adaptive(ARM, times=[0, 1], tolerance="a"), "tolerance: 'a'"),
     "accurate: steps": (lambda: pf.run_adaptive(ARM, times=[0, 1], max_step=-1), "max_step must be"),
