@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -72,9 +74,9 @@ def test_lightness_that_comes_with_a_parameter() -> None:
         pf.run(ring(1e-12), q, duration=0.01, parameters={"axial": [1e-12, 1e-2]})
 
 
-def between_planes(apart: float) -> pf.Mechanism:
-    """A particle on two planes that stand upright, leaning towards y by angles that differ by `apart`."""
-    planes = [pf.holonomic(n, lambda k, e=e: (1 + e) * k.q[0] + 0.3 * k.q[2]) for n, e in (("one", 0.0), ("two", apart))]
+def between_planes(apart: float, names: tuple[str, ...] = ("one", "two")) -> pf.Mechanism:
+    """A particle on planes that stand upright, leaning towards y by angles that differ by `apart` from one to the next."""
+    planes = [pf.holonomic(n, lambda k, i=i: (1 + i * apart) * k.q[0] + 0.3 * k.q[2]) for i, n in enumerate(names)]
     joint = pf.joint("at", "translation", "world", "particle")
     return pf.mechanism("planes", [pf.body("particle", 1.0, (0, 0, 0), 0.0)], [joint], constraints=planes)
 
@@ -94,6 +96,16 @@ def test_rows_that_the_tolerance_leaves_out() -> None:
         r = pf.run(between_planes(1e-7), duration=0.1, every=10)
     assert (r["rank"].values == 1).all() and r.q[-1, 2] < -0.04
     close(r.attrs["left_out"], 1e-7 * 0.3 / 1.09, 1e-3, "what is left of the second row", scale=1e-8)
+
+
+def test_many_rows_and_runs_are_said_once(recwarn: pytest.WarningsRecorder) -> None:
+    """Seven rows of rank one: four of the six that hold nothing are named, and one run of ten that all begin there."""
+    r = pf.run(between_planes(1e-7, tuple("abcdefg")), np.zeros((10, 3)), duration=0.001, backend="numpy")
+    (said,) = [str(w.message) for w in recwarn.list]
+    assert re.search("so '[a-g]'(, '[a-g]'){3} and 2 more hold nothing here", said)
+    assert 1e-8 < r.attrs["left_out"] < 6e-7
+    bare = pf.run(between_planes(0.0, ()), duration=0.001, backend="numpy")
+    assert "left_out" not in bare.attrs
 
 
 def test_rows_that_depend_on_each_other_with_the_parameters_of_a_run_only(recwarn: pytest.WarningsRecorder) -> None:
