@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import casadi as ca
 import numpy as np
 import pytest
+import xarray as xr
 
 import pfaffian as pf
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.simulate import reduction
+from pfaffian.simulate.drift import tell_drift
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
 
@@ -132,6 +136,33 @@ def test_a_symmetry_that_is_none_shows_in_the_run(monkeypatch):
         r = pf.run(reduction._reduced(m, None), q, v, **KEEP)
     off = float(np.abs(r.q - full.q)[-1, 7])
     assert off > 1e-4 and 0.5 < float(r.reduction_error) / off < 2
+
+
+def drifting(drift, rate_error):
+    """A result of two runs at 0, 1 and 3 s that says these of momenta 'a' and 'b', and of 'b' (runs, times, entries)."""
+    dims = ("run", "time")
+    data = {"momentum_drift": ((*dims, "momentum_drift_entry"), np.array(drift, float)),
+            "momentum_rate_error": ((*dims, "momentum_rate_error_entry"), np.array(rate_error, float))}  # fmt: skip
+    entries = {"momentum_drift_entry": ["a", "b"], "momentum_rate_error_entry": ["b"]}
+    return xr.Dataset(data, {"time": [0.0, 1.0, 3.0]} | entries)
+
+
+def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
+    """Inertias 2 + q and 4: momenta that are off move on at once, rates sum up twice; nothing more after a stop."""
+    m = pf.mechanism("a", [pf.body("a", 1.0)], [pf.joint("a", "prismatic", "world", "a")])
+    system = SimpleNamespace(mechanism=m, inertia=lambda T: ca.vertcat(2 + T.q[0], 4))
+    start = np.array([[0.0], [2.0]]), np.zeros((1, 1)), np.zeros((1, 0)), 0.0
+    r = drifting([[[2e-3, 0], [-2e-3, 0], [np.nan, np.nan]], np.zeros((3, 2))], [np.zeros((3, 1)), np.full((3, 1), -4e-3)])
+    tell_drift(r, system, *start)
+    close(r.reduction_error, [1e-3 + 1e-3, (0.5 + 4) * 1e-3], 1e-12, "of each run")
+    assert r.reduction_error.dims == ("run",) and r.reduction_error.attrs["units"] == "m, rad"
+    (said,) = [str(w.message) for w in recwarn.list]
+    assert "the momentum of 'b': at the end it is off there by some 0.0045 m or rad, in run 1 of 2 the most" in said
+    little = drifting([np.zeros((3, 2)), [[0, 0], [1e-6, 0], [0, 0]]], np.zeros((2, 3, 1)))
+    tell_drift(little, system, *start)
+    close(little.reduction_error, [0, 1.5e-6 / 4], 1e-12, "too little to say")
+    tell_drift(none := little.drop_vars(["momentum_drift", "reduction_error"]), system, *start)
+    assert len(recwarn.list) == 1 and "reduction_error" not in none
 
 
 # -- far away and fast --------------------------------------------------------------------------------------------
