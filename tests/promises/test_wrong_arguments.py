@@ -101,7 +101,8 @@ WRONG = {
         r"goes with the state .* goes with rk4, midpoint$"),
     "weights of no length": (lambda: control.length_weights(ARM, 0.0), "the characteristic length must be positive, got 0"),
     "weights of a word": (lambda: control.length_weights(ARM, "a"), "^the characteristic length: 'a'"),
-    "a metric of no length": (lambda: pf.constraints.length_metric(ARM, -1.0), "the characteristic length must be positive, got -1"),
+    "a metric of no length": (
+        lambda: pf.constraints.length_metric(ARM, -1.0), "the characteristic length must be positive, got -1"),
     "a metric of a word": (lambda: pf.constraints.length_metric(ARM, "a"), "^the characteristic length: 'a'"),
     "reduce a name": (lambda: pf.reduce("arm"), "a Mechanism is needed"),
     "reduce along no name": (lambda: pf.reduce(FLOATING, along={"fligth.vx": lambda k: k.v}), "did you mean 'flight.vx'"),
