@@ -3,10 +3,15 @@
 Both are made by the run's own kernel, beside the run, so that no bit of it changes. Of a rule of order p their difference is
 1 - 2^-p of the local error of the step; between two looks that is taken to grow or fall exponentially, and the sum over all
 steps is what they add. Later motion may amplify it, without end in a chaotic machine, or take it back, as under a law.
+
+The same difference of energies and momenta, with its sign, is what the step made of them: over the time of a step the exact
+motion changes the energy by the work of inputs, dissipation and moving constraints, and by nothing else. So no power is
+integrated, by a rule that would err as much as the step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
@@ -19,7 +24,9 @@ from pfaffian.kernel.call.rollout import Hold, RolloutResult
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.integrators import INTEGRATORS
+from pfaffian.simulate.momenta import Momenta, momenta_of
 from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.sizes import Sizes, relative, sizes_of
 from pfaffian.simulate.system import show
 
 BOUND = 5e-5
@@ -52,27 +59,41 @@ def as_bound(value: Any) -> float:
     return np.inf if isinstance(value, float) and value == np.inf else as_number(value, "error_bound", above=0)
 
 
+Mean = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Of what is seen at two looks, over the steps between them."""
+
+
 class Look(NamedTuple):
     """What was seen at step k of all runs, nan of those not looked at.
 
     error: (runs, 1 + units) local errors of angles [rad], and of v unit by unit.   largest: (runs, units) of |v|.
-    change: likewise, of v in the step.   rough: (runs,) whether something jumps within it.
+    change: likewise, of v in the step.   made: (runs, 1 + momenta) what the step made of the energy [J] and of momenta.
+    rough: (runs,) whether something jumps within it.
     """
 
     k: int
     error: np.ndarray
     largest: np.ndarray
     change: np.ndarray
+    made: np.ndarray
     rough: np.ndarray
+
+
+class Ahead(NamedTuple):
+    """Where a step leads, nan where it fails.   x: (runs, nq + nv + 1) [q; v; 0].   energy: (runs, 1) [J], (runs, 0) where no
+    record has it."""
+
+    x: np.ndarray
+    energy: np.ndarray
 
 
 @dataclass
 class Watch:
     """Looks at a run.
 
-    series, hold, p, due: as the loop takes them.   bound: see BOUND.   looks: so far.   kept: run -> (k, state x) of looks at
-    which its step errs too much.   largest: (runs, units) |v| so far.   suspect: runs whose first step errs
-    too much.   begin: (runs, nx) first states.
+    series, hold, p, due: as the loop takes them.   energy: where it stands in a record, if it does.   bound: see BOUND.
+    looks: so far.   kept: run -> (k, state x) of looks at which its step errs too much.   largest: (runs, units) |v| so far.
+    suspect: runs whose first step errs too much.   begin: (runs, nx) first states.
     """
 
     simulation: Simulation
@@ -82,6 +103,7 @@ class Watch:
     hold: Hold
     p: np.ndarray
     due: list[tuple[int, int]]
+    energy: slice
     threads: int
     bound: float
     looks: list[Look] = field(default_factory=list)
@@ -93,6 +115,16 @@ class Watch:
     @property
     def mechanism(self) -> Mechanism:
         return self.simulation.mechanism
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """What measures states."""
+        return sizes_of(self.simulation)
+
+    @cached_property
+    def momenta(self) -> Momenta | None:
+        """Of a machine that floats."""
+        return momenta_of(self.simulation)
 
     @property
     def order(self) -> int:
@@ -144,22 +176,24 @@ class Watch:
 
     def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
         """A look at the states x of some runs before step k, kept; those of them that err too much."""
-        units = len(self.units)
-        errors, largest, change = (np.full((runs, n), np.nan) for n in (units + 1, units, units))
-        found = Look(k, errors, largest, change, np.zeros(runs, dtype=bool))
+        n, width = len(self.sizes.units), self.energy.stop - self.energy.start
+        pushed = self.momenta.pushed if self.momenta else ()
+        seen = np.full((runs, 1 + 3 * n + width + len(pushed)), np.nan)
+        found = Look(k, seen[:, : n + 1], seen[:, n + 1 : 2 * n + 1], seen[:, 2 * n + 1 : 3 * n + 1], seen[:, 3 * n + 1 :],
+                     np.zeros(runs, dtype=bool))  # fmt: skip
         self.looks.append(found)
         if not some.size:
             return some
-        whole, half = self.ahead(k, x, some), self.ahead(k, x, some, 2)
-        error, top = self.difference(whole, half), self.sizes(half)[:, 1:]
-        if k == self.when.first:
-            begin = self._shown(k, x, some)
-            top = np.fmax(top, self.sizes(begin)[:, 1:])
-            found.change[some] = self.sizes(half - begin)[:, 1:]
-        found.error[some], found.largest[some] = error, top
+        whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.shown(k, x, some)
+        apart, size, change, before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
+        error, top = self._error(apart, size), np.fmax(size, before)[:, 1:]
+        parts = [error, top, change[:, 1:], self._less(whole.energy, half.energy)]
+        if len(pushed):
+            parts.append(self._less(*(self.momenta_at(k + 1, y, some)[0][:, pushed] for y in (whole.x, half.x))))
+        seen[some] = np.concatenate(parts, axis=1)
         much = np.flatnonzero(self.when.steps * relative(error, top) > self.bound)
         if much.size:
-            finer = self.difference(*(self.ahead(k, x[much], some[much], n) for n in (2, 4)))
+            finer = self.difference(*(self.ahead(k, x[much], some[much], n).x for n in (2, 4)))
             # Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
             rough = relative(finer, top[much]) > 2 ** (-self.order / 2) * relative(error[much], top[much])
             found.rough[some[much]] = rough
@@ -167,56 +201,51 @@ class Watch:
                 self.kept.setdefault(int(some[i]), []).append((k, x[i].copy()))
         return some[much]
 
-    def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> np.ndarray:
-        """(runs, nq + nv + 1) [q; v; 0] one step on from states x at step k, of these runs of the batch, in n parts; nan where
-        that fails."""
+    def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> Ahead:
+        """One step on from states x at step k, of these runs of the batch, in n parts."""
         r = self._made(x, some, first=k * n, steps=n, parts=n)
-        found = self._shown(k + 1, r.x, some)
-        return np.where((r.status == 0)[:, None], found, np.nan) if r.status.any() else found
+        found = self.shown(k + 1, r.x, some)
+        found = np.where((r.status == 0)[:, None], found, np.nan) if r.status.any() else found
+        return Ahead(found, r.records[-1, :, self.energy])
+
+    def _less(self, whole: np.ndarray, half: np.ndarray) -> np.ndarray:
+        """What a step made of numbers that are `whole` after it, `half` after its halves."""
+        made = whole - half
+        made[np.abs(made) < ROUNDING * np.abs(half)] = 0
+        return made / (1 - 2.0**-self.order)
 
     def _made(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
-        """Steps of some runs beside the run, each in so many parts; first and steps count the parts."""
+        """Steps of some runs beside the run, each in so many parts, with the record at their end; first and steps count the
+        parts."""
         series, p, whole = self.series, self.p, len(some) == len(self.p)
         return self.rollout(
             x, series if whole or series.ndim == 2 else series[:, some], p if whole else p[some], t0=self.when.start,
-            h=self.when.step / parts, first=first, steps=steps, every=first + steps + 1, hold=self.hold,
-            stride=self.when.stride * parts, sampling=[(a * parts, b * parts) for a, b in self.due], threads=self.threads,
+            h=self.when.step / parts, first=first, steps=steps, every=first + steps, last=True,
+            hold=self.hold, stride=self.when.stride * parts, sampling=[(a * parts, b * parts) for a, b in self.due],
+            threads=self.threads,
         )  # fmt: skip
 
-    def _shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+    def shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """(runs, nq + nv + 1) [q; v; 0] of the states x at step k, of these runs of the batch."""
         s = self.simulation
         p = s.parameters(self.p[some], x) if s.system.own else self.p
         q, v = show(s.system, x, p, self.when.start + k * self.when.step)
-        return np.hstack([q, v, np.zeros((len(x), 1))])
-
-    @cached_property
-    def units(self) -> list[str]:
-        """Of the entries of v, in the order in which errors of speeds stand."""
-        return sorted(set(self.mechanism.v_units))
-
-    @cached_property
-    def groups(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which numbers of [q; v; 0] to take, and where among them each group begins: plain angles (and 0), v by unit."""
-        m = self.mechanism
-        turns = {i for turn in m.quaternions.values() for i in range(turn.start, turn.stop)}
-        angles = [i for i, unit in enumerate(m.q_units) if unit in ("rad", "1") and i not in turns]
-        parts = [[*angles, m.nq + m.nv]] + [[m.nq + i for i, u in enumerate(m.v_units) if u == unit] for unit in self.units]
-        return np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
-
-    def sizes(self, x: np.ndarray) -> np.ndarray:
-        """(runs, 1 + units) the largest of x (runs, nq + nv + 1): of angles, a quaternion being half of one; of v by unit."""
-        order, begin = self.groups
-        found = np.maximum.reduceat(np.abs(x)[:, order], begin, axis=1)
-        for turn in self.mechanism.quaternions.values():
-            found[:, 0] = np.maximum(found[:, 0], 2 * np.sqrt((x[:, turn] ** 2).sum(axis=1)))
+        found = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
+        found[:, : q.shape[1]], found[:, q.shape[1] : -1] = q, v
         return found
+
+    def momenta_at(self, k: int, shown: np.ndarray, some: np.ndarray) -> list[np.ndarray]:
+        """(runs, k) each: momenta, their rates by weight and inertias at step k, see `Momenta`; shown: as of `shown`."""
+        assert self.momenta is not None
+        return self.momenta.at(shown, self.p[some], self.when.start + k * self.when.step)
 
     def difference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(runs, 1 + units) error of the states a, those of half the steps being b; see Look."""
-        with np.errstate(all="ignore"):
-            error = self.sizes(a - b)
-            error[error < ROUNDING * (1 + self.sizes(b))] = 0
-            return error / (1 - 2.0**-self.order)
+        return self._error(*self.sizes.of(np.array([a - b, b])))
+
+    def _error(self, apart: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """The same of how far they are apart and how large b is."""
+        return np.where(apart < ROUNDING * (1 + size), 0, apart) / (1 - 2.0**-self.order)
 
     def at_start(self) -> tuple[np.ndarray, np.ndarray]:
         """(runs, 1 + units) what the steps add up to as far as the start tells, and (runs, units) speeds that v may reach."""
@@ -227,43 +256,46 @@ class Watch:
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> np.ndarray | None:
         """(runs,) what the steps of each run add up to, see BOUND; None where there were none.
 
-        v: (times, runs, nv) recorded, or (0, ...).   stopped: (runs,) the step at which a run stopped, -1 if it did not.
+        v: (times, runs, nv) recorded, or (times, runs, 0).   stopped: (runs,) the step at which a run stopped, -1 if none.
         """
         if not self.looks:
             return None
-        seen = np.array([look.largest for look in self.looks])
-        if len(v):
-            v = np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0)
-            x = np.hstack([np.zeros((len(v), self.mechanism.nq)), v, np.zeros((len(v), 1))])
-            seen = np.concatenate([seen, self.sizes(x)[None, :, 1:]])
-        self.largest = np.fmax.reduce(seen, axis=0)
+        seen = [look.largest for look in self.looks]
+        if v.size:
+            nq = self.mechanism.nq
+            x = np.zeros((v.shape[1], nq + v.shape[2] + 1))
+            np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0, out=x[:, nq:-1])
+            seen.append(self.sizes.of(x)[:, 1:])
+        self.largest = reduce(np.fmax, seen)
         return relative(self._sum(stopped), self.largest)
 
+    def made(self, stopped: np.ndarray) -> np.ndarray:
+        """(runs, 1 + momenta) what the steps made of the energy [J] and of momenta, as the looks tell; nan where none does."""
+        return self._added([look.made for look in self.looks], stopped, lambda a, b: (a + b) / 2)
+
     def _sum(self, stopped: np.ndarray) -> np.ndarray:
-        """(runs, 1 + units) errors of all steps so far as looks tell them; what jumps at a single look is left out."""
-        rough, values = (np.array([look[i] for look in self.looks]) for i in (4, 1))
-        edges = np.array([*(look.k for look in self.looks), self.when.first + self.when.steps])
-        ends = np.where(stopped < 0, edges[-1], stopped)
+        """(runs, 1 + units) errors of all steps so far as looks tell them."""
+        return self._added([look.error for look in self.looks], stopped, _between)
+
+    def _added(self, seen: list[np.ndarray], stopped: np.ndarray, mean: Mean) -> np.ndarray:
+        """What all steps add up to of what was seen at each look (runs, n); what jumps at a single one is left out."""
+        first, end = self.looks[0].k, self.when.first + self.when.steps
+        ends = np.where(stopped < 0, end, stopped)
+        rough = np.array([look.rough for look in self.looks])
+        values = np.array(seen)
         if rough.any():
             count = rough.sum(axis=0)
             values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
         if len(values) == 1:
-            return (ends - edges[0])[:, None] * values[0]
+            return (ends - first)[:, None] * values[0]
         for i in range(1, len(values)):
             values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
         for i in reversed(range(len(values) - 1)):
             values[i] = np.where(np.isnan(values[i]), values[i + 1], values[i])
+        edges = np.array([*(look.k for look in self.looks), end])
         steps = np.clip(ends, edges[:-1, None], edges[1:, None]) - edges[:-1, None]
-        means = np.concatenate([_between(values[:-1], values[1:]), values[-1:]])
+        means = np.concatenate([mean(values[:-1], values[1:]), values[-1:]])
         return reduce(np.add, steps[:, :, None] * means)
-
-
-def relative(error: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """(runs,) of errors as in a Look: that of angles [rad], or of speeds beside the largest (runs, units), which is more."""
-    with np.errstate(all="ignore"):
-        speed = error[:, 1:]
-        parts = np.where(speed > 0, speed / largest, speed)
-    return reduce(np.fmax, parts.T, error[:, 0])
 
 
 def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pfaffian.errors import RunWarning, notice
-from pfaffian.simulate.accuracy import Watch, relative
+from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.fastest import Fastest, fastest
+from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import show
 
 FINEST, FINEST_INTERPRETED = 50_000, 100
@@ -33,6 +35,8 @@ NAMED = 64
 
 def tell_start(watch: Watch) -> bool:
     """Warn RunWarning before a run whose steps err too much as far as its start tells; whether it did."""
+    if not watch.suspect.size:
+        return False
     total, reach = watch.at_start()
     error = relative(total, reach)
     if not (error > watch.bound).any():
@@ -48,17 +52,15 @@ def tell_start(watch: Watch) -> bool:
     return True
 
 
-def tell_accuracy(watch: Watch, error: np.ndarray, energy: np.ndarray | None) -> None:
-    """Warn RunWarning after a run whose steps add up to an error (runs,) beyond the bound.
-
-    energy: (runs,) [J] that they made, if that is known.
-    """
+def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
+    """Warn RunWarning after a run whose steps add up to an error (runs,) beyond the bound.   cost: what else they did."""
     if not (error > watch.bound).any():
         return
     run = int(np.nanargmax(error))
     top = watch.largest[[run]]
     k, x = max(_states(watch, run), key=lambda at: _left(watch, run, at[0], at[1], top))
-    more = "" if energy is None or not energy[run] else f" and {energy[run]:+.2g} J of energy"
+    energy = 0.0 if cost.energy is None else np.nan_to_num(cost.energy[run])
+    more = f" and {energy:+.2g} J of energy" if energy else ""
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
 
 
@@ -92,7 +94,7 @@ def _tell(
 
 def _left(watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, n: int = 1) -> float:
     """The error of n parts of step k from the state x."""
-    parts = (watch.ahead(k, x[None], np.array([run]), i * n) for i in (1, 2))
+    parts = (watch.ahead(k, x[None], np.array([run]), i * n).x for i in (1, 2))
     return float(np.nan_to_num(relative(watch.difference(*parts), top)[0], nan=np.inf))
 
 

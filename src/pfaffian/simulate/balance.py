@@ -1,54 +1,115 @@
-"""What a run has to keep: the energy of a machine on which nothing works.
+"""What the steps of a run made of what its equations say must balance: its energy less work, and its momenta.
 
 Where nothing works on a machine is read off its parts: no input or law pushes, nothing damps, and neither forces nor
-constraints depend on the time. Then the energy at the end less that at the start is the doing of the steps.
+constraints depend on the time. Then the energy at the end less that at the start is the doing of the steps, all of them, and so
+is what a momentum that weight alone changes has gained beside that. Of all others the looks tell what each step made.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import casadi as ca
 import numpy as np
 
+from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
 from pfaffian.model.force import KineticEnergy, Potential, Spring, Wrench
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.momenta import Momenta
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.terms.forces import potential_energy
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import position_residual, target_rows
-from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 SMALL = 1e-7
 """Part of other energies beside which kinetic energy is none: what it changes by is rounding."""
 
 
-def energy_made(s: Simulation, series: np.ndarray, E: np.ndarray) -> np.ndarray | None:
-    """(runs,) [J] what the steps made of it, nan of runs that stopped; None where something else works on the machine.
+class Cost(NamedTuple):
+    """What the steps did to each run, nan where nobody looked; of energy and momenta also where it stopped.
 
-    series: inputs of the run.   E: (times, runs) recorded, or (0, runs).
+    error: (runs,) what their errors add up to, see `Watch.gathered`.
+    energy: (runs,) [J], None where it is not recorded.   momentum: (runs, k) of `momenta`, None of a machine that has none.
+    certain: (runs,) what of it is no estimate, beside the largest speed.
     """
-    if not len(E) or s.control or s.switches or series.any() or not keeps_energy(s.mechanism):
+
+    error: np.ndarray
+    energy: np.ndarray | None
+    momentum: np.ndarray | None
+    momenta: Momenta | None
+    certain: np.ndarray
+
+
+def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, v: np.ndarray) -> Cost | None:
+    """Of the steps of all runs; None where nobody looked.
+
+    x: (runs, nx) last states.   stopped: (runs,) the step at which a run stopped, -1 if it did not.
+    E, T, v: (times, runs, 1 or nv) recorded energy, kinetic energy and velocities, (times, runs, 0) if they are not.
+    """
+    error = watch.gathered(v, stopped)
+    if error is None:
         return None
-    return E[-1] - E[0]
+    made = watch.made(stopped)
+    if (stopped >= 0).any():
+        made[stopped >= 0] = np.nan
+    pushed, energy, momentum, certain = made[:, E.shape[2] :], None, None, np.zeros(len(x))
+    if E.size:
+        energy = made[:, 0]
+        if not watch.series.any() and nothing_works(watch.simulation):
+            energy = E[-1, :, 0] - E[0, :, 0]
+            certain = _beside_motion(watch, energy, E[:, :, 0], T[:, :, 0]) if T.size else certain
+    if watch.momenta is not None:
+        momentum, own = _momentum(watch, pushed, x, stopped)
+        certain = np.fmax(certain, own)
+    return Cost(error, energy, momentum, watch.momenta, certain)
 
 
-def beside_motion(m: Mechanism, made: np.ndarray, E: np.ndarray, T: np.ndarray, duration: float) -> np.ndarray:
-    """(runs,) energy made as what it is of the largest speed.
+def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """(runs,) energy made as what it is of the largest speed; E, T: (times, runs).
 
-    E, T: (times, runs) recorded energies [J].   duration: [s]; what a free fall of the machine gains in it tells what is small
-    where nothing moves and the energy happens to be zero.
+    What a free fall of the machine gains in the run tells what is small where nothing moves and the energy happens to be zero.
     """
+    most = np.fmax.reduce(T, axis=0)
+    if not (np.abs(made) > 2 * watch.bound * most).any():
+        return np.zeros_like(most)
+    m = watch.mechanism
     mass, g = sum((link.mass for link in symbols(m).kinematics.tree.links), ca.SX(0)), ca.norm_2(m.gravity)
-    fall = float(m.value(mass * (g * duration) ** 2 / 2).item())
-    most = np.fmax.reduce(T, axis=0) + SMALL * (np.fmax.reduce(np.abs(E), axis=0) + fall)
+    fall = float(m.value(mass * (g * watch.when.duration) ** 2 / 2).item())
+    most += SMALL * (np.fmax.reduce(np.abs(E), axis=0) + fall)
     return np.divide(np.abs(made), 2 * most, out=np.zeros_like(most), where=most > 0)
 
 
+def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(runs, k) what the steps made of all momenta, and (runs,) of those that are kept beside the largest speeds.
+
+    pushed: (runs, ..) of those that are not.
+    """
+    momenta, when = watch.momenta, watch.when
+    assert momenta is not None
+    made, error = np.full((len(x), len(momenta.names)), np.nan), np.zeros(len(x))
+    made[:, momenta.pushed] = pushed
+    some = np.flatnonzero((stopped < 0) & np.isfinite(watch.looks[0].error[:, 0]))
+    if not momenta.kept.any() or not some.size:
+        return made, error
+    a, rate, inertia = watch.momenta_at(when.first, watch.shown(when.first, watch.begin[some], some), some)
+    end = when.first + when.steps
+    b, *_ = watch.momenta_at(end, watch.shown(end, x[some], some), some)
+    kept = momenta.kept
+    made[np.ix_(some, kept)] = (b - a - rate * (when.steps * when.step))[:, kept]
+    unit = [watch.sizes.units.index(unit) for unit in momenta.v_units]
+    with np.errstate(all="ignore"):
+        beside = np.abs(made[some]) / (inertia * watch.largest[some][:, unit])
+    error[some] = np.fmax.reduce(np.where(kept & (beside < np.inf), beside, 0), axis=1)
+    return made, error
+
+
 @remembered(64)
-def keeps_energy(m: Mechanism) -> bool:
-    """Whether nothing but inputs can change the energy of a machine."""
-    if m.servos or not all(j.damping.is_zero() for j in m.joints):
+def nothing_works(s: Simulation) -> bool:
+    """Whether nothing but the inputs of a run can change the energy of its machine."""
+    m = s.mechanism
+    if s.control or s.switches or m.servos or not all(j.damping.is_zero() for j in m.joints):
         return False
     k = symbols(m).kinematics
     if not all(_conservative(force) for force in m.forces) or ca.depends_on(potential_energy(k), k.t):

@@ -64,6 +64,7 @@ from pfaffian.terms.reduction import (
     in_first_joint,
     indices,
     others,
+    still_in,
     to_body,
     to_space,
     translation,
@@ -239,12 +240,7 @@ def _show(r: _Reduction, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 def _still(r: _Reduction, T: Terms) -> Terms:
     """The machine as its frame sees it."""
-    frame = r.frame(T.kinematics)
-    if frame is None:
-        return T
-    v = ca.SX(T.v)
-    v[frame.entries, 0] -= momenta(T)[frame.entries, 0] / frame.mass
-    return r.terms(T.q, v, T.t)
+    return still_in(T, r.frame(T.kinematics))
 
 
 def _enter(r: _Reduction, T: Terms) -> ca.SX:

@@ -12,6 +12,7 @@ from xarray.indexes import PandasIndex
 
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
+from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.integrators import UNCONVERGED
 from pfaffian.simulate.reach import BLOCKED
 from pfaffian.simulate.signals import standard
@@ -28,7 +29,14 @@ CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number;
 DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 
 STEP_ERROR = "what the errors of the steps add up to, of angles [rad] or of speeds beside the largest; nan if not looked at"
-ENERGY_ERROR = "energy at the last record less that at the first, of a machine on which nothing works"
+ENERGY_ERROR = (
+    "energy that the steps made: what it changed by less the work of inputs, dissipation and moving constraints, to the last "
+    "record where none of these works, else estimated from the steps looked at; nan if a run stopped or nobody looked"
+)
+MOMENTUM_ERROR = (
+    "momentum that the steps made, along the slides of the first joint and about the mass centre: what it changed by less the "
+    "impulse of weight where nothing else pushes, else estimated from steps looked at; nan if a run stopped or nobody looked"
+)
 
 
 class Course(NamedTuple):
@@ -36,7 +44,7 @@ class Course(NamedTuple):
 
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
     start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
-    error, energy: (runs,) what the steps gathered, and the energy [J] that they made; None where that is not known.
+    cost: of the steps; None where nobody looked.
     end: the variable that a run can go on from.
     """
 
@@ -47,8 +55,7 @@ class Course(NamedTuple):
     start: Start
     series: np.ndarray
     u_step: float
-    error: np.ndarray | None = None
-    energy: np.ndarray | None = None
+    cost: Cost | None = None
     end: tuple[Any, ...] | None = None
 
 
@@ -151,12 +158,16 @@ def _inputs(s: Simulation, course: Course) -> tuple[dict[str, Any], dict[str, An
 
 
 def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
-    data: dict[str, Any] = {}
-    if course.error is not None:
-        data["step_error"] = "run", course.error, {"units": "1", "meaning": STEP_ERROR}
-    if course.energy is not None:
-        data["energy_error"] = "run", course.energy, {"units": "J", "meaning": ENERGY_ERROR}
-    return data, {}
+    cost, entry = course.cost, "momentum_error_entry"
+    if cost is None:
+        return {}, {}
+    data: dict[str, Any] = {"step_error": ("run", cost.error, {"units": "1", "meaning": STEP_ERROR})}
+    if cost.energy is not None:
+        data["energy_error"] = "run", cost.energy, {"units": "J", "meaning": ENERGY_ERROR}
+    if cost.momenta is None:
+        return data, {}
+    data["momentum_error"] = ("run", entry), cost.momentum, {"units": "per entry", "meaning": MOMENTUM_ERROR}
+    return data, {entry: list(cost.momenta.names), "momentum_error_unit": (entry, list(cost.momenta.units))}
 
 
 def _each(values: np.ndarray, runs: int) -> np.ndarray:

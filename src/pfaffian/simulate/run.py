@@ -24,7 +24,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, tell_start, too_fast
 from pfaffian.simulate.assemble import start_of
-from pfaffian.simulate.balance import beside_motion, energy_made
+from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
@@ -184,7 +184,8 @@ def run(
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
     python = in_python(system, control, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
-    watch = Watch(simulation, rollout, when, since_start(series, when), hold, p, due, workers, bound)
+    energy = _columns(simulation, "energy")
+    watch = Watch(simulation, rollout, when, since_start(series, when), hold, p, due, energy, workers, bound)
     done = _roll(watch, x, begun, python, progress, kinds, strict)
     result = _result(watch, done, begun, series, kinds, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
@@ -210,27 +211,22 @@ def _result(
     provenance |= {"step": when.step, "duration": when.duration, "hold": watch.hold} | sampled(s.control, s.changing, seed)
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    E, T, v = (done.records[:, :, _column(s, name)] for name in ("energy", "kinetic_energy", "v"))
-    error = watch.gathered(v if v.shape[2] else v[:0], done.stopped)
-    energy = energy_made(s, series, E[:, :, 0] if E.shape[2] else np.zeros((0, len(kinds)))) if error is not None else None
-    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, error, energy, state)
+    E, T, v = (done.records[:, :, _columns(s, name)] for name in ("energy", "kinetic_energy", "v"))
+    cost = cost_of(watch, done.x, done.stopped, E, T, v)
+    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state)
     result = dataset(s, course, provenance | told_end)
     blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
     tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
-    if error is not None and not done.warned:
-        worst = error
-        if energy is not None and T.shape[2]:
-            made = beside_motion(s.mechanism, energy, E[:, :, 0], T[:, :, 0], when.duration)
-            worst = np.fmax(error, made)
-        tell_accuracy(watch, np.where(done.status == 0, worst, np.nan), energy)
+    if cost and not done.warned:
+        tell_accuracy(watch, np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan), cost)
     tell_entrances(result, s.mechanism, kinds)
     return result
 
 
-def _column(s: Simulation, name: str) -> slice:
+def _columns(s: Simulation, name: str) -> slice:
     """Where a signal stands in a record; an empty slice where it is not recorded."""
     start = 0
     for signal, (_, size) in s.signals.items():

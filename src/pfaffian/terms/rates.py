@@ -194,13 +194,18 @@ def twists(G: Pose, q: ca.SX, K: ca.SX) -> ca.SX:
     return ca.sparsify(ca.vertcat(G.R.T @ dp, G.R[:, 2].T @ y, G.R[:, 0].T @ z, G.R[:, 1].T @ x))
 
 
+def branches(f: ca.Function) -> bool:
+    """Whether what is so at random inputs need not be so at others."""
+    return any(f.instruction_id(i) in BRANCHING for i in range(f.n_instructions()))
+
+
 def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
     """x with the entries made numbers that are the same wherever phi = 0, whatever the parameters.
 
     CasADi does not know that a sine and a cosine squared are one together, nor that R^T R = 1.
     """
     f = ca.Function("x", [q, p], [x])
-    if any(f.instruction_id(i) in BRANCHING for i in range(f.n_instructions())):
+    if branches(f):
         return x
     values = np.array([np.array(f(*at)) for at in places(m, varied=True)])
     low, high = values.min(axis=0), values.max(axis=0)

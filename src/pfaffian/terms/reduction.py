@@ -25,7 +25,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative, rate
-from pfaffian.terms.inertia import Wrench, carry, composite_moments
+from pfaffian.terms.inertia import Moments, Wrench, carry, composite_moments
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import link_momenta, momenta, total_momentum, transport
 from pfaffian.terms.terms import Terms
@@ -200,15 +200,43 @@ def translation(k: Kinematics, joint: Joint) -> Translation | None:
 
 def about_mass_centre(T: Terms, joint: Joint, frame: Translation) -> ca.SX:
     """(k, 1) momentum of all that moves along the slides of a first joint, and about the mass centre: of bodies, by q and v."""
-    i = next(i for i, x in enumerate(T.kinematics.tree.links) if x.joint.name == joint.name)
+    return _centred(T.kinematics, joint, frame, link_momenta(T.kinematics)[_link(T.kinematics, joint)])
+
+
+def push(k: Kinematics, joint: Joint, frame: Translation | None, F: ca.SX) -> ca.SX:
+    """(k, 1) how a force F (k, 1) along a first joint changes its momentum, that about the mass centre where it has a frame."""
     (part,) = joint.parts
-    n, h, moments = len(frame.entries), link_momenta(T.kinematics)[i], composite_moments(T.kinematics)[i]
+    return _centred(k, joint, frame, _wrench(part.subgroup, F)) if frame else to_space(joint, k.joint(joint.name), F)
+
+
+def _centred(k: Kinematics, joint: Joint, frame: Translation, x: Wrench) -> ca.SX:
+    """(k, 1) what of x, in the axes of the joint's link and about its origin, is along the slides and about the mass centre."""
+    (part,) = joint.parts
+    along, moments = list(part.subgroup.along), composite_moments(k)[_link(k, joint)]
     sliding = ca.SX(3, 1)
-    sliding[list(part.subgroup.along), 0] = h.f[list(part.subgroup.along), 0]
-    turning = part.subgroup.S.T @ ca.vertcat(h.f - sliding, h.n - ca.cross(moments.h, sliding) / moments.mass)
-    found = to_space(joint, T.kinematics.joint(joint.name), turning)
-    found[:n, 0] = frame.R @ h.f[list(part.subgroup.along), 0]
+    sliding[along, 0] = x.f[along, 0]
+    turning = part.subgroup.S.T @ ca.vertcat(x.f - sliding, x.n - ca.cross(moments.h, sliding) / moments.mass)
+    found = to_space(joint, k.joint(joint.name), turning)
+    found[: len(frame.entries), 0] = frame.R @ x.f[along, 0]
     return found
+
+
+def carries(k: Kinematics, joint: Joint) -> Moments:
+    """Of all that a joint carries, in the axes of its link and about their origin."""
+    return composite_moments(k)[_link(k, joint)]
+
+
+def _link(k: Kinematics, joint: Joint) -> int:
+    return next(i for i, x in enumerate(k.tree.links) if x.joint.name == joint.name)
+
+
+def still_in(T: Terms, frame: Translation | None) -> Terms:
+    """The machine without inputs as a frame sees it that goes with the mass centre along the slides of a first joint."""
+    if frame is None:
+        return T
+    v = ca.SX(T.v)
+    v[frame.entries, 0] -= momenta(T)[frame.entries, 0] / frame.mass
+    return Terms(T.mechanism, T.q, v, ca.SX(T.mechanism.nu, 1), T.t)
 
 
 def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -64,7 +65,7 @@ def check_span(span: Span) -> None:
         raise ModelError(f"rollout needs steps, every, stride and first of at most {LARGEST}")
     if span.hold not in HOLDS:
         raise ModelError(f"hold {span.hold!r}: choose zero or linear")
-    if not np.isfinite([span.t0, span.h]).all() or np.isnan(span.limit):
+    if not (math.isfinite(span.t0) and math.isfinite(span.h)) or math.isnan(span.limit):
         raise ModelError("t0 and h must be finite, limit not nan")
 
 

@@ -1,0 +1,142 @@
+"""What a machine that floats has to keep: its momentum along the slides of its first joint, and that about its mass centre.
+
+They are those of a reduction by the first joint (`simulate.reduction`), of the machine as it is: where the joint slides, seen
+from a frame that goes with the mass centre, so that no digit is lost far from the origin or at any speed. Weight changes them
+at a known rate. Whether anything else does is read off the forces, inputs and constraints at the first joint: those between
+bodies add up to nothing there, at a few random states and so always, unless a function of the caller's chooses between cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import remembered
+from pfaffian.model.constraint import Closure
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism, force_unit
+from pfaffian.simulate.plan import somewhere
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.symmetry import NOTHING
+from pfaffian.terms.forces import named_forces
+from pfaffian.terms.momentum import momenta, weight
+from pfaffian.terms.pfaffian import target_rows
+from pfaffian.terms.rates import branches
+from pfaffian.terms.reduction import (
+    Translation,
+    about_mass_centre,
+    carries,
+    first_joint,
+    in_first_joint,
+    indices,
+    push,
+    still,
+    still_in,
+    translation,
+)
+from pfaffian.terms.terms import Terms, symbols
+
+STATES = 3
+"""Random states at which what bodies do to each other has to add up to nothing."""
+
+
+class Momenta(NamedTuple):
+    """names, units: of the momenta.   v_units: of the velocities along them.   kept: (k,) whether weight alone changes each.
+    f: (q, v, t, p) -> the momenta, their rates by weight, and inertias of at least those along them, (k, 1) each."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    v_units: tuple[str, ...]
+    kept: np.ndarray
+    f: ca.Function
+
+    @property
+    def pushed(self) -> np.ndarray:
+        """Which of them something else changes too."""
+        return np.flatnonzero(~self.kept)
+
+    def at(self, x: np.ndarray, p: np.ndarray, t: float) -> list[np.ndarray]:
+        """What f gives, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and p (runs, np)."""
+        nq, nv = self.f.size1_in(0), self.f.size1_in(1)
+        return [np.array(y).T for y in self.f(x[:, :nq].T, x[:, nq : nq + nv].T, np.full((1, len(x)), t), p.T)]
+
+
+@remembered(64)
+def momenta_of(s: Simulation) -> Momenta | None:
+    """Those along a first joint that is a group, if it is a free one or some of them are kept; else None.
+
+    None also of a reduced system, which has them in its state, of parameters that change on the way, and where the first joint
+    moves inertia that is no body's.
+    """
+    m = s.mechanism
+    if s.system.inertia is not None or s.changing.names:
+        return None
+    with suppress(ModelError):
+        first = first_joint(m)
+        if _plain(m, first):
+            found = _along(m, first)
+            return found if first.kind.name == "free" or found.kept.any() else None
+    return None
+
+
+def _plain(m: Mechanism, first: Joint) -> bool:
+    """Whether the momenta of bodies are all that the first joint feels."""
+    if first.distribution is not None or first.kind.screws or not first.armature.is_zero():
+        return False
+    return not any(j.pose is not None or (j.mimic and first.name in j.mimic.joints) for j in m.joints)
+
+
+def _along(m: Mechanism, first: Joint) -> Momenta:
+    T, entries = symbols(m), indices(m, (first.name,))
+    k, frame = T.kinematics, translation(T.kinematics, first)
+    n, moved = len(frame.entries) if frame else 0, carries(k, first)
+    found = about_mass_centre(still_in(T, frame), first, frame) if frame else in_first_joint(T, first.name)
+    rate = ca.SX(len(entries), 1)
+    if frame:
+        found[:n, 0] = frame.R @ momenta(T)[frame.entries, 0]
+        rate[:n, 0] = frame.mass * frame.pull(m.gravity)
+    inertia = ca.vertcat(*[moved.mass] * n, *[ca.trace(moved.I)] * (len(entries) - n))
+    outputs = [ca.densify(x) for x in (found, rate, inertia)]
+    f = ca.Function("momenta", [T.q, T.v, T.t, m.p_symbols], outputs, {"cse": True})
+    v_units = tuple(m.v_units[i] for i in entries)
+    units = tuple(f"{force_unit(unit)} s" for unit in v_units)
+    kept = np.zeros(len(entries), dtype=bool) if m.servos else ~_pushed(T, first, frame)
+    return Momenta(tuple(m.v_names[i] for i in entries), units, v_units, kept, f)
+
+
+def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
+    """(k,) which momenta something else than weight along the slides changes."""
+    m, k, entries = T.mechanism, T.kinematics, indices(T.mechanism, (first.name,))
+    random, found = np.random.default_rng(61), np.zeros(len(entries), dtype=bool)
+    states = [somewhere(m, random) for _ in range(STATES)]
+    for F, size in _causes(T, frame):
+        own = ca.sparsify(F[entries, :])
+        if not own.nnz():
+            continue
+        seen = ca.horzcat(*[push(k, first, frame, x) for x in ca.horzsplit(own)])
+        f = ca.Function("pushed", [T.q, T.v, T.t, m.p_symbols], [ca.densify(seen), ca.densify(size)])
+        if branches(f):
+            found[sorted(set(ca.sparsify(seen).row()))] = True
+            continue
+        for state in states:
+            there, beside = (np.array(x) for x in f(*state))
+            found |= ~(np.abs(there) <= NOTHING * beside).all(axis=1)
+    return found
+
+
+def _causes(T: Terms, frame: Translation | None) -> Iterator[tuple[ca.SX, ca.SX]]:
+    """(nv, n) of forces from anywhere, with (1, n) how large each is. Closures between bodies that move are left out: they push
+    both alike."""
+    m, k = T.mechanism, T.kinematics
+    across = frame.across(m.gravity) if frame else m.gravity
+    if not across.is_zero():
+        everything = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(m.gravity)
+        yield weight(k, across), everything
+    outside = [c for c in m.ideal if not isinstance(c, Closure) or {c.body_a, c.body_b} & still(m)]
+    for F in (*named_forces(k).values(), T.B, *(target_rows(k, c).A.T for c in outside)):
+        yield F, ca.horzcat(ca.SX(1, 0), *[ca.norm_2(x) for x in ca.horzsplit(F)])

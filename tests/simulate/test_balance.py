@@ -1,0 +1,208 @@
+"""What steps make of energy and momenta: beside closed forms, and beside the exact motion over each step that is looked at."""
+
+from __future__ import annotations
+
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.momenta import momenta_of
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.system import as_system
+from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
+from tests.simulate.test_accuracy import SPUN, block, coil
+from tests.tolerance import close
+
+
+def run(m, q=None, v=None, **how):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pf.run(m, q, v, **{"duration": 1.0, "backend": "numpy", "error_bound": np.inf} | how)
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """Eight looks at a short run."""
+    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
+    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 10)
+
+
+# -- energy less work ---------------------------------------------------------------------------------------------------
+
+
+def test_energy_made_beside_the_work_of_a_damper_and_a_law():
+    """A law that pushes as a damper brakes leaves a free swing, of which RK4 keeps |R(i w h)|^2 of the energy a step."""
+    w, h, n = 200.0, 1e-3, 400
+    m = pf.actuate_all(block(coil(w**2), damping=30.0))
+    law = control.Control(lambda T, z, w, y: control.Command(30.0 * T.v))
+    r = run(m, [0.01], duration=n * h, control=law)
+    z = 1j * w * h
+    kept = abs(1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24) ** (2 * n)
+    lost = (w * 0.01) ** 2 / 2 * (kept - 1)
+    close(float(r.energy[-1] - r.energy[0]), lost, 1e-9 * abs(lost), "the closed form")
+    close(float(r.energy_error), lost, 0.05 * abs(lost), "what its looks say")
+
+
+def crane() -> pf.Mechanism:
+    """A load on a hoist that is driven along its rail, as hard as wanted."""
+    cart, load = pf.body("cart", 3.0), pf.body("load", 1.5, com=(0, 0, -0.8), inertia=(0.02, 0.02, 0.01))
+    joints = [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0)),
+              pf.joint("swing", "revolute", "cart", "load", axis=(0, 1, 0), damping=0.3)]  # fmt: skip
+    drive = pf.holonomic("drive", lambda k: k.joint("rail") - 0.4 * ca.sin(4 * k.t))
+    return pf.mechanism("crane", [cart, load], joints, constraints=(drive,))
+
+
+def windmill() -> pf.Mechanism:
+    """A flexible shaft between a wheel in the wind and a generator."""
+    bodies = [pf.body("wheel", 4.0, inertia=(0.5, 0.5, 0.9)), pf.body("rotor", 1.0, inertia=(0.02, 0.02, 0.03))]
+    joints = [pf.joint("hub", "revolute", "world", "wheel", axis=(0, 0, 1)),
+              pf.joint("shaft", "revolute", "wheel", "rotor", axis=(0, 0, 1), stiffness=40.0, damping=0.05)]  # fmt: skip
+    wind = pf.generalised_force("wind", lambda k: 2.0 - 0.02 * k.v[0] ** 2, joint="hub")
+    return pf.mechanism("windmill", bodies, joints, forces=[wind])
+
+
+WORKED = {
+    "a rail that moves, a damper": (crane, {"swing": 0.4}, {"rail": 1.6}, {}, 0.02),
+    "a shaft in the wind": (windmill, {"shaft": 0.3}, {"hub": 2.0}, {}, 0.01),
+    "a motor on a loop": (four_bar, FOUR_BAR_START, {"a": 2.0}, {"u": [3.0]}, 0.01),
+    "a stepped torque": (pendulum, [1.0], [0.5], {"u": np.array([[1.0], [-2.0], [4.0]]), "u_step": 0.2}, 0.02),
+    "tr-bdf2": (windmill, {"shaft": 0.3}, {"hub": 2.0}, {"scheme": pf.Scheme(integrator="tr-bdf2")}, 0.005),
+}
+
+
+@pytest.mark.parametrize("case", WORKED)
+def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
+    """At each look; the exact motion over the step does the work that inputs, dampers and moving constraints do."""
+    make, q, v, how, h = WORKED[case]
+    m, looks, seen = make(), [], Watch.look
+
+    def look(self, k, x, ordinary):
+        seen(self, k, x, ordinary)
+        looks.append((self.looks[0 if k == self.when.first else -1], x.copy()))
+
+    monkeypatch.setattr(Watch, "look", look)
+    r = run(m, q, v, duration=0.8, step=h, **how)
+    monkeypatch.setattr(Watch, "look", seen)
+    assert len(looks) == 8
+    off, size = [], []
+    for at, x in looks:
+        k, how_now = at.k, how
+        if "u_step" in how:
+            how_now = {"u": how["u"][min(int(k * h / how["u_step"] + 1e-9), 2)]}
+        state = x[0, : m.nq], x[0, m.nq : m.nq + m.nv]
+        exact = run(m, *state, duration=h, step=h / 32, start=k * h, every=32, correct_start=False, **how_now)
+        one = run(m, *state, duration=h, step=h, start=k * h, correct_start=False, **how_now)
+        made = float(one.energy[-1] - exact.energy[-1])
+        off.append(abs(at.made[0, 0] - made))
+        size.append(abs(made))
+    assert max(off) < 0.3 * max(size) and max(size) > 1e-12, (off, size)
+    assert np.isfinite(float(r.energy_error))
+
+
+def test_energy_is_not_said_where_it_is_not_recorded_or_a_run_stops():
+    assert "energy_error" not in run(pendulum(), [1.0], record=["q"])
+    r = run(block(damping=5e3), [0.1], [1.0])
+    assert int(r.status) and np.isnan(float(r.energy_error)) and np.isfinite(float(r.step_error))
+
+
+# -- momenta ------------------------------------------------------------------------------------------------------------
+
+
+def found(m):
+    return momenta_of(Simulation(as_system(m), Scheme(), None, (), "all"))
+
+
+def test_a_body_in_flight():
+    """The spin of a plate is closed form enough: what is kept is what the start has."""
+    m = SPUN.with_(gravity=(0, 0, -9.81))
+    r = run(m, None, {"f.wx": 20.0, "f.wz": 30.0, "f.vx": 3.0}, duration=0.5, step=0.01)
+    R = [pf.forward_kinematics(m, q)["b"].rotation for q in r.q.values[[0, -1]]]
+    I = np.diag([0.02, 0.03, 0.04])
+    L = [turn @ I @ v[3:] for turn, v in zip(R, r.v.values[[0, -1]], strict=True)]
+    P = [turn @ v[:3] for turn, v in zip(R, r.v.values[[0, -1]], strict=True)]
+    made = np.concatenate([P[1] - P[0] + [0, 0, 9.81 * 0.5], L[1] - L[0]])
+    assert np.abs(made[3:]).max() > 1e-6
+    close(r.momentum_error.values, made, 1e-12, "momenta of its own")
+    assert list(r.momentum_error_entry.values) == list(m.v_names)
+    assert list(r.momentum_error_unit.values) == ["N s"] * 3 + ["N m s"] * 3
+
+
+def test_far_from_home_no_digit_is_lost():
+    v = np.array([0, 0, 0, 20.0, 0, 30.0])
+    near = run(SPUN, None, v, step=0.01).momentum_error.values
+    far = run(SPUN, [7e6, 0, 0, 0, 0, 0, 1], v + [7500.0, 0, 0, 0, 0, 0], step=0.01).momentum_error.values
+    close(far[3:], near[3:], 1e-6 * np.abs(near[3:]).max(), "angular momentum")
+    assert np.abs(far[:3]).max() < 1e-11 * 7500
+
+
+def satellite(*forces, **how) -> pf.Mechanism:
+    """A hull with a tethered stone: nothing pushes but what is given."""
+    hull, stone = pf.body("hull", 8.0, com=(0.1, 0, 0), inertia=(1.0, 1.5, 2.0)), pf.body("stone", 0.5, inertia=(1e-3,) * 3)
+    joints = [pf.joint("fly", "free", "world", "hull"),
+              pf.joint("boom", "spherical", "hull", "stone", placement=pf.pose((0, 0, 1.0)), damping=0.01)]  # fmt: skip
+    tether = pf.spring("tether", "hull", "stone", point_a=(0.5, 0, 0), point_b=(0, 0, 0.2), stiffness=30.0, damping=0.1)
+    return pf.mechanism("satellite", [hull, stone], joints, **{"forces": [tether, *forces], "gravity": (0, 0, 0)} | how)
+
+
+def choosing(k):
+    """Pushes where no random state is."""
+    return ca.if_else(k.joint("fly")[0] > 50, ca.vertcat(1, 0, 0, 0, 0, 0), ca.SX.zeros(6, 1))
+
+
+PUSHED = {
+    "nothing": (lambda: satellite(), []),
+    "weight": (lambda: satellite(gravity=(0, 0, -1.6)), []),
+    "a tether to the world": (lambda: satellite(pf.spring("s", "world", "hull", stiffness=1.0)), [0, 1, 2, 3, 4, 5]),
+    "an arm on it": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 1, 0, 0, 0), by="hull")), []),
+    "a push along z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 1, 0, 0, 0))), [2, 3, 4]),
+    "a twist about z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 0, 0, 0, 1))), [5]),
+    "what may be asked": (lambda: satellite(pf.wrench("w", "hull")), [0, 1, 2, 3, 4, 5]),
+    "a case elsewhere": (lambda: satellite(pf.generalised_force("w", choosing, joint="fly")), [0]),
+    "a damper on the joint": (lambda: satellite(pf.generalised_force("w", lambda k: -k.v[6:9], joint="boom")), []),
+    "a table": (lambda: satellite(constraints=[pf.holonomic("table", lambda k: k.joint("fly")[2])]), [2, 3, 4]),
+}
+
+
+@pytest.mark.parametrize("case", PUSHED)
+def test_what_pushes_from_outside_is_read_off(case):
+    make, pushed = PUSHED[case]
+    assert list(found(make()).pushed) == pushed
+
+
+def test_a_machine_that_stands_keeps_what_its_first_joint_leaves():
+    rail = block()
+    assert list(found(rail).kept) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
+    for m in (pendulum(), four_bar(), block(damping=1.0), pf.actuate_all(block())):
+        assert found(m) is None, m.name
+    assert found(pf.reduce(SPUN).mechanism) and momenta_of(Simulation(pf.reduce(SPUN), Scheme())) is None
+
+
+def test_a_push_that_comes_and_goes_is_no_error():
+    """Momentum that is pushed is looked at, and not what it changes by."""
+    m = satellite(pf.wrench("w", "hull", lambda k: ca.vertcat(ca.sin(3 * k.t), 0, 0, 0, 0, 0)))
+    r = run(m, None, {"fly.wx": 2.0, "fly.vx": 1.0}, step=2e-3)
+    change = (r.energy[-1] - r.energy[0]).values
+    assert abs(float(change)) > 1e-3 and np.abs(r.momentum_error.values).max() < 1e-6
+
+
+def test_euler_makes_momentum_and_says_how_much():
+    """Of a tether between bodies it keeps the sum of what it pushes, not what turns."""
+    v = {"fly.wx": 2.0, "fly.wz": 1.0, "boom.wx": 1.0}
+    with pytest.warns(pf.RunWarning, match="of 'satellite' an error of"):
+        r = pf.run(satellite(), None, v, duration=1.0, backend="numpy", scheme=pf.Scheme(integrator="euler"))
+    fine = run(satellite(), None, v)
+    assert np.abs(r.momentum_error.values[3:]).max() > 1e-4 > 1e4 * np.abs(fine.momentum_error.values).max()
+
+
+def test_momentum_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
+    monkeypatch.setattr(Watch, "_error", lambda self, apart, size: np.zeros_like(apart))
+    with pytest.warns(pf.RunWarning, match="an error of") as caught:
+        r = pf.run(satellite(), None, {"fly.wx": 2.0, "fly.wz": 1.0, "boom.wx": 1.0}, duration=1.0, backend="numpy",
+                   scheme=pf.Scheme(integrator="euler"))  # fmt: skip
+    assert len(caught) == 1 and float(r.step_error) == 0
