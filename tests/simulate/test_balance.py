@@ -28,25 +28,33 @@ def run(m, q=None, v=None, **how):
 
 @pytest.fixture
 def often(monkeypatch):
-    """Eight looks at a short run."""
-    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
+    """Several looks at a short run."""
+    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 10)
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 10)
 
 
 # -- energy less work ---------------------------------------------------------------------------------------------------
 
 
-def test_energy_made_beside_the_work_of_a_damper_and_a_law():
-    """A law that pushes as a damper brakes leaves a free swing, of which RK4 keeps |R(i w h)|^2 of the energy a step."""
-    w, h, n = 200.0, 1e-3, 400
-    m = pf.actuate_all(block(coil(w**2), damping=30.0))
-    law = control.Control(lambda T, z, w, y: control.Command(30.0 * T.v))
-    r = run(m, [0.01], duration=n * h, control=law)
-    z = 1j * w * h
-    kept = abs(1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24) ** (2 * n)
-    lost = (w * 0.01) ** 2 / 2 * (kept - 1)
-    close(float(r.energy[-1] - r.energy[0]), lost, 1e-9 * abs(lost), "the closed form")
-    close(float(r.energy_error), lost, 0.05 * abs(lost), "what its looks say")
+def test_energy_made_beside_the_work_of_a_damper(often):
+    """Of v_dot = -c v RK4 makes R v of v in a step, the damper exp(-c h) v: what is between them is a geometric series."""
+    c, h, n = 2.0, 0.0125, 80
+    r = run(block(damping=c), None, [1.0], duration=n * h, step=h)
+    x = -c * h
+    R = 1 + x + x**2 / 2 + x**3 / 6 + x**4 / 24
+    close(float(r.v[-1, 0]), R**n, 1e-12, "RK4")
+    made = (R**2 - np.exp(2 * x)) / 2 * (1 - R ** (2 * n)) / (1 - R**2)
+    close(float(r.energy_error), abs(made), 0.05, "what the looks say")
+
+
+def test_a_law_that_pushes_as_a_damper_brakes(often):
+    """Leaves a free swing, of which all that is lost is the steps' doing."""
+    m = pf.actuate_all(block(coil(200.0**2), damping=30.0))
+    r = run(m, [0.01], duration=0.4, control=control.Control(lambda T, z, w, y: control.Command(30.0 * T.v)))
+    free = run(block(coil(200.0**2)), [0.01], duration=0.4)
+    lost = abs(float(free.energy_error))
+    close(float(r.energy[-1] - r.energy[0]), float(free.energy_error), 1e-6, "the same swing")
+    assert lost < float(r.energy_error) < 30 * lost, "most of what one step makes the next takes back"
 
 
 def crane() -> pf.Mechanism:
@@ -72,13 +80,13 @@ WORKED = {
     "a shaft in the wind": (windmill, {"shaft": 0.3}, {"hub": 2.0}, {}, 0.01),
     "a motor on a loop": (four_bar, FOUR_BAR_START, {"a": 2.0}, {"u": [3.0]}, 0.01),
     "a stepped torque": (pendulum, [1.0], [0.5], {"u": np.array([[1.0], [-2.0], [4.0]]), "u_step": 0.2}, 0.02),
-    "tr-bdf2": (windmill, {"shaft": 0.3}, {"hub": 2.0}, {"scheme": pf.Scheme(integrator="tr-bdf2")}, 0.005),
 }
 
 
 @pytest.mark.parametrize("case", WORKED)
 def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
     """At each look; the exact motion over the step does the work that inputs, dampers and moving constraints do."""
+    monkeypatch.setattr("pfaffian.simulate.accuracy.LOOKS", 4)
     make, q, v, how, h = WORKED[case]
     m, looks, seen = make(), [], Watch.look
 
@@ -89,20 +97,20 @@ def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
     monkeypatch.setattr(Watch, "look", look)
     r = run(m, q, v, duration=0.8, step=h, **how)
     monkeypatch.setattr(Watch, "look", seen)
-    assert len(looks) == 8
+    assert len(looks) == 4
     off, size = [], []
     for at, x in looks:
         k, how_now = at.k, how
         if "u_step" in how:
             how_now = {"u": how["u"][min(int(k * h / how["u_step"] + 1e-9), 2)]}
         state = x[0, : m.nq], x[0, m.nq : m.nq + m.nv]
-        exact = run(m, *state, duration=h, step=h / 32, start=k * h, every=32, correct_start=False, **how_now)
+        exact = run(m, *state, duration=h, step=h / 8, start=k * h, every=8, correct_start=False, **how_now)
         one = run(m, *state, duration=h, step=h, start=k * h, correct_start=False, **how_now)
         made = float(one.energy[-1] - exact.energy[-1])
         off.append(abs(at.made[0, 0] - made))
         size.append(abs(made))
     assert max(off) < 0.3 * max(size) and max(size) > 1e-12, (off, size)
-    assert np.isfinite(float(r.energy_error))
+    assert 0.1 * np.mean(size) < float(r.energy_error) / round(0.8 / h) < 10 * max(size)
 
 
 def test_energy_is_not_said_where_it_is_not_recorded_or_a_run_stops():
@@ -128,7 +136,7 @@ def test_a_body_in_flight():
     P = [turn @ v[:3] for turn, v in zip(R, r.v.values[[0, -1]], strict=True)]
     made = np.concatenate([P[1] - P[0] + [0, 0, 9.81 * 0.5], L[1] - L[0]])
     assert np.abs(made[3:]).max() > 1e-6
-    close(r.momentum_error.values, made, 1e-12, "momenta of its own")
+    close(r.momentum_error.values, made, 1e-9, "momenta of its own")
     assert list(r.momentum_error_entry.values) == list(m.v_names)
     assert list(r.momentum_error_unit.values) == ["N s"] * 3 + ["N m s"] * 3
 
@@ -159,11 +167,11 @@ PUSHED = {
     "nothing": (lambda: satellite(), []),
     "weight": (lambda: satellite(gravity=(0, 0, -1.6)), []),
     "a tether to the world": (lambda: satellite(pf.spring("s", "world", "hull", stiffness=1.0)), [0, 1, 2, 3, 4, 5]),
-    "an arm on it": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 1, 0, 0, 0), by="hull")), []),
+    "an arm on it": (lambda: satellite(pf.wrench("w", "stone", (0, 2, 1, 0, 0, 1), by="hull")), []),
     "a push along z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 1, 0, 0, 0))), [2, 3, 4]),
     "a twist about z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 0, 0, 0, 1))), [5]),
     "what may be asked": (lambda: satellite(pf.wrench("w", "hull")), [0, 1, 2, 3, 4, 5]),
-    "a case elsewhere": (lambda: satellite(pf.generalised_force("w", choosing, joint="fly")), [0]),
+    "a case elsewhere": (lambda: satellite(pf.generalised_force("w", choosing, joint="fly")), [0, 1, 2, 3, 4, 5]),
     "a damper on the joint": (lambda: satellite(pf.generalised_force("w", lambda k: -k.v[6:9], joint="boom")), []),
     "a table": (lambda: satellite(constraints=[pf.holonomic("table", lambda k: k.joint("fly")[2])]), [2, 3, 4]),
 }
@@ -194,15 +202,14 @@ def test_a_push_that_comes_and_goes_is_no_error():
 def test_euler_makes_momentum_and_says_how_much():
     """Of a tether between bodies it keeps the sum of what it pushes, not what turns."""
     v = {"fly.wx": 2.0, "fly.wz": 1.0, "boom.wx": 1.0}
-    with pytest.warns(pf.RunWarning, match="of 'satellite' an error of"):
-        r = pf.run(satellite(), None, v, duration=1.0, backend="numpy", scheme=pf.Scheme(integrator="euler"))
-    fine = run(satellite(), None, v)
+    r = run(satellite(), None, v, duration=0.3, scheme=pf.Scheme(integrator="euler"))
+    fine = run(satellite(), None, v, duration=0.3)
     assert np.abs(r.momentum_error.values[3:]).max() > 1e-4 > 1e4 * np.abs(fine.momentum_error.values).max()
 
 
 def test_momentum_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
     monkeypatch.setattr(Watch, "_error", lambda self, apart, size: np.zeros_like(apart))
     with pytest.warns(pf.RunWarning, match="an error of") as caught:
-        r = pf.run(satellite(), None, {"fly.wx": 2.0, "fly.wz": 1.0, "boom.wx": 1.0}, duration=1.0, backend="numpy",
+        r = pf.run(satellite(), None, {"fly.wx": 2.0, "fly.wz": 1.0, "boom.wx": 1.0}, duration=0.3, backend="numpy",
                    scheme=pf.Scheme(integrator="euler"))  # fmt: skip
     assert len(caught) == 1 and float(r.step_error) == 0

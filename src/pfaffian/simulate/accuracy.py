@@ -4,14 +4,13 @@ Both are made by the run's own kernel, beside the run, so that no bit of it chan
 1 - 2^-p of the local error of the step; between two looks that is taken to grow or fall exponentially, and the sum over all
 steps is what they add. Later motion may amplify it, without end in a chaotic machine, or take it back, as under a law.
 
-The same difference of energies and momenta, with its sign, is what the step made of them: over the time of a step the exact
-motion changes the energy by the work of inputs, dissipation and moving constraints, and by nothing else. So no power is
-integrated, by a rule that would err as much as the step.
+The same difference of energies and momenta is what the step made of them: over the time of a step the exact motion changes the
+energy by the work of inputs, dissipation and moving constraints, and by nothing else. So no power is integrated, by a rule that
+would err as much as the step. It is added up without its sign, which changes with the motion from one step to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
@@ -57,10 +56,6 @@ SAMPLED = 64
 def as_bound(value: Any) -> float:
     """A number above zero, or inf. Raises ModelError: it is none."""
     return np.inf if isinstance(value, float) and value == np.inf else as_number(value, "error_bound", above=0)
-
-
-Mean = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Of what is seen at two looks, over the steps between them."""
 
 
 class Look(NamedTuple):
@@ -270,14 +265,14 @@ class Watch:
         return relative(self._sum(stopped), self.largest)
 
     def made(self, stopped: np.ndarray) -> np.ndarray:
-        """(runs, 1 + momenta) what the steps made of the energy [J] and of momenta, as the looks tell; nan where none does."""
-        return self._added([look.made for look in self.looks], stopped, lambda a, b: (a + b) / 2)
+        """(runs, 1 + momenta) what the steps made of the energy [J] and of momenta at most, as the looks tell, see Look."""
+        return self._added([np.abs(look.made) for look in self.looks], stopped)
 
     def _sum(self, stopped: np.ndarray) -> np.ndarray:
         """(runs, 1 + units) errors of all steps so far as looks tell them."""
-        return self._added([look.error for look in self.looks], stopped, _between)
+        return self._added([look.error for look in self.looks], stopped)
 
-    def _added(self, seen: list[np.ndarray], stopped: np.ndarray, mean: Mean) -> np.ndarray:
+    def _added(self, seen: list[np.ndarray], stopped: np.ndarray) -> np.ndarray:
         """What all steps add up to of what was seen at each look (runs, n); what jumps at a single one is left out."""
         first, end = self.looks[0].k, self.when.first + self.when.steps
         ends = np.where(stopped < 0, end, stopped)
@@ -294,7 +289,7 @@ class Watch:
             values[i] = np.where(np.isnan(values[i]), values[i + 1], values[i])
         edges = np.array([*(look.k for look in self.looks), end])
         steps = np.clip(ends, edges[:-1, None], edges[1:, None]) - edges[:-1, None]
-        means = np.concatenate([mean(values[:-1], values[1:]), values[-1:]])
+        means = np.concatenate([_between(values[:-1], values[1:]), values[-1:]])
         return reduce(np.add, steps[:, :, None] * means)
 
 

@@ -60,7 +60,8 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
     top = watch.largest[[run]]
     k, x = max(_states(watch, run), key=lambda at: _left(watch, run, at[0], at[1], top))
     energy = 0.0 if cost.energy is None else np.nan_to_num(cost.energy[run])
-    more = f" and {energy:+.2g} J of energy" if energy else ""
+    amount = f"up to {energy:.2g}" if cost.estimated else f"{energy:+.2g}"
+    more = f" and {amount} J of energy" if energy else ""
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
 
 

@@ -2,7 +2,7 @@
 
 Where nothing works on a machine is read off its parts: no input or law pushes, nothing damps, and neither forces nor
 constraints depend on the time. Then the energy at the end less that at the start is the doing of the steps, all of them, and so
-is what a momentum that weight alone changes has gained beside that. Of all others the looks tell what each step made.
+is what a momentum that weight alone changes has gained beside that. Of all others the looks tell what the steps made at most.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ class Cost(NamedTuple):
     """What the steps did to each run, nan where nobody looked; of energy and momenta also where it stopped.
 
     error: (runs,) what their errors add up to, see `Watch.gathered`.
-    energy: (runs,) [J], None where it is not recorded.   momentum: (runs, k) of `momenta`, None of a machine that has none.
-    certain: (runs,) what of it is no estimate, beside the largest speed.
+    energy: (runs,) [J], None where it is not recorded.   estimated: whether that is how much they made at most.
+    momentum: (runs, k) of `momenta`, None of a machine that has none.
+    certain: (runs,) what of both is no estimate, beside the largest speed.
     """
 
     error: np.ndarray
     energy: np.ndarray | None
+    estimated: bool
     momentum: np.ndarray | None
     momenta: Momenta | None
     certain: np.ndarray
@@ -54,16 +56,15 @@ def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: 
     made = watch.made(stopped)
     if (stopped >= 0).any():
         made[stopped >= 0] = np.nan
-    pushed, energy, momentum, certain = made[:, E.shape[2] :], None, None, np.zeros(len(x))
-    if E.size:
-        energy = made[:, 0]
-        if not watch.series.any() and nothing_works(watch.simulation):
-            energy = E[-1, :, 0] - E[0, :, 0]
-            certain = _beside_motion(watch, energy, E[:, :, 0], T[:, :, 0]) if T.size else certain
+    pushed, momentum, certain = made[:, E.shape[2] :], None, np.zeros(len(x))
+    estimated = watch.series.any() or not nothing_works(watch.simulation)
+    energy = None if not E.size else made[:, 0] if estimated else E[-1, :, 0] - E[0, :, 0]
+    if energy is not None and T.size and not estimated:
+        certain = _beside_motion(watch, energy, E[:, :, 0], T[:, :, 0])
     if watch.momenta is not None:
         momentum, own = _momentum(watch, pushed, x, stopped)
         certain = np.fmax(certain, own)
-    return Cost(error, energy, momentum, watch.momenta, certain)
+    return Cost(error, energy, bool(estimated), momentum, watch.momenta, certain)
 
 
 def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray) -> np.ndarray:

@@ -30,12 +30,12 @@ DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 
 STEP_ERROR = "what the errors of the steps add up to, of angles [rad] or of speeds beside the largest; nan if not looked at"
 ENERGY_ERROR = (
-    "energy that the steps made: what it changed by less the work of inputs, dissipation and moving constraints, to the last "
-    "record where none of these works, else estimated from the steps looked at; nan if a run stopped or nobody looked"
+    "energy that the steps made: what it changed by less the work of inputs, dissipation and moving constraints; where any of "
+    "these works how much that is at most, estimated from the steps looked at; nan if a run stopped or nobody looked"
 )
 MOMENTUM_ERROR = (
     "momentum that the steps made, along the slides of the first joint and about the mass centre: what it changed by less the "
-    "impulse of weight where nothing else pushes, else estimated from steps looked at; nan if a run stopped or nobody looked"
+    "impulse of all that pushes; where more than weight does how much that is at most, estimated from the steps looked at"
 )
 
 
