@@ -34,11 +34,17 @@ BOUND = 5e-5
 LOOKS = 8
 """Looks at a run at most, the start among them."""
 
-STEPS_OF_A_LOOK = 150
-"""A look takes three steps, which are then 2 % of the run."""
+STEPS_OF_A_LOOK = 500
+"""A look takes three steps and their records, which are then 1 % of the run."""
 
-WORK_OF_A_LOOK = 200_000
-"""Steps times numbers in the state for each look beyond the first: what its calls take is then 2 % of the run."""
+TOGETHER = 8
+"""Runs that are looked at however few steps they make: so many lanes go side by side."""
+
+WORK_OF_A_LOOK = 300_000
+"""Steps times numbers that are integrated for each look beyond the first: what its calls take is then 2 % of the run."""
+
+FEW = 16
+"""One in so many of the runs that are looked at has its momenta looked at: those are evaluated one by one."""
 
 ROUNDING = 1e-13
 """A difference [rad, unit of speed], beside 1 and the largest, that is rounding."""
@@ -130,7 +136,8 @@ class Watch:
     def regular(self) -> tuple[int, ...]:
         """The steps at which to look at every run: by what a run is, so that its numbers are the same in any batch."""
         steps = self.when.steps
-        return self._spread(min(1 + steps * self.simulation.nx // WORK_OF_A_LOOK, max(1, steps // STEPS_OF_A_LOOK)))
+        work = steps * (self.simulation.system.nx + len(self.simulation.z))
+        return self._spread(min(1 + work // WORK_OF_A_LOOK, max(1, steps // STEPS_OF_A_LOOK)))
 
     @property
     def at(self) -> tuple[int, ...]:
@@ -152,7 +159,7 @@ class Watch:
         much go a little way ahead, to see whether that passes, and are looked at more often.
         """
         runs, self.begin = len(x), self.begin if self.looks else x
-        some = np.flatnonzero(ordinary)[: max(1, runs * self.when.steps // STEPS_OF_A_LOOK)]
+        some = np.flatnonzero(ordinary)[: max(TOGETHER, runs * self.when.steps // STEPS_OF_A_LOOK)]
         if k not in self.regular:
             some = self.suspect[ordinary[self.suspect]]
         much = self._seen(k, x if len(some) == runs else x[some], some, runs)
@@ -183,10 +190,14 @@ class Watch:
         apart, size, change, before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
         error, top = self._error(apart, size), np.fmax(size, before)[:, 1:]
         parts = [error, top, change[:, 1:], self._less(whole.energy, half.energy)]
+        seen[some, : 3 * n + 1 + width] = np.concatenate(parts, axis=1)
         if len(pushed):
-            parts.append(self._less(*(self.momenta_at(k + 1, y, some)[0][:, pushed] for y in (whole.x, half.x))))
-        seen[some] = np.concatenate(parts, axis=1)
-        much = np.flatnonzero(self.when.steps * relative(error, top) > self.bound)
+            few = some[: self.few(some)]
+            both = (self.momenta_at(k + 1, y[: len(few)], few)[0][:, pushed] for y in (whole.x, half.x))
+            seen[few, 3 * n + 1 + width :] = self._less(*both)
+        # At a start from rest all speeds are small, and what they may reach counts.
+        reach = top + self.when.steps * change[:, 1:] if k == self.when.first else top
+        much = np.flatnonzero(self.when.steps * relative(error, reach) > self.bound)
         if much.size:
             finer = self.difference(*(self.ahead(k, x[much], some[much], n).x for n in (2, 4)))
             # Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
@@ -229,6 +240,11 @@ class Watch:
         found[:, : q.shape[1]], found[:, q.shape[1] : -1] = q, v
         return found
 
+    @staticmethod
+    def few(some: np.ndarray) -> int:
+        """Of so many of these runs momenta are looked at."""
+        return -(-len(some) // FEW)
+
     def momenta_at(self, k: int, shown: np.ndarray, some: np.ndarray) -> list[np.ndarray]:
         """(runs, k) each: momenta, their rates by weight and inertias at step k, see `Momenta`; shown: as of `shown`."""
         assert self.momenta is not None
@@ -246,10 +262,12 @@ class Watch:
         """(runs, 1 + units) what the steps add up to as far as the start tells, and (runs, units) speeds that v may reach."""
         self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
         runs = len(self.largest)
-        return self._sum(np.full(runs, -1)), self.largest + self.when.steps * self.looks[0].change
+        total = self._added([look.error for look in self.looks], np.full(runs, -1))
+        return total, self.largest + self.when.steps * self.looks[0].change
 
-    def gathered(self, v: np.ndarray, stopped: np.ndarray) -> np.ndarray | None:
-        """(runs,) what the steps of each run add up to, see BOUND; None where there were none.
+    def gathered(self, v: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """What the steps of each run add up to, as looks tell: (runs,) the error, see BOUND, and (runs, 1 + momenta) what they
+        made of the energy [J] and of momenta at most, see Look. None where nobody looked.
 
         v: (times, runs, nv) recorded, or (times, runs, 0).   stopped: (runs,) the step at which a run stopped, -1 if none.
         """
@@ -262,27 +280,21 @@ class Watch:
             np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0, out=x[:, nq:-1])
             seen.append(self.sizes.of(x)[:, 1:])
         self.largest = reduce(np.fmax, seen)
-        return relative(self._sum(stopped), self.largest)
-
-    def made(self, stopped: np.ndarray) -> np.ndarray:
-        """(runs, 1 + momenta) what the steps made of the energy [J] and of momenta at most, as the looks tell, see Look."""
-        return self._added([np.abs(look.made) for look in self.looks], stopped)
-
-    def _sum(self, stopped: np.ndarray) -> np.ndarray:
-        """(runs, 1 + units) errors of all steps so far as looks tell them."""
-        return self._added([look.error for look in self.looks], stopped)
+        errors = self.looks[0].error.shape[1]
+        added = self._added([np.concatenate([look.error, np.abs(look.made)], axis=1) for look in self.looks], stopped)
+        return relative(added[:, :errors], self.largest), added[:, errors:]
 
     def _added(self, seen: list[np.ndarray], stopped: np.ndarray) -> np.ndarray:
         """What all steps add up to of what was seen at each look (runs, n); what jumps at a single one is left out."""
         first, end = self.looks[0].k, self.when.first + self.when.steps
         ends = np.where(stopped < 0, end, stopped)
+        if len(seen) == 1:
+            return np.where(self.looks[0].rough, np.nan, ends - first)[:, None] * seen[0]
         rough = np.array([look.rough for look in self.looks])
         values = np.array(seen)
         if rough.any():
             count = rough.sum(axis=0)
             values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
-        if len(values) == 1:
-            return (ends - first)[:, None] * values[0]
         for i in range(1, len(values)):
             values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
         for i in reversed(range(len(values) - 1)):

@@ -138,7 +138,7 @@ def _others(watch: Watch, part: Fastest | None) -> list[str]:
     """What another integrator would do about the fastest part."""
     s, when = watch.simulation, watch.when
     now, turn = s.scheme.integrator, abs(part.rate) * when.step if part else np.inf
-    if part and part.damped and now != "tr-bdf2" and not s.system.own:
+    if part and part.damped and turn > FOLLOWED / 2 and now != "tr-bdf2" and not s.system.own:
         return ["scheme=pf.Scheme(integrator='tr-bdf2') goes over what is damped so fast"]
     if now != "rk4" and when.steps * turn**5 / 120 < watch.bound * MARGIN:
         return ["scheme=pf.Scheme(integrator='rk4') follows it"]

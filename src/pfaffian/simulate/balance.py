@@ -50,10 +50,10 @@ def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: 
     x: (runs, nx) last states.   stopped: (runs,) the step at which a run stopped, -1 if it did not.
     E, T, v: (times, runs, 1 or nv) recorded energy, kinetic energy and velocities, (times, runs, 0) if they are not.
     """
-    error = watch.gathered(v, stopped)
-    if error is None:
+    gathered = watch.gathered(v, stopped)
+    if gathered is None:
         return None
-    made = watch.made(stopped)
+    error, made = gathered
     if (stopped >= 0).any():
         made[stopped >= 0] = np.nan
     pushed, momentum, certain = made[:, E.shape[2] :], None, np.zeros(len(x))
@@ -73,7 +73,7 @@ def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray)
     What a free fall of the machine gains in the run tells what is small where nothing moves and the energy happens to be zero.
     """
     most = np.fmax.reduce(T, axis=0)
-    if not (np.abs(made) > 2 * watch.bound * most).any():
+    if not (np.abs(made) / (2 * watch.bound) > most).any():
         return np.zeros_like(most)
     m = watch.mechanism
     mass, g = sum((link.mass for link in symbols(m).kinematics.tree.links), ca.SX(0)), ca.norm_2(m.gravity)
@@ -92,6 +92,7 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
     made, error = np.full((len(x), len(momenta.names)), np.nan), np.zeros(len(x))
     made[:, momenta.pushed] = pushed
     some = np.flatnonzero((stopped < 0) & np.isfinite(watch.looks[0].error[:, 0]))
+    some = some[: watch.few(some)]
     if not momenta.kept.any() or not some.size:
         return made, error
     a, rate, inertia = watch.momenta_at(when.first, watch.shown(when.first, watch.begin[some], some), some)

@@ -62,8 +62,15 @@ class Momenta(NamedTuple):
 
     def at(self, x: np.ndarray, p: np.ndarray, t: float) -> list[np.ndarray]:
         """What f gives, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and p (runs, np)."""
-        nq, nv = self.f.size1_in(0), self.f.size1_in(1)
-        return [np.array(y).T for y in self.f(x[:, :nq].T, x[:, nq : nq + nv].T, np.full((1, len(x)), t), p.T)]
+        nq, nv, given = self.f.size1_in(0), self.f.size1_in(1), [np.empty((len(x), len(self.names))) for _ in range(3)]
+        buffer, evaluate = self.f.buffer()
+        for run, (state, own) in enumerate(zip(x, p, strict=True)):
+            for i, a in enumerate((state[:nq], state[nq : nq + nv], np.array([t]), own)):
+                buffer.set_arg(i, memoryview(np.ascontiguousarray(a)))  # type: ignore[arg-type, call-arg]
+            for i, a in enumerate(given):
+                buffer.set_res(i, memoryview(a[run]))  # type: ignore[call-arg]
+            evaluate()
+        return given
 
 
 @remembered(64)
