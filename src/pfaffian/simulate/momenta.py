@@ -16,13 +16,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.evaluate.reduction_plan import somewhere
+from pfaffian.evaluate.symmetry import NOTHING
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
-from pfaffian.simulate.plan import somewhere
 from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.symmetry import NOTHING
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import momenta, weight
 from pfaffian.terms.pfaffian import target_rows
