@@ -4,6 +4,7 @@ import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,14 @@ def test_no_file_names_a_machine_path_or_a_registry():
     texts = [ROOT / f for f in tracked if f.endswith((".py", ".md", ".toml", ".yaml", ".h", "run", ".c"))]
     assert texts
     assert not [str(f) for f in texts if f.is_file() and forbidden.search(f.read_text(encoding="utf-8"))]
+
+
+def test_every_name_that_moved_is_where_the_table_says():
+    rows = re.findall(
+        r"\| `pf\.(\w+)` \| `(?:pf|pfaffian)\.([\w.]+)`", (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
+    )
+    assert len(rows) > 80
+    for old, new in rows:
+        assert not hasattr(pf, old), f"pf.{old} is there still"
+        *rooms, name = new.split(".")
+        assert hasattr(import_module(".".join(["pfaffian", *rooms])), name), new
