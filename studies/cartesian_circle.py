@@ -26,10 +26,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduce
-from pfaffian.evaluate.transported_basis import transport_basis
 from pfaffian.study import Claim
-from pfaffian.viewer.drawing import COLOURS
 
 M1, M2, R = 2.0, 1.0, 0.5  # [kg] [kg] [m]
 START = np.radians(20.0)
@@ -109,7 +106,7 @@ def run() -> dict[str, xr.Dataset]:
     result = {}
     for name, law in (("regulation", regulator()), ("tracking", tracker())):
         result[name] = pf.run(mechanism(), q, v, duration=DURATION, step=STEP, every=2, control=law)
-    for factor in FACTORS:
+    for factor in pf.constraints.FACTORS:
         for name, law in arm_laws(factor).items():
             r = pf.run(arm(), [1.2, -0.9, -0.9], duration=1.0, step=STEP, every=2, control=law)
             result[f"{name}, {factor}"] = r
@@ -132,10 +129,10 @@ def along(r: xr.Dataset) -> xr.Dataset:
     """A driven run with what the library finds along it: W, Lam, P, y and the force W^-1 f."""
     made: dict = {}
     wanted = {
-        "W": lambda T: made.setdefault("x", quasi_velocity(T)).W,
+        "W": lambda T: made.setdefault("x", pf.constraints.quasi_velocity(T)).W,
         "Lam": lambda T: T.A @ made["x"].inverse.T,
         "y": lambda T: made["x"].y,
-        "P": lambda T: reduce(T, made["x"]).P,
+        "P": lambda T: pf.constraints.reduced_quasi_velocity(T, made["x"]).P,
         "Gamma": lambda T: made["x"].Gamma,
         "push": lambda T: made["x"].inverse @ (T.generalised_input - made["x"].g),
     }
@@ -150,7 +147,7 @@ def arm_swings() -> xr.Dataset:
     r = along(pf.run(arm(), [1.2, -0.9, -0.9], [0.8, 0.3, -0.5], u=[1.0, -0.5, 0.3], duration=2.0, step=FINE))
     svd = np.linalg.svd(r["Lam"].values)[2][:, 1:, :].transpose(0, 2, 1)
     dims = ("time", "i", "k")
-    return r.assign(carried=(dims, transport_basis(r["P"].values)), by_svd=(dims, svd))
+    return r.assign(carried=(dims, pf.constraints.transport_basis(r["P"].values)), by_svd=(dims, svd))
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
@@ -164,19 +161,19 @@ def _response(r: xr.Dataset, name: str) -> Figure:
     t = r["time"].values
     wanted = r["q"].values - r["error"].values
     for i in range(2):
-        axes[0].plot(t, r["q"].values[:, i], color=COLOURS[i], label=f"q{i + 1}")
-        axes[0].plot(t, wanted[:, i], "--", color=COLOURS[i], label=f"q{i + 1}, wanted")
-        axes[3].plot(t, r["u"].values[:, i], color=COLOURS[i], label=f"f{i + 1}")
+        axes[0].plot(t, r["q"].values[:, i], color=pf.study.COLOURS[i], label=f"q{i + 1}")
+        axes[0].plot(t, wanted[:, i], "--", color=pf.study.COLOURS[i], label=f"q{i + 1}, wanted")
+        axes[3].plot(t, r["u"].values[:, i], color=pf.study.COLOURS[i], label=f"f{i + 1}")
     axes[0].set_ylabel("position [m]")
     y = np.sqrt([M1, M2]) * r["v"].values
     v_r = np.einsum("ti,ti->t", V_of(r["q"].values)[:, :, 1], y)
-    axes[1].plot(t, v_r, color=COLOURS[0], label="v_r")
+    axes[1].plot(t, v_r, color=pf.study.COLOURS[0], label="v_r")
     if "eps" in r:
-        axes[1].plot(t, np.linalg.norm(r["eps"].values, axis=1), color=COLOURS[1], label="|eps|")
+        axes[1].plot(t, np.linalg.norm(r["eps"].values, axis=1), color=pf.study.COLOURS[1], label="|eps|")
     axes[1].set_ylabel("quasi-velocity [√kg m/s]")
     lam = force_of(r)
-    axes[2].plot(t, lam, color=COLOURS[0], label="reaction towards the centre")
-    axes[2].plot(t, asked(r, name), "--", color=COLOURS[1], label="wanted")
+    axes[2].plot(t, lam, color=pf.study.COLOURS[0], label="reaction towards the centre")
+    axes[2].plot(t, asked(r, name), "--", color=pf.study.COLOURS[1], label="wanted")
     axes[2].set_ylabel("force [N]")
     axes[3].set(ylabel="actuators [N]", xlabel="time [s]")
     for ax in axes:
@@ -193,12 +190,12 @@ def _paths(result: dict[str, xr.Dataset]) -> Figure:
         q, wanted = r["q"].values, r["q"].values - r["error"].values
         round_ = np.linspace(0, 2 * np.pi, 200)
         ax.plot(R * np.cos(round_), R * np.sin(round_), color="#BBBBBB", linewidth=0.8, label="circle")
-        ax.plot(*q.T, color=COLOURS[0], linewidth=2, label="path")
-        ax.plot(*q[0], "o", color=COLOURS[0], label="start")
+        ax.plot(*q.T, color=pf.study.COLOURS[0], linewidth=2, label="path")
+        ax.plot(*q[0], "o", color=pf.study.COLOURS[0], label="start")
         if name == "regulation":
-            ax.plot(*wanted[-1], "s", color=COLOURS[1], label="wanted")
+            ax.plot(*wanted[-1], "s", color=pf.study.COLOURS[1], label="wanted")
         else:
-            ax.plot(*wanted.T, "--", color=COLOURS[1], label="wanted")
+            ax.plot(*wanted.T, "--", color=pf.study.COLOURS[1], label="wanted")
         ax.set(xlabel="q1 [m]", ylabel="q2 [m]", aspect="equal", title=name)
     return figure
 
@@ -209,7 +206,7 @@ def _bases(r: xr.Dataset) -> Figure:
     for ax, name, title in zip(axes, ("by_svd", "carried"), ("SVD at each sample", "carried along"), strict=True):
         v_r = np.einsum("tij,ti->tj", r[name].values, r["y"].values)
         for i in range(2):
-            ax.plot(r["time"], v_r[:, i], color=COLOURS[i], label=f"v_r, component {i + 1}")
+            ax.plot(r["time"], v_r[:, i], color=pf.study.COLOURS[i], label=f"v_r, component {i + 1}")
         ax.set(ylabel="v_r [√kg m/s]", title=f"arm on a line, basis V2: {title}")
         ax.grid(color="#E6E6E6")
     axes[1].set_xlabel("time [s]")
@@ -230,10 +227,10 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _regulation(result["regulation"])
     yield from _tracking(result["tracking"])
     for name in ("arm tracks", "arm regulates"):
-        first = result[f"{name}, {FACTORS[0]}"]
-        for factor in FACTORS[1:]:
+        first = result[f"{name}, {pf.constraints.FACTORS[0]}"]
+        for factor in pf.constraints.FACTORS[1:]:
             off = max(_largest(first[x].values - result[f"{name}, {factor}"][x].values) for x in ("q", "u"))
-            yield Claim(f"{name}: {FACTORS[0]} less {factor}, q and f", off, 0, 1e-9, "[aghili08 section V]")
+            yield Claim(f"{name}: {pf.constraints.FACTORS[0]} less {factor}, q and f", off, 0, 1e-9, "[aghili08 section V]")
         gone = _largest(first["q"].values - first["q"].values[0])
         yield Claim(f"{name}: largest way of a joint [rad]", gone, 0.1, 0, "setting", "at least")
     W = result["arm"]["W"].values[0]

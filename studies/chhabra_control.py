@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.errors import RunWarning
 from pfaffian.maths import so3
 from pfaffian.study import Claim
 
@@ -119,7 +118,7 @@ def backwards() -> xr.Dataset:
 
     there = pf.assemble(m.with_(constraints=[*m.constraints, pf.holonomic("on both", off)]), {"base.angle": 0.02})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RunWarning)
+        warnings.simplefilter("ignore", pf.RunWarning)
         inside = pf.control.zero_dynamics_along(m, law, there.q, there.v, duration=5, step=2.5e-3, every=20)
     heading = np.array([z.dq[2] @ Phi for z, Phi in zip(inside.at, inside.transition, strict=True)])
     first = inside.at[0].dq[2]
@@ -178,7 +177,7 @@ def run() -> dict[str, xr.Dataset]:
     m, law, q = rover(), rover_law(), np.random.default_rng(5).uniform(-SPREAD, SPREAD, (STARTS, 8))
     found = {"rover": pf.run(m, *ROVER_AT, duration=12, step=1e-3, every=50, control=law)}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RunWarning)
+        warnings.simplefilter("ignore", pf.RunWarning)
         found["random starts"] = pf.run(m, ROVER_AT[0] + q, duration=3, step=5e-3, every=60, control=law)
     found["backwards"] = backwards()
     s = satellite()
@@ -186,7 +185,7 @@ def run() -> dict[str, xr.Dataset]:
         q, v, hand = satellite_at(s, elbow)
         aim = satellite_law(hand, first)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RunWarning)
+            warnings.simplefilter("ignore", pf.RunWarning)
             found[name] = pf.run(s, q, v, duration=5, step=1e-3, every=20, control=aim)
             if name == "satellite":
                 found["satellite, reduced"] = pf.run(pf.reduce(s), q, v, duration=5, step=1e-3, every=20, control=aim)

@@ -19,11 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.maths import se3
-from pfaffian.maths.linear import solve_definite
-from pfaffian.maths.subgroups import isotropy
+from pfaffian.maths import linear, se3, subgroups
 from pfaffian.study import Claim
-from pfaffian.terms.terms import symbols
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 STATES = 3
@@ -378,11 +375,11 @@ def sixteen(n: Letter, mu1: Any, mu2: Any) -> ca.Function:
     """The reduced equations in matrix form: state (o, shape, shape momenta) -> its rate, H, Xi_mu."""
     o, q, p = ca.SX.sym("o", 4), ca.SX.sym("q", 6), ca.SX.sym("p", 6)
     M = printed_inertia(printed_spacecraft(n, q))
-    A = solve_definite(M[:6, :6], M[:6, 6:])
+    A = linear.solve_definite(M[:6, :6], M[:6, 6:])
     Xi = printed_form(mu1, mu2, o, q, A)
     F = body_momentum(mu1, mu2, o)
     y = ca.vertcat(F, p + A.T @ F)
-    H = ca.dot(y, solve_definite(M, y)) / 2
+    H = ca.dot(y, linear.solve_definite(M, y)) / 2
     dH = ca.gradient(H, ca.vertcat(o, q, p))
     s = dH[10:]
     turned = ca.solve(Xi[:4, :4], dH[:4] - Xi[:4, 4:] @ s)
@@ -417,14 +414,14 @@ def rover_curvature(n: Letter, q: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Upsilon of q^, p^ and M^. [chhabra14 example 4.6.1]"""
     K = printed_inertia(printed_rover(n, q))
     M, P = lifted(rover_lift(n), K, [0, 1, 2], [3, 4], [5, 6, 7])
-    return ca.dot(solve_definite(M, p), P @ column(0, n.b**2 / (2 * n.c), 0)), M
+    return ca.dot(linear.solve_definite(M, p), P @ column(0, n.b**2 / (2 * n.c), 0)), M
 
 
 def car_curvature(n: Letter, q: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Upsilon of q^ = (psi1, psi2, phi1, phi2), p^ and M^, with a minus. [chhabra14 example 4.6.2]"""
     K = car_inertia(n, q[3], ca.SX(0))
     M, P = lifted(car_lift(n, q[0]), K, [0, 1, 2, 6], [3, 5], [4, 7])
-    return ca.dot(solve_definite(M, p), P @ car_bend(n, q[0])), M
+    return ca.dot(linear.solve_definite(M, p), P @ car_bend(n, q[0])), M
 
 
 def car_bend(n: Letter, a: ca.SX) -> ca.SX:
@@ -451,7 +448,7 @@ def car_inertia(n: Letter, phi2: ca.SX, theta: ca.SX) -> ca.SX:
 
 
 def value(x: Any, at: ca.SX | None = None, number: Any = ()) -> np.ndarray:
-    """An expression of symbols `at` where they are `number`."""
+    """An expression of pf.symbols `at` where they are `number`."""
     return np.array(ca.Function("x", [ca.SX(0, 1) if at is None else at], [ca.densify(ca.SX(x))])(number))
 
 
@@ -471,7 +468,7 @@ def spacecraft_off() -> dict[str, float]:
     o, q, x, yh = ca.SX.sym("o", 4), ca.SX.sym("q", 6), ca.SX.sym("x", 6), ca.SX.sym("yh", 2)
     joints = printed_spacecraft(n, q)
     M = printed_inertia(joints)
-    A = solve_definite(M[:6, :6], M[:6, 6:])
+    A = linear.solve_definite(M[:6, :6], M[:6, 6:])
     R, p = section(o)
     carried = ca.horzcat(*[_twist(R, p, o[i], left=True) for i in range(4)])
     mu = column(0, mu1, 0, mu2, 0, 0)
@@ -525,7 +522,7 @@ def spacecraft_off() -> dict[str, float]:
                 [np.zeros((6, 4)), np.eye(6)],
             ]
         )
-        own = isotropy(np.eye(6), numbers) @ pf.reduction.isotropy_connection(m, numbers, here, parameters=L) @ v
+        own = subgroups.isotropy(np.eye(6), numbers) @ pf.reduction.isotropy_connection(m, numbers, here, parameters=L) @ v
         rates = np.block([[value(base_rates(x), x, at[2]), np.zeros((6, 6))], [np.zeros((6, 6)), np.eye(6)]])
         A_q = np.linalg.solve(
             pf.reduction.locked_inertia(m, there, parameters=L),
@@ -664,7 +661,7 @@ def closed_or_not() -> dict[str, np.ndarray]:
     """d Xi_mu of the spacecraft at the start, all sums round three; slopes of the rover's Upsilon at its start."""
     o, q = ca.SX.sym("o", 4), ca.SX.sym("q", 6)
     M = printed_inertia(printed_spacecraft(Letter(SPACECRAFT), q))
-    A = solve_definite(M[:6, :6], M[:6, 6:])
+    A = linear.solve_definite(M[:6, :6], M[:6, 6:])
     Xi = printed_form(MU["mu1"], MU["mu2"], o, q, A)
     x = ca.vertcat(o, q)
     slopes = ca.Function("slopes", [x], [Xi, ca.jacobian(ca.vec(Xi), x)], {"cse": True})
@@ -719,7 +716,7 @@ NAMES = {"psi1": "psi_1", "psi2": "psi_2", "phi1": "phi_1", "phi2": "phi_2", "mu
 
 def named(m: pf.Mechanism, q: Any) -> ca.SX:
     """M of the library at q, its letters by their names."""
-    T, at = symbols(m), ca.vertcat(*q, *[ca.SX.sym(name) for name in m.p_names])
+    T, at = pf.symbols(m), ca.vertcat(*q, *[ca.SX.sym(name) for name in m.p_names])
     return ca.densify(ca.substitute(T.M, ca.vertcat(T.q, m.p_symbols), at))
 
 

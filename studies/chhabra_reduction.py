@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
-from pfaffian.maths.subgroups import isotropy, name_of
+from pfaffian.maths import subgroups
 from pfaffian.study import Claim
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
@@ -484,9 +484,9 @@ def _of_spacecraft(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("spacecraft bundle: momentum in the state changes by", np.ptp(kept, axis=0).max(), 0)
     at_mu = others["at mu"]
     yield Claim("spacecraft at mu: dimension", at_mu["orbit"].shape[1] + 2 * at_mu["shape_momentum"].shape[1], 16, 0, source)
-    group = isotropy(np.eye(6), MU)
+    group = subgroups.isotropy(np.eye(6), MU)
     said = np.array([[0, 1, 0, 0, 0, 0], [MU_2 / MU_1, 0, 0, 0, 1, 0]]).T
-    yield Claim("isotropy group of mu is SO(2) x R", name_of(group) == "SO(2) x R", 1, 0, "[chhabra14 table 3.1]")
+    yield Claim("isotropy group of mu is SO(2) x R", subgroups.name_of(group) == "SO(2) x R", 1, 0, "[chhabra14 table 3.1]")
     off = np.abs(said - group @ (group.T @ said)).max()
     yield Claim("isotropy group of mu: E2 and (mu2 / mu1) E1 + E5 less their part in it", off, 0, 1e-15, source)
 

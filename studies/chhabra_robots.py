@@ -28,8 +28,6 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.errors import ModelWarning, RunWarning
-from pfaffian.formats.place import installed
 from pfaffian.maths import se3, so3
 from pfaffian.study import Claim
 
@@ -65,8 +63,8 @@ FLIGHT, TICK = 8.0, 2.5e-3
 
 def robot(path: str, **given: str) -> pf.Mechanism:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        return pf.read_urdf(installed("example-robot-data", path, "chhabra-robots"), **given)
+        warnings.simplefilter("ignore", pf.ModelWarning)
+        return pf.read_urdf(pf.installed("example-robot-data", path, "chhabra-robots"), **given)
 
 
 def arm(side: str, shoulder: pf.Pose) -> tuple[list[pf.Body], list[pf.Joint]]:
@@ -205,7 +203,7 @@ def run() -> dict[str, xr.Dataset]:
     found["five motors"] = pair.isel(run=0)
     starts = q + np.random.default_rng(5).uniform(-SPREAD, SPREAD, (STARTS, len(q)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RunWarning)
+        warnings.simplefilter("ignore", pf.RunWarning)
         found["random starts"] = pf.run(m, starts, v, duration=2, step=1e-2, every=20, control=law, record=SHOWN)
     return found
 

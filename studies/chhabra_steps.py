@@ -33,7 +33,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.maths.subgroups import isotropy, name_of
+from pfaffian.maths import subgroups
 from pfaffian.study import Claim
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
@@ -514,7 +514,7 @@ def _of_gyroscope(full: xr.Dataset, reduced: xr.Dataset, two: xr.Dataset) -> Ite
     )
     off = np.abs(kept[0] - two.attrs["momentum"]).max()
     yield Claim("gyroscope: the state's less that by hand", off, 0, 1e-15, source)
-    left = name_of(np.eye(6)[:, 3:] @ isotropy(np.eye(6)[:, 3:], two.attrs["momentum"]))
+    left = subgroups.name_of(np.eye(6)[:, 3:] @ subgroups.isotropy(np.eye(6)[:, 3:], two.attrs["momentum"]))
     yield Claim("gyroscope: isotropy group is SO(2)", left == "SO(2)", 1, 0, "[chhabra14 table 3.1]")
     yield Claim(
         "gyroscope: dimension, of 14 after the first step", two["orbit"].shape[1] + 2 * two["shape"].shape[1], 10, 0, source

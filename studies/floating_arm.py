@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.maths.linear import solve_definite
+from pfaffian.maths import linear
 from pfaffian.study import Claim
 
 LENGTHS = (0.7, 0.6, 0.5, 0.3)
@@ -76,7 +76,7 @@ def line(k: pf.Kinematics) -> ca.SX:
     wish = ca.DM(LINE) * (1 - ca.cos(2 * np.pi * k.t / DURATION)) / DURATION
     wish -= base.momentum_twist("link4", frame, HAND, momentum=ASSUMED)[at, 0]
     s = k.v[base.s, 0]
-    return ca.vertcat(s[0], s[1:] - J.T @ solve_definite(J @ J.T, wish))
+    return ca.vertcat(s[0], s[1:] - J.T @ linear.solve_definite(J @ J.T, wish))
 
 
 def wished(t: ca.SX) -> ca.SX:

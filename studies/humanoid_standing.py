@@ -23,11 +23,8 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.errors import ModelWarning
-from pfaffian.formats.place import installed
 from pfaffian.maths import so3
 from pfaffian.study import Claim
-from pfaffian.terms.inertia import mass_centre
 
 SOLES = ("left_sole_link", "right_sole_link")
 LEGS = {3: -0.411354, 4: 0.859395, 5: -0.448041, 6: -0.001708}
@@ -52,9 +49,9 @@ SAMPLES, STEP, EVERY = 12, 1e-3, 2
 
 def robot() -> pf.Mechanism:
     """Talos with its soles welded where they are in the stance."""
-    path = installed("example-robot-data", "talos_data/robots/talos_reduced.urdf", "humanoid-standing")
+    path = pf.installed("example-robot-data", "talos_data/robots/talos_reduced.urdf", "humanoid-standing")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", pf.ModelWarning)
         m = pf.read_urdf(path, base="free")
     where = pf.compile_terms(m, {sole: lambda T, sole=sole: _frame(T.kinematics, sole) for sole in SOLES}, lanes=1)(stance(m))
     welds = [pf.closure(s, "weld", "world", s, placement_a=pf.pose(x[:, 3], rotation=x[:, :3])) for s, x in where.items()]
@@ -99,7 +96,7 @@ def run() -> dict[str, xr.Dataset]:
     left, down = (np.array(x) for x in zip(*MOTIONS.values(), strict=True))
     both = pf.run(
         m, np.tile(q, (2, 1)), control=law(m), duration=1.5, step=STEP, every=EVERY, parameters={"left": left, "down": down},
-        outputs={"mass_centre": mass_centre}, record="all",
+        outputs={"mass_centre": control.centre_of_mass()}, record="all",
     )  # fmt: skip
     results = {name: both.isel(run=i) for i, name in enumerate(MOTIONS)}
     results["oracle"] = oracle(m, results["standing"])

@@ -26,8 +26,6 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES, transport_error
-from pfaffian.errors import RunWarning
 from pfaffian.maths import so3
 from pfaffian.study import Claim
 
@@ -140,7 +138,7 @@ def run() -> dict[str, Any]:
         results[f"joints, {a}"] = pf.run(m, q, v, control=law, **how)
     start = pf.compile_terms(m, {"G": _pose, "J": lambda T: T.kinematics.jacobian("tool")}, backend="numpy", lanes=1)(q)
     pose = np.concatenate([start["G"][:3, 3], Rotation.from_matrix(start["G"][:3, :3]).as_quat()])
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         law = control.prototype_tracking(by_tool(), reference(), approach=a)
         results[f"tool, {a}"] = pf.run(m, q, v, control=law, outputs=PLACE, **how)
         law = control.prototype_tracking(by_tool(), tool_reference(), approach=a)
@@ -173,7 +171,7 @@ def maps(m: pf.Mechanism) -> xr.Dataset:
     q, t = [ca.SX.sym(n, 6) for n in ("q", "q_R")], ca.SX.sym("t")
     k, k_R = (pf.Kinematics(m, x, ca.SX(6, 1), t) for x in q)
     off = {
-        name: transport_error(k, k_R, by_tool(), printed(frame)(k, k_R))
+        name: control.transport_error(k, k_R, by_tool(), printed(frame)(k, k_R))
         for name, frame in (("body", "LOCAL"), ("world", "LOCAL_WORLD_ALIGNED"))
     }
     f, states = ca.Function("off", q, list(off.values())), np.random.default_rng(9).uniform(-1, 1, (2, 6, 20))
@@ -192,7 +190,7 @@ def singular(m: pf.Mechanism) -> list[str]:
     """What the law by the tool says there."""
     law, said = control.prototype_tracking(by_tool(), reference()), []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RunWarning)
+        warnings.simplefilter("ignore", pf.RunWarning)
         for q, _ in SINGULAR.values():
             r = pf.run(m, q, duration=STEP, step=STEP, every=EVERY, control=law, outputs=PLACE)
             said += pf.causes(r)
@@ -232,7 +230,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     q_R = np.array([np.array(ca.DM(angles(t))).ravel() for t in r.time.values])
     for i in range(6):
         single.plot(r.time, r.q.values[:, i] - q_R[:, i], color=f"C{i}", label=f"joint {i + 1}")
-    for i, a in enumerate(APPROACHES):
+    for i, a in enumerate(control.APPROACHES):
         r, alone = result[f"tool, {a}"], result[f"free, {a}"]
         away.plot(r.time, turned(r), color=f"C{i}", label=a)
         away.plot(alone.time[::20], turned(alone)[::20], "o", color=f"C{i}", markersize=3)
@@ -251,7 +249,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         r = result[f"joints, {a}"].isel(time=slice(None, None, 20))
         apart = float(np.abs(r.q.values - single_joints(a == "particle", r.time.values)).max())
         yield Claim(f"joints by {a} off six single ones [rad]", apart, 0, 1e-9, "[konz25 (4.113), (4.76), (4.80)]")
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         arm, alone = result[f"tool, {a}"], result[f"free, {a}"]
         apart = float(np.abs(arm.tool.values - alone.tool.values).max())
         yield Claim(f"tool by {a} off a free body [m]", apart, 0, 1e-8, "[konz25 (4.115), T32]")
@@ -267,7 +265,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     wrong = {name: float(np.abs(x).max()) for name, x in result["maps"].items()}
     yield Claim("J(q)^-1 J(q_R) along the world's axes", wrong["world"], 0, 1e-10, "[konz25 (4.43), (4.115)]")
     yield Claim("along the body's", wrong["body"], 0.1, 0, "ours, against [konz25 (4.115)]", "at least")
-    ways = [result[f"tool, {a}"]["axes"].values[200] for a in APPROACHES]
+    ways = [result[f"tool, {a}"]["axes"].values[200] for a in control.APPROACHES]
     apart = min(float(np.abs(x - y).max()) for i, x in enumerate(ways) for y in ways[:i])
     yield Claim("axes by two approaches after 1 s, least apart [1]", apart, 1e-4, 0, "ours", "at least")
     for said, (where, (_, joints)) in zip(result["singular"], SINGULAR.items(), strict=True):

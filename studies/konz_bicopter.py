@@ -20,7 +20,6 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES
 from pfaffian.study import Claim
 
 MACHINE = {"mass": 1.0, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height": 0.05, "lean": np.radians(15)}
@@ -78,7 +77,7 @@ def run() -> dict[str, xr.Dataset]:
     start = np.r_[q[:3] + 0.5, turned.as_quat()], np.r_[turned.inv().apply(v[:3]), 0, 0, 0]
     m, how = mechanism(), {"duration": DURATION, "step": STEP}
     results = {}
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         law = control.prototype_tracking([own], reference(), approach=a, limits=polygon())
         results[a] = pf.run(m, *start, control=law, **how)
     law = control.prototype_tracking([own], reference(), approach="body")
@@ -111,7 +110,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     goal, _ = along_reference(np.linspace(0, ROUND, 200))
     for ax, (i, j) in ((side, (1, 2)), (above, (1, 0))):
         ax.plot(goal[:, i], goal[:, j], color="0.75", linewidth=3, label="reference")
-        for a in APPROACHES:
+        for a in control.APPROACHES:
             ax.plot(result[a]["q"][:, i], result[a]["q"][:, j], label=a)
     q = result["body"]["q"].values[: int(2.5 / STEP) : 20]
     z = Rotation.from_quat(q[:, 3:]).as_matrix()[:, :, 2]
@@ -124,7 +123,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     corners = np.vstack([MOST * np.stack([np.sin(at), np.cos(at)], axis=1), low])
     ring.plot(*np.vstack([corners, corners[:1]]).T, color="0.3", linestyle="--", label="limits")
     bound.plot(result["body"]["time"], thrusts(result["body"]), linewidth=0.9)
-    for name in APPROACHES:
+    for name in control.APPROACHES:
         e, angle = errors(result[name])
         position.semilogy(result[name]["time"], np.maximum(e, 1e-5), label=name)
         attitude.semilogy(result[name]["time"], np.maximum(angle, 1e-3), label=name)
@@ -150,7 +149,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, (found, known) in numbers.items():
         yield Claim(f"{name} of the prototype", found, known, 5e-6 * max(1.0, abs(known)), "recomputed")
     W, l = polygon()
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         r, off = result[a], errors(result[a])[0]
         for t, known in zip(TIMES, OFF[a], strict=True):
             found = off[round(t / STEP)]

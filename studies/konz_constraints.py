@@ -525,9 +525,7 @@ def _of_drift(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
 
 def newton_and_euler() -> float:
     """Between what a run's correction does to a circle's coordinates and y - h Psi Lambda phi, Lambda h = 1."""
-    from pfaffian.simulate.variables import normalise
-
     y = np.array([0.63, 0.82])
     q = ca.SX.sym("q", 2)
-    ours = np.array(ca.Function("q", [q], [normalise(on_a_circle(), q)])(y)).ravel()
+    ours = np.array(ca.Function("q", [q], [pf.constraints.normalise(on_a_circle(), q)])(y)).ravel()
     return float(np.abs(ours - (y - y / (2 * y @ y) * (y @ y - 1))).max())

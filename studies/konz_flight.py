@@ -36,7 +36,6 @@ from pfaffian import control
 from pfaffian.control import Command, Sample, actuation, estimation
 from pfaffian.maths import so3
 from pfaffian.study import Claim
-from pfaffian.terms.terms import Terms, symbols
 
 PERIOD, STEP = 0.005, 0.001
 CAPTURE, DELAY = 0.1, 0.034
@@ -124,7 +123,7 @@ def craft(
         f"{name}, simplified", x["azimuths"], x["spins"], mass=x["mass"], inertia=inertia, arm=x["arm"], height=x["height"],
         thrust=x["thrust"], torque=x["torque"], tilting=x["tilt"] is not None, drag=x["drag"], bias=BIAS, parameters=BIAS,
     )  # fmt: skip
-    S = symbols(model)
+    S = pf.symbols(model)
     B = np.array(ca.Function("B", [S.q, model.p_symbols], [S.B])(model.neutral(), model.p_defaults))
     hover = float(np.sqrt(x["mass"] * G / len(x["azimuths"]) / x["thrust"]))
     d = (2 * x["drag"][0] + x["drag"][1]) / 3
@@ -186,7 +185,7 @@ def tricopter_drives(x: Mapping[str, Any], B: np.ndarray, hover: float) -> Drive
 def servos() -> control.Control:
     """The moments by which servos turn the arms to the tilts that the agent gives. [konz25 (5.2)]"""
 
-    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+    def law(terms: pf.Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         moment = 1400 * (w - terms.q[7:10]) - 66 * terms.v[6:9]
         return Command(ca.vertcat(moment, ca.SX.zeros(terms.mechanism.nu - 3, 1)))
 
@@ -196,7 +195,7 @@ def servos() -> control.Control:
 # -- sensors and agent -----------------------------------------------------------------------------------------------------
 
 
-def specific_force(terms: Terms, motion: Any) -> ca.SX:
+def specific_force(terms: pf.Terms, motion: Any) -> ca.SX:
     """Acceleration of the body's frame less gravity, along its axes (3,) [m/s^2]. [konz25 (5.46)]"""
     R = terms.kinematics.pose("body").R
     return motion.v_dot[:3] + ca.cross(terms.v[3:6], terms.v[:3]) + G * R.T[:, 2]
@@ -232,9 +231,9 @@ def calibration() -> estimation.Misalignment:
 def tracking(c: Craft) -> ca.Function:
     """(q, v, reference, biases) -> u and faults of body-based tracking by the simplified machine, and rows that hold u."""
     m, w = c.model, ca.SX.sym("w", len(WANTED))
-    S = symbols(m)
+    S = pf.symbols(m)
     own = control.prototype_tracking([c.pair], control.sampled(NAMES), approach="body", limits=c.limits)
-    said = own.law(Terms(m, S.q, S.v, ca.SX(m.nu, 1), S.t), ca.SX(0, 1), w, ca.SX(0, 1))
+    said = own.law(pf.Terms(m, S.q, S.v, ca.SX(m.nu, 1), S.t), ca.SX(0, 1), w, ca.SX(0, 1))
     return ca.Function("law", [S.q, S.v, w, m.p_symbols], [said.u, said.faults, said.signals["limit_active"]])
 
 

@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 import pfaffian as pf
 from pfaffian.maths import so3
 from pfaffian.study import Claim
-from pfaffian.terms.hamel import acceleration_energy
 
 GRAVITY = np.array([0.0, 0.0, -9.8])
 MASS, CENTRE = 1.5, np.array([0.05, -0.02, 0.1])
@@ -212,9 +211,9 @@ def states() -> xr.Dataset:
     q = np.concatenate([r, R.swapaxes(1, 2).reshape(-1, 9)], axis=1)
     alone = m.with_(gravity=(0, 0, 0))
     found = pf.compile_terms(m, {"f": lambda T: T.f, "c": lambda T: T.c, "M": lambda T: T.M, "V": lambda T: T.V})(q, v)
-    found |= pf.compile_terms(alone, {"gyroscopic": lambda T: T.c, "S": lambda T: acceleration_energy(T.kinematics, ca.DM(a))})(
-        q, v
-    )
+    found |= pf.compile_terms(
+        alone, {"gyroscopic": lambda T: T.c, "S": lambda T: pf.calculus.acceleration_energy(T.kinematics, ca.DM(a))}
+    )(q, v)
     theirs: dict[str, list] = {
         name: [] for name in ("f^M", "f^G", "f^D", "f^K", "f^K (3.71)", "v_dot", "S", "V springs", "C v")
     }

@@ -31,7 +31,6 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import actuation
 from pfaffian.control import identification as found_by
-from pfaffian.control.identification import least_squares
 from pfaffian.study import Claim
 
 T, STEP, SECONDS = 0.005, 0.0025, 30.0
@@ -151,10 +150,10 @@ def bench(random: np.random.Generator) -> xr.Dataset:
     window, half = 7, 3
     seen, rate, _ = found_by.derivatives(speed + NOISE["speeds"] * random.normal(size=t.size), T, window)
     held = (np.convolve(i, [0.5, 0.5])[: t.size])[half:-half]  # the current steps at the samples
-    propeller = least_squares(found_by.propeller_bench(seen, rate, held), together=6 * window)
+    propeller = control.identification.least_squares(found_by.propeller_bench(seen, rate, held), together=6 * window)
     at = np.linspace(150, 750, 25)
     thrust = X["thrust"] * at**2 + 0.03 * random.normal(size=at.size)
-    scale = least_squares(found_by.thrust_scale(at, thrust))
+    scale = control.identification.least_squares(found_by.thrust_scale(at, thrust))
     known = np.array([X["thrust"], *P, *SERVO])
     plain, simulated = servo(random)
     all_of = (scale, propeller, simulated)
@@ -184,8 +183,8 @@ def servo(random: np.random.Generator) -> tuple[found_by.Estimate, found_by.Esti
         return found_by.servo_bench(*seen, between)
 
     read = equations(SERVO, np.radians(0.05))
-    plain = least_squares(read, together=6 * window)
-    return plain, least_squares(read, instruments=equations(plain.value, 0.0), together=6 * window)
+    plain = control.identification.least_squares(read, together=6 * window)
+    return plain, control.identification.least_squares(read, instruments=equations(plain.value, 0.0), together=6 * window)
 
 
 def swinging(inertia: float, damping: float, t: np.ndarray) -> list[np.ndarray]:
@@ -224,10 +223,10 @@ def strings(random: np.random.Generator) -> xr.Dataset:
             inner, together = slice(window // 2, -(window // 2)), 4 * window
             _, a2, _ = found_by.derivatives(gyro, t[1], window)
             swing = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **STRINGS)
-            e = least_squares(swing, together=together)
+            e = control.identification.least_squares(swing, together=together)
             like = swinging(*e.value, t) if like is None else like  # by what the longest window found
             instruments = found_by.bifilar_pendulum(*(x[inner] for x in like), **STRINGS)
-            better = least_squares(swing, instruments=instruments, together=together)
+            better = control.identification.least_squares(swing, instruments=instruments, together=together)
             found[:, j, draw] = [x[0] / inertia for x in (e.value, e.half_width, better.value, better.half_width)]
     noise = np.array([SWING * np.linalg.norm(response(window, t[1])) for window in WINDOWS])
     parts = zip(("plain", "half", "instruments", "half_instruments"), found, strict=True)
@@ -256,7 +255,9 @@ def identified(r: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
         sets = {window: [measured(r, random, window) for _ in range(2)] for window in (SHORT, LONG)}
         for i, (window, better) in enumerate(WAYS.values()):
             one, two = sets[window]
-            e = least_squares(one, instruments=two if better else None, together=max(1, 6 * window // THIN))
+            e = control.identification.least_squares(
+                one, instruments=two if better else None, together=max(1, 6 * window // THIN)
+            )
             found[:, i, draw] = e.value, e.half_width
     parts = {name: (("way", "draw", "number"), x) for name, x in zip(("value", "half"), found, strict=True)}
     names = {"way": list(WAYS), "number": list(found_by.FLIGHT)}

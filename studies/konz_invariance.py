@@ -20,13 +20,8 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES, prototype
-from pfaffian.control.prototype import Wanted as Goal
-from pfaffian.control.reference import Reference, Wanted
-from pfaffian.errors import RunWarning
 from pfaffian.maths import se3, so3
 from pfaffian.study import Claim
-from pfaffian.terms.kinematics import Kinematics
 
 MASS, CENTRE, INERTIA = 1.3, np.array([0.05, -0.03, 0.02]), np.array([0.02, 0.03, 0.04])
 AWAY = pf.Parameter("away", 0.0, "rad")
@@ -116,12 +111,12 @@ def in_coordinates(how: str, turn: ca.SX) -> ca.SX:
     return ca.SX(ca.vertcat(ca.atan2(R[2, 1], R[2, 2]), -ca.asin(R[2, 0]), ca.atan2(R[1, 0], R[0, 0])))
 
 
-def reference(how: str) -> Reference:
+def reference(how: str) -> control.Reference:
     t = ca.SX.sym("t")
     x = in_coordinates(how, goal(t))
     rate = ca.jacobian(x, t)
     parts = [x, rate, ca.jacobian(rate, t)]
-    return Reference(lambda s, w: Wanted(*ca.substitute(parts, [t], [s])), x.numel())
+    return control.Reference(lambda s, w: control.Setpoint(*ca.substitute(parts, [t], [s])), x.numel())
 
 
 # -- laws -----------------------------------------------------------------------------------------------
@@ -172,7 +167,7 @@ def angle_rates(a: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.linalg.solve(np.array([[1, 0, -S], [0, c, C * s], [0, -s, C * c]]), w)
 
 
-LAWS = {**{a: (3, a, COORDINATES) for a in APPROACHES}, "two thrusters": (2, "body", COORDINATES[:2])}
+LAWS = {**{a: (3, a, COORDINATES) for a in control.APPROACHES}, "two thrusters": (2, "body", COORDINATES[:2])}
 """Thrusters, approach, and coordinates in which it runs: with two thrusters the motion comes near 90 degrees anyway."""
 
 
@@ -184,7 +179,7 @@ def run() -> dict[str, xr.Dataset]:
             law = control.prototype_tracking(pairs(), reference(how), approach=approach)
             say = {"parameters": given, "duration": DURATION, "step": STEP, "every": 40, "record": ["q", "v", "u"]}
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RunWarning)  # of the angles' run that ends, which is the point
+                warnings.simplefilter("ignore", pf.RunWarning)  # of the angles' run that ends, which is the point
                 results[f"{name}, {how}"] = pf.run(machine(how, count), q, v, control=law, **say)
     results["shift"] = shifted()
     return results
@@ -196,9 +191,9 @@ def shifted() -> xr.Dataset:
     m, found = pf.mechanism("free", [pf.body("body", MASS, inertia=INERTIA)], [joint]), []
     sizes = {"q": 7, "v": 6, "q_R": 7, "v_R": 6, "a_R": 6, "a": 6}
     s, t = {n: ca.SX.sym(n, size) for n, size in sizes.items()}, ca.SX.sym("t")
-    k, goal_ = Kinematics(m, s["q"], s["v"], t), Goal(Kinematics(m, s["q_R"], s["v_R"], t), s["a_R"])
-    for approach in APPROACHES:
-        both = [prototype(k, goal_, own, approach, None) for own in (pairs(), pairs(SHIFT))]
+    k, goal_ = pf.Kinematics(m, s["q"], s["v"], t), control.ReferenceMotion(pf.Kinematics(m, s["q_R"], s["v_R"], t), s["a_R"])
+    for approach in control.APPROACHES:
+        both = [control.prototype_terms(k, goal_, own, approach, None) for own in (pairs(), pairs(SHIFT))]
         forces = [ca.Function("f", [*s.values(), t], [x.M @ s["a"] + x.b]) for x in both]
         random, carry = np.random.default_rng(44), np.array(se3.Ad(*(ca.DM(x) for x in SHIFT[::-1])))
         for _ in range(10):
@@ -208,9 +203,9 @@ def shifted() -> xr.Dataset:
             back = np.linalg.solve(carry, rates.T).T
             there = forces[1](elsewhere(q), back[0], elsewhere(q_R), back[1], back[2], back[3], 0.0)
             found.append([carry.T @ here, np.array(there).ravel()])
-    shape = (len(APPROACHES), 10, 2, 6)
+    shape = (len(control.APPROACHES), 10, 2, 6)
     return xr.Dataset(
-        {"f": (("approach", "state", "frame", "axis"), np.array(found).reshape(shape))}, {"approach": list(APPROACHES)}
+        {"f": (("approach", "state", "frame", "axis"), np.array(found).reshape(shape))}, {"approach": list(control.APPROACHES)}
     )
 
 
@@ -249,7 +244,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     pitch.set(xlabel="time [s]", ylabel="pitch [deg]", title="body approach")
     for ax, i, title in ((through, 0, "through 90 degrees"), (beside, 1, "beside 90 degrees")):
         for how, dashes in (("quaternion", "-"), ("angles", "--")):
-            for j, name in enumerate(APPROACHES):
+            for j, name in enumerate(control.APPROACHES):
                 off = apart(result, name, how)[i]
                 ax.semilogy(result["body, matrix"]["time"], off + 1e-17, f"C{j}{dashes}", label=f"{name}, {how}")
         ax.set(xlabel="time [s]", ylabel="off the matrix's motion", title=title)
@@ -284,6 +279,6 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
                 ended = float(result[f"{name}, angles"]["stopped"][i])
                 yield Claim(f"{name}, {way}: the angles' run ends at [s]", ended, POLE_AT, 0.002, "[konz25 1.2]")
     f = result["shift"]["f"].values
-    for i, name in enumerate(APPROACHES):
+    for i, name in enumerate(control.APPROACHES):
         off = np.abs(f[i, :, 0] - f[i, :, 1]).max() / np.abs(f[i]).max()
         yield Claim(f"{name}: force in the other body frame, part", off, 0, 1e-14, "[konz25 4.4]")

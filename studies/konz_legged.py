@@ -29,8 +29,6 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.errors import ModelWarning
-from pfaffian.formats.place import installed
 from pfaffian.maths import se3, so3
 from pfaffian.study import Claim
 
@@ -67,8 +65,8 @@ STRENGTH = pf.Parameter("strength", 1.0)
 def mechanism() -> pf.Mechanism:
     """Go2 with three feet on points."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        path = installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-legged")
+        warnings.simplefilter("ignore", pf.ModelWarning)
+        path = pf.installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-legged")
         m = pf.read_urdf(path, base="free")
     feet = {leg: lambda T, leg=leg: T.kinematics.position(f"{leg}_foot") for leg in LEGS}
     at = pf.compile_terms(m, feet, backend="numpy", lanes=1)(placed(m, np.array([0, 0, HEIGHT])))

@@ -26,9 +26,6 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES
-from pfaffian.errors import ModelWarning, RunWarning
-from pfaffian.formats.place import installed
 from pfaffian.study import Claim
 
 D, K = 4.0, 8.0
@@ -62,8 +59,8 @@ class Robot(NamedTuple):
 
 def _read(file: str) -> pf.Mechanism:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        return pf.read_urdf(installed("example-robot-data", file, "konz-robots"))
+        warnings.simplefilter("ignore", pf.ModelWarning)
+        return pf.read_urdf(pf.installed("example-robot-data", file, "konz-robots"))
 
 
 JOINTS, TOOL, SPARE = pf.Parameter("joints", 1.0), pf.Parameter("tool", 0.0), pf.Parameter("spare", 1.0)
@@ -140,7 +137,7 @@ def run() -> dict[str, Any]:
     for name, make in ROBOTS.items():
         robot = make()
         q, place = start(robot), outputs(robot)
-        for a in APPROACHES:
+        for a in control.APPROACHES:
             law = control.prototype_tracking(pairs(robot), robot.reference, approach=a)
             for space in SPACES:
                 share = {"joints": float(space == "joints"), "tool": float(space == "tool")}
@@ -152,7 +149,7 @@ def run() -> dict[str, Any]:
     law = control.prototype_tracking(pairs(robot), robot.reference, approach="body")
     none = {"joints": 0.0, "tool": 1.0, "spare": 0.0}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RunWarning)
+        warnings.simplefilter("ignore", pf.RunWarning)
         r = pf.run(
             robot.m,
             robot.start,
@@ -247,7 +244,7 @@ def figures(result: dict[str, Any]) -> dict[str, Figure]:
     for column, (name, make) in zip(figure.subplots(4, 3, sharex=True).T, ROBOTS.items(), strict=True):
         robot = make()
         for look, space in zip(("-", "--"), SPACES, strict=True):
-            for i, a in enumerate(APPROACHES):
+            for i, a in enumerate(control.APPROACHES):
                 r = result[f"{name}, {space}, {a}"]
                 rows = (apart(r), turned(r), np.maximum(r.prototype_energy, 1e-12), share(r, robot))
                 for ax, y in zip(column, rows, strict=True):
@@ -267,7 +264,7 @@ def compared(result: dict[str, Any]) -> Figure:
     for name, make in ROBOTS.items():
         robot = make()
         for space in SPACES:
-            for a in APPROACHES:
+            for a in control.APPROACHES:
                 r = result[f"{name}, {space}, {a}"]
                 names.append(f"{name} by its {space}, {a}")
                 numbers = (
@@ -307,7 +304,7 @@ def claims(result: dict[str, Any]) -> Iterator[Claim]:
     for name, make in ROBOTS.items():
         robot = make()
         for space in SPACES:
-            runs = {a: result[f"{name}, {space}, {a}"] for a in APPROACHES}
+            runs = {a: result[f"{name}, {space}, {a}"] for a in control.APPROACHES}
             yield Claim(f"{name} by its {space}: runs that stopped", sum(int(r.status) for r in runs.values()), 0)
             rise = max(float(runs[a].prototype_power.max()) for a in ("body", "energy"))
             yield Claim("energy by body and energy never rises [W]", rise, 0, 1e-10, "[konz25 (4.23), (4.32)]", "at most")

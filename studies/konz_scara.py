@@ -23,10 +23,7 @@ from scipy.integrate import solve_ivp
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES, Wanted, prototype
-from pfaffian.errors import RunWarning
 from pfaffian.study import Claim
-from pfaffian.terms.kinematics import Kinematics
 
 L1, L2 = 0.4, 0.3
 """Links [m]."""
@@ -89,8 +86,8 @@ def reference() -> control.Reference:
 
 def laws() -> dict[str, control.Control]:
     errors = control.error_coordinates(lambda k, k_R: tool(k) - tool(k_R))
-    found = {f"joints, {a}": control.prototype_tracking(by_joints(), reference(), approach=a) for a in APPROACHES}
-    for a in APPROACHES:
+    found = {f"joints, {a}": control.prototype_tracking(by_joints(), reference(), approach=a) for a in control.APPROACHES}
+    for a in control.APPROACHES:
         transport = errors if a == "energy" else None
         found[f"tool, {a}"] = control.prototype_tracking(by_tool(), reference(), approach=a, transport=transport)
     return found
@@ -188,7 +185,7 @@ def run() -> dict[str, xr.Dataset]:
         both = pf.run(m, q, v, duration=DURATION, step=STEP, every=EVERY, control=given)
         results |= {f"{law}, {name}": both.isel(run=i) for i, name in enumerate(names)}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RunWarning)
+        warnings.simplefilter("ignore", pf.RunWarning)
         law, at = laws()["tool, energy"], np.array(OUTWARDS[0])
         v = np.linalg.solve(jacobian(at), OUTWARDS[1] * place(at) / np.linalg.norm(place(at)))
         results["outwards"] = pf.run(m, at, v, duration=0.1, step=STEP / 10, control=law)
@@ -200,8 +197,8 @@ def run() -> dict[str, xr.Dataset]:
 def vbar(pairs: list[control.Pair]) -> ca.Function:
     """theta -> Vbar / k, its gradient and Hessian, at theta_R = REST."""
     m, q, t = mechanism(), ca.SX.sym("q", 2), ca.SX.sym("t")
-    k, k_R = (Kinematics(m, x, ca.SX(2, 1), t) for x in (q, ca.SX(ca.DM(REST))))
-    V = prototype(k, Wanted(k_R, ca.SX(2, 1)), pairs, "body", None).potential / K
+    k, k_R = (pf.Kinematics(m, x, ca.SX(2, 1), t) for x in (q, ca.SX(ca.DM(REST))))
+    V = control.prototype_terms(k, control.ReferenceMotion(k_R, ca.SX(2, 1)), pairs, "body", None).potential / K
     H, g = ca.hessian(V, q)
     return ca.Function("V", [q], [V, g, H])
 
@@ -260,7 +257,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     axes = motions.subplots(2, 3)
     for row, law, title in zip(axes, ("joints", "tool"), ("by its joints", "by its tool"), strict=True):
         path, angle, off = row
-        for i, a in enumerate(APPROACHES):
+        for i, a in enumerate(control.APPROACHES):
             same, other = (result[f"{law}, {a}, {elbow}"] for elbow in STARTS)
             for r, look in ((same, "-"), (other, "--")):
                 path.plot(*place(r.q.values).T, look, color=f"C{i}")
@@ -327,7 +324,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         off = np.abs(tool_error(r) - designed(r)).max()
         yield Claim(f"tool by body goes otherwise, {elbow} [m]", float(off), 1e-3, 0, "[konz25 4.7.6]", "at least")
         for law in ("joints", "tool"):
-            last = max(float(np.linalg.norm(tool_error(result[f"{law}, {a}, {elbow}"])[-1])) for a in APPROACHES)
+            last = max(float(np.linalg.norm(tool_error(result[f"{law}, {a}, {elbow}"])[-1])) for a in control.APPROACHES)
             yield Claim(f"tool off at the end by its {law}, {elbow} [m]", last, 0, 1e-3, "[konz25 4.7.6]", "at most")
     for law in ("joints", "tool"):
         names = [f"{law}, {a}, {elbow}" for a in ("body", "energy") for elbow in STARTS]

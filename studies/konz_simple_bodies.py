@@ -23,12 +23,8 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES, Wanted, prototype, transport_error
-from pfaffian.control.reference import Reference
-from pfaffian.control.reference import Wanted as Moved
 from pfaffian.maths import se3, so3
 from pfaffian.study import Claim
-from pfaffian.terms.kinematics import Kinematics
 
 pm = pf.forces.pseudo_matrix
 THETA = 0.2
@@ -82,27 +78,27 @@ def helical_arm() -> pf.Mechanism:
 # -- references -----------------------------------------------------------------------------------------------------------
 
 
-def turning_joint() -> Reference:
+def turning_joint() -> control.Reference:
     """theta_R = rate t + swing sin(2 pi t / 2.5), both parameters of a run. [konz25 fig. 4.5]"""
     w, r, a = 2 * np.pi / PERIOD, RATE.symbol, SWING.symbol
 
-    def at(t: ca.SX, _: ca.SX) -> Moved:
-        return Moved(r * t + a * ca.sin(w * t), r + a * w * ca.cos(w * t), -a * w**2 * ca.sin(w * t))
+    def at(t: ca.SX, _: ca.SX) -> control.Setpoint:
+        return control.Setpoint(r * t + a * ca.sin(w * t), r + a * w * ca.cos(w * t), -a * w**2 * ca.sin(w * t))
 
-    return Reference(at, 1)
+    return control.Reference(at, 1)
 
 
-def turning_on_the_spot() -> Reference:
+def turning_on_the_spot() -> control.Reference:
     """r_R = 0, alpha_R = pi t. [konz25 4.7.5]"""
     return control.function_of_time(lambda t: [0, 0, np.pi * t], 3)
 
 
-def tumbling() -> Reference:
+def tumbling() -> control.Reference:
     """A quaternion that turns about all axes."""
     return control.function_of_time(lambda t: so3.quat_exp(ca.vertcat(ca.sin(t), 0.5 * ca.cos(2 * t), 0.8 * t)), 4)
 
 
-def swaying() -> Reference:
+def swaying() -> control.Reference:
     return control.function_of_time(lambda t: [0.8 * ca.sin(2 * t), 0.5 * ca.cos(3 * t)], 2)
 
 
@@ -178,11 +174,11 @@ def linear() -> control.Control:
 
 # -- the thesis's forces ----------------------------------------------------------------------------------------------------
 
-Formulas = Callable[[Kinematics, Wanted, ca.SX], dict[str, ca.SX]]
+Formulas = Callable[[pf.Kinematics, control.ReferenceMotion, ca.SX], dict[str, ca.SX]]
 """(k, goal, v_dot) -> f^M + f^D + f^K of each approach."""
 
 
-def of_a_joint(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+def of_a_joint(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
     """(4.76), and of the other two Theta E'' + Upsilon E' + Pi sin E."""
     E, w, w_R, a_R = k.q - goal.k.q, k.v, goal.k.v, goal.v_dot
     s, c = ca.sin(E), ca.cos(E)
@@ -190,7 +186,7 @@ def of_a_joint(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
     return {"particle": TH * (v_dot - a_R * c - w_R**2 * s) + UPS * (w - w_R * c) + PI * s, "body": both, "energy": both}
 
 
-def of_an_orientation(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+def of_an_orientation(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
     """(4.81)-(4.85)"""
     (own,) = oriented()
     Th, Ups, Pi = (ca.SX(x[:3, :3]) for x in (own.inertia, own.damping, own.stiffness))  # Wed of each
@@ -208,7 +204,7 @@ def of_an_orientation(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca
     }
 
 
-def of_a_planar_body(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+def of_a_planar_body(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
     """(4.91)-(4.96), corrected."""
     (own,) = off_centre()
     (m, s, Th), (d, l, Ups), (c, h, Pi) = (planar_numbers(x) for x in (own.inertia, own.damping, own.stiffness))
@@ -268,13 +264,13 @@ class Apart(NamedTuple):
     dy: ca.SX
 
 
-def apart(k: Kinematics, goal: Wanted) -> Apart:
+def apart(k: pf.Kinematics, goal: control.ReferenceMotion) -> Apart:
     dx, dy, E = ca.vertsplit(k.q - goal.k.q)
     return Apart(ca.cos(k.q[2]), ca.sin(k.q[2]), ca.cos(E), ca.sin(E), dx, dy)
 
 
 def carried(q: ca.SX, c: ca.SX, moment: ca.SX, x: Apart) -> ca.SX:
-    """Reference matrix of (4.95)."""
+    """control.Reference matrix of (4.95)."""
     return ca.SX(ca.blockcat([
         [q * x.cE, q * x.sE, q * (c[0] * x.sE - c[1] * x.cE)],
         [-q * x.sE, q * x.cE, q * (c[0] * x.cE + c[1] * x.sE)],
@@ -282,20 +278,20 @@ def carried(q: ca.SX, c: ca.SX, moment: ca.SX, x: Apart) -> ca.SX:
     ]))  # fmt: skip
 
 
-def by_twists(k: Kinematics, goal: Wanted) -> ca.SX:
+def by_twists(k: pf.Kinematics, goal: control.ReferenceMotion) -> ca.SX:
     """Q of (4.93)."""
     x = apart(k, goal)
     return ca.SX(ca.blockcat([[x.cE, x.sE, x.s * x.dx - x.c * x.dy], [-x.sE, x.cE, x.c * x.dx + x.s * x.dy], [0, 0, 1]]))
 
 
-def by_centres(k: Kinematics, goal: Wanted) -> ca.SX:
+def by_centres(k: pf.Kinematics, goal: control.ReferenceMotion) -> ca.SX:
     """The other Q, (4.94)."""
     x, (_, h, _) = apart(k, goal), planar_numbers(off_centre()[0].stiffness)
     last = [h[0] * x.sE - h[1] * (x.cE - 1), h[0] * (x.cE - 1) + h[1] * x.sE]
     return ca.SX(ca.blockcat([[x.cE, x.sE, last[0]], [-x.sE, x.cE, last[1]], [0, 0, 1]]))
 
 
-def of_a_free_body(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> dict[str, ca.SX]:
+def of_a_free_body(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
     """(4.15), (4.22), (4.44), corrected."""
     (own,) = any_body()
     M, D = se3.Vee(own.inertia), se3.Vee(own.damping)
@@ -331,26 +327,28 @@ CASES: dict[str, tuple[str, Callable[[], list[control.Pair]], Formulas, str]] = 
 
 def forces_apart() -> xr.Dataset:
     """Mbar v_dot + bbar of the law less the thesis's, largest over random states, as a part of the largest force."""
-    found = np.array([[_apart(*CASES[name][:3], approach) for approach in APPROACHES] for name in CASES])
-    return xr.Dataset({"apart": (("case", "approach"), found)}, {"case": list(CASES), "approach": list(APPROACHES)})
+    found = np.array([[_apart(*CASES[name][:3], approach) for approach in control.APPROACHES] for name in CASES])
+    return xr.Dataset({"apart": (("case", "approach"), found)}, {"case": list(CASES), "approach": list(control.APPROACHES)})
 
 
 def _apart(kind: str, pairs: Callable[[], list[control.Pair]], formulas: Formulas, approach: str) -> float:
-    def both(k: Kinematics, goal: Wanted, v_dot: ca.SX) -> ca.SX:
-        P = prototype(k, goal, pairs(), approach, None)
+    def both(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> ca.SX:
+        P = control.prototype_terms(k, goal, pairs(), approach, None)
         return ca.horzcat(P.M @ v_dot + P.b, formulas(k, goal, v_dot)[approach])
 
     x = at_random(on_a_joint(kind), both)
     return float(np.abs(x[..., 0] - x[..., 1]).max() / np.abs(x).max())
 
 
-def at_random(m: pf.Mechanism, f: Callable[[Kinematics, Wanted, ca.SX], ca.SX], many: int = 20) -> np.ndarray:
+def at_random(
+    m: pf.Mechanism, f: Callable[[pf.Kinematics, control.ReferenceMotion, ca.SX], ca.SX], many: int = 20
+) -> np.ndarray:
     """(many, ...) of f(k, goal, v_dot) at random states of motion and reference."""
     random, sizes = np.random.default_rng(47), (m.nq, m.nv, m.nq, m.nv, m.nv, m.nv)
     s = [ca.SX.sym(f"s{i}", n) for i, n in enumerate(sizes)]
     t = ca.SX.sym("t")
-    k, k_R = Kinematics(m, s[0], s[1], t), Kinematics(m, s[2], s[3], t)
-    g = ca.Function("f", [*s, t, m.p_symbols], [ca.densify(f(k, Wanted(k_R, s[4]), s[5]))])
+    k, k_R = pf.Kinematics(m, s[0], s[1], t), pf.Kinematics(m, s[2], s[3], t)
+    g = ca.Function("f", [*s, t, m.p_symbols], [ca.densify(f(k, control.ReferenceMotion(k_R, s[4]), s[5]))])
     at = [
         [pf.random_configuration(m, random) if i in (0, 2) else random.normal(size=n) for i, n in enumerate(sizes)]
         for _ in range(many)
@@ -362,8 +360,8 @@ def maps_apart() -> xr.Dataset:
     """Of a planar body: how far the maps are off (4.30)."""
     m, pairs = on_a_joint("planar"), off_centre()
     off = {
-        "(4.93)": at_random(m, lambda k, goal, a: transport_error(k, goal.k, pairs, by_twists(k, goal))),
-        "(4.94)": at_random(m, lambda k, goal, a: transport_error(k, goal.k, pairs, by_centres(k, goal))),
+        "(4.93)": at_random(m, lambda k, goal, a: control.transport_error(k, goal.k, pairs, by_twists(k, goal))),
+        "(4.94)": at_random(m, lambda k, goal, a: control.transport_error(k, goal.k, pairs, by_centres(k, goal))),
     }
     return xr.Dataset({"off": ("map", [np.abs(x).max() for x in off.values()])}, {"map": list(off)})
 
@@ -404,7 +402,7 @@ def joint_runs() -> dict[str, xr.Dataset]:
 
 def run() -> dict[str, xr.Dataset]:
     results = {"forces": forces_apart(), "maps": maps_apart()} | joint_runs()
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         law = control.prototype_tracking(sliding(), control.function_of_time(lambda t: ca.sin(2 * t), 1), approach=a)
         short = {"duration": 1.0, "step": 0.01, "backend": "numpy"}
         results[f"prismatic {a}"] = pf.run(on_a_joint("prismatic", 1.5), [0.7], [-1.0], control=law, **short)
@@ -429,7 +427,7 @@ def run() -> dict[str, xr.Dataset]:
     return results
 
 
-def near(reference: Reference, off: float) -> tuple[np.ndarray, np.ndarray]:
+def near(reference: control.Reference, off: float) -> tuple[np.ndarray, np.ndarray]:
     """Quaternion and angular velocity of a reference at t = 0, turned by `off` about (1, 2, 2) / 3 of the body."""
     x = reference.at(ca.SX(0.0), ca.SX(0, 1))
     q, rate = (ca.DM(ca.evalf(y)) for y in (x.value, x.rate))
@@ -513,7 +511,7 @@ def planar_figure(result: dict[str, xr.Dataset]) -> Figure:
     """As figure 4.8 of the thesis."""
     figure = Figure(figsize=(8.5, 6.4), layout="constrained")
     (world, body), (energy, off) = figure.subplots(2, 2)
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         r = result[f"planar {a}"]
         e, seen = errors(r)
         world.plot(*e.T, label=a)
@@ -539,7 +537,7 @@ def turned_off(r: xr.Dataset, run: int) -> np.ndarray:
 def other_figure(result: dict[str, xr.Dataset]) -> Figure:
     figure = Figure(figsize=(9.5, 3.2), layout="constrained")
     turned, energy, arm = figure.subplots(1, 3)
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         r = result[f"orientation {a}"]
         turned.plot(r["time"], np.degrees(turned_off(r, 0)), label=a)
         energy.semilogy(r["time"], np.maximum(r["prototype_energy"].values[0], 1e-9))
@@ -578,7 +576,7 @@ ROOTS = np.array([-0.5366 + 0.5760j, -0.5366 - 0.5760j, -3.4634 + 3.7176j, -3.46
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name in CASES:
-        for a in APPROACHES:
+        for a in control.APPROACHES:
             off = float(result["forces"].apart.sel(case=name, approach=a))
             yield Claim(f"{name} by {a}: law less the formulas, part of the force", off, 0, 1e-12, CASES[name][3])
     for name in result["maps"]["map"].values:
@@ -591,7 +589,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
 
 
 def _of_the_sliding_joint(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         r = result[f"prismatic {a}"]
         t = r["time"].values
         e, rate = r["q"].values[:, 0] - np.sin(2 * t), r["v"].values[:, 0] - 2 * np.cos(2 * t)
@@ -650,7 +648,7 @@ def torque_at_half_turn(name: str) -> np.ndarray:
 
 
 def _of_the_planar_body(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         r = result[f"planar {a}"]
         at = [int(np.argmin(np.abs(r["time"].values - t))) for t in (0, 0.5, 1, 2, 3)]
         e, energy = r["q"].values[at[1:], :2], translation_energy(r, a)[at]
@@ -692,7 +690,7 @@ def _of_the_orientation(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         wanted[:, i] = (np.exp(np.outer(r["time"].values, s)) @ A).real
     off = np.abs(e - wanted).max() / SMALL
     yield Claim("orientation by body: small error off its linear one", off, 0, 1e-5, "[konz25 (4.86)]")
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         last = float(turned_off(result[f"orientation {a}"], 0)[-1])
         yield Claim(f"orientation by {a}: off at the end [rad]", last, 0, 0.02, "ours", "at most")
 

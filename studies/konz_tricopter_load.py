@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 import pfaffian as pf
 from pfaffian.maths import so3
 from pfaffian.study import Claim
-from pfaffian.terms import connection
 
 ARMS = (np.pi / 3, np.pi, -np.pi / 3)
 """Where the arms point [rad]."""
@@ -292,7 +291,7 @@ def states() -> xr.Dataset:
     x = np.array([pf.random_configuration(m, random) for _ in range(12)])
     xi = random.normal(size=(12, 15))
     found = pf.compile_terms(
-        m, {"M": lambda T: T.M, "c": lambda T: T.c, "C": lambda T: connection.coriolis_matrix(T.kinematics, T.M)}
+        m, {"M": lambda T: T.M, "c": lambda T: T.c, "C": lambda T: pf.calculus.coriolis_matrix(T.kinematics, T.M)}
     )(x, xi)
     plain = [by_group_rules(m, *at) for at in zip(x, xi, strict=True)]
     counts = {"absolute": operations(graph()), "relative": operations(graph(absolute=False)), "tree": operations(tree())}

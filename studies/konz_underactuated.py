@@ -21,7 +21,6 @@ from scipy.linalg import expm
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES
 from pfaffian.study import Claim
 
 EPS, MASS, INERTIA, G = 0.05, 1.0, 0.02, 9.81
@@ -97,7 +96,7 @@ def hovering(pole: float = -3.0) -> list[control.Pair]:
 def run() -> dict[str, xr.Dataset]:
     law = control.prototype_tracking(coupled(), stroke())
     results = {"two masses": pf.run(two_masses(), [0.3, -0.2], [0.1, 0.5], duration=5.0, step=1e-3, every=10, control=law)}
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=a)
         results[f"hover {a}"] = pf.run(
             mechanism((-np.inf, np.inf)), [1.5, 0.8, 2.5], duration=8.0, step=2e-3, every=10, control=law
@@ -147,7 +146,7 @@ def masses_figure(r: xr.Dataset) -> Figure:
 def pvtol_figure(result: dict[str, xr.Dataset]) -> Figure:
     figure = Figure(figsize=(10, 6.6), layout="constrained")
     (path, tilt, left), (loop, turned, thrust) = figure.subplots(2, 3)
-    for i, a in enumerate(APPROACHES):
+    for i, a in enumerate(control.APPROACHES):
         still, fly = result[f"hover {a}"], result[f"loop {a}"]
         path.plot(still["q"][:, 0], still["q"][:, 1], label=a)
         tilt.plot(still["time"], np.degrees(still["q"][:, 2]))
@@ -230,7 +229,7 @@ def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
         yield Claim(f"PVTOL: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.135)]")
     wanted = np.polymul(np.poly([-3.0] * 4), [1, 2.4, 1.8])
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=a)
         polynomial = np.poly(pf.linearise(mechanism(), [0, 0, 0], control=law).eigenvalues).real
         yield Claim(f"PVTOL by {a}: polynomial off", np.abs(polynomial - wanted).max(), 0, 1e-7, "[konz25 (4.140)]")
@@ -239,7 +238,7 @@ def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"PVTOL by {a}: off at the end [m]", float(np.abs(r["q"][-1]).max()), 0, 1e-3, "ours", "at most")
         rise = float(r["prototype_power"].max())
         yield Claim(f"PVTOL by {a}: largest power of its error [W]", rise, 0, 1e-10, "[konz25 (4.47)]", "at most")
-    same = max(float(np.abs(result[f"hover {a}"]["q"] - result["hover body"]["q"]).max()) for a in APPROACHES)
+    same = max(float(np.abs(result[f"hover {a}"]["q"] - result["hover body"]["q"]).max()) for a in control.APPROACHES)
     yield Claim("to a set point the approaches are one [m]", same, 0, 1e-9, "[konz25 (4.47)]")
 
 
@@ -251,11 +250,11 @@ def _of_the_loop(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("loop: off the reference from a start on it [m]", float(off), 0, 1e-6, "[konz25 (4.132)], corrected")
     yield Claim("what is left to match there [N]", float(np.abs(r.matching_force).max()), 0, 1e-4, "[konz25 (4.142)]")
     yield Claim("turned by [rad]", float(r.q.values[-1, 2]), 2 * np.pi, 1e-6, "ours")
-    for a in APPROACHES:
+    for a in control.APPROACHES:
         r = result[f"loop {a}"]
         slack = float(r.limit_slack.min())
         yield Claim(f"loop by {a}: least left to the limits [N]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
         off = np.abs(r.q.values[-1, :2] - (0, -EPS)).max()
         yield Claim(f"off at the end by {a} [m]", float(off), 0, 0.02, "ours", "at most")
-    used = max(float(result[f"loop {a}"].limit_active.sum()) for a in APPROACHES)
+    used = max(float(result[f"loop {a}"].limit_active.sum()) for a in control.APPROACHES)
     yield Claim("limits that held an input somewhere", used, 1, 0, "ours", "at least")

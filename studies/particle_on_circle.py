@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from scipy.special import ellipk
 
 import pfaffian as pf
-from pfaffian.dynamics.projection import coupling, projector
 from pfaffian.study import Claim
 
 MASS, RHO, G = 0.5, 2.0, 9.81
@@ -65,11 +64,11 @@ def states() -> xr.Dataset:
     along, out = directions(theta)
     m = mechanism()
     wanted = {
-        "P": lambda T: projector(T).P,
-        "particular": lambda T: projector(T).particular,
-        "measure": lambda T: coupling(T).measure,
-        "coupled": lambda T: coupling(T).coupled,
-        "direct": lambda T: coupling(T).direct,
+        "P": lambda T: pf.constraints.projector(T).P,
+        "particular": lambda T: pf.constraints.projector(T).particular,
+        "measure": lambda T: pf.constraints.coupling(T).measure,
+        "coupled": lambda T: pf.constraints.coupling(T).coupled,
+        "direct": lambda T: pf.constraints.coupling(T).direct,
         "c": lambda T: T.c,
     }
     q, v = RHO * out, RHO * rate[:, None] * along

@@ -25,10 +25,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.evaluate.realisability import realisability
-from pfaffian.model.constraint import Holonomic
 from pfaffian.study import Claim
-from pfaffian.viewer.drawing import COLOURS
 
 LENGTH = (1.0, 1.0, 1.0)  # [m]
 MASS = (30.0, 18.0, 18.0)  # [kg]
@@ -66,7 +63,7 @@ def mechanism(
     return pf.mechanism("redundant arm", bodies, joints, constraints=[held], actuators=motors, gravity=(0, -gravity, 0))
 
 
-def tip_on(path: Callable[[ca.SX], ca.SX]) -> Holonomic:
+def tip_on(path: Callable[[ca.SX], ca.SX]):
     x, y = tip(THETA)
     return pf.holonomic("tip", lambda k: k.position("link3", (LENGTH[2], 0, 0))[:2] - ca.vertcat(x + path(k.t), y))
 
@@ -154,7 +151,7 @@ def _curves(result: dict[str, xr.Dataset]) -> Figure:
         values = (np.degrees(r["q"].values - THETA), r["v"].values, r["moment"].values)
         for ax, x in zip(axes, values, strict=True):
             for i in range(3):
-                ax.plot(r["time"], x[:, i], dash, color=COLOURS[i], label=f"{i + 1}, {label}")
+                ax.plot(r["time"], x[:, i], dash, color=pf.study.COLOURS[i], label=f"{i + 1}, {label}")
     for ax, name in zip(axes, names, strict=True):
         ax.set_ylabel(name.format("i"))
         ax.grid(color="#E6E6E6")
@@ -167,7 +164,7 @@ def _configurations(result: dict[str, xr.Dataset]) -> Figure:
     figure = Figure(figsize=(6.5, 4.2), layout="constrained")
     ax = figure.subplots()
     ax.plot(*elbows(THETA).T, "o-", color="#BBBBBB", label="at the start")
-    for way, colour in zip(LABELS, COLOURS, strict=False):
+    for way, colour in zip(LABELS, pf.study.COLOURS, strict=False):
         ax.plot(*elbows(result[way]["q"].values[-1]).T, "o-", color=colour, label=f"after 1 s, {LABELS[way]}")
     ax.plot(*result["conventional"]["tip"].values.T, ":", color="black", label="path of the tip")
     ax.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="as Fig. 5", xlim=(-0.2, 2.1), ylim=(-0.1, 2.05))
@@ -177,7 +174,7 @@ def _configurations(result: dict[str, xr.Dataset]) -> Figure:
 def _errors(result: dict[str, xr.Dataset]) -> Figure:
     figure = Figure(figsize=(7.0, 5.5), layout="constrained")
     axes = figure.subplots(2, 1, sharex=True)
-    for way, colour in zip(LABELS, COLOURS, strict=False):
+    for way, colour in zip(LABELS, pf.study.COLOURS, strict=False):
         for errors, dash in (("acceleration only", "--"), ("held", "-")):
             r = result[f"{way}, {errors}"]
             for ax, name in zip(axes, ("servo_error", "servo_rate"), strict=True):
@@ -208,7 +205,10 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     apart = np.degrees(_largest(a["q"].values[-1] - b["q"].values[-1]))
     yield Claim("joint angles after 1 s apart [deg]", apart, 10, 0, "[ider Fig. 5]", "at least")
     m = mechanism(line, WAYS["control force"])
-    hold = min(realisability(m, q, t=t).smallest for q, t in zip(b["q"].values[::20], b["time"].values[::20], strict=True))
+    hold = min(
+        pf.constraints.realisability(m, q, t=t).smallest
+        for q, t in zip(b["q"].values[::20], b["time"].values[::20], strict=True)
+    )
     yield Claim("smallest singular value of the decoupling matrix", hold, 0.25, 0, "[ider section 4]", "at least")
     off = _largest(result["own rows, mixed"]["q"].values - a["q"].values)
     yield Claim("A = combinations of B^K: joints off the conventional motion [rad]", off, 0, 3e-12, "[ider section 3]")

@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
 import pfaffian as pf
-from pfaffian.dynamics.projection import projector
 from pfaffian.study import Claim
 
 START, TORQUE, G = 2 * np.pi / 3, 1.0, 9.81
@@ -113,7 +112,9 @@ def batch(m: pf.Mechanism, q1: np.ndarray) -> xr.Dataset:
 def projectors(m: pf.Mechanism) -> xr.Dataset:
     """P and the rank along the branch, the singular configurations q1 = pi/2 and 3 pi/2 first."""
     q1 = np.r_[np.pi / 2, 3 * np.pi / 2, np.linspace(-3, 3, 121)]
-    r = pf.compile_terms(m, {"P": lambda T: projector(T).P, "rank": lambda T: projector(T).rank})(on_branch(q1))
+    r = pf.compile_terms(m, {"P": lambda T: pf.constraints.projector(T).P, "rank": lambda T: pf.constraints.projector(T).rank})(
+        on_branch(q1)
+    )
     return xr.Dataset({"P": (("q1", "row", "column"), r["P"]), "rank": ("q1", r["rank"])}, {"q1": q1})
 
 

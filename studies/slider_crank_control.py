@@ -27,7 +27,6 @@ from matplotlib.figure import Figure
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.study import Claim
-from pfaffian.terms.terms import Terms
 
 G = 9.81
 FROM, TO = np.pi / 6, np.pi / 3
@@ -69,8 +68,8 @@ def hybrid(reference: control.Reference, start: float = 0.0) -> control.Control:
 def believing(model: pf.Mechanism, law: control.Control) -> control.Control:
     """The law computed with another model than the machine it drives."""
 
-    def answer(terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
-        return law.law(Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, y)
+    def answer(terms: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
+        return law.law(pf.Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, y)
 
     return replace(law, law=answer)
 

@@ -23,9 +23,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.dynamics.controlforce import control_force
 from pfaffian.maths import so3
-from pfaffian.model.constraint import Holonomic
 from pfaffian.study import Claim
 
 BASE, TOP, HEIGHT = 0.6, 0.35, 0.8
@@ -92,7 +90,7 @@ def turning(t: ca.SX) -> ca.SX:
     return ca.vertcat(ca.SX(5, 1), np.pi / 2 * s**3 * (10 - 15 * s + 6 * s**2))
 
 
-def pose_error(wanted) -> Holonomic:
+def pose_error(wanted):
     def phi(k: pf.Kinematics) -> ca.SX:
         w = wanted(k.t)
         p = k.position("platform") - ca.vertcat(0, 0, HEIGHT) - w[:3]
@@ -131,7 +129,7 @@ def run() -> dict[str, xr.Dataset]:
     moving[:6] = 0.1, 0.05, -0.1, 0.1, 0.2, -0.1
     long = pf.run(m, start, moving, duration=LONG, step=STEP, every=10)
     parts = {"G": lambda x: x.G, "realisable": lambda x: x.realisable, "mu": lambda x: x.mu, "v_dot": lambda x: x.motion.v_dot}
-    at = pf.compile_terms(m, {name: lambda T, f=f: f(control_force(T)) for name, f in parts.items()}, lanes=1)
+    at = pf.compile_terms(m, {name: lambda T, f=f: f(pf.constraints.control_force(T)) for name, f in parts.items()}, lanes=1)
     results = {"long": long, "oracle": oracle(at, long), "light": light(at, long), "measure": measure(at)}
     results["turning"] = pf.run(m, duration=4.0, step=STEP, every=5, parameters={"turn": 1.0})
     p = pf.Parameter("blend", 0.0)

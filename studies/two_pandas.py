@@ -24,10 +24,7 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.errors import ModelWarning
-from pfaffian.formats.place import installed
 from pfaffian.study import Claim
-from pfaffian.terms.terms import Terms
 
 READY = (-0.2164, -0.4031, 0.3095, -2.3173, 0.1982, 3.5, 0.7198)
 """Hand 0.45 m ahead and 0.68 m up, pointing forward [rad]."""
@@ -49,8 +46,8 @@ MOVE = (0.0, 0.1, -0.08, 0.3, 0.0, 0.0)
 def arm(side: str, base: pf.Pose) -> tuple[list[pf.Body], list[pf.Joint]]:
     """Bodies and joints of a Panda with its fingers shut, names ending in the side."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        m = pf.read_urdf(installed("example-robot-data", "panda_description/urdf/panda.urdf", "two-pandas"))
+        warnings.simplefilter("ignore", pf.ModelWarning)
+        m = pf.read_urdf(pf.installed("example-robot-data", "panda_description/urdf/panda.urdf", "two-pandas"))
     bodies = [replace(b, name=f"{b.name} {side}") for b in m.bodies]
     joints = []
     for j in m.joints:
@@ -76,7 +73,7 @@ def mechanism(mass: float | None = None) -> pf.Mechanism:
     return tree.with_(constraints=[weld], actuators=motors)
 
 
-def _grip(T: Terms) -> ca.SX:
+def _grip(T: pf.Terms) -> ca.SX:
     X = T.kinematics.pose("box").inverse() @ T.kinematics.pose("panda_hand right")
     return ca.horzcat(X.R, X.p)
 
@@ -94,8 +91,8 @@ def law(m: pf.Mechanism, squeeze: ca.SX) -> control.Control:
 def believing(model: pf.Mechanism, given: control.Control) -> control.Control:
     """The law computed with another model than the machine it drives."""
 
-    def answer(terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
-        return given.law(Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, y)
+    def answer(terms: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
+        return given.law(pf.Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, y)
 
     return replace(given, law=answer)
 

@@ -37,6 +37,7 @@ _HOME = {
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
     "pfaffian.model.check": ["unphysical"],
     "pfaffian.model.graph": ["joined"],
+    "pfaffian.formats.place": ["installed"],
     "pfaffian.formats": ["parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],

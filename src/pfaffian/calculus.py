@@ -2,6 +2,7 @@
 
 directional_derivative, covariant_hessian                        of functions
 commutation_coefficients, connection_coefficients                of the velocities and the mass matrix
+coriolis_matrix, acceleration_energy                             expressions of a metric, and of bodies
 linearise_along                                                  along a motion
 graph_matrices                                                   of the tree
 """
@@ -14,10 +15,14 @@ from pfaffian.evaluate.calculus import (
     linearise_along,
 )
 from pfaffian.model.graph import graph_matrices
+from pfaffian.terms.connection import coriolis_matrix
+from pfaffian.terms.hamel import acceleration_energy
 
 __all__ = [
+    "acceleration_energy",
     "commutation_coefficients",
     "connection_coefficients",
+    "coriolis_matrix",
     "covariant_hessian",
     "directional_derivative",
     "graph_matrices",

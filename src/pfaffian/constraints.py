@@ -2,21 +2,31 @@
 
 projector, coupling, length_metric                            along the constraints and across them
 minimum_norm_multipliers, unique_multipliers                  forces of redundant rows
-realisability                                                 can chosen forces hold chosen motions?
+control_force, realisability                                  can chosen forces hold chosen motions?
+quasi_velocity, reduced_quasi_velocity, FACTORS                velocities in which kinetic energy is |y|^2 / 2
+normalise                                                     coordinates put onto what defines them
 transport_basis                                               a smooth basis of the null space along a motion
 """
 
+from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers, unique_multipliers
 from pfaffian.dynamics.projection import coupling, length_metric, projector
+from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduced_quasi_velocity
 from pfaffian.evaluate.realisability import realisability
 from pfaffian.evaluate.transported_basis import transport_basis
+from pfaffian.simulate.variables import normalise
 
 __all__ = [
+    "FACTORS",
+    "control_force",
     "coupling",
     "length_metric",
     "minimum_norm_multipliers",
+    "normalise",
     "projector",
+    "quasi_velocity",
     "realisability",
+    "reduced_quasi_velocity",
     "transport_basis",
     "unique_multipliers",
 ]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduce
+from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduced_quasi_velocity
 from tests.control.test_quasivelocity import arms, tip_on_plane
 from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
@@ -95,7 +95,7 @@ def test_the_bound_is_that_of_the_parameters_and_the_time():
 def weighted() -> dict:
     """P and W, of one trace."""
     made: dict = {}
-    return {"P": lambda T: reduce(T, made.setdefault("x", quasi_velocity(T))).P, "W": lambda T: made["x"].W}
+    return {"P": lambda T: reduced_quasi_velocity(T, made.setdefault("x", quasi_velocity(T))).P, "W": lambda T: made["x"].W}
 
 
 def drawn(random: np.random.Generator, m: pf.Mechanism, parts: dict) -> dict:

@@ -8,7 +8,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES, Wanted, motion_of, prototype
+from pfaffian.control.prototype import APPROACHES, ReferenceMotion, motion_of, prototype_terms
 from pfaffian.maths import se3, so3
 from pfaffian.terms.kinematics import Kinematics
 from tests.random_mechanisms import random_tree
@@ -126,7 +126,7 @@ def at_symbols(m: pf.Mechanism, f) -> dict[str, np.ndarray]:
     s = [ca.SX.sym(n, k) for n, k in (("q", m.nq), ("v", m.nv), ("q_R", m.nq), ("v_R", m.nv), ("a_R", m.nv))]
     t = ca.SX.sym("t")
     k, k_R = Kinematics(m, s[0], s[1], t), Kinematics(m, s[2], s[3], t)
-    parts = f(k, Wanted(k_R, s[4]))
+    parts = f(k, ReferenceMotion(k_R, s[4]))
     numbers = [pf.random_configuration(m, random), random.normal(size=m.nv), pf.random_configuration(m, random),
                random.normal(size=m.nv), random.normal(size=m.nv)]  # fmt: skip
     given = {
@@ -168,7 +168,7 @@ def test_forces_are_derivatives_of_their_energies():
     v_dot = ca.SX.sym("v_dot", m.nv)
 
     def compared(k, goal):
-        P = {a: prototype(k, goal, pairs, a, None) for a in ("particle", "body")}
+        P = {a: prototype_terms(k, goal, pairs, a, None) for a in ("particle", "body")}
         S = R = V = S_body = R_body = ca.SX(0)
         for e in pairs:
             here, there = motion_of(k, e), motion_of(goal.k, e)
@@ -207,7 +207,7 @@ def test_the_three_are_one_at_rest_and_without_error():
     pairs = random_pairs(TREE, 2)
 
     def all_three(k, goal):
-        P = {a: prototype(k, goal, pairs, a, None) for a in APPROACHES}
+        P = {a: prototype_terms(k, goal, pairs, a, None) for a in APPROACHES}
         return {a: x.b for a, x in P.items()} | {"M": P["body"].M} | {f"W {a}": x.energy for a, x in P.items()}
 
     found = at_symbols(TREE, all_three)
@@ -337,7 +337,7 @@ def test_no_other_input_comes_nearer():
     law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]))
     r = pf.run(m, [0.3, -0.2, 0.9], [0.1, 0.2, -0.3], duration=0.01, step=1e-3, control=law)
     q, v, u = r.q.values[0], r.v.values[0], r.u.values[0]
-    inertia = lambda T: prototype(T.kinematics, Wanted(T.kinematics, ca.SX(3, 1)), hovering(), "body", None).M  # noqa: E731
+    inertia = lambda T: prototype_terms(T.kinematics, ReferenceMotion(T.kinematics, ca.SX(3, 1)), hovering(), "body", None).M  # noqa: E731
     M = pf.compile_terms(m, {"M": inertia}, backend="numpy", lanes=1)(q)["M"]
     of = lambda u: pf.forward_dynamics(m, q, v, u=u).v_dot  # noqa: E731
     best = of(u)

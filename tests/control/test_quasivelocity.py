@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.dynamics.quasivelocity import FACTORS, projector_rate, quasi_velocity, reduce
+from pfaffian.dynamics.quasivelocity import FACTORS, projector_rate, quasi_velocity, reduced_quasi_velocity
 from pfaffian.evaluate.transported_basis import transport_basis
 from tests.random_mechanisms import Case, loops, matrices, on_velocity, random_tree, trees
 from tests.tolerance import ALGEBRA, CENTRAL, DERIVATIVE, close
@@ -225,7 +225,7 @@ def test_projector_rate(arm, driven):
     h, made = 1e-5, {}
 
     def P(T):
-        return reduce(T, made.setdefault("x", quasi_velocity(T))).P
+        return reduced_quasi_velocity(T, made.setdefault("x", quasi_velocity(T))).P
 
     terms = {"P": P, "P_dot": lambda T: projector_rate(T, made["x"]), "A": lambda T: T.A}
     f = pf.compile_terms(m, terms, backend="numpy", lanes=1)
@@ -250,7 +250,7 @@ def test_projector_rate_of_rows_that_turn_with_time():
     flat = pf.holonomic("flat", lambda k: k.position("b3", TIP)[2])
     m = m.with_(constraints=[flat, pf.nonholonomic("blade", blade)])
     terms = {
-        "P": lambda T: reduce(T, made.setdefault("x", quasi_velocity(T))).P,
+        "P": lambda T: reduced_quasi_velocity(T, made.setdefault("x", quasi_velocity(T))).P,
         "P_dot": lambda T: projector_rate(T, made["x"]),
     }
     f = pf.compile_terms(m, terms, backend="numpy", lanes=1)
@@ -428,7 +428,8 @@ def test_transported_basis():
     def form(T):
         return x.setdefault("x", quasi_velocity(T))
 
-    f = pf.compile_terms(m, {"P": lambda T: reduce(T, form(T)).P, "y": lambda T: x["x"].y, "Gamma": lambda T: x["x"].Gamma,
+    f = pf.compile_terms(m, {"P": lambda T: reduced_quasi_velocity(T, form(T)).P, "y": lambda T: x["x"].y,
+                             "Gamma": lambda T: x["x"].Gamma,
                              "u": lambda T: x["x"].inverse @ (T.generalised_input - x["x"].g)})  # fmt: skip
     s = f(r.q.values, r.v.values, np.tile(u, (len(r.time), 1)))
     V2 = transport_basis(s["P"])

@@ -16,7 +16,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.dynamics.quasivelocity import quasi_velocity, reduce
+from pfaffian.dynamics.quasivelocity import quasi_velocity, reduced_quasi_velocity
 from pfaffian.terms.terms import Terms, symbols
 from tests.random_mechanisms import Case, constrained, random_forces, random_tree
 from tests.tolerance import close
@@ -81,7 +81,7 @@ def damped(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
     """d/dt (|v_r|^2 + e^T K_p e) / 2 = -K_d |v_r|^2. [aghili08 (51)]"""
     T, e = loop.T, loop.command.signals["error"]
     x = quasi_velocity(T)
-    y = reduce(T, x).P @ x.y
+    y = reduced_quasi_velocity(T, x).P @ x.y
     return loop.rate((ca.sumsqr(y) + 30.0 * ca.sumsqr(e)) / 2), -4.0 * ca.sumsqr(y)
 
 

@@ -1,5 +1,6 @@
 """What a stranger relies on: names, their documentation, the README, quick import."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -27,6 +28,22 @@ def test_the_top_stays_small_and_each_name_has_one_place():
     assert len(pf.__all__) < 96 and dir(pf) == pf.__all__
     names = [name.split(".")[-1] for name in PUBLIC]
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
+
+
+def test_studies_and_examples_take_nothing_below_the_public_names():
+    places = [p for folder in ("studies", "examples") for p in (ROOT / folder).glob("*.py")]
+    taken = [
+        (path.name, module.name if isinstance(node, ast.Import) else node.module, module.name)
+        for path in places
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for module in node.names
+        if (module.name if isinstance(node, ast.Import) else node.module or "").split(".")[0] == "pfaffian"
+    ]
+    assert len(taken) > 60
+    for path, module, name in taken:
+        public = import_module(module).__all__ if module != "pfaffian" else [*pf.__all__, "pfaffian"]
+        assert module.count(".") <= 1 and name in public, f"{path}: {name} of {module} is not public"
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -6,7 +6,8 @@ joints, point, pose, centre_of_mass, whole, stack; output                       
 set_point, polynomial, sampled, series, function_of_time; along, rest_to_rest,           references
     least_time, extremes, turning_series; pvtol_, bicopter_, quadcopter_reference
 discrete, sensor; actuation, estimation, identification                                  laws in discrete time and their parts
-pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair            prototypes
+pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
+    prototype_terms, transport_error, APPROACHES
 matching, feasibility, check_reference, check_thrust, zero_dynamics,                     what a law can do
     zero_dynamics_along, position_gain_bound
 """
@@ -46,9 +47,18 @@ from pfaffian.control.placement import (
     two_mass_placement,
 )
 from pfaffian.control.projected import projected
-from pfaffian.control.prototype import Pair, error_coordinates, pair, prototype_tracking
+from pfaffian.control.prototype import (
+    APPROACHES,
+    Pair,
+    ReferenceMotion,
+    error_coordinates,
+    pair,
+    prototype_terms,
+    prototype_tracking,
+    transport_error,
+)
 from pfaffian.control.quasivelocity import regulation, tracking
-from pfaffian.control.reference import Reference, function_of_time, polynomial, sampled, series, set_point
+from pfaffian.control.reference import Reference, Setpoint, function_of_time, polynomial, sampled, series, set_point
 from pfaffian.control.servo import servo_control
 from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
 
@@ -62,6 +72,7 @@ _ABOVE = {
 """What a law can do is asked of simulations, which laws know nothing of: these names come from there when they are used."""
 
 __all__ = [
+    "APPROACHES",
     "Command",
     "Control",
     "Hover",
@@ -69,8 +80,10 @@ __all__ = [
     "Output",
     "Pair",
     "Reference",
+    "ReferenceMotion",
     "Sample",
     "Sensor",
+    "Setpoint",
     "Task",
     "TwoMasses",
     "actuation",
@@ -103,6 +116,7 @@ __all__ = [
     "pose",
     "position_gain_bound",
     "projected",
+    "prototype_terms",
     "prototype_tracking",
     "pvtol_reference",
     "python_law",
@@ -119,6 +133,7 @@ __all__ = [
     "stack",
     "thrust_attitude",
     "tracking",
+    "transport_error",
     "turning_series",
     "two_mass_placement",
     "whole",

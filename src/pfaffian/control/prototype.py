@@ -129,14 +129,18 @@ def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
     return ca.densify(total)
 
 
-class Wanted(NamedTuple):
+Transport = Callable[[Kinematics, Kinematics], Any]
+"""(k, k_R) -> what carries velocities of the reference to where the machine is, see `prototype_tracking`."""
+
+
+class ReferenceMotion(NamedTuple):
     """The reference as a motion of the mechanism.   k: its kinematics.   v_dot: (nv, 1)."""
 
     k: Kinematics
     v_dot: ca.SX
 
 
-def wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
+def wanted(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceMotion:
     """q_R(t), its quaternions made of length one, with v_R = K^+ q_R_dot, and v_R_dot.
 
     Raises ModelError: a reference of another size, or with a quaternion that is zero.
@@ -155,7 +159,7 @@ def wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
     v_R = ca.SX(f(x.value, x.rate, m.p_symbols))
     f = ca.Function("v_R_dot", [s.q, s.v, rate, m.p_symbols], [ca.densify(left @ (rate - bend))])
     v_R_dot = ca.SX(f(x.value, v_R, x.acceleration, m.p_symbols))
-    return Wanted(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot)
+    return ReferenceMotion(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot)
 
 
 UNITS = {
@@ -209,10 +213,17 @@ def _norm(E: ca.SX, weight: ca.SX) -> ca.SX:
     return ca.dot(E, E @ weight) / 2
 
 
-def prototype(
-    k: Kinematics, goal: Wanted, pairs: Sequence[Pair], approach: str, transport: Callable[[Kinematics, Kinematics], Any] | None
+def prototype_terms(
+    k: Kinematics,
+    goal: ReferenceMotion,
+    pairs: Sequence[Pair],
+    approach: str,
+    transport: Transport | None,
 ) -> Prototype:
-    """Mbar, bbar and energies of the prototype at k on its way to the goal. [konz25 (4.66)]"""
+    """Mbar, bbar and energies of the prototype at k on its way to the goal. [konz25 (4.66)]
+
+    pairs, approach, transport: as in `prototype_tracking`.
+    """
     errors = _errors(k, goal.k, pairs)
     v, v_R, n = k.v, goal.k.v, k.mechanism.nv
     M, b, kinetic, potential = ca.SX(n, n), ca.SX(n, 1), ca.SX(0), ca.SX(0)
@@ -243,7 +254,11 @@ def prototype(
 
 
 def _by_energy(
-    k: Kinematics, goal: Wanted, errors: list[_Error], M: ca.SX, transport: Callable[[Kinematics, Kinematics], Any] | None
+    k: Kinematics,
+    goal: ReferenceMotion,
+    errors: list[_Error],
+    M: ca.SX,
+    transport: Transport | None,
 ) -> tuple[ca.SX, ca.SX]:
     """cbar + fDbar, and Tbar. [konz25 (4.66g-i)]"""
     n = k.mechanism.nv
@@ -265,9 +280,7 @@ def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
     return ca.SX(ca.blockcat([[m * w, -w @ s], [s @ w, turning]]))
 
 
-def _transported(
-    k: Kinematics, goal: Wanted, pairs: list[Pair], transport: Callable[[Kinematics, Kinematics], Any] | None
-) -> tuple[ca.SX, ca.SX]:
+def _transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transport: Transport | None) -> tuple[ca.SX, ca.SX]:
     """Q(q, q_R) (nv, nv) and Q_dot v_R (nv, 1)."""
     s, s_R = fresh(k), fresh(k)
     Q = (
@@ -287,7 +300,10 @@ def _transported(
 
 
 def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca.SX) -> ca.SX:
-    """(nv, 1) grad_R Vbar + Q^T grad Vbar, which vanishes for a map along which the energy falls. [konz25 (4.30), (4.46)]"""
+    """(nv, 1) grad_R Vbar + Q^T grad Vbar, which vanishes for a map along which the energy falls. [konz25 (4.30), (4.46)]
+
+    k, k_R: kinematics of the machine and of its reference.   pairs: as in `prototype_tracking`.   Q: (nv, nv) the map.
+    """
     off = ca.SX(k.mechanism.nv, 1)
     for e in _errors(k, k_R, pairs):
         off += (e.here.J @ Q - e.carry @ e.there.J).T @ e.pull
@@ -333,7 +349,7 @@ def prototype_tracking(
     reference: Reference,
     *,
     approach: str = "energy",
-    transport: Callable[[Kinematics, Kinematics], Any] | None = None,
+    transport: Transport | None = None,
     limits: Any = None,
 ) -> Control:
     """u such that the motion is nearest to the prototype's, |v_dot + Mbar^-1 bbar| in the metric of Mbar. [konz25 (4.52)]
@@ -374,7 +390,7 @@ def prototype_tracking(
             raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")
         check_together(tuple(pairs), m, m.p_defaults[None])
         goal = wanted(terms, reference, w)
-        P = prototype(k, goal, pairs, approach, transport)
+        P = prototype_terms(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
         # All rows count here, those of constraints that are not active yet among them.
         spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
@@ -521,15 +537,15 @@ def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
 
 def _power(
     k: Kinematics,
-    goal: Wanted,
+    goal: ReferenceMotion,
     pairs: Sequence[Pair],
     approach: str,
-    transport: Callable[[Kinematics, Kinematics], Any] | None,
+    transport: Transport | None,
     v_dot: ca.SX,
 ) -> ca.SX:
     """Rate of Wbar along the motion and the reference."""
     s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
-    W = prototype(s, Wanted(s_R, v_R_dot), pairs, approach, transport).energy
+    W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
     bend = ca.SX.sym("v_dot", k.mechanism.nv)
     rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
     p = k.mechanism.p_symbols

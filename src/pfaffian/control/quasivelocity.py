@@ -21,9 +21,9 @@ from pfaffian.control.allocation import (
 )
 from pfaffian.control.law import Command, Control, maker
 from pfaffian.control.reason import undriven
-from pfaffian.control.reference import Reference, Wanted, as_reference
+from pfaffian.control.reference import Reference, Setpoint, as_reference
 from pfaffian.control.task import gain
-from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduce
+from pfaffian.dynamics.quasivelocity import QuasiVelocity, Reduced, projector_rate, quasi_velocity, reduced_quasi_velocity
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, as_names
 from pfaffian.terms.terms import Terms, symbols
@@ -52,7 +52,7 @@ def tracking(
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
-        r = reduce(terms, x)
+        r = reduced_quasi_velocity(terms, x)
         split = len(reference.w_names)
         wanted = _wanted(terms, reference, w[:split, 0])
         K_p, e, e_dot = gain(position_gain, n, "position_gain"), terms.q - wanted.value, terms.v - wanted.rate
@@ -92,7 +92,7 @@ def regulation(
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         x = quasi_velocity(terms, factor)
-        r = reduce(terms, x)
+        r = reduced_quasi_velocity(terms, x)
         split = len(q_d.w_names)
         e = terms.q - _wanted(terms, q_d, w[:split, 0]).value
         n = terms.mechanism.nv
@@ -118,7 +118,7 @@ def _check(reference: Any, force: Any, rows: Any) -> None:
         raise ModelError(f"the force reference has {force.size if force else 'no'} components for {count} rows")
 
 
-def _wanted(terms: Terms, reference: Reference, w: ca.SX) -> Wanted:
+def _wanted(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
     """The reference of the whole configuration."""
     m = terms.mechanism
     check_rates(m)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Control, Reason, motor_matrix
-from pfaffian.control.reference import Reference, Wanted
+from pfaffian.control.reference import Reference, Setpoint
 from pfaffian.control.task import Task, task_terms
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.mechanism import Mechanism
@@ -85,7 +85,7 @@ def ended(m: Mechanism, law: Control, t: np.ndarray, step: float, p: np.ndarray)
     if not known:
         return [""] * len(t)
     at, w = ca.SX.sym("t"), ca.SX(0, 1)
-    parts = [(name, kind, x) for name, r in known for kind, x in zip(Wanted._fields, r.at(at, w), strict=True)]
+    parts = [(name, kind, x) for name, r in known for kind, x in zip(Setpoint._fields, r.at(at, w), strict=True)]
     f = ca.Function("references", [at, m.p_symbols], [ca.vertcat(*[ca.sum1(ca.densify(x)) for *_, x in parts])])
     found = []
     for begin, own in zip(t, p, strict=True):

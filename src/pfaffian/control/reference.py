@@ -15,7 +15,7 @@ from pfaffian.model.caller import answer
 from pfaffian.model.number import column, floats, named_float, several
 
 
-class Wanted(NamedTuple):
+class Setpoint(NamedTuple):
     """Value, rate and acceleration of a reference, each (k, 1)."""
 
     value: ca.SX
@@ -25,9 +25,9 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """at(t, w) -> Wanted; w (nw, 1) are inputs of the run, named by w_names, for a sampled reference."""
+    """at(t, w) -> Setpoint; w (nw, 1) are inputs of the run, named by w_names, for a sampled reference."""
 
-    at: Callable[[ca.SX, ca.SX], Wanted]
+    at: Callable[[ca.SX, ca.SX], Setpoint]
     size: int
     w_names: tuple[str, ...] = ()
 
@@ -36,7 +36,7 @@ class Reference:
         return shown.words(self, f"{shown.maker(self.at)} of {plural(self.size, 'coordinate')}", *inputs)
 
 
-def of_unit_length(x: Wanted, turn: slice, what: str) -> Wanted:
+def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
     """x with the quaternion at `turn` made of length one, and its rate and acceleration those of that one.
 
     With n = q / |q| and P = 1 - n n^T: n_dot = P q_dot / |q|, n_ddot = (P q_ddot - 2 n^T q_dot n_dot) / |q| - |n_dot|^2 n.
@@ -53,7 +53,7 @@ def of_unit_length(x: Wanted, turn: slice, what: str) -> Wanted:
     parts = [ca.SX(ca.densify(ca.SX(part))) for part in x]
     for part, unit in zip(parts, (n, n_dot, n_bend), strict=True):
         part[turn, 0] = unit
-    return Wanted(*parts)
+    return Setpoint(*parts)
 
 
 def as_reference(value: Any, what: str = "reference") -> Reference:
@@ -70,7 +70,7 @@ def set_point(values: Any) -> Reference:
     """
     x = _column(values, "set_point")
     rest = ca.SX.zeros(x.numel(), 1)
-    return Reference(lambda t, w: Wanted(x, rest, rest), x.numel())
+    return Reference(lambda t, w: Setpoint(x, rest, rest), x.numel())
 
 
 def _column(values: Any, what: str) -> ca.SX:
@@ -88,14 +88,14 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
     if not callable(f) or isinstance(size, bool) or not isinstance(size, (int, np.integer)):
         raise ModelError(f"function_of_time(f, size): a function of t and a whole number, got {brief(f)} and {brief(size)}")
 
-    def at(t: ca.SX, w: ca.SX) -> Wanted:
+    def at(t: ca.SX, w: ca.SX) -> Setpoint:
         s = ca.SX.sym("s")
         x = ca.densify(column(answer(f, "the reference", s), "the reference"))
         if x.numel() != size:
             raise ModelError(f"the reference gives {x.numel()} numbers where the task has {size}")
         rate = ca.jacobian(x, s)
         others = ca.vertcat(ca.SX(0, 1), *[y for y in ca.symvar(x) if not ca.is_equal(y, s)])
-        return Wanted(*ca.Function("reference", [s, others], [x, rate, ca.jacobian(rate, s)])(t, others))
+        return Setpoint(*ca.Function("reference", [s, others], [x, rate, ca.jacobian(rate, s)])(t, others))
 
     return Reference(at, size)
 
@@ -110,12 +110,12 @@ def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Ref
     if a.numel() != b.numel() or not duration > 0:
         raise ModelError("a polynomial reference needs a start and an end of one length and a duration above zero")
 
-    def at(t: ca.SX, w: ca.SX) -> Wanted:
+    def at(t: ca.SX, w: ca.SX) -> Setpoint:
         s = ca.fmin(ca.fmax((t - begin) / duration, 0), 1)
         shape = s**3 * (10 - 15 * s + 6 * s**2)
         slope = 30 * s**2 * (1 - s) ** 2 / duration
         bend = 60 * s * (1 - s) * (1 - 2 * s) / duration**2
-        return Wanted(a + (b - a) * shape, (b - a) * slope, (b - a) * bend)
+        return Setpoint(a + (b - a) * shape, (b - a) * slope, (b - a) * bend)
 
     return Reference(at, a.numel())
 
@@ -132,7 +132,7 @@ def sampled(names: Sequence[str]) -> Reference:
     names = given
     n = len(names)
     inputs = tuple(f"{name}{mark}" for mark in ("", "'", "''") for name in names)
-    return Reference(lambda t, w: Wanted(w[:n, 0], w[n : 2 * n, 0], w[2 * n :, 0]), n, inputs)
+    return Reference(lambda t, w: Setpoint(w[:n, 0], w[n : 2 * n, 0], w[2 * n :, 0]), n, inputs)
 
 
 def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:

@@ -55,6 +55,8 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     """M v_dot + c = f + B u + A^T lambda + Z^T mu with A v_dot = b and A_s v_dot = b_s. [ider (14)-(19)]
 
     Realisable even where a direction is tangent to its own constraint surface, as long as inertia couples them.
+
+    terms: of a mechanism with servo constraints.   tolerance: part of a row's length below which it counts as dependent.
     """
     F, servo = terms.factor, terms.servo
     rows = weighted_rows(terms, terms.b, tolerance)

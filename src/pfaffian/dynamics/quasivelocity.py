@@ -58,6 +58,8 @@ def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
 
     Gamma = (W^-1 C - W_dot^T) W^-T with C + C^T = dM/dt: equal to the printed one in Gamma y, and skew, which the bound of
     (43) needs and the printed Gamma is not in general. Symmetric factors are not triangular but just as good.
+
+    terms: of a mechanism at symbols.   factor: one of FACTORS.
     Raises ModelError: an unknown factor.
     """
     W, inverse, W_dot = _factor(terms, factor)
@@ -82,8 +84,12 @@ def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
     return ca.densify(W), ca.densify(inverse), rate(terms.kinematics, ca.densify(W))
 
 
-def reduce(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:
-    """Orthonormal rows and projector of the constraints in y: Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]"""
+def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:
+    """Orthonormal rows and projector of the constraints in y: Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]
+
+    terms: of a mechanism at symbols.   x: its `quasi_velocity`.   tolerance: part of a row's length below which it counts as
+    dependent.
+    """
     Lam = terms.A @ x.inverse.T
     rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size, x.counted, groups=terms.groups)
     return Reduced(ca.SX.eye(x.W.shape[0]) - rows.Q.T @ rows.Q, rows.Q, rows.D, rows.rank)
@@ -113,7 +119,7 @@ def motion(terms: Terms, *, factor: str = "cholesky", tolerance: float = RANK_TO
     """Motion and force apart: P y_dot = P (u - Gamma y), (I - P) y_dot = Q^T D, reaction = W (y_dot + Gamma y - u).
     [aghili08 (31a) (31b)]"""
     x = quasi_velocity(terms, factor)
-    r = reduce(terms, x, tolerance)
+    r = reduced_quasi_velocity(terms, x, tolerance)
     u = x.inverse @ (terms.generalised_input - x.g)
     drive = u - x.Gamma @ x.y
     y_dot = r.P @ drive + r.Q.T @ r.D

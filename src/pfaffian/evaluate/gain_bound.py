@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.quasivelocity import check_rates
-from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduce
+from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity, reduced_quasi_velocity
 from pfaffian.evaluate.arrays import configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import Compiled, compile_terms, given
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -73,7 +73,7 @@ def _rates(m: Mechanism, factor: str) -> Compiled:
 
     parts = {
         "W": lambda T: ca.densify(form(T).W),
-        "P": lambda T: reduce(T, form(T)).P,
+        "P": lambda T: reduced_quasi_velocity(T, form(T)).P,
         "W_rate": lambda T: ca.densify(form(T).W_dot),
         "P_rate": lambda T: projector_rate(T, form(T)),
     }

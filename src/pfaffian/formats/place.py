@@ -36,6 +36,8 @@ _WAY_OUT = "move the file there, or pass allow=[folder]"
 def installed(package: str, name: str, where: str) -> Path:
     """A file of an installed distribution, by the end of its path; nothing of the package is imported.
 
+    package: its name, such as "example-robot-data".   name: the end of the file's path, such as "panda.urdf".
+    where: who asks, as errors begin.
     Raises ModelError: the package is not installed, or has no such file, or several.
     """
     if not _PACKAGE.fullmatch(package):

@@ -1,5 +1,5 @@
-"""Rotations (`so3`) and poses (`se3`) as expressions or numbers; what the rest of the library computes with."""
+"""Rotations (`so3`) and poses (`se3`), groups of motions (`subgroups`) and linear algebra (`linear`), as expressions."""
 
-from pfaffian.maths import se3, so3
+from pfaffian.maths import linear, se3, so3, subgroups
 
-__all__ = ["se3", "so3"]
+__all__ = ["linear", "se3", "so3", "subgroups"]
