@@ -15,7 +15,7 @@ import numpy as np
 
 from pfaffian.kernel.program.interpret import Lanes, dead_after
 from pfaffian.kernel.program.ops import OPS
-from pfaffian.kernel.program import Program
+from pfaffian.kernel.program.program import Program
 
 DECIDING = {"lt": np.less, "le": np.less_equal, "fmin": np.less, "fmax": np.greater}
 """Operation -> what it decides of its operands. All else that decides takes what these gave."""
