@@ -209,7 +209,7 @@ def test_euler_makes_momentum_and_says_how_much():
 
 def test_momentum_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
     monkeypatch.setattr(Watch, "_error", lambda self, apart, size: np.zeros_like(apart))
+    v, euler = {"f.vx": 1.0, "f.wx": 2.0, "f.wz": 3.0}, pf.Scheme(integrator="euler")
     with pytest.warns(pf.RunWarning, match="an error of") as caught:
-        r = pf.run(satellite(), None, {"fly.wx": 2.0, "fly.wz": 1.0, "boom.wx": 1.0}, duration=0.3, backend="numpy",
-                   scheme=pf.Scheme(integrator="euler"))  # fmt: skip
+        r = pf.run(SPUN.with_(gravity=(0, 0, -9.81)), None, v, duration=0.3, backend="numpy", scheme=euler)
     assert len(caught) == 1 and float(r.step_error) == 0

@@ -52,6 +52,9 @@ ROUNDING = 1e-13
 AHEAD = (160, 20)
 """Parts of a run whose first step errs too much after which it is looked at too, before it."""
 
+LASTING = (4, 8, 16)
+"""Steps after one that errs too much at which what is left of its error is looked at: no swing is zero at all of them."""
+
 KEPT = 64
 """Runs of a look whose states are kept where a step errs too much."""
 
@@ -82,10 +85,11 @@ class Look(NamedTuple):
 
 class Ahead(NamedTuple):
     """Where a step leads, nan where it fails.   x: (runs, nq + nv + 1) [q; v; 0].   energy: (runs, 1) [J], (runs, 0) where no
-    record has it."""
+    record has it.   state: (runs, nx)."""
 
     x: np.ndarray
     energy: np.ndarray
+    state: np.ndarray
 
 
 @dataclass
@@ -165,8 +169,8 @@ class Watch:
         much = self._seen(k, x if len(some) == runs else x[some], some, runs)
         if k > self.when.first:
             return
-        self.suspect, law = much, self.simulation.control
-        if not much.size or (law and any(part.python for part in law.parts)):
+        self.suspect = much
+        if not much.size or self.python:
             return
         x, at = x[much], k
         for part in AHEAD:
@@ -188,7 +192,7 @@ class Watch:
             return some
         whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.shown(k, x, some)
         apart, size, change, before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
-        error, top = self._error(apart, size), np.fmax(size, before)[:, 1:]
+        error, top = self._error(apart, size), self.sizes.levelled(np.fmax(size, before)[:, 1:])
         parts = [error, top, change[:, 1:], self._less(whole.energy, half.energy)]
         seen[some, : 3 * n + 1 + width] = np.concatenate(parts, axis=1)
         if len(pushed):
@@ -196,7 +200,12 @@ class Watch:
             both = (self.momenta_at(k + 1, y[: len(few)], few)[0][:, pushed] for y in (whole.x, half.x))
             seen[few, 3 * n + 1 + width :] = self._less(*both)
         # At a start from rest all speeds are small, and what they may reach counts.
-        reach = top + self.when.steps * change[:, 1:] if k == self.when.first else top
+        reach = self.sizes.levelled(top + self.when.steps * change[:, 1:]) if k == self.when.first else top
+        if self.simulation.scheme.integrator == "tr-bdf2" and not self.python:
+            big = np.flatnonzero(self.when.steps * relative(error, reach) > min(self.bound, BOUND))
+            if big.size:
+                error[big] = self._lasting(k + 1, error[big], whole.state[big], half.state[big], some[big])
+                found.error[some[big]] = error[big]
         much = np.flatnonzero(self.when.steps * relative(error, reach) > self.bound)
         if much.size:
             finer = self.difference(*(self.ahead(k, x[much], some[much], n).x for n in (2, 4)))
@@ -207,12 +216,30 @@ class Watch:
                 self.kept.setdefault(int(some[i]), []).append((k, x[i].copy()))
         return some[much]
 
+    def _lasting(self, k: int, error: np.ndarray, a: np.ndarray, b: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """(runs, 1 + units) what of errors adds up: what is left of them after a few steps.
+
+        What is stiff is forgotten by an integrator that is made for it.   a, b: states at step k, after a step and its halves.
+        """
+        left = np.zeros_like(error)
+        for n in LASTING:
+            ends = [self._made(x, some, first=k, steps=n) for x in (a, b)]
+            apart = self.difference(*(self.shown(k + n, r.x, some) for r in ends))
+            left = np.fmax(left, np.where((ends[0].status + ends[1].status == 0)[:, None], apart, np.inf))
+        return np.fmin(error, left)
+
+    @property
+    def python(self) -> bool:
+        """Whether a law in Python is asked on the way, which no look does."""
+        law = self.simulation.control
+        return law is not None and any(part.python for part in law.parts)
+
     def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> Ahead:
         """One step on from states x at step k, of these runs of the batch, in n parts."""
         r = self._made(x, some, first=k * n, steps=n, parts=n)
         found = self.shown(k + 1, r.x, some)
         found = np.where((r.status == 0)[:, None], found, np.nan) if r.status.any() else found
-        return Ahead(found, r.records[-1, :, self.energy])
+        return Ahead(found, r.records[-1, :, self.energy], r.x)
 
     def _less(self, whole: np.ndarray, half: np.ndarray) -> np.ndarray:
         """What a step made of numbers that are `whole` after it, `half` after its halves."""
@@ -263,7 +290,7 @@ class Watch:
         self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
         runs = len(self.largest)
         total = self._added([look.error for look in self.looks], np.full(runs, -1))
-        return total, self.largest + self.when.steps * self.looks[0].change
+        return total, self.sizes.levelled(self.largest + self.when.steps * self.looks[0].change)
 
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """What the steps of each run add up to, as looks tell: (runs,) the error, see BOUND, and (runs, 1 + momenta) what they
@@ -278,7 +305,7 @@ class Watch:
             nq = self.mechanism.nq
             x = np.zeros((v.shape[1], nq + v.shape[2] + 1))
             np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0, out=x[:, nq:-1])
-            seen.append(self.sizes.of(x)[:, 1:])
+            seen.append(self.sizes.levelled(self.sizes.of(x)[:, 1:]))
         self.largest = reduce(np.fmax, seen)
         errors = self.looks[0].error.shape[1]
         added = self._added([np.concatenate([look.error, np.abs(look.made)], axis=1) for look in self.looks], stopped)

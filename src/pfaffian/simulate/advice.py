@@ -46,7 +46,7 @@ def tell_start(watch: Watch) -> bool:
     part = _fastest(watch, run, k, x)
     # What now speeds up comes to about this when the fastest part swings back.
     rate = max(abs(part.rate) if part else 0.0, 1 / (watch.when.step * watch.when.steps))
-    top = watch.largest[[run]] + first.change[[run]] / (rate * watch.when.step)
+    top = watch.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.when.step))
     error[run] = relative(total[[run]], top)[0]
     _tell(watch, error, run, (k, x), top, part, " as far as its start tells")
     return True

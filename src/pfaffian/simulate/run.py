@@ -123,8 +123,11 @@ def run(
             a singular configuration by a step of its own; a law begins anew in any case.
         error_bound: a run warns where its steps add up to an error above this, of angles [rad] or of speeds beside the largest,
             with the part of the machine that is too fast for them and a step that would do. A few steps are compared with
-            two of half their length; `step_error` in the result tells what that comes to. Of a machine on which nothing works
-            `energy_error` [J] tells what steps make of its energy. inf: nothing is said of it.
+            two of half their length; `step_error` in the result tells what that comes to. `energy_error` [J] tells what steps
+            make of the energy, beside the work of inputs, dissipation and moving constraints: to the last record where nothing
+            works on the machine, else at most, as the steps that are looked at tell. `momentum_error` tells the same of the
+            momenta along the first joint of a machine that floats, or of one that keeps some, beside the impulse of what
+            pushes. nan: the run stopped, or nobody looked at it. inf: nothing is said of it.
         seed: of the noise of sensors, see `control.sensor`; a whole number from 0 to 2^52 - 1. Each run of a batch has noise
             of its own.
         backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.

@@ -9,13 +9,16 @@ import numpy as np
 
 from pfaffian.kernel.remember import remembered
 from pfaffian.simulate.simulation import Simulation
+from pfaffian.terms.lengths import default_length
 
 
 class Sizes(NamedTuple):
     """units: of the entries of v, in the order in which speeds stand.   turns: where quaternions stand.
+    lever: the machine's length [m].
     order, begin: which numbers of [q; v; 0] to take, and where each group of them begins: plain angles (and 0), v by unit."""
 
     units: tuple[str, ...]
+    lever: float
     order: np.ndarray
     begin: np.ndarray
     turns: tuple[slice, ...]
@@ -27,6 +30,13 @@ class Sizes(NamedTuple):
             found[..., 0] = np.maximum(found[..., 0], 2 * np.sqrt((x[..., turn] ** 2).sum(axis=-1)))
         return found
 
+    def levelled(self, speeds: np.ndarray) -> np.ndarray:
+        """(runs, units) largest speeds, that of slides no less than what the fastest turn moves at the end of the lever: how a
+        stiff rod stretches is not judged by itself."""
+        if not self.lever or self.units != ("m/s", "rad/s"):
+            return speeds
+        return np.column_stack([np.fmax(speeds[:, 0], self.lever * speeds[:, 1]), speeds[:, 1]])
+
 
 @remembered(64)
 def sizes_of(s: Simulation) -> Sizes:
@@ -36,7 +46,7 @@ def sizes_of(s: Simulation) -> Sizes:
     inside = {i for turn in turns for i in range(turn.start, turn.stop)}
     angles = [i for i, unit in enumerate(m.q_units) if unit in ("rad", "1") and i not in inside]
     parts = [[*angles, m.nq + m.nv]] + [[m.nq + i for i, u in enumerate(m.v_units) if u == unit] for unit in units]
-    return Sizes(tuple(units), np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])]), turns)
+    return Sizes(tuple(units), default_length(m), np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])]), turns)
 
 
 def relative(error: np.ndarray, largest: np.ndarray) -> np.ndarray:
