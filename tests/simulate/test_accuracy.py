@@ -256,6 +256,12 @@ def test_the_bound_is_the_callers():
             pf.run(pendulum(), duration=0.1, error_bound=wrong)
 
 
+def test_what_is_slow_is_no_case_for_what_forgets():
+    """Euler errs by what brakes at 5 1/s too; another integrator follows that."""
+    (words,), _ = said(block(damping=5.0), None, [1.0], scheme=pf.Scheme(integrator="euler"))
+    assert "integrator='rk4') follows it" in words and "tr-bdf2" not in words
+
+
 def rod(stiffness: float) -> pf.Mechanism:
     """A pendulum whose rod gives."""
     bodies = [pf.body("hinge", 0.2, inertia=0.01), pf.body("bob", 1.0, inertia=0.01)]
