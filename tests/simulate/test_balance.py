@@ -176,6 +176,10 @@ PUSHED = {
     "a case elsewhere": (lambda: satellite(pf.generalised_force("w", choosing, joint="fly")), [0, 1, 2, 3, 4, 5]),
     "a damper on the joint": (lambda: satellite(pf.generalised_force("w", lambda k: -k.v[6:9], joint="boom")), []),
     "a loop of its own": (lambda: satellite(constraints=[pf.closure("c", "weld", "hull", "stone")]), []),
+    "a hinge of its own": (
+        lambda: satellite(constraints=[pf.closure("c", "revolute", "hull", "stone", axis=(0, 1, 0))]),
+        [],
+    ),
     "a plane of the world": (
         lambda: satellite(constraints=[pf.closure("c", "point-on-plane", "world", "stone", axis=(1, 0, 0))]),
         [0, 4, 5],

@@ -19,7 +19,6 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import somewhere
 from pfaffian.evaluate.symmetry import NOTHING
 from pfaffian.kernel.remember import remembered
-from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.simulation import Simulation
@@ -35,7 +34,6 @@ from pfaffian.terms.reduction import (
     in_first_joint,
     indices,
     push,
-    still,
     still_in,
     translation,
 )
@@ -137,13 +135,11 @@ def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
 
 
 def _causes(T: Terms, frame: Translation | None) -> Iterator[tuple[ca.SX, ca.SX]]:
-    """(nv, n) of forces from anywhere, with (1, n) how large each is. Closures between bodies that move are left out: they push
-    both alike."""
+    """(nv, n) of forces and constraint rows, with (1, n) how large each is."""
     m, k = T.mechanism, T.kinematics
     across = frame.across(m.gravity) if frame else m.gravity
     if not across.is_zero():
         everything = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(m.gravity)
         yield weight(k, across), everything
-    outside = [c for c in m.ideal if not isinstance(c, Closure) or {c.body_a, c.body_b} & still(m)]
-    for F in (*named_forces(k).values(), T.B, *(target_rows(k, c).A.T for c in outside)):
+    for F in (*named_forces(k).values(), T.B, *(target_rows(k, c).A.T for c in m.ideal)):
         yield F, ca.horzcat(ca.SX(1, 0), *[ca.norm_2(x) for x in ca.horzsplit(F)])
