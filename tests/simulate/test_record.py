@@ -33,6 +33,26 @@ def test_one_run_records_all_and_a_batch_the_lean_part():
     assert signals(pf.run(four_bar(), FOUR_BAR_START, record="lean", **RUN)) == batch
 
 
+UNITS = {
+    "q": "per coordinate", "v": "per velocity", "u": "per input", "energy": "J", "kinetic_energy": "J", "phi": "per row",
+    "violation": "unit of phi", "velocity_violation": "unit of phi / s", "rank": "1", "regularity": "1",
+    "reaction": "per velocity", "multiplier": "per row", "stopped": "s", "moved": "per coordinate",
+    "moved_rate": "per velocity", "start_residual": "per row", "inputs": "per input", "step_error": "1", "energy_error": "J",
+    "time": "s", "sample_time": "s",
+}  # fmt: skip
+SAID = {"status", "stopped", "end_state", "moved", "moved_rate", "start_residual", "inputs", "step_error", "energy_error"}
+
+
+def test_every_variable_says_its_unit_or_its_meaning():
+    r = pf.run(four_bar(), FOUR_BAR_START, u=np.zeros((3, 1)), u_step=0.01, **RUN)
+    every = {str(name): x.attrs for name, x in r.variables.items()}
+    assert {name: x["units"] for name, x in every.items() if "units" in x} == UNITS
+    assert {name for name, x in every.items() if "meaning" in x} == SAID
+    assert set().union(*every.values()) == {"units", "meaning"}
+    assert r.inputs.dims == ("sample", "given") and r.end_state.dims == ("state_entry",)
+    assert r.moved.dims == ("coordinate",) and r.moved_rate.dims == ("velocity",)
+
+
 def test_chosen_signals_have_the_same_bits_in_any_order():
     tip = {"tip": lambda k: k.position("coupler")}
     whole = pf.run(four_bar(), FOUR_BAR_START, outputs=tip, **RUN)
