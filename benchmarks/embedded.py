@@ -16,8 +16,8 @@ import pfaffian as pf
 from benchmarks.check import CheckFailed
 from benchmarks.result import Comparison
 from benchmarks.timing import Options, interleaved
-from pfaffian.embedded.laws import find
 from pfaffian.kernel.build.toolchain import find_compiler
+from pfaffian.viewer.laws import find
 
 CALLS = 1000
 LOOP = """\

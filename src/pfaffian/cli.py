@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pfaffian.errors import ModelError, PfaffianError, nearest, plural
-from pfaffian.viewer.plain import lines, stem, table, text
+from pfaffian.output.plain import lines, stem, table, text
 
 # All else is imported where it is used, so that --help answers at once.
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _run(chosen: argparse.Namespace) -> int:
         from pfaffian.viewer.scene import need_viser
 
         need_viser()  # before a long run, not after it
-    from pfaffian.viewer.folder import prepare
+    from pfaffian.output.folder import prepare
 
     out = prepare(chosen.out)
     begun = time.perf_counter()
@@ -317,7 +317,7 @@ def _study(chosen: argparse.Namespace) -> int:
         print(f"{plural(len(known), 'study')} in {text(folder())}")
         print(table(list(known.items())))
         return DONE
-    from pfaffian.viewer.folder import place, prepare
+    from pfaffian.output.folder import place, prepare
 
     if chosen.name in studies():
         out = prepare(chosen.out or Path("out") / chosen.name)
@@ -355,9 +355,9 @@ def _view_study(outcome: Any, name: str) -> None:
 
 
 def _write_study(outcome: Any, out: Path) -> list[Path]:
+    from pfaffian.output.folder import unused
     from pfaffian.simulate.netcdf import write_netcdf
     from pfaffian.viewer.drawing import save
-    from pfaffian.viewer.folder import unused
     from pfaffian.viewer.study import datasets
 
     files, taken = [], set[str]()
@@ -372,8 +372,8 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
 def _export(chosen: argparse.Namespace) -> int:
     """pfaffian export"""
     import pfaffian as pf
-    from pfaffian.embedded.laws import find
     from pfaffian.formats import RunSettings
+    from pfaffian.viewer.laws import find
 
     found = find(chosen.law)
     settings = _with_settings(found.mechanism, RunSettings(), chosen.settings)

@@ -10,9 +10,9 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command
 from pfaffian.embedded.controller import controller
-from pfaffian.embedded.laws import PARTS
 from pfaffian.errors import ModelError
 from pfaffian.kernel.functions.transcendental import EXP
+from pfaffian.viewer.laws import PARTS
 from pfaffian.viewer.study import folder, load
 from tests.embedded.conftest import bound, said_by_test
 

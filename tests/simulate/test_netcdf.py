@@ -11,8 +11,8 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
+from pfaffian.output.whole_file import OLD, write_whole
 from pfaffian.simulate.netcdf import SEAL
-from pfaffian.simulate.whole_file import OLD, write_whole
 from tests.work import PATIENCE
 
 

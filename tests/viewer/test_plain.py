@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfaffian.errors import ModelError, RunError, plural
-from pfaffian.viewer.folder import place, prepare, unused
-from pfaffian.viewer.plain import label, stem, table, text
+from pfaffian.output.folder import place, prepare, unused
+from pfaffian.output.plain import label, stem, table, text
 
 HOSTILE = ['"); system("', "</script>", "../../x", "\x1b[31mred\x1b[0m", "a\nb\rc", "\u202egnp", "$\\input$", "\0", "x" * 9999]
 

@@ -18,9 +18,9 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path
 from pfaffian.kernel.text.portable import PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.output.folder import place, prepare
+from pfaffian.output.plain import text
 from pfaffian.simulate.provenance import machine
-from pfaffian.viewer.folder import place, prepare
-from pfaffian.viewer.plain import text
 
 CALLS = 32
 """Recorded for the test."""

@@ -11,7 +11,7 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.formats.file import as_path
-from pfaffian.simulate.whole_file import write_whole
+from pfaffian.output.whole_file import write_whole
 
 SEAL = b"\npfaffian sha256 "
 """Stands after the HDF5 data, where its readers do not look, followed by the sha256 of all before it in hexadecimals."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pfaffian.output.plain import label
 from pfaffian.viewer.drawing import COLOURS, DASHES, GREY, NOTE, legend
-from pfaffian.viewer.plain import label
 
 MAX_LINES = 10
 """Labelled lines in a panel; the ones that move most, the others in grey."""

@@ -17,10 +17,10 @@ from pfaffian.model.check import unphysical
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, random_configuration
+from pfaffian.output.plain import table, text
 from pfaffian.simulate.assemble import assemble
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
-from pfaffian.viewer.plain import table, text
 
 EQUATION = {
     Holonomic: "phi(q, t) = 0",

@@ -17,7 +17,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import BuildError, install
 from pfaffian.kernel.build.processor import processor
-from pfaffian.viewer.plain import text
+from pfaffian.output.plain import text
 
 PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matplotlib")
 EXTRAS = {

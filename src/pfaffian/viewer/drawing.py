@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.viewer.folder import place
+from pfaffian.output.folder import place
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's, less the yellow, which is faint on white: told apart by colour-blind eyes."""

@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError, plural
+from pfaffian.output.plain import label
 from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend, say_cut, style
-from pfaffian.viewer.plain import label
 
 ROUNDING = 1e-16
 """Constraint violations below it are drawn at it: a logarithmic axis has no zero."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.output.plain import text
 from pfaffian.terms.symbolic import SymbolicKinematics, SymPy, flat, need_sympy, symbolic_kinematics
-from pfaffian.viewer.plain import text
 
 DIGITS = 6
 """Significant digits of a number that is printed."""

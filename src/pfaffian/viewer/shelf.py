@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from pfaffian.errors import ModelError
-from pfaffian.viewer.plain import text
+from pfaffian.output.plain import text
 
 
 def shelf(kind: str) -> Path:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.formats.file import as_path
-from pfaffian.viewer.plain import stem, table, text
+from pfaffian.output.plain import stem, table, text
 from pfaffian.viewer.shelf import shelf
 
 RELATIONS = ("within", "at most", "at least")
@@ -194,7 +194,7 @@ def datasets(result: Any) -> Iterator[tuple[str, Any]]:
     """The Datasets of a result with a safe name for the file of each."""
     import xarray as xr
 
-    from pfaffian.viewer.folder import unused
+    from pfaffian.output.folder import unused
 
     named = {"result": result} if isinstance(result, xr.Dataset) else result if isinstance(result, Mapping) else {}
     taken: set[str] = set()

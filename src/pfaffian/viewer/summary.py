@@ -10,8 +10,8 @@ import xarray as xr
 
 from pfaffian.errors import plural
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.output.plain import LONGEST, table, text
 from pfaffian.simulate.result import causes
-from pfaffian.viewer.plain import LONGEST, table, text
 
 
 def summary(m: Mechanism, result: xr.Dataset, seconds: float, files: list[Path]) -> str:

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from pfaffian.errors import ModelError, RunError
-from pfaffian.simulate.whole_file import write_whole
-from pfaffian.viewer.plain import text
+from pfaffian.output.plain import text
+from pfaffian.output.whole_file import write_whole
 
 
 def prepare(folder: Path) -> Path:

@@ -12,7 +12,7 @@ from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
 from pfaffian.model.caller import ask
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.viewer.plain import text
+from pfaffian.output.plain import text
 from pfaffian.viewer.study import folder, load, studies
 
 PARTS = ("mechanism", "law")
