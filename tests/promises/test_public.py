@@ -129,3 +129,14 @@ def test_every_name_that_moved_is_where_the_table_says():
         assert not hasattr(pf, old), f"pf.{old} is there still"
         *rooms, name = new.split(".")
         assert hasattr(import_module(".".join(["pfaffian", *rooms])), name), new
+
+
+def test_the_glossary_has_a_word_of_every_public_name():
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    first = [line.split("|")[1] for line in text.split("\n") if line.startswith("| ")]
+    words = {w.lower() for cell in first for w in re.findall(r"[A-Za-z]+", cell)}
+    singular = ((r"ies$", "y"), (r"ices$", "ix"), (r"es$", ""), (r"s$", ""))
+    for name in PUBLIC:
+        own = [t.lower() for t in re.findall(r"[a-z]+|[A-Z][a-z]+|[A-Z]+", name.split(".")[-1])]
+        known = {t for t in own} | {re.sub(end, one, t) for t in own for end, one in singular}
+        assert known & words, f"{name}: docs/glossary.md has no word of it"
