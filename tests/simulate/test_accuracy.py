@@ -355,3 +355,10 @@ def test_few_steps_of_many_runs_are_looked_at_in_some():
     r = pf.run(pendulum(), np.linspace(0, 1, 100)[:, None], duration=0.01, backend="numpy")
     assert np.isfinite(r.step_error.values).sum() == 8 and np.isfinite(r.step_error.values[0])
     assert "step_error" not in pf.run(pendulum(), duration=0.0, backend="numpy")
+
+
+def test_a_start_at_rest_tells_nothing_and_is_looked_at_again():
+    """A block that a spring holds and a push moves, from next to nothing on: by the middle of the run it swings."""
+    push = pf.generalised_force("push", lambda k: 1e-9 + 1e3 * k.t**4)
+    r = pf.run(block(push, coil(1e4)), duration=1.0, backend="numpy", error_bound=np.inf)
+    assert 0 < float(r.step_error) < BOUND

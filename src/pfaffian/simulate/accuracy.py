@@ -98,7 +98,7 @@ class Watch:
 
     series, hold, p, due: as the loop takes them.   energy: where it stands in a record, if it does.   bound: see BOUND.
     looks: so far.   kept: run -> (k, state x) of looks at which its step errs too much.   largest: (runs, units) |v| so far.
-    suspect: runs whose first step errs too much.   begin: (runs, nx) first states.
+    suspect: runs whose first step errs too much.   silent: whose first step tells nothing.   begin: (runs, nx) first states.
     """
 
     simulation: Simulation
@@ -115,6 +115,7 @@ class Watch:
     kept: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
     largest: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     suspect: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    silent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     begin: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
@@ -145,8 +146,9 @@ class Watch:
 
     @property
     def at(self) -> tuple[int, ...]:
-        """The steps at which to look, more often where some runs are suspect."""
-        return tuple(sorted({*self.regular, *self._spread(LOOKS)})) if self.suspect.size else self.regular
+        """The steps at which to look: more often where some runs are suspect, once more where the first look told nothing."""
+        more = self._spread(LOOKS) if self.suspect.size else self._spread(2) if self.silent.size else ()
+        return tuple(sorted({*self.regular, *more})) if more else self.regular
 
     def _spread(self, count: int) -> tuple[int, ...]:
         steps, count = self.when.steps, min(LOOKS, count, self.when.steps)
@@ -165,11 +167,14 @@ class Watch:
         runs, self.begin = len(x), self.begin if self.looks else x
         some = np.flatnonzero(ordinary)[: max(TOGETHER, runs * self.when.steps // STEPS_OF_A_LOOK)]
         if k not in self.regular:
-            some = self.suspect[ordinary[self.suspect]]
+            again = np.union1d(self.suspect, self.silent) if k in self._spread(2) else self.suspect
+            some = again[ordinary[again]]
         much = self._seen(k, x if len(some) == runs else x[some], some, runs)
         if k > self.when.first:
             return
         self.suspect = much
+        if self.when.steps >= 2 * STEPS_OF_A_LOOK:
+            self.silent = some[(self.looks[0].error[some] == 0).all(axis=1)]
         if not much.size or self.python:
             return
         x, at = x[much], k
