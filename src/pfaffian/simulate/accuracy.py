@@ -175,15 +175,20 @@ class Watch:
         self.suspect = much
         if self.when.steps >= 2 * STEPS_OF_A_LOOK:
             self.silent = some[(self.looks[0].error[some] == 0).all(axis=1)]
-        if not much.size or self.python:
+        self._follow(much)
+
+    def _follow(self, some: np.ndarray) -> None:
+        """Looks at these runs a little way ahead of their start."""
+        if not some.size or self.python:
             return
-        x, at = x[much], k
+        x, at = self.begin[some], self.when.first
         for part in AHEAD:
             there = self.when.first + self.when.steps // part
             if there > at:
-                r = self._made(x, much, first=at, steps=there - at)
+                r = self._made(x, some, first=at, steps=there - at)
                 x, at = r.x, there
-                self._seen(at, x[r.status == 0], much[r.status == 0], runs)
+                self._seen(at, x[r.status == 0], some[r.status == 0], len(self.begin))
+        self.looks.sort(key=lambda look: look.k)
 
     def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
         """A look at the states x of some runs before step k, kept; those of them that err too much."""
@@ -312,6 +317,17 @@ class Watch:
             np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0, out=x[:, nq:-1])
             seen.append(self.sizes.levelled(self.sizes.of(x)[:, 1:]))
         self.largest = reduce(np.fmax, seen)
+        error, made = self._in_all(stopped)
+        late = np.setdiff1d(np.flatnonzero(error > self.bound), self.suspect)
+        if late.size and not self.python:
+            # Whose start erred too much only beside the speeds that they came to.
+            self._follow(late)
+            again = self._in_all(stopped)
+            error[late], made[late] = again[0][late], again[1][late]
+        return error, made
+
+    def _in_all(self, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `gathered`, of the looks so far."""
         errors = self.looks[0].error.shape[1]
         added = self._added([np.concatenate([look.error, np.abs(look.made)], axis=1) for look in self.looks], stopped)
         return relative(added[:, :errors], self.largest), added[:, errors:]
