@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pfaffian.maths.linear import connected, null_space, orthogonalise, smallest, solve_semidefinite
-from pfaffian.maths.minimum_norm import damped, minimum_norm
+from pfaffian.maths.minimum_norm import damped, minimum_norm, minimum_norm_by_gram
 from tests.tolerance import ALGEBRA, close
 
 TOLERANCE = 1e-5
@@ -92,6 +92,26 @@ def test_blocks_along_a_chain_of_loops() -> None:
     found = minimum_norm(ca.sparsify(ca.SX(A)), TOLERANCE, ca.SX.ones(len(A), 1), None, blocks)
     assert float(ca.DM(found.rank)) == 2 * loops == np.linalg.matrix_rank(A)
     close(numbers(found.solve(ca.SX(A @ x))), np.linalg.pinv(A) @ A @ x, 1e-9, "smallest solution")
+
+
+@pytest.mark.parametrize(("left", "size", "rank"), [(1e-4, 1, 2), (1e-5, 1, 1), (1e-4, 0.01, 1), (1, 9, 2), (1, 0, 0)])
+def test_what_is_left_of_a_row_counts_from_3e_5_of_its_length_on(left: float, size: float, rank: int) -> None:
+    A, sizes = ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
+    assert float(ca.DM(minimum_norm_by_gram(A, TOLERANCE, sizes).rank)) == rank
+
+
+def test_overlaps_are_blocks_of_the_pseudo_inverse() -> None:
+    """Of the rows that are kept, in whatever order they were eliminated; a row that is dropped overlaps nothing."""
+    A = np.random.default_rng(8).normal(size=(7, 9)) * (np.abs(np.subtract.outer(range(7), range(9)) + 1) < 2)
+    A[6] = A[5]
+    found = minimum_norm_by_gram(ca.sparsify(ca.SX(ca.DM(A))), TOLERANCE, ca.SX.ones(7, 1))
+    kept = numbers(found.kept).ravel()
+    assert kept[:5].all() and kept.sum() == 6 == float(ca.DM(found.rank))
+    at = np.flatnonzero(kept)
+    whole = np.zeros((7, 7))
+    whole[np.ix_(at, at)] = np.linalg.inv(A[at] @ A[at].T)
+    for block, x in zip([[2, 0, 5], [6], [1, 3]], found.overlaps([[2, 0, 5], [6], [1, 3]]), strict=True):
+        close(numbers(x), whole[np.ix_(block, block)], 1e6 * ALGEBRA, f"rows {block}")
 
 
 def test_a_damped_solution_is_the_smallest_where_little_is_off() -> None:

@@ -153,13 +153,12 @@ def elimination_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[
 
 
 class Gram(NamedTuple):
-    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, what was kept, left."""
+    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, what was kept."""
 
     order: list[int]
     columns: list[dict[int, ca.SX]]
     inverse: list[ca.SX]
     kept: list[ca.SX]
-    left: list[ca.SX]
 
 
 def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
@@ -169,13 +168,12 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
     S: list[dict[int, ca.SX]] = [{} for _ in range(m)]
     for i, j in zip(*G.sparsity().get_triplet(), strict=True):
         S[i][j] = G[i, j]
-    waiting, order, columns, inverse, kept, left = set(range(m)), [], [], [], [], []
+    waiting, order, columns, inverse, kept = set(range(m)), [], [], [], []
     while waiting:
         i = min(waiting, key=lambda i: (len(S[i]), i))
         waiting.remove(i)
         pivot = S[i].pop(i, ca.SX(0))
-        weighted = pivot * ca.fmin(1, size[i])
-        keep = weighted > tolerance**2 * G[i, i]
+        keep = pivot * ca.fmin(1, size[i]) > tolerance**2 * G[i, i]
         r = keep / ca.fmax(pivot, NOTHING)
         column = {j: entry * r for j, entry in S[i].items()}
         for j, l in column.items():
@@ -186,8 +184,7 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
         columns.append(column)
         inverse.append(r)
         kept.append(keep)
-        left.append(weighted / G[i, i])
-    return Gram(order, columns, inverse, kept, left)
+    return Gram(order, columns, inverse, kept)
 
 
 def _inverse_blocks(gram: Gram, blocks: list[list[int]]) -> list[ca.SX]:
