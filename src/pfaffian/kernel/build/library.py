@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build import store
-from pfaffian.kernel.build import toolchain
+from pfaffian.kernel.build import store, toolchain
 from pfaffian.kernel.build.toolchain import Compiler, Mode
 from pfaffian.kernel.build.trial import Trial, check
 from pfaffian.kernel.build.waiting import tell

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from pfaffian.errors import BuildError, install
-from pfaffian.kernel.build import processes
-from pfaffian.kernel.build import private_files
-from pfaffian.kernel.build import store
+from pfaffian.kernel.build import private_files, processes, store
 from pfaffian.kernel.build.processor import processor
 from pfaffian.kernel.text.units import units_of
 
