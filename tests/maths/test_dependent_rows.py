@@ -97,14 +97,14 @@ def test_blocks_along_a_chain_of_loops() -> None:
 @pytest.mark.parametrize(("left", "size", "rank"), [(2e-3, 1, 2), (8e-4, 1, 1), (8e-4, 9, 1), (2e-3, 0.1, 1), (1, 0, 0)])
 def test_what_is_left_of_a_row_counts_from_the_tolerance_on(left: float, size: float, rank: int) -> None:
     """Beside what the row is, or typically is where that is longer."""
-    A, sizes = ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
+    A, sizes = 10 * ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
     assert float(ca.DM(orthogonalise(A, ca.SX(2, 0), 1e-3, sizes).rank)) == rank
     assert numbers(solve_semidefinite(A @ A.T, ca.SX(2, 1), 1e-3, sizes).kept).sum() == rank
 
 
 @pytest.mark.parametrize(("left", "size", "rank"), [(1e-4, 1, 2), (1e-5, 1, 1), (1e-4, 0.01, 1), (2.5e-5, 9, 1), (1, 0, 0)])
 def test_what_is_left_of_a_row_counts_from_3e_5_of_its_length_on(left: float, size: float, rank: int) -> None:
-    A, sizes = ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
+    A, sizes = 10 * ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
     assert float(ca.DM(minimum_norm_by_gram(A, TOLERANCE, sizes).rank)) == rank
 
 
