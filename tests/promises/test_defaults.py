@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from math import inf
 from typing import Any
 
 import pfaffian as pf
-from pfaffian import control
 
 ORIGIN = (0, 0, 0)
 DEFAULTS: dict[str, list[Any]] = {
@@ -15,7 +15,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "backend": ["auto"], "base": ["fixed"], "begin": [0.0], "bias": [(0, 0, 0, 0, 0, 0)], "branches": [1],
     "centre": [ORIGIN], "chords": [4], "coefficient": [1.0], "com": [ORIGIN], "component": [0], "correct_start": [True],
     "corrections": [2], "coupling": [1.0], "damping": [0.0, 40.0], "density": [1.225], "drag": [0.0, (0, 0)],
-    "drag_height": [0.0], "draw": [True], "duration": [1.0], "effort": [inf], "error_bound": [5e-05], "every": [1],
+    "drag_height": [0.0], "draw": [True], "effort": [inf], "error_bound": [5e-05], "every": [1],
     "factor": ["cholesky"], "first": [1.0], "force_gain": [0.0], "formulation": ["auto"], "frame": ["LOCAL", "world"],
     "friction": [0.0], "gear": [1.0], "gravity": [9.81, (0.0, 0.0, -9.81)], "handed": ["right"], "heading": [0.0],
     "height": [0.0], "hold": ["zero"], "holds": [False], "inertia": [0.0, 1.0], "integral_gain": [0.0],
@@ -24,7 +24,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "mimic": ["free"], "modified": [False], "moments": [0.0], "moving": [False], "name": ["law"],
     "near": [0.02], "normal": [(0, 0, 1)], "offset": [0.0], "on": ["world"], "phase": [0.0], "point": [ORIGIN],
     "point_a": [ORIGIN], "point_b": [ORIGIN], "precision": ["double"], "progress": [False], "propellers": [1],
-    "q_units": ["1"], "rate": [0.0], "record_every": [1], "relation": ["within"], "relative_to": ["world"],
+    "q_units": ["1"], "rate": [0.0], "relation": ["within"], "relative_to": ["world"],
     "rest": [0.0, ORIGIN], "rest_damping": [0.0], "saturate": [False], "search": [True], "seed": [0],
     "seen_from": ["world"], "share": [1.0], "smooth": [0.001, 4], "source": ["", "URDF", "YAML"], "squeeze": [True],
     "start": [0.0], "std": [0.0], "step": [0.001], "steps": [200], "stiffness": [0.0, 400.0], "stribeck": [0.01],
@@ -39,12 +39,19 @@ def plain(x: Any) -> bool:
     return isinstance(x, (bool, int, float, str)) or (isinstance(x, tuple) and x != () and all(map(plain, x)))
 
 
+def public(module: Any = pf) -> Iterator[Any]:
+    """Functions and classes, of all rooms."""
+    for value in (getattr(module, name) for name in getattr(module, "__all__", ())):
+        if inspect.ismodule(value):
+            yield from public(value)
+        elif inspect.isfunction(value) or (inspect.isclass(value) and not issubclass(value, Exception)):
+            yield value
+
+
 def test_defaults_are_those_that_are_written_down():
     found: dict[str, set[str]] = {}
-    for module in (pf, control):
-        for value in (getattr(module, name) for name in module.__all__):
-            if inspect.isfunction(value) or (inspect.isclass(value) and not issubclass(value, Exception)):
-                for p in inspect.signature(value).parameters.values():
-                    if plain(p.default):
-                        found.setdefault(p.name, set()).add(repr(p.default))
+    for value in public():
+        for p in inspect.signature(value).parameters.values():
+            if plain(p.default):
+                found.setdefault(p.name, set()).add(repr(p.default))
     assert found == {name: set(map(repr, values)) for name, values in DEFAULTS.items()}
