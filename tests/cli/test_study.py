@@ -88,6 +88,7 @@ def test_study_that_holds(cli, shelf: Path, here: Path) -> None:
 
 MOVING = '''"""A pendulum to look at."""
 import pfaffian as pf
+from pfaffian.study import Claim
 
 def mechanism():
     joint = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
