@@ -461,7 +461,8 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     small = SMALL * ca.trace(H)
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
-    second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
+    move = first.u - u0
+    second = nearest(G, u0 + small * solve_symmetric(G, move), W, l, ca.norm_inf(G @ move))
     return second._replace(status=ca.if_else(first.status == SOLVED, second.status, first.status))
 
 

@@ -66,7 +66,7 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
 
 def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Realisability]:
     """`realisability` of each of some runs: q (runs, nq), t (runs,), p (runs, np)."""
-    every = _decoupling(m).kernel(q, np.zeros(m.nv), np.zeros(m.nu), t[:, None], p)
+    every = _decoupling(m).kernel(q, np.zeros(m.nv), np.zeros(m.nu), p, t[:, None])
     names, motors = _rows(m), _directions(m)
     size, found = len(names), []
     for entries, realisable, rows, directions in zip(*every, strict=True):
