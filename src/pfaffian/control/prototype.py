@@ -35,7 +35,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
-from pfaffian.maths.qp import INFEASIBLE, SOLVED, Nearest, nearest
+from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer, checked
@@ -461,9 +461,10 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     small = SMALL * ca.trace(H)
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
-    move = first.u - u0
-    second = nearest(G, u0 + small * solve_symmetric(G, move), W, l, ca.norm_inf(G @ move))
-    return second._replace(status=ca.if_else(first.status == SOLVED, second.status, first.status))
+    second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
+    # Its move is so small that rounding is much of it: what it is worth the first has told.
+    ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
+    return second._replace(status=ca.if_else(ended, first.status, second.status))
 
 
 def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None:

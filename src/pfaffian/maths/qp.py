@@ -112,7 +112,7 @@ class _State(NamedTuple):
     N: ca.SX
 
 
-def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, size: ca.SX | float = 0.0) -> Nearest:
+def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     """The u nearest to u0 in the metric of H with W u <= l.
 
     Rows of W may be zero, parallel or contradict each other; where l is inf a row says nothing, where it is -inf nothing meets
@@ -120,7 +120,6 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, size: ca.SX | float = 0.0) 
 
     Args:
         H: (n, n) positive definite.   u0: (n, 1).   W: (m, n), a row shorter than 1e-150 counts as zero.   l: (m, 1).
-        size: of H (u - u0) beside which errors are judged, where u0 is almost the answer of a search before.
     """
     m, n = W.shape
     k = min(n, m)
@@ -147,7 +146,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, size: ca.SX | float = 0.0) 
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Rows of an infeasible problem that are active beside the contradiction are not of it.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    left, over, certain = _errors(H @ move, S, W, l, limits, u, y, ca.SX(size))
+    left, over, certain = _errors(H @ move, S, W, l, limits, u, y)
     good = ca.logic_and(left <= ACCURATE, over <= ca.if_else(limits.share < 1, ACCURATE, MET))
     ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
     shown = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
@@ -458,9 +457,7 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX,
     return ca.sparsify(ca.diag(scale) @ V), _Limits(d, length, inverse, never, reach, away, share)
 
 
-def _errors(
-    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, least: ca.SX
-) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _errors(pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Largest of what is left of H (u - u0) + W^T y = 0, pulled = H (u - u0), and of W u <= l, each row relative to its terms.
 
     And whether W^T y = 0 nearly enough for l^T y < 0 to show that no u meets the rows.
@@ -472,7 +469,7 @@ def _errors(
     slight = SLIGHT * ca.fmin(limits.reach, ca.fmax(limits.away, _most(size * limits.inverse)))
     size = ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
     over = (S @ (W @ u) - l) / size
-    left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, ca.fmax(least, NOTHING))
+    left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, NOTHING)
     doubt = pushed / ca.fmax(terms, NOTHING)
     certain = ca.logic_and(doubt <= CERTAIN, FURTHER * doubt * ca.dot(size, y) <= -ca.dot(l, y))
     return left, ca.fmax(_most(_where(finite, over)), 0), certain
