@@ -239,7 +239,7 @@ def held_at_a(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX]:
     """(rows, 6) L and (rows, rows) T of a closure that leaves a group: L W = T A with W of `twist_at_a`, where it is closed."""
     group = c.holds.group
     assert group is not None
-    Ga, Gb, _ = _twist(k, c)
+    Ga, Gb = _poses(k, c)
     slides = sorted({*group.along, *([2] if group.screws else [])})
     r = ca.SX(3, 1)
     r[slides, 0] = (Ga.R.T @ (Gb.p - Ga.p))[slides, 0]
@@ -254,12 +254,18 @@ def frame_a(k: Kinematics, c: Closure) -> Pose:
 
 def _twist(k: Kinematics, c: Closure) -> tuple[Pose, Pose, ca.SX]:
     """Frames A and B in the world, and J (6, nv): the twist of B seen from A, at B's origin in A's axes, is J v."""
-    (la, Xa), (lb, Xb) = _frames(k, c)
-    Ga, Gb = k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
+    (la, _), (lb, _) = _frames(k, c)
+    Ga, Gb = _poses(k, c)
     shared = set(k.tree.path(la)) & set(k.tree.path(lb))
     own = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
     J = k.world_columns(lb, Gb.p, own[1]) - k.world_columns(la, Gb.p, own[0])
     return Ga, Gb, ca.diagcat(Ga.R.T, Ga.R.T) @ J
+
+
+def _poses(k: Kinematics, c: Closure) -> tuple[Pose, Pose]:
+    """Frames A and B in the world."""
+    (la, Xa), (lb, Xb) = _frames(k, c)
+    return k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
 
 
 def _frames(k: Kinematics, c: Closure) -> tuple[tuple[int, Pose], tuple[int, Pose]]:
