@@ -23,5 +23,7 @@ def test_the_example_of_a_docstring_gives_what_it_prints(name: str) -> None:
     text = inspect.getdoc(WITH_EXAMPLE[name]) or ""
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     said: list[str] = []
-    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(example, out=said.append)
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
+        example, out=said.append
+    )
     assert tried and not failed, "".join(said)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.linear import orthogonalise, smallest
 from pfaffian.model.coordinates import Velocities
+from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.momentum import momenta, momentum_rate, moving
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.momentum import Moving, momenta, moving, transport, weight
+from pfaffian.terms.reduction import Translation, first_joint, still_in, translation
+from pfaffian.terms.terms import Terms, symbols
 
 
 def hamiltonian(m: Mechanism) -> System:
@@ -26,31 +30,77 @@ def hamiltonian(m: Mechanism) -> System:
     without potential; summed up body by body, see `terms.momentum`. Neither M_dot nor the bias force is in it, so that it is a
     second formulation of every mechanism; the reaction is that of the scheme's formulation. `momentum` in the result holds p
     [N s, N m s].
+
+    Where the first joint carries all bodies and slides, as that of a satellite does, the state is [q; `centred_momentum`]:
+    the total momentum along the slides, in the axes of the joint's parent, and the other momenta in a frame that moves with
+    the mass centre. Then neither speed nor distance costs digits.
     Raises ModelError: m is no mechanism.
     """
     as_mechanism(m)
     units = tuple("N s" if unit == "m/s" else "N m s" for unit in m.v_units)
+    of_p, first = StatePart("momentum", m.v_names, units), _sliding(m)
 
     def at(q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
         return Terms(m, q, v, ca.SX(m.nu, 1), t)
 
+    def frame(k: Kinematics) -> Translation | None:
+        return translation(k, first) if first else None
+
+    def enter(T: Terms) -> ca.SX:
+        centre = frame(T.kinematics)
+        p = ca.SX(momenta(still_in(T, centre)))
+        if centre:
+            p[centre.entries, 0] = centre.R @ momenta(T)[centre.entries, 0]
+        return ca.vertcat(T.q, p)
+
+    def seen(x: ca.SX, t: ca.SX) -> tuple[Terms, Moving]:
+        """The mechanism at rest, and how it moves as seen from its mass centre."""
+        T, p = at(x[: m.nq, 0], ca.SX(m.nv, 1), t), ca.SX(x[m.nq :, 0])
+        centre = frame(T.kinematics)
+        if centre:
+            p[centre.entries, 0] = 0
+        return T, moving(T, p)
+
     def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        q = x[: m.nq, 0]
-        return q, moving(at(q, ca.SX(m.nv, 1), t), x[m.nq :, 0]).v
+        T, motion = seen(x, t)
+        v, centre = ca.SX(motion.v), frame(T.kinematics)
+        if centre:
+            v[centre.entries, 0] += centre.R.T @ x[m.nq :, 0][centre.entries, 0] / centre.mass
+        return T.q, v
 
     def rate(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        return ca.vertcat(T.kinematics.q_dot, momentum_rate(T, moving(T, x[m.nq :, 0]).h) + motion.reaction)
+        pushed, centre = T.generalised_input + motion.reaction, frame(T.kinematics)
+        _, inside = seen(x, T.t)
+        if centre is None:
+            return ca.vertcat(T.kinematics.q_dot, transport(T, inside.h) + weight(T.kinematics) + pushed)
+        along = centre.R @ pushed[centre.entries, 0]
+        # The frame falls with the mass centre, so that of weight only what acts across the slides is felt in it.
+        fall = centre.across(m.gravity) - centre.axes @ along / centre.mass
+        p_dot = transport(at(T.q, inside.v, T.t), inside.h) + pushed + weight(T.kinematics, fall)
+        p_dot[centre.entries, 0] = centre.mass * centre.pull(m.gravity) + along
+        return ca.vertcat(T.kinematics.q_dot, p_dot)
 
     system = System(
         m,
         "[q; p]",
-        _parts(m, StatePart("momentum", m.v_names, units)),
-        enter=lambda T: ca.vertcat(T.q, momenta(T)),
+        _parts(m, StatePart("centred_momentum", m.v_names, units) if first else of_p),
+        enter=enter,
         show=show,
         rate=rate,
+        signals=(lambda T, motion, x: {"momentum": momenta(T)}) if first else None,
+        named=(of_p,) if first else (),
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
     )
     return made(system, "[q; p]")
+
+
+def _sliding(m: Mechanism) -> Joint | None:
+    """The first joint, if it carries all bodies, slides, and nothing else decides where they are."""
+    with suppress(ModelError):
+        first = first_joint(m)
+        if all(j.pose is None and not (j.mimic and first.name in j.mimic.joints) for j in m.joints):
+            return first if translation(symbols(m).kinematics, first) else None
+    return None
 
 
 def chosen_velocities(m: Mechanism, choice: Velocities) -> System:

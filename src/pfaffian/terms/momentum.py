@@ -74,9 +74,9 @@ def total_momentum(k: Kinematics) -> ca.SX:
     return ca.vertcat(total.f, total.n)
 
 
-def momentum_rate(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
-    """p_dot (nv, 1) by all but reactions [N, N m]; with those of constraints p_dot is this and A^T lambda.   h: as below."""
-    return transport(T, h) + weight(T.kinematics) + T.generalised_input
+def momentum_rate(T: Terms) -> ca.SX:
+    """p_dot (nv, 1) by all but reactions [N, N m]; with those of constraints p_dot is this and A^T lambda."""
+    return transport(T) + weight(T.kinematics) + T.generalised_input
 
 
 def transport(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
