@@ -364,6 +364,17 @@ def test_a_start_at_rest_tells_nothing_and_is_looked_at_again():
     assert 0 < float(r.step_error) < BOUND
 
 
+@pytest.mark.parametrize("steps", [2, 10, 100])
+def test_a_few_steps_from_rest_tell_something(steps):
+    """A pendulum that hangs still and is pushed from the second half on."""
+    u = np.zeros((steps, 1))
+    u[steps // 2 :] = 5.0
+    r, fine = (pf.run(pendulum(), u=u, u_step=0.05, duration=steps * 0.05, step=h, backend="numpy", error_bound=np.inf)
+               for h in (0.05, 0.0025))  # fmt: skip
+    off = np.abs(fine.v.values[-1] - r.v.values[-1]).max() / np.abs(fine.v.values).max()
+    assert 0 < off < 20 * float(r.step_error) < 1e-2 and float(r.energy_error) > 0
+
+
 def test_a_start_that_settles_is_followed_before_it_is_said_to_err():
     """A push against a damper: what the first steps err by is taken back within some 20 of them."""
     m = block(pf.generalised_force("push", lambda k: 1.0), damping=200.0)

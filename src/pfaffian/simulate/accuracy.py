@@ -173,8 +173,7 @@ class Watch:
         if k > self.when.first:
             return
         self.suspect = much
-        if self.when.steps >= 2 * STEPS_OF_A_LOOK:
-            self.silent = some[(self.looks[0].error[some] == 0).all(axis=1)]
+        self.silent = some[(self.looks[0].error[some] == 0).all(axis=1)]
         self._follow(much)
 
     def _follow(self, some: np.ndarray) -> None:
