@@ -9,12 +9,10 @@ and iteration that splits the runs most evenly comes first. A loop that starts f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.kernel.program.interpret import Lanes, dead_after
-from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.interpret import Lanes, Path, run
 from pfaffian.kernel.program.program import Program
 
 DECIDING = {"lt": np.less, "le": np.less_equal, "fmin": np.less, "fmax": np.greater}
@@ -34,29 +32,23 @@ COARSE = 2
 """Cuts after which the ends are tried as well: a number with a small relative error moves the decision past one of the two
 pairs."""
 
-Path = tuple[tuple[int, int], ...]
-"""Place of a call: for each enclosing call, the step and the iteration."""
-
-
-class _Place(NamedTuple):
-    """Place of a decision.   path: of the call.   step: in the called Program."""
-
-    path: Path
-    step: int
-
 
 class _Sides:
-    """Outcomes (runs,) of each decision of each Program, at the calls and iterations where they differ between runs."""
+    """Outcomes (runs,) of each decision of each Program, at the calls and iterations where they differ between runs.
+
+    A place is the path of the call and the step in the called Program.
+    """
 
     def __init__(self) -> None:
-        self.sides: dict[tuple[str, int], dict[_Place, np.ndarray]] = {}
+        self.sides: dict[tuple[str, int], dict[Path, np.ndarray]] = {}
 
-    def record(self, program: Program, place: _Place, op: str, args: Sequence[Lanes]) -> None:
-        side = DECIDING[op](*args)
-        if side.any() and not side.all():
-            self.sides.setdefault((program.digest(), place.step), {})[place] = side
+    def record(self, program: Program, path: Path, step: int, op: str, args: Sequence[Lanes]) -> None:
+        if op in DECIDING:
+            side = DECIDING[op](*args)
+            if side.any() and not side.all():
+                self.sides.setdefault((program.digest(), step), {})[*path, step] = side
 
-    def chosen(self) -> dict[_Place, np.ndarray]:
+    def chosen(self) -> dict[Path, np.ndarray]:
         """At most MOST outcomes: of each decision the place that splits the runs most evenly, then the next one of each."""
         places = [sorted(x.items(), key=lambda x: -min(x[1].sum(), (~x[1]).sum())) for x in self.sides.values()]
         places = [places[i] for i in np.linspace(0, len(places) - 1, min(len(places), MOST)).astype(int)]
@@ -67,12 +59,12 @@ class _Sides:
 class _Margins:
     """Outcomes (runs,) of chosen decisions, and the differences of their operands."""
 
-    def __init__(self, places: Sequence[_Place]) -> None:
+    def __init__(self, places: Sequence[Path]) -> None:
         self.places = set(places)
-        self.found: dict[_Place, tuple[np.ndarray, np.ndarray]] = {}
+        self.found: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
 
-    def record(self, program: Program, place: _Place, op: str, args: Sequence[Lanes]) -> None:
-        if place in self.places:
+    def record(self, program: Program, path: Path, step: int, op: str, args: Sequence[Lanes]) -> None:
+        if op in DECIDING and (place := (*path, step)) in self.places:
             self.found[place] = DECIDING[op](*args), args[0] - args[1]
 
 
@@ -114,7 +106,7 @@ def _cuts(margin: np.ndarray, beside: Sequence[float]) -> np.ndarray:
     return np.clip(np.sort(np.stack([rest, meet, *around], axis=1), axis=1), 0, 1)
 
 
-def _decided(program: Program, points: np.ndarray, places: Sequence[_Place]) -> tuple[np.ndarray, np.ndarray]:
+def _decided(program: Program, points: np.ndarray, places: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
     """Outcome of each decision at its points, and difference of its operands there, both (decisions, points).
 
     points: (inputs, decisions, points).
@@ -132,30 +124,6 @@ def _decided(program: Program, points: np.ndarray, places: Sequence[_Place]) -> 
 def _outputs(program: Program, rows: np.ndarray, recorder: _Sides | _Margins) -> np.ndarray:
     """Outputs (n, runs) for the inputs (n, runs)."""
     with np.errstate(all="ignore"):
-        outputs = _run(program, list(rows), recorder, ())
+        outputs = run(program, list(rows), record=recorder.record)
     runs = rows.shape[1]
     return np.array([np.broadcast_to(x, runs) for x in outputs]).reshape(len(outputs), runs)
-
-
-def _run(program: Program, lanes: Sequence[Lanes], recorder: _Sides | _Margins, path: Path) -> list[Lanes]:
-    """Outputs as by `interpret.run`; decisions go to the recorder."""
-    values = dict(enumerate(lanes)) | {program.n_in + i: np.array([c]) for i, c in enumerate(program.constants)}
-    for i, (step, dead) in enumerate(zip(program.steps, dead_after(program), strict=True)):
-        args = [values[a] for a in step.args]
-        if step.op == "call":
-            callee = program.callees[step.callee]
-            results = _run(callee, args, recorder, (*path, (i, 0)))
-            for turn in range(1, step.times):
-                if all(np.array_equal(a, b, equal_nan=True) for a, b in zip(args, results, strict=False)):
-                    break
-                args = results + args[len(results) :]
-                results = _run(callee, args, recorder, (*path, (i, turn)))
-        else:
-            if step.op in DECIDING:
-                recorder.record(program, _Place(path, i), step.op, args)
-            outcome = OPS[step.op].numpy(*args)
-            results = [outcome] if OPS[step.op].results == 1 else list(outcome)
-        values.update(enumerate(results, step.result))
-        for v in dead:
-            del values[v]
-    return [values[v] for output in program.outputs for v in output]

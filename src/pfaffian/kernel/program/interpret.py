@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pfaffian.kernel.functions.elementary import FUNCTIONS
 from pfaffian.kernel.program.ops import OPS
-from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.program import Program, Step
 
 Lanes = np.ndarray  # (batch,) or (1,) for a value that is the same in all runs
+Path = tuple[int, ...]
+"""Which call this is: of each call around it the step, and how many times it was made before."""
+Record = Callable[[Program, Path, int, str, list[Lanes]], None]
+"""Takes a Program, the path, the number of a step in it, its operation and its operands."""
 
 
 def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.float64) -> list[np.ndarray]:
@@ -32,22 +36,30 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.floa
     return outputs
 
 
-def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> list[Lanes]:
+def run(
+    program: Program, lanes: Sequence[Lanes], kind: Any = np.float64, record: Record | None = None, path: Path = ()
+) -> list[Lanes]:
     """All outputs in order, one array each. A value is dropped after its last use.
 
     In float32 every operation is one of floats, except elementary functions, which are those of the double, rounded.
+    record: is given every step but calls, with its operands.   path: of the call that this is.
     """
-    values: dict[int, Lanes] = dict(enumerate(lanes))
-    values |= {program.n_in + i: np.array([constant(c, kind)]) for i, c in enumerate(program.constants)}
-    for step, dead in zip(program.steps, dead_after(program), strict=True):
+    constants, orders = _prepared(program, kind)
+    values: list[Any] = [*lanes, *constants, *[None] * sum(order.results for order in orders)]
+    for i, (step, function, results, dead) in enumerate(orders):
         args = [values[a] for a in step.args]
-        if step.op == "call":
-            results = turns(program.callees[step.callee], args, step.times, kind)
+        if function is None:
+            found = turns(program.callees[step.callee], args, step.times, kind, record, (*path, i))
+            values[step.result : step.result + results] = found
         else:
-            results = _operation(step.op, args, kind)
-        values.update(enumerate(results, step.result))
+            if record is not None:
+                record(program, path, i, step.op, args)
+            if results == 1:
+                values[step.result] = function(*args)
+            else:
+                values[step.result : step.result + results] = function(*args)
         for v in dead:
-            del values[v]
+            values[v] = None
     return [values[v] for output in program.outputs for v in output]
 
 
@@ -58,28 +70,54 @@ def constant(c: float, kind: Any) -> Any:
     return kind(math.copysign(size, c))
 
 
-def _operation(op: str, args: list[Lanes], kind: Any) -> list[Lanes]:
-    if kind is not np.float64:
-        args = [a.astype(np.float64) for a in args] if op in FUNCTIONS else args
-    results = OPS[op].numpy(*args)
-    results = [results] if OPS[op].results == 1 else list(results)
-    return results if kind is np.float64 else [r.astype(kind) for r in results]
-
-
-def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lanes]:
+def turns(
+    callee: Program, args: list[Lanes], times: int, kind: Any, record: Record | None = None, path: Path = ()
+) -> list[Lanes]:
     """The callee applied so many times to its own results; fewer times if these stop changing, which changes no bit."""
     word = np.dtype(f"i{np.dtype(kind).itemsize}")
-    results = run(callee, args, kind)
-    for _ in range(times - 1):
+    results = run(callee, args, kind, record, (*path, 0))
+    for turn in range(1, times):
         if all(np.array_equal(a.view(word), b.view(word)) for a, b in zip(args, results, strict=False)):
             break
         args = results + args[len(results) :]
-        results = run(callee, args, kind)
+        results = run(callee, args, kind, record, (*path, turn))
     return results
 
 
+class _Order(NamedTuple):
+    """A step as it is carried out.   function: of arrays; None for a call.   results: how many.   dead: values that no later
+    step uses."""
+
+    step: Step
+    function: Callable[..., Any] | None
+    results: int
+    dead: list[int]
+
+
 @lru_cache(maxsize=64)
-def dead_after(program: Program) -> list[list[int]]:
+def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_Order]]:
+    """The constants and the steps of a Program."""
+    functions = {s.op: None if s.op == "call" else _in_kind(s.op, kind) for s in program.steps}
+    orders = [
+        _Order(s, functions[s.op], program.width(s), dead) for s, dead in zip(program.steps, _dead_after(program), strict=True)
+    ]
+    return [np.array([constant(c, kind)]) for c in program.constants], orders
+
+
+def _in_kind(op: str, kind: Any) -> Callable[..., Any]:
+    """The operation on arrays of the kind."""
+    function = OPS[op].numpy
+    if kind is np.float64:
+        return function
+
+    def narrow(*args: Lanes) -> Any:
+        found = function(*[a.astype(np.float64) for a in args] if op in FUNCTIONS else args)
+        return found.astype(kind) if OPS[op].results == 1 else [x.astype(kind) for x in found]
+
+    return narrow
+
+
+def _dead_after(program: Program) -> list[list[int]]:
     """For each step the values that it is the last to use."""
     last: dict[int, int] = {}
     for i, step in enumerate(program.steps):
