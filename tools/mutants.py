@@ -1,4 +1,4 @@
-"""Small wrong changes to Python source, one at a time: what the tests of tools/mutate.py should notice."""
+"""Small faults for Python source, one at a time, which the tests run by tools/mutate.py should detect."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ COMPARE = {
     ast.IsNot: (r"is\s+not", "is"),
 }  # fmt: skip
 NAME = re.compile(r"[A-Za-z_][\w ./']{0,40}")
-"""A text that looks like the name of an output or a choice; others are words for people."""
+"""A text that looks like the name of a signal or an option; other texts are messages."""
 
 EITHER_WAY = {"max", "min", "fmax", "fmin", "maximum", "minimum", "dot", "logic_and", "logic_or", "swapaxes", "array_equal"}
-"""Functions of two arguments that may be exchanged."""
+"""Functions that do not change when their two arguments are exchanged."""
 
 
 class Mutant(NamedTuple):
-    """Bytes [start, end) of the source become `text`.   line: where, from 1.   kind: of change, in words."""
+    """Bytes [start, end) of the source become `text`.   line: its line number, from 1.   kind: of change, in words."""
 
     line: int
     start: int
@@ -37,12 +37,12 @@ class Mutant(NamedTuple):
 
 
 def mutants(source: bytes) -> list[Mutant]:
-    """Every mutant of a module, in order, that still is Python and is not the same program."""
+    """Every mutant of a module, in order, that is valid Python and a different program."""
     return [m for m in candidates(source) if differs(source, m)]
 
 
 def candidates(source: bytes) -> list[Mutant]:
-    """Every change to a module, in order; a few of them are no Python, or the same program: see `differs`."""
+    """Every change to a module, in order; a few are no valid Python, or the same program: see `differs`."""
     lines = [0]
     for line in source.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
@@ -50,7 +50,7 @@ def candidates(source: bytes) -> list[Mutant]:
 
 
 def differs(source: bytes, mutant: Mutant) -> bool:
-    """Whether a mutant is another program."""
+    """Whether a mutant is valid Python and a different program."""
     try:
         return ast.dump(ast.parse(mutant.apply(source))) != ast.dump(ast.parse(source))
     except SyntaxError:
@@ -58,9 +58,9 @@ def differs(source: bytes, mutant: Mutant) -> bool:
 
 
 def _walk(node: ast.AST, words: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Nodes with whether their texts are words for people (of an error, docstring or symbol).
+    """Nodes, each with whether its texts are messages (of an error, docstring or symbol).
 
-    Annotations, __all__, and what zip asserts by strict=True are left out: nothing hangs on them.
+    Annotations, __all__ and the option strict=True of zip are left out: no result depends on them.
     """
     if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
         return
@@ -77,7 +77,7 @@ def _walk(node: ast.AST, words: bool = False) -> Iterator[tuple[ast.AST, bool]]:
 
 
 def _called(node: ast.AST) -> str:
-    """The last name of what a call calls."""
+    """Last part of the name of the called function; "" for another node."""
     called = node.func if isinstance(node, ast.Call) else None
     return getattr(called, "attr", getattr(called, "id", ""))
 

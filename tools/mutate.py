@@ -1,16 +1,16 @@
-"""Do the tests notice what is wrong? Changes the source, one small fault at a time, in a copy of the tree.
+"""Mutation testing: would the tests detect a fault? Plants small faults in a copy of the source, one at a time.
 
-    python -m tools.mutate                                   100 of all mutants of src/, drawn by a seed
+    python -m tools.mutate                                   100 mutants of all of src/, drawn by a seed
     python -m tools.mutate --only control --count 40         of some folders or files
-    python -m tools.mutate --only model/check.py --list      what would be tried
-    python -m tools.mutate --only model/check.py:120         of one line: survivors again
+    python -m tools.mutate --only model/check.py --list      print the mutants, run nothing
+    python -m tools.mutate --only model/check.py:120         of one line, for instance to retry a survivor
     python -m tools.mutate --since v1.0                      of the files that differ from a revision
     python -m tools.mutate --count 200 --jobs 2              two at a time
-    python -m tools.mutate --keep                            writes the score into tools/mutation_score.md
+    python -m tools.mutate --keep                            add the score to tools/mutation_score.md
 
-Each mutant meets the tests most likely to notice it, quickest first, and counts as killed by the first that fails. Survivors
-are printed as differences. Some are equal programs, or change only how soon something ends: the score is not to reach 1, it is
-not to fall. Unknown are mutants that run out of time, or meet a test that fails without them; they count as neither.
+Each mutant is run against the tests most likely to detect it, quickest first, and is killed by the first that fails. Survivors
+are printed as differences. Some are equivalent programs, or change only how soon something ends: the score need not reach 1,
+but must not fall. A mutant is unknown if it runs out of time, or if the test that failed also fails without it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SOURCE = "src/pfaffian"
 SCORES = ROOT / "tools" / "mutation_score.md"
 COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs", "README.md", "pyproject.toml")
 LAWS = ["control/test_faults.py", "control/test_weights.py", "control/test_wrenches.py"]
-NOTICED_BY = {
+TESTS_OF = {
     "__init__.py": ["promises"],
     "cli.py": ["cli/test_run.py", "cli/test_study.py", "cli/test_hostile.py"],
     "control": [*LAWS, "control/test_designed.py"],
@@ -314,17 +314,17 @@ NOTICED_BY = {
     "viewer/study.py": ["cli/test_study.py"],
     "viewer/summary.py": ["cli/test_run.py", "simulate/test_record.py"],
 }
-"""File or folder of the source -> tests that know it, quickest first; the longest match counts."""
-KNOWS_ALL = ["promises/test_defaults.py"]
+"""File or folder of the source -> tests that cover it, quickest first; the longest match counts."""
+COVERS_ALL = ["promises/test_defaults.py"]
 LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")
-"""What others notice sooner, and what looks at the checkout that the copy is not."""
+"""Tests that are slower than others which detect the same, or that examine the checkout, which the copy is not."""
 
 PATIENCE = 20
-"""Times the limit, by the clock: for tests that wait, on a machine that has much else to do."""
+"""Wall-clock limit as a multiple of the processor-time limit: for tests that wait, or a busy machine."""
 
 
 class Change(NamedTuple):
-    """path: below src/pfaffian.   source: of that file without the mutant."""
+    """path: below src/pfaffian.   source: the file's text without the mutant."""
 
     path: str
     mutant: Mutant
@@ -338,22 +338,22 @@ class Change(NamedTuple):
         return "\n".join(list(unified_diff(old, new, n=0, lineterm=""))[3:])
 
 
-def known_by(path: str) -> list[str]:
-    """The tests for a source file, as they exist; of a file at the top, which only names what others hold, those of names."""
-    if "/" not in path and path not in NOTICED_BY:
+def covering_tests(path: str) -> list[str]:
+    """The existing tests for a source file; for a file at the top, which only re-exports names, those of the public names."""
+    if "/" not in path and path not in TESTS_OF:
         path = "__init__.py"
-    key = max((k for k in NOTICED_BY if path == k or path.startswith(f"{k}/")), key=len, default="")
-    chosen = [f"tests/{t}" for t in NOTICED_BY.get(key, [])]
-    return [t for t in chosen if (ROOT / t).exists()] + [f"tests/{t}" for t in KNOWS_ALL] if chosen else ["tests"]
+    key = max((k for k in TESTS_OF if path == k or path.startswith(f"{k}/")), key=len, default="")
+    chosen = [f"tests/{t}" for t in TESTS_OF.get(key, [])]
+    return [t for t in chosen if (ROOT / t).exists()] + [f"tests/{t}" for t in COVERS_ALL] if chosen else ["tests"]
 
 
 def changes(only: list[str]) -> list[Change]:
-    """All candidates of the chosen files, folders or lines (path:line); of all files if none are."""
+    """All candidates in the given files, folders or lines (path:line); in all files if none are given."""
     files = sorted(p.relative_to(ROOT / SOURCE).as_posix() for p in (ROOT / SOURCE).rglob("*.py"))
-    wanted = [p.removeprefix(f"{SOURCE}/").rstrip("/") for p in only]
-    texts = {f: (ROOT / SOURCE / f).read_bytes() for f in files if _within(f, [w.partition(":")[0] for w in wanted])}
+    places = [p.removeprefix(f"{SOURCE}/").rstrip("/") for p in only]
+    texts = {f: (ROOT / SOURCE / f).read_bytes() for f in files if _within(f, [p.partition(":")[0] for p in places])}
     every = (Change(f, m, text) for f, text in texts.items() for m in candidates(text))
-    return [c for c in every if _within(c.path, wanted) or f"{c.path}:{c.mutant.line}" in wanted]
+    return [c for c in every if _within(c.path, places) or f"{c.path}:{c.mutant.line}" in places]
 
 
 def _within(path: str, names: list[str]) -> bool:
@@ -361,20 +361,20 @@ def _within(path: str, names: list[str]) -> bool:
 
 
 def changed(revision: str) -> list[str]:
-    """Files of the source that differ from a revision, but for their place."""
+    """Files of the source that differ from a revision in more than their place."""
     command = ["git", "-C", str(ROOT), "diff", "--name-status", "--find-renames", "--diff-filter=d", revision]
-    said = subprocess.run([*command, "--", f"{SOURCE}/*.py"], capture_output=True, text=True, check=True).stdout
-    return [line.split("\t")[-1] for line in said.splitlines() if not line.startswith("R100")]
+    output = subprocess.run([*command, "--", f"{SOURCE}/*.py"], capture_output=True, text=True, check=True).stdout
+    return [line.split("\t")[-1] for line in output.splitlines() if not line.startswith("R100")]
 
 
-def drawn(every: list[Change], count: int, seed: int) -> list[Change]:
-    """So many of them by a seed, each another program; only those that are drawn are parsed."""
+def draw(every: list[Change], count: int, seed: int) -> list[Change]:
+    """So many of them at random, each a different program; only those that are drawn are parsed."""
     order = random.Random(seed).sample(every, len(every))
     return sorted(islice((c for c in order if differs(c.source, c.mutant)), count))
 
 
-def noticed(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[str, str]:
-    """What the tests make of a tree: killed, survived, or unknown; and which one failed."""
+def run_tests(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[str, str]:
+    """The tests' verdict on a tree, killed, survived or unknown; and the test that failed."""
     command = ["sh", "-c", 'ulimit -t "$0"; exec "$@"', f"{limit:.0f}", sys.executable, "-m", "pytest", "-x", "-q", "-n", "0"]
     command += ["--tb=no", "--assert=plain", "-p", "no:cacheprovider", *tests]
     command += [f"--ignore={t}" for t in LEFT_OUT]
@@ -384,7 +384,7 @@ def noticed(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[st
         command, cwd=tree, env=os.environ | settings | {"COLUMNS": "999"}, start_new_session=True, **pipes
     ) as child:
         try:
-            said, _ = child.communicate(timeout=PATIENCE * limit)
+            output, _ = child.communicate(timeout=PATIENCE * limit)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             return "unknown", "out of time"
@@ -393,27 +393,27 @@ def noticed(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[st
             raise
     if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "unknown", "out of time"
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", said, re.M)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.M)
     return "killed" if child.returncode else "survived", failed[1] if failed else ""
 
 
-def copied(folder: str) -> Path:
-    """A copy of what the tests need, compiled to bytecode, which is half of the time of a quick test."""
+def copy_tree(folder: str) -> Path:
+    """A copy of what the tests need, compiled to bytecode, which takes half of the time of a quick test."""
     tree = Path(folder)
     for part in COPIED:
         where = ROOT / part
         (shutil.copytree if where.is_dir() else shutil.copy2)(where, tree / part)
-    for words in (["init", "-q"], ["add", "."]):  # some tests ask git for the files
+    for words in (["init", "-q"], ["add", "."]):  # some tests list the files by git
         subprocess.run(["git", *words], cwd=tree, check=True)
-    for part in ("src", "tests"):  # once: nothing is written while mutants are in the tree
+    for part in ("src", "tests"):  # once: no bytecode is written while mutants are in the tree
         compileall.compile_dir(tree / part, quiet=1)
     return tree
 
 
-def tried(chosen: list[Change], limit: float, jobs: int = 1, kept: Path | None = None) -> Counter[str]:
-    """Run every mutant, `jobs` at a time; prints what comes of it. A test that kills has to pass without the mutant.
+def run_mutants(chosen: list[Change], limit: float, jobs: int = 1, shared: Path | None = None) -> Counter[str]:
+    """Run every mutant, `jobs` at a time, and print its verdict. A test that kills has to pass without the mutant.
 
-    kept: a cache that lasts. Mutants of kernel/, which might put something wrong into it, have one of their own.
+    shared: a permanent cache. Mutants of kernel/, which might put something wrong into it, have one of their own.
     """
     counts: Counter[str] = Counter()
     sound: set[str] = {"", "out of time"}
@@ -421,24 +421,24 @@ def tried(chosen: list[Change], limit: float, jobs: int = 1, kept: Path | None =
 
     def one(change: Change) -> None:
         tree, begun = trees.get(), time.monotonic()
-        cache = kept if kept and not change.path.startswith("kernel/") else tree / "out" / "cache"
+        cache = shared if shared and not change.path.startswith("kernel/") else tree / "out" / "cache"
         target = tree / SOURCE / change.path
         target.write_bytes(change.mutant.apply(change.source))
-        end, test = noticed(tree, known_by(change.path), limit, cache)
+        verdict, test = run_tests(tree, covering_tests(change.path), limit, cache)
         target.write_bytes(change.source)
         alone = [test] if "::" in test else [test, "--collect-only"]
-        if test not in sound and noticed(tree, alone, 5 * limit, cache)[0] != "survived":
-            end, test = "unknown", f"{test} fails without it"
+        if test not in sound and run_tests(tree, alone, 5 * limit, cache)[0] != "survived":
+            verdict, test = "unknown", f"{test} fails without it"
         else:
             sound.add(test)
         trees.put(tree)
-        counts[end] += 1
-        words = [f"{counts.total():4d}/{len(chosen)} {time.monotonic() - begun:5.0f} s  {end:11s} {change}  {test}"]
-        print("\n".join(words + [change.diff()] * (end != "killed")), flush=True)
+        counts[verdict] += 1
+        words = [f"{counts.total():4d}/{len(chosen)} {time.monotonic() - begun:5.0f} s  {verdict:11s} {change}  {test}"]
+        print("\n".join(words + [change.diff()] * (verdict != "killed")), flush=True)
 
     with ExitStack() as stack, ThreadPoolExecutor(jobs) as pool:
         for _ in range(jobs):
-            trees.put(copied(stack.enter_context(tempfile.TemporaryDirectory(prefix="mutate-"))))
+            trees.put(copy_tree(stack.enter_context(tempfile.TemporaryDirectory(prefix="mutate-"))))
         list(pool.map(one, chosen))
     return counts
 
@@ -457,24 +457,26 @@ def keep(row: str) -> None:
 def main(given: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="*", default=[], metavar="PATH", help="files or folders below src/pfaffian")
-    parser.add_argument("--since", metavar="REVISION", help="files that differ from a revision, beside those of --only")
+    parser.add_argument("--since", metavar="REVISION", help="files that differ from a revision, in addition to --only")
     parser.add_argument("--count", type=int, default=100, help="how many mutants to draw (100)")
-    parser.add_argument("--seed", type=int, default=1, help="of the draw (1)")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds of a processor for the tests of one mutant (300)")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="of what is compiled, kept for the next time (none is)")
-    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time, each in a copy of its own (1)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random choice (1)")
+    parser.add_argument(
+        "--limit", type=float, default=300.0, help="seconds of processor time for the tests of one mutant (300)"
+    )
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache of compiled kernels, kept for the next time (none)")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time, each in its own copy of the tree (1)")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     parser.add_argument("--keep", action="store_true", help="add the score to tools/mutation_score.md")
     args = parser.parse_args(given)
     every = changes(args.only + (changed(args.since) if args.since else []))
-    chosen = drawn(every, args.count, args.seed)
+    chosen = draw(every, args.count, args.seed)
     if args.list:
         print("\n".join(f"{c}\n{c.diff()}" for c in chosen))
         return 0
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     revision = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
-    counts = tried(chosen, args.limit, args.jobs, args.cache and args.cache.resolve())
+    counts = run_mutants(chosen, args.limit, args.jobs, args.cache and args.cache.resolve())
     known = counts["killed"] + counts["survived"]
     score = f"{counts['killed'] / known:.3f}" if known else "none"
     numbers = [counts[x] for x in ("killed", "survived", "unknown")]

@@ -1,8 +1,8 @@
 """Studies: figures and tables of papers, or of machines, whose claims are checked.
 
-studies, run_study      by name
-COLOURS                 of figures
-Claim                   what one found, and what it has to be
+studies, run_study      list the studies of a folder; run one by its name
+Claim                   a number that a study found, and what it has to be
+COLOURS                 colours for lines of figures that colour-blind readers can tell apart
 """
 
 from pfaffian.viewer.drawing import COLOURS

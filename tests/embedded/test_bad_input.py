@@ -39,7 +39,7 @@ CART = cart()
 LAW = control.discrete(lambda s: Command(-s.terms.mechanism.p_symbols[0] * s.terms.q), 0.01)
 FLOWING = control.Control(lambda T, z, w, y: Command(-T.q - z, z_dot=T.q), z=(0.0,))
 REFUSED = {
-    "a law in Python": (control.python_law(lambda t, q, v: [0.0], 0.01), {}, "a law in Python cannot be written in C"),
+    "a law in Python": (control.python_law(lambda t, q, v: [0.0], 0.01), {}, "a law in Python cannot be translated to C"),
     "no law": (lambda s: 0, {}, "a control law is needed"),
     "it integrates": (FLOWING, {}, "say how often it is called: period=0.005"),
     "half of it flows": (control.several(a=FLOWING, b=LAW), {}, "a part of this law is in continuous time"),
@@ -54,10 +54,10 @@ REFUSED = {
     "precision": (LAW, {"precision": "half"}, "precision 'half' is unknown; one of double, single"),
     "vectors: shape": (LAW, {"vectors": {"q": np.zeros((3, 2))}}, r"vectors 'q': \(calls, 1\) is needed, got \(3, 2\)"),
     "vectors: missing": (LAW, {"vectors": {"v": np.zeros(3)}}, "as many rows for each of q"),
-    "what acts": (control.discrete(lambda s: Command(-s.acting), 0.1), {}, "let a sensor measure what it needs"),
+    "what acts": (control.discrete(lambda s: Command(-s.acting), 0.1), {}, "let a sensor measure those that it needs"),
     "nothing comes out": (control.discrete(lambda s: Command(ca.SX(0, 1)), 0.1), {}, "neither inputs nor signals"),
     **{
-        f"name {n!r}": (LAW, {"name": n}, "cannot begin names in C")
+        f"name {n!r}": (LAW, {"name": n}, "cannot be a prefix of names in C")
         for n in ("", "A", "1a", "a-b", "../a", "a.c", "stdio", "é", 3, "a" * 41)
     },
 }
@@ -166,7 +166,7 @@ def test_a_file_of_python(cli, gcc):
         (["My-law.py", "--period", "0"], "--period: a time above zero"),
         (["My-law.py", "--period", "1e-2", "--set", "q:x=1"], "export takes values of parameters alone"),
         (["My-law.py", "--period", "1e-2", "--set", "gian=1"], "there is no parameter 'gian'"),
-        (["My-law.py", "--period", "1e-2", "--name", "../x"], "cannot begin names in C"),
+        (["My-law.py", "--period", "1e-2", "--name", "../x"], "cannot be a prefix of names in C"),
         (["nothing.py"], "there is no file 'nothing.py'"),
         (["four_bar.yaml"], "names no law.*a .yaml or .urdf file holds none"),
         (["no-such-study"], "there is no study 'no-such-study'"),

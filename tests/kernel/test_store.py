@@ -162,7 +162,7 @@ def test_a_store_that_others_can_write_is_not_used(refused):
 def test_a_store_of_someone_else_is_not_used(refused, monkeypatch):
     number = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: number + 1)
-    monkeypatch.setattr(store, "_wanted", lambda: refused)
+    monkeypatch.setattr(store, "_requested", lambda: refused)
 
 
 def test_a_store_behind_the_link_of_another_is_not_used(refused, monkeypatch):

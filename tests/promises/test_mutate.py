@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from tools.mutants import mutants
-from tools.mutate import NOTICED_BY, ROOT, SOURCE, changes, drawn, known_by, main
+from tools.mutate import ROOT, SOURCE, TESTS_OF, changes, covering_tests, draw, main
 
 SMALL = b'''def f(a, b):
     """Words for people stay."""
@@ -46,8 +46,8 @@ def test_what_looks_like_it_is_not(other):
 def test_mutants_of_the_source_are_python_and_lie_where_they_say():
     every = changes(["control/reference.py", "control/task.py", "model/check.py"])
     assert len(every) > 500
-    some = drawn(every, 80, 1)
-    assert len(set(some)) == 80 and some == sorted(some) == drawn(every, 80, 1) != drawn(every, 80, 2)
+    some = draw(every, 80, 1)
+    assert len(set(some)) == 80 and some == sorted(some) == draw(every, 80, 1) != draw(every, 80, 2)
     for change in some:
         text = change.mutant.apply(change.source)
         ast.parse(text)
@@ -59,8 +59,8 @@ def test_mutants_of_the_source_are_python_and_lie_where_they_say():
 def test_every_module_has_tests_that_know_it():
     for path in (ROOT / SOURCE).rglob("*.py"):
         name = path.relative_to(ROOT / SOURCE).as_posix()
-        assert known_by(name) != ["tests"], f"{name}: add it to NOTICED_BY of tools/mutate.py"
-    missing = [t for tests in NOTICED_BY.values() for t in tests if not (ROOT / "tests" / t).exists()]
+        assert covering_tests(name) != ["tests"], f"{name}: add it to TESTS_OF of tools/mutate.py"
+    missing = [t for tests in TESTS_OF.values() for t in tests if not (ROOT / "tests" / t).exists()]
     assert not missing
 
 

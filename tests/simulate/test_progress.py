@@ -27,7 +27,7 @@ def empty_store(tmp_path, monkeypatch):
 def test_a_first_run_says_what_one_waits_for(empty_store, capfd):
     pf.run(pendulum(1.01), duration=0.01, progress=True)
     said = capfd.readouterr().err
-    assert "pendulum: making the equations" in said
+    assert "pendulum: deriving the equations" in said
     assert "10/10" in said
     pf.run(pendulum(1.02), duration=0.01)
     assert capfd.readouterr().err == ""
@@ -42,7 +42,7 @@ def test_each_stage_is_told_and_none_of_what_is_known(empty_store):
 
     with kernel.listening(heard.append):
         compiled()
-        assert heard[0] == "making the equations"
+        assert heard[0] == "deriving the equations"
         assert heard[1] == "compiling, once, 0 of 1 pieces done"
         assert heard[-1] == "trying what was compiled"
         assert heard.count("compiling, once, 0 of 1 pieces done") > 1, "again and again while it lasts"

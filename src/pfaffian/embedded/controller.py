@@ -1,7 +1,7 @@
-"""A control law as what is called once a tick: what goes in, what it keeps, what comes out, and the Programs in between.
+"""A control law as a function that is called once a tick: its inputs, state and outputs, and the Programs between them.
 
-All numbers of a call stand in one pool: inputs, parameters, what the law keeps. A rate's Program takes the pool and gives new
-values of some of it, and the faults of its parts; the last Program makes of the pool what comes out.
+All numbers of a call stand in one pool: inputs, parameters and state. A rate's Program takes the pool and gives new values for
+some of it, and the faults of its parts; the last Program computes the outputs from the pool.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from pfaffian.simulate.system import as_system
 
 
 class Entry(NamedTuple):
-    """A number's name, any text, and unit."""
+    """Name (any text) and unit of a number."""
 
     name: str
     unit: str = ""
 
 
 class Port(NamedTuple):
-    """Numbers that go in or come out together.   name: a word.   what: said of it.   entries: in order."""
+    """Numbers that go in or come out together.   name: an identifier.   what: its description.   entries: in order."""
 
     name: str
     what: str
@@ -48,9 +48,9 @@ class Port(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """Parts that are asked at the same instants.
+    """Parts that are evaluated at the same instants.
 
-    program: pool -> (new values, faults).   changed: where in the pool the new values belong.   period, phase: in ticks.
+    program: pool -> (new values, faults).   changed: places of the new values in the pool.   period, phase: in ticks.
     """
 
     program: Program
@@ -61,12 +61,13 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Controller:
-    """What is exported.
+    """The law to be exported.
 
-    inputs: ports that are read, each with where its numbers stand in the pool.
-    constants: place, value and name of each parameter that is read.   state: place, start value and name of what is kept.
-    rates: in the order in which they are asked.   result: Program pool -> numbers of `outputs`.   outputs: u and signals.
-    faults: of all rates, one after another.   size: of the pool.   tick: [s] between two calls, None if it does not matter.
+    inputs: ports that are read, each with the places of its numbers in the pool.
+    constants: place, value and name of each parameter that is read.   state: place, start value and name of each number that
+    is stored between calls.   rates: in the order of their evaluation.   result: Program pool -> numbers of `outputs`.
+    outputs: u and signals.   faults: of all rates, one after another.   size: of the pool.   tick: [s] between two calls, None
+    if it does not matter.
     """
 
     inputs: tuple[tuple[Port, tuple[int, ...]], ...]
@@ -85,18 +86,18 @@ class Controller:
 
     @property
     def operations(self) -> int:
-        """Of a call in which every part is asked, at most."""
+        """Operations of a call in which every part is evaluated, at most."""
         return sum(program.n_ops for program in self.programs)
 
     @property
     def counts(self) -> bool:
-        """Whether calls differ, so that a count of them has to be kept."""
+        """Whether calls differ, so that they have to be counted."""
         return any((rate.period, rate.phase) != (1, 0) for rate in self.rates)
 
 
 class Calls(NamedTuple):
-    """So many calls one after another from the start. inputs, outputs: by port (calls, n).   faults: (calls, nf).
-    state: (n,) that is left."""
+    """Successive calls from the start.   inputs, outputs: {port: (calls, n)}.   faults: (calls, nf).
+    state: (n,) after the last call."""
 
     inputs: dict[str, np.ndarray]
     outputs: dict[str, np.ndarray]
@@ -114,7 +115,7 @@ def controller(
     tunable: Sequence[str] = (),
     saturate: bool = False,
 ) -> Controller:
-    """The law as what is called once a tick; arguments and errors as those of `export`."""
+    """The law as a function that is called once a tick; arguments and errors as those of `export`."""
     m = as_mechanism(mechanism)
     if not isinstance(law, Control):
         raise ModelError(
@@ -132,18 +133,18 @@ def controller(
     groups = groupby(parts, key=lambda part: (part.period, part.phase))
     rates = [pool.rate(list(group), tick, saturate) for _, group in groups]
     outputs, result = pool.outputs(saturate)
-    wanted = pool.read(result, *[rate.program for rate in rates])
-    rates = [_without(rate, wanted) for rate in rates]
-    asked_for, shown = pool.read(*[rate.program for rate in rates]), pool.read(result)
-    made = {place for rate in rates for place in rate.changed}
-    # What every call makes anew before it is read need not be kept.
+    needed = pool.read(result, *[rate.program for rate in rates])
+    rates = [_without_unread(rate, needed) for rate in rates]
+    by_rates, by_result = pool.read(*[rate.program for rate in rates]), pool.read(result)
+    computed = {place for rate in rates for place in rate.changed}
+    # What every call computes anew before it is read need not be stored.
     always = all((rate.period, rate.phase) == (1, 0) for rate in rates)
-    kept = asked_for | (shown - made if always else shown)
+    stored = by_rates | (by_result - computed if always else by_result)
     ports, given = pool.ports(names), {place for _, places in pool.ports(names) for place in places}
     return Controller(
-        inputs=tuple((port, places) for port, places in ports if (asked_for | shown) & set(places)),
-        constants=tuple(x for x in pool.parameters(values[0]) if x[0] in asked_for | shown and x[0] not in given),
-        state=tuple(x for x in pool.held() if x[0] in kept and x[0] not in given),
+        inputs=tuple((port, places) for port, places in ports if (by_rates | by_result) & set(places)),
+        constants=tuple(x for x in pool.parameters(values[0]) if x[0] in by_rates | by_result and x[0] not in given),
+        state=tuple(x for x in pool.memory() if x[0] in stored and x[0] not in given),
         rates=tuple(rates),
         result=result,
         outputs=outputs,
@@ -155,11 +156,11 @@ def controller(
 
 def _in_discrete_time(law: Control, period: float | None) -> Control:
     if any(part.python for part in law.parts):
-        raise ModelError("export: a law in Python cannot be written in C: write it with CasADi's functions, see discrete")
+        raise ModelError("export: a law in Python cannot be translated to C: write it with CasADi's functions, see discrete")
     if not law.parts:
         if period is None and law.z:
             raise ModelError("export: this law integrates in continuous time; say how often it is called: period=0.005 [s]")
-        return discrete(law, 1.0 if period is None else period)  # it remembers nothing
+        return discrete(law, 1.0 if period is None else period)  # a law without memory may have any period
     if period is not None:
         raise ModelError("export: this law has a period of its own; leave out `period`")
     if in_continuous_time(law):
@@ -170,7 +171,7 @@ def _in_discrete_time(law: Control, period: float | None) -> Control:
 
 
 def _tick(parts: Sequence[Part], tick: Any) -> float:
-    """[s] between two calls: as given, else the longest that all periods and phases are multiples of."""
+    """[s] between two calls: the given one, else the longest that divides all periods and phases."""
     if tick is not None:
         tick = named_float(tick, "export: tick")
         if not tick > 0:
@@ -192,12 +193,12 @@ def _tunable(m: Mechanism, tunable: Any) -> tuple[str, ...]:
 
 
 def _unknown(d: ca.SX) -> ca.SX:
-    """All that acts on the machine, which a processor cannot know."""
-    raise ModelError("export: the law takes `acting`, all inputs of the machine; let a sensor measure what it needs of them")
+    """In place of all inputs that act on the machine, which an embedded processor cannot know."""
+    raise ModelError("export: the law takes `acting`, all inputs of the machine; let a sensor measure those that it needs")
 
 
 class _Pool:
-    """The pool of a law on a mechanism: symbols of all of it, and the places of each part."""
+    """The pool of a law on a mechanism: its symbols, and the places of each group of them."""
 
     def __init__(self, law: Control, m: Mechanism) -> None:
         self.law, self.m = law, m
@@ -242,23 +243,23 @@ class _Pool:
         motors = len(m.motor_names)
         u = self.at.u(d, m.nu, self.T.t)
         u = ca.densify(saturated(m, u) if saturate else u)[:motors, 0]
-        own = [
+        parts = [
             (slots, *of) for part, slots, of in zip(self.law.parts, self.at.slots, self.sizes, strict=True) if not part.sensor
         ]
-        entries = [e for _, _, signals in own for e in self._of_signals(signals)]
+        entries = [e for _, _, signals in parts for e in self._of_signals(signals)]
         ports, columns = [], [ca.SX(0, 1)]
-        if any(inputs for _, inputs, _ in own):
+        if any(inputs for _, inputs, _ in parts):
             ports.append(Port("u", "inputs of the machine", _entries(m.motor_names, m.u_units[:motors])))
             columns.append(u)
         if entries:
             ports.append(Port("signals", "signals", tuple(entries)))
-            columns += [d[slots.given, 0][inputs:, 0] for slots, inputs, _ in own]
+            columns += [d[slots.given, 0][inputs:, 0] for slots, inputs, _ in parts]
         if not ports:
             raise ModelError("export: the law gives neither inputs nor signals")
         return tuple(ports), self.program(ca.vertcat(*columns))
 
     def ports(self, tunable: Sequence[str]) -> list[tuple[Port, tuple[int, ...]]]:
-        """Of all that a call is told, whether it is read or not."""
+        """Ports of all possible inputs of a call, read or not."""
         m, at = self.m, self.places
         where = dict(zip(m.p_names, at["p"], strict=True))
         unit = {p.name: p.unit for p in m.parameters}
@@ -267,7 +268,7 @@ class _Pool:
             if part.sensor:
                 measured += zip(at["d"][slots.given], self._of_signals(signals), strict=True)
         reactions = _entries(m.v_names, [force_unit(u) for u in m.v_units])
-        said = [
+        ports = [
             (Port("t", "time", (Entry("t", "s"),)), at["t"]),
             (Port("q", "coordinates", _entries(m.q_names, m.q_units)), at["q"]),
             (Port("v", "velocities", _entries(m.v_names, m.v_units)), at["v"]),
@@ -276,13 +277,13 @@ class _Pool:
             (Port("reaction", "measured generalised reaction along v", reactions), at["reaction"]),
             (Port("y", "the newest samples of sensors", tuple(e for _, e in measured)), [place for place, _ in measured]),
         ]
-        return [(port, tuple(places)) for port, places in said]
+        return [(port, tuple(places)) for port, places in ports]
 
     def parameters(self, values: np.ndarray) -> list[tuple[int, float, Entry]]:
         names = [Entry(p.name, p.unit) for p in self.m.parameters]
         return list(zip(self.places["p"], values.tolist(), names, strict=True))
 
-    def held(self) -> list[tuple[int, float, Entry]]:
+    def memory(self) -> list[tuple[int, float, Entry]]:
         """Place, start value and name of each number of d."""
         m, labels = self.m, [Entry("")] * self.at.size
         for part, slots, (inputs, signals) in zip(self.law.parts, self.at.slots, self.sizes, strict=True):
@@ -303,15 +304,15 @@ def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(Entry(n, u) for n, u in zip(names, of, strict=True))
 
 
-def _without(rate: Rate, wanted: set[int]) -> Rate:
+def _without_unread(rate: Rate, needed: set[int]) -> Rate:
     """The rate without new values that nothing reads."""
-    pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in wanted]
+    pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in needed]
     program = replace(rate.program, outputs=(tuple(v for _, v in pairs), rate.program.outputs[1]))
     return rate._replace(program=optimise(program), changed=tuple(place for place, _ in pairs))
 
 
 def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Generator) -> dict[str, np.ndarray]:
-    """(calls, n) for each port: valid coordinates, else normal numbers; times that grow."""
+    """(calls, n) for each port: valid coordinates, increasing times, otherwise normally distributed numbers."""
     drawn: dict[str, np.ndarray] = {p.name: random.normal(size=(calls, len(p.entries))) for p, _ in c.inputs}
     if "t" in drawn:
         drawn["t"] = np.arange(calls)[:, None] * (c.tick or 0.01)
@@ -324,7 +325,7 @@ def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Gen
 
 
 def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Checked: (calls, n) for each port. Raises ModelError: another name or shape."""
+    """The given inputs, checked: (calls, n) for each port. Raises ModelError: another name or shape."""
     known = {port.name: len(port.entries) for port, _ in c.inputs}
     arrays = {name: floats(x, f"export: vectors {name!r}") for name, x in given.items()}
     for name, x in arrays.items():
@@ -339,9 +340,9 @@ def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64) -> Calls:
-    """What the calls give, in numbers of the kind (float64 or float32), by the interpreter."""
+    """Results of successive calls by the interpreter, in numbers of the kind (float64 or float32)."""
     calls = len(next(iter(inputs.values()))) if inputs else 1
-    told: dict[str, Any] = {name: x.astype(kind) for name, x in inputs.items()}
+    converted: dict[str, Any] = {name: x.astype(kind) for name, x in inputs.items()}
     pool: np.ndarray = np.zeros(c.size, kind)
     for place, x, _ in (*c.constants, *c.state):
         pool[place] = constant(x, kind)
@@ -349,7 +350,7 @@ def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64
     faults: np.ndarray = np.zeros((calls, len(c.faults.entries)), kind)
     for k in range(calls):
         for port, places in c.inputs:
-            pool[list(places)] = told[port.name][k]
+            pool[list(places)] = converted[port.name][k]
         first = 0
         for rate in c.rates:
             n = len(rate.program.outputs[1])
@@ -361,4 +362,4 @@ def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64
     ends = np.cumsum([0, *[len(port.entries) for port in c.outputs]])
     table = np.array(given)
     outputs = {port.name: table[:, a:b] for port, a, b in zip(c.outputs, ends, ends[1:], strict=False)}
-    return Calls(told, outputs, faults, pool[[place for place, _, _ in c.state]])
+    return Calls(converted, outputs, faults, pool[[place for place, _, _ in c.state]])

@@ -1,4 +1,4 @@
-"""pfaffian export: a law as files of C99, with what they cost."""
+"""pfaffian export: a law as files of C99, and what they cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pfaffian.output.plain import text
 from pfaffian.simulate.provenance import machine
 
 CALLS = 32
-"""Recorded for the test."""
+"""Number of calls recorded for the test."""
 MARK = "Written by pfaffian export; sha256 of what follows this line: "
 FLAGS = "-std=c99 -pedantic -Wall -Wextra -Wconversion"
 
@@ -33,16 +33,16 @@ _TAKEN = {
     "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "tgmath",
     "time", "wchar", "wctype", "aux", "con", "nul", "prn",
 }  # fmt: skip
-"""Names of headers that the compiler brings, and of no files."""
+"""Names of standard headers, and reserved file names."""
 
 
 class Exported(NamedTuple):
-    """What was written, and what it costs.
+    """The files written, and what they cost.
 
-    files: header, source, test.   operations: of a call in which every part is asked, at most.   stack: bytes that a call takes
-    at most where each value has a place of its own, as without optimisation.   measured_stack: as gcc or clang says with -O2,
-    None without either.   state: bytes that the caller keeps.   error: of single beside double over the recorded calls,
-    relative to the largest number of each kind that comes out; 0 of double.
+    files: header, source, test.   operations: of a call in which every part is evaluated, at most.   stack: bytes that a call
+    takes at most where each value has a place of its own, as without optimisation.   measured_stack: bytes that gcc or clang
+    reports with -O2, None without either.   state: bytes that the caller stores.   error: of single against double over the
+    recorded calls, relative to the largest number of each output port; 0 for double.
     """
 
     files: tuple[Path, ...]
@@ -67,29 +67,50 @@ def export(
     saturate: bool = False,
     vectors: Mapping[str, Any] | None = None,
 ) -> Exported:
-    """Write a law or an estimator as C99 that depends on nothing: NAME.h, NAME.c and NAME_test.c, which recorded calls check.
+    """Write a control law or an estimator as C99 for an embedded processor: NAME.h, NAME.c and a test, NAME_test.c.
 
-    The caller owns the state: `NAME_init(&state)`, then `NAME_step(&in, &state, &out)` once a tick. There is no heap, no global
-    variable and no library; elementary functions are carried along. In double the bits are those of a run here. In single, sums
-    and products are of floats and elementary functions are the double's, rounded. What sensors measure is an input, their noise
-    is left out; reactions that a law measures are an input as well.
+    The caller owns the state: `NAME_init(&state)`, then `NAME_step(&in, &state, &out)` once a tick. The C needs no heap, no
+    global variable and no library; it contains its elementary functions. In double it gives the bits of a run of this library.
+    In single, sums and products are of floats and elementary functions are the double's, rounded. Sensors' measurements are
+    inputs, without noise; so are reactions that a law measures. The test repeats recorded calls and compares all bits.
 
     Args:
-        law: in discrete time; one in continuous time is called every `period`, see `discrete`. An estimator is a law of your
-        own that gives signals alone, `discrete(step, 0.005, state={...}, inputs=[...])`.   mechanism: that it drives.
-        out: folder, made if it is not there.   name: of the files and before all names in C; small letters, digits and _.
-        precision: "double", or "single" for processors that have floats alone.   period: [s], of a law in continuous time; it
-        may be left out where the law integrates nothing.   tick: [s] between two calls, of which every period and phase is a
-        multiple; the longest there is if None. A shorter one lets inputs of hold="first" go on in between.
-        parameters: (np,) or by name, instead of the defaults; they become constants.   tunable: names of those that become
-        inputs instead.   saturate: cut inputs at the mechanism's limits, as Scheme(saturate=True) does.
-        vectors: {field: (calls, n)} that the test gives, {"q": ..., "w": ...}; random if None.
-    Raises ModelError: a law in Python; one that is partly in continuous time; a name that is none; a folder that cannot be
+        law: in discrete time, or in continuous time and called every `period`, as by `discrete`. An estimator is a law of your
+            own that gives signals only, `discrete(step, 0.005, state={...}, inputs=[...])`.
+        mechanism: the machine that it drives.
+        out: folder, made if there is none.
+        name: of the files, and prefix of all names in C; lower-case letters, digits and _; default "law".
+        precision: "double", the default, or "single" for processors that have floats only.
+        period: [s], of a law in continuous time; may be left out where the law integrates nothing.
+        tick: [s] between two calls, a divisor of every period and phase; None: the longest such. With a shorter one, inputs
+            of hold="first" are extrapolated in between.
+        parameters: (np,) or {name: number} instead of the defaults; they become constants.
+        tunable: names of parameters that become inputs instead.
+        saturate: whether to cut inputs at the mechanism's limits, as Scheme(saturate=True) does; default False.
+        vectors: {port: (calls, n)} inputs of the recorded calls, as {"q": ..., "w": ...}; None: random ones.
+    Returns:
+        (files, operations, stack, measured_stack, state, error): paths of header, source and test; operations of a call at
+        most; bytes of stack of a call at most, without optimisation, and as gcc or clang reports with -O2 (None without
+        either); bytes of state; largest error of single against double over the recorded calls, relative to the largest
+        number of each output port (0 for double).
+    Raises ModelError: a law in Python; a law that is partly in continuous time; an invalid name; a folder that cannot be
     written to, or files in it that were not written by this function or were changed since; a law that fails in floats.
+
+    Example:
+        >>> import tempfile
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("arm", [pf.body("rod", 1.0)], [hinge], actuators=[pf.actuator("motor", "hinge")])
+        >>> law = control.discrete(lambda s: control.Command(-20 * s.terms.q - 4 * s.terms.v), 0.01)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = pf.export(law, m, folder, name="hold")
+        >>> [path.name for path in made.files], made.operations
+        (['hold.h', 'hold.c', 'hold_test.c'], 3)
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
-        way = "a small letter, then small letters, digits and _, 40 at most, and no header of C"
-        raise ModelError(f"export: name {brief(name)} cannot begin names in C: {way}")
+        way = "a lower-case letter, then lower-case letters, digits and _, 40 at most, and not the name of a header of C"
+        raise ModelError(f"export: name {brief(name)} cannot be a prefix of names in C: choose {way}")
     if precision not in PRECISIONS:
         raise ModelError(f"export: precision {brief(precision)} is unknown; one of {', '.join(PRECISIONS)}")
     c = controller(law, mechanism, period=period, tick=tick, parameters=parameters, tunable=tunable, saturate=saturate)
@@ -110,7 +131,7 @@ def export(
     folder = prepare(as_path(out, "the folder to export to"))
     for file in texts:
         _check_own(folder / file)
-    files = tuple(place(folder / file, _marked(words)) for file, words in texts.items())
+    files = tuple(place(folder / file, _signed(words)) for file, words in texts.items())
     return Exported(files, c.operations, stack, measured_stack(texts, name), state, error)
 
 
@@ -124,42 +145,41 @@ def _error(calls: Calls, exact: Calls) -> float:
 
 
 def _check_single(c: Controller, calls: Calls, exact: Calls) -> None:
-    """Raise ModelError: the law fails in floats where it does not in doubles."""
+    """Raise ModelError if the law fails in floats where it does not in doubles."""
     failing = (calls.faults != 0) & (exact.faults == 0)
     lost = any((np.isfinite(x) & ~np.isfinite(calls.outputs[name])).any() for name, x in exact.outputs.items())
     if failing.any() or lost:
-        said = [e.name for e, column in zip(c.faults.entries, failing.T, strict=True) if column.any()] or [
-            "no number comes out"
-        ]
-        raise ModelError(f"export: in floats the law fails where in doubles it does not ({said[0]}); export it in double")
+        reasons = [e.name for e, column in zip(c.faults.entries, failing.T, strict=True) if column.any()]
+        reason = reasons[0] if reasons else "no number comes out"
+        raise ModelError(f"export: in floats the law fails where in doubles it does not ({reason}); export it in double")
 
 
 def _about(c: Controller, m: Mechanism, precision: str, stack: int, state: int, error: float) -> list[str]:
-    often = f"Call it every {c.tick!r} s." if c.tick else "It remembers nothing: call it whenever you like."
+    often = f"Call it every {c.tick!r} s." if c.tick else "It has no memory: call it at any time."
     lines = [f"A control law of {c99.comment(m.name)}, by pfaffian {machine()['pfaffian']}. {often}", ""]
     lines += [
         f"{c.operations} operations a call at most; {state} bytes of state; {stack} bytes of stack at most where each value",
         "has a place of its own (-O0), less with optimisation. No heap, no global variable, no library; loops have a bound.",
         "",
-        f"Compile with {FLAGS}; NAME_test.c is a test with it. Products and sums must stay",
-        "apart, which the source asks for (-ffp-contract=off says the same; -ffp-contract=fast of clang overrules it);",
-        "-ffast-math and an x87 it refuses. PLAIN_SQRT defined leaves the machine's own instruction for roots aside.",
+        f"Compile with {FLAGS}; NAME_test.c tests it. The compiler must not fuse",
+        "products and sums: the source forbids it, as -ffp-contract=off does, but clang's -ffp-contract=fast overrules it.",
+        "-ffast-math and x87 are refused. Define PLAIN_SQRT to do without the processor's square-root instruction.",
     ]
     if precision == "single":
         lines += [
             "",
-            f"In float: beside the law in double the recorded calls differ by {error:.1e} of the largest number at most.",
+            f"In float: the recorded calls differ from the law in double by at most {error:.1e} of the largest number.",
         ]
     return lines
 
 
-def _marked(words: str) -> bytes:
+def _signed(words: str) -> bytes:
     body = words.encode("ascii")
     return f"/* {MARK}{sha256(body).hexdigest()} */\n".encode("ascii") + body
 
 
 def _check_own(path: Path) -> None:
-    """Raise ModelError: there is a file that `export` did not write, or that somebody changed."""
+    """Raise ModelError if the file exists and was not written by `export`, or was changed since."""
     if not path.exists() and not path.is_symlink():
         return
     way = "move it away, or choose another folder or name"
@@ -168,6 +188,6 @@ def _check_own(path: Path) -> None:
     except OSError as error:
         raise ModelError(f"export: {text(path)!r} is there and cannot be read: {error.strerror}; {way}") from None
     if head != f"/* {MARK}{sha256(body).hexdigest()} */".encode("ascii"):
-        own = head.startswith(f"/* {MARK}".encode("ascii"))
-        said = "was changed since it was exported" if own else "was not written by pfaffian export"
-        raise ModelError(f"export: {text(path)!r} {said}; {way}")
+        exported = head.startswith(f"/* {MARK}".encode("ascii"))
+        reason = "was changed since it was exported" if exported else "was not written by pfaffian export"
+        raise ModelError(f"export: {text(path)!r} {reason}; {way}")

@@ -1,4 +1,4 @@
-"""Worst-case stack of an exported law, as the compiler counts it."""
+"""Worst-case stack of an exported law, as the compiler reports it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def measured_stack(texts: Mapping[str, str], name: str, flags: tuple[str, ...] =
     return None
 
 
-def _deepest(source: str, said: str, top: str) -> int:
-    """Of what the compiler said of each function; one that is written into its caller has no stack of its own."""
-    own: dict[str, int] = {}
-    for line in said.splitlines():
+def _deepest(source: str, usage: str, top: str) -> int:
+    """Bytes along the deepest chain of calls from `top`, by the compiler's report; an inlined function has no frame."""
+    frame: dict[str, int] = {}
+    for line in usage.splitlines():
         where, size, _ = line.split("\t")
         function = where.rsplit(":", 1)[1].split(".")[0]
-        own[function] = max(own.get(function, 0), int(size) + 8)  # and the address to return to
+        frame[function] = max(frame.get(function, 0), int(size) + 8)  # and the return address
     calls = {f: set(_CALL.findall(body)) for f, body in _FUNCTION.findall(source)}
     depth: dict[str, int] = {}
     for f in [*calls, top]:  # callees come first
-        depth[f] = own.get(f, 0) + max((depth.get(g, 0) for g in calls.get(f, ())), default=0)
+        depth[f] = frame.get(f, 0) + max((depth.get(g, 0) for g in calls.get(f, ())), default=0)
     return depth[top]

@@ -1,7 +1,7 @@
 """Header, source and test of a controller in C99.
 
-Names of the caller's stand in comments alone, their odd characters replaced; identifiers are the checked word that the caller
-chose, and words and numbers of ours.
+The caller's names stand in comments only, their special characters replaced; identifiers consist of the checked word that the
+caller chose and of fixed words and numbers.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from pfaffian.embedded.controller import Calls, Controller, Entry, Port
 from pfaffian.kernel.text.portable import Portable, Precision, literal
 
 LONGEST = 100
-"""Characters of a name in a comment."""
+"""Characters of a name in a comment, at most."""
 
 
 def comment(words: object) -> str:
-    """As a comment of C may hold it: plain ASCII on one line that neither ends the comment, begins one, nor is a trigraph."""
-    shown = "".join(c if " " <= c <= "~" and c not in "*?\\" else "_" for c in str(words))
-    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2 - 1]}..{shown[1 - LONGEST // 2 :]}"
+    """The words made safe for a comment of C: ASCII on one line that cannot end or begin a comment or form a trigraph."""
+    safe = "".join(c if " " <= c <= "~" and c not in "*?\\" else "_" for c in str(words))
+    return safe if len(safe) <= LONGEST else f"{safe[: LONGEST // 2 - 1]}..{safe[1 - LONGEST // 2 :]}"
 
 
 def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str:
-    """NAME.h.   about: lines on what it is."""
+    """NAME.h.   about: lines that describe the law."""
     guard = f"{name.upper()}_H"
-    kept = [f"  {of.real} d[{len(c.state)}];", *_listed([e for _, _, e in c.state])] if c.state else []
-    kept += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is asked */"] if c.counts else []
-    kept = kept or ["  char nothing; /* it remembers nothing */"]
+    state = [f"  {of.real} d[{len(c.state)}];", *_listed([e for _, _, e in c.state])] if c.state else []
+    state += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is asked */"] if c.counts else []
+    state = state or ["  char nothing; /* it remembers nothing */"]
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f"#ifndef {guard}", f"#define {guard}", ""]
     lines += ["#include <stdint.h>", ""] if c.counts else []
     lines += ["typedef struct {", *_fields([port for port, _ in c.inputs], of), f"}} {name}_in;", ""]
-    lines += ["typedef struct {", *kept, f"}} {name}_state;", ""]
+    lines += ["typedef struct {", *state, f"}} {name}_state;", ""]
     lines += ["typedef struct {", *_fields([*c.outputs, *([c.faults] if c.faults.entries else [])], of), f"}} {name}_out;", ""]
     lines += [f"void {name}_init({name}_state *state);", ""]
     lines += [
@@ -58,14 +58,14 @@ def _listed(entries: Sequence[Entry]) -> list[str]:
 
 
 def source(c: Controller, name: str, of: Precision, programs: Portable, about: Sequence[str]) -> str:
-    """NAME.c"""
+    """NAME.c.   about: as for `header`."""
     body = "\n".join(_step(c, name, of, programs))
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f'#include "{name}.h"', "", programs.text, body, ""]
     return "\n".join(lines)
 
 
 def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterator[str]:
-    """init and step. x is the pool, y what a Program gives."""
+    """The functions init and step. x is the pool, y the outputs of a Program."""
     V = f"V{of.suffix}"
     yield f"void {name}_init({name}_state *state) {{"
     for k, (_, start, _) in enumerate(c.state):
@@ -93,17 +93,17 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
     first = 0
     for i, (rate, called) in enumerate(zip(c.rates, programs.names, strict=False)):
         new, n = len(rate.changed), len(rate.program.outputs[1])
-        asked = [f"  {called}(x, y);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
-        asked += [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(n)]
+        update = [f"  {called}(x, y);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
+        update += [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(n)]
         if c.counts:
             yield from (f"  out->faults[{first + k}] = {literal(of, 0.0)};" for k in range(n))
             yield f"  if (state->wait[{i}] == 0) {{"
-            yield from (f"  {line}" for line in asked)
+            yield from (f"  {line}" for line in update)
             yield f"    state->wait[{i}] = {rate.period};"
             yield "  }"
             yield f"  state->wait[{i}]--;"
         else:
-            yield from asked
+            yield from update
         first += n
     yield f"  {programs.names[-1]}(x, y);"
     first = 0
@@ -123,7 +123,7 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
 
 
 def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[str]) -> str:
-    """NAME_test.c: the recorded calls, whose numbers must come out to the bit; a nan is a nan."""
+    """NAME_test.c: the recorded calls, which the law must repeat bit for bit; any nan equals any other."""
     word, digits = of.words["word"], int(of.words["width"]) // 4
     count = len(calls.faults)
     given = _columns([calls.inputs[port.name] for port, _ in c.inputs], count)

@@ -1,4 +1,4 @@
-"""Memory of what functions gave, and a check of it: with PFAFFIAN_CHECK=1 all that is found again is made anew and compared."""
+"""Caches of function results, and a check of them: with PFAFFIAN_CHECK=1 every cached result is computed anew and compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 CHECKING = os.environ.get("PFAFFIAN_CHECK", "") not in ("", "0")
-"""Whether what is found again is made anew and compared."""
+"""Whether cached results are computed anew and compared."""
 
 
 def checking() -> bool:
@@ -25,35 +25,35 @@ def checking() -> bool:
 
 
 def remembered(maxsize: int) -> Callable[[_Function], _Function]:
-    """As functools.lru_cache; what is found again is checked where that is asked for."""
+    """Decorator like functools.lru_cache; with PFAFFIAN_CHECK=1 cached results are checked."""
 
     def of(make: _Function) -> _Function:
-        kept = lru_cache(maxsize)(make)
+        cached = lru_cache(maxsize)(make)
 
         @wraps(make)
-        def found(*arguments: Any) -> Any:
+        def checked(*arguments: Any) -> Any:
             if not CHECKING:
-                return kept(*arguments)
-            hits = kept.cache_info().hits
-            value = kept(*arguments)
-            if kept.cache_info().hits > hits:
+                return cached(*arguments)
+            hits = cached.cache_info().hits
+            value = cached(*arguments)
+            if cached.cache_info().hits > hits:
                 compare(f"{make.__module__}.{make.__qualname__}", value, make(*arguments))
             return value
 
-        found.cache_clear = kept.cache_clear  # type: ignore[attr-defined]
-        return found  # type: ignore[return-value]
+        checked.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
 
     return of
 
 
 def compare(what: str, found: Any, made: Any) -> None:
-    """Raise BuildError where what was found is another than what is made now."""
+    """Raise BuildError if the cached value `found` differs from the one computed now."""
     if content(found) != content(made):
-        raise BuildError(f"{what} was found again and is another now: its key leaves out something that it depends on")
+        raise BuildError(f"{what} was cached and is another now: its key leaves out something that it depends on")
 
 
 def content(x: Any) -> Any:
-    """All numbers, texts and expressions in a value, to compare; of an object that is neither the type alone."""
+    """All numbers, texts and expressions in a value, for comparison; only the type of any other object."""
     if isinstance(x, ca.Function):
         return x.serialize()
     if isinstance(x, ca.SX):

@@ -1,1 +1,1 @@
-"""What people look at: tables, summaries, figures, studies and their claims."""
+"""Output for people: tables, summaries, figures, 3D views, studies and their claims."""

@@ -1,4 +1,4 @@
-"""Lines over time: the liveliest of many, medians and bands of a batch, thinned without losing a peak."""
+"""Lines over time: those of many that move most, medians and bands of a batch, thinned without losing a peak."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pfaffian.output.plain import label
 from pfaffian.viewer.drawing import COLOURS, DASHES, GREY, NOTE, legend
 
 MAX_LINES = 10
-"""Labelled lines in a panel; the ones that move most, the others in grey."""
+"""Labelled lines in a panel, those that move most; the others are grey."""
 
 MAX_POINTS = 3000
-"""Samples that are drawn as they are; more become the least and greatest of each interval, so that no peak is lost."""
+"""Longer lines are drawn by the least and the greatest sample of each interval, so that no peak is lost."""
 
 STILL = 1e-9
-"""What changes by less over a whole run does not move."""
+"""A signal that changes by less over a whole run does not move."""
 
 CONSTANT = 1e-11
-"""What changes by less of itself is rounding, which an axis would blow up."""
+"""A relative change below this is rounding, which an axis would magnify."""
 
 BAND = (0.05, 0.95)
-"""Quantiles of a batch between which the band lies."""
+"""Quantiles at the edges of a batch's band."""
 
 
 def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
     """values: (runs, time, n). At most MAX_LINES labelled lines, with bands if there are several runs."""
-    labelled = _liveliest(values)
+    labelled = _most_moving(values)
     handles, others = list[Any](), list[Any]()
     for i in (i for i in range(len(names)) if i not in labelled):
         others += ax.plot(*thinned(time, median(values[:, :, i])), color=GREY, linewidth=0.8)
@@ -39,13 +39,13 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
             low, high = quantiles(values[:, :, i])
             ax.fill_between(time, low, high, color=look["color"], alpha=0.15, linewidth=0)
         handles += ax.plot(*thinned(time, median(values[:, :, i])), **look)
-    shown = [label(names[i]) for i in labelled]
+    labels = [label(names[i]) for i in labelled]
     if len(labelled) < len(names):
         handles.append(others[0])
-        shown.append(f"{len(names) - len(labelled)} that {'move less' if labelled else 'stay'}")
+        labels.append(f"{len(names) - len(labelled)} that {'move less' if labelled else 'stay'}")
     _focus(ax, values)
-    if shown != ["total"]:
-        legend(ax, handles, shown)
+    if labels != ["total"]:
+        legend(ax, handles, labels)
 
 
 def _look(i: int) -> dict[str, str]:
@@ -53,8 +53,8 @@ def _look(i: int) -> dict[str, str]:
     return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
 
 
-def _liveliest(values: np.ndarray) -> list[int]:
-    """The entries that move most, in their own order; of many that do not move, none."""
+def _most_moving(values: np.ndarray) -> list[int]:
+    """The entries that move most, in increasing order; none where there are many and none moves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         spread = np.nan_to_num(np.nanmax(values, axis=(0, 1)) - np.nanmin(values, axis=(0, 1)))
@@ -64,7 +64,7 @@ def _liveliest(values: np.ndarray) -> list[int]:
 
 
 def median(values: np.ndarray) -> np.ndarray:
-    """(time,) over the runs, of those with a number there."""
+    """(time,) over the runs that have a number there."""
     if len(values) == 1:
         return values[0]
     with warnings.catch_warnings():
@@ -79,7 +79,7 @@ def quantiles(values: np.ndarray) -> np.ndarray:
 
 
 def thinned(time: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A long line by the least and the greatest of each interval, in the order in which they come."""
+    """A long line reduced to the least and the greatest sample of each interval, in order of time."""
     if len(time) <= MAX_POINTS:
         return time, y
     size = -(-len(time) // (MAX_POINTS // 2))
@@ -100,7 +100,7 @@ def _argmax(y: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _focus(ax: Any, values: np.ndarray) -> None:
-    """Where the end of a diverging run would flatten all before it, cut it off; flat lines get an axis around them."""
+    """Cut off the end of a diverging run where it would flatten all before it; centre the axis on flat lines."""
     finite = np.abs(values[np.isfinite(values)])
     if not finite.size:
         ax.text(0.5, 0.5, "no finite value", transform=ax.transAxes, ha="center", va="center", color=NOTE)

@@ -1,4 +1,4 @@
-"""What a mechanism is, in columns: bodies, joints, inputs, parameters, constraints, rank, degrees of freedom."""
+"""Description of a mechanism in columns: bodies, joints, inputs, parameters, constraints, rank, degrees of freedom."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ EQUATION = {
     AccelerationConstraint: "Z v_dot = z",
     Servo: "held by chosen forces",
 }
-"""Kind of constraint -> what it says."""
+"""Kind of constraint -> its equation."""
 
 SAMPLES = 4
 DEEPEST = 24
-"""Levels of the tree that are indented; deeper ones stay at that column."""
+"""Levels of the tree up to which names are indented; deeper ones stay at that column."""
 
 
 class Rank(NamedTuple):
-    """kept: (rows,) whether each row says something that those before it do not; None where no state closes."""
+    """independent: (rows,) whether each row is independent of those before it; None where no state closes."""
 
     where: str
-    kept: np.ndarray | None
+    independent: np.ndarray | None
     reason: str = ""
 
 
 def describe(m: Mechanism, settings: RunSettings) -> str:
-    """The whole description, at the run's parameters. Ranks are found by the interpreter, so nothing is compiled."""
+    """The whole description, at the run's parameters. The interpreter finds the ranks, so nothing is compiled."""
     p = settings.arrays(m)[3]
     parts = [
         _head(m, p),
         _tree(m, p),
-        _own(m),
+        _coordinates(m),
         _inputs(m),
         _parameters(m, settings),
         _forces(m),
         _constraints(m, settings),
-        _bodies_of_no_body(m, p),
+        _unphysical_bodies(m, p),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -63,10 +63,10 @@ def _head(m: Mechanism, p: np.ndarray) -> str:
     g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity, p).ravel())
     mass = sum(m.value(b.mass, p).item() for b in m.bodies)
     parts = {"body": m.bodies, "joint": m.joints, "constraint": m.constraints, "force": m.forces}
-    own = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} of their own" if m.coordinates else ""
+    others = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} of their own" if m.coordinates else ""
     counts = ", ".join(plural(len(items), word) for word, items in parts.items() if items)
     return (
-        f"{text(m.name, 60)}: {counts}{own}\n"
+        f"{text(m.name, 60)}: {counts}{others}\n"
         f"  nq {m.nq} (configuration), nv {m.nv} (velocity), nu {m.nu} (inputs)\n"
         f"  total mass {mass:.6g} kg, gravity ({g}) m/s^2"
     )
@@ -79,8 +79,8 @@ def _tree(m: Mechanism, p: np.ndarray) -> str:
     return "tree, from the world\n" + table(rows, header)
 
 
-def _own(m: Mechanism) -> str:
-    """Coordinates that no joint owns, and velocities that no joint has."""
+def _coordinates(m: Mechanism) -> str:
+    """Coordinates and velocities that belong to no joint."""
     rows = [(c.name, ", ".join(f"{n} [{u}]" for n, u in zip(c.q_names, c.q_units, strict=True)),
              ", ".join(f"{n} [{u}]" for n, u in zip(c.v_names, c.v_units, strict=True)), "phi(q) = 0" if c.phi else "free")
             for c in m.coordinates]  # fmt: skip
@@ -103,7 +103,7 @@ def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
 
 
 def _units(j: Joint) -> str:
-    """Its coordinates with their units, a unit once for those that share it; what moves them where that is not their rates."""
+    """A joint's coordinates grouped by unit; also its speeds where these are not their rates, or the joints that it follows."""
     if j.mimic:
         return f"follows {shown.listed(j.mimic.joints)}"
     if j.distribution is not None:
@@ -175,12 +175,12 @@ def _kind(c: Any) -> tuple[str, str]:
 
 
 def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
-    """What comes after the constraint's own name."""
+    """The names of a constraint's rows without the constraint's name."""
     return [n[len(name) + 1 :] for n in names if n.startswith(f"{name}.")]
 
 
 def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
-    """At the start, and at random configurations, all of these put onto the constraints at once."""
+    """Ranks at the start and at random configurations, these all moved onto the constraints at once."""
     kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).kept}, backend="numpy", lanes=1)
     q, _, _, p = settings.arrays(m)
     random = np.random.default_rng(0)
@@ -193,40 +193,42 @@ def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
 def _ranks_at(
     kept: Compiled, m: Mechanism, q: np.ndarray, p: np.ndarray, v: dict[str, float] | None = None, hold: tuple[str, ...] = ()
 ) -> list[Rank]:
-    """At each q (runs, nq) moved onto the constraints, with the rates v and the coordinates `hold` kept."""
+    """Ranks at each q (runs, nq) moved onto the constraints, with the rates v and the coordinates `hold` fixed."""
     try:
         a = assemble(m, q, v, parameters=p, hold=hold, backend="numpy")
     except RunError as error:
         return [Rank("", None, str(error))] * len(q)
-    at = [np.where(np.isfinite(x), x, 1.0) for x in (a.q, a.v)]  # a run that does not close is nan
+    at = [np.where(np.isfinite(x), x, 1.0) for x in (a.q, a.v)]  # nan where a run does not close
     rows = kept(*at, parameters=p)["kept"].reshape(len(q), -1) > 0
     return [Rank("", row if np.isfinite(x).all() else None) for row, x in zip(rows, a.q, strict=True)]
 
 
 def _found(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, str, str]:
-    if r.kept is None:
+    if r.independent is None:
         return "-", "-", "no state near it closes"
-    rank, lost = int(r.kept.sum()), [n for n, k in zip(names, r.kept, strict=True) if not k]
-    more = f" and {len(lost) - 6} more" if len(lost) > 6 else ""
-    return str(rank), str(m.nv - rank), (", ".join(lost[:6]) or "none") + more
+    rank = int(r.independent.sum())
+    redundant = [n for n, independent in zip(names, r.independent, strict=True) if not independent]
+    more = f" and {len(redundant) - 6} more" if len(redundant) > 6 else ""
+    return str(rank), str(m.nv - rank), (", ".join(redundant[:6]) or "none") + more
 
 
 def _verdict(ranks: list[Rank], names: tuple[str, ...]) -> str:
-    """What the samples say together, and why the start does not close if it does not."""
-    seen = [r.kept for r in ranks if r.kept is not None]
-    words = f"\n  start: {text(ranks[0].reason)}" if ranks[0].kept is None else ""
-    if not seen:
+    """What all ranks together imply, and the reason if the start does not close."""
+    known = [r.independent for r in ranks if r.independent is not None]
+    words = f"\n  start: {text(ranks[0].reason)}" if ranks[0].independent is None else ""
+    if not known:
         return words
-    always = [n for n, k in zip(names, np.any(seen, axis=0), strict=True) if not k]
+    always = [n for n, k in zip(names, np.any(known, axis=0), strict=True) if not k]
     if always:
-        words += f"\n  redundant wherever looked: {text(', '.join(always))}"
-    if ranks[0].kept is not None and ranks[0].kept.sum() < max(k.sum() for k in seen):
+        words += f"\n  redundant in every state tried: {text(', '.join(always))}"
+    start = ranks[0].independent
+    if start is not None and start.sum() < max(k.sum() for k in known):
         words += "\n  the start is singular: other configurations have a higher rank"
     return words
 
 
-def _bodies_of_no_body(m: Mechanism, p: np.ndarray) -> str:
+def _unphysical_bodies(m: Mechanism, p: np.ndarray) -> str:
     wrong = unphysical(m, p)
     if not wrong:
         return ""
-    return "bodies that no body can be (used as they are)\n" + table(list(wrong.items()), ("body", "why"))
+    return "unphysical bodies (used as they are)\n" + table(list(wrong.items()), ("body", "why"))

@@ -1,4 +1,4 @@
-"""What this machine has for pfaffian, and whether each backend computes the right numbers."""
+"""What of pfaffian's requirements this machine has, and whether each backend computes the right numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BACKENDS = (("NumPy interpreter", "numpy", 1), ("compiled, 1 lane", "c", 1), ("c
 
 
 class Check(NamedTuple):
-    """verdict: PASS, FAIL (wrong numbers) or NONE (the backend is not to be had)."""
+    """verdict: PASS, FAIL (wrong numbers) or NONE (the backend is not available)."""
 
     backend: str
     verdict: str
@@ -40,7 +40,7 @@ class Check(NamedTuple):
 
 
 def examine() -> tuple[str, bool]:
-    """The report, and whether no backend gave wrong numbers."""
+    """The report, and True unless a backend gave wrong numbers."""
     machine = kernel.diagnose()
     checks = [check(*b) for b in BACKENDS]
     parts: list[tuple[str, list[tuple[str, ...]]]] = [
@@ -62,21 +62,21 @@ def examine() -> tuple[str, bool]:
 
 
 def _pairs(rows: list[tuple[str, ...]]) -> str:
-    """Two or three columns, the last as long as it is."""
+    """Text in two or three columns, the last not padded."""
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]) - 1)]
     whole = [[*(c.ljust(w) for c, w in zip(r, widths, strict=False)), text(r[-1], 400)] for r in rows]
     return "\n".join(("  " + "  ".join(line)).rstrip() for line in whole)
 
 
 def check(name: str, backend: str, lanes: int) -> Check:
-    """Compile and run three numbers on a backend, eleven runs at once, against Python's own mathematics."""
+    """Compile three formulas for a backend and compare them, in eleven runs at once, with Python's own mathematics."""
     import casadi as ca
 
     x = ca.SX.sym("x", 3)
     a, b, c = ca.vertsplit(x)
     f = ca.Function("doctor", [x], [ca.vertcat(ca.sin(a) * ca.sqrt(b), c / b - a, ca.exp(a) + ca.atan2(b, c))])
     given = np.random.default_rng(1).uniform(0.5, 2.0, (11, 3))
-    wanted = [[math.sin(a) * math.sqrt(b), c / b - a, math.exp(a) + math.atan2(b, c)] for a, b, c in given]
+    expected = [[math.sin(a) * math.sqrt(b), c / b - a, math.exp(a) + math.atan2(b, c)] for a, b, c in given]
     try:
         program = kernel.compile(f, backend=backend, lanes=lanes)  # type: ignore[arg-type]
         found = program(given)[0]
@@ -84,8 +84,8 @@ def check(name: str, backend: str, lanes: int) -> Check:
     except BuildError as error:
         wrong = "miscompiles" in str(error)
         return Check(name, "FAIL" if wrong else "NONE", str(error))
-    if not np.allclose(found, wanted, rtol=1e-14, atol=1e-15):
-        return Check(name, "FAIL", f"wrong by {np.abs(found - wanted).max():.2g}")
+    if not np.allclose(found, expected, rtol=1e-14, atol=1e-15):
+        return Check(name, "FAIL", f"wrong by {np.abs(found - expected).max():.2g}")
     if not np.array_equal(found, exact):
         return Check(name, "FAIL", "not the bits of the interpreter")
     return Check(name, "PASS")
@@ -99,9 +99,9 @@ def _version(package: str) -> str:
 
 
 def _features() -> str:
-    """Vector instructions, where the system tells."""
+    """The processor's vector instructions, where the system reports them."""
     cpu = processor()
-    none = "no vector extension known to us" if cpu.features else "not told by this system"
+    none = "no vector extension known to us" if cpu.features else "not reported by this system"
     return " ".join(cpu.vector) or none
 
 

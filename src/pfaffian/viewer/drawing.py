@@ -1,4 +1,4 @@
-"""How every figure looks: colours, legends beside the axes, axes that say what they cut off, files that are whole."""
+"""How every figure looks: colours, legends beside the axes, notes where axes cut lines off; files written whole."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 from pfaffian.output.folder import place
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, less the yellow, which is faint on white: told apart by colour-blind eyes."""
+"""Colours that colour-blind readers can tell apart: those of Okabe and Ito without the yellow, which is faint on white."""
 
 DASHES = ("-", "--", ":", "-.")
 GREY = "#BBBBBB"
 NOTE = "#777777"
 
 BEYOND = 0.02
-"""Part of an axis by which a line must run out of it to count as cut off."""
+"""Fraction of an axis by which a line must leave it to count as cut off."""
 
 _STYLE = {
     "font.size": 8.5,
@@ -40,7 +40,7 @@ _STYLE = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our look in place of the user's matplotlibrc, and no TeX whatever that says."""
+    """The library's style in place of the user's matplotlibrc, never with TeX."""
     import matplotlib.style
 
     with matplotlib.style.context(["default", _STYLE]), warnings.catch_warnings():
@@ -49,7 +49,7 @@ def style() -> Iterator[None]:
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Write a figure as PNG: whole or absent."""
+    """Write a figure as PNG, whole or not at all."""
     drawn = BytesIO()
     with style():
         figure.savefig(drawn, format="png", dpi=130)
@@ -57,29 +57,29 @@ def save(figure: Any, path: Path) -> Path:
 
 
 def finish(figure: Any) -> Any:
-    """A drawn figure with legends beside its axes, of what has data there, and a word on each axes that cut a line off.
+    """Put legends beside the axes of a figure, of the artists that have data, and a note above axes that cut a line off.
 
-    Axes with the entries of axes before them go without. The figure becomes wider by its legends.
+    Axes with the same entries as earlier axes get none. The figure becomes wider by its legends.
     """
-    told = set[tuple[Any, ...]]()
+    legends = set[tuple[Any, ...]]()
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
-        shown = [(h, n) for h, n in zip(handles, names, strict=True) if has_data(h)]
+        filled = [(h, n) for h, n in zip(handles, names, strict=True) if has_data(h)]
         if ax.get_legend() is not None:
             ax.get_legend().remove()
-        entries = tuple((n, _look(h)) for h, n in shown)
-        if entries not in told:
-            legend(ax, [h for h, _ in shown], [n for _, n in shown])
-        told.add(entries)
+        entries = tuple((n, _look(h)) for h, n in filled)
+        if entries not in legends:
+            legend(ax, [h for h, _ in filled], [n for _, n in filled])
+        legends.add(entries)
         say_cut(ax)
     figure.draw_without_rendering()
-    wide: dict[int, float] = {}
+    widths: dict[int, float] = {}
     for ax in figure.axes:
         if ax.get_legend() is not None and ax.get_subplotspec() is not None:
             column = ax.get_subplotspec().colspan.stop
-            wide[column] = max(wide.get(column, 0.0), ax.get_legend().get_window_extent().width / figure.dpi)
+            widths[column] = max(widths.get(column, 0.0), ax.get_legend().get_window_extent().width / figure.dpi)
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width + sum(wide.values()), height)
+    figure.set_size_inches(width + sum(widths.values()), height)
     return figure
 
 
@@ -88,25 +88,25 @@ def _look(artist: Any) -> tuple[Any, ...]:
 
 
 def has_data(artist: Any) -> bool:
-    """Whether an artist shows anything: of a line, whether it has a finite point."""
+    """Whether an artist draws anything: a line does if it has a finite point."""
     if hasattr(artist, "get_xydata"):
         return bool(np.isfinite(np.asarray(artist.get_xydata(), dtype=float)).all(axis=1).any())
     return True
 
 
 def legend(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Beside the axes, where it hides nothing."""
+    """Draw a legend beside the axes, where it hides nothing."""
     if names:
         ax.legend(handles, names, loc="upper left", bbox_to_anchor=(1.0, 1.03), borderaxespad=0.2, frameon=False,
                   handlelength=1.6, labelspacing=0.25, alignment="left")  # fmt: skip
 
 
 def cut_off(ax: Any) -> list[str]:
-    """The sides on which a line of the axes runs out of them: below, above, left, right."""
+    """The sides on which a line leaves the axes: below, above, left, right."""
     found = set[str]()
-    ax.get_xlim(), ax.get_ylim()  # an axis finds its limits when it is asked for them
+    ax.get_xlim(), ax.get_ylim()  # matplotlib computes the limits when they are read
     for line in ax.lines:
-        if line.get_transform() != ax.transData:  # a line right across, or down, the axes
+        if line.get_transform() != ax.transData:  # from axhline or axvline
             continue
         with np.errstate(all="ignore"):
             data = np.asarray(line.get_xydata(), dtype=float)
@@ -118,7 +118,7 @@ def cut_off(ax: Any) -> list[str]:
 
 
 def say_cut(ax: Any) -> None:
-    """Above the axes, on which sides they cut a line off."""
+    """Note above the axes on which sides they cut a line off."""
     sides = cut_off(ax)
     words = f"cut off {' and '.join(sides)}"
     if sides and ax.get_title():

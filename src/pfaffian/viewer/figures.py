@@ -15,7 +15,7 @@ from pfaffian.viewer.curves import lines, median, quantiles, thinned
 from pfaffian.viewer.drawing import COLOURS, GREY, legend, say_cut, style
 
 ROUNDING = 1e-16
-"""Constraint violations below it are drawn at it: a logarithmic axis has no zero."""
+"""Smaller constraint violations are drawn as this: a logarithmic axis has no zero."""
 
 QUANTITIES = {
     "q": ("coordinate", "q_unit", {"rad": "angle", "m": "position", "1": "quaternion"}),
@@ -23,7 +23,7 @@ QUANTITIES = {
     "reaction": ("velocity", "force_unit", {"N m": "reaction moment", "N": "reaction force"}),
     "u": ("input", "u_unit", {"N m": "input moment", "N": "input force"}),
 }
-"""Signal -> its dimension, the coordinate that holds the units, and what an axis of each unit is called."""
+"""Signal -> its dimension, the coordinate that holds its units, and the axis title for each unit."""
 
 ROWS = {
     "multiplier": ("row", {"N m": "multiplier, moment", "N": "multiplier, force"}),
@@ -32,7 +32,7 @@ ROWS = {
     "error": ("error_component", {}),
     "force_error": ("force_error_component", {}),
 }
-"""Signals of rows and tasks -> their dimension, and what an axis of a known unit is called."""
+"""Signals of rows and tasks -> their dimension, and the axis title for each known unit."""
 
 UNITS = {
     "multiplier": "N or N m by row",
@@ -41,16 +41,16 @@ UNITS = {
     "error": "unit of the task",
     "force_error": "N, N m",
 }
-"""What can be said of the unit where the name of a row does not tell it."""
+"""Text in place of the unit where the name of a row does not determine it."""
 
 STOP = "#AA0000"
 
 SAME_TIME = 1e-9
-"""Of the whole time: an instant of a record and of a stop this near are one."""
+"""Fraction of the duration within which a recorded instant and a stop count as one."""
 
 
 class Panel(NamedTuple):
-    """One pair of axes: what to call it, its unit, and what draws it."""
+    """One pair of axes: its title, its unit, and the function that draws it."""
 
     title: str
     unit: str
@@ -58,13 +58,27 @@ class Panel(NamedTuple):
 
 
 def overview(result: xr.Dataset, title: str | None = None) -> Any:
-    """A matplotlib Figure of a run, or of a batch: medians, with bands from the 5 % to the 95 % quantile. title: above it.
+    """Draw the standard figure of a run, or of a batch of runs: motion, energy, constraints and reactions over time.
 
-    Panels: coordinates and velocities by unit, energy, its change, constraint violation, rank, reactions, multipliers, servo
-    and task errors, inputs that vary; of those, what was recorded. The figure of a run that stopped ends there. Of a batch
-    those runs are drawn that finished, from start to end; if none did, the longer half while all of them run.
+    Panels, as far as their signals were recorded: coordinates and velocities by unit, energy, its change, constraint
+    violation, rank, reactions, multipliers, servo and task errors, and inputs that vary. The figure of a run that stopped ends
+    there. A batch is drawn as medians, with bands from the 5 % to the 95 % quantile, of the runs that finished; if none did,
+    of the longer-lived half, up to the first stop among them.
 
-    Raises ModelError: the Dataset is no result of a run, or records nothing to draw.
+    Args:
+        result: Dataset of a run over time, or of a batch.
+        title: text above the figure; None: the mechanism, how the run ended, formulation, integrator and step.
+    Returns:
+        matplotlib Figure; its `savefig` writes it to a file.
+    Raises ModelError: the Dataset is no result of a run, holds one instant only, or records nothing to draw.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -0.5))], [hinge])
+        >>> figure = pf.overview(pf.run(m, {"hinge": 0.3}, duration=0.01, backend="numpy"), title="a pendulum")
+        >>> [" ".join(axes.get_ylabel().split()) for axes in figure.axes]
+        ['angle [rad]', 'angular velocity [rad/s]', 'energy [J]', 'energy gained [J]']
     """
     as_result(result)
     if not {"q", "v", "energy"} & set(result.variables):
@@ -98,17 +112,17 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
 
 def _title(result: xr.Dataset) -> str:
     name = label(result.attrs.get("mechanism", "mechanism"), 50)
-    found = causes(result)
-    if len(found) == 1:
+    ends = causes(result)
+    if len(ends) == 1:
         scheme = ", ".join(label(result.attrs[k]) for k in ("formulation", "integrator") if k in result.attrs)
         step = f", step {result.attrs['step']:.4g} s" if isinstance(result.attrs.get("step"), (int, float)) else ""
-        return f"{name}: {_cause(found[0])}" + (f"  ({scheme}{step})" if scheme else "")
-    good = sum(c == FINISHED for c in found)
-    return f"{name}: {plural(len(found), 'run')}, {good} finished; medians, bands from 5 % to 95 %"
+        return f"{name}: {_cause(ends[0])}" + (f"  ({scheme}{step})" if scheme else "")
+    good = sum(c == FINISHED for c in ends)
+    return f"{name}: {plural(len(ends), 'run')}, {good} finished; medians, bands from 5 % to 95 %"
 
 
 def _together(batch: xr.Dataset) -> xr.Dataset:
-    """The runs that can be compared throughout, and the time in which they all go on, so that no median jumps."""
+    """The comparable runs, over the time in which none of them stops, so that no median jumps."""
     if "stopped" not in batch:
         return batch
     stopped, time = batch["stopped"].values, batch["time"].values
@@ -152,7 +166,7 @@ def _energy(batch: xr.Dataset) -> Iterator[Panel]:
 
 
 def _values(batch: xr.Dataset, name: str) -> np.ndarray:
-    """(runs, time, ...) with nan for what is no number."""
+    """(runs, time, ...), nan where a value is not finite."""
     array = batch[name]
     values = array.transpose("run", "time", ...).values.astype(float)
     return np.where(np.isfinite(values), values, np.nan)
@@ -160,26 +174,29 @@ def _values(batch: xr.Dataset, name: str) -> np.ndarray:
 
 def _vector(batch: xr.Dataset, name: str) -> Iterator[Panel]:
     """One panel for each unit among the entries of a signal."""
-    dim, unit_of, called = QUANTITIES[name]
+    dim, unit_of, titles = QUANTITIES[name]
     names = [str(n) for n in batch[dim].values]
     units = [str(u) for u in batch[unit_of].values] if unit_of in batch.coords else ["?"] * len(names)
-    return _by_unit(batch, _values(batch, name), names, units, called, name)
+    return _by_unit(batch, _values(batch, name), names, units, titles, name)
 
 
 def _rows(batch: xr.Dataset, name: str) -> Iterator[Panel]:
-    """One panel for each unit among the rows of a signal, as far as their names tell it."""
-    dim, called = ROWS[name]
+    """One panel for each unit among the rows of a signal, as far as their names determine it."""
+    dim, titles = ROWS[name]
     values = _values(batch, name)
     values = values if values.ndim == 3 else values[:, :, None]
     names = [str(n) for n in batch[dim].values] if dim in batch.coords else [str(i) for i in range(values.shape[2])]
     units = [_force_unit(n) if name == "multiplier" else UNITS[name] for n in names]
-    return _by_unit(batch, values, names, units, called, name.replace("_", " "))
+    return _by_unit(batch, values, names, units, titles, name.replace("_", " "))
 
 
 def _by_unit(
-    batch: xr.Dataset, values: np.ndarray, names: list[str], units: list[str], called: Mapping[str, str], otherwise: str
+    batch: xr.Dataset, values: np.ndarray, names: list[str], units: list[str], titles: Mapping[str, str], otherwise: str
 ) -> Iterator[Panel]:
-    """One panel for each unit among the entries of values (runs, time, n), by what is `called` so, or otherwise."""
+    """One panel for each unit among the entries of values (runs, time, n).
+
+    titles: unit -> title.   otherwise: the title for any other unit.
+    """
     time = batch["time"].values
     for unit in dict.fromkeys(units):
         chosen = [i for i, u in enumerate(units) if u == unit]
@@ -187,18 +204,18 @@ def _by_unit(
         def draw(ax: Any, chosen: list[int] = chosen) -> None:
             lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
 
-        yield Panel(called.get(unit, otherwise), unit, draw)
+        yield Panel(titles.get(unit, otherwise), unit, draw)
 
 
 def _force_unit(row: str) -> str:
-    """Of the multiplier of a closure's row, which its name tells; a caller's row has units of its own."""
+    """Unit of the multiplier of a closure's row, known from the row's name; the units of a caller's row are not known."""
     return {".v": "N", ".w": "N m"}.get(row[-3:-1], UNITS["multiplier"]) if row[-1:] in "xyz" else UNITS["multiplier"]
 
 
 def _violation(ax: Any, batch: xr.Dataset) -> None:
     time = batch["time"].values
     handles, names = list[Any](), list[str]()
-    for name, shown in (("violation", "position"), ("velocity_violation", "velocity")):
+    for name, kind in (("violation", "position"), ("velocity_violation", "velocity")):
         if name not in batch:
             continue
         values = np.maximum(_values(batch, name), ROUNDING)
@@ -206,7 +223,7 @@ def _violation(ax: Any, batch: xr.Dataset) -> None:
         if len(values) > 1:
             ax.fill_between(time, *quantiles(values), color=colour, alpha=0.15, linewidth=0)
         handles += ax.plot(*thinned(time, median(values)), color=colour)
-        names.append(shown)
+        names.append(kind)
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     ax.set_ylim(max(low, ROUNDING / 2), max(high, 1e-14))
@@ -214,7 +231,7 @@ def _violation(ax: Any, batch: xr.Dataset) -> None:
 
 
 def _rank(ax: Any, batch: xr.Dataset) -> None:
-    """Rank over time, and the number of rows that there are."""
+    """Rank over time, and the number of rows."""
     from matplotlib.ticker import MaxNLocator
 
     time, values = batch["time"].values, _values(batch, "rank")
@@ -232,7 +249,7 @@ def _rank(ax: Any, batch: xr.Dataset) -> None:
 
 
 def _mark_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
-    """A line where a run stopped, of a batch the first one; and the axis ends where the lines do."""
+    """Mark where the run stopped, in a batch the first that did; end the axis where the lines end."""
     start, end = float(batch["time"][0]), float(batch["time"][-1])
     stop = _first_stop(every)
     if stop is not None:
@@ -243,7 +260,7 @@ def _mark_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
 
 
 def _say_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
-    """Above the first axes: what stopped the first run, and how many runs are drawn of how many."""
+    """Title the first axes with what stopped the first run, and how many of the runs are drawn."""
     stop, words = _first_stop(every), []
     if len(every["run"]) > 1:
         words.append(f"drawn: {len(batch['run'])} of {plural(len(every['run']), 'run')}")
@@ -260,6 +277,6 @@ def _first_stop(every: xr.Dataset) -> float | None:
     return float(np.nanmin(stops)) if np.isfinite(stops).any() else None
 
 
-def _cause(words: str) -> str:
+def _cause(message: str) -> str:
     """The cause without the advice."""
-    return words.split(":")[0].split(" (at t")[0]
+    return message.split(":")[0].split(" (at t")[0]

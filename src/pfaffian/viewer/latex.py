@@ -1,6 +1,6 @@
-"""The kinematics of an open chain as a LaTeX text: graph, home, twists, products of exponentials, Jacobians. [chhabra14 ch. 2]
+"""The kinematics of an open chain as LaTeX: graph, home, twists, products of exponentials, Jacobians. [chhabra14 ch. 2]
 
-Names come from files: they stand in tables only, escaped. What formulas hold are symbols of our own.
+Names come from files: they stand in tables only, escaped. Formulas contain only symbols made here.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pfaffian.output.plain import text
 from pfaffian.terms.symbolic import SymbolicKinematics, SymPy, flat, need_sympy, symbolic_kinematics
 
 DIGITS = 6
-"""Significant digits of a number that is printed."""
+"""Significant digits of a printed number."""
 
 EXPLICIT = 500
-"""Operations of a matrix that is written out; longer ones stay products."""
+"""A matrix of at most so many operations is written out; longer ones stay products."""
 
 LONGEST = 60
-"""Characters of a name."""
+"""Characters of a name, at most."""
 
 WIDE = 200
-"""Letters of LaTeX on a line, before a sum goes on on the next."""
+"""Characters of LaTeX after which a sum continues on a new line."""
 
 _ESCAPED = str.maketrans(
     {c: rf"\{c}" for c in "{}$&#_%"}
@@ -33,7 +33,7 @@ _ESCAPED = str.maketrans(
     | {c: rf"\text{name}{{}}" for c, name in {"'": "quotesingle", "`": "asciigrave"}.items()}
     | {c: f"{{{c}}}" for c in "-<>,"}
 )
-"""A character -> how a text in typewriter has it; in braces what would join with the next one."""
+"""Character -> its form in typewriter; those that form ligatures stand in braces."""
 
 HEAD = r"""\documentclass[a4paper]{article}
 \usepackage{amsmath,graphicx,longtable,textcomp}
@@ -45,17 +45,29 @@ HEAD = r"""\documentclass[a4paper]{article}
   \ifdim\wd\formula>\linewidth\resizebox{\linewidth}{!}{\usebox{\formula}}\else\usebox{\formula}\fi}
 \begin{document}
 """
-"""Formulas that are too wide are made smaller."""
+"""Formulas that are too wide are scaled down."""
 
 
 def kinematics_latex(m: Mechanism) -> str:
-    r"""A whole LaTeX text on the kinematics of an open chain, for pdflatex; its parts can be cut out.
+    r"""Write the kinematics of an open chain as a LaTeX document, for pdflatex; its parts can be cut out. Needs SymPy.
 
-    GM and Ph, poses at home, joint twists tau, exponentials, then for each extremity its pose as a product and its Jacobian,
-    written out where that is short. Numbers are rounded to six digits, parameters stay symbols. Needs SymPy.
+    It holds the graph matrix GM and the path matrix Ph, poses at home, joint twists tau and their exponentials, then for each
+    extremity its pose as a product of exponentials and its Jacobian, written out where that is short. Numbers are rounded to
+    six digits; parameters stay symbols. [chhabra14 ch. 2]
 
-    m: the mechanism.
+    Args:
+        m: the mechanism, an open chain.
+    Returns:
+        the text of the document.
     Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; SymPy is not installed.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import screws
+        >>> m = pf.mechanism("arm", [pf.body("rod", 1.0)], [pf.joint("hinge", "revolute", "world", "rod")])
+        >>> text = screws.kinematics_latex(m)
+        >>> print(next(line for line in text.split("\n") if r"\tau_{1} =" in line))
+        \[\fit{\tau_{1} = \left(\begin{matrix}0\\0\\0\\0\\0\\1\end{matrix}\right)}\]
     """
     k = symbolic_kinematics(as_mechanism(m))
     parts = [_title(m), *_bodies(k), *_parameters(k), *_home(k), *_factors(k), *_forward(k), *_jacobians(k)]
@@ -63,7 +75,7 @@ def kinematics_latex(m: Mechanism) -> str:
 
 
 def escaped(name: object) -> str:
-    """A name from a file, in typewriter: TeX's own characters as letters, all but ASCII by their codes."""
+    """A name from a file, in typewriter: TeX's special characters escaped, characters beyond ASCII as their codes."""
     plain = text(name, LONGEST).encode("ascii", "backslashreplace").decode("ascii")
     return rf"\texttt{{{plain.translate(_ESCAPED)}}}"
 
@@ -83,26 +95,26 @@ def printed(x: SymPy, k: SymbolicKinematics) -> str:
 
 
 def _index(name: str) -> str:
-    """How a symbol is set: s_2_1 with both numbers below, theta_3 by the Greek letter."""
+    """LaTeX of a symbol's name: s_2_1 with both numbers as subscripts, theta_3 with the Greek letter."""
     letter, *numbers = name.replace("theta", "\\theta").split("_")
     return f"{letter}_{{{','.join(numbers)}}}"
 
 
 def _display(formulas: Iterable[str], beside: int = 1) -> str:
-    """Formulas of a line each, or some beside each other."""
+    """Displayed formulas, `beside` of them on each line."""
     every = list(formulas)
     lines = [r",\quad ".join(every[i : i + beside]) for i in range(0, len(every), beside)]
     return "\n".join(rf"\[\fit{{{line}}}\]" for line in lines)
 
 
 def _columns(letters: Iterable[str], M: SymPy, k: SymbolicKinematics) -> str:
-    """A wide matrix by its columns, what is long in a sum on several lines."""
+    """A wide matrix column by column, long sums broken over several lines."""
     columns = [r" \\ ".join(broken(e, k) for e in M[:, i]) for i in range(M.shape[1])]
     return _display(rf"{x} = \begin{{pmatrix}}{c}\end{{pmatrix}}" for x, c in zip(letters, columns, strict=True))
 
 
 def broken(e: SymPy, k: SymbolicKinematics) -> str:
-    """An entry; the terms of a long sum on lines of about WIDE letters."""
+    """One entry; the terms of a long sum on lines of about WIDE characters."""
     words = printed(e, k)
     if len(words) <= WIDE:
         return words
@@ -222,8 +234,8 @@ def _jacobians(k: SymbolicKinematics) -> Iterator[str]:
             on = ", ".join(f"$B_{{{k.graph.bodies.index(b)}}}$" for b in moved)
             J = k.jacobian(moved[0])[:, columns] if _opens(k, way) else None
             short = J is not None and _operations(J) <= EXPLICIT
-            said = ":" if short else "; written out they are long."
-            yield rf"Columns of {on}, by {', '.join(f'${n}$' for n in names)}{said}"
+            end = ":" if short else "; written out they are long."
+            yield rf"Columns of {on}, by {', '.join(f'${n}$' for n in names)}{end}"
             if short:
                 yield _columns((f"J_{{{n}}}" for n in names), J, k)
     rolling = [(i, j.name) for i, j in enumerate(k.expressions.mechanism.joints, 1) if j.distribution is not None]
@@ -233,7 +245,7 @@ def _jacobians(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _opens(k: SymbolicKinematics, way: Sequence[int]) -> bool:
-    """Whether what is at the end of a way may be short: nothing on it turns about any axis, and no frame is long."""
+    """Whether the pose at the end of a path may be short: no joint on it turns about a changing axis, and no frame is long."""
     return bool(way) and all(k.norm(i) is None for i in way) and all(_operations(k.frames(i)[1]) <= EXPLICIT for i in way)
 
 
@@ -242,7 +254,7 @@ def _operations(x: SymPy) -> int:
 
 
 def _way(k: SymbolicKinematics, body: str) -> list[int]:
-    """Factors from the world to a body."""
+    """Indices of the factors on the path from the world to a body."""
     factor, way = k.expressions.place(body)[0], list[int]()
     while factor >= 0:
         way.append(factor)

@@ -1,4 +1,4 @@
-"""Which law a word of the command line means: that of a study, or of a Python file of the caller's."""
+"""The law that a word of the command line names: that of a study, or of a Python file of the caller's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = ("mechanism", "law")
 
 
 class Found(NamedTuple):
-    """name: of the study or file, as a word for identifiers."""
+    """name: that of the study or file, made an identifier."""
 
     law: Control
     mechanism: Mechanism
@@ -27,9 +27,9 @@ class Found(NamedTuple):
 
 
 def find(given: str) -> Found:
-    """The law that law() gives and the mechanism that mechanism() gives, of a study by name or of a file NAME.py, which is run.
+    """The law and the mechanism that law() and mechanism() of a study, by its name, or of a file NAME.py return.
 
-    Raises ModelError: there is neither; it has no such functions, or they fail.
+    Raises ModelError: there is no such study or file; it lacks one of these functions, or one fails.
     """
     path = Path(given)
     if path.suffix != ".py":
@@ -38,7 +38,7 @@ def find(given: str) -> Found:
                 f"export: {text(given, 60)!r} names no law: give a study, or a Python file NAME.py with functions mechanism() "
                 "and law(); a .yaml or .urdf file holds none"
             )
-        return Found(*_asked(load(given, folder(), PARTS), f"study {given!r}"), _word(given))
+        return Found(*_law_and_mechanism(load(given, folder(), PARTS), f"study {given!r}"), _identifier(given))
     if not path.is_file():
         raise ModelError(f"there is no file {text(given, 200)!r}; the studies are {', '.join(studies())}")
     what = f"file {text(path.name, 60)!r}"
@@ -51,15 +51,15 @@ def find(given: str) -> Found:
     for part in PARTS:
         if not callable(getattr(module, part, None)):
             raise ModelError(f"{what} has no function {part}()")
-    return Found(*_asked(module, what), _word(path.stem))
+    return Found(*_law_and_mechanism(module, what), _identifier(path.stem))
 
 
-def _asked(module: Any, what: str) -> tuple[Control, Mechanism]:
+def _law_and_mechanism(module: Any, what: str) -> tuple[Control, Mechanism]:
     mechanism, law = (ask(getattr(module, part), f"{what}: {part}()") for part in PARTS)
     return law, mechanism
 
 
-def _word(stem: str) -> str:
-    """What of it C can take for a name."""
+def _identifier(stem: str) -> str:
+    """The stem as an identifier of C."""
     word = re.sub("[^a-z0-9_]+", "_", stem.lower()).strip("_")[:40]
     return word if word[:1].isalpha() else f"law_{word}"[:40]

@@ -1,4 +1,4 @@
-"""A result in 3D in a browser: bodies as frames, sticks from joint to joint. Needs viser."""
+"""A result in 3D in a browser: bodies as frames, links as sticks from joint to joint. Needs viser."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ STICK, LOOP = (70, 70, 80), (213, 94, 0)
 
 
 class Motion(NamedTuple):
-    """time: (n,) [s].   sticks: (n, sticks, 2, 3) ends [m].   loops: how many of the last sticks belong to closures.
-    origins: (n, bodies, 3).   axes: (n, bodies, 4) quaternions w x y z."""
+    """time: (n,) [s].   sticks: (n, sticks, 2, 3) end points [m].   loops: how many of the last sticks belong to closures.
+    origins: (n, bodies, 3) [m].   axes: (n, bodies, 4) quaternions w x y z."""
 
     time: np.ndarray
     sticks: np.ndarray
@@ -34,7 +34,7 @@ class Motion(NamedTuple):
 
 
 def motion(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> Motion:
-    """Where all is at each record of one run, up to where it stopped."""
+    """Poses of bodies and ends of sticks at each record of one run, up to where it stopped."""
     names = as_mechanism(m).q_names
     recorded(as_result(result), "q")
     if result["q"].dims != ("time", "coordinate"):
@@ -98,30 +98,41 @@ def need_viser() -> Any:
 
 
 def view(m: Mechanism, result: xr.Dataset | None = None, parameters: Any = None) -> None:
-    """Serve the motion of one run to a browser on this machine only, and play it until Ctrl-C.
+    """Show the motion of one run in 3D in a browser on this machine, and play it until Ctrl-C. Needs viser.
+
+    Bodies are drawn as frames, links as sticks from joint to joint, closures in orange. Only this machine is served.
 
     Args:
-        m: the mechanism that ran.   result: of one run, with q recorded.
+        m: the mechanism that ran.
+        result: Dataset of one run, with q recorded.
         parameters: {name: value} of the run; None: those in the result, or the defaults.
     Raises ModelError: viser is not installed; a batch; the result of another mechanism. RunError: no state to show.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -0.5))], [hinge])
+        >>> result = pf.run(m, {"hinge": 0.3}, duration=0.01, backend="numpy")
+        >>> pf.view(m, result)  # doctest: +SKIP
+        showing the motion; Ctrl-C ends it
     """
     as_mechanism(m)
-    shown = as_result(result)
+    run = as_result(result)
     viser = need_viser()
-    found = motion(m, shown, parameters)
+    found = motion(m, run, parameters)
     server = viser.ViserServer(host="127.0.0.1", label="pfaffian")
     draw, size = _scene(server, found), _size(found)
     server.initial_camera.position = tuple(found.origins[0].mean(axis=0) + size * np.array([0.8, -1.6, 0.8]))
     server.initial_camera.look_at = tuple(found.origins[0].mean(axis=0))
-    moment: Any = server.gui.add_slider("time [s]", *_span(found), step=1e-3, initial_value=float(found.time[0]))
+    slider: Any = server.gui.add_slider("time [s]", *_span(found), step=1e-3, initial_value=float(found.time[0]))
     playing = server.gui.add_checkbox("play", True)
     print("showing the motion; Ctrl-C ends it")
     try:
         while True:
             if playing.value:
-                now = moment.value + 1 / FRAMES_PER_SECOND
-                moment.value = now if now <= found.time[-1] else float(found.time[0])
-            draw(int(np.searchsorted(found.time, moment.value).clip(0, len(found.time) - 1)))
+                now = slider.value + 1 / FRAMES_PER_SECOND
+                slider.value = now if now <= found.time[-1] else float(found.time[0])
+            draw(int(np.searchsorted(found.time, slider.value).clip(0, len(found.time) - 1)))
             time.sleep(1 / FRAMES_PER_SECOND)
     except KeyboardInterrupt:
         server.stop()
@@ -138,7 +149,7 @@ def _size(found: Motion) -> float:
 
 
 def _scene(server: Any, found: Motion) -> Callable[[int], None]:
-    """Draw the first moment; returns what draws another. Names in the scene are fixed words."""
+    """Draw the first record; return the function that draws record i. Names in the scene are fixed words."""
     size, n = _size(found), found.sticks.shape[1]
     colours = np.array([STICK] * (n - found.loops) + [LOOP] * found.loops, dtype=np.uint8)
     server.scene.set_up_direction("+z")

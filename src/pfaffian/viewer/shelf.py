@@ -10,7 +10,7 @@ from pfaffian.output.plain import text
 
 
 def shelf(kind: str) -> Path:
-    """The folder of the "studies" or "examples" that came with this package. Raises ModelError: it has none."""
+    """The folder of "studies" or "examples" that came with this package. Raises ModelError: there is none."""
     package = Path(__file__).resolve().parents[1]
     for place in (package / f"_{kind}", package.parents[1] / kind):
         if place.is_dir():
@@ -24,9 +24,9 @@ def examples() -> dict[str, Path]:
 
 
 def model_file(given: Path) -> Path:
-    """The file as given, or where there is none the example of that name, as `four_bar` or `examples/four_bar.yaml`.
+    """The given file, or if there is none the example of that name, as `four_bar` or `examples/four_bar.yaml`.
 
-    Raises ModelError: there is neither; which examples there are.
+    Raises ModelError: there is neither; the message lists the examples.
     """
     if given.exists():
         return given

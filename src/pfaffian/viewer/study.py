@@ -1,7 +1,7 @@
 """Studies: a figure or table of a paper as a module that runs, and claims that are checked.
 
 A study is `NAME.py` in a folder `studies`: a docstring, mechanism(), run() -> Dataset or dict of Datasets,
-figures(result) -> {name: Figure}, claims(result) -> claims; law() where `pfaffian export` shall write one of its laws in C.
+figures(result) -> {name: Figure}, claims(result) -> claims; and law() if `pfaffian export` shall write its law in C.
 """
 
 from __future__ import annotations
@@ -29,12 +29,25 @@ _STEM = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 
 
 class Claim(NamedTuple):
-    """One number of a study and what it has to be.
+    """One number that a study found, and what its source says that it has to be.
 
-    name: what is claimed.   value: what the study found.   expected, tolerance: what the source says, and how near.
-    source: paper and equation, figure or table.
-    relation: "within": |value - expected| <= tolerance; "at most": value <= expected + tolerance; "at least":
-        value >= expected - tolerance.
+    A study returns its claims from claims(result); `holds` tells whether a claim is satisfied.
+
+    Args:
+        name: what is claimed, with the unit.
+        value: the number that the study found.
+        expected: the number that the source gives.
+        tolerance: how far value may be from it, in the same unit; default 0.
+        source: paper and equation, figure or table; default empty.
+        relation: "within": |value - expected| <= tolerance, the default; "at most": value <= expected + tolerance;
+            "at least": value >= expected - tolerance.
+
+    Example:
+        >>> from pfaffian import study
+        >>> study.Claim("period of a pendulum of 1 m [s]", 2.0064, 2.0, 0.01, "school book").holds
+        True
+        >>> study.Claim("energy drift [J]", 3e-9, 1e-9, relation="at most").holds
+        False
     """
 
     name: str
@@ -46,7 +59,7 @@ class Claim(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is met; a value that is not finite never is."""
+        """Whether the value satisfies the claim; one that is not finite never does."""
         value, expected, tolerance = _numbers(self)
         if not all(map(math.isfinite, (value, expected, tolerance))):
             return False
@@ -58,7 +71,7 @@ class Claim(NamedTuple):
 
 
 def _numbers(claim: Claim) -> list[float]:
-    """Value, expected and tolerance. Raises ModelError: they are no numbers; the relation is unknown."""
+    """Value, expected and tolerance. Raises ModelError: one is not a number; the relation is unknown."""
     if claim.relation not in RELATIONS:
         raise ModelError(
             f"claim {brief(claim.name)}: relation {brief(claim.relation)} is unknown; one of {', '.join(RELATIONS)}"
@@ -70,7 +83,7 @@ def _numbers(claim: Claim) -> list[float]:
 
 
 class Outcome(NamedTuple):
-    """What a study gave.   result: as its run() returned it.   figures: {name: matplotlib Figure}."""
+    """What a study returned.   result: from its run().   claims: checked.   figures: {name: matplotlib Figure}."""
 
     name: str
     result: Any
@@ -83,13 +96,29 @@ class Outcome(NamedTuple):
 
 
 def folder() -> Path:
-    """./studies, or the studies that came with this package. Raises ModelError: there are none."""
-    own = Path.cwd() / "studies"
-    return own if own.is_dir() else shelf("studies")
+    """./studies, or else the studies that came with this package. Raises ModelError: there are none."""
+    local = Path.cwd() / "studies"
+    return local if local.is_dir() else shelf("studies")
 
 
 def studies(place: Path | None = None) -> dict[str, str]:
-    """Name, with dashes -> first line of the docstring of each study in the folder `place`. Nothing is imported."""
+    """Names of the studies in a folder, and what each is about; nothing is imported.
+
+    Args:
+        place: the folder; None: ./studies, or else the studies that came with this package.
+    Returns:
+        {name: first line of the docstring}; a name is that of the file, with dashes.
+    Raises ModelError: there is no such folder; this copy of the package came without its studies.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from pfaffian import study
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     place = pathlib.Path(folder)
+        ...     _ = (place / "half_turn.py").write_text("'A rod turns by half.'")
+        ...     study.studies(place)
+        {'half-turn': 'A rod turns by half.'}
+    """
     place = folder() if place is None else _existing(place)
     files = sorted(f for f in place.glob("*.py") if _STEM.fullmatch(f.stem) and f.is_file())
     return {f.stem.replace("_", "-"): _first_line(f) for f in files}
@@ -111,10 +140,31 @@ def _first_line(path: Path) -> str:
 
 
 def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Outcome:
-    """Run a study by its name in `studies()`, from the folder `place`; draw=False leaves its figures out.
+    r"""Run a study and check its claims.
 
-    Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim that says
-    nothing.
+    A study is a file with a docstring and functions run() -> result, claims(result) -> claims, and where it draws
+    figures(result) -> {name: Figure}.
+
+    Args:
+        name: that of the file, with dashes.
+        place: the folder of studies; None: ./studies, or else the studies that came with this package.
+        draw: whether to make its figures; default True.
+    Returns:
+        (name, result, claims, figures): what run() returned, a tuple of Claim, {name: matplotlib Figure}; `holds` tells whether
+        there are claims and all of them hold.
+    Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim of anything but
+    finite numbers.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from pfaffian import study
+        >>> words = "'Half a turn.'\ndef run(): return 180\ndef claims(x): return [('angle [deg]', x, 180, 0, 'by hand')]"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     place = pathlib.Path(folder)
+        ...     _ = (place / "half_turn.py").write_text(words)
+        ...     outcome = study.run_study("half-turn", place)
+        >>> outcome.result, outcome.holds
+        (180, True)
     """
     place = folder() if place is None else _existing(place)
     study = load(name, place)
@@ -124,17 +174,17 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
 
 
 def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
-    """The study of that name, imported. Raises ModelError: an unknown name, a study without functions of these names."""
+    """Import the study of that name. Raises ModelError: an unknown name, or a study that lacks one of the functions `parts`."""
     known = studies(place)
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in known:
         raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(known))}")
     path = place / f"{name.replace('-', '_')}.py"
-    called = f"studies.{path.stem}"
-    spec = importlib.util.spec_from_file_location(called, path)
+    module_name = f"studies.{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
         raise ModelError(f"study {name!r} cannot be imported")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[called] = module  # dataclasses look themselves up there
+    sys.modules[module_name] = module  # dataclasses look themselves up there
     spec.loader.exec_module(module)
     for part in parts:
         if not callable(getattr(module, part, None)):
@@ -152,7 +202,7 @@ def _figures(study: ModuleType, result: Any) -> Mapping[str, Any]:
 
 
 def _claim(given: Any) -> Claim:
-    """A claim from a Claim or a tuple in its order."""
+    """A checked Claim, from a Claim or a tuple in its order."""
     try:
         claim = Claim(*given)
     except TypeError:
@@ -164,24 +214,25 @@ def _claim(given: Any) -> Claim:
 
 
 def report(claims: Iterable[Claim]) -> str:
-    """The claims as a table, and how many hold."""
+    """The claims as a table, and how many of them hold."""
     claims = list(claims)
     if not claims:
         return "the study claims nothing: that proves nothing"
     rows = [
-        ("pass" if c.holds else "FAIL", c.name, f"{c.value:.8g}", _wanted(c), f"{c.tolerance:.3g}", c.source) for c in claims
+        ("pass" if c.holds else "FAIL", c.name, f"{c.value:.8g}", _expectation(c), f"{c.tolerance:.3g}", c.source)
+        for c in claims
     ]
     good = sum(c.holds for c in claims)
-    shown = table(rows, ("", "claim", "value", "expected", "tolerance", "source"))
-    return f"{shown}\n{good} of {plural(len(claims), 'claim')} hold"
+    words = table(rows, ("", "claim", "value", "expected", "tolerance", "source"))
+    return f"{words}\n{good} of {plural(len(claims), 'claim')} hold"
 
 
-def _wanted(c: Claim) -> str:
+def _expectation(c: Claim) -> str:
     return f"{c.expected:.8g}" if c.relation == "within" else f"{c.relation} {c.expected:.8g}"
 
 
 def as_json(outcome: Outcome, versions: Mapping[str, str]) -> str:
-    """The claims for a machine; what is no number is text, since JSON has no nan."""
+    """The claims as JSON; values that are not finite become text, since JSON has no nan."""
     claims = []
     for c in outcome.claims:
         value = c.value if math.isfinite(c.value) else str(c.value)
@@ -191,7 +242,7 @@ def as_json(outcome: Outcome, versions: Mapping[str, str]) -> str:
 
 
 def datasets(result: Any) -> Iterator[tuple[str, Any]]:
-    """The Datasets of a result with a safe name for the file of each."""
+    """The Datasets of a result, each with a safe file name."""
     import xarray as xr
 
     from pfaffian.output.folder import unused

@@ -1,4 +1,4 @@
-"""A run in a few lines for people."""
+"""A run in a few lines of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pfaffian.simulate.result import causes
 
 
 def summary(m: Mechanism, result: xr.Dataset, seconds: float, files: list[Path]) -> str:
-    """What ran, how it ended, and what to look at first.   seconds: wall time of the run."""
+    """What ran, how it ended, and what to look at first.   seconds: wall time of the run.   files: written by it."""
     facts = table([(f"{what}:", value) for what, value in _facts(m, result, seconds)], indent=0)
     return facts + "".join(f"\nwrote {text(path)}" for path in files)
 
@@ -31,7 +31,7 @@ def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[s
         yield "violation", f"at most {worst:.2g} of position, {rate:.2g} of velocity"
     if "step_error" in result and np.isfinite(result["step_error"].values).any():
         worst = float(np.nanmax(result["step_error"].values))
-        yield "step error", f"{worst:.2g} in all, of angles in rad, of speeds beside the largest"
+        yield "step error", f"{worst:.2g} in all (angles in rad, speeds relative to the largest)"
     for cause in causes(result):
         status, _, advice = cause.partition(": ")
         yield "status", status
@@ -47,10 +47,10 @@ def _constraints(m: Mechanism, result: xr.Dataset) -> str:
     if not rank.size:
         return plural(result.sizes["row"], "row")
     low, high = int(rank.min()), int(rank.max())
-    seen = f"{low}" if low == high else f"{low} to {high}"
+    ranks = f"{low}" if low == high else f"{low} to {high}"
     free = f"{m.nv - high}" if low == high else f"{m.nv - high} to {m.nv - low}"
     changed = "" if low == high else f"; rank changed {np.count_nonzero(np.diff(rank))} times between records"
-    return f"{plural(result.sizes['row'], 'row')} of rank {seen}; degrees of freedom {free}{changed}"
+    return f"{plural(result.sizes['row'], 'row')} of rank {ranks}; degrees of freedom {free}{changed}"
 
 
 def _course(result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:

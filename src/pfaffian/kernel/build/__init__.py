@@ -1,1 +1,1 @@
-"""Text -> loaded library: the compiler, the store of compiled objects, the trial before anyone uses one."""
+"""C text -> loaded library: the compiler, the store of compiled objects, the trial before one is used."""

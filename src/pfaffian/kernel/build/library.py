@@ -1,4 +1,4 @@
-"""Source -> loaded library: look in the store, else compile aside, try it, publish it."""
+"""C text -> loaded library: from the store, or compiled beside it, tried and published."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _warned: set[str] = set()
 
 
 def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
-    """The library of the source text and its sidecar.
+    """The library of the source text, and its sidecar.
 
-    A new object is tried against the NumPy interpreter before it is published. Raises BuildError with the compiler's
-    words or the place of the source.
+    A new object is tried against the NumPy interpreter before it is published. Raises BuildError with the compiler's message or
+    the path of the source.
     """
     place = store.directory()
     flags = compiler.flags(mode)
@@ -35,7 +35,7 @@ def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctype
 
 
 def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
-    """The library of an entry of the store, None if there is none or it does not load."""
+    """The library of an entry of the store; None if there is no entry or it does not load."""
     if entry is None:
         return None
     try:
@@ -48,8 +48,8 @@ def _build(
     place: Path, key: str, text: str, mode: Mode, trial: Trial, compiler: Compiler
 ) -> tuple[ctypes.CDLL, dict[str, Any]]:
     meta = {"compiler": compiler.version, "flags": list(compiler.flags(mode)), "key": key}
-    with store.building(place) as room:
-        source, built = room / "kernel.c", room / "kernel.so"
+    with store.building(place) as folder:
+        source, built = folder / "kernel.c", folder / "kernel.so"
         source.write_text(text, encoding="utf-8")
         toolchain.compile_source(compiler, source, built, mode)
         tell("trying what was compiled")
@@ -62,7 +62,7 @@ def _build(
 
 
 def load_or_none(text: str, mode: Mode, trial: Trial, backend: str) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
-    """As load; where that fails None after one warning with backend "auto", BuildError with backend "c"."""
+    """As `load`; if that fails, None after one warning with backend "auto", BuildError with backend "c"."""
     try:
         compiler = toolchain.find_compiler()
         if compiler is None:

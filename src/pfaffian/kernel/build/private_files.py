@@ -1,4 +1,4 @@
-"""Folders and files that are ours alone: code is loaded from nothing that another user could have written."""
+"""Folders and files that belong to this user alone: code is never loaded from what another user could have written."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_folder(path: Path) -> str | None:
-    """Make the folder with mode 0700 if it is not there. Why it cannot be ours, or None.
+    """Make the folder with mode 0700 if there is none; the reason why it is not private, or None.
 
-    Nobody's mode is changed: a folder that others can write, or could replace by a link of theirs, is refused.
+    No mode is changed: a folder that others can write to, or could replace by a link of theirs, is refused.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -30,28 +30,28 @@ def make_folder(path: Path) -> str | None:
 
 
 def read(path: Path) -> bytes:
-    """Contents of a file of ours. PermissionError if another user owns it or can write it, or if it is no plain file."""
+    """Contents of a private file. PermissionError if another user owns it or can write to it, or if it is no regular file."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as file:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & OTHERS_WRITE:
-            raise PermissionError(f"{path} is not ours alone")
+            raise PermissionError(f"{path} is not private")
         return file.read()
 
 
 def read_note(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of ours. ValueError if it is none."""
+    """The JSON object in a private file. ValueError if there is none."""
     try:
-        said = json.loads(read(path))
+        note = json.loads(read(path))
     except RecursionError:
-        said = None  # nested without end
-    if not isinstance(said, dict):
+        note = None  # nested too deeply
+    if not isinstance(note, dict):
         raise ValueError(f"{path} holds no JSON object")
-    return said
+    return note
 
 
 def write(path: Path, text: str) -> None:
-    """Write a small file, whole or not at all, that only we can read and write."""
+    """Write a small file, whole or not at all, that only this user can read and write."""
     handle, name = tempfile.mkstemp(prefix="tmp", dir=path.parent)
     with open(handle, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""Programs on a leash: several at once, in sessions of their own, ended whole at a time-out, a failure or Ctrl-C."""
+"""Child processes: several at once, in sessions of their own, all ended at a time-out, a failure or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.build.waiting import tell
 
 MEMORY = 16 << 30  # bytes of address space for a child
-SAID, KEPT = 16 << 20, 2048  # bytes of standard output a child may write, unless told; of its errors that are kept
-POLL = 0.01  # seconds between two looks at who has ended
+OUTPUT, ERRORS = 16 << 20, 2048  # bytes of standard output that a child may write by default; of its errors, those kept
+POLL = 0.01  # seconds between two checks of which children have ended
 
 
 @dataclass(eq=False)
 class _Child:
-    """A process that runs; what it said so far."""
+    """A running process, and its output so far."""
 
     index: int
     process: subprocess.Popen[bytes]
@@ -42,42 +42,46 @@ def run(
     *,
     environment: Mapping[str, str] = os.environ,
     feed: bytes = b"",
-    most: int = SAID,
-    kept: str = "",
-    doing: str = "",
+    most: int = OUTPUT,
+    hint: str = "",
+    activity: str = "",
 ) -> list[bytes]:
-    """Standard output of each command (argv), as many at once as there are cores.
+    """Run commands (argv), as many at once as there are cores; return the standard output of each.
 
     Whatever ends this call ends every process that they started: a failure, the time-out, an exception such as Ctrl-C.
 
     Args:
-        timeout: [s] for each.   feed: standard input, of one that reads it.   most: bytes that one may write.
-        kept: words added to every error, where the source is, say.   doing: what to tell somebody who waits.
-    Raises BuildError: one cannot start, takes too long, says too much, or fails; with the end of what it said.
+        timeout: [s] for each.
+        environment: variables of each.
+        feed: standard input, shared by all; so only one of them may read it.
+        most: bytes of standard output of each.
+        hint: text appended to every error, such as the path of the source.
+        activity: reported to whoever waits, with the number of commands done.
+    Raises BuildError: one cannot start, takes too long, writes too much, or fails; with the end of its standard error.
     """
-    waiting, said = list(enumerate(commands)), [b""] * len(commands)
+    waiting, outputs = list(enumerate(commands)), [b""] * len(commands)
     running: list[_Child] = []
     with selectors.DefaultSelector() as selector, tempfile.TemporaryFile() as given:
         given.write(feed)
         given.seek(0)
         try:
             while waiting or running:
-                if doing:
-                    tell(f"{doing}, {len(commands) - len(waiting) - len(running)} of {len(commands)} pieces done")
+                if activity:
+                    tell(f"{activity}, {len(commands) - len(waiting) - len(running)} of {len(commands)} pieces done")
                 while waiting and len(running) < (os.cpu_count() or 1):
                     running.append(_start(selector, *waiting.pop(0), environment, given, timeout))
                 for key, _ in selector.select(POLL):
-                    _read(selector, key, most, kept)
+                    _read(selector, key, most, hint)
                 for child in [c for c in running if _has_ended(c)]:
                     running.remove(child)
-                    said[child.index] = _collect(selector, child, most, kept)
+                    outputs[child.index] = _collect(selector, child, most, hint)
                 for child in running:
                     if time.monotonic() > child.deadline:
-                        raise BuildError(f"{child.name} took longer than {timeout:.0f} s{kept}")
+                        raise BuildError(f"{child.name} took longer than {timeout:.0f} s{hint}")
         finally:
             for child in running:
                 _end(child)
-    return said
+    return outputs
 
 
 def _start(
@@ -90,7 +94,7 @@ def _start(
 ) -> _Child:
     pipe = subprocess.PIPE
     try:
-        process = subprocess.Popen(  # noqa: S603  argv is a list of ours, no shell
+        process = subprocess.Popen(  # noqa: S603  argv is a list made here, no shell
             list(argv), stdin=given, stdout=pipe, stderr=pipe, start_new_session=True, env=dict(environment)
         )
     except OSError as error:
@@ -103,8 +107,8 @@ def _start(
     return child
 
 
-def _read(selector: selectors.BaseSelector, key: selectors.SelectorKey, most: int, kept: str) -> bool:
-    """Take what a pipe has now; of errors the end stays. False if it had nothing."""
+def _read(selector: selectors.BaseSelector, key: selectors.SelectorKey, most: int, hint: str) -> bool:
+    """Read what a pipe has now; of errors only the end is kept. False if it had nothing."""
     child, to = key.data
     try:
         chunk = os.read(key.fd, 1 << 16)
@@ -112,27 +116,27 @@ def _read(selector: selectors.BaseSelector, key: selectors.SelectorKey, most: in
         return False
     to += chunk
     if to is child.err:
-        del to[:-KEPT]
+        del to[:-ERRORS]
     elif len(to) > most:
-        raise BuildError(f"{child.name} wrote more than {most} bytes{kept}")
+        raise BuildError(f"{child.name} wrote more than {most} bytes{hint}")
     if not chunk:
         selector.unregister(key.fileobj)
     return bool(chunk)
 
 
 def _has_ended(child: _Child) -> bool:
-    """Whether the process is over; it stays uncollected, so that its number still is its own, where the system can tell so."""
+    """Whether the process has ended; if the system allows, it is not reaped, so that its number is not reused."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return child.process.poll() is not None
     return os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _collect(selector: selectors.BaseSelector, child: _Child, most: int, kept: str) -> bytes:
-    """The rest of what a child said that is over. Its own children, which may hold the pipes open, are ended first."""
+def _collect(selector: selectors.BaseSelector, child: _Child, most: int, hint: str) -> bytes:
+    """The output of a child that has ended. Its own children, which may hold the pipes open, are killed first."""
     _kill_group(child)
     try:
         for key in [k for k in selector.get_map().values() if k.data[0] is child]:
-            while _read(selector, key, most, kept):
+            while _read(selector, key, most, hint):
                 pass
             if key.fileobj in selector.get_map():
                 selector.unregister(key.fileobj)
@@ -140,12 +144,12 @@ def _collect(selector: selectors.BaseSelector, child: _Child, most: int, kept: s
         _end(child)
     status = child.process.returncode
     if status != 0:
-        raise BuildError(f"{child.name} ended with status {status}{kept}\n{child.err.decode(errors='replace')}")
+        raise BuildError(f"{child.name} ended with status {status}{hint}\n{child.err.decode(errors='replace')}")
     return bytes(child.out)
 
 
 def _end(child: _Child) -> None:
-    """Kill what is left of the child's group and collect it."""
+    """Kill what is left of the child's process group and reap the child."""
     _kill_group(child)
     child.process.wait()
     for pipe in (child.process.stdout, child.process.stderr):
@@ -153,14 +157,14 @@ def _end(child: _Child) -> None:
 
 
 def _kill_group(child: _Child) -> None:
-    """Only while the leader is not collected: until then nobody else can have its number."""
+    """Kill the child's process group, if the child is not reaped yet: until then its number cannot be reused."""
     if child.process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
 
 
 def _limit_memory(pid: int) -> None:
-    """Best effort: only Linux can limit a child from outside, which unlike preexec_fn is safe with threads."""
+    """Limit the memory of a child where possible: only Linux can do so from outside, which unlike preexec_fn is thread-safe."""
     try:
         import resource
 

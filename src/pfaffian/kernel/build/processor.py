@@ -1,4 +1,4 @@
-"""What the processor is, as far as the system tells."""
+"""The processor of this machine, as far as the system describes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VECTOR = ("avx", "avx2", "fma", "avx512f", "avx512dq", "asimd", "sve", "sve2")
 
 
 class Processor(NamedTuple):
-    """architecture: x86_64, say.   model: its maker's name for it.   features: all instruction sets it has, sorted."""
+    """architecture: such as x86_64.   model: the maker's name.   features: all of its instruction sets, sorted."""
 
     architecture: str
     model: str
@@ -19,19 +19,21 @@ class Processor(NamedTuple):
 
     @property
     def vector(self) -> tuple[str, ...]:
-        """The instruction sets that matter."""
+        """Those of its instruction sets by which compiled programs differ."""
         return tuple(name for name in VECTOR if name in self.features)
 
 
 @cache
 def processor() -> Processor:
-    """The first processor of this machine. Other systems than Linux tell no features."""
+    """The first processor of this machine. Only Linux reports features."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             first = file.read(16384).split("\n\n")[0]
     except OSError:
         first = ""
-    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
-    features = said.get("flags") or said.get("Features") or ""
-    model = said.get("model name") or said.get("CPU part") or platform.processor()
-    return Processor(platform.machine(), f"{said.get('vendor_id', '')} {model}".strip(), tuple(sorted(set(features.split()))))
+    entries = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
+    features = entries.get("flags") or entries.get("Features") or ""
+    model = entries.get("model name") or entries.get("CPU part") or platform.processor()
+    return Processor(
+        platform.machine(), f"{entries.get('vendor_id', '')} {model}".strip(), tuple(sorted(set(features.split())))
+    )

@@ -1,8 +1,8 @@
-"""The store of compiled objects: a directory named by content, immutable entries, correct without any lock.
+"""The store of compiled objects: a folder of immutable entries named by content, correct without any lock.
 
-KEY.json is the sidecar of a build; it holds the sha256 of the object KEY.SHA.so, checked before every load, as is that both
-are ours alone. Builds happen in tmp directories beside them and are published by renaming, the sidecar last. KEY.alias: see
-`keyed`.
+KEY.json is the sidecar of a build and contains the sha256 of the object KEY.SHA.so. Before every load this is checked, and that
+both files are private. Builds happen in tmp folders beside them and are published by renaming, the sidecar last. On KEY.alias
+see `keyed`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PATIENCE = 60.0  # seconds to wait for another process that builds the same
 
 
 def directory() -> Path:
-    """Ours in $PFAFFIAN_CACHE, $XDG_CACHE_HOME or ~/.cache; a private temporary one, said once, if that is not safe."""
-    path = _wanted()
+    """The store in $PFAFFIAN_CACHE, $XDG_CACHE_HOME or ~/.cache; if that is not safe, a temporary one after a warning."""
+    path = _requested()
     reason = private_files.make_folder(path) if path else "there is no home folder"
     if path and reason is None:
         _sweep(path)
@@ -37,8 +37,8 @@ def directory() -> Path:
     return _temporary()
 
 
-def _wanted() -> Path | None:
-    """Many users may share $PFAFFIAN_CACHE: each has a folder in it."""
+def _requested() -> Path | None:
+    """The store's folder by the environment. Many users may share $PFAFFIAN_CACHE: each has a folder in it."""
     if os.environ.get("PFAFFIAN_CACHE"):
         return Path(os.environ["PFAFFIAN_CACHE"]).absolute() / f"pfaffian-{os.getuid()}"
     if os.environ.get("XDG_CACHE_HOME"):
@@ -66,7 +66,7 @@ def _temporary() -> Path:
 
 @cache
 def _sweep(path: Path) -> None:
-    """Once a process: remove build directories that a killed process left more than a day ago."""
+    """Once in each process, remove build folders that a killed process left more than a day ago."""
     for orphan in path.glob("tmp*"):
         with contextlib.suppress(OSError):
             if time.time() - orphan.stat().st_mtime > DAY:
@@ -74,14 +74,14 @@ def _sweep(path: Path) -> None:
 
 
 def get(store: Path, key: str) -> tuple[Path, dict[str, Any]] | None:
-    """The object of the key and its sidecar, or None if it is absent or not whole."""
+    """The object of the key and its sidecar; None if either is absent or damaged."""
     sidecar = store / f"{key}.json"
     try:
         meta = private_files.read_note(sidecar)
         target = _object(store, key, str(meta["sha256"]))
         if hashlib.sha256(private_files.read(target)).hexdigest() != meta["sha256"]:
             return None
-        os.utime(sidecar)  # prune looks at it
+        os.utime(sidecar)  # for prune
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return target, meta
@@ -93,13 +93,13 @@ def _object(store: Path, key: str, sha256: str) -> Path:
 
 @contextlib.contextmanager
 def building(store: Path) -> Iterator[Path]:
-    """A fresh directory inside the store, removed afterwards unless an Exception came (the source is kept)."""
+    """A fresh folder inside the store, removed afterwards unless an Exception is raised: then the source is kept."""
     path = Path(tempfile.mkdtemp(prefix="tmp", dir=store))
     try:
         yield path
     except Exception:
         raise
-    except BaseException:  # Ctrl-C leaves nothing
+    except BaseException:  # Ctrl-C leaves nothing behind
         shutil.rmtree(path, ignore_errors=True)
         raise
     else:
@@ -107,7 +107,7 @@ def building(store: Path) -> Iterator[Path]:
 
 
 def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:
-    """Move a tested object to its name. Sidecar last: an object without one does not exist."""
+    """Move a tested object to its name, the sidecar last: an object without one does not count."""
     sha256 = hashlib.sha256(built.read_bytes()).hexdigest()
     meta = meta | {"sha256": sha256}
     sidecar = built.with_suffix(".json")
@@ -124,9 +124,9 @@ def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:
 
 @contextlib.contextmanager
 def lock(store: Path, key: str) -> Iterator[None]:
-    """Hold the key, so that others wait instead of building the same, though not for good: a builder may be suspended.
+    """Lock the key, so that other processes wait instead of building the same; not forever, since a builder may be suspended.
 
-    Only to save work: nothing depends on it.
+    This only saves work: nothing depends on it.
     """
     try:
         import fcntl
@@ -149,7 +149,7 @@ def lock(store: Path, key: str) -> Iterator[None]:
 
 
 def prune(days: float = 30.0) -> int:
-    """Delete entries not used for so many days; the number deleted. A process that has one loaded keeps it."""
+    """Delete the entries that were not used for so many days; return their number. A process that has one loaded keeps it."""
     store, count = directory(), 0
     for sidecar in store.glob("*.json"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Find a C compiler, say exactly which one it is, and run it."""
+"""Find a C compiler, identify it exactly, and run it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pfaffian.kernel.build.processor import processor
 from pfaffian.kernel.text.units import units_of
 
 TIMEOUT = 300.0  # seconds for one compilation
-ANSWER = 60.0  # seconds for it to say what it is
+ANSWER = 60.0  # seconds for its answer to --version
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
 Mode = Literal["strict", "quick", "fast"]
-# strict and quick keep a b + c two operations, as NumPy has them; gcc forms no fma at -O1, and without it -O1 compiles faster
-# to the same speed. quick compiles in half the time to code that takes several times as long.
+# strict and quick compute a b + c by two operations, as NumPy does; gcc forms no fma at -O1, and without fma -O1 gives code of
+# the same speed in less time. quick compiles in half the time, to code that takes several times as long.
 MODES: dict[Mode, tuple[str, ...]] = {
     "strict": ("-O1", "-ffp-contract=off"),
     "quick": ("-O0", "-ffp-contract=off"),
@@ -36,7 +36,7 @@ NO_COMPILER = f"no C compiler found: install gcc or clang, or {install('ziglang'
 
 @dataclass(frozen=True)
 class Compiler:
-    """argv: how to start it. kind: gcc, clang or zig, by which the flags differ. identity: sha256 of what it is."""
+    """argv: starts it.   kind: gcc, clang or zig, by which the flags differ.   identity: sha256 of its version and macros."""
 
     argv: tuple[str, ...]
     kind: str
@@ -57,9 +57,9 @@ NATIVE = "-march=native" if platform.machine().lower() in ("x86_64", "amd64", "i
 
 
 def find_compiler() -> Compiler | None:
-    """PFAFFIAN_CC if set, else gcc, clang, `python -m ziglang cc`, the first that answers; None without any."""
-    wanted = os.environ.get("PFAFFIAN_CC", "")
-    candidates = [wanted] if wanted else ["gcc", "clang", "zig"]
+    """PFAFFIAN_CC if set, else the first of gcc, clang and `python -m ziglang cc` that answers; None if there is none."""
+    requested = os.environ.get("PFAFFIAN_CC", "")
+    candidates = [requested] if requested else ["gcc", "clang", "zig"]
     for name in candidates:
         argv = _argv(name)
         compiler = _identify(argv, _stamp(argv)) if argv else None
@@ -76,7 +76,7 @@ def _argv(name: str) -> tuple[str, ...] | None:
 
 
 def _stamp(argv: tuple[str, ...]) -> str:
-    """sha256 of the executable's path, size and time and of the processor: a change of any asks the compiler again."""
+    """sha256 of the executable's path, size and time and of the processor: when one changes, the compiler is asked again."""
     path = Path(argv[0]).resolve()
     if "ziglang" in argv:
         spec = importlib.util.find_spec("ziglang")
@@ -89,28 +89,28 @@ def _stamp(argv: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=16)
 def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
-    """What the compiler is, from the note of an earlier process or from itself; None if it does not answer."""
+    """The identified compiler, by the note of an earlier process or its own answers; None if it does not answer."""
     note = store.directory() / f"compiler-{stamp}.txt"
     with contextlib.suppress(OSError, ValueError):
         kind, version, identity = private_files.read(note).decode().split("\n")
         return Compiler(argv, kind, version, identity)
     try:
-        said = _ask(*argv, "--version")
-        kind = "zig" if "ziglang" in argv else "clang" if "clang" in said else "gcc"
+        answer = _ask(*argv, "--version")
+        kind = "zig" if "ziglang" in argv else "clang" if "clang" in answer else "gcc"
         native = "-mcpu=native" if kind == "zig" else NATIVE
         macros = _ask(*argv, native, "-dM", "-E", "-x", "c", os.devnull)
     except BuildError:
         return None
     lines = "\n".join(sorted(macros.splitlines()))
-    identity = hashlib.sha256(f"{said}\n{lines}".encode()).hexdigest()
-    version = said.strip().split("\n")[0][:120]
+    identity = hashlib.sha256(f"{answer}\n{lines}".encode()).hexdigest()
+    version = answer.strip().split("\n")[0][:120]
     with contextlib.suppress(OSError):
         private_files.write(note, f"{kind}\n{version}\n{identity}")
     return Compiler(argv, kind, version, identity)
 
 
 def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode) -> None:
-    """Compile one file to a shared object, its units at once. BuildError with the end of what the compiler said."""
+    """Compile one file to a shared object, its units at once. BuildError with the end of the compiler's messages."""
     units = units_of(source.read_text(encoding="utf-8"))
     flags = compiler.flags(mode)
     link = [*compiler.argv, *flags, "-o", str(target)]
@@ -125,16 +125,17 @@ def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode) -
         _compile([[*alone, "-o", o, str(place)] for o, place in zip(objects, places, strict=True)], source)
         _compile([[*link, *objects, "-lm"]], source)
     if not target.is_file() or target.stat().st_size == 0:
-        raise BuildError(f"{compiler.argv[0]} ended well but wrote no object; source kept at {source}")
+        raise BuildError(f"{compiler.argv[0]} reported success but wrote no object; source kept at {source}")
 
 
 def _compile(commands: list[list[str]], source: Path) -> None:
-    """Run compilers at once; their own temporary files go beside the source."""
-    own = {"LC_ALL": "C", "ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
-    processes.run(commands, TIMEOUT, environment=os.environ | own, kept=f"; source kept at {source}", doing="compiling, once")
+    """Run compilers at once; their temporary files go beside the source."""
+    settings = {"LC_ALL": "C", "ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
+    hint = f"; source kept at {source}"
+    processes.run(commands, TIMEOUT, environment=os.environ | settings, hint=hint, activity="compiling, once")
 
 
 def _ask(*argv: str) -> str:
-    """What a compiler says of itself."""
-    (said,) = processes.run([argv], ANSWER, environment=os.environ | {"LC_ALL": "C"})
-    return said.decode(errors="replace")
+    """A compiler's answer to a question about itself."""
+    (answer,) = processes.run([argv], ANSWER, environment=os.environ | {"LC_ALL": "C"})
+    return answer.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Trial of a new object before anyone else may load it: in a child process, against the interpreter's numbers."""
+"""Trial of a new object before any other process may load it: in a child process, against the interpreter's numbers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pfaffian.kernel.build.decisions import both_sides
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.program import Program
 
-RUNS = 32  # of one round; TRIAL_RUNS of ports.h
-DRAWN = 8 * RUNS  # runs at random, before those on both sides of decisions
+RUNS = 32  # runs of one round; TRIAL_RUNS of ports.h
+DRAWN = 8 * RUNS  # runs with random inputs, before those on both sides of decisions
 TIMEOUT = 60.0
 
-# The child knows only ctypes: a wild object can crash or hang it, not us. Workspace on a 64-byte boundary.
+# The child imports only ctypes: a faulty object can crash or hang it, not this process. Workspace on a 64-byte boundary.
 _CHILD = """
 import ctypes, sys
 path = sys.argv[1]
@@ -39,8 +39,8 @@ sys.stdout.buffer.write(bytes(result)[: 8 * rounds * n_out])
 
 
 class Answers(NamedTuple):
-    """Of some rounds of RUNS runs.   inputs: (rounds, numbers) in the order of the C function that takes them.
-    outputs: (rounds, numbers) the interpreter's."""
+    """Rounds of RUNS runs.   inputs: (rounds, numbers) in the order of the C function that takes them.
+    outputs: (rounds, numbers) from the interpreter."""
 
     inputs: np.ndarray
     outputs: np.ndarray
@@ -48,7 +48,7 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """answers(): asked for only when something was compiled.   workspace: doubles."""
+    """answers: called only if something was compiled.   workspace: in doubles.   strict: whether all bits must agree."""
 
     answers: Callable[[], Answers]
     workspace: int
@@ -56,22 +56,22 @@ class Trial:
 
 
 def check(trial: Trial, library: Path, source: Path) -> str:
-    """What was tried. BuildError unless the object computes what the interpreter does, to the bit when strict."""
-    inputs, wanted = trial.answers()
-    sizes = [*inputs.shape, wanted.shape[1], trial.workspace]
+    """A note of what was tried. BuildError unless the object computes what the interpreter does, bit for bit if strict."""
+    inputs, expected = trial.answers()
+    sizes = [*inputs.shape, expected.shape[1], trial.workspace]
     argv = [sys.executable, "-I", "-S", "-c", _CHILD, str(library), *map(str, sizes)]
     try:
-        (said,) = processes.run([argv], TIMEOUT, feed=inputs.tobytes(), most=wanted.nbytes)
+        (output,) = processes.run([argv], TIMEOUT, feed=inputs.tobytes(), most=expected.nbytes)
     except BuildError as error:
         raise BuildError(f"the compiled object does not run; source kept at {source}: {error}") from error
-    result = np.frombuffer(said) if len(said) == wanted.nbytes else np.empty(0)
-    if result.size != wanted.size or not same(result, wanted.ravel(), trial.strict):
+    result = np.frombuffer(output) if len(output) == expected.nbytes else np.empty(0)
+    if result.size != expected.size or not same(result, expected.ravel(), trial.strict):
         raise BuildError(f"the compiler miscompiles: not the interpreter's numbers; source kept at {source}")
-    return f"{RUNS * len(inputs)} runs, {int(np.isfinite(wanted).sum())} numbers"
+    return f"{RUNS * len(inputs)} runs, {int(np.isfinite(expected).sum())} numbers"
 
 
 def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
-    """Equal to the bit (a nan is a nan), or when not strict within a tolerance of the largest number."""
+    """Equal bit for bit (any nan equals any other); if not strict, half of them within a tolerance of the largest number."""
     nan = np.isnan(a) & np.isnan(b)
     if strict:
         return bool(np.all((a.view(np.int64) == b.view(np.int64)) | nan))
@@ -83,14 +83,14 @@ def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
 TINY = 1e-7
 
 RANGES = ((-2.0, 2.0), (0.5, 1.5), (-0.1, 0.1), (0.1, 3.0))
-"""What an input of a run is drawn from: masses must be positive, angles small or any, and nobody knows which is which."""
+"""Ranges from which inputs are drawn: masses must be positive, angles may be small or not, and which is which is unknown."""
 
 
 def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
-    """(sum of sizes, runs) numbers for inputs of these sizes, the same in every process.
+    """Numbers (sum of sizes, runs) for inputs of these sizes, the same in every process.
 
-    In each run each input has a range. After the first RUNS some inputs are switches that are on or off, what is held or free,
-    some have entries of zero, and some are next to nothing or large.
+    In each run each input has one of the RANGES. After the first RUNS runs, some inputs consist of zeros and ones, as switches
+    do, some contain zeros, and some are tiny or large.
     """
     random = np.random.default_rng(7)
     rows = [np.empty((0, runs))]
@@ -104,7 +104,7 @@ def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
 
 
 def answers(program: Program, likely: np.ndarray | None = None) -> Answers:
-    """Inputs of a Program that exercise all of it, and what it makes of them.   likely: (inputs, runs) some that it may get."""
+    """Inputs that exercise all of a Program, and its outputs.   likely: (inputs, runs) some that occur in use."""
     rows = random_inputs(program.inputs, DRAWN)
     rows = rows if likely is None else np.hstack([rows, likely])
     close = both_sides(program, rows)
@@ -114,7 +114,7 @@ def answers(program: Program, likely: np.ndarray | None = None) -> Answers:
 
 
 def in_rounds(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> Answers:
-    """Of inputs (n, runs) and outputs (m, runs) each, the runs some whole rounds."""
+    """Answers of inputs (n, runs) and outputs (m, runs) each, where the runs make whole rounds."""
 
     def cut(x: np.ndarray) -> np.ndarray:
         rounds = x.shape[1] // RUNS
@@ -124,12 +124,12 @@ def in_rounds(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> Answers:
 
 
 def one_after_another(parts: Sequence[Answers]) -> Answers:
-    """Of several functions that are called in turn, as many rounds as the longest; the others begin again."""
+    """Answers of several functions that are called in turn: as many rounds as the longest has; the others start over."""
     rounds = np.arange(max(len(part.inputs) for part in parts))
     inputs, outputs = (np.hstack([x[rounds % len(x)] for x in each]) for each in zip(*parts, strict=True))
     return Answers(inputs, outputs)
 
 
 def split(rows: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """(runs, size) for each size from rows (sum of sizes, runs)."""
+    """Inputs (runs, size), one for each size, from rows (sum of sizes, runs)."""
     return [part.T for part in np.split(rows, np.cumsum(sizes)[:-1])]

@@ -1,4 +1,4 @@
-"""What is being done while somebody waits: told to whoever listens."""
+"""Progress messages while a caller waits for a kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", def
 
 @contextmanager
 def listening(listener: Callable[[str], None]) -> Iterator[None]:
-    """Within it, `listener` is told in a few words what is traced, compiled or tried, again and again while that lasts."""
+    """Within this context, `listener` gets short messages on what is being traced, compiled or tried, repeatedly."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -20,6 +20,7 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell(words: str) -> None:
+    """Send a message to the listener, if there is one."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(words)

@@ -1,1 +1,1 @@
-"""What callers hold: kernels and rollouts over batches, found by a key or traced, printed, built and called."""
+"""Kernels and rollouts, which callers use: found by a key, or traced, printed and built, then called over batches."""

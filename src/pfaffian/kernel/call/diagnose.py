@@ -1,4 +1,4 @@
-"""What this machine gives the kernels: for people with a problem, and for `pfaffian doctor`."""
+"""What this machine offers for kernels: to look for problems, and for `pfaffian doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pfaffian.kernel.call import kernel
 
 
 def diagnose() -> dict[str, str]:
-    """Compiler, its version and flags, the store, and whether a small kernel compiles and agrees with NumPy."""
+    """Machine, compiler, its version and flags, the store, and whether a small kernel compiles and agrees with NumPy."""
     compiler = toolchain.find_compiler()
     report = {
         "machine": platform.machine(),

@@ -32,13 +32,13 @@ def compile(
     """Compile a casadi.Function of SX.
 
     Args:
-        function: the Function, or a function without arguments that gives it.
+        function: the Function, or a function without arguments that returns it.
         backend: "c" compiled or BuildError, "numpy" interpreted, "auto" compiled if a compiler works.
         lanes: runs that are computed at once, 8 or 1.
         strict: the same bits on every backend; False lets the compiler contract a b + c (20-30 % faster).
-        quick: compile in half the time to code that takes several times as long, for what is called a few times.
-        key: names the function for good, say a digest of all that it was made from. What was compiled under the same
-            key, with the same options, compiler and library, is loaded from the store and `function` is not called.
+        quick: compile in half the time to code that takes several times as long, for functions that are called a few times.
+        key: identifies the function permanently, such as a digest of all that it was made from. A kernel that was compiled
+            under the same key, with the same options, compiler and library, is loaded from the store; `function` is not called.
     """
 
     def build() -> tuple[Any]:
@@ -50,7 +50,7 @@ def compile(
 def from_program(
     program: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True, quick: bool = False
 ) -> Kernel:
-    """Kernel of a Program as it is, no passes; options as for `compile`."""
+    """Kernel of a Program as it is, without passes; options as for `compile`."""
     check_options(backend, lanes)
     return _kernel(Recipe(lambda: (program,), kernel_source, lanes, mode_of(strict, quick)), backend, None)
 
@@ -63,7 +63,7 @@ def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """kernel(*arrays) -> tuple of arrays. program, source (C text) and provenance say what it is."""
+    """Compiled function: kernel(*arrays) -> tuple of arrays. See program, source (C text) and provenance."""
 
     recipe: Recipe = field(repr=False)
     shape: Shape
@@ -76,7 +76,7 @@ class Kernel:
 
     @property
     def program(self) -> Program:
-        """Traced now if the kernel came from the store by its key."""
+        """The Program; traced now if the kernel came from the store by its key."""
         return self.recipe.programs[0]
 
     @property
@@ -87,11 +87,11 @@ class Kernel:
         """Evaluate all runs of a batch.
 
         Args:
-            arrays: one for each input, (batch, n_i) or (n_i,) for the same in all runs; any strides, no copies.
-            threads: blocks of runs are shared among so many.
+            arrays: one for each input, (batch, n_i), or (n_i,) for the same in all runs; any strides, not copied.
+            threads: number of threads that share the blocks of runs.
             out: arrays (batch, m_j) to write to, any strides.
         Returns:
-            (batch, m_j) each, the runs contiguous in memory; (m_j,) if all inputs are 1-D.
+            arrays (batch, m_j), runs contiguous in memory; (m_j,) if all inputs are 1-D.
         """
         if self.native is not None and out is None:
             results = self.native.single(arrays)
@@ -140,5 +140,5 @@ class Kernel:
 
 
 def _trial(plan: Recipe) -> Trial:
-    """The call that pfaffian_trial of driver.h makes."""
+    """The same calls as pfaffian_trial of driver.h."""
     return Trial(lambda: answers(plan.programs[0]), plan.source.doubles, plan.mode != "fast")

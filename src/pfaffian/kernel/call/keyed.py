@@ -1,7 +1,7 @@
 """Compiled objects by a key of the caller, without tracing: small notes in the store that point to an object.
 
-KEY.alias holds what is needed to call the object, and its own name and sha256: a note that is not whole or belongs
-elsewhere does not count.
+KEY.alias contains what is needed to call the object, and the note's name and sha256: a note that is damaged or was renamed does
+not count.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pfaffian.kernel.remember import checking, compare
 
 @dataclass(frozen=True)
 class Found:
-    """A loaded library and how to call it."""
+    """A loaded library, and what is needed to call it."""
 
     library: ctypes.CDLL
     meta: dict[str, Any]
@@ -38,14 +38,14 @@ class Found:
 
 def check_key(key: Any) -> None:
     if key is not None and not (isinstance(key, str) and key):
-        raise ModelError(f"key must be a text that is not empty, got {key!r}")
+        raise ModelError(f"key must be a non-empty text, got {key!r}")
 
 
 @cache
 def sources() -> str:
-    """sha256 of the library's own source files: what a changed library compiled before is never used again.
+    """sha256 of this library's source files, so that nothing compiled by another version of it is used.
 
-    Of the files as they were when they were imported: what is edited later is not what runs.
+    It is of the files as they were on import: later edits do not affect what runs.
     """
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256(ca.CasadiMeta.version().encode())
@@ -59,44 +59,44 @@ sources()
 
 
 def recall(key: str, recipe: Recipe) -> Found | None:
-    """The object of an earlier remember(), or None."""
+    """The object that an earlier remember() noted under the key, or None."""
     try:
         name = _name(key, recipe)
         if name is None:
             return None
-        said = _read(name)
-        shapes = tuple(Shape(tuple(inputs), tuple(outputs)) for inputs, outputs in said["shapes"])
-        loaded = library.open_entry(store.get(store.directory(), said["object"]))
+        note = _read(name)
+        shapes = tuple(Shape(tuple(inputs), tuple(outputs)) for inputs, outputs in note["shapes"])
+        loaded = library.open_entry(store.get(store.directory(), note["object"]))
     except (OSError, BuildError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Found(*loaded, shapes, said["doubles"], said["digest"]) if loaded else None
+    return Found(*loaded, shapes, note["doubles"], note["digest"]) if loaded else None
 
 
 def remember(key: str, recipe: Recipe, meta: dict[str, Any], shapes: tuple[Shape, ...]) -> None:
-    """Note where the object of the recipe is. A store that cannot be written to forgets it."""
+    """Note where the object of the recipe is; without effect if the store cannot be written to."""
     with contextlib.suppress(OSError, BuildError, KeyError):
         name = _name(key, recipe)
-        said = {"object": meta["key"], "digest": recipe.digest, "shapes": shapes, "doubles": recipe.source.doubles}
+        note = {"object": meta["key"], "digest": recipe.digest, "shapes": shapes, "doubles": recipe.source.doubles}
         if name is not None:
-            _write(name, said)
+            _write(name, note)
 
 
 def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """make(), a JSON object, from the note that an earlier process left under the key, if it did."""
+    """make(), a JSON object; from the note that an earlier process left under the key, if there is one."""
     name = hashlib.sha256(json.dumps([key, sources()]).encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError, KeyError):
-        found = _read(name)["said"]
+        found = _read(name)["value"]
         if checking():
             compare(f"note {key}", json.dumps(found), json.dumps(make()))
         return found
-    said = make()
+    value = make()
     with contextlib.suppress(OSError):
-        _write(name, {"said": said})
-    return said
+        _write(name, {"value": value})
+    return value
 
 
 def _name(key: str, recipe: Recipe) -> str | None:
-    """Name of the note: everything that decides about the object. None without a compiler."""
+    """Name of the note, a digest of everything that determines the object; None without a compiler."""
     compiler = toolchain.find_compiler()
     if compiler is None:
         return None
@@ -105,19 +105,19 @@ def _name(key: str, recipe: Recipe) -> str | None:
 
 
 def _read(name: str) -> dict[str, Any]:
-    """What a note says. ValueError, KeyError: it is not whole, or belongs elsewhere."""
-    note = store.directory() / f"{name}.alias"
-    said = private_files.read_note(note)
-    if said.pop("check") != _check(said) or said["name"] != name:
-        raise ValueError(f"{note} is not what was written")
-    os.utime(note)  # prune looks at it
-    return said
+    """The contents of a note. ValueError, KeyError: it is damaged, or was renamed."""
+    path = store.directory() / f"{name}.alias"
+    note = private_files.read_note(path)
+    if note.pop("check") != _check(note) or note["name"] != name:
+        raise ValueError(f"{path} is not what was written")
+    os.utime(path)  # for prune
+    return note
 
 
-def _write(name: str, said: dict[str, Any]) -> None:
-    said = {"name": name, **said}
-    private_files.write(store.directory() / f"{name}.alias", json.dumps(said | {"check": _check(said)}, indent=1))
+def _write(name: str, note: dict[str, Any]) -> None:
+    note = {"name": name, **note}
+    private_files.write(store.directory() / f"{name}.alias", json.dumps(note | {"check": _check(note)}, indent=1))
 
 
-def _check(said: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+def _check(note: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Arrays as the compiled code sees them: address and strides, workspaces, blocks of runs for threads."""
+"""Arrays for compiled code: addresses and strides, workspaces, blocks of runs for threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLOAT = np.dtype(np.float64)
 
 
 def as_float(value: Any, name: str) -> np.ndarray:
-    """float64 array of a real array or sequence; the same object, whatever its strides, if it is one already."""
+    """A real array or sequence as a float64 array; the same object, whatever its strides, if it is one already."""
     if type(value) is np.ndarray and value.dtype is FLOAT:
         return value
     try:
@@ -30,20 +30,20 @@ def as_float(value: Any, name: str) -> np.ndarray:
 
 
 def addressable(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy if it lies where C cannot address it by whole doubles."""
+    """The array, or a copy if C cannot address it by whole doubles."""
     if array.flags.aligned and not any(s & 7 for s in array.strides):
         return array
     return np.array(array)
 
 
 def port(array: np.ndarray, run_axis: int | None) -> tuple[int, int, int]:
-    """(address, doubles between runs, doubles between elements) of an array whose last axis are the elements."""
+    """(address, doubles between runs, doubles between elements) of an array with elements along its last axis."""
     run = 0 if run_axis is None or array.shape[run_axis] == 1 else array.strides[run_axis] >> 3
     return array.ctypes.data, run, array.strides[-1] >> 3
 
 
 class Workspaces(threading.local):
-    """One aligned workspace a thread, grown as needed."""
+    """One aligned workspace for each thread, enlarged as needed."""
 
     def __init__(self) -> None:
         self.buffer = np.empty(0)
@@ -51,7 +51,7 @@ class Workspaces(threading.local):
         self.size = 0
 
     def get(self, doubles: int) -> int:
-        """Address of so many doubles on a 64-byte boundary, this thread's until its next call."""
+        """Address of so many doubles on a 64-byte boundary, for this thread until its next call."""
         if self.size < doubles:
             self.buffer = np.zeros(doubles + 8)
             self.size = doubles
@@ -66,7 +66,7 @@ _pool_lock = threading.Lock()
 
 
 def _executor(threads: int) -> ThreadPoolExecutor:
-    """A pool of at least so many threads, made anew in a forked child."""
+    """A pool of at least so many threads; a new one in a forked child."""
     global _pool
     with _pool_lock:
         if _pool is None or _pool[0] != os.getpid() or _pool[1] < threads:
@@ -75,7 +75,7 @@ def _executor(threads: int) -> ThreadPoolExecutor:
 
 
 def in_blocks(work: Callable[[int, int], None], batch: int, lanes: int, threads: int) -> None:
-    """work(begin, end) over [0, batch), in ranges of whole blocks of lanes, one range a thread."""
+    """Call work(begin, end) over [0, batch), in ranges of whole blocks of lanes, one range for each thread."""
     blocks = -(-batch // lanes)
     count = min(threads, blocks)
     if count <= 1:

@@ -1,4 +1,4 @@
-"""The compiled loop over a batch, called by ctypes: batches by strides, single runs by a small buffer."""
+"""The compiled loop over a batch, called by ctypes: batches by their strides, single runs by fixed buffers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pfaffian.kernel.call.recipe import Shape
 
 
 class Native:
-    """pfaffian_evaluate of one library."""
+    """The function pfaffian_evaluate of one library."""
 
     def __init__(self, library: ctypes.CDLL, shape: Shape, lanes: int, doubles: int) -> None:
         self.function = library.pfaffian_evaluate
@@ -37,24 +37,24 @@ class Native:
         memory.in_blocks(work, batch, self.lanes, threads)
 
     def single(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
-        """Results of one run of float64 arrays (n_i,), in a few microseconds; None if that is not what they are."""
+        """Results of one run of float64 arrays (n_i,), in a few microseconds; None if the arrays are not of this kind."""
         try:
-            desk = self.local.desk
+            buffers = self.local.buffers
         except AttributeError:
-            desk = self.local.desk = _Desk(self)
-        if len(arrays) != len(desk.inputs):
+            buffers = self.local.buffers = _Buffers(self)
+        if len(arrays) != len(buffers.inputs):
             return None
-        for place, array in zip(desk.inputs, arrays, strict=True):
+        for place, array in zip(buffers.inputs, arrays, strict=True):
             if type(array) is not np.ndarray or array.dtype is not memory.FLOAT or array.shape != place.shape:
                 return None
             place[...] = array
-        self.function(*desk.call)
-        result = desk.output.copy()
-        return tuple([result[a:b] for a, b in desk.edges])
+        self.function(*buffers.call)
+        result = buffers.output.copy()
+        return tuple([result[a:b] for a, b in buffers.edges])
 
 
-class _Desk:
-    """Fixed places of one thread for the arrays of one run."""
+class _Buffers:
+    """Fixed buffers of one thread for the arrays of one run."""
 
     def __init__(self, native: Native) -> None:
         sizes_in, sizes_out = native.shape

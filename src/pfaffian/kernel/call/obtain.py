@@ -1,4 +1,4 @@
-"""Recipe -> Code: by its key from the store, or traced, printed, compiled and tried; interpreted where that fails."""
+"""Recipe -> Code: from the store by its key, or traced, printed, compiled and tried; interpreted if that fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pfaffian.kernel.remember import checking, compare
 
 @dataclass(frozen=True)
 class Code:
-    """What a Kernel or a Rollout is made of. library: None where it is interpreted. doubles: of the workspace."""
+    """The parts of a Kernel or a Rollout.   library: None if it is interpreted.   doubles: size of the workspace."""
 
     recipe: Recipe
     shapes: tuple[Shape, ...]
@@ -27,7 +27,7 @@ class Code:
 
 
 def obtain(recipe: Recipe, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Code:
-    """The code of the recipe. With a key that is known nothing is traced."""
+    """The code of the recipe. With a known key nothing is traced."""
     keyed.check_key(key)
     options: dict[str, Any] = {"lanes": recipe.lanes, "strict": recipe.mode != "fast"}
     found = keyed.recall(key, recipe) if key is not None and backend != "numpy" else None
@@ -36,7 +36,7 @@ def obtain(recipe: Recipe, trial: Callable[[], Trial], backend: Backend, key: st
             compare(f"the kernel of {key}", found.digest, recipe.digest)
         provenance = {"digest": found.digest} | options | {"backend": "c"} | found.meta
         return Code(recipe.expecting(found.digest), found.shapes, provenance, found.library, found.doubles)
-    tell("making the equations")
+    tell("deriving the equations")
     shapes = tuple(map(shape, recipe.programs))
     loaded = load_or_none(recipe.source.text, recipe.mode, trial(), backend) if backend != "numpy" else None
     provenance = {"digest": recipe.digest} | options

@@ -1,4 +1,4 @@
-"""What is to be compiled, and how; traced and printed only when someone asks."""
+"""What is to be compiled, and how; traced and printed only when needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shape(program: Program) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """make: gives the Programs.   printer: writes the C text of them for so many lanes."""
+    """make: returns the Programs.   printer: writes their C text for so many lanes.   mode: of the compiler."""
 
     make: Callable[[], tuple[Program, ...]]
     printer: Callable[..., Source]
@@ -52,7 +52,7 @@ class Recipe:
         return ":".join(program.digest() for program in self.programs)
 
     def expecting(self, digest: str) -> Recipe:
-        """The same, but BuildError if the Programs turn out to be others than those of the digest."""
+        """The same recipe, but BuildError if the digest of its Programs turns out to be another."""
 
         def make() -> tuple[Program, ...]:
             if self.digest != digest:
@@ -74,7 +74,7 @@ def recipe(
     mode: Mode,
     together: Callable[..., tuple[Program, ...]] = _apart,
 ) -> Recipe:
-    """Recipe of the Functions that build() gives, with all passes; `together` is one over all their Programs."""
+    """Recipe of the Functions that build() returns, with all passes; `together` is a pass over all their Programs at once."""
     check_options(backend, lanes)
 
     def make() -> tuple[Program, ...]:

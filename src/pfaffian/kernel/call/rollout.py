@@ -35,11 +35,12 @@ def compile_rollout(
     """Compile a time loop.
 
     Args:
-        step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[n], fault[nf]); u0, u1 at both ends of the step, n at most
-            nx: the other entries of x stay. Or a function without arguments that gives (step, observe, *samplers).
+        step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[n], fault[nf]); u0 and u1 at the ends of the step; n at most
+            nx, the other entries of x stay. Or a function without arguments that returns (step, observe, *samplers).
         observe: (x[nx], u[nu], p[np], t[1]) -> y[ny].
-        samplers: (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) each: what changes at some instants only, and how.
-        key: names them all for good; see `compile`.
+        samplers: (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) each: changes of the state at some instants only.
+        backend, lanes, strict: as for `compile`.
+        key: identifies them all permanently, as for `compile`.
     """
 
     def build() -> tuple[Any, ...]:
@@ -100,7 +101,7 @@ class _Task(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """rollout(x0, u, p, t0=, h=, steps=, every=) -> RolloutResult."""
+    """Compiled time loop: rollout(x0, u, p, t0=, h=, steps=, every=) -> RolloutResult."""
 
     recipe: Recipe = field(repr=False)
     shapes: tuple[Shape, ...]
@@ -110,7 +111,7 @@ class Rollout:
 
     @property
     def step(self) -> Program:
-        """Traced now if the rollout came from the store by its key."""
+        """The step's Program; traced now if the rollout came from the store by its key."""
         return self.recipe.programs[0]
 
     @property
@@ -148,29 +149,30 @@ class Rollout:
         """Run steps k = first ... first + steps - 1 from the states x0, with t_k = t0 + k h.
 
         Args:
-            x0: (batch, nx) or (nx,).   p: (batch, np) or (np,).
-            u: (samples, nu) or (samples, batch, nu), a sample every `stride` steps, the last one kept on;
-                hold "zero" keeps a sample through its steps, "linear" interpolates between samples.
-            every: the state before each step k with k % every == 0 is observed; last: also after the final step.
-                So calls that follow one another with `first` give the records of one call, to the bit.
+            x0: (batch, nx) or (nx,).
+            u: (samples, nu) or (samples, batch, nu), a sample every `stride` steps; the last one is held.
+            p: (batch, np) or (np,).
+            every: the state before each step k with k % every == 0 is recorded.
+            hold: "zero" holds a sample through its steps, "linear" interpolates between samples.
             limit: a run stops when |x_i| exceeds it.
             sampling: (period, phase) of each sampler, in steps: it is called at the steps k with k % period == phase, before
-                the state is observed, all in order. What is sampled after the final step is in its record only, so a call
-                that goes on from there samples it again.
-            status, stopped: those of the call before. A run with a status stays as it is.
+                the state is recorded, all in order. Samples after the final step appear in its record only, so a call that
+                continues from there takes them again.
+            threads: number of threads that share the blocks of runs.
+            status, stopped: those of the previous call. A run with a nonzero status stays as it is.
+            last: whether to record the state after the final step too. Without it, successive calls with `first` give the
+                records of one call, bit for bit.
         Returns:
-            status 0 running, 1 state not finite or beyond the limit, 2 + i fault i not zero (a nan included), those of the
-            step first, then of each sampler.
-            A stopped run keeps its last good state; its further records are nan.
+            status 0 running, 1 state not finite or beyond the limit, 2 + i if fault i is not zero (or nan): faults of the step
+            first, then of each sampler.
+            A stopped run keeps its last good state; its later records are nan.
         """
         nx, nu, _, n_p, _, _ = self.shapes[0].inputs
         span = Span(float(t0), float(h), int(steps), int(every), int(first), bool(last), hold, int(stride),
                      min(float(limit), np.finfo(np.float64).max), tuple([(int(n), int(at)) for n, at in sampling]))  # fmt: skip
         check_span(span)
         if len(span.sampling) != len(self.shapes) - 2:
-            raise ModelError(
-                f"there are {len(self.shapes) - 2} samplers, and sampling says when {len(span.sampling)} are called"
-            )
+            raise ModelError(f"there are {len(self.shapes) - 2} samplers, but sampling has periods for {len(span.sampling)}")
         x0 = _array(x0, "x0", (1, 2), nx)
         u = _array(u, "u", (2, 3), nu)
         p = _array(p, "p", (1, 2), n_p)
@@ -219,7 +221,7 @@ def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndar
 
 
 def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
-    """A fresh array of one integer a run."""
+    """A new array with one integer for each run."""
     if value is None:
         return np.full(batch, default, dtype)
     array = np.array(value, dtype=dtype)
@@ -229,15 +231,15 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
 
 
 SETTLING = 2
-"""Steps of no length that bring random states closer to where a step finds no fault, on their constraints say."""
+"""Steps of zero length that move random states towards those where a step has no fault, as onto their constraints."""
 
 TRIAL_START, TRIAL_STEP = 0.125, 0.0078125  # s, as in rollout.h
 
 
 def _trial(plan: Recipe) -> Trial:
-    """The calls that pfaffian_trial of rollout.h makes: the step, the observation, the samplers, then the loop."""
+    """The same calls as pfaffian_trial of rollout.h: the step, the observation, the samplers, then the loop."""
 
-    def wanted() -> Answers:
+    def expected() -> Answers:
         x0, u, p = inputs = _loop_inputs(plan)
         t, h = np.full((1, RUNS), TRIAL_START), np.full((1, RUNS), TRIAL_STEP)
         step = np.vstack([x0.T, u[0].T, u[1].T, p.T, t, h])
@@ -245,7 +247,7 @@ def _trial(plan: Recipe) -> Trial:
         parts = [answers(f, step if i == 0 else other) for i, f in enumerate(plan.programs)]
         return one_after_another([*parts, _loop_answers(plan, inputs)])
 
-    return Trial(wanted, plan.source.doubles, plan.mode != "fast")
+    return Trial(expected, plan.source.doubles, plan.mode != "fast")
 
 
 def _loop_answers(plan: Recipe, given: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Answers:

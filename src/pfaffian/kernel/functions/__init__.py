@@ -1,1 +1,1 @@
-"""Elementary functions to the bit: one text that NumPy runs and C compiles, from IEEE operations alone."""
+"""Elementary functions from IEEE operations only: one text that NumPy runs and C compiles, to the same bits."""

@@ -1,7 +1,7 @@
-"""The two meanings of an elementary function's body: compute on NumPy arrays, or write the C text of it.
+"""The two interpretations of an elementary function's body: compute it on NumPy arrays, or write it as C text.
 
 A body (see `elementary`) uses + - * / & | ^ ~ << >> and the methods of `Arithmetic`; every one is exact or correctly
-rounded, so both meanings give the same bits. A mask is an integer of all ones or all zeros.
+rounded, so both interpretations give the same bits. A mask is an integer of all ones or all zeros.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Arithmetic(Protocol):
 
 
 class _Numpy:
-    """The bodies computed on arrays."""
+    """Computes the bodies on arrays."""
 
     lt = staticmethod(np.less)
     le = staticmethod(np.less_equal)
@@ -74,7 +74,7 @@ NUMPY: Arithmetic = _Numpy()
 
 
 class Text:
-    """A value in C text: its name and its type, V (double lanes) or I (integer lanes)."""
+    """A value in C text, by its name and its type, V (double lanes) or I (integer lanes)."""
 
     __slots__ = ("kind", "name", "out")
 
@@ -135,20 +135,20 @@ _NAME = re.compile(r"t[0-9]+")
 
 
 class Writer:
-    """The bodies written as C statements, gathered in `lines`."""
+    """Writes the bodies as C statements into `lines`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def needed(self, *results: Text) -> list[str]:
-        """The statements without those whose values nothing needs."""
-        wanted, kept = {r.name for r in results}, []
+        """The statements on which the results depend."""
+        names, statements = {r.name for r in results}, []
         for line in reversed(self.lines):
             declared = line.split(" = ")[0].split()[-1]
-            if declared in wanted or not _NAME.fullmatch(declared):
-                wanted.update(_NAME.findall(line))
-                kept.append(line)
-        return kept[::-1]
+            if declared in names or not _NAME.fullmatch(declared):
+                names.update(_NAME.findall(line))
+                statements.append(line)
+        return statements[::-1]
 
     def let(self, expression: str, kind: str = "V") -> Text:
         name = f"t{len(self.lines)}"

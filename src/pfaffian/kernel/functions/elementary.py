@@ -1,6 +1,6 @@
-"""The table of elementary functions, and the circular ones: IEEE operations only, at most 2 ulp, one text for all.
+"""The table of elementary functions, and the trigonometric ones: IEEE operations only, errors of at most 2 ulp.
 
-Each body takes an `Arithmetic` m first. The coefficients are Chebyshev fits of the remainder that the docstring names.
+The first argument of each body is an `Arithmetic` m. The polynomials' coefficients are Chebyshev fits of Taylor remainders.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pfaffian.kernel.functions.reduction import MAGIC
 Value = Any
 
 TWO_OVER_PI = 0.6366197723675814
-# pi/2 in three pieces of 33 bits and a rest: k times a piece is exact for |k| < 2^20.
+# pi/2 in three pieces of 33 bits and a remainder: k times a piece is exact for |k| < 2^20.
 PIO2 = tuple(map(float.fromhex, ("0x1.921fb544p+0", "0x1.0b4611a6p-34", "0x1.3198a2ep-69", "0x1.b839a252049c1p-104")))
 MEDIUM = 2.0**20
 
@@ -37,7 +37,7 @@ class Elementary:
 
 
 def _reduce(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
-    """Pattern with the quadrant in its low bits, and the rest of the angle as high + low, |high| <= pi/4 (1 + eps)."""
+    """Integer with the quadrant in its low bits, and the reduced angle as high + low, |high| <= pi/4 (1 + eps)."""
     n = x * TWO_OVER_PI + MAGIC
     k = n - MAGIC
     a, e1 = two_sum(x - k * PIO2[0], -(k * PIO2[1]))
@@ -50,7 +50,7 @@ def _reduce(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _sine_and_cosine(m: Arithmetic, x: Value, pairs: bool = False) -> tuple[Value, Any, Any]:
-    """Quadrant, and sine and cosine of the reduced angle, rounded or as pairs (high, low)."""
+    """Quadrant, and sine and cosine of the reduced angle: rounded, or as unevaluated sums (high, low)."""
     quadrant, r, low = _reduce(m, x)
     z = r * r
     half = 0.5 * z
@@ -63,12 +63,12 @@ def _sine_and_cosine(m: Arithmetic, x: Value, pairs: bool = False) -> tuple[Valu
 
 
 def _turn(m: Arithmetic, quadrant: Value, y: Value) -> Value:
-    """-y in the lower two quadrants."""
+    """y, or -y in quadrants 2 and 3."""
     return m.real(m.bits(y) ^ ((quadrant & 2) << 62))
 
 
 def sincos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
-    """sin x and cos x with one reduction; the pairing pass puts it where both are wanted."""
+    """sin x and cos x with one reduction of the angle; the pass `pair` inserts it where both are needed."""
     quadrant, s, c = _sine_and_cosine(m, x)
     swap = m.odd(quadrant)
     sine = _turn(m, quadrant, m.where(swap, c, s))
@@ -77,7 +77,7 @@ def sincos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
 
 
 def tan(m: Arithmetic, x: Value) -> Value:
-    """Quotient of sine and cosine as pairs: two rounded ones would leave three roundings."""
+    """Quotient of sine and cosine as unevaluated sums: of rounded ones it would be rounded three times."""
     quadrant, s, c = _sine_and_cosine(m, x, pairs=True)
     odd = m.odd(quadrant)
     top = m.where(odd, -c[0], s[0]), m.where(odd, -c[1], s[1])
@@ -107,7 +107,7 @@ for _name in ("pow", "atan2", "hypot"):
 
 
 def c_text(name: str, inline: bool) -> str:
-    """The function as C on lanes: `V pf_name(V a0, ...)`, or with two results `void pf_name(V a0, V *r0, V *r1)`."""
+    """C text of the function on lanes: `V pf_name(V a0, ...)`, or with two results `void pf_name(V a0, V *r0, V *r1)`."""
     place = "INLINE" if inline else "NOINLINE"
     function = FUNCTIONS[name]
     writer = Writer()

@@ -1,4 +1,4 @@
-"""Sums and products without rounding error, and polynomials: the bricks of the elementary functions."""
+"""Sums and products with their rounding errors, and polynomials: the building blocks of the elementary functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Pair = tuple[Value, Value]
 
 
 def polynomial(coefficients: tuple[float, ...], z: Value) -> Value:
-    """sum of coefficients[i] z^i; even and odd powers apart, two short chains instead of a long one."""
+    """sum of coefficients[i] z^i; even and odd powers separately, as two short dependent chains instead of a long one."""
     z2 = z * z
     even, odd = (_horner(coefficients[start::2], z2) for start in (0, 1))
     return even + z * odd
@@ -50,7 +50,7 @@ def two_product(a: Value, b: Value) -> Pair:
 
 
 def quotient(top: Pair, bottom: Pair) -> Pair:
-    """top / bottom of two pairs: the nearest double nearly always, and a rest."""
+    """top / bottom of two pairs: nearly always the nearest double, and the remainder."""
     q = top[0] / bottom[0]
     p, error = two_product(q, bottom[0])
     rest = (((top[0] - p) - error) + (top[1] - q * bottom[1])) / bottom[0]

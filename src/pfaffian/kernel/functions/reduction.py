@@ -1,10 +1,10 @@
-"""Exact reduction of a huge angle modulo pi/2 in integers (Payne and Hanek), as `reduce_huge` of prelude.h does it."""
+"""Exact reduction of a huge angle modulo pi/2 in integers (Payne and Hanek), as `reduce_one` of reduction.h does it."""
 
 from __future__ import annotations
 
 import math
 
-# n = MAGIC + k holds the integer k in the low bits of its pattern, for |k| < 2^51.
+# The bit pattern of n = MAGIC + k has the integer k in its low bits, for |k| < 2^51.
 MAGIC = 1.5 * 2.0**52
 PIO2_HIGH, PIO2_LOW = 1.5707963267948966, 6.123233995736766e-17
 WINDOW, FRACTION = 192, 190
@@ -45,8 +45,8 @@ def _split(a: float) -> tuple[float, float]:
 def reduce_huge(x: float) -> tuple[float, float, float]:
     """(MAGIC + quadrant, high, low) with x = quadrant pi/2 + high + low modulo 2 pi; nan for inf and nan.
 
-    The window of 2/pi drops the bits that give whole turns and keeps 137 good bits behind the point, enough for the
-    double nearest to a multiple of pi/2 (62 leading zeros).
+    The window of 2/pi leaves out the bits that give whole turns and keeps 137 correct bits behind the binary point, enough for
+    the double nearest to a multiple of pi/2 (62 leading zeros).
     """
     if not math.isfinite(x):
         return MAGIC, math.nan, math.nan

@@ -1,6 +1,6 @@
-"""Exponential, logarithm, power, inverse circular and hyperbolic functions from IEEE operations, at most 2 ulp.
+"""Exponential, logarithm, power, inverse trigonometric and hyperbolic functions from IEEE operations, at most 2 ulp.
 
-The same rules as in `elementary`: m is an Arithmetic, pairs (high, low) are unevaluated sums.
+As in `elementary`, m is an Arithmetic; pairs (high, low) are unevaluated sums.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ONE_BITS, SQRT_HALF_BITS = 0x3FF0000000000000, 0x3FE6A09E667F3BCD
 EXP = (0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326084, 0.0013888888888883711,
        0.0001984126987500228, 2.480158732567746e-05, 2.755725517000089e-06, 2.755727347871858e-07,
        2.5105312729622103e-08, 2.09147553258932e-09)  # fmt: skip
-# (log((1 + s) / (1 - s)) / s - 2) / s^2 in s^2, s <= 3 - 2 sqrt 2; its first number is 2/3 = TWO_THIRDS + a rest
+# (log((1 + s) / (1 - s)) / s - 2) / s^2 in s^2, s <= 3 - 2 sqrt 2; its first coefficient is 2/3 = 0.666... + TWO_THIRDS_LOW
 LOG = (0.6666666666666666, 0.3999999999999999, 0.2857142857143546, 0.22222222219829638, 0.18181818597892252,
        0.15384574799903467, 0.13335653036628284, 0.11687802007603933, 0.11884909250755585)  # fmt: skip
 TWO_THIRDS_LOW = 3.700743415417188e-17
@@ -52,7 +52,7 @@ def _nan_of(m: Arithmetic, x: Value, y: Value) -> Value:
 
 
 def _exp_pair(m: Arithmetic, x: Value, low: Value) -> tuple[Value, Value, Value, Value]:
-    """(k, s, h, l): e^(x + low) = 2^k (1 + s) = 2^k (h + l), the pair good to 2^-57; |x| must be below 2000."""
+    """(k, s, h, l): e^(x + low) = 2^k (1 + s) = 2^k (h + l), the pair accurate to 2^-57; |x| must be below 2000."""
     n = x * LOG2E + MAGIC
     k = n - MAGIC
     a, b = x - k * LN2_HIGH, k * LN2_LOW - low
@@ -64,13 +64,13 @@ def _exp_pair(m: Arithmetic, x: Value, low: Value) -> tuple[Value, Value, Value,
 
 
 def _scale(m: Arithmetic, y: Value, k: Value) -> Value:
-    """y 2^k in two factors, so that neither is out of range."""
+    """y 2^k by two factors, so that neither is out of range."""
     half = k >> 1
     return (y * m.real((half + 1023) << 52)) * m.real(((k - half) + 1023) << 52)
 
 
 def _clamp(m: Arithmetic, x: Value, low: float, high: float) -> Value:
-    """x within [low, high]; a nan stays."""
+    """x limited to [low, high]; a nan stays a nan."""
     x = m.where(m.lt(x, low), low, x)
     return m.where(m.lt(high, x), high, x)
 
@@ -102,7 +102,7 @@ def log(m: Arithmetic, x: Value) -> Value:
 
 
 def _log_pair(m: Arithmetic, x: Value) -> Pair:
-    """log x as a pair good to 2^-63 of its length, for 0 < x < inf."""
+    """log x as a pair with a relative error of 2^-63, for 0 < x < inf."""
     k, y = _log_split(m, x)
     s, s_low = quotient((y - 1.0, 0.0), two_sum(y, 1.0))
     z, z_low = two_product(s, s)
@@ -157,7 +157,7 @@ def atan2(m: Arithmetic, y: Value, x: Value) -> Value:
 
 
 def _asin_parts(m: Arithmetic, x: Value) -> tuple[Value, Value, Value, Value, Value]:
-    """(small, r, s, head, c): small is |x| < 1/2, else s = sqrt((1 - |x|) / 2) = head + c; asin is 1 + r times it."""
+    """(small, r, s, head, c): small is |x| < 1/2, else s = sqrt((1 - |x|) / 2) = head + c; its asin is (1 + r) times it."""
     a = m.fabs(x)
     small = m.lt(a, 0.5)
     z = m.where(small, x * x, (1.0 - a) * 0.5)
@@ -221,7 +221,7 @@ def cosh(m: Arithmetic, x: Value) -> Value:
 
 
 def _half_exp(m: Arithmetic, x: Value) -> Value:
-    """e^x / 2, which is finite a little longer than e^x."""
+    """e^x / 2, which is finite for slightly larger x than e^x."""
     k, s, _, _ = _exp_pair(m, _clamp(m, x, 0.0, 712.0), 0.0)
     return _scale(m, 1.0 + s, k - 1)
 

@@ -17,7 +17,7 @@ Lanes = np.ndarray  # (batch,) or (1,) for a value that is the same in all runs
 
 
 def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.float64) -> list[np.ndarray]:
-    """Outputs (batch, m_j) of the Program for inputs (batch, n_i) or (n_i,), of float64 or another kind. All 1-D gives 1-D."""
+    """Outputs (batch, m_j) of the Program for inputs (batch, n_i) or (n_i,), in numbers of the kind; (m_j,) if all are 1-D."""
     single = all(a.ndim == 1 for a in arrays)
     batch = next((a.shape[0] for a in arrays if a.ndim == 2), 1)
     lanes = [a[..., i].reshape(-1) for a in arrays for i in range(a.shape[-1])]
@@ -33,9 +33,9 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.floa
 
 
 def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> list[Lanes]:
-    """All outputs in a row, one array each. A value is dropped after its last use.
+    """All outputs in order, one array each. A value is dropped after its last use.
 
-    Of float32 every operation is; elementary functions are those of the double, rounded.
+    In float32 every operation is one of floats, except elementary functions, which are those of the double, rounded.
     """
     values: dict[int, Lanes] = dict(enumerate(lanes))
     values |= {program.n_in + i: np.array([constant(c, kind)]) for i, c in enumerate(program.constants)}
@@ -52,7 +52,7 @@ def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> lis
 
 
 def constant(c: float, kind: Any) -> Any:
-    """c in numbers of the kind; where it is beyond them the smallest or largest, for next to nothing or all there is."""
+    """c in numbers of the kind; out of their range, the smallest or the largest of them."""
     limits = np.finfo(kind)
     size = min(max(abs(c), float(limits.tiny)), float(limits.max)) if kind is not np.float64 and c else abs(c)
     return kind(math.copysign(size, c))
@@ -67,7 +67,7 @@ def _operation(op: str, args: list[Lanes], kind: Any) -> list[Lanes]:
 
 
 def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lanes]:
-    """The callee so many times on its own results; fewer where they have come to rest, which changes no bit."""
+    """The callee applied so many times to its own results; fewer times if these stop changing, which changes no bit."""
     word = np.dtype(f"i{np.dtype(kind).itemsize}")
     results = run(callee, args, kind)
     for _ in range(times - 1):
@@ -80,7 +80,7 @@ def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lan
 
 @lru_cache(maxsize=64)
 def dead_after(program: Program) -> list[list[int]]:
-    """For each step the values that nothing after it uses."""
+    """For each step the values that it is the last to use."""
     last: dict[int, int] = {}
     for i, step in enumerate(program.steps):
         for r in range(step.result, step.result + program.width(step)):

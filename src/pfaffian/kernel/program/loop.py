@@ -1,4 +1,4 @@
-"""The time loop on NumPy arrays: what rollout.h means, and the way to run without a compiler."""
+"""The time loop on NumPy arrays: the specification of rollout.h, and the way to run without a compiler."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Hold = Literal["zero", "linear"]
 HOLDS = ("zero", "linear")
 
 FIRST_FAULT = 2
-"""The status that the first fault of a step means; those of the samplers follow the step's."""
+"""Status of a step's first fault; the samplers' faults follow the step's."""
 
 LARGEST = 2**62
-"""Counts stay below it, so that the sums of two fit into the integers of the compiled loop."""
+"""Bound of every count, so that the sum of two fits into the integers of the compiled loop."""
 
 
 class RolloutResult(NamedTuple):
@@ -32,7 +32,7 @@ class RolloutResult(NamedTuple):
 
 
 class Span(NamedTuple):
-    """When and how: what a call of a Rollout says besides its arrays."""
+    """Times and options: the arguments of a call of a Rollout besides its arrays."""
 
     t0: float
     h: float
@@ -51,7 +51,7 @@ class Span(NamedTuple):
         return list(range(start, self.first + self.steps + bool(self.last), self.every))
 
     def due(self, k: int) -> list[int]:
-        """Which samplers are called at step k."""
+        """The samplers that are called at step k."""
         return [j for j, (period, phase) in enumerate(self.sampling) if k >= phase and (k - phase) % period == 0]
 
 
@@ -79,36 +79,36 @@ def run_loop(
     span: Span,
     result: RolloutResult,
 ) -> None:
-    """Fill in the result; its status and stopped hold those of the call before."""
+    """Fill in the result, whose status and stopped hold those of the previous call."""
     batch = len(result.status)
     x = np.array(np.broadcast_to(x0, (batch, x0.shape[-1])))
     records, index, end = iter(result.records), span.recorded(), span.first + span.steps
-    wanted = set(index)
+    recorded = set(index)
     first_fault = FIRST_FAULT + len(step.outputs[1]) + np.cumsum([0, *(len(s.outputs[1]) for s in samplers)])
     for k in range(span.first, end + 1):
         t = np.array([span.t0 + k * span.h])
         u0 = _input_at(u, k, span)
         if k == end:
             result.x[...] = x
-        for j in span.due(k) if k < end or k in wanted else ():
+        for j in span.due(k) if k < end or k in recorded else ():
             x_next, fault = evaluate(samplers[j], [x, u0, p, t])
-            x = _settled(x, x_next, fault, k, span, result, int(first_fault[j]))
+            x = _accepted(x, x_next, fault, k, span, result, int(first_fault[j]))
         running = result.status == 0
-        if k in wanted:
+        if k in recorded:
             y = evaluate(observe, [x, u0, p, t])[0]
             next(records)[...] = np.where(running[:, None], y, np.nan)
         if k == end or not running.any():
             continue
         u1 = _input_at(u, k + 1, span) if span.hold == "linear" else u0
         x_next, fault = evaluate(step, [x, u0, u1, p, t, np.array([span.h])])
-        x = _settled(x, x_next, fault, k, span, result, FIRST_FAULT)
+        x = _accepted(x, x_next, fault, k, span, result, FIRST_FAULT)
 
 
-def _settled(
+def _accepted(
     x: np.ndarray, x_next: np.ndarray, fault: np.ndarray, k: int, span: Span, result: RolloutResult, first_fault: int
 ) -> np.ndarray:
-    """The next state where it is good; where not, the reason is noted. What has no next value stays."""
-    running, now = result.status == 0, _verdict(x_next, fault, span.limit, first_fault)
+    """The next state of each run that has a good one; other runs stop and get a status. Entries without a next value stay."""
+    running, now = result.status == 0, _status(x_next, fault, span.limit, first_fault)
     failing = running & (now != 0)
     result.status[failing] = now[failing]
     result.stopped[failing] = k
@@ -127,8 +127,8 @@ def _input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:
         return sample + (j % span.stride) / span.stride * (u[i + 1] - sample)
 
 
-def _verdict(x: np.ndarray, fault: np.ndarray, limit: float, first_fault: int) -> np.ndarray:
-    """0 good, 1 state not finite or beyond the limit, first_fault + i fault i. One that is a number is the better reason."""
+def _status(x: np.ndarray, fault: np.ndarray, limit: float, first_fault: int) -> np.ndarray:
+    """0 good, 1 state not finite or beyond the limit, first_fault + i fault i. A fault that is a number precedes status 1."""
     good = np.all(np.fabs(x) <= limit, axis=1)
     code = np.where(good, 0, 1)
     for i in reversed(range(fault.shape[1])):

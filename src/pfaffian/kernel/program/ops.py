@@ -1,4 +1,4 @@
-"""The operations a Program may hold: what each is called in CasADi, how C writes it, how NumPy computes it.
+"""The operations that a Program may contain: CasADi's name of each, its C text, and how NumPy computes it.
 
 Both columns are built from IEEE 754 primitives (+ - * / sqrt, comparison, selection of bits), so both give the same
 bits. The elementary functions are written once, in `elementary`, and run or printed from there.
@@ -22,7 +22,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Op:
-    """arity, number of results, C text with {0}, {1} for the arguments, and the same on NumPy arrays."""
+    """Arity, C text with {0}, {1} for the arguments, the same on NumPy arrays, and the number of results."""
 
     arity: int
     c: str
@@ -82,7 +82,7 @@ OPS.update(
     }
 )
 
-# CasADi writes these for its own bookkeeping; the value is the first argument.
+# Bookkeeping operations of CasADi; the value is the first argument.
 ALIASES = {ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME}
 
 NAME_OF_CODE: dict[int, str] = {

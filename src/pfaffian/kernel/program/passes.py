@@ -17,7 +17,7 @@ def optimise(program: Program) -> Program:
 
 
 def rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...]) -> Program:
-    """Number the results of `steps` anew, in order. `renamed` maps values that went away to the ones that stay."""
+    """Renumber the results of `steps` in order. `renamed` maps values that were removed to those that replace them."""
     if len(steps) == len(program.steps) and not renamed and callees == program.callees:
         return program
     number = {v: v for v in range(program.first_result)}
@@ -45,7 +45,7 @@ def prune(program: Program) -> Program:
 
 
 def merge(program: Program) -> Program:
-    """Compute equal expressions once. a + b and b + a are equal to the bit; nothing else is reordered."""
+    """Compute equal expressions once. a + b and b + a are equal bit for bit; nothing else is reordered."""
     seen: dict[tuple, int] = {}
     renamed: dict[int, int] = {}
     kept = []
@@ -81,9 +81,9 @@ def pair(program: Program) -> Program:
 
 
 def roll(program: Program) -> Program:
-    """A chain of calls, each on all that the one before gave and otherwise on the same, becomes one call made so many times."""
+    """A chain of calls, each on all results of the previous one and otherwise the same arguments, becomes one repeated call."""
     uses = Counter(a for s in program.steps for a in s.args) + Counter(v for output in program.outputs for v in output)
-    chains: dict[int, Step] = {}  # by their first result
+    chains: dict[int, Step] = {}  # first result of a chain -> its step
     for s in program.steps:
         if s.op != "call":
             continue

@@ -1,7 +1,7 @@
 """The Program: a straight-line list of scalar operations, each value assigned once.
 
 Values are numbered: first the inputs, one after another, then the constants, then the results of the steps in order.
-A Program holds no string except the names of operations, so nothing a user wrote can reach generated text.
+A Program contains no string except the names of operations, so nothing that a user wrote can reach generated text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pfaffian.kernel.program.ops import OPS
 class Step(NamedTuple):
     """One operation. Its results are the values result, result + 1, ... (one, unless a call or a pair).
 
-    times: how often a call is made, each time with the results of the time before as its first arguments.
+    times: how often a call is made, each time with the previous results as its first arguments.
     """
 
     op: str
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """inputs: length of each input. outputs: values of each output. callees: Programs that `call` steps refer to."""
+    """inputs: length of each input.   outputs: values of each output.   callees: Programs that `call` steps refer to."""
 
     inputs: tuple[int, ...]
     constants: tuple[float, ...]
@@ -86,7 +86,7 @@ class Program:
         return hash(self.digest())
 
     def digest(self) -> str:
-        """sha256 of everything the Program says, callees included; the same in every process."""
+        """sha256 of the whole Program, callees included; the same in every process."""
         return self._digest
 
     @cached_property

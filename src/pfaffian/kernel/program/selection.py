@@ -1,7 +1,7 @@
-"""One selection where CasADi has five operations.
+"""One selection in place of CasADi's five operations.
 
-It writes if_else(c, a, b) as (c ? a : 0) + (!c ? b : 0). This is part of the translation, before any printer sees the Program.
-The bits are those of a or b: where one of them is -0.0, the sum would have been 0.0.
+CasADi writes if_else(c, a, b) as (c ? a : 0) + (!c ? b : 0). This is part of the translation, before any printer sees the
+Program. The bits are those of a or b: where one of them is -0.0, the sum would have been 0.0.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pfaffian.kernel.program.program import Program
 
 
 def select(program: Program) -> Program:
-    """if_else_zero(c, a) + if_else_zero(not c, b) becomes select(c, a, b). What is then of no use is left to `prune`."""
+    """if_else_zero(c, a) + if_else_zero(not c, b) becomes select(c, a, b). `prune` removes what is then unused."""
     made = {step.result: step for step in program.steps}
     steps = []
     for step in program.steps:

@@ -1,7 +1,7 @@
-"""One text for what two Programs compute alike: a step and an observation call one function, of which each needs a part.
+"""One text for what two Programs both compute: a step and an observation call one function, of which each needs a part.
 
-The function is cut in two: its head, which gives the step what it asks for, and its tail, which goes on from there to what only
-the observation asks for. The step calls the head, the observation both; nothing is printed or computed twice.
+The function is cut in two: its head computes what the step needs, its tail goes on from there to what only the observation
+needs. The step calls the head, the observation both; nothing is printed or computed twice.
 """
 
 from __future__ import annotations
@@ -13,47 +13,47 @@ from pfaffian.kernel.program.passes import prune, rebuild
 from pfaffian.kernel.program.program import Program, Step
 
 WORTH = 0.5
-"""Part of the head's operations that the observation must need for itself; else it would call the head for little."""
+"""Fraction of the head's operations that the observation must need itself, or calling the head would be wasteful."""
 
 HANDED_ON = 1 / 16
-"""Numbers for each operation of the head that it may hand on to the tail: a step stores them all at every call."""
+"""Numbers that the head may pass to the tail, for each of its operations: a step stores them all at every call."""
 
 
 def share(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
-    """Step and observation, each with the part that it needs of a function that both call; one text where that is worth it.
+    """Step and observation, each with only the part that it needs of a function that both call; with one text if that pays.
 
-    Samplers, called now and then, stay as they are.
+    Samplers, which are rarely called, stay as they are.
     """
     for function in [p for p in observe.callees if p in step.callees and not _repeated(p, step, observe)]:
-        used, wanted = (_used(program, function) for program in (step, observe))
-        if pieces := _pieces(function, used, wanted):
-            own = (pieces[0], used)
-            step = _calling(step, function, [own])
-            observe = _calling(observe, function, [own, (pieces[1], range(len(used), function.n_out))])
+        by_step, by_observe = (_used(program, function) for program in (step, observe))
+        if pieces := _pieces(function, by_step, by_observe):
+            head = (pieces[0], by_step)
+            step = _calling(step, function, [head])
+            observe = _calling(observe, function, [head, (pieces[1], range(len(by_step), function.n_out))])
         else:
             step, observe = (
                 _calling(program, function, [(_only(function, values), values)])
-                for program, values in ((step, used), (observe, wanted))
+                for program, values in ((step, by_step), (observe, by_observe))
             )
     return step, observe, *samplers
 
 
-def _pieces(function: Program, used: list[int], wanted: list[int]) -> tuple[Program, Program] | None:
-    """Its head, which gives what a step uses, and the tail; None where two texts serve better."""
-    head = _steps_for(function, used)
-    if used != list(range(len(used))) or len(head & _steps_for(function, wanted)) <= WORTH * len(head):
+def _pieces(function: Program, by_step: list[int], by_observe: list[int]) -> tuple[Program, Program] | None:
+    """The head of the function, which computes what a step uses, and the tail; None where two texts serve better."""
+    head = _steps_for(function, by_step)
+    if by_step != list(range(len(by_step))) or len(head & _steps_for(function, by_observe)) <= WORTH * len(head):
         return None
-    first, then = cut(function, len(used))
-    return (first, then) if first.n_out - len(used) <= HANDED_ON * len(head) else None
+    first, then = cut(function, len(by_step))
+    return (first, then) if first.n_out - len(by_step) <= HANDED_ON * len(head) else None
 
 
 def cut(function: Program, count: int) -> tuple[Program, Program]:
-    """The head gives the first `count` values of the function, then those on which the rest goes on; the tail takes the inputs
-    and these, and gives the other values. One output each."""
+    """Head and tail of a function, with one output each. The head computes the first `count` values, then those that the tail
+    needs of it; the tail takes the inputs and these, and computes the other values."""
     values = _values(function)
-    kept = _steps_for(function, range(count))
-    rest = [s for s in function.steps if s.result not in kept]
-    made = {r for s in function.steps if s.result in kept for r in range(s.result, s.result + function.width(s))}
+    first = _steps_for(function, range(count))
+    rest = [s for s in function.steps if s.result not in first]
+    made = {r for s in function.steps if s.result in first for r in range(s.result, s.result + function.width(s))}
     crossing = sorted(made & {a for s in rest for a in s.args} | made & set(values[count:]))
     head = prune(replace(function, outputs=((*values[:count], *crossing),)))
     return head, _tail(function, rest, crossing, values[count:])
@@ -72,19 +72,19 @@ def _tail(function: Program, rest: list[Step], crossing: list[int], values: Sequ
     return prune(Program((*function.inputs, more), function.constants, tuple(steps), outputs, function.callees))
 
 
-def _only(function: Program, wanted: Sequence[int]) -> Program:
+def _only(function: Program, chosen: Sequence[int]) -> Program:
     values = _values(function)
-    return prune(replace(function, outputs=(tuple(values[k] for k in wanted),)))
+    return prune(replace(function, outputs=(tuple(values[k] for k in chosen),)))
 
 
 def _values(function: Program) -> list[int]:
     return [v for output in function.outputs for v in output]
 
 
-def _steps_for(function: Program, wanted: Sequence[int]) -> set[int]:
-    """The steps that the wanted values of the function need, each by its first result."""
+def _steps_for(function: Program, chosen: Sequence[int]) -> set[int]:
+    """The steps that the chosen values of the function need, each by its first result."""
     values = _values(function)
-    needed, found = {values[k] for k in wanted}, set()
+    needed, found = {values[k] for k in chosen}, set()
     for s in reversed(function.steps):
         if any(r in needed for r in range(s.result, s.result + function.width(s))):
             needed.update(s.args)
@@ -97,22 +97,22 @@ def _repeated(function: Program, *programs: Program) -> bool:
 
 
 def _used(program: Program, function: Program) -> list[int]:
-    """Which values of the function the program uses."""
+    """The values of the function that the program uses."""
     used = {a for s in program.steps for a in s.args} | set(_values(program))
     starts = [s.result for s in program.steps if s.op == "call" and program.callees[s.callee] == function]
     return [k for k in range(function.n_out) if any(start + k in used for start in starts)]
 
 
 def _calling(program: Program, function: Program, pieces: Sequence[tuple[Program, Sequence[int]]]) -> Program:
-    """The program with each call of the function replaced by calls of its pieces, in turn.
+    """The program with each call of the function replaced by calls of its pieces in order.
 
-    A piece gives some values of the function; what it gives beyond these goes to the next piece.
+    pieces: each with the values of the function that it computes first; its further values are arguments of the next piece.
     """
     at = program.callees.index(function)
     callees = [*program.callees, *(piece for piece, _ in pieces[1:])]
     callees[at] = pieces[0][0]
     where = [at, *range(len(program.callees), len(callees))]
-    # Numbers beyond all others, until they are counted anew.
+    # Numbers beyond all others, until `rebuild` renumbers them.
     fresh = 1 + max(s.result + program.width(s) for s in program.steps)
     steps: list[Step] = []
     renamed: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """A Program cut into stages: C functions of some thousand operations, and between them the calls of other Programs.
 
-A straight line of 10,000 operations is slow to compile, and its text does not fit the instruction cache. Stages run one
-after another, each over a tile of blocks, and hand values on through the slots of a workspace.
+A function of 10,000 operations in a row compiles slowly, and its code does not fit the instruction cache. Stages run one
+after another, each over a tile of blocks, and pass values on through the slots of a workspace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pfaffian.kernel.program.program import Program, Step
 
 @dataclass(frozen=True)
 class Call:
-    """Run callee on the slots from `inputs` on; it writes those from `outputs` on."""
+    """Call of a callee: it reads the slots from `inputs` on and writes those from `outputs` on."""
 
     callee: int
     inputs: int
@@ -25,7 +25,7 @@ class Call:
 class Stage:
     """Steps of one C function, and the call after it.
 
-    loads, stores: (value, slot).   outs: (value, k), the value is number k of the Program's outputs.
+    loads, stores: (value, slot).   outs: (value, k), the value is entry k of the Program's outputs.
     """
 
     steps: tuple[Step, ...]
@@ -38,14 +38,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages, and how many slots they share."""
+    """The stages, and the number of slots that they share."""
 
     stages: tuple[Stage, ...]
     slots: int
 
 
 def cut(program: Program, size: int) -> Stages:
-    """Cut after every `size` steps and at every call. A slot is used again once the last stage that reads it is over."""
+    """Cut after every `size` steps and at every call. A slot is reused after the last stage that reads it."""
     stages = _split(program, size)
     born = {v: j for j, stage in enumerate(stages) for s in stage.steps for v in _results(program, s)}
     given = {v: j for j, stage in enumerate(stages) if stage.called for v in _results(program, stage.called)}
@@ -53,7 +53,7 @@ def cut(program: Program, size: int) -> Stages:
         stages[given[v] + 1 if v in given else born.get(v, 0)].outs.append((v, k))
     last: dict[int, int] = {}
     for j, stage in enumerate(stages):
-        last |= {v: j for v in _wanted(stage) if v >= program.first_result and born.get(v) != j}
+        last |= {v: j for v in _read(stage) if v >= program.first_result and born.get(v) != j}
     return Stages(stages, _allocate(program, stages, last))
 
 
@@ -74,26 +74,26 @@ def _results(program: Program, step: Step) -> range:
     return range(step.result, step.result + program.width(step))
 
 
-def _wanted(stage: Stage) -> list[int]:
+def _read(stage: Stage) -> list[int]:
     """Values that the C function of the stage reads, in order, some more than once."""
     read = [a for step in stage.steps for a in step.args] + [v for v, _ in stage.outs]
     return read + list(stage.called.args if stage.called else ())
 
 
 def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int]) -> int:
-    """Fill in loads, stores and calls; the number of slots. last: the last stage that reads a value of an earlier one."""
+    """Fill in loads, stores and calls; return the number of slots.   last: value -> last later stage that reads it."""
     slots = _Slots()
     slot: dict[int, int] = {}
-    ending: dict[int, list[tuple[int, int]]] = defaultdict(list)  # (slot, count) that are free after a stage
+    ending: dict[int, list[tuple[int, int]]] = defaultdict(list)  # stage -> (slot, count) that are free after it
     for j, stage in enumerate(stages):
-        stage.loads = sorted({(v, slot[v]) for v in _wanted(stage) if v in slot})
+        stage.loads = sorted({(v, slot[v]) for v in _read(stage) if v in slot})
         for v in (v for step in stage.steps for v in _results(program, step) if v in last):
             slot[v] = slots.take(1)
             stage.stores.append((v, slot[v]))
             ending[last[v]].append((slot[v], 1))
         if stage.called:
             args, results = stage.called.args, _results(program, stage.called)
-            room = len(results) if stage.called.times == 1 else len(args)  # repeated, it goes to and fro between two of a kind
+            room = len(results) if stage.called.times == 1 else len(args)  # a repeated call alternates between two places
             stage.call = Call(stage.called.callee, slots.take(len(args)), slots.take(room))
             stage.stores += [(a, stage.call.inputs + i) for i, a in enumerate(args)]
             slot |= {v: stage.call.outputs + k for k, v in enumerate(results)}
@@ -105,7 +105,7 @@ def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int])
 
 
 class _Slots:
-    """Neighbouring slots, given out again by size."""
+    """Allocator of neighbouring slots; free ones are reused by size."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -15,21 +15,21 @@ from pfaffian.kernel.program.reciprocal import share_reciprocals
 from pfaffian.kernel.program.selection import select
 
 _CALL = re.compile(r"= (\w+)\(")
-_LOCK = threading.Lock()  # CasADi's symbols are not safe for threads.
+_LOCK = threading.Lock()  # CasADi's symbols are not thread-safe.
 
 
 def trace(function: ca.Function) -> Program:
     """The Program of an SX Function. Inputs and outputs become dense columns, matrices column by column.
 
-    Functions made with the option never_inline stay calls. Raises BuildError for a Function that is not of SX, an
-    operation that has no printer, a constant that is not finite, two different callees of one name.
+    Functions with the option never_inline stay calls. Raises BuildError: a Function that is not of SX, an operation without a
+    printer, a constant that is not finite, two different callees of one name.
     """
     with _LOCK:
         return _Tracer({}).program(function, dense=True).check()
 
 
 class _Tracer:
-    """One trace; `done` holds the Programs of the callees met so far."""
+    """One trace.   done: name of a callee -> its Function and Program, of those traced so far."""
 
     def __init__(self, done: dict[str, tuple[ca.Function, Program]]) -> None:
         self.done = done
@@ -60,7 +60,7 @@ class _Tracer:
 
 
 def _layout(sparsity: ca.Sparsity, dense: bool) -> tuple[int, list[int]]:
-    """Length of the column, and the place in it of each structural nonzero."""
+    """Length of the dense column, and the index in it of each structural nonzero."""
     if dense and not sparsity.is_dense():
         return sparsity.numel(), sparsity.find()
     return sparsity.nnz(), list(range(sparsity.nnz()))
@@ -76,7 +76,7 @@ class _Listing:
         self.constants: dict[str, int] = {}
         self.call_of: dict[int, str] = {}
         if ca.OP_CALL in self.codes:
-            # Port names come before the list and may hold anything, so the list is counted from its end.
+            # Names of inputs and outputs precede the list and may contain anything, so lines are counted from its end.
             lines = function.str(True).rstrip("\n").split("\n")[-self.n :]
             for i, code in enumerate(self.codes):
                 if code == ca.OP_CALL:
@@ -150,7 +150,7 @@ class _Listing:
 def _with_zero(
     n_in: int, layout_in: list, constants: tuple, steps: list[Step], outputs: list, callees: list[Program]
 ) -> Program:
-    """Structural zeros of an output need the constant 0.0: append it and renumber what comes after the constants."""
+    """Append the constant 0.0, which structural zeros of an output need, and renumber the values after the constants."""
     zero = n_in + len(constants)
 
     def shift(v: int) -> int:

@@ -1,8 +1,8 @@
-"""Programs -> C99 for one run, without a library, an extension that has no other way, or memory but the stack.
+"""Programs -> C99 for one run, without a library, without memory beyond the stack, and portable to any compiler.
 
-The text has the operations of the kernel's, so in double it gives the interpreter's bits wherever the compiler keeps to IEEE
-754. In single, sums and products are of floats, and an elementary function is that of the double, rounded: again the bits of
-the interpreter on floats.
+The text has the same operations as the kernel's, so in double it gives the interpreter's bits wherever the compiler respects
+IEEE 754. In single, sums and products are of floats, and an elementary function is that of the double, rounded: again the bits
+of the interpreter on floats.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pfaffian.kernel.text.source import PART_SIZE, callees_first, reduction_text
 
 
 class Precision(NamedTuple):
-    """real: the type in C.   kind: in NumPy.   suffix: of the names of operations.   words: what the template wants."""
+    """real: the type in C.   kind: the type in NumPy.   suffix: of the names of operations.   words: for the template."""
 
     real: str
     kind: Any
@@ -70,7 +70,7 @@ GUARD = """\
 #endif
 """
 FRAME = 128
-"""Bytes of a call beside its values: return address, saved registers, what an operation written as a function needs."""
+"""Bytes of a call besides its values: return address, saved registers, the frame of an operation that is a function."""
 
 _OPERATION = re.compile(r"\b(K|LT|LE|EQ|NE|SEL|TRUTH|SQRT|FABS|FLOOR|CEIL|FMOD|COPYSIGN)\(")
 _WORD = re.compile(r"\w+")
@@ -79,8 +79,8 @@ _DEFINED = re.compile(r"^(?:#define |typedef \w+ |(?:SPARE )?static (?:inline )?
 
 @dataclass(frozen=True)
 class Portable:
-    """text: C of functions `static void p{i}(const V *in, V *out)`.   names: of those of the Programs asked for.   stack: bytes
-    that a call of each takes at most where each value has a place of its own."""
+    """text: C of functions `static void p{i}(const V *in, V *out)`.   names: of the functions of the requested Programs.
+    stack: bytes that a call of each takes at most, where each value has a place of its own."""
 
     text: str
     names: tuple[str, ...]
@@ -88,7 +88,7 @@ class Portable:
 
 
 def portable_source(programs: Sequence[Program], precision: str, part_size: int = PART_SIZE) -> Portable:
-    """C99 of the Programs."""
+    """C99 of the Programs, in "double" or "single" precision.   part_size: operations of a C function, at most."""
     of = PRECISIONS[precision]
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
@@ -98,9 +98,9 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
     bodies: list[str] = []
     stack: list[int] = []
     for i, program in enumerate(order):
-        text, own = _function(program, i, index, of, part_size)
+        text, frame = _function(program, i, index, of, part_size)
         bodies.append(text)
-        stack.append(own + max([deepest, *[stack[index[c.digest()]] for c in program.callees]]))
+        stack.append(frame + max([deepest, *[stack[index[c.digest()]] for c in program.callees]]))
     reduction = [reduction_text()] if any("reduce_huge" in f for f in functions) else []
     huge = ["static void reduce_huge(V x, V limit, V *n, V *high, V *low) { (void)limit; reduce_one(x, n, high, low); }"]
     text = "\n".join([*reduction, *(huge if reduction else []), "", *functions, *bodies])
@@ -110,7 +110,7 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
 
 
 def literal(of: Precision, c: float) -> str:
-    """The number in C."""
+    """The number as C text."""
     return f"K{of.suffix}({float(constant(c, of.kind)).hex()})"
 
 
@@ -120,22 +120,22 @@ def _elementary(name: str) -> str:
 
 
 def _prelude(*texts: str) -> str:
-    """The operations that the texts need, and those that these need."""
+    """Definitions of all operations that the texts use, directly or through others."""
     template = files("pfaffian.kernel.text").joinpath("portable.h").read_text(encoding="utf-8")
     pieces = []
     for of in PRECISIONS.values():
         whole = Template(template).substitute(of.words, s=of.suffix, real=of.real)
         pieces += [piece.strip("\n") for piece in whole.split("\n\n")]
-    wanted, kept = {word for text in texts for word in _WORD.findall(text)}, list[str]()
+    used, definitions = {word for text in texts for word in _WORD.findall(text)}, list[str]()
     for piece in reversed(pieces):
-        if wanted & set(_DEFINED.findall(piece)):
-            wanted |= set(_WORD.findall(piece))
-            kept.append(piece)
-    return "\n".join(kept[::-1]) + "\n"
+        if used & set(_DEFINED.findall(piece)):
+            used |= set(_WORD.findall(piece))
+            definitions.append(piece)
+    return "\n".join(definitions[::-1]) + "\n"
 
 
 def _function(program: Program, index: int, order: dict[str, int], of: Precision, part_size: int) -> tuple[str, int]:
-    """C of one Program without its callees, and the bytes of its frames."""
+    """C of one Program without its callees, and the bytes of its stack frames."""
     pieces, V = cut(program, part_size), f"V{of.suffix}"
     text, body, most, size = [], [], 0, np.dtype(of.kind).itemsize
     for j, stage in enumerate(pieces.stages):
@@ -161,7 +161,7 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
 
 
 def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:
-    """The operation; in single an elementary function of the double, rounded."""
+    """C statement of one operation; in single, an elementary function is that of the double, rounded."""
     V, double = f"V{of.suffix}", op in elementary.FUNCTIONS and of.suffix != ""
     given = [f"(V){a}" for a in args] if double else args
     text = OPS[op].c.format(*given)

@@ -1,4 +1,4 @@
-"""Program -> C. Nothing else knows syntax; nothing but numbers and names of operations enters the text."""
+"""Program -> C. Only numbers and names of operations enter the text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.stages import Call, Stage, Stages, cut
 from pfaffian.kernel.text.units import of_unit
 
-UNIT_STEPS, MOST_UNITS = 5000, 8  # steps from which on the text is compiled in one more piece, as many at once as cores
+UNIT_STEPS, MOST_UNITS = 5000, 8  # steps of each unit in which a long text is compiled; units at most
 PART_SIZE = 1500  # operations of a C function
-TILE = 8  # blocks at most; half as many where the text stays in the instruction cache anyway
-TEXT = 4000  # operations that do
-CIRCULAR, FEW = ("sin", "cos", "sincos"), 128  # written in place (3 % faster) where that does not swell the text
-TILE_BYTES = 512 << 10  # of their frames, at most: well inside the second-level cache
-LONG_TEXT = 25_000  # operations that fill that cache alone: then each fetch of the text shall serve a whole tile (15 % faster)
+TILE = 8  # blocks of a tile at most; half as many where the code stays in the instruction cache anyway
+TEXT = 4000  # operations whose code stays there
+CIRCULAR, FEW = ("sin", "cos", "sincos"), 128  # inlined (3 % faster) where they are few enough not to bloat the code
+TILE_BYTES = 512 << 10  # of the frames of a tile, at most: well within the second-level cache
+LONG_TEXT = 25_000  # operations whose code alone fills that cache: then each fetch of it serves a whole tile (15 % faster)
 
 
 @cache
@@ -41,7 +41,7 @@ def reduction_text() -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """C text. A block of runs has a frame of so many vectors of W doubles; `tile` blocks go through a stage together."""
+    """C text.   lanes: doubles of a vector.   frame: vectors of a block of runs.   tile: blocks that pass a stage together."""
 
     text: str
     lanes: int
@@ -50,7 +50,7 @@ class Source:
 
     @property
     def doubles(self) -> int:
-        """Size of the workspace."""
+        """Size of the workspace, in doubles."""
         return self.lanes * self.frame * self.tile
 
 
@@ -122,7 +122,7 @@ def _ports(name: str, program: Program, index: int) -> str:
 
 
 def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
-    """Which functions the samplers are, and how many faults each has; an entry of nothing where there is none."""
+    """Tables of the samplers' functions and their numbers of faults; with one entry 0 if there are no samplers."""
     functions = ", ".join(f"p{i}" for i in index) or "0"
     faults = ", ".join(str(len(s.outputs[1])) for s in samplers) or "0"
     most = max((s.n_out for s in samplers), default=0)
@@ -134,7 +134,7 @@ def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
 def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int) -> str:
     """C of one Program without its callees: each stage over all frames of a tile, then its call.
 
-    Stage j of Program i belongs to unit (i + j) modulo units, the loop over the stages to unit 0.
+    Stage j of Program i belongs to unit (i + j) mod units, the loop over the stages to unit 0.
     """
     text, body = [], []
     for j, stage in enumerate(pieces.stages):
@@ -151,7 +151,7 @@ def _function(program: Program, index: int, order: dict[str, int], pieces: Stage
 
 
 def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots: int) -> str:
-    """Over all frames of a tile, or frame by frame so many times on its own results, to and fro, until they come to rest."""
+    """C of a call: over all frames of a tile; a repeated one frame by frame, on its own results until they stop changing."""
     name, x, y, w = f"p{order[callee.digest()]}", f"w + {call.inputs}", f"w + {call.outputs}", f"w + {slots}"
     if times == 1:
         return f"  {name}({x}, {y}, {w}, n);"
@@ -175,7 +175,7 @@ def _literal(c: float) -> str:
 
 
 class _Lanes:
-    """Statements in lanes. A condition is kept as a mask beside its number: asked by the number, it would be compared again."""
+    """Statements in lanes. A condition is stored as a mask beside its number, which would have to be compared again."""
 
     def __init__(self) -> None:
         self.masks: set[str] = set()
@@ -199,7 +199,10 @@ def stage_lines(
     literal: Callable[[float], str] = _literal,
     statement: Callable[[str, int, Sequence[str]], str] | None = None,
 ) -> list[str]:
-    """Statements of one stage, of values of type V. A value is stored where it is wanted as soon as it is known."""
+    """Statements of one stage, of values of type V. A value is stored as soon as it is known.
+
+    literal: writes a constant.   statement: writes an operation; None: in lanes.
+    """
     literals = {program.n_in + i: literal(c) for i, c in enumerate(program.constants)}
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
     places: dict[int, list[str]] = {}
@@ -211,10 +214,10 @@ def stage_lines(
     lines = [f"  {place} = {literals[v]};" for v, place in stored if v in literals]
     for v, source in sources:
         lines += [f"  const {V} v{v} = {source};", *_stores(v, places)]
-    said = statement or _Lanes()
+    write = statement or _Lanes()
     for step in stage.steps:
         v, args = step.result, [literals.get(a) or f"v{a}" for a in step.args]
-        lines.append(said(step.op, v, args))
+        lines.append(write(step.op, v, args))
         lines += [text for r in range(v, v + OPS[step.op].results) for text in _stores(r, places)]
     return lines
 

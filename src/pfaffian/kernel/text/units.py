@@ -1,20 +1,20 @@
-"""A long text is compiled in pieces, units, at once: each has what all share, its own stages, and unit 0 the loops too."""
+"""A long text is compiled in units at once: each has the shared text and its own stages, and unit 0 also the loops."""
 
 from __future__ import annotations
 
 import re
 
-_OWN, _SHARED = "/* of unit {} */", "/* of every unit */"
+_UNIT, _SHARED = "/* of unit {} */", "/* of every unit */"
 _MARK = re.compile(r"^/\* of (?:unit (\d+)|every unit) \*/\n", re.MULTILINE)
 
 
 def of_unit(unit: int, *lines: str) -> list[str]:
-    """The lines, marked as those of one unit."""
-    return [_OWN.format(unit), *lines, _SHARED]
+    """The lines between marks that assign them to one unit."""
+    return [_UNIT.format(unit), *lines, _SHARED]
 
 
 def units_of(text: str) -> list[str]:
-    """The text of each unit, in order; the whole text where there is but one."""
+    """The text of each unit, in order; the whole text if there is only one."""
     shared, *marked = _MARK.split(text)
     parts = [(None, shared), *zip(marked[::2], marked[1::2], strict=True)]
     count = 1 + max((int(unit) for unit, _ in parts if unit), default=0)
