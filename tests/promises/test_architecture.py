@@ -80,3 +80,8 @@ def test_functions_of_the_way_of_a_run_are_where_the_page_says():
         if not re.search(rf"^(?:def|class) {name}\b", (SOURCE / file).read_text(), re.M)
     ]
     assert not absent, ", ".join(absent)
+
+
+def test_pages_that_the_source_names_are_there():
+    named = {(p.name, x) for p in SOURCE.rglob("*.py") for x in re.findall(r"\b(?:docs|studies)/\w+\.md", p.read_text("utf-8"))}
+    assert named and not [f"{file}: {page}" for file, page in named if not (ROOT / page).exists()]
