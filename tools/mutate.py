@@ -41,7 +41,8 @@ from tools.mutants import Mutant, candidates, differs
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "src/pfaffian"
 SCORES = ROOT / "tools" / "mutation_score.md"
-COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs", "README.md", "pyproject.toml")
+COPIED = ("src", "tests", "tools", "studies", "examples", "benchmarks", "docs")
+COPIED += ("README.md", "CONTRIBUTING.md", "pyproject.toml")
 LAWS = ["control/test_faults.py", "control/test_weights.py", "control/test_wrenches.py"]
 TESTS_OF = {
     "__init__.py": ["promises"],

@@ -1,0 +1,87 @@
+"""The pages about the library itself: the picture is that of the contracts, and files, rooms and links are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.rooms import PICTURE, contracts, picture, rooms
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "pfaffian"
+PLACES = (ROOT, SOURCE, ROOT / "tests", ROOT / "studies", ROOT / "docs")
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "studies" / "errata.md",
+    *[p for p in (ROOT / x for x in TOP) if p.exists()],
+]
+FILE = re.compile(r"[A-Za-z_][\w.]*(?:/[\w.]+)+/?|[A-Za-z_]\w*/|\w+\.(?:py|md|toml|h|svg|png|yaml)")
+"""What in backticks is a file or a folder: with a slash, or with a suffix of ours."""
+
+
+def prose(page: Path) -> str:
+    """The page without its blocks of code."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+
+
+def test_the_picture_is_that_of_the_contracts():
+    assert PICTURE.read_text(encoding="utf-8") == picture(PROJECT), "python -m tools.rooms draws it anew"
+    drawn = re.findall(r"<text [^>]*>(\w+)</text>", picture(PROJECT))
+    layers = contracts(PROJECT)
+    assert sorted(drawn) == sorted(name for rows in layers.values() for row in rows for name in row)
+    assert len(layers) == 2 and drawn[0] == "cli" and drawn[-1] == "errors"
+
+
+def test_another_contract_gives_another_picture():
+    other = PROJECT.replace('"kernel | maths | output"', '"kernel", "maths | output"')
+    assert other != PROJECT and picture(other) != picture(PROJECT)
+
+
+def test_the_contract_and_the_table_name_every_room():
+    folders = {p.parent.name for p in SOURCE.glob("*/__init__.py")}
+    modules = {p.stem for p in SOURCE.glob("*.py")} - {"__init__"}
+    table = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", prose(ROOT / "docs" / "architecture.md"), re.M)
+    named = [name for row in table for name in re.findall(r"\w+", row)]
+    assert sorted(named) == sorted(rooms(PROJECT)) == sorted(folders | modules)
+
+
+def test_the_architecture_is_one_page():
+    lines = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").count("\n")
+    assert lines <= 110, f"{lines} lines: details have pages of their own"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[p.name for p in PAGES])
+def test_files_that_a_page_names_are_there(page):
+    named = {word.partition("::")[0] for word in re.findall(r"`([^`]+)`", prose(page))}
+    named = {word for word in named if FILE.fullmatch(word) and not word.startswith("out/")}
+    missing = [word for word in named if not any((p / word).exists() or (p / f"{word}.py").exists() for p in PLACES)]
+    assert not missing, f"{page.name}: {', '.join(sorted(missing))}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[p.name for p in PAGES])
+def test_links_of_a_page_lead_somewhere(page):
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)) if "://" not in link]
+    missing = [link for link in links if not (page.parent / link.partition("#")[0]).exists()]
+    assert not missing, f"{page.name}: {', '.join(missing)}"
+
+
+def test_functions_of_the_way_of_a_run_are_where_the_page_says():
+    page = prose(ROOT / "docs" / "architecture.md")
+    way = page[page.index("## The way of a run") : page.index("## Where is")]
+    pairs = re.findall(r"`(\w+)`(?: (?:and|or) `\w+`)?\s+in\s+`([\w/]+\.py)`", way)
+    assert len(pairs) > 12
+    absent = [
+        f"{name} in {file}"
+        for name, file in pairs
+        if not re.search(rf"^(?:def|class) {name}\b", (SOURCE / file).read_text(), re.M)
+    ]
+    assert not absent, ", ".join(absent)
+
+
+def test_pages_that_the_source_names_are_there():
+    named = {(p.name, x) for p in SOURCE.rglob("*.py") for x in re.findall(r"\b(?:docs|studies)/\w+\.md", p.read_text("utf-8"))}
+    assert named and not [f"{file}: {page}" for file, page in named if not (ROOT / page).exists()]
