@@ -19,30 +19,100 @@ MESSAGE = 4000
 
 
 class PfaffianError(Exception):
-    """Root of every error that the library raises on purpose. Its message is at most MESSAGE characters long."""
+    """The root of all errors that the library raises on purpose; catching it catches them all.
+
+    A message has at most 4000 characters, whatever it repeats of the caller's names.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> try:
+        ...     pf.body("rod", mass="heavy")
+        ... except pf.PfaffianError as error:
+        ...     print(error)
+        body 'rod': mass: 'heavy' is not a number, a Parameter or an expression of Parameters
+    """
 
     def __init__(self, message: str = "") -> None:
         super().__init__(bounded(message))
 
 
 class ModelError(PfaffianError, ValueError):
-    """A mechanism, file, array or setting is wrong: which element, what is wrong with it, what to do."""
+    """A mechanism, file, array or setting is wrong: the message names the element, what is wrong with it and what to do.
+
+    It is a ValueError too.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> pf.joint("hinge", "revolute", "world", "world")
+        Traceback (most recent call last):
+        pfaffian.errors.ModelError: joint 'hinge': parent and child are both 'world'
+    """
 
 
 class RunError(PfaffianError, RuntimeError):
-    """A computation could not go on: when, where, why."""
+    """A computation cannot go on: the message says when, where and why.
+
+    It is a RuntimeError too.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=0.1), pf.joint("hinge", "revolute", "world", "rod")
+        >>> stop = pf.holonomic("stop", lambda k: k.joint("hinge") - 0.5)
+        >>> m = pf.mechanism("pendulum", [rod], [hinge], constraints=[stop])
+        >>> try:
+        ...     pf.assemble(m, {"hinge": 0.3})
+        ... except pf.RunError as error:
+        ...     print(error)
+        the coordinate 'hinge' = 0.3 rad ... 0.5
+    """
 
 
 class BuildError(PfaffianError, RuntimeError):
-    """A Program could not be traced, printed or compiled."""
+    """The equations cannot be traced, printed as C or compiled; the message says why and where the source is kept.
+
+    It is a RuntimeError too.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=0.1), pf.joint("hinge", "revolute", "world", "rod")
+        >>> m = pf.mechanism("pendulum", [rod], [hinge])
+        >>> try:
+        ...     pf.run(m, duration=0.01, backend="fortran")
+        ... except pf.BuildError as error:
+        ...     print(error)
+        backend 'fortran': ...
+    """
 
 
 class ModelWarning(UserWarning):
-    """A file was read, but something in it was changed, ignored or looks wrong: what, and the way out."""
+    """A file is read, but something in it is changed, ignored or looks wrong: the message says what, and the way out.
+
+    Example:
+        >>> import warnings
+        >>> import pfaffian as pf
+        >>> links = '<link name="base"/><link name="rod"><inertial><mass value="1"/>{}</inertial></link>'
+        >>> tensor = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        >>> ends = '<parent link="base"/><child link="rod"/><dynamics friction="0.2"/>'
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
+        ...     m = pf.parse_urdf(f'<robot>{links.format(tensor)}<joint name="hinge" type="continuous">{ends}</joint></robot>')
+        >>> caught[0].category.__name__, str(caught[0].message)
+        ('ModelWarning', "URDF: joint friction is ignored: 'hinge'; use damping, or a force of your own")
+    """
 
 
 class RunWarning(UserWarning):
-    """A run has a result, but not the one that was asked for: which runs stopped or left a limit, and why."""
+    """A run has a result, but not all that was requested: the message says which runs stopped or left a limit, and why.
+
+    Example:
+        >>> import warnings
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", limits=(-1, 1))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, inertia=0.1)], [hinge])
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
+        ...     result = pf.run(m, [1.5], duration=0.01, backend="numpy")
+        >>> caught[0].category.__name__, str(caught[0].message)
+        ('RunWarning', "limits ... joint 'hinge' ... 0.5 rad")
+    """
 
 
 def notice(message: str, category: type[Warning]) -> None:

@@ -81,7 +81,19 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
 
 
 def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
-    """Body name -> why no body can have its mass and inertia; empty for a sound mechanism.   p: (np,) defaults if None."""
+    """The bodies whose mass and inertia no body can have: dict of name -> reason, empty for a sound mechanism.
+
+    Args:
+        m: the mechanism; only one that is `lenient` can have such bodies at the default values.
+        p: (np,) values of the parameters, their defaults if None.
+    Raises ModelError: m is no mechanism.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
+        >>> pf.unphysical(pf.mechanism("pendulum", [rod], [hinge], lenient=True))
+        {'rod': ...}
+    """
     from pfaffian.model.mechanism import as_mechanism  # which imports this module
 
     found = {}

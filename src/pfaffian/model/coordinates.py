@@ -23,7 +23,22 @@ RATE_UNITS = {"m": "m/s", "rad": "rad/s", "1": "1/s"}
 
 @data
 class Coordinates:
-    """Entries of q and v that no joint owns. K: q -> (nq, nv).   phi: q -> column that vanishes, or None.   start: (nq,)."""
+    """Coordinates of the caller's own in a mechanism, made by `coordinates`: entries of q and v that belong to no joint.
+
+    name: unique among joints and coordinates.
+    q_names, v_names: of its entries.
+    q_units, v_units: one for each.
+    K: function of q (nq, 1) giving (nq, nv) with q_dot = K(q) v.
+    phi: function of q giving a column that vanishes, or None.
+    start: (nq,) a configuration with phi = 0, or near it.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> unit = lambda q: q[0]**2 + q[1]**2 - 1
+        >>> turn = pf.coordinates("turn", ["c", "s"], ["w"], lambda q: [[-q[1]], [q[0]]], phi=unit, start=[1, 0])
+        >>> turn.nq, turn.nv, turn.start, turn.v_units
+        (2, 1, (1.0, 0.0), ('1/s',))
+    """
 
     name: str
     q_names: tuple[str, ...]
@@ -64,20 +79,30 @@ def coordinates(
     q_units: Any = "1",
     v_units: Any = None,
 ) -> Coordinates:
-    """Coordinates with kinematics of their own: q_dot = K(q) v. [konz25 (2.1)-(2.4)]
+    """Coordinates of the caller's own, with their kinematics q_dot = K(q) v. [konz25 (2.1)-(2.4)]
 
-    Poses of bodies come from them by `edge`, energies and forces by functions of the kinematics. They are kept on phi = 0 as
-    quaternions are kept of unit length: no reaction belongs to it, since K leaves it alone.
+    Poses of bodies follow from them by `edge`, energies and forces by functions of the kinematics. They are kept on phi = 0, as
+    quaternions are kept of unit length: no reaction belongs to phi, since no velocity leads off it.
 
     Args:
         name: unique among joints and coordinates.
-        q, v: names of the entries; results call them name.entry.   start: (nq,) a configuration with phi = 0; zeros if None.
+        q, v: names of the entries; results call them name.entry.
         K: function of the column q (nq, 1), and of parameters, giving (nq, nv) of full column rank.
-        phi: function of q giving a column that K leaves alone, dphi/dq K = 0; redundant rows are normal.
-        q_units, v_units: one unit for all or one for each; of v by default those of q a second where there are as many, "1/s"
-            else.
-    Raises ModelError: names or functions that are none; a start of the wrong size. What K and phi answer is checked by
-    `mechanism`.
+        phi: function of q giving a column with dphi/dq K = 0; redundant rows are normal. None: the coordinates are independent.
+        start: (nq,) a configuration with phi = 0; zeros if None.
+        q_units, v_units: one unit for all or one for each. Those of q are "1" by default; those of v the units of q per second
+            where there are as many velocities as coordinates, else "1/s".
+    Raises ModelError: names that are not a list of different texts, K or phi that is not a function, a start of the wrong size.
+    What K and phi give is checked by `mechanism`.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> unit = lambda q: q[0]**2 + q[1]**2 - 1
+        >>> turn = pf.coordinates("turn", ["c", "s"], ["w"], lambda q: [[-q[1]], [q[0]]], phi=unit, start=[1, 0])
+        >>> bead = pf.edge("ring", "world", "bead", lambda k: pf.pose((3 * k.q[0], 3 * k.q[1], 0)))
+        >>> m = pf.mechanism("bead on a ring", [pf.body("bead", mass=2.0)], [bead], coordinates=[turn])
+        >>> pf.mass_matrix(m, [0.6, 0.8]).round(9)  # m r^2
+        array([[18.]])
     """
     what = f"coordinates {name!r}"
     q_names, v_names = _names(q, f"{what}: q"), _names(v, f"{what}: v")
@@ -237,15 +262,28 @@ class Velocities:
 
 
 def velocities(T: Callable[[Any], Any], names: Any, units: Any = "1/s") -> Velocities:
-    """Velocities v of the caller's choice for a mechanism: v0 = T(q) v with v0 = (joints' and coordinates' velocities).
+    """Velocities v of the caller's choice for a mechanism: v0 = T(q) v, where v0 are those of its joints and coordinates.
+    [konz25 1.3]
 
-    Such as absolute instead of relative angular velocities, world axes of a free body, or coordinate rates. Motion, forces and
-    energies do not change, what v, forces and reactions are listed along does. [konz25 1.3]
+    Absolute instead of relative angular velocities, world axes of a free body, rates of the coordinates, and so on. Motion and
+    energies stay the same; velocities, forces and reactions are then listed along v.
 
     Args:
         T: function of the kinematics (poses and q; no velocities) giving an invertible (nv, nv).
-        names: (nv,) of the new velocities.   units: one for all or one for each.
-    Raises ModelError: T is no function, names are none. What T answers is checked by `mechanism`.
+        names: (nv,) of the new velocities.
+        units: one for all or one for each, "1/s" by default.
+    Raises ModelError: T is not a function, names are not a list of different texts. What T gives is checked by `mechanism`.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rods = [pf.body(n, mass=2.0, com=(0.5, 0, 0), inertia=0.1) for n in ("upper", "lower")]
+        >>> A = pf.joint("A", "revolute", "world", "upper")
+        >>> B = pf.joint("B", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> absolute = pf.velocities(lambda k: [[1, 0], [-1, 1]], ["upper", "lower"], "rad/s")
+        >>> m = pf.mechanism("double pendulum", rods, [A, B], velocities=absolute)
+        >>> pf.mass_matrix(m, [0, 0]).round(9)
+        array([[2.6, 1. ],
+               [1. , 0.6]])
     """
     if not callable(T):
         raise ModelError(f"velocities: T must be a function of the kinematics, got {brief(T)}")

@@ -19,9 +19,10 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 class GraphMatrices:
     """N joints and the N bodies that they lead to, both in the order of the joints. [chhabra14 cor. 3.3.1, 3.3.2]
 
-    joints: (N,) names, the rows.   bodies: (N + 1,) names, the columns of GM: the world, then what each joint leads to.
+    joints: (N,) names, the rows.
+    bodies: (N + 1,) names, the columns of GM: the world, then the body to which each joint leads.
     GM: (N, N + 1) of int, -1 at the body before each joint and +1 at the one after it, so that GM 1 = 0.
-    Ph: (N, N) of int, 1 where joint j lies between the world and body i + 1: GM without its first column, inverted.
+    Ph: (N, N) of int, 1 where joint j lies between the world and body i + 1: the inverse of GM without its first column.
     """
 
     joints: tuple[str, ...]
@@ -44,9 +45,23 @@ class GraphMatrices:
 
 
 def graph_matrices(m: Mechanism) -> GraphMatrices:
-    """Graph and path matrix of an open chain, fixed joints and edges among its joints. [chhabra14 cor. 3.3.1, 3.3.2]
+    """The graph matrix GM and the path matrix Ph of an open chain; fixed joints and edges count as joints. [chhabra14 cor.
+    3.3.1, 3.3.2]
 
-    m: the mechanism.   Raises ModelError: a constraint that closes a loop.
+    Args:
+        m: the mechanism.
+    Returns:
+        joints (N,) and bodies (N + 1,) by name; GM (N, N + 1), -1 at the body before each joint and +1 at the one after it;
+        Ph (N, N), 1 where joint j lies between the world and body i + 1; neighbours and extremities (the ends of the branches).
+    Raises ModelError: a constraint that closes a loop.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rods = [pf.body(n, mass=2.0, inertia=0.1) for n in ("upper", "lower")]
+        >>> joints = [pf.joint("A", "revolute", "world", "upper"), pf.joint("B", "revolute", "upper", "lower")]
+        >>> g = pf.calculus.graph_matrices(pf.mechanism("double pendulum", rods, joints))
+        >>> g.GM.tolist(), g.Ph.tolist(), g.extremities
+        ([[-1, 1, 0], [0, -1, 1]], [[1, 0], [1, 1]], ('lower',))
     """
     check_open(as_mechanism(m))
     bodies = (WORLD, *(j.child for j in m.joints))
@@ -74,15 +89,29 @@ def check_open(m: Mechanism) -> None:
 
 
 def joined(m: Mechanism, closure: str) -> Mechanism:
-    """The mechanism with a closure as a joint: two machines that hold each other become one tree, without rows or reactions.
+    """The mechanism with a closure turned into a joint: two machines that hold each other become one tree, without rows or
+    reactions.
 
     One of the closure's bodies, a captured target, say, stands on the world by a free joint. That joint goes, and one of the
-    closure's kind and name leads to the body from the other one instead. All other names stay, so a state goes over by name;
+    closure's kind and name leads to the body from the other one instead. All other names stay, so a state carries over by name;
     coordinates of the new joint are zero where the frames of the closure coincide, and a weld has none.
 
-    m: the mechanism.   closure: name.
-    Raises ModelError: no such closure, of a kind that is no joint or that holds for a while only; neither of its bodies stands
-        on the world by a free joint that carries nothing of the other one; an actuator, a spring or damper of that joint.
+    Args:
+        m: the mechanism.
+        closure: name of the closure.
+    Raises ModelError: no such closure, or one of a kind that no joint has, or one that holds for a while only; neither of its
+    bodies stands on the world by a free joint that carries nothing of the other one; that joint has an actuator, spring or
+    damper.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body(n, mass=2.0, inertia=0.1) for n in ("chaser", "target")]
+        >>> bases = [pf.joint(f"{n} base", "free", "world", n) for n in ("chaser", "target")]
+        >>> grip = pf.closure("grip", "weld", "chaser", "target", placement_a=(1, 0, 0))
+        >>> m = pf.mechanism("capture", bodies, bases, constraints=[grip])
+        >>> one = pf.joined(m, "grip")
+        >>> m.nv, one.nv, float(pf.forward_kinematics(one)["target"].position[0])
+        (12, 6, 1.0)
     """
     found = {c.name: c for c in as_mechanism(m).constraints if isinstance(c, Closure)}
     if closure not in found:

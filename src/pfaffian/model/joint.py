@@ -99,13 +99,24 @@ class Mimic:
 
 
 def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
-    """What a joint without coordinates of its own follows: q = sum of ratio q_other + offset, q_dot = sum of ratio q_dot_other.
+    """The coordinates that a joint follows, for `joint(..., mimic=...)`: q = sum of ratio q_other + offset, q_dot = sum of
+    ratio q_dot_other.
 
-    Gears, differentials and coupled fingers; exact, whatever the formulation, with no constraint.
+    It makes gears, differentials and coupled fingers: exact in every formulation, with no constraint and no coordinate of its
+    own.
 
     Args:
-        ratios: name of a joint with one coordinate -> ratio.   offset: [rad or m].
-    Raises ModelError: no joint, or numbers that are none.
+        ratios: dict of name of a joint with one coordinate -> ratio.
+        offset: [rad or m], zero by default.
+    Raises ModelError: no joint, or values that are not numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> wheels = [pf.body("big", mass=1.0, inertia=1.0), pf.body("small", mass=1.0, inertia=0.1)]
+        >>> big, gear = pf.joint("big", "revolute", "world", "big"), pf.mimic({"big": -3.0})
+        >>> small = pf.joint("small", "revolute", "world", "small", placement=(1, 0, 0), mimic=gear)
+        >>> pf.mass_matrix(pf.mechanism("gears", wheels, [big, small])).round(9)  # 1 + 0.1 * 3^2
+        array([[1.9]])
     """
     if not isinstance(ratios, Mapping) or not ratios or not all(isinstance(n, str) for n in ratios):
         raise ModelError(f"mimic: a dict of joint name -> ratio is needed, got {brief(ratios)}")
@@ -130,15 +141,32 @@ class Part(NamedTuple):
 
 @data
 class Joint:
-    """A joint of the tree: child frame = placement . motion(q) . child_placement^-1, seen from the parent body.
+    """A joint or edge of a mechanism, made by `joint`, `edge` or `locked`. Seen from the parent body the child's frame is
+    placement . motion(q) . child_placement^-1.
 
-    Both placements already carry the turn of the axis to z. Springs, dampers and armature act along the joint's own velocities:
-    tau = -E^T stiffness e - damping v with e the displacement from rest, see `displacement`; armature [kg m^2 or kg] adds to
-    the diagonal of M. With k the dimension of the group, nv that of the distribution in it if there is one:
+    Both placements already contain the turn of the axis to z. Spring, damper and armature act along the joint's own velocities:
+    tau = -E^T stiffness e - damping v, with e the displacement from rest (see `Joint.displacement`); the armature adds to the
+    diagonal of M. Let k be the dimension of the joint's group, and nv that of the distribution in it, if it has one:
 
-    stiffness: (k, k).   rest: (nq, 1).   damping: (nv, nv).   armature: (nv, 1).   limits: of each coordinate.
-    pitch: [m/rad] of a screw.   distribution: (k, nv) or None.   speeds: name and unit of each of its velocities.
-    mimic: what the coordinate follows, or None.   pose: of an edge, its motion as a function of the configuration.
+    name, kind, parent, child: as given; `kind.name` is its text, "edge" for an edge.
+    placement, child_placement: joint frame in the parent and in the child body.
+    stiffness: (k, k), rest: (nq, 1), damping: (nv, nv), armature: (nv, 1) [kg m^2 or kg].
+    limits: (low, high) of each coordinate.
+    effort: the largest |u| of an actuator on it.
+    pitch: [m/rad] of a joint that screws.
+    distribution: (k, nv), or None.
+    speeds: name and unit of each of its velocities, where it has a distribution.
+    mimic: what its coordinate follows, or None.
+    pose: of an edge, the function of the configuration that gives its pose; else None.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0), limits=(-1, 1))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, inertia=0.1)], [hinge])
+        >>> m.joint("hinge")
+        <Joint 'hinge': revolute, 'world' to 'rod'>
+        >>> m.joint("hinge").nq, m.joint("hinge").limits
+        (1, ((-1.0, 1.0),))
     """
 
     name: str
@@ -256,29 +284,42 @@ def joint(
     speeds: Any = None,
     mimic: Mimic | None = None,
 ) -> Joint:
-    """A joint between two bodies.
+    """A joint between two bodies. Its kind says which relative motions it leaves.
 
     Args:
         name: unique among the joints.
         kind: fixed, revolute, prismatic, helical (turns and slides by `pitch`), cylindrical, planar-translation and translation
             (slide along x and y, and z), planar, planar-helical (slides in a plane and screws along its normal), schoenflies
             (planar and along its normal), universal (turns about x, then about y), spherical or free.
-        parent, child: body names, "world" for the fixed frame.
-        axis: (3,) of the rotation, the translation or the plane's normal, z of the joint frame; normalised here.
-        placement: joint frame in the parent body, a pose or a position.   child_placement: that in the child body.
-        pitch: [m/rad] of the kinds that screw.
-        stiffness, damping: one number for all velocities, one for each, or a symmetric matrix, SI units; of an orientation see
-            `Joint.displacement`. With a distribution the spring is one of the group's velocities, the damper one of the speeds.
-        rest: coordinate(s) at which the spring is free, its zero if left out.   armature: [kg m^2 or kg], one or for each.
-        limits: (low, high) of q where it is one, a pair for each coordinate of several; a result says when and by how far they
-            were left, nothing holds them.
-        effort: largest |u| of an actuator on it, see `actuator`.
-        distribution: what of its motion is left, without slip for instance: names of some of its velocities, or a matrix B
-            whose columns are combinations of them, v = B speeds. It has fewer speeds than coordinates then. [chhabra14 (2.1.5)]
+        parent, child: names of the bodies, "world" for the fixed frame.
+        axis: (3,) of the rotation, the translation or the plane's normal, in the joint frame; normalised here; z by default.
+        placement: joint frame in the parent body, a pose or a position; the body's frame by default.
+        child_placement: joint frame in the child body, in the same way.
+        pitch: [m/rad], for the kinds that screw and no others.
+        stiffness: of a spring, SI units: one number for all velocities, one for each, or a symmetric matrix; zero by default.
+            With a distribution it is along all velocities of the kind. For an orientation see `Joint.displacement`.
+        rest: (nq,) coordinate(s) at which the spring is free; zero of the joint by default.
+        damping: of a damper, in the same forms; zero by default. With a distribution it is along the speeds.
+        armature: inertia of the rotor [kg m^2 or kg], one number or one for each velocity; zero by default.
+        limits: (low, high) of q where the joint has one coordinate, a pair for each of several; none by default. A result says
+            when and by how far they were left; nothing enforces them.
+        effort: the largest |u| of an actuator on the joint, see `actuator`; infinite by default.
+        distribution: the part of its motion that is left, without slip for instance: names of some of its velocities, or a
+            matrix B whose columns combine them, v = B speeds. The joint then has fewer speeds than coordinates.
+            [chhabra14 (2.1.5)]
         speeds: names of these speeds, or a dict of name -> unit.
-        mimic: the coordinate follows others, see `mimic`; for kinds of one coordinate.
-    Raises ModelError: an unknown kind, a zero axis, a pitch missing or too many, limits the wrong way round, a negative effort,
-    numbers that do not fit the kind, columns of a distribution that depend on each other.
+        mimic: lets the coordinate follow others, see `mimic`; for kinds of one coordinate.
+    Raises ModelError: an unknown kind, a zero axis, a pitch that is missing or not wanted, limits the wrong way round, a
+    negative effort, numbers that do not fit the kind, columns of a distribution that depend on each other.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> shaft = pf.joint("shaft", "helical", "world", "nut", axis=(0, 0, 1), pitch=0.01, damping=0.2)
+        >>> shaft
+        <Joint 'shaft': helical, 'world' to 'nut'>
+        >>> m = pf.mechanism("screw", [pf.body("nut", mass=1.0, inertia=0.1)], [shaft])
+        >>> pf.forward_kinematics(m, [2.0])["nut"].position.round(9)  # 2 rad lift the nut by 0.02 m
+        array([0.  , 0.  , 0.02])
     """
     what = f"joint {name!r}"
     if not isinstance(kind, str) or kind not in KINDS:
@@ -311,16 +352,27 @@ def joint(
 
 
 def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joint:
-    """The pose of one body in another as a function of the mechanism's configuration. [konz25 (3.95), (3.101)-(3.104)]
+    """A joint whose pose is any function of the mechanism's configuration. [konz25 (3.95), (3.101)-(3.104)]
 
-    Edges and joints together connect all bodies to the world, each by one way; an edge may be written from either side and in
-    any order. Twists, Jacobians and their rates follow from the pose by differentiation. It has no coordinates of its own:
-    they belong to `coordinates(...)` or to joints.
+    Edges and joints together connect all bodies to the world, each by exactly one way; edges may be written in any order and
+    from either side. Twists, Jacobians and their rates follow from the pose by differentiation. An edge has no coordinates:
+    these belong to `coordinates(...)` or to joints.
 
     Args:
-        name: unique among the joints.   parent, child: names of bodies, "world" for the fixed frame.
+        name: unique among the joints.
+        parent, child: names of the bodies, "world" for the fixed frame.
         pose: function of the configuration k (k.q, k.joint(name)) giving the Pose of the child's frame in the parent's.
-    Raises ModelError: names or a function that are none. What it answers is checked when the equations are made.
+    Raises ModelError: names that are not text, a pose that is not a function. What it gives is checked when the equations are
+    made.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> angle = pf.coordinates("c", ["s"], ["s"], lambda q: [[1]])
+        >>> bead = pf.edge("wire", "world", "bead", lambda k: pf.pose((ca.cos(k.q[0]), ca.sin(k.q[0]), 0)))
+        >>> m = pf.mechanism("bead on a ring", [pf.body("bead", mass=2.0)], [bead], coordinates=[angle])
+        >>> pf.mass_matrix(m, [0.3]).round(9)
+        array([[2.]])
     """
     what = f"edge {name!r}"
     _check_ends(what, parent, child)
@@ -339,10 +391,18 @@ def _check_ends(what: str, parent: Any, child: Any) -> None:
 
 
 def locked(j: Joint, at: Any = None) -> Joint:
-    """The joint held where it is: a fixed one, with no coordinates.
+    """A joint locked at a place: a fixed joint, with no coordinates.
 
-    at: its coordinate(s), in units of q; its zero if left out.
-    Raises ModelError: j is no joint, or follows others and is held nowhere, or that is no place of it.
+    Args:
+        j: the joint.
+        at: its coordinate(s), in the units of q; the joint's zero if None.
+    Raises ModelError: j is not a joint, or follows others while `at` is None, or `at` does not fit its coordinates.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", placement=(0, 0, 2))
+        >>> pf.locked(hinge, 0.5).placement
+        <Pose: at (0, 0, 2) m, turned by (0, 0, 0.5) rad>
     """
     if not isinstance(j, Joint):
         raise ModelError(f"locked: a joint(...) is needed, got {brief(j)}")

@@ -36,11 +36,24 @@ TRIES = 20
 
 @data
 class Mechanism:
-    """Bodies on joints and edges, and what constrains and drives them. Made by `mechanism`.
+    """A mechanism: bodies on joints and edges, with the constraints, forces and actuators that act on them. Made by
+    `mechanism`.
 
-    q: (nq,) configuration and v: (nv,) velocity run over the joints as written, then over the coordinates of the caller's own;
-    with a choice of `velocities` v runs over these. u: (nu,) over the actuators as written, then the six components of each
-    wrench without a value; p: (np,) over the parameters.
+    q: (nq,) configuration and v: (nv,) velocity, over the joints as written, then over the coordinates of the caller's own;
+    with a choice of `velocities` v runs over these.
+    u: (nu,) inputs, over the actuators as written, then the six components of each wrench without a value.
+    p: (np,) values of the parameters.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = pf.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=0.1)
+        >>> m = pf.mechanism("pendulum", [rod], [pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))])
+        >>> m
+        <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), no inputs>
+        >>> m.q_names, m.q_units, m.v_units, m.neutral()
+        (('hinge',), ('rad',), ('rad/s',), array([0.]))
+        >>> m.with_(gravity=(0, 0, 0)).gravity.is_zero()  # a copy with another field, checked again
+        True
     """
 
     name: str
@@ -229,16 +242,32 @@ def mechanism(
     coordinates: Iterable[Coordinates] = (),
     velocities: Velocities | None = None,
 ) -> Mechanism:
-    """A checked mechanism.
+    """A mechanism from its parts, checked: names, tree, references, numbers, masses.
 
     Args:
-        bodies: in any order.   joints: joints and edges, parents before children, one leading to each body; the order of
-            joints gives q and v. Edges may be written in any order and from either side.
-        coordinates: coordinates of the caller's own, after those of the joints.   velocities: a choice of v.
-        constraints: loops, points, phi = 0, Pfaffian rows.   forces: wrenches, springs, potentials, ...   actuators: inputs.
-        gravity: (3,) [m/s^2], z up.   parameters: every Parameter that the numbers use.
+        name: of the mechanism.
+        bodies: in any order.
+        joints: joints and edges, parents before children, exactly one leading to each body; the order of joints is that of q
+            and v. Edges may be written in any order and from either side.
+        constraints: loops, points that coincide, phi = 0, Pfaffian rows.
+        forces: wrenches, springs, potentials, ...
+        actuators: actuators and thrusters, each an input.
+        gravity: (3,) [m/s^2], world axes; (0, 0, -9.81) by default.
+        parameters: every Parameter that the numbers use.
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
-    Raises ModelError: duplicate or unknown names, no tree, masses that no body can have, unlisted parameters.
+        coordinates: coordinates of the caller's own, after those of the joints.
+        velocities: a choice of v by `velocities(...)`; None, the default, for those of joints and coordinates.
+    Raises ModelError: duplicate or unknown names, joints that are no tree, masses that no body can have, unlisted parameters.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = pf.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=0.1)
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [rod], [hinge], actuators=[pf.actuator("motor", "hinge")])
+        >>> m
+        <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), inputs motor>
+        >>> pf.forward_dynamics(m, [0.0], u={"motor": 1.2}).v_dot.round(9)  # 1.2 / (0.1 + 2 * 0.5^2)
+        array([2.])
     """
     if not isinstance(lenient, (bool, np.bool_)):
         raise ModelError(f"lenient must be True or False, got {brief(lenient)}")
@@ -333,7 +362,25 @@ def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = N
 
 
 def random_configuration(m: Mechanism, random: np.random.Generator, within: float = 1.0) -> np.ndarray:
-    """(nq,) somewhere, drawn from `random`: angles all round, translations `within` [m], uniform orientations."""
+    """(nq,) a random configuration on phi = 0: angles all round, translations of at most `within`, uniform orientations.
+
+    Coordinates of no unit are drawn from the normal distribution. Where no phi = 0 is found from several draws it is the
+    neutral configuration. Constraints of the mechanism are not met: put the configuration onto them with `assemble`.
+
+    Args:
+        m: the mechanism.
+        random: np.random.default_rng(seed).
+        within: [m], one by default.
+    Raises ModelError: m is no mechanism, random no generator.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("ball", [pf.body("ball", mass=2.0, inertia=0.1)], [pf.joint("base", "free", "world", "ball")])
+        >>> q = pf.random_configuration(m, np.random.default_rng(0), within=0.5)
+        >>> bool(np.abs(q[:3]).max() <= 0.5), round(float(np.linalg.norm(q[3:])), 9)  # position, unit quaternion
+        (True, 1.0)
+    """
     as_mechanism(m)
     if not isinstance(random, np.random.Generator):
         raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
@@ -354,7 +401,21 @@ def _draw(unit: str, random: np.random.Generator, within: float) -> float:
 
 
 def actuate_all(m: Mechanism) -> Mechanism:
-    """The mechanism with one actuator on every velocity coordinate of every joint, named as the coordinate."""
+    """The mechanism with one actuator on every velocity of every joint, in place of its own actuators.
+
+    Each is named as the velocity along which it acts, and limited to the effort of its joint.
+
+    Args:
+        m: the mechanism.
+    Raises ModelError: m is no mechanism.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> ball, rail = pf.body("ball", mass=2.0, inertia=0.1), pf.joint("rail", "cylindrical", "world", "ball")
+        >>> m = pf.actuate_all(pf.mechanism("ball on a rail", [ball], [rail]))
+        >>> m.u_names, m.u_units
+        (('rail.vz', 'rail.wz'), ('N', 'N m'))
+    """
     as_mechanism(m)
     effort = {j.name: j.effort for j in m.joints}
     acts = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-effort.get(j.name, np.inf), effort.get(j.name, np.inf)))

@@ -36,13 +36,24 @@ class Condition(ca.SX):
 
 @dataclass(frozen=True)
 class Parameter(NDArrayOperatorsMixin):
-    """A named number that a run may change without compiling again.
+    """A named number of a model that every run may set anew, without another compilation.
+
+    Arithmetic and the elementwise functions of NumPy and CasADi make expressions of it that stand wherever a model takes a
+    number: `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run: float(p) and `if p > 1:` are refused.
 
     Args:
-        name: how people call it.   default: its value unless a run says otherwise.   unit: shown, never computed with.
+        name: text that people read, and by which a run sets the value.
+        default: value of the runs that set none.
+        unit: text that is shown beside the value, "" for none; nothing is computed with it.
+    Raises ModelError: a name or unit that is not text, a default that is not a finite number.
 
-    Arithmetic and the elementwise functions of NumPy and CasADi make expressions of it that a Body or a Joint accepts:
-    `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run: float(p) and `if p > 1:` are refused.
+    Example:
+        >>> import pfaffian as pf
+        >>> mass = pf.Parameter("mass", 2.0, "kg")
+        >>> ball, rail = pf.body("ball", mass=mass), pf.joint("rail", "prismatic", "world", "ball")
+        >>> m = pf.mechanism("ball on a rail", [ball], [rail], parameters=[mass])
+        >>> pf.mass_matrix(m), pf.mass_matrix(m, parameters={"mass": 3.0})
+        (array([[2.]]), array([[3.]]))
     """
 
     name: str

@@ -17,7 +17,20 @@ from pfaffian.model.number import floats, vector
 
 @data
 class Pose:
-    """Frame B in frame A: x_A = R x_B + p.   R: (3, 3) rotation.   p: (3, 1) origin of B in A [m]."""
+    """The pose of a frame B in a frame A: x_A = R x_B + p. Made by `pose`; `X @ Y` composes two, `X.inverse()` is that of A in
+    B.
+
+    R: (3, 3) rotation.
+    p: (3, 1) origin of B in A [m].
+
+    Example:
+        >>> import pfaffian as pf
+        >>> X = pf.pose((1, 0, 0), rpy=(0, 0, 1.5)) @ pf.pose((2, 0, 0), rpy=(0, 0, -1.5))
+        >>> X
+        <Pose: at (1.1415, 1.995, 0) m>
+        >>> print(pf.pose((1, 2, 3)).inverse().p)
+        [-1, -2, -3]
+    """
 
     R: ca.SX
     p: ca.SX
@@ -39,14 +52,23 @@ IDENTITY = Pose(ca.SX(ca.DM.eye(3)), ca.SX.zeros(3, 1))
 
 
 def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation: Any = None) -> Pose:
-    """A pose from a position and one way of giving the orientation.
+    """The pose of a frame, from its origin and one form of its orientation; without one the axes are parallel.
 
     Args:
-        xyz: (3,) origin [m], numbers or parameters.
+        xyz: (3,) origin [m], numbers or parameters; zero by default.
         rpy: (3,) roll, pitch, yaw about the fixed axes [rad], R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
         quaternion: (4,) numbers (x, y, z, w), normalised here.
         rotation: (3, 3) numbers, checked to be a rotation.
-    Raises ModelError: two orientations at once, or one that is no rotation.
+    Raises ModelError: more than one orientation, or one that is not a rotation.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> flange = pf.pose((0, 0, 0.5), rpy=(0, 0, np.pi / 2))
+        >>> flange
+        <Pose: at (0, 0, 0.5) m, turned by (0, 0, 1.5708) rad>
+        >>> print(flange.R @ [1, 0, 0] + flange.p)
+        [0, 1, 0.5]
     """
     p = vector(xyz, 3, "xyz")
     given = [name for name, value in (("rpy", rpy), ("quaternion", quaternion), ("rotation", rotation)) if value is not None]
