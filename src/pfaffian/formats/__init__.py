@@ -20,11 +20,24 @@ __all__ = ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read
 
 
 def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
-    """The mechanism of a file, by its suffix, and the run that it describes.
+    """The mechanism of a file, read by its suffix, and the run that it describes: (Mechanism, RunSettings).
 
     Args:
-        path: .urdf or .xml: options of `read_urdf`, default RunSettings; .yaml or .yml: options of `read_yaml`.
+        path: of a .urdf or .xml file, with the options of `read_urdf` and default RunSettings; or of a .yaml or .yml file, with
+            the options of `read_yaml`.
     Raises ModelError: another suffix, or what the reader finds.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {duration: 3}}"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "ball.yaml")
+        ...     n = file.write_text(text)
+        ...     m, settings = pf.read(file)
+        >>> m.q_names, settings.duration
+        (('z',), 3.0)
     """
     suffix = as_path(path).suffix.lower()
     if suffix in (".urdf", ".xml"):

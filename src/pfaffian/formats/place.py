@@ -34,11 +34,21 @@ _WAY_OUT = "move the file there, or pass allow=[folder]"
 
 
 def installed(package: str, name: str, where: str) -> Path:
-    """A file of an installed distribution, by the end of its path; nothing of the package is imported.
+    """The path of a file of an installed distribution, found by the end of that path; nothing of the package is imported.
 
-    package: its name, such as "example-robot-data".   name: the end of the file's path, such as "panda.urdf".
-    where: who asks, as errors begin.
+    Args:
+        package: name of the distribution, such as "example-robot-data".
+        name: end of the file's path, such as "panda.urdf".
+        where: who asks; errors begin with it.
     Raises ModelError: the package is not installed, or has no such file, or several.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> pf.installed("numpy", "numpy/version.py", "my script").name
+        'version.py'
+        >>> pf.installed("no-robots", "panda.urdf", "my script")
+        Traceback (most recent call last):
+        pfaffian.errors.ModelError: my script: the package no-robots is not installed; run `pip install no-robots`
     """
     if not _PACKAGE.fullmatch(package):
         raise ModelError(f"{where}: {shown(package)} is no name of a package")

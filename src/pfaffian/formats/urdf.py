@@ -38,7 +38,25 @@ ROOT_JOINT = "root_joint"
 
 
 def read_urdf(path: str | Path, **options: Any) -> Mechanism:
-    """The robot of the URDF file at `path`; the options are those of `parse_urdf`. No other file is opened."""
+    """The robot of a URDF file as a mechanism. No other file is opened.
+
+    Args:
+        path: of the file.
+        options: those of `parse_urdf`: base, actuated, mimic, strict, name, source (by default the file's name).
+    Raises ModelError: what is wrong with which element, on which line.
+    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> mass = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "boat.urdf")
+        ...     n = file.write_text(f'<robot name="boat"><link name="hull">{mass}</link></robot>')
+        ...     pf.read_urdf(file, base="free")
+        <Mechanism 'boat': 1 body, 1 joint (nq 7, nv 6), no inputs>
+    """
     place = as_path(path)
     options.setdefault("source", place.name)
     return parse_urdf(read_text(place), **options)
@@ -54,24 +72,34 @@ def parse_urdf(
     name: str | None = None,
     source: str = "URDF",
 ) -> Mechanism:
-    """The robot of a URDF text.
+    """The robot of a URDF text as a mechanism.
 
-    Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping
-    acts; joint friction does not. Limits of joints and motors are not enforced, unless `Scheme(saturate=True)` cuts the
-    motors; a run warns of a start outside, and its result says when and by how far they were left.
+    Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping acts;
+    joint friction is ignored. Limits of joints and motors are not enforced, unless `Scheme(saturate=True)` cuts the motors; a
+    run warns of a start outside them, and its result says when and by how far they were left.
 
     Args:
-        base: "fixed" welds the root link to the world (a root link called "world" is the world itself);
-            "free" lets it float on a free joint "root_joint", q first.
-        actuated: names of the one-dof joints with a motor, in this order; None: all of them. A motor is named as its
-            joint and limited to the file's effort, if that is above 0.
-        mimic: "free" lets mimic joints move on their own, as Pinocchio does unless told otherwise; "follow" lets them follow,
-            q = multiplier * q_other + offset, with no coordinates, motors and limits of their own (`pf.mimic`).
-        strict: refuse inertias that no body can have, and movable joints that carry no mass. Otherwise both are
-            warned of: the inertias are used as they are, the joints are locked at zero, since no force decides their
-            acceleration.
-        name: of the mechanism; None: the file's.   source: what errors call the text.
-    Raises ModelError: what is wrong with which element, on which line. Warns ModelWarning: see above.
+        text: of the file.
+        base: "fixed", the default, welds the root link to the world (a root link called "world" is the world itself); "free"
+            lets it float on a free joint "root_joint", whose q comes first.
+        actuated: names of the one-dof joints with a motor, in this order; None: all of them. A motor is named as its joint and
+            limited to the file's effort, if that is above 0.
+        mimic: "free", the default, lets mimic joints move independently, as Pinocchio does by default; "follow" lets them
+            follow, q = multiplier * q_other + offset, without coordinates, motors and limits (see `pf.mimic`).
+        strict: refuse inertias that no body can have, and movable joints that carry no mass. By default both give a warning:
+            the inertias are used as they are, the joints are locked at zero, since no force decides their acceleration.
+        name: of the mechanism; None: the file's.
+        source: what errors call the text, "URDF" by default.
+    Raises ModelError: what is wrong with which element, on which line.
+    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> mass = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        >>> links = f'<link name="base"/><link name="rod">{mass}</link>'
+        >>> hinge = '<joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/></joint>'
+        >>> pf.parse_urdf(f'<robot name="pendulum">{links}{hinge}</robot>')
+        <Mechanism 'pendulum': 2 bodies, 2 joints (nq 1, nv 1), inputs hinge>
     """
     for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):
         if value not in choices:

@@ -38,7 +38,25 @@ _PARTS: dict[str, tuple[str, Callable]] = {
 
 
 def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of the YAML file at `path`. A URDF file it names lies under its folder or one of `allow`."""
+    """The mechanism and the run of a YAML file: (Mechanism, RunSettings), as `parse_yaml` reads its text.
+
+    Args:
+        path: of the file.
+        allow: folders beside the file's own in which a URDF file that it names may lie; none by default.
+    Raises ModelError: what is wrong with which element, on which line.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {q: {z: 1}}}"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "ball.yaml")
+        ...     n = file.write_text(text)
+        ...     m, settings = pf.read_yaml(file)
+        >>> m.name, settings.start
+        ('ball', {'z': 1.0})
+    """
     place = as_path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
 
@@ -46,19 +64,38 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
 def parse_yaml(
     text: str, *, folder: str | Path | None = None, allow: Iterable[str | Path] = (), source: str = "YAML"
 ) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of a YAML text.
+    """The mechanism and the run of a YAML text: (Mechanism, RunSettings).
 
         name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, run
 
-    Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the factory
-    functions of `pfaffian.model`; numbers may be expressions of the parameters. With `urdf` they add to that robot.
-    Potentials, dissipations, generalised forces and wrenches may use coordinates, their rates and the time as well:
-    `V: m*9.81*l*cos(pivot)`, `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`.
+    Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the functions that make
+    them; numbers may be expressions of the parameters. With `urdf` they add to that robot. Potentials, dissipations,
+    generalised
+    forces and wrenches may use coordinates, their rates and the time as well: `V: m*9.81*l*cos(pivot)`, `f: -d*pivot'`,
+    `value: [sin(2*t), 0, 0, 0, 0, 0]`.
 
     Args:
-        folder: where relative file names start; None refuses them.   allow: more folders that files may come from.
-        source: what errors call the text.
+        text: of the file.
+        folder: where relative file names start; None, the default, refuses them.
+        allow: more folders that files may come from; none by default.
+        source: what errors call the text, "YAML" by default; without its suffix also the name of a mechanism that has none.
     Raises ModelError: what is wrong with which element, on which line.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m, settings = pf.parse_yaml('''
+        ... name: pendulum
+        ... parameters: {l: 0.5}
+        ... bodies:
+        ...   rod: {mass: 2, com: [0, 0, -l], inertia: 0.1}
+        ... joints:
+        ...   hinge: {kind: revolute, parent: world, child: rod, axis: [0, 1, 0]}
+        ... run: {q: {hinge: pi/2}}
+        ... ''')
+        >>> m
+        <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), no inputs, parameters l>
+        >>> round(settings.q["hinge"], 4)
+        1.5708
     """
     if not isinstance(text, str):
         raise ModelError(f"{shown(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
