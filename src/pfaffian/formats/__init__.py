@@ -1,4 +1,4 @@
-"""Untrusted text to Mechanism. Nothing here runs, imports or fetches what a file says.
+"""Mechanisms from untrusted text. Nothing that a file contains is run, imported or fetched.
 
 m, settings = read("robot.yaml")        # or .urdf, with the options of read_urdf
 """

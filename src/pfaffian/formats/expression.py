@@ -20,7 +20,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.number import UNSIGNED, number, shown
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""What a parameter may be called, so that expressions can use it."""
+"""Names of parameters that expressions can use."""
 
 CONSTANTS = {"pi": math.pi}
 
@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, Callable[[ca.SX], ca.SX]] = {
 }  # fmt: skip
 
 WORD = re.compile(rf"{NAME.pattern}(\.[A-Za-z0-9_]+)*'?")
-"""What else has a name: a coordinate `base.x`, the rate `hinge'` of one."""
+"""Other names: a coordinate `base.x`, its rate `hinge'`."""
 
 _TOKEN = re.compile(rf"(?P<number>{UNSIGNED})|({WORD.pattern})|(\*\*|[-+*/^()])")
 _OCTAL = re.compile(r"0[0-9]")
@@ -42,7 +42,7 @@ def expression(text: str, names: Mapping[str, ca.SX], where: str) -> ca.SX:
     """(1, 1) SX of an arithmetic expression.
 
     Args:
-        names: what each name stands for; `pi` is known as well.   where: what the error names.
+        names: what each name stands for, besides `pi`.   where: the place that errors name.
     Raises ModelError: a syntax error, an unknown name, a constant that is not finite.
     """
     if len(text) > _LONGEST:
@@ -78,7 +78,7 @@ class _Reader:
         return tokens
 
     def fail(self, reason: str) -> NoReturn:
-        raise ModelError(f"{self.where}: {shown(self.text)} is no number or expression of parameters: {reason}")
+        raise ModelError(f"{self.where}: {shown(self.text)} is not a number or an expression of parameters: {reason}")
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""

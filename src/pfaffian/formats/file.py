@@ -1,4 +1,4 @@
-"""Reading one named file, and no other."""
+"""Reads one named file, and no other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
-    """The value as a Path. Raises ModelError: it is no text and no path, or empty."""
+    """The value as a Path. Raises ModelError: it is neither text nor path, or empty."""
     if not isinstance(value, (str, PathLike)) or not str(value):
         raise ModelError(f"{what} must be given by a path, got {brief(value)}")
     return Path(value)
@@ -22,7 +22,7 @@ def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
 def read_text(path: Path) -> str:
     """The text of a regular UTF-8 file of at most 64 MB. Raises ModelError otherwise."""
     try:
-        # A pipe or a device would wait or never end.
+        # Reading a pipe or a device might wait or never end.
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelError(f"{shown(str(path))} is not a regular file")
         with path.open("rb") as stream:

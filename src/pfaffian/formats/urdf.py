@@ -29,12 +29,12 @@ _NOT_READ = (
 WAYS_OUT = {
     "mujoco": _NOT_READ.format("MJCF"),
     "sdf": _NOT_READ.format("SDF"),
-    "xacro": "xacro is source of URDF; expand it first: xacro robot.xacro > robot.urdf",
+    "xacro": "xacro is source code of URDF; expand it first: xacro robot.xacro > robot.urdf",
 }
-"""Root element or suffix of other formats -> what to do."""
+"""Root element or suffix of another format -> what to do."""
 
 ROOT_JOINT = "root_joint"
-"""The joint that the reader puts between the world and the root link, as Pinocchio calls it."""
+"""Pinocchio's name for the joint that the reader puts between the world and the root link."""
 
 
 def read_urdf(path: str | Path, **options: Any) -> Mechanism:
@@ -149,18 +149,18 @@ def _lock_massless(links: Mapping[str, UrdfLink], order: list[UrdfJoint], strict
 
 
 def _body_names(links: Mapping[str, UrdfLink], root: str, base: str) -> dict[str, str]:
-    """Link -> body. "world" is our fixed frame: a root link of that name is it, unless it floats."""
+    """Link -> body. A root link named "world" is the fixed frame, unless it floats."""
     called = {name: name for name in links}
     if WORLD in links and not (root == WORLD and base == "fixed"):
         called[WORLD] = _free_name("world_link", links)
     return called
 
 
-def _free_name(wanted: str, taken: Iterable[str]) -> str:
-    used = set(taken)
-    while wanted in used:
-        wanted += "_"
-    return wanted
+def _free_name(name: str, names: Iterable[str]) -> str:
+    used = set(names)
+    while name in used:
+        name += "_"
+    return name
 
 
 def _body(link: UrdfLink, name: str) -> Body:
@@ -170,7 +170,7 @@ def _body(link: UrdfLink, name: str) -> Body:
 
 
 def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool) -> list[Joint]:
-    made, still = [], _standing(order) if follow else {}
+    made, fixed = [], _fixed_places(order) if follow else {}
     if called[root] != WORLD:
         made.append(joint(_free_name(ROOT_JOINT, (j.name for j in order)), base, WORLD, called[root]))
     for j in order:
@@ -186,14 +186,14 @@ def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: st
             damping=j.damping if one else 0.0,
             limits=j.limits if one and not led else UNLIMITED,
             effort=np.inf if led else j.effort,
-            mimic=mimic({led.joint: led.multiplier}, led.offset) if led and j.name not in still else None,
+            mimic=mimic({led.joint: led.multiplier}, led.offset) if led and j.name not in fixed else None,
         )
-        made.append(locked(read, still[j.name]) if led and j.name in still else read)
+        made.append(locked(read, fixed[j.name]) if led and j.name in fixed else read)
     return made
 
 
-def _standing(order: list[UrdfJoint]) -> dict[str, float]:
-    """Where joints stand for good: at zero the fixed ones, and what follows one that stands."""
+def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
+    """Places of the joints that never move: zero for fixed joints, and that of joints that follow one which does not move."""
     joints = {j.name: j for j in order}
 
     def place(j: UrdfJoint) -> float | None:
@@ -213,16 +213,16 @@ def _actuators(order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimi
         names = list(actuated)
         for n in names:
             if n not in single:
-                raise ModelError(f"actuated: {shown(n)} is no movable one-dof joint; one of {', '.join(single)}")
+                raise ModelError(f"actuated: {shown(n)} is not a movable joint with one velocity; one of {', '.join(single)}")
         chosen = [single[n] for n in names]
     return [actuator(j.name, j.name, limits=(-j.effort, j.effort)) for j in chosen]
 
 
 def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool, source: str) -> bool:
-    """Whether the mechanism needs leniency for inertias that no body can have; warns of them or refuses them."""
+    """Whether the mechanism must be lenient, for inertias that no body can have; warns of them or refuses them."""
     if strict and wrong:
         name, reason = next(iter(wrong.items()))
-        # A name that is no link's is the root link "world", renamed.
+        # Only the root link "world" has been renamed.
         raise (links[name] if name in links else links[WORLD]).element.error(f"{reason}; correct it")
     if wrong:
         reasons = "; ".join(f"{shown(n)}: {reason}" for n, reason in list(wrong.items())[:10])
@@ -235,9 +235,9 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='follow' couples them")
-    rubbing = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
-    if rubbing:
-        _notice(f"{source}: joint friction is ignored: {_listed(rubbing)}; use damping, or a force of your own")
+    with_friction = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
+    if with_friction:
+        _notice(f"{source}: joint friction is ignored: {_listed(with_friction)}; use damping, or a force of your own")
 
 
 def _notice(message: str) -> None:

@@ -1,4 +1,4 @@
-"""The elements of a URDF file that carry mechanics, each as plain data. Shapes, meshes and colours are skipped."""
+"""The elements of a URDF file that describe mechanics, as plain data. Shapes, meshes and colours are skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {
     "floating": "free",
     "planar": "planar",
 }
-"""URDF joint type -> our kind."""
+"""URDF joint type -> kind of joint."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class UrdfJoint:
-    """One joint; effort is infinite where the file gives none or 0, as exporters write for "unknown"."""
+    """One joint. Its effort is infinite where the file has none or 0, which exporters write for "unknown"."""
 
     name: str
     element: Element
@@ -100,7 +100,7 @@ def read_joint(element: Element) -> UrdfJoint:
     limits, effort = _limit(element, kind)
     dynamics = element.first("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
-    mimic = None if KINDS[kind] == "fixed" else _mimic(element)  # robots in one piece keep the tag on joints they froze
+    mimic = None if KINDS[kind] == "fixed" else _mimic(element)  # exporters leave the tag on joints that they make fixed
     return UrdfJoint(name, element, KINDS[kind], parent, child, placement, _axis(element, kind), limits, effort,
                      damping, friction, mimic)  # fmt: skip
 
@@ -127,7 +127,7 @@ def _origin(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _axis(element: Element, kind: str) -> tuple[float, ...]:
-    """(3,) unit vector: the direction that URDF takes if none is given is x."""
+    """(3,) unit vector; x by default, as URDF has it."""
     axis = element.first("axis")
     if axis is None or kind in ("fixed", "floating"):
         return (1.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Our own model files: a mechanism, or additions to a robot's URDF file, and a run."""
+"""Model files in YAML: a mechanism, or additions to a robot's URDF file, and a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PARTS: dict[str, tuple[str, Callable]] = {
     "forces": ("force", read_force),
     "actuators": ("actuator", read_actuator),
 }
-"""Section -> what errors of the model call one entry, and its reader."""
+"""Section -> name of one entry in errors of the model, and its reader."""
 
 
 def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
@@ -70,9 +70,8 @@ def parse_yaml(
 
     Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the functions that make
     them; numbers may be expressions of the parameters. With `urdf` they add to that robot. Potentials, dissipations,
-    generalised
-    forces and wrenches may use coordinates, their rates and the time as well: `V: m*9.81*l*cos(pivot)`, `f: -d*pivot'`,
-    `value: [sin(2*t), 0, 0, 0, 0, 0]`.
+    generalised forces and wrenches may use coordinates, their rates and the time as well, such as `V: m*9.81*l*cos(pivot)`,
+    `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`.
 
     Args:
         text: of the file.
@@ -106,7 +105,7 @@ def parse_yaml(
     robot = _robot(f["urdf"], None if folder is None else Path(folder), allow) if "urdf" in f else None
     parts: dict[str, Any] = {key: _section(f, key, names) for key in _PARTS}
     if robot:
-        parts = {key: getattr(robot, key) + own for key, own in parts.items()}
+        parts = {key: getattr(robot, key) + added for key, added in parts.items()}
     name = f["name"].text() if "name" in f else robot.name if robot else Path(source).stem
     if "gravity" in f:
         parts["gravity"] = f["gravity"].numbers(3, names)
@@ -154,14 +153,14 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
 
 
 def _check_own_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
-    """A robot file may have impossible inertias; what is written here may not."""
+    """Raise ModelError for impossible inertias in the YAML file; a robot file may have them."""
     for name, reason in unphysical(m).items():
         if name in _entries(f, "bodies"):
             raise ModelError(f"body {name!r}: {reason}; correct it")
 
 
 def _check_written(m: Mechanism) -> None:
-    """Expressions of forces use names that only the whole mechanism knows."""
+    """Check the names in expressions of forces, which only the whole mechanism knows."""
     for force in m.forces:
         for function in vars(force).values():
             if isinstance(function, Written):
@@ -172,7 +171,7 @@ def _check_written(m: Mechanism) -> None:
 
 
 def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:
-    """An error of the whole mechanism with the line of the element that it names."""
+    """An error of the whole mechanism, with the line of the element that it names."""
     message = str(error)
     for key, (what, _) in _PARTS.items():
         for name, node in _entries(f, key).items():

@@ -1,7 +1,7 @@
 """YAML without its dangers: a tree of texts, lists and maps with line numbers.
 
-Scalars stay text; what is a number, a name or a truth value is decided by the place where it stands, so `no`, `1_000`,
-`017` or `1:30` never turn into something else on the way. No tags, anchors, aliases, duplicate keys or second document.
+Scalars stay text; their place decides whether they are numbers, names or truth values, so `no`, `1_000`, `017` or `1:30`
+never turn into something else. No tags, anchors, aliases, duplicate keys or second document.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_DEPTH = 16
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the file and where it stands.   plain: a scalar without quotes."""
+    """A value of the file and its place.   plain: whether it is a scalar without quotes."""
 
     value: str | list[Node] | dict[str, Node]
     where: str
@@ -37,7 +37,7 @@ class Node:
         return self.value
 
     def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
-        """A map with known keys only. Raises ModelError naming the nearest known key."""
+        """A map with known keys only. Raises ModelError: another key, with the nearest known one, or a missing one."""
         found, known = self.map(), list(allowed)
         for key, node in found.items():
             if key not in known:
@@ -53,7 +53,7 @@ class Node:
         return self.value
 
     def text(self) -> str:
-        """A scalar as written; not empty."""
+        """A scalar as written, not empty."""
         if not isinstance(self.value, str) or not self.value or (self.plain and self.value in ("~", "null")):
             raise self.error("a text or number is needed here")
         return self.value
@@ -68,11 +68,11 @@ class Node:
         return self.choice(("true", "false")) == "true"
 
     def number(self, names: Mapping[str, ca.SX]) -> ca.SX:
-        """A number or an expression of `names`."""
+        """A number, or an expression of `names`."""
         return expression(self.text(), names, self.where)
 
     def constant(self, names: Mapping[str, ca.SX] | None = None) -> float:
-        """A number, or an expression that is one."""
+        """A number, or an expression without parameters."""
         value = self.number(names or {})
         if not value.is_constant():
             raise self.error("a plain number is needed here, not a parameter")
@@ -91,7 +91,11 @@ class Node:
 
 
 def parse_tree(text: str, source: str) -> Node:
-    """The one document of a YAML text. Raises ModelError: see above; also beyond 100,000 characters or 16 levels."""
+    """The one document of a YAML text.
+
+    Raises ModelError: YAML that is not well-formed, or has tags, anchors, aliases, duplicate keys, a second document, more than
+    100,000 characters or 16 levels.
+    """
     source = shown(source)[1:-1]
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"{source}: longer than {MAX_CHARACTERS} characters; put large robots into a URDF file")
@@ -104,7 +108,7 @@ def parse_tree(text: str, source: str) -> Node:
     except ModelError:
         raise
     except (yaml.YAMLError, ValueError, OverflowError):
-        # PyYAML lets some of Python's own errors through, such as those of chr().
+        # PyYAML lets some of Python's errors through, such as those of chr().
         raise ModelError(f"{source}: not well-formed YAML: it has characters that YAML does not allow") from None
 
 
