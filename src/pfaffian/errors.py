@@ -15,7 +15,7 @@ SHOWN = 12
 """Names that a message lists."""
 
 MESSAGE = 4000
-"""Characters of a message, whatever it repeats of a caller's names."""
+"""Characters of a message, whatever it repeats of the caller's names."""
 
 
 class PfaffianError(Exception):
@@ -127,7 +127,7 @@ _LONG_WORD = re.compile(r"\S{200,}")
 
 
 def bounded(message: str) -> str:
-    """The message, cut where it is longer than MESSAGE: long words first, then the middle. Its end says the way out."""
+    """The message, shortened to MESSAGE characters: long words first, then the middle. Its end, the way out, is kept."""
     if len(message) <= MESSAGE:
         return message
     words = _LONG_WORD.sub(lambda word: f"{word[0][:60]}... ({len(word[0])} characters) ...{word[0][-20:]}", message)
@@ -136,7 +136,7 @@ def bounded(message: str) -> str:
 
 
 def brief(value: object) -> str:
-    """A caller's value as a message may repeat it: on one line, and short."""
+    """A caller's value as a message repeats it: short and on one line."""
     if callable(value) and hasattr(value, "__name__"):
         return f"the {type(value).__name__} {value.__name__}"
     words = " ".join(repr(value).split())
@@ -144,23 +144,23 @@ def brief(value: object) -> str:
 
 
 def nearest(name: object, known: Sequence[str]) -> str:
-    """What a caller may have meant by a name that is not known."""
+    """The end of a message about an unknown name: the nearest known one, and a list."""
     near = get_close_matches(str(name)[:LONGEST], known, 1)
     return f"{f'did you mean {near[0]!r}? ' if near else ''}there are {listed(known)}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few of the names, and how many there are."""
+    """The first few names, and how many there are in all."""
     more = f", ... ({len(names)} in all)" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more or "none"
 
 
 def plural(count: int, word: str) -> str:
-    """1 body, 2 bodies."""
+    """A count with its noun: 1 body, 2 bodies."""
     many = f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
     return f"{count} {word if count == 1 else many}"
 
 
 def install(package: str) -> str:
-    """The command that installs an optional package, as every shell takes it; extras in brackets would need quotes."""
+    """The command that installs an optional package in every shell; extras in brackets would need quotes."""
     return f"`pip install {package}`"

@@ -37,7 +37,7 @@ WRONG = {
         lambda: rows(pf.holonomic("c", lambda k: k.v[0])), r"'c': phi depends on velocities; use nonholonomic"),
     "eta without velocity": (lambda: rows(pf.nonholonomic("c", lambda k: k.q[0])), r"'c': eta has no velocity in it"),
     "no pair": (
-        lambda: rows(pf.acceleration_constraint("c", lambda k: [[1.0]])), r"'c': its function must give a pair \(Z, z\)"),
+        lambda: rows(pf.acceleration_constraint("c", lambda k: [[1.0]])), r"'c': its function must return a pair \(Z, z\)"),
     "rows and right sides": (
         lambda: rows(pf.acceleration_constraint("c", lambda k: ([1, 1], 0))), r"'c': Z 2 x 1 and z 1 given; a row"),
     "no acceleration in a row": (

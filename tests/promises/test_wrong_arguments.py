@@ -276,7 +276,7 @@ WRONG = {
     "generalised force: no such joint": (
         lambda: arm(forces=[pf.generalised_force("f", lambda k: 1, joint="AA")]), "'f': there is no joint 'AA'; did you mean"),
     "mechanism: lists swapped": (lambda: pf.mechanism("m", ARM.joints, ARM.bodies), r"bodies: .* make it by body\(...\)"),
-    "mechanism: a motor among the forces": (lambda: arm(forces=[pf.actuator("m", "A")]), r"belongs into actuators=\[...\]"),
+    "mechanism: a motor among the forces": (lambda: arm(forces=[pf.actuator("m", "A")]), r"belongs in actuators=\[...\]"),
     "spring: on one body": (lambda: arm(forces=[pf.spring("s", "tip", "tip", stiffness=1)]), "'s': both ends are on 'tip'"),
     "mechanism: a dict": (lambda: pf.mechanism("m", {b.name: b for b in ARM.bodies}, ARM.joints), "bodies: a list"),
     "mechanism: one constraint": (lambda: arm(SWING), r"constraints=\[...\]"),

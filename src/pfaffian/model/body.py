@@ -82,15 +82,15 @@ def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *
 
 def _of_pseudo(name: str, mass: Any, com: Any, inertia: Any, pseudo: Any) -> Body:
     what = f"body {name!r}: pseudo"
-    none_beside = com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
-    if not none_beside:
-        raise ModelError(f"{what} says mass, mass centre and inertia; leave these out")
+    alone = com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
+    if not alone:
+        raise ModelError(f"{what} contains mass, mass centre and inertia; leave these out")
     P = matrix(pseudo, what)
     if P.shape != (4, 4) or not _symmetric(P):
         raise ModelError(f"{what} must be a symmetric (4, 4) matrix [[S, h], [h^T, m]]")
     m, h, I = pseudo_to_moments(P)
     if m.is_zero():
-        raise ModelError(f"{what} has no mass in its last entry, so no mass centre")
+        raise ModelError(f"{what} has zero mass, its last entry, and so no mass centre")
     c = h / m
     return Body(name, ca.SX(m), ca.densify(c), ca.densify(I - m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)))
 
@@ -116,7 +116,7 @@ def tensor(value: Any, what: str) -> ca.SX:
 
 
 def _symmetric(I: ca.SX) -> bool:
-    """To rounding; where it has parameters, at some values of theirs."""
+    """Whether I is symmetric to rounding; where it has parameters, at random values of them."""
     symbols = ca.symvar(I)
     at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
     values = np.array(ca.Function("I", symbols, [ca.densify(I)]).call(at)[0])

@@ -1,4 +1,4 @@
-"""Any set of point springs between two bodies as one spring between their poses, and back. [konz25 2.4, (3.61)-(3.72)]
+"""Sets of point springs between two bodies as one spring between their poses, and back. [konz25 2.4, (3.61)-(3.72)]
 
 Springs k_p of no length between points h_p of body B and p_p of body A have the potential
 
@@ -26,10 +26,10 @@ from pfaffian.model.pose import Pose, as_pose, pose
 from pfaffian.model.rotations import special_polar
 
 TETRAHEDRON = np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
-"""Four points with their centre at zero and alike in all directions: their second moment is 4 times the unit matrix."""
+"""Four points with their centre at zero and an isotropic second moment, 4 times the unit matrix."""
 
 ROUNDING = 1e-12
-"""Part of a stiffness or an energy that rounding may take away."""
+"""Relative error that rounding may cause in a stiffness or an energy."""
 
 
 class PointSprings(NamedTuple):
@@ -149,10 +149,10 @@ def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = 
     h = K[:3, 3] / k
     s, U = np.linalg.eigh(K[:3, :3] - k * np.outer(h, h))
     size, least = np.abs(s).sum(), np.abs(s).sum() - s.sum()
-    wanted = least if energy is None else named_float(energy, "energy")
-    if wanted < least - ROUNDING * size:
-        raise ModelError(f"energy {wanted:.6g} J is less than springs of this stiffness have at rest, {least:.6g} J")
-    spare = max(wanted - least, 0.0)
+    target = least if energy is None else named_float(energy, "energy")
+    if target < least - ROUNDING * size:
+        raise ModelError(f"energy {target:.6g} J is less than springs of this stiffness have at rest, {least:.6g} J")
+    spare = max(target - least, 0.0)
     axes = U * np.sqrt(np.abs(s) / k)
     if size > ROUNDING * np.abs(K).max():
         y = spare / size
@@ -207,5 +207,5 @@ def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
 
 def _numbers(x: ca.SX, what: str) -> np.ndarray:
     if not x.is_constant():
-        raise ModelError(f"{what}: numbers are needed here, not Parameters: a decomposition by eigenvectors does not trace")
+        raise ModelError(f"{what}: numbers are needed here, not Parameters: eigenvectors of expressions cannot be computed")
     return np.array(ca.DM(x))

@@ -19,9 +19,9 @@ from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 @data
 class Closure:
-    """A joint that closes a loop: rows of the relative twist of frame B in frame A are held at zero.
+    """A joint that closes a loop: some rows of the twist of frame B relative to frame A are zero.
 
-    number: pitch [m/rad] or length [m] of the kinds that have one, else zero.
+    number: pitch [m/rad] or length [m] for the kinds that have one, else zero.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Closure:
 
 @data
 class Holonomic:
-    """phi(k) = 0, phi a function of Kinematics (q, t, poses, parameters) giving a column."""
+    """phi(k) = 0, where phi is a function of Kinematics (q, t, poses, parameters) giving a column."""
 
     name: str
     phi: Callable[[Any], ca.SX]
@@ -57,7 +57,7 @@ class Holonomic:
 
 @data
 class Nonholonomic:
-    """eta(k) = 0, eta a function of Kinematics and so of q, v and t: the Pfaffian rows A = d eta / d v."""
+    """eta(k) = 0, where eta is a function of Kinematics (of q, v and t) with the Pfaffian rows A = d eta / d v."""
 
     name: str
     eta: Callable[[Any], ca.SX]
@@ -69,7 +69,7 @@ class Nonholonomic:
 
 @data
 class AccelerationConstraint:
-    """Z v_dot = z, `rows` a function of Kinematics giving Z (m, nv) and z (m, 1)."""
+    """Z v_dot = z, where `rows` is a function of Kinematics giving Z (m, nv) and z (m, 1)."""
 
     name: str
     rows: Callable[[Any], tuple[Any, Any]]
@@ -88,10 +88,10 @@ Target = Closure | Holonomic | Nonholonomic | AccelerationConstraint
 
 @data
 class Servo:
-    """A desired motion `target`, held not by an ideal reaction but by forces along chosen directions. [ider]
+    """A constraint `target` that is held not by an ideal reaction but by forces along chosen directions. [ider]
 
     directions: names of inputs of the mechanism, or a function of Kinematics giving rows (count, nv).
-    stiffness [1/s^2] and damping [1/s] draw position and velocity errors of the target to zero.
+    stiffness [1/s^2] and damping [1/s] bring position and velocity errors of the target to zero.
     """
 
     name: str
@@ -166,7 +166,7 @@ def closure(
 
 
 def _number(kind: ClosureKind, given: dict[str, Scalar | None], what: str) -> ca.SX:
-    """The one number that a kind takes. Raises ModelError: it is missing, zero or below, or another one is given."""
+    """The one number that a kind takes. Raises ModelError: it is missing or zero, a length below zero, or another is given."""
     for word, value in given.items():
         if (value is None) == (word == kind.number):
             kinds = ", ".join(k.name for k in CLOSURES.values() if k.number == word)
@@ -259,7 +259,7 @@ def servo(
     if isinstance(target, Servo):
         raise ModelError(f"{what} is a servo constraint already")
     if target.active is not None:
-        raise ModelError(f"{what}: forces hold it throughout; it cannot be active for a while only")
+        raise ModelError(f"{what}: forces hold it throughout; it cannot be active only for a while")
     if not callable(directions):
         names = tuple(directions) if several(directions) else ()
         if not names or not all(isinstance(n, str) for n in names):

@@ -1,4 +1,4 @@
-"""Coordinates of the caller's own: any q, redundant with phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
+"""Coordinates of the caller's own: any q, redundant if phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Coordinates:
     start: tuple[float, ...]
 
     def __repr__(self) -> str:
-        held = [] if self.phi is None else [f"on phi(q) = 0 by {shown.function(self.phi)}"]
-        parts = [plural(self.nq, "coordinate"), f"q_dot = K v by {shown.function(self.K)}", plural(self.nv, "velocity"), *held]
+        on = [] if self.phi is None else [f"on phi(q) = 0 by {shown.function(self.phi)}"]
+        parts = [plural(self.nq, "coordinate"), f"q_dot = K v by {shown.function(self.K)}", plural(self.nv, "velocity"), *on]
         return shown.words(self, *parts, name=self.name)
 
     @property
@@ -64,7 +64,7 @@ class Coordinates:
 
     @property
     def plain(self) -> int:
-        """None of them moves alone."""
+        """Zero: no rate is a velocity alone."""
         return 0
 
 
@@ -136,7 +136,7 @@ def _units(x: Any, count: int, what: str) -> tuple[str, ...]:
 
 
 def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """K (nq, nv) at their own q (nq, 1), symbols. Raises ModelError: the function fails, or gives something else."""
+    """K (nq, nv) at symbols q (nq, 1). Raises ModelError: the function fails, or gives something else."""
     what = f"coordinates {c.name!r}: K"
     K = checked(matrix(answer(c.K, what, q), what), what, (q, p))
     if K.shape != (c.nq, c.nv):
@@ -145,7 +145,7 @@ def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """phi at their own q (nq, 1), symbols; no entry where there is none."""
+    """phi at symbols q (nq, 1); no entries where there is no phi."""
     if c.phi is None:
         return ca.SX(0, 1)
     what = f"coordinates {c.name!r}: phi"
@@ -153,7 +153,7 @@ def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
-    """The same with what K and phi give now. Raises ModelError: as `kinematic_block` and `residual`."""
+    """The coordinates with the digests of what K and phi give now. Raises ModelError: as `kinematic_block` and `residual`."""
     if isinstance(c.K, Known):
         return c
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
@@ -161,14 +161,19 @@ def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
     return replace(c, K=K, phi=c.phi and Known(c.phi, graph([q, p], [residual(c, q, p)])))
 
 
-ITERATIONS, MET, STARTS = 50, 1e-13, 5
+ITERATIONS, STARTS = 50, 5
+"""Of Newton's method, from each start; and starts."""
+
+TOLERANCE = 1e-13
+"""Largest |phi| that counts as zero."""
+
 RANK = 1e-8
 """Singular values below this, relative to the largest, are zero."""
 
 
 @remembered(256)
 def _functions(c: Coordinates, parameters: tuple[Parameter, ...], symbols: tuple[int, ...]) -> ca.Function:
-    """symbols: of the parameters, which equal ones need not share."""
+    """phi, dphi/dq and K as functions of q and p.   symbols: of the parameters; equal parameters may have different ones."""
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
     phi = residual(c, q, p)
     return ca.Function("coordinates", [q, p], [phi, ca.densify(ca.jacobian(phi, q)), ca.densify(kinematic_block(c, q, p))])
@@ -185,16 +190,16 @@ def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fr
         phi, rows, _ = _at(c, q, parameters)
         if not (np.isfinite(phi).all() and np.isfinite(rows).all()):
             return None
-        if np.abs(phi).max(initial=0.0) <= MET:
+        if np.abs(phi).max(initial=0.0) <= TOLERANCE:
             return q
         q = q - free * np.linalg.lstsq(rows * free, phi, RANK)[0][:, 0]
-    return q if np.abs(phi).max(initial=0.0) <= np.sqrt(MET) else None
+    return q if np.abs(phi).max(initial=0.0) <= np.sqrt(TOLERANCE) else None
 
 
 def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], kept: np.ndarray | None = None) -> np.ndarray:
-    """(nq,) the nearest q with phi = 0 by Newton's iterations, q itself where phi vanishes.   kept: (nq,) what may not move.
+    """(nq,) the nearest q with phi = 0 by Newton's method, q itself where phi vanishes.   kept: (nq,) entries that stay.
 
-    Raises ModelError: none is found from there.
+    Raises ModelError: none is found from q.
     """
     if c.phi is None:
         return q
@@ -205,10 +210,10 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], ke
         found = _newton(c, guess, parameters, free)
         if found is not None:
             return found
-        guess = q + free * random.normal(size=c.nq)  # where the rows vanish no step leads on
-    held = "" if kept is None or not kept.any() else f" that keeps {', '.join(np.array(c.q_names)[kept])}"
+        guess = q + free * random.normal(size=c.nq)  # where the rows vanish Newton's method takes no step
+    keeping = "" if kept is None or not kept.any() else f" that keeps {', '.join(np.array(c.q_names)[kept])}"
     raise ModelError(
-        f"coordinates {c.name!r}: no q with phi(q) = 0{held} is found near {brief(q.tolist())}; give others, or more"
+        f"coordinates {c.name!r}: no q with phi(q) = 0{keeping} is found near {brief(q.tolist())}; give others, or more values"
     )
 
 
@@ -223,7 +228,7 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
             q = closest(c, near, parameters)
         except ModelError:
             if i:
-                continue  # a place far from phi = 0 tells nothing
+                continue  # no phi = 0 near this place
             raise
         _, rows, K = _at(c, q, parameters)
         if not (np.isfinite(rows).all() and np.isfinite(K).all()):

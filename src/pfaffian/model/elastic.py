@@ -3,8 +3,8 @@
 Springs k_p of no length between points h_p of body B and points of body A have the potential
 V = 1/2 tr((G - G_R) K' (G - G_R)^T), K' = sum k_p [h_p; 1] [h_p; 1]^T, G being the pose of B in A and G_R the one at rest:
 any number of them is one 4 x 4 matrix (`constellation`). Dampers likewise: R = 1/2 xi^T Vee(D') xi, xi the twist of B relative
-to A, in B. Vee(K') has to be positive semidefinite, K' itself not: that is what makes V least at G_R. Of the 21 numbers of a
-6 x 6 matrix a pseudo-matrix has 10; the others are taken too.
+to A, in B. For V to be least at G_R, Vee(K') must be positive semidefinite, but not K' itself. A pseudo-matrix has 10 of the
+21 numbers of a symmetric 6 x 6 matrix, which is accepted too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pfaffian.model.number import Scalar, at_defaults, matrix, not_negative, vec
 from pfaffian.model.pose import Pose, as_pose
 
 SEMIDEFINITE = 1e-12
-"""Relative room for rounding below zero in an eigenvalue."""
+"""Relative amount by which rounding may make an eigenvalue negative."""
 
 
 def pseudo_matrix(weight: Scalar, centre: Any = (0, 0, 0), moments: Any = 0.0) -> ca.SX:
@@ -229,9 +229,9 @@ def _of_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
 
 
 def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
-    """K' (4, 4) or K (6, 6), of the shapes given or either, symmetric and such that Vee(K') or K is positive semidefinite.
+    """K' (4, 4) or K (6, 6), of the given shapes or either, symmetric, with Vee(K') or K positive semidefinite.
 
-    Raises ModelError: it is none, with the lowest eigenvalue.
+    Raises ModelError: it is not, with the lowest eigenvalue.
     """
     K = symmetric_pseudo(value, what, *(shapes or ((4, 4), (6, 6))))
     _semidefinite(_spatial(K), f"{what}: its form in twists" if K.shape == (4, 4) else f"{what}: the matrix")
@@ -243,12 +243,12 @@ def _spatial(K: ca.SX) -> ca.SX:
 
 
 def symmetric_pseudo(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
-    """(4, 4), or of the shapes given, symmetric; `what` names it. Raises ModelError: it is none."""
+    """A symmetric matrix, (4, 4) or of the given shapes; `what` names it in errors. Raises ModelError: it is not."""
     K, shapes = ca.densify(matrix(value, what)), shapes or ((4, 4),)
     if K.shape not in shapes:
-        wanted = " or ".join(map(str, shapes))
-        raise ModelError(f"{what}: a {wanted} matrix is needed, as of pseudo_matrix(...), got {brief(value)}")
-    number = at_defaults(K)  # None with a symbol that is no Parameter, which is told where the mechanism is made
+        sizes = " or ".join(map(str, shapes))
+        raise ModelError(f"{what}: a {sizes} matrix is needed, such as pseudo_matrix(...), got {brief(value)}")
+    number = at_defaults(K)  # None with a symbol of no Parameter, which `mechanism` reports
     if number is not None and not np.isfinite(number).all():
         raise ModelError(f"{what} is not finite")
     if number is not None and np.abs(number - number.T).max() > SEMIDEFINITE * np.abs(number).max():

@@ -1,4 +1,4 @@
-"""What pushes: actuators, wrenches, springs between bodies, and any function of the kinematics."""
+"""Forces: actuators, wrenches, springs between bodies, and any function of the kinematics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pfaffian.model.number import Scalar, direction, interval, scalar, vector
 
 @data
 class Actuator:
-    """One input u [N or N m] on one velocity coordinate of a joint: generalised force gear * u."""
+    """One input u [N or N m] on one velocity of a joint: the generalised force gear * u."""
 
     name: str
     joint: str
@@ -43,7 +43,7 @@ class Thruster:
 
     @property
     def wrench(self) -> ca.SX:
-        """(6, 1) about the point for a unit of the input."""
+        """(6, 1) about the point, per unit of the input."""
         return ca.vertcat(self.axis, self.torque * self.axis)
 
     def __repr__(self) -> str:
@@ -57,8 +57,8 @@ class Thruster:
 class Wrench:
     """A wrench [force; moment] on a body, about `point` of the body, and its opposite on the body that exerts it.
 
-    axes: LOCAL (turning with the body) or WORLD. value: (6, 1), a function of Kinematics that gives it, or None to make it six
-    inputs of the run. by: the body that exerts it, None for something outside.
+    axes: LOCAL (turning with the body) or WORLD.   value: (6, 1), a function of Kinematics that gives it, or None for six
+    inputs of the run.   by: the body that exerts it, None for something outside.
     """
 
     name: str
@@ -69,18 +69,18 @@ class Wrench:
     by: str | None = None
 
     def __repr__(self) -> str:
-        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", _shown(self.value), self.axes]
+        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", _brief(self.value), self.axes]
         parts += [f"by {self.by!r}"] if self.by is not None else []
         return shown.words(self, *parts, name=self.name)
 
 
-def _shown(value: Any) -> str:
+def _brief(value: Any) -> str:
     return "six inputs" if value is None else shown.function(value) if callable(value) else shown.number(value, "N, N m")
 
 
 @data
 class Spring:
-    """A massless spring and damper between two points: pull k (l - rest) + d l_dot along the line."""
+    """A massless spring and damper between two points, pulling with k (l - rest) + d l_dot along the line."""
 
     name: str
     body_a: str
@@ -99,7 +99,7 @@ class Spring:
 
 @data
 class GeneralisedForce:
-    """f(k) along the velocity coordinates of one joint, or of all. It acts within joints, as an actuator does."""
+    """f(k) along the velocities of one joint, or of all. It acts within joints, as an actuator does."""
 
     name: str
     function: Callable[[Any], Any]
@@ -134,7 +134,7 @@ class Dissipation:
 
 @data
 class KineticEnergy:
-    """T(q, v, t), quadratic in v: it adds to the mass matrix and the bias force by Hamel's equations."""
+    """T(q, v, t), quadratic in v, which adds to the mass matrix and the bias force by Hamel's equations."""
 
     name: str
     function: Callable[[Any], Any]

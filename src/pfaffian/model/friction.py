@@ -1,4 +1,4 @@
-"""Dry friction, smooth at rest: Coulomb's, with Stribeck's drop from the static to the sliding one, and a viscous part."""
+"""Dry friction, regularised at rest: Coulomb friction with the Stribeck effect, and a viscous part."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pfaffian.model.force import GeneralisedForce, Wrench, wrench
 from pfaffian.model.number import Scalar, at_defaults, direction, not_negative, positive, vector
 
 SMOOTH = 1e-3
-"""[m/s, rad/s] below which friction grows with the speed instead of being whole."""
+"""[m/s, rad/s] Speed below which friction grows with the speed instead of being complete."""
 
 
 @data
 class Sliding:
     """Friction against a velocity s: -(C + (S - C) exp(-(|s| / s_S)^2)) s / sqrt(|s|^2 + s_0^2) - d s.
 
-    sliding: C, static: S [N, N m], at the speed `stribeck` s_S of which it has dropped by 63 %.   viscous: d [N s/m, N m s].
-    smooth: s_0; a body on a slope creeps at about s_0 tan(slope) / friction instead of sticking.
+    sliding: C, static: S [N, N m].   stribeck: s_S, the speed at which the difference has dropped by 63 %.
+    viscous: d [N s/m, N m s].   smooth: s_0; a body on a slope creeps at about s_0 tan(slope) / friction instead of sticking.
     """
 
     sliding: ca.SX
@@ -123,14 +123,14 @@ class JointFriction:
         rate = k.joint_rate(self.joint)
         if rate.numel() != 1:
             raise ModelError(
-                f"joint {self.joint!r} has {rate.numel()} velocities; friction is of one, use generalised_force(...)"
+                f"joint {self.joint!r} has {rate.numel()} velocities; joint_friction is for one, use generalised_force(...)"
             )
         return self.law(rate)
 
 
 @data
 class ContactFriction:
-    """f(k) of friction at a point that slides on a surface: a force in its plane, world axes."""
+    """f(k) of friction at a point that slides on a surface: a force in the surface's plane, world axes."""
 
     body: str
     on: str
@@ -151,8 +151,8 @@ class ContactFriction:
 def _sliding(what: str, sliding: Any, static: Any, stribeck: Any, viscous: Any, smooth: Any) -> Sliding:
     C = not_negative(sliding, f"{what}: sliding friction")
     S = C if static is None else not_negative(static, f"{what}: static friction")
-    lacks = at_defaults(S - C)
-    if lacks is not None and lacks.item() < 0:
-        raise ModelError(f"{what}: static friction is less than the sliding one by {-lacks.item():g}")
+    excess = at_defaults(S - C)
+    if excess is not None and excess.item() < 0:
+        raise ModelError(f"{what}: static friction is less than the sliding one by {-excess.item():g}")
     speeds = positive(stribeck, f"{what}: stribeck"), positive(smooth, f"{what}: smooth")
     return Sliding(C, S, speeds[0], not_negative(viscous, f"{what}: viscous"), speeds[1])

@@ -35,7 +35,7 @@ class GraphMatrices:
 
     @property
     def neighbours(self) -> dict[str, int]:
-        """Body -> how many it is joined to, the diagonal of GM^T GM."""
+        """Body -> number of bodies that it is joined to, the diagonal of GM^T GM."""
         return dict(zip(self.bodies, (self.GM**2).sum(axis=0).tolist(), strict=True))
 
     @property
@@ -75,14 +75,14 @@ def graph_matrices(m: Mechanism) -> GraphMatrices:
 
 
 def check_open(m: Mechanism) -> None:
-    """Raise ModelError where constraints tie the coordinates of the joints to each other: no chain is open then."""
+    """Raise ModelError where constraints couple the coordinates of the joints: the chain is not open then."""
     for c in m.constraints:
         if isinstance(c, (Closure, Holonomic)):
             what = (
                 f"closure {c.name!r} from {c.body_a!r} to {c.body_b!r}" if isinstance(c, Closure) else f"constraint {c.name!r}"
             )
             raise ModelError(
-                f"{what} closes the chain, and products of exponentials are those of an open one: open it by "
+                f"{what} closes the chain, and products of exponentials are for an open one: open it by "
                 f"m.with_(constraints=[c for c in m.constraints if c.name != {c.name!r}]), and use the closure as a "
                 "constraint on the poses and Jacobians of the open chain"
             )
@@ -139,14 +139,14 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
 
 
 def _floats(m: Mechanism, j: Joint) -> bool:
-    """Whether a joint is free of everything, so that another one can take its place."""
+    """Whether a free joint on the world has nothing else attached, so that another joint can replace it."""
     free = j.parent == WORLD and j.pose is None and j.kind is KINDS["free"] and j.distribution is None
     driven = any(not isinstance(a, Thruster) and a.joint == j.name for a in m.actuators)
     return free and not driven and all(x.is_zero() for x in (j.stiffness, j.damping, j.armature))
 
 
 def _carried(m: Mechanism, body: str) -> set[str]:
-    """The body and all that hangs on it."""
+    """The body and all bodies that it carries."""
     found = {body}
     for j in m.joints:
         if j.parent in found:

@@ -1,4 +1,4 @@
-"""Joints of the tree: what motion each kind leaves to the child.
+"""Joints of the tree: the relative motions that each kind leaves.
 
 Every joint acts about or along the z axis of its own frame; `axis` turns that frame. The velocity of every kind is
 body-fixed: V = S v with a constant motion subspace S, in the joint frame on the child. A universal joint is two of them.
@@ -25,7 +25,7 @@ UNLIMITED = (-np.inf, np.inf)
 
 
 class Factor(NamedTuple):
-    """One subgroup of a kind, about an axis of the joint frame.   label: what its coordinates are called by, of several."""
+    """One subgroup of a kind, about an axis of the joint frame.   label: name of its coordinate, where a kind has several."""
 
     subgroup: Subgroup
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -61,7 +61,7 @@ class JointKind:
 
     @cached_property
     def nv(self) -> int:
-        """How many velocities it has without a distribution."""
+        """Number of velocities without a distribution."""
         return len(self.v_names)
 
     @cached_property
@@ -70,7 +70,7 @@ class JointKind:
 
     @cached_property
     def quaternion(self) -> bool:
-        """Whether the last four coordinates are one."""
+        """Whether the last four coordinates are a quaternion."""
         return self.nq > self.nv
 
 
@@ -80,7 +80,7 @@ KINDS = {name: JointKind(name, (Factor(g),)) for name, g in SUBGROUPS.items()} |
     "universal": JointKind("universal", (Factor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
                                          Factor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
 }  # fmt: skip
-"""Those that `joint` makes."""
+"""The kinds that `joint` makes."""
 
 EDGE = JointKind("edge", ())
 
@@ -125,11 +125,11 @@ def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
 
 
 class Part(NamedTuple):
-    """What one factor of a joint brings to the tree.
+    """What one factor of a joint adds to the tree.
 
     placement: its frame in the frame of the factor before, or of the parent.   subgroup: with its pitch.
     S: (6, nv) body twist of the child over the parent = S v, in the factor's frame on the child.
-    q, v: its entries of the joint's own.
+    q, v: its entries of the joint's coordinates and velocities.
     """
 
     placement: Pose
@@ -226,7 +226,7 @@ class Joint:
 
     @property
     def plain(self) -> int:
-        """How many coordinates have a rate that is one velocity, or several by an orthogonal block; quaternions follow."""
+        """Number of leading coordinates whose rates are velocities, turned at most by an orthogonal block; not a quaternion."""
         return 0 if self.distribution is not None else self.nq - 4 * self.kind.quaternion
 
     @property
@@ -248,16 +248,16 @@ class Joint:
         return turn.inverse() @ self.child_placement.inverse()
 
     def kinematic(self, q: ca.SX) -> ca.SX:
-        """K (nq, nv) at its own q: q_dot = K v."""
+        """K (nq, nv) at the joint's q: q_dot = K v."""
         K = ca.SX(ca.diagcat(*[part.subgroup.kinematic(q[part.q, 0]) for part in self.parts]))
         return K if self.distribution is None else K @ self.distribution
 
     def displacement(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """e (k, 1) from the rest and E (k, nv) with e_dot = E v: what a spring of the joint is stretched by.
+        """Displacement e (k, 1) of a joint's spring from rest, and E (k, nv) with e_dot = E v.
 
-        Translations [m] along the joint frame on the parent and angles [rad] are differences of coordinates. Of an orientation
-        e is twice the vector part of the quaternion from rest to here: the turn where that is small, and with one k about all
-        axes e^T k e / 2 = k (1 - cos turn), tr(P (1 - R)) in general: smooth, and the same for both quaternions everywhere.
+        Translations [m] along the joint frame on the parent and angles [rad] are differences of coordinates. For an orientation
+        e is twice the vector part of the quaternion from rest to q: the rotation vector where that is small. With one k about
+        all axes e^T k e / 2 = k (1 - cos turn), in general tr(P (1 - R)): smooth, and the same for both quaternions.
         """
         pairs = [part.subgroup.displacement(q[part.q, 0], self.rest[part.q, 0]) for part in self.parts]
         e, E = ca.vertcat(*[e for e, _ in pairs]), ca.SX(ca.diagcat(*[E for _, E in pairs]))
@@ -407,7 +407,7 @@ def locked(j: Joint, at: Any = None) -> Joint:
     if not isinstance(j, Joint):
         raise ModelError(f"locked: a joint(...) is needed, got {brief(j)}")
     if j.mimic and at is None:
-        raise ModelError(f"joint {j.name!r} follows others; say where it is held, or lock what it follows")
+        raise ModelError(f"joint {j.name!r} follows others; say at which place to lock it, or lock the joints that it follows")
     q, place = _rest(j.kind, at, f"joint {j.name!r}: locked"), IDENTITY
     for part in j.parts:
         R, p = part.subgroup.motion(q[part.q, 0])
@@ -416,7 +416,7 @@ def locked(j: Joint, at: Any = None) -> Joint:
 
 
 def _distribution(kind: JointKind, value: Any, speeds: Any, what: str) -> tuple[ca.SX | None, tuple[tuple[str, str], ...]]:
-    """B (k, nv) and the name and unit of each speed."""
+    """The matrix B (k, nv) of a distribution, and name and unit of each speed."""
     if value is None:
         if speeds is not None:
             raise ModelError(f"{what}: speeds are the names of a distribution's velocities; give distribution=... too")
@@ -457,7 +457,7 @@ def _names(value: Any, what: str) -> list[str]:
 
 
 def _speed(kind: JointKind, column: ca.SX, i: int) -> tuple[str, str]:
-    """The name and unit of a speed that no one named: those of the velocity that it is, a number otherwise."""
+    """Default name and unit of a speed: those of the velocity that it equals, else a number."""
     used = [row for row in range(kind.nv) if not column[row].is_zero()]
     units = {kind.v_units[row] for row in used}
     name = kind.v_names[used[0]] if len(used) == 1 and column[used[0]].is_one() else f"speed_{i + 1}"
@@ -465,7 +465,7 @@ def _speed(kind: JointKind, column: ca.SX, i: int) -> tuple[str, str]:
 
 
 def _square(value: Any, n: int, what: str) -> ca.SX:
-    """(n, n) symmetric, from one number for all directions, one for each, or a matrix."""
+    """(n, n) symmetric, from one number for all directions, one each, or a matrix."""
     if _is_nothing(value):
         return ca.SX(n, n)
     given = matrix(value, what)
@@ -493,7 +493,7 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _each(value: Any, n: int, what: str) -> ca.SX:
-    """(n, 1) from one number for all or one for each."""
+    """(n, 1) from one number for all, or one each."""
     if _is_nothing(value):
         return ca.SX.zeros(n, 1)
     given = matrix(value, what)
@@ -502,7 +502,7 @@ def _each(value: Any, n: int, what: str) -> ca.SX:
 
 
 def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
-    """(nq, 1) configuration of a joint, its zero if none is given; a quaternion of numbers of unit length."""
+    """(nq, 1) configuration of a joint, its zero if None; a quaternion is normalised."""
     if value is None:
         return ca.vertcat(ca.SX.zeros(kind.nq - kind.quaternion, 1), ca.SX.ones(int(kind.quaternion), 1))
     q = vector([value] if kind.nq == 1 and not several(value) else value, kind.nq, what)
@@ -515,7 +515,7 @@ def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
 
 
 def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float], ...]:
-    """(low, high) for each coordinate."""
+    """(low, high) of each coordinate."""
     if value is UNLIMITED:
         return (UNLIMITED,) * kind.nq
     pairs = list(value) if several(value) else []
@@ -532,7 +532,7 @@ def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float]
 
 
 def _check_numbers(j: Joint, what: str) -> None:
-    """Raise ModelError for numbers that do not go with each other."""
+    """Raise ModelError for arguments that do not fit each other."""
     k = j.kind.nv
     if j.kind.quaternion and k > 3 and not j.stiffness[: k - 3, k - 3 :].is_zero():
         raise ModelError(
@@ -548,7 +548,7 @@ def _check_numbers(j: Joint, what: str) -> None:
 
 
 def axis_frame(axis: Any, what: str) -> Pose:
-    """The pose that turns z to the (numeric) axis."""
+    """The pose that turns z to the axis, which is numeric."""
     n = np.array(ca.DM(_constant(vector(axis, 3, f"{what}: axis"), what))).ravel()
     length = np.linalg.norm(n)
     if not length > 1e-9:
@@ -558,7 +558,7 @@ def axis_frame(axis: Any, what: str) -> Pose:
 
 @lru_cache(maxsize=4096)
 def _turned_z(x: float, y: float, z: float) -> Pose:
-    """The parts of a machine have few directions."""
+    """Cached, since the parts of a machine have few directions."""
     return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), ca.SX.zeros(3, 1))
 
 

@@ -41,7 +41,7 @@ class Pose:
 
     def __matmul__(self, other: Pose) -> Pose:
         if not isinstance(other, Pose):
-            raise ModelError(f"a pose goes on by another pose(...), got {brief(other)}; X.R @ x + X.p carries a point x (3, 1)")
+            raise ModelError(f"X @ Y needs another pose(...), got {brief(other)}; X.R @ x + X.p transforms a point x (3, 1)")
         return Pose(self.R @ other.R, self.R @ other.p + self.p)
 
     def inverse(self) -> Pose:
@@ -73,7 +73,7 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
     p = vector(xyz, 3, "xyz")
     given = [name for name, value in (("rpy", rpy), ("quaternion", quaternion), ("rotation", rotation)) if value is not None]
     if len(given) > 1:
-        raise ModelError(f"a pose takes one of {given}, not several")
+        raise ModelError(f"pose: give one of {given}, not several")
     if rpy is not None:
         angles = vector(rpy, 3, "rpy")
         if angles.is_constant():
@@ -94,7 +94,7 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
 
 @lru_cache(maxsize=4096)
 def _turned(roll: float, pitch: float, yaw: float) -> ca.SX:
-    """Numbers go in as numbers: right angles then give exact zeros and ones. The parts of a machine have few directions."""
+    """From plain numbers, so that right angles give exact zeros and ones; cached, since a machine has few directions."""
     return ca.densify(ca.SX(so3.rpy_to_matrix((roll, pitch, yaw))))
 
 
@@ -106,7 +106,7 @@ def as_pose(value: Any, what: str) -> Pose:
 
 
 def align_z(axis: np.ndarray) -> np.ndarray:
-    """The smallest rotation that carries the z axis to `axis` (unit, (3,)); about x for -z."""
+    """The smallest rotation that turns the z axis to `axis` (unit, (3,)); about x for -z."""
     x, y, z = axis
     if z < -1 + 1e-12:
         return np.diag([1.0, -1.0, -1.0])
@@ -115,7 +115,7 @@ def align_z(axis: np.ndarray) -> np.ndarray:
 
 
 def clean(R: ca.DM) -> ca.SX:
-    """Numeric rotation with entries within rounding of 0 and +-1 made exact, so that products with them vanish."""
+    """Numeric rotation with entries within rounding of 0 and +-1 made exact, so that products with them simplify."""
     M = np.array(ca.DM(R))
     for target in (0.0, 1.0, -1.0):
         M[np.abs(M - target) < 1e-15] = target

@@ -1,7 +1,7 @@
 """Wheels, disks, balls and blades on a plane: constraints from the geometry of the contact.
 
-The plane belongs to a body, n is its normal, and its surface may turn about n besides, as a turntable does. What rolls has no
-velocity, relative to that surface, of the point of it that touches; what stands on it has no height.
+The plane is fixed to a body, n is its normal, and its surface may also turn about n, as a turntable does. Rolling means that
+the touching point has no velocity relative to that surface; contact means that its height above the plane is zero.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pfaffian.model.number import Parameter, Scalar, direction, positive, scalar
 
 @data
 class Plane:
-    """on: whose.   through: (3,) a point of it [m].   axes: (3, 3) its directions and the normal as columns, in the body's
-    axes.   rate: [rad/s] of its surface about the normal through that point, or a function of t giving it."""
+    """A plane of the body `on`.   through: (3,) a point of it [m].   axes: (3, 3) its directions and the normal as columns, in
+    the body's axes.   rate: [rad/s] of its surface about the normal through that point, or a function of t giving it."""
 
     on: str
     through: ca.SX
@@ -34,11 +34,11 @@ class Plane:
         return k.rotation(self.on) @ self.axes[:, 2]
 
     def height(self, k: Any, x: ca.SX) -> ca.SX:
-        """Of a point x (3, 1), world axes [m]."""
+        """Height of a point x (3, 1), world axes [m]."""
         return ca.dot(self.normal(k), x - k.position(self.on, self.through))
 
     def slip(self, k: Any, body: str, x: ca.SX) -> ca.SX:
-        """(3, 1) velocity of the body at x less that of the surface there, world axes [m/s]."""
+        """(3, 1) velocity of the body at x relative to the surface there, world axes [m/s]."""
         turning = self.rate
         if callable(turning):
             turning = scalar(answer(turning, "rate", k.t), "rate")
@@ -53,7 +53,7 @@ def _velocity(k: Any, body: str, x: ca.SX) -> ca.SX:
 
 @data
 class Disk:
-    """A circle in a body, and the plane under it. axis: (3,) unit, of the body."""
+    """A circle fixed to a body, and the plane under it.   axis: (3,) unit, in the body's axes."""
 
     body: str
     radius: ca.SX
@@ -62,7 +62,7 @@ class Disk:
     plane: Plane
 
     def contact(self, k: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Its lowest point, where it heads, and sideways of that in the plane, world axes; no numbers where it lies flat."""
+        """Lowest point, heading and sideways direction in the plane, world axes; nan where the disk lies flat."""
         a, n = k.rotation(self.body) @ self.axis, self.plane.normal(k)
         heading = ca.cross(a, n)
         heading /= ca.norm_2(heading)
@@ -81,7 +81,7 @@ class DiskHeight:
 
 @data
 class DiskSlip:
-    """eta: slip of a disk where it touches, as it heads and sideways [m/s]."""
+    """eta: slip of a disk where it touches, along its heading and sideways [m/s]."""
 
     disk: Disk
 
@@ -120,7 +120,7 @@ class BallSlip:
 
 @data
 class Sideways:
-    """eta: velocity of a blade across itself in the plane [m/s], times the sine of the angle that it makes with the normal."""
+    """eta: sideways velocity of a blade in the plane [m/s], times the sine of its angle to the normal."""
 
     body: str
     along: ca.SX

@@ -5,8 +5,8 @@ In the unit quaternion of R, (x, y, z, w), V is a quadratic form with the symmet
     [[tr(P) 1 - P - P^T, vee2(P)], [vee2(P)^T, -tr(P)]],
 
 so its critical points are eigenvectors, its critical values eigenvalues V_0 <= ... <= V_3, and the Hessian at the i-th has the
-eigenvalues (V_j - V_i) / 2: the table of [konz25 2.4] in one line. An eigenvalue that comes twice leaves a circle of critical
-rotations, one that comes three times a sphere of quaternions of which opposite ones are one rotation. Numbers in, numbers out.
+eigenvalues (V_j - V_i) / 2: the table of [konz25 2.4] in one line. A double eigenvalue has a circle of critical rotations, a
+triple one a sphere of quaternions, opposite ones being the same rotation. For numbers only, not for expressions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pfaffian.maths import so3
 from pfaffian.model.number import floats
 
 ALIKE = 1e-12
-"""Part of the range of V by which critical values may differ and still count as one."""
+"""Difference of critical values, relative to the range of V, below which they count as one."""
 
 SHAPES = ("a point", "a circle", "a sphere", "all rotations")
-"""Sets of critical rotations of one value, by their dimension."""
+"""Sets of critical rotations of one value, by dimension."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class CriticalRotations:
 
     @property
     def rotation(self) -> np.ndarray:
-        """(3, 3) the rotation of the set that turns least."""
+        """(3, 3) the rotation of the set with the smallest angle."""
         nearest = self.quaternions[:, 3]
         return self.at(nearest if np.linalg.norm(nearest) > ALIKE else np.eye(len(nearest))[0])
 
@@ -116,7 +116,7 @@ def critical_rotations(P: Any) -> tuple[CriticalRotations, ...]:
         [('minimum', -7.0), ('saddle', -1.0), ('saddle', 3.0), ('maximum', 5.0)]
     """
     M = _square(P, "P")
-    across = float(np.abs(M).max()) or 1.0  # so that no product of entries leaves the range of doubles
+    across = float(np.abs(M).max()) or 1.0  # so that no product of entries overflows
     values, vectors = np.linalg.eigh(_quadratic_form(M / across))
     groups = [[0]]
     for i, (low, high) in enumerate(pairwise(values), 1):
@@ -192,7 +192,7 @@ def nearest_rotation(Q: Any, metric: Any = None) -> np.ndarray:
     found = critical_rotations(X.T @ K)[0]
     if found.shape != "a point":
         raise ModelError(
-            f"Q: its nearest rotations are no point but {found.shape}; critical_rotations(Q.T @ K)[0] has them all"
+            f"Q: its nearest rotations are not a point but {found.shape}; critical_rotations(Q.T @ K)[0] has them all"
         )
     return found.rotation
 
@@ -228,7 +228,7 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
         free = np.linalg.eigh(_symmetric_Vee(P @ R))[1][:, 0]
         about = ", ".join(f"{x:.3g}" for x in free)
         raise ModelError(
-            f"wahba: the rotations that fit best are no point but {found.shape}: turning about ({about}) in v's frame costs "
+            f"wahba: the rotations that fit best are not a point but {found.shape}: turning about ({about}) in v's frame costs "
             "nothing; two directions with a weight that are not along one line are needed"
         )
     return Attitude(R, float(w @ np.square(a - b @ R.T).sum(axis=1)) / 2, _symmetric_Vee(P @ R))
