@@ -10,7 +10,7 @@ from typing import Any
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.file import as_path
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.urdf import WAYS_OUT, parse_urdf, read_urdf
 from pfaffian.formats.yaml import parse_yaml, read_yaml
@@ -45,4 +45,4 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     if suffix in (".yaml", ".yml"):
         return read_yaml(path, **options)
     way = WAYS_OUT.get(suffix.removeprefix(".").replace("mjcf", "mujoco"), "the suffix must be .urdf, .xml, .yaml or .yml")
-    raise ModelError(f"{shown(str(path))}: {way}")
+    raise ModelError(f"{printable(str(path))}: {way}")

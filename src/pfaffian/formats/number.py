@@ -24,10 +24,10 @@ def number(text: str, where: str) -> float:
     """
     word = text.strip(" \t\r\n")
     if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
-        raise ModelError(f"{where}: {shown(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
+        raise ModelError(f"{where}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
     value = float(word)
     if not math.isfinite(value):
-        raise ModelError(f"{where}: {shown(word)} is too large for a double")
+        raise ModelError(f"{where}: {printable(word)} is too large for a double")
     return value
 
 
@@ -35,11 +35,11 @@ def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
     """`count` numbers with white space between them."""
     words = text.split(maxsplit=count) if text.isascii() else [text]
     if len(words) != count:
-        raise ModelError(f"{where}: {count} numbers with spaces between are needed, got {shown(text)}")
+        raise ModelError(f"{where}: {count} numbers with spaces between are needed, got {printable(text)}")
     return tuple(number(word, where) for word in words)
 
 
-def shown(text: object) -> str:
+def printable(text: object) -> str:
     """Untrusted text as errors print it: escaped and short."""
     quoted = ascii(text)
     return quoted if len(quoted) <= 80 else f"{quoted[:60]}... ({len(quoted)} characters)"

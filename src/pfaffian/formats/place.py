@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from pfaffian.errors import ModelError, install
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -20,14 +20,14 @@ def beside(folder: Path, name: str, allow: Iterable[str | Path], where: str) -> 
     """
     allowed = [Path(a) for a in allow]
     if not allowed and (not _simple(name) or PurePosixPath(name).is_absolute()):
-        raise ModelError(f"{where}: {shown(name)} is not a path below the file's own folder; {_WAY_OUT}")
+        raise ModelError(f"{where}: {printable(name)} is not a path below the file's own folder; {_WAY_OUT}")
     try:
         path = (folder / name).resolve()
         if any(path.is_relative_to(root.resolve()) for root in (folder, *allowed)):
             return path
     except (OSError, ValueError, RuntimeError):
-        raise ModelError(f"{where}: {shown(name)} is not a usable path") from None
-    raise ModelError(f"{where}: {shown(name)} leads out of the file's own folder; {_WAY_OUT}")
+        raise ModelError(f"{where}: {printable(name)} is not a usable path") from None
+    raise ModelError(f"{where}: {printable(name)} leads out of the file's own folder; {_WAY_OUT}")
 
 
 _WAY_OUT = "move the file there, or pass allow=[folder]"
@@ -51,9 +51,9 @@ def installed(package: str, name: str, where: str) -> Path:
         pfaffian.errors.ModelError: my script: the package no-robots is not installed; run `pip install no-robots`
     """
     if not _PACKAGE.fullmatch(package):
-        raise ModelError(f"{where}: {shown(package)} is not the name of a package")
+        raise ModelError(f"{where}: {printable(package)} is not the name of a package")
     if not _simple(name):
-        raise ModelError(f"{where}: {shown(name)} is not the path of a file in a package")
+        raise ModelError(f"{where}: {printable(name)} is not the path of a file in a package")
     try:
         files = metadata.distribution(package).files or []
     except metadata.PackageNotFoundError:
@@ -62,7 +62,7 @@ def installed(package: str, name: str, where: str) -> Path:
     found = [f for f in files if f.parts[-len(parts) :] == parts]
     if len(found) != 1:
         count = f"{len(found)} files" if found else "no file"
-        raise ModelError(f"{where}: {package} has {count} with a path that ends in {shown(name)}; give more of the path")
+        raise ModelError(f"{where}: {package} has {count} with a path that ends in {printable(name)}; give more of the path")
     return Path(str(found[0].locate()))
 
 

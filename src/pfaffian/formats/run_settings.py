@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.model.mechanism import Mechanism
 
@@ -68,7 +68,7 @@ def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what
     place = {name: i for i, name in enumerate(names)}
     for name, value in values.items():
         if name not in place:
-            raise ModelError(f"run: {what}: {shown(name)} is unknown; {nearest(name, names)}")
+            raise ModelError(f"run: {what}: {printable(name)} is unknown; {nearest(name, names)}")
         x[place[name]] = value
     return x
 

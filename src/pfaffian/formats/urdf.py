@@ -11,7 +11,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
 from pfaffian.formats.xml import Element, parse_xml
@@ -103,7 +103,7 @@ def parse_urdf(
     """
     for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):
         if value not in choices:
-            raise ModelError(f"{what}={shown(value)}: one of {', '.join(choices)} is needed")
+            raise ModelError(f"{what}={printable(value)}: one of {', '.join(choices)} is needed")
     robot = parse_xml(text, source)
     links, joints = _parts(robot)
     if mimic == "follow":
@@ -143,7 +143,7 @@ def _lock_massless(links: Mapping[str, UrdfLink], order: list[UrdfJoint], strict
         return order
     if strict:
         first = next(j for j in order if j.name in lost)
-        raise first.element.error(f"it moves no mass at all; give link {shown(first.child)} a mass, or make it fixed")
+        raise first.element.error(f"it moves no mass at all; give link {printable(first.child)} a mass, or make it fixed")
     _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost)}; give their links a mass")
     return [replace(j, kind="fixed", mimic=None) if j.name in lost else j for j in order]
 
@@ -213,7 +213,9 @@ def _actuators(order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimi
         names = list(actuated)
         for n in names:
             if n not in single:
-                raise ModelError(f"actuated: {shown(n)} is not a movable joint with one velocity; one of {', '.join(single)}")
+                raise ModelError(
+                    f"actuated: {printable(n)} is not a movable joint with one velocity; one of {', '.join(single)}"
+                )
         chosen = [single[n] for n in names]
     return [actuator(j.name, j.name, limits=(-j.effort, j.effort)) for j in chosen]
 
@@ -225,7 +227,7 @@ def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool
         # Only the root link "world" has been renamed.
         raise (links[name] if name in links else links[WORLD]).element.error(f"{reason}; correct it")
     if wrong:
-        reasons = "; ".join(f"{shown(n)}: {reason}" for n, reason in list(wrong.items())[:10])
+        reasons = "; ".join(f"{printable(n)}: {reason}" for n, reason in list(wrong.items())[:10])
         more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
         _notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
     return bool(wrong)
@@ -246,4 +248,4 @@ def _notice(message: str) -> None:
 
 def _listed(names: Iterable[str]) -> str:
     every = sorted(names)
-    return ", ".join(shown(n) for n in every[:20]) + (f" and {len(every) - 20} more" if len(every) > 20 else "")
+    return ", ".join(printable(n) for n in every[:20]) + (f" and {len(every) - 20} more" if len(every) > 20 else "")

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.xml import Element
 from pfaffian.model.pose import IDENTITY, Pose, pose
 
@@ -75,7 +75,7 @@ def read_link(element: Element) -> UrdfLink:
     mass_element, tensor = _needed(inertial, "mass", name), _needed(inertial, "inertia", name)
     mass = mass_element.number("value")
     if mass < 0:
-        raise mass_element.error(f"link {shown(name)}: the mass {mass} is negative; make it zero or positive")
+        raise mass_element.error(f"link {printable(name)}: the mass {mass} is negative; make it zero or positive")
     xx, yy, zz, xy, xz, yz = (tensor.number(k) for k in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     xyz, rpy = _origin(inertial)
@@ -84,7 +84,7 @@ def read_link(element: Element) -> UrdfLink:
         I = R @ I @ R.T
         I = (I + I.T) / 2
     if not np.isfinite(I).all():
-        raise tensor.error(f"link {shown(name)}: the inertia overflows when it is turned to the link axes")
+        raise tensor.error(f"link {printable(name)}: the inertia overflows when it is turned to the link axes")
     return UrdfLink(name, element, mass, xyz, I)
 
 
@@ -93,7 +93,7 @@ def read_joint(element: Element) -> UrdfJoint:
     name = part_name(element)
     kind = element.text("type")
     if kind not in KINDS:
-        raise element.error(f"type {shown(kind)} is unknown; one of {', '.join(KINDS)}")
+        raise element.error(f"type {printable(kind)} is unknown; one of {', '.join(KINDS)}")
     parent, child = (_needed(element, tag, name).text("link") for tag in ("parent", "child"))
     xyz, rpy = _origin(element)
     placement = pose(xyz, rpy=rpy) if any(rpy) or any(xyz) else IDENTITY
@@ -116,7 +116,7 @@ def part_name(element: Element) -> str:
 def _needed(element: Element, tag: str, name: str) -> Element:
     found = element.first(tag)
     if found is None:
-        raise element.error(f"<{tag}> is missing in {shown(name)}")
+        raise element.error(f"<{tag}> is missing in {printable(name)}")
     return found
 
 
@@ -134,7 +134,7 @@ def _axis(element: Element, kind: str) -> tuple[float, ...]:
     n = axis.numbers("xyz", (1.0, 0.0, 0.0))
     length = math.hypot(*n)
     if not 1e-9 < length < math.inf:
-        raise axis.error(f"joint {shown(element.text('name'))}: the axis {n} has no direction; give a unit vector")
+        raise axis.error(f"joint {printable(element.text('name'))}: the axis {n} has no direction; give a unit vector")
     return tuple(x / length for x in n)
 
 
@@ -147,7 +147,7 @@ def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
     if kind not in ("revolute", "prismatic"):
         low, high = -math.inf, math.inf
     if low > high:
-        raise limit.error(f"joint {shown(element.text('name'))}: lower {low} is above upper {high}; swap them")
+        raise limit.error(f"joint {printable(element.text('name'))}: lower {low} is above upper {high}; swap them")
     return (low, high), effort if effort > 0 else math.inf
 
 

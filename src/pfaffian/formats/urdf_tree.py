@@ -6,7 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink
 
 
@@ -16,16 +16,16 @@ def root_link(links: Mapping[str, UrdfLink], joints: Sequence[UrdfJoint]) -> str
     for j in joints:
         for end in (j.parent, j.child):
             if end not in links:
-                raise j.element.error(f"there is no link {shown(end)}; add it, or correct the name")
+                raise j.element.error(f"there is no link {printable(end)}; add it, or correct the name")
         if j.child in parent_of:
             other = parent_of[j.child].element.where
-            raise j.element.error(f"link {shown(j.child)} has a parent already ({other}); close loops with a constraint")
+            raise j.element.error(f"link {printable(j.child)} has a parent already ({other}); close loops with a constraint")
         parent_of[j.child] = j
     roots = [name for name in links if name not in parent_of]
     if not roots:
         raise joints[0].element.error("the joints form a cycle with no root; open it and close it with a constraint")
     if len(roots) > 1:
-        listed = ", ".join(f"{shown(n)} (line {links[n].element.line})" for n in roots[:5])
+        listed = ", ".join(f"{printable(n)} (line {links[n].element.line})" for n in roots[:5])
         raise links[roots[1]].element.error(
             f"{len(roots)} links have no parent: {listed}; join them to one root, by fixed or floating joints"
         )
@@ -73,7 +73,7 @@ def check_mimics(joints: Mapping[str, UrdfJoint]) -> None:
         while at.mimic is not None and at.name not in checked:
             target = joints.get(at.mimic.joint)
             if target is None:
-                raise at.element.error(f"it mimics {shown(at.mimic.joint)}, which is not a joint; correct the name")
+                raise at.element.error(f"it mimics {printable(at.mimic.joint)}, which is not a joint; correct the name")
             if any(x.kind not in ("revolute", "prismatic") for x in (at, target)):
                 raise at.element.error("only revolute, continuous and prismatic joints can mimic and be mimicked")
             if target.name in seen:

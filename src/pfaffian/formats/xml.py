@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import MAX_BYTES
-from pfaffian.formats.number import number, numbers, shown
+from pfaffian.formats.number import number, numbers, printable
 
 MAX_DEPTH = 256
 MAX_ELEMENTS = 200_000
@@ -34,8 +34,8 @@ class Element:
     @property
     def where(self) -> str:
         """Source, line, tag and name, for errors."""
-        name = f" {shown(self.attributes['name'])}" if "name" in self.attributes else ""
-        return f"{self.source} line {self.line}: <{shown(self.tag)[1:-1]}>{name}"
+        name = f" {printable(self.attributes['name'])}" if "name" in self.attributes else ""
+        return f"{self.source} line {self.line}: <{printable(self.tag)[1:-1]}>{name}"
 
     def all(self, tag: str) -> list[Element]:
         return [child for child in self.children if child.tag == tag]
@@ -102,7 +102,7 @@ def parse_xml(text: str, source: str) -> Element:
 
     Raises ModelError: XML that is not well-formed, a document type or entity, more than 64 MB, 200,000 elements or 256 levels.
     """
-    source = shown(source)[1:-1]
+    source = printable(source)[1:-1]
     if not isinstance(text, str):
         raise ModelError(f"{source}: the text of a file is needed, got {brief(text)}; read_urdf(path) reads a file")
     try:

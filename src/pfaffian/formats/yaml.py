@@ -10,7 +10,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.place import beside, installed
 from pfaffian.formats.run_settings import RunSettings, read_run
 from pfaffian.formats.urdf import read_urdf
@@ -97,7 +97,7 @@ def parse_yaml(
         1.5708
     """
     if not isinstance(text, str):
-        raise ModelError(f"{shown(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
+        raise ModelError(f"{printable(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
     root = parse_tree(text, source)
     f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run"))
     parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]

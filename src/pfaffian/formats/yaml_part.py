@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
@@ -41,7 +41,7 @@ Names = Mapping[str, ca.SX]
 def read_parameter(name: str, node: Node) -> Parameter:
     """`l: 1.0` or `m: {default: 1, unit: kg}`."""
     if not NAME.fullmatch(name) or name in CONSTANTS:
-        raise node.error(f"{shown(name)} cannot name a parameter; use letters, digits and _, but not {[*CONSTANTS]}")
+        raise node.error(f"{printable(name)} cannot name a parameter; use letters, digits and _, but not {[*CONSTANTS]}")
     if isinstance(node.value, str):
         return Parameter(name, node.constant())
     f = node.fields(("default", "unit"), required=("default",))

@@ -14,7 +14,7 @@ import yaml
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.expression import expression
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 16
@@ -41,7 +41,7 @@ class Node:
         found, known = self.map(), list(allowed)
         for key, node in found.items():
             if key not in known:
-                raise node.error(f"the key {shown(key)} is unknown; {nearest(key, known)}")
+                raise node.error(f"the key {printable(key)} is unknown; {nearest(key, known)}")
         for key in required:
             if key not in found:
                 raise self.error(f"the key {key!r} is missing")
@@ -61,7 +61,7 @@ class Node:
     def choice(self, choices: Iterable[str]) -> str:
         known, value = list(choices), self.text()
         if value not in known:
-            raise self.error(f"{shown(value)} is unknown; {nearest(value, known)}")
+            raise self.error(f"{printable(value)} is unknown; {nearest(value, known)}")
         return value
 
     def truth(self) -> bool:
@@ -96,14 +96,14 @@ def parse_tree(text: str, source: str) -> Node:
     Raises ModelError: YAML that is not well-formed, or has tags, anchors, aliases, duplicate keys, a second document, more than
     100,000 characters or 16 levels.
     """
-    source = shown(source)[1:-1]
+    source = printable(source)[1:-1]
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"{source}: longer than {MAX_CHARACTERS} characters; put large robots into a URDF file")
     try:
         return _document(yaml.parse(text, Loader=yaml.SafeLoader), source)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        reason = shown(error.problem or error.context or "syntax error")[1:-1]
+        reason = printable(error.problem or error.context or "syntax error")[1:-1]
         raise ModelError(f"{source} line {line}: not well-formed YAML: {reason}") from None
     except ModelError:
         raise
@@ -129,7 +129,7 @@ def _node(event: yaml.Event, events: Iterator[yaml.Event], source: str, line: in
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
         raise ModelError(f"{where}: anchors and aliases are refused; write the value out, or use a parameter")
     if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
-        raise ModelError(f"{where}: tags such as {shown(event.tag)} are refused")
+        raise ModelError(f"{where}: tags such as {printable(event.tag)} are refused")
     if isinstance(event, yaml.ScalarEvent):
         return Node(event.value, where, event.style is None)
     if depth == MAX_DEPTH:
@@ -154,8 +154,8 @@ def _pairs(events: Iterator[yaml.Event], source: str, where: str, path: str, dep
         if not isinstance(key.value, str) or not key.value:
             raise key.error("a key must be a text")
         if key.value in pairs:
-            raise key.error(f"the key {shown(key.value)} is given twice")
-        here = shown(key.value)[1:-1]
+            raise key.error(f"the key {printable(key.value)} is given twice")
+        here = printable(key.value)[1:-1]
         pairs[key.value] = _node(next(events), events, source, line, f"{path}.{here}" if path else here, depth + 1)
     return pairs
 
