@@ -11,7 +11,7 @@ from difflib import get_close_matches
 LONGEST = 80
 """Characters of a caller's value that a message repeats."""
 
-SHOWN = 12
+LISTED = 12
 """Names that a message lists."""
 
 MESSAGE = 4000
@@ -68,9 +68,9 @@ class RunError(PfaffianError, RuntimeError):
 
 
 class BuildError(PfaffianError, RuntimeError):
-    """The equations cannot be traced, printed as C or compiled; the message says why and where the source is kept.
+    """The equations cannot be traced, printed as C or compiled; the message says why.
 
-    It is a RuntimeError too.
+    It is a RuntimeError too. Where a compiler fails, the message also says where its C source is.
 
     Example:
         >>> import pfaffian as pf
@@ -151,8 +151,8 @@ def nearest(name: object, known: Sequence[str]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """The first few names, and how many there are in all."""
-    more = f", ... ({len(names)} in all)" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more or "none"
+    more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more or "none"
 
 
 def plural(count: int, word: str) -> str:

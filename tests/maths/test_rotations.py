@@ -194,7 +194,7 @@ REFUSED = {
     "nan": (lambda: rotations.special_polar(E * np.nan), "M is not finite"),
     "c of a point": (lambda: rotations.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
     "one direction": (
-        lambda: rotations.wahba([[0, 0, 1]], [[0, 0, 1]]), "not a point but a circle: turning about .*0, 0, -?1.* two directions"),
+        lambda: rotations.wahba([[0, 0, 1]], [[0, 0, 1]]), "not a point but a circle: turning about .*0, 0, -?1.* two dir"),
     "along one line": (
         lambda: rotations.wahba([[0, 0, 1], [0, 0, 2]], [[0, 1, 0], [0, -1, 0]]), "not a point but a (sphere|circle)"),
     "no weight": (lambda: rotations.wahba(E, E, [0, 0, 0]), "not a point but all rotations: turning about .* with a weight"),

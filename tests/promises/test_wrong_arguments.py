@@ -212,7 +212,7 @@ WRONG = {
     ),
     "rolling_wheel: on a pose": (lambda: pf.rolling.wheel("c", "rod", 1.0, on=pf.pose()), "'c': on must be the name of a body"),
     "rolling_sphere: not unpacked": (
-        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* is none; make it by .*rolling.disk"),
+        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* is not one; make it by .*rolling.disk"),
     "knife_edge: no edge": (lambda: pf.rolling.knife_edge("c", "rod", (0, 0, 0)), "'c': along: three numbers, not all zero"),
     "closure: no pitch": (lambda: pf.closure("c", "helical", "rod", "tip"), "'c': pitch is for helical, planar-helical, which"),
     "closure: a pitch too many": (lambda: pf.closure("c", "revolute", "rod", "tip", pitch=0.1), "the kind is revolute"),

@@ -130,7 +130,7 @@ def _check_kinds(m: Mechanism) -> None:
                 belongs = f"; this one belongs in {home}=[...]" if home else ""
                 if isinstance(item, (tuple, list)) and all(isinstance(x, kind) for x in item):
                     belongs = f"; a star unpacks several, {what}=[*...]"
-                raise ModelError(f"{what}: {brief(item)} is none; make it by {maker}{belongs}")
+                raise ModelError(f"{what}: {brief(item)} is not one; make it by {maker}{belongs}")
 
 
 def _check_name(name: Any, what: str) -> None:

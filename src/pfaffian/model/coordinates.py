@@ -196,22 +196,22 @@ def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fr
     return q if np.abs(phi).max(initial=0.0) <= np.sqrt(TOLERANCE) else None
 
 
-def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], kept: np.ndarray | None = None) -> np.ndarray:
-    """(nq,) the nearest q with phi = 0 by Newton's method, q itself where phi vanishes.   kept: (nq,) entries that stay.
+def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fixed: np.ndarray | None = None) -> np.ndarray:
+    """(nq,) the nearest q with phi = 0 by Newton's method, q itself where phi vanishes.   fixed: (nq,) which entries stay.
 
     Raises ModelError: none is found from q.
     """
     if c.phi is None:
         return q
     c = known(c, parameters)
-    free = np.ones(c.nq) if kept is None else 1.0 - kept
+    free = np.ones(c.nq) if fixed is None else 1.0 - fixed
     random, guess = np.random.default_rng(3), q
     for _ in range(STARTS):
         found = _newton(c, guess, parameters, free)
         if found is not None:
             return found
         guess = q + free * random.normal(size=c.nq)  # where the rows vanish Newton's method takes no step
-    keeping = "" if kept is None or not kept.any() else f" that keeps {', '.join(np.array(c.q_names)[kept])}"
+    keeping = "" if fixed is None or not fixed.any() else f" that keeps {', '.join(np.array(c.q_names)[fixed])}"
     raise ModelError(
         f"coordinates {c.name!r}: no q with phi(q) = 0{keeping} is found near {brief(q.tolist())}; give others, or more values"
     )

@@ -1,6 +1,6 @@
 """Joints of the tree: the relative motions that each kind leaves.
 
-Every joint acts about or along the z axis of its own frame; `axis` turns that frame. The velocity of every kind is
+Every joint acts about or along the z axis of its frame; `axis` turns that frame. The velocity of every kind is
 body-fixed: V = S v with a constant motion subspace S, in the joint frame on the child. A universal joint is two of them.
 """
 
@@ -197,7 +197,7 @@ class Joint:
 
     @property
     def moves(self) -> bool:
-        """Whether the child moves in the parent, by coordinates of its own or of others."""
+        """Whether the child moves in the parent, by its own coordinates or those of others."""
         return self.kind.nv > 0
 
     @property
@@ -330,7 +330,7 @@ def joint(
         raise ModelError(f"{what}: a {kind} joint {'needs its pitch=... [m/rad]' if chosen.screws else 'has no pitch'}")
     G = axis_frame(axis, what)
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
-        raise ModelError(f"{what}: effort {effort!r} must be zero or positive, left out where there is none")
+        raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
     B, named = _distribution(chosen, distribution, speeds, what)
     nv = chosen.nv if B is None else B.shape[1]
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))

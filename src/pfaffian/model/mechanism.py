@@ -344,8 +344,8 @@ def as_names(rows: Any, what: str) -> tuple[str, ...]:
     return tuple(rows)
 
 
-def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-    """q (runs, nq) with unit quaternions, and with coordinates moved onto phi = 0 except entries to be `kept` (nq,).
+def check_configuration(m: Mechanism, q: np.ndarray, fixed: np.ndarray | None = None) -> np.ndarray:
+    """q (runs, nq) with unit quaternions, and with coordinates moved onto phi = 0 except the `fixed` entries (nq,).
 
     Raises ModelError: a quaternion without direction; no phi = 0 nearby.
     """
@@ -357,7 +357,7 @@ def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = N
         q[:, turn] /= length
     for c in (known(c, m.parameters) for c in m.coordinates):
         at = m.q_slices[c.name]
-        q[:, at] = [closest(c, x, m.parameters, None if kept is None else kept[at]) for x in q[:, at]]
+        q[:, at] = [closest(c, x, m.parameters, None if fixed is None else fixed[at]) for x in q[:, at]]
     return q
 
 
@@ -365,7 +365,7 @@ def random_configuration(m: Mechanism, random: np.random.Generator, within: floa
     """(nq,) a random configuration on phi = 0: angles all round, translations of at most `within`, uniform orientations.
 
     Coordinates of no unit are drawn from the normal distribution. Where no phi = 0 is found from several draws it is the
-    neutral configuration. Constraints of the mechanism are not met: put the configuration onto them with `assemble`.
+    neutral configuration. It need not satisfy the constraints: put it onto them with `assemble`.
 
     Args:
         m: the mechanism.

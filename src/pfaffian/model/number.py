@@ -282,11 +282,11 @@ def interval(value: Any, what: str) -> tuple[float, float]:
     """(low, high), either of which may be infinite. Raises ModelError: not two numbers in this order."""
     pair = list(value) if several(value) else []
     if len(pair) != 2 or any(isinstance(x, (str, bytes, bool, Parameter, ca.SX)) for x in pair):
-        raise ModelError(f"{what}: (low, high) is needed, -inf or inf where there is none, got {brief(value)}")
+        raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}")
     try:
         low, high = (float(x) for x in pair)
     except (TypeError, ValueError):
-        raise ModelError(f"{what}: (low, high) is needed, -inf or inf where there is none, got {brief(value)}") from None
+        raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}") from None
     if not low <= high:
         raise ModelError(f"{what} ({low}, {high}) are the wrong way round")
     return low, high
