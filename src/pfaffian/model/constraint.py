@@ -207,15 +207,15 @@ def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) ->
 
 
 def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
-    """A constraint phi(k) = 0 on the configuration, where k is the mechanism's Kinematics: k.q, k.t, k.joint(name),
-    k.position(body, point), ...
+    """A constraint phi(k) = 0 on the configuration.
 
     It may move with time, and with a parameter that a run changes, but it may not jump: a run in which phi jumps, through a
     comparison with the time, say, stops and says how far.
 
     Args:
         name: unique among the constraints.
-        phi: function of k giving a number or a column.
+        phi: function of the mechanism's Kinematics k (k.q, k.t, k.joint(name), k.position(body, point), ...) giving a number or
+            a column.
     Raises ModelError: phi is not a function.
 
     Example:
@@ -234,12 +234,12 @@ def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
 def servo(
     target: Target, directions: Sequence[str] | Callable[[Any], ca.SX], *, stiffness: Scalar = 400.0, damping: Scalar = 40.0
 ) -> Servo:
-    """A servo constraint: a constraint held not by an ideal reaction but by forces along chosen directions, as many as it has
-    rows. [ider]
+    """A constraint that forces along chosen directions hold, instead of an ideal reaction. [ider]
 
     Args:
         target: the constraint: a closure, phi = 0, eta = 0 or Z v_dot = z. The servo constraint has its name.
-        directions: names of inputs, of actuators say, or a function of Kinematics giving rows (count, nv).
+        directions: as many as the target has rows: names of inputs, such as actuators, or a function of Kinematics giving rows
+            (count, nv).
         stiffness, damping: [1/s^2], [1/s] of the error dynamics, phi_ddot + damping phi_dot + stiffness phi = 0; 400 and 40 by
             default.
     Raises ModelError: a target that is no constraint, is a servo constraint already or holds only for a while; directions of

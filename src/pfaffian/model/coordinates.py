@@ -1,4 +1,4 @@
-"""Coordinates of the caller's own: any q, redundant if phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
+"""User-defined coordinates: any q, redundant if phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RATE_UNITS = {"m": "m/s", "rad": "rad/s", "1": "1/s"}
 
 @data
 class Coordinates:
-    """Coordinates of the caller's own in a mechanism, made by `coordinates`: entries of q and v that belong to no joint.
+    """User-defined coordinates of a mechanism, made by `coordinates`: entries of q and v that belong to no joint.
 
     name: unique among joints and coordinates.
     q_names, v_names: of its entries.
@@ -79,7 +79,7 @@ def coordinates(
     q_units: Any = "1",
     v_units: Any = None,
 ) -> Coordinates:
-    """Coordinates of the caller's own, with their kinematics q_dot = K(q) v. [konz25 (2.1)-(2.4)]
+    """User-defined coordinates, with their kinematics q_dot = K(q) v. [konz25 (2.1)-(2.4)]
 
     Poses of bodies follow from them by `edge`, energies and forces by functions of the kinematics. They are kept on phi = 0, as
     quaternions are kept of unit length: no reaction belongs to phi, since no velocity leads off it.
@@ -90,8 +90,8 @@ def coordinates(
         K: function of the column q (nq, 1), and of parameters, giving (nq, nv) of full column rank.
         phi: function of q giving a column with dphi/dq K = 0; redundant rows are normal. None: the coordinates are independent.
         start: (nq,) a configuration with phi = 0; zeros if None.
-        q_units, v_units: one unit for all or one for each. Those of q are "1" by default; those of v the units of q per second
-            where there are as many velocities as coordinates, else "1/s".
+        q_units, v_units: one unit for all or one for each. Those of q are "1" by default; those of v follow those of q
+            (m/s, rad/s, 1/s) where there are as many velocities as coordinates, else they are "1/s".
     Raises ModelError: names that are not a list of different texts, K or phi that is not a function, a start of the wrong size.
     What K and phi give is checked by `mechanism`.
 
@@ -267,7 +267,7 @@ class Velocities:
 
 
 def velocities(T: Callable[[Any], Any], names: Any, units: Any = "1/s") -> Velocities:
-    """Velocities v of the caller's choice for a mechanism: v0 = T(q) v, where v0 are those of its joints and coordinates.
+    """A choice of velocities v for a mechanism: v0 = T(q) v, where v0 are those of its joints and coordinates.
     [konz25 1.3]
 
     Absolute instead of relative angular velocities, world axes of a free body, rates of the coordinates, and so on. Motion and

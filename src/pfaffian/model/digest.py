@@ -15,8 +15,9 @@ from pfaffian.model.number import Parameter
 
 
 def structure(m: Mechanism) -> str:
-    """sha256 of a mechanism's content except its own name: names, numbers, limits, defaults of parameters, and the digests of
-    its functions as `terms.present` finds them.
+    """sha256 of a mechanism's content except its own name.
+
+    Names, numbers, limits, defaults of parameters, and the digests of its functions as `terms.present` finds them.
 
     Two mechanisms with one digest have the same equations, and all that is made of them is the same.
     """

@@ -135,11 +135,10 @@ def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEn
 def bushing(
     name: str, body_a: str, body_b: str, *, stiffness: Any, damping: Any, rest: Any = (0, 0, 0)
 ) -> tuple[Potential, Dissipation]:
-    """A bushing between two bodies: a `pose_spring` "name spring" and a `pose_damper` "name damper", for
-    forces=[*bushing(...)].
+    """A bushing between two bodies: a `pose_spring` and a `pose_damper`, for forces=[*bushing(...)].
 
     Args:
-        name: with which both names begin.
+        name: of the bushing; its parts are called "name spring" and "name damper".
         body_a, body_b: names, "world" for the fixed frame.
         stiffness, damping: (4, 4) pseudo-matrices or (6, 6), symmetric, in body_b's frame, positive semidefinite along twists.
         rest: the pose of body_b in body_a at which the spring is free; identity by default.

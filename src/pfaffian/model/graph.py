@@ -89,12 +89,11 @@ def check_open(m: Mechanism) -> None:
 
 
 def joined(m: Mechanism, closure: str) -> Mechanism:
-    """The mechanism with a closure turned into a joint: two machines that hold each other become one tree, without rows or
-    reactions.
+    """The mechanism with a closure turned into a joint, so that two machines that hold each other become one tree.
 
-    One of the closure's bodies, a captured target, say, stands on the world by a free joint. That joint goes, and one of the
-    closure's kind and name leads to the body from the other one instead. All other names stay, so a state carries over by name;
-    coordinates of the new joint are zero where the frames of the closure coincide, and a weld has none.
+    The closure's rows and reactions disappear. One of its bodies, such as a captured target, must stand on the world by a free
+    joint; a joint of the closure's kind and name, from the other body, takes its place. All other names stay, so a state
+    carries over by name; coordinates of the new joint are zero where the frames of the closure coincide, and a weld has none.
 
     Args:
         m: the mechanism.

@@ -99,11 +99,10 @@ class Mimic:
 
 
 def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
-    """The coordinates that a joint follows, for `joint(..., mimic=...)`: q = sum of ratio q_other + offset, q_dot = sum of
-    ratio q_dot_other.
+    """The coordinates that a joint follows, for `joint(..., mimic=...)`: q = sum of ratio q_other + offset.
 
-    It makes gears, differentials and coupled fingers: exact in every formulation, with no constraint and no coordinate of its
-    own.
+    Then q_dot = sum of ratio q_dot_other. It makes gears, differentials and coupled fingers: exact in every formulation, with
+    no constraint, and no coordinate of the joint itself.
 
     Args:
         ratios: dict of name of a joint with one coordinate -> ratio.
@@ -141,8 +140,9 @@ class Part(NamedTuple):
 
 @data
 class Joint:
-    """A joint or edge of a mechanism, made by `joint`, `edge` or `locked`. Seen from the parent body the child's frame is
-    placement . motion(q) . child_placement^-1.
+    """A joint or edge of a mechanism, made by `joint`, `edge` or `locked`.
+
+    The pose of the child in the parent body is placement . motion(q) . child_placement^-1.
 
     Both placements already contain the turn of the axis to z. Spring, damper and armature act along the joint's own velocities:
     tau = -E^T stiffness e - damping v, with e the displacement from rest (see `Joint.displacement`); the armature adds to the

@@ -26,7 +26,7 @@ FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
 
 
 def force_unit(rate: str) -> str:
-    """Unit of the force along a velocity of this unit: J where that is 1/s or a unit of the caller's own."""
+    """Unit of the force along a velocity of this unit: J where that is 1/s or unknown."""
     return FORCE_UNITS.get(rate, "J")
 
 
@@ -36,10 +36,9 @@ TRIES = 20
 
 @data
 class Mechanism:
-    """A mechanism: bodies on joints and edges, with the constraints, forces and actuators that act on them. Made by
-    `mechanism`.
+    """Bodies on joints and edges, with the constraints, forces and actuators that act on them; made by `mechanism`.
 
-    q: (nq,) configuration and v: (nv,) velocity, over the joints as written, then over the coordinates of the caller's own;
+    q: (nq,) configuration and v: (nv,) velocity, over the joints as written, then over user-defined coordinates;
     with a choice of `velocities` v runs over these.
     u: (nu,) inputs, over the actuators as written, then the six components of each wrench without a value.
     p: (np,) values of the parameters.
@@ -255,7 +254,7 @@ def mechanism(
         gravity: (3,) [m/s^2], world axes; (0, 0, -9.81) by default.
         parameters: every Parameter that the numbers use.
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
-        coordinates: coordinates of the caller's own, after those of the joints.
+        coordinates: user-defined coordinates, which come after those of the joints.
         velocities: a choice of v by `velocities(...)`; None, the default, for those of joints and coordinates.
     Raises ModelError: duplicate or unknown names, joints that are no tree, masses that no body can have, unlisted parameters.
 

@@ -17,8 +17,9 @@ from pfaffian.model.number import floats, vector
 
 @data
 class Pose:
-    """The pose of a frame B in a frame A: x_A = R x_B + p. Made by `pose`; `X @ Y` composes two, `X.inverse()` is that of A in
-    B.
+    """The pose of a frame B in a frame A, x_A = R x_B + p; made by `pose`.
+
+    `X @ Y` composes two poses, `X.inverse()` is the pose of A in B.
 
     R: (3, 3) rotation.
     p: (3, 1) origin of B in A [m].
