@@ -86,7 +86,7 @@ def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
     Args:
         m: the mechanism; only one that is `lenient` can have such bodies at the default values.
         p: (np,) values of the parameters, their defaults if None.
-    Raises ModelError: m is no mechanism.
+    Raises ModelError: m is not a mechanism.
 
     Example:
         >>> import pfaffian as pf
@@ -135,7 +135,7 @@ def _check_kinds(m: Mechanism) -> None:
 
 def _check_name(name: Any, what: str) -> None:
     if not isinstance(name, str) or not name or len(name) > 128 or not name.isprintable():
-        raise ModelError(f"{what}: {name!r} is no name; use 1 to 128 printable characters")
+        raise ModelError(f"{what}: {name!r} is not a name; use 1 to 128 printable characters")
 
 
 def _check_names(m: Mechanism) -> None:

@@ -242,7 +242,7 @@ def servo(
             (count, nv).
         stiffness, damping: [1/s^2], [1/s] of the error dynamics, phi_ddot + damping phi_dot + stiffness phi = 0; 400 and 40 by
             default.
-    Raises ModelError: a target that is no constraint, is a servo constraint already or holds only for a while; directions of
+    Raises ModelError: a target that is not a constraint, is a servo constraint already or holds only for a while; directions of
     another form; a stiffness or damping below zero.
 
     Example:

@@ -98,7 +98,7 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
     Args:
         m: the mechanism.
         closure: name of the closure.
-    Raises ModelError: no such closure, or one of a kind that no joint has, or one that holds for a while only; neither of its
+    Raises ModelError: no such closure, or one of a kind that no joint has, or one that holds only for a while; neither of its
     bodies stands on the world by a free joint that carries nothing of the other one; that joint has an actuator, spring or
     damper.
 
@@ -119,7 +119,7 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
     kind = "fixed" if c.kind == "weld" else c.kind
     if kind not in KINDS or kind == "universal" or c.active is not None:
         raise ModelError(
-            f"joined: closure {c.name!r} ({c.kind}{', for a while' if c.active else ''}) is no joint that always holds"
+            f"joined: closure {c.name!r} ({c.kind}{', for a while' if c.active else ''}) is not a joint that always holds"
         )
     ends = ((c.body_a, c.body_b, c.placement_a, c.placement_b), (c.body_b, c.body_a, c.placement_b, c.placement_a))
     for parent, child, at, child_at in ends:

@@ -256,7 +256,7 @@ def mechanism(
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
         coordinates: user-defined coordinates, which come after those of the joints.
         velocities: a choice of v by `velocities(...)`; None, the default, for those of joints and coordinates.
-    Raises ModelError: duplicate or unknown names, joints that are no tree, masses that no body can have, unlisted parameters.
+    Raises ModelError: duplicate or unknown names, joints that form no tree, masses that no body can have, unlisted parameters.
 
     Example:
         >>> import pfaffian as pf
@@ -370,7 +370,7 @@ def random_configuration(m: Mechanism, random: np.random.Generator, within: floa
         m: the mechanism.
         random: np.random.default_rng(seed).
         within: [m], one by default.
-    Raises ModelError: m is no mechanism, random no generator.
+    Raises ModelError: m is not a mechanism, or random not a generator.
 
     Example:
         >>> import numpy as np
@@ -406,7 +406,7 @@ def actuate_all(m: Mechanism) -> Mechanism:
 
     Args:
         m: the mechanism.
-    Raises ModelError: m is no mechanism.
+    Raises ModelError: m is not a mechanism.
 
     Example:
         >>> import pfaffian as pf
