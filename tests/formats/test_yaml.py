@@ -328,7 +328,7 @@ BAD = {
     "no folder": ("urdf: a.urdf", "pass folder="),
     "bidi": (
         'bodies: {"a\u202e": {mass: 1}}\njoints: {j: {kind: free, parent: world, child: "a\u202e"}}',
-        "is no name",
+        "is not a name",
     ),
 }
 
