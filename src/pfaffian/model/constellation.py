@@ -48,7 +48,7 @@ class PointSprings(NamedTuple):
 class Constellation:
     """A set of springs between two bodies as one: V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0, G the pose of body_b in body_a.
 
-    rest: G_R, where V is least; where several poses are, the one that turns least.
+    rest: G_R, where V is least; of several poses the one with the smallest angle.
     energy: V0 [J], the least V.
     stiffness: K' (4, 4) in body_b's frame, as `pose_spring` takes it; se3.Vee(K') is the Hessian of V at rest.
     strict: whether no other pose has this energy: the eigenvalues of `moments` are above zero.

@@ -45,8 +45,9 @@ class GraphMatrices:
 
 
 def graph_matrices(m: Mechanism) -> GraphMatrices:
-    """The graph matrix GM and the path matrix Ph of an open chain; fixed joints and edges count as joints. [chhabra14 cor.
-    3.3.1, 3.3.2]
+    """The graph matrix GM and the path matrix Ph of an open chain. [chhabra14 cor. 3.3.1, 3.3.2]
+
+    Fixed joints and edges count as joints.
 
     Args:
         m: the mechanism.

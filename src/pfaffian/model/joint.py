@@ -309,7 +309,7 @@ def joint(
             [chhabra14 (2.1.5)]
         speeds: names of these speeds, or a dict of name -> unit.
         mimic: lets the coordinate follow others, see `mimic`; for kinds of one coordinate.
-    Raises ModelError: an unknown kind, a zero axis, a pitch that is missing or not wanted, limits the wrong way round, a
+    Raises ModelError: an unknown kind, a zero axis, a pitch that is missing or superfluous, limits the wrong way round, a
     negative effort, numbers that do not fit the kind, columns of a distribution that depend on each other.
 
     Example:
@@ -391,7 +391,7 @@ def _check_ends(what: str, parent: Any, child: Any) -> None:
 
 
 def locked(j: Joint, at: Any = None) -> Joint:
-    """A joint locked at a place: a fixed joint, with no coordinates.
+    """A joint locked in place: a fixed joint, with no coordinates.
 
     Args:
         j: the joint.

@@ -36,7 +36,7 @@ class Condition(ca.SX):
 
 @dataclass(frozen=True)
 class Parameter(NDArrayOperatorsMixin):
-    """A named number of a model that every run may set anew, without another compilation.
+    """A named number of a model, which each run may change without another compilation.
 
     Arithmetic and the elementwise functions of NumPy and CasADi make expressions of it that stand wherever a model takes a
     number: `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run: float(p) and `if p > 1:` are refused.

@@ -138,8 +138,7 @@ def disk(
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
     """The two constraints of a thin disk that rolls on its edge: no height, and no slip of its lowest point.
 
-    They have three rows; those of the slip are not integrable. The multiplier of `name height` is the normal force [N],
-    positive
+    They have three rows; those of slip are not integrable. The multiplier of `name height` is the normal force [N], positive
     upwards: nothing keeps it from pulling the disk down (see `sign_changes`). Those of `name slip` are the friction along its
     heading and sideways [N]. A disk that lies flat touches everywhere: no start is found there, and a run that gets there
     stops.

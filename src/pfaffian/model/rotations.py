@@ -33,9 +33,10 @@ SHAPES = ("a point", "a circle", "a sphere", "all rotations")
 class CriticalRotations:
     """The critical rotations of V = -tr(P R) at one value.
 
-    kind: minimum, saddle or maximum, each over all rotations; constant for P = 0.   value: V there.
+    kind: minimum, saddle or maximum, each over all rotations; constant for P = 0.
+    value: V there.
     eigenvalues: (3,) of the Hessian Vee(P R), ascending; zero along the set.
-    quaternions: (k, 4) orthonormal rows (x, y, z, w), k - 1 the dimension of the set: all their combinations of length one.
+    quaternions: (k, 4) orthonormal rows (x, y, z, w); the set is all their combinations of length one, of dimension k - 1.
     """
 
     kind: str
@@ -71,9 +72,10 @@ class CriticalRotations:
 
 
 class SpecialPolar(NamedTuple):
-    """M = R Wed(K), Wed(K) = tr(K)/2 1 - K.
+    """The special polar decomposition M = R Wed(K), Wed(K) = tr(K)/2 1 - K.
 
-    R: (3, 3) rotation; of several the one that turns least.   K: (3, 3) symmetric, positive semidefinite, unique.
+    R: (3, 3) rotation; of several the one with the smallest angle.
+    K: (3, 3) symmetric, positive semidefinite, unique.
     unique: whether R is, which is whether K is positive definite.
     """
 
@@ -83,10 +85,12 @@ class SpecialPolar(NamedTuple):
 
 
 class Attitude(NamedTuple):
-    """R: (3, 3) rotation with u_k = R v_k as nearly as possible.   cost: sum w_k |u_k - R v_k|^2 / 2.
+    """The rotation between two sets of directions, as `wahba` estimates it.
 
-    information: (3, 3) Hessian of the cost along R_dot = R hat(w). With w_k = 1/sigma_k^2 for directions that are sigma_k [rad]
-    uncertain across themselves, its inverse is the covariance of the error of R [rad^2], along the axes of the v_k.
+    R: (3, 3) rotation with u_k = R v_k as nearly as possible.
+    cost: sum w_k |u_k - R v_k|^2 / 2.
+    information: (3, 3) Hessian of the cost along R_dot = R hat(w). For directions with standard deviations sigma_k [rad] and
+        w_k = 1/sigma_k^2 its inverse is the covariance of the error of R [rad^2], along the axes of the v_k.
     """
 
     R: np.ndarray
@@ -103,9 +107,9 @@ def critical_rotations(P: Any) -> tuple[CriticalRotations, ...]:
     Args:
         P: (3, 3) numbers, any matrix. Values that differ by less than 1e-12 of the range of V count as one.
     Returns:
-        One item per value, with kind (minimum, saddle, maximum or constant), value, eigenvalues (3,) of the Hessian,
-        quaternions (k, 4) that span the set, shape (a point, a circle, a sphere or all rotations) and rotation (3, 3), the one
-        that turns least.
+        One item per value: kind (minimum, saddle, maximum or constant), value, eigenvalues (3,) of the Hessian, quaternions
+        (k, 4) that span the set, shape (a point, a circle, a sphere or all rotations) and rotation (3, 3), the one of the set
+        with the smallest angle.
     Raises ModelError: P is not a (3, 3) matrix of numbers.
 
     Example:
@@ -151,7 +155,7 @@ def special_polar(M: Any) -> SpecialPolar:
     Args:
         M: (3, 3) numbers, any matrix.
     Returns:
-        R (3, 3), where several minimise the one that turns least; K (3, 3), unique; unique: whether R is, which is whether K is
+        R (3, 3), of several the one with the smallest angle; K (3, 3), unique; unique: whether R is, which is whether K is
         positive definite.
     Raises ModelError: M is not a (3, 3) matrix of numbers.
 
@@ -204,9 +208,9 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
         u, v: (n, 3) the same directions in two frames, n >= 2.
         weights: (n,) w_k, not below zero; ones if None.
     Returns:
-        R (3, 3); cost; information (3, 3), the Hessian of the cost along R_dot = R hat(w). With w_k = 1/sigma_k^2 for
-        directions that are sigma_k [rad] uncertain across themselves, its inverse is the covariance of the error of R [rad^2],
-        along the axes of the v_k.
+        R (3, 3); cost; information (3, 3), the Hessian of the cost along R_dot = R hat(w). For directions with standard
+        deviations sigma_k [rad] and w_k = 1/sigma_k^2 its inverse is the covariance of the error of R [rad^2], along the axes
+        of the v_k.
     Raises ModelError: fewer than two directions that are not along one line, so that R is not unique; a weight below zero.
 
     Example:
