@@ -11,38 +11,108 @@ from difflib import get_close_matches
 LONGEST = 80
 """Characters of a caller's value that a message repeats."""
 
-SHOWN = 12
+LISTED = 12
 """Names that a message lists."""
 
 MESSAGE = 4000
-"""Characters of a message, whatever it repeats of a caller's names."""
+"""Characters of a message, whatever it repeats of the caller's names."""
 
 
 class PfaffianError(Exception):
-    """Root of every error that the library raises on purpose. Its message is at most MESSAGE characters long."""
+    """The root of all errors that the library raises on purpose; catching it catches them all.
+
+    A message has at most 4000 characters, whatever it repeats of the caller's names.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> try:
+        ...     pf.body("rod", mass="heavy")
+        ... except pf.PfaffianError as error:
+        ...     print(error)
+        body 'rod': mass: 'heavy' is not a number, a Parameter or an expression of Parameters
+    """
 
     def __init__(self, message: str = "") -> None:
         super().__init__(bounded(message))
 
 
 class ModelError(PfaffianError, ValueError):
-    """A mechanism, file, array or setting is wrong: which element, what is wrong with it, what to do."""
+    """A mechanism, file, array or setting is wrong: the message names the element, what is wrong with it and what to do.
+
+    It is a ValueError too.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> pf.joint("hinge", "revolute", "world", "world")
+        Traceback (most recent call last):
+        pfaffian.errors.ModelError: joint 'hinge': parent and child are both 'world'
+    """
 
 
 class RunError(PfaffianError, RuntimeError):
-    """A computation could not go on: when, where, why."""
+    """A computation cannot go on: the message says when, where and why.
+
+    It is a RuntimeError too.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=0.1), pf.joint("hinge", "revolute", "world", "rod")
+        >>> stop = pf.holonomic("stop", lambda k: k.joint("hinge") - 0.5)
+        >>> m = pf.mechanism("pendulum", [rod], [hinge], constraints=[stop])
+        >>> try:
+        ...     pf.assemble(m, {"hinge": 0.3})
+        ... except pf.RunError as error:
+        ...     print(error)
+        the coordinate 'hinge' = 0.3 rad ... 0.5
+    """
 
 
 class BuildError(PfaffianError, RuntimeError):
-    """A Program could not be traced, printed or compiled."""
+    """The equations cannot be traced, printed as C or compiled; the message says why.
+
+    It is a RuntimeError too. Where a compiler fails, the message also says where its C source is.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=0.1), pf.joint("hinge", "revolute", "world", "rod")
+        >>> m = pf.mechanism("pendulum", [rod], [hinge])
+        >>> try:
+        ...     pf.run(m, duration=0.01, backend="fortran")
+        ... except pf.BuildError as error:
+        ...     print(error)
+        backend 'fortran': ...
+    """
 
 
 class ModelWarning(UserWarning):
-    """A file was read, but something in it was changed, ignored or looks wrong: what, and the way out."""
+    """A file is read, but something in it is changed, ignored or looks wrong: the message says what, and the way out.
+
+    Example:
+        >>> import warnings
+        >>> import pfaffian as pf
+        >>> links = '<link name="base"/><link name="rod"><inertial><mass value="1"/>{}</inertial></link>'
+        >>> tensor = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        >>> ends = '<parent link="base"/><child link="rod"/><dynamics friction="0.2"/>'
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
+        ...     m = pf.parse_urdf(f'<robot>{links.format(tensor)}<joint name="hinge" type="continuous">{ends}</joint></robot>')
+        >>> caught[0].category.__name__, str(caught[0].message)
+        ('ModelWarning', "URDF: joint friction is ignored: 'hinge'; use damping, or a force of your own")
+    """
 
 
 class RunWarning(UserWarning):
-    """A run has a result, but not the one that was asked for: which runs stopped or left a limit, and why."""
+    """A run has a result, but not all that was requested: the message says which runs stopped or left a limit, and why.
+
+    Example:
+        >>> import warnings
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", limits=(-1, 1))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, inertia=0.1)], [hinge])
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
+        ...     result = pf.run(m, [1.5], duration=0.01, backend="numpy")
+        >>> caught[0].category.__name__, str(caught[0].message)
+        ('RunWarning', "limits ... joint 'hinge' ... 0.5 rad")
+    """
 
 
 def notice(message: str, category: type[Warning]) -> None:
@@ -57,7 +127,7 @@ _LONG_WORD = re.compile(r"\S{200,}")
 
 
 def bounded(message: str) -> str:
-    """The message, cut where it is longer than MESSAGE: long words first, then the middle. Its end says the way out."""
+    """The message, shortened to MESSAGE characters: long words first, then the middle. Its end, the way out, is kept."""
     if len(message) <= MESSAGE:
         return message
     words = _LONG_WORD.sub(lambda word: f"{word[0][:60]}... ({len(word[0])} characters) ...{word[0][-20:]}", message)
@@ -66,7 +136,7 @@ def bounded(message: str) -> str:
 
 
 def brief(value: object) -> str:
-    """A caller's value as a message may repeat it: on one line, and short."""
+    """A caller's value as a message repeats it: short and on one line."""
     if callable(value) and hasattr(value, "__name__"):
         return f"the {type(value).__name__} {value.__name__}"
     words = " ".join(repr(value).split())
@@ -74,23 +144,23 @@ def brief(value: object) -> str:
 
 
 def nearest(name: object, known: Sequence[str]) -> str:
-    """What a caller may have meant by a name that is not known."""
+    """The end of a message about an unknown name: the nearest known one, and a list."""
     near = get_close_matches(str(name)[:LONGEST], known, 1)
     return f"{f'did you mean {near[0]!r}? ' if near else ''}there are {listed(known)}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few of the names, and how many there are."""
-    more = f", ... ({len(names)} in all)" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more or "none"
+    """The first few names, and how many there are in all."""
+    more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more or "none"
 
 
 def plural(count: int, word: str) -> str:
-    """1 body, 2 bodies."""
+    """A count with its noun: 1 body, 2 bodies."""
     many = f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
     return f"{count} {word if count == 1 else many}"
 
 
 def install(package: str) -> str:
-    """The command that installs an optional package, as every shell takes it; extras in brackets would need quotes."""
+    """The command that installs an optional package in every shell; extras in brackets would need quotes."""
     return f"`pip install {package}`"

@@ -1,6 +1,8 @@
-"""Contacts with a plane or another body that roll or slide in some directions only, as constraints of a mechanism.
+"""Contacts with the plane of a body that roll, or slide in one direction only, as constraints of a mechanism.
 
-wheel, disk, sphere, knife_edge
+disk, sphere      contact without slip: two constraints, for constraints=[*disk(...)]
+wheel             no slip alone, for a wheel that a machine carries
+knife_edge        no sideways motion: a blade, skate or keel
 """
 
 from pfaffian.model.rolling import disk, knife_edge, sphere, wheel

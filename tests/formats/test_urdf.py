@@ -88,7 +88,7 @@ def test_actuated_chooses_motors():
     parts = (*ARM, link("c"), joint("k", "b", "c", "prismatic"))
     assert [a.name for a in parse_urdf(robot(*parts), actuated=["k", "j"]).actuators] == ["k", "j"]
     assert parse_urdf(robot(*parts), actuated=()).nu == 0
-    with pytest.raises(ModelError, match="actuated: 'x' is no movable one-dof joint; one of j, k"):
+    with pytest.raises(ModelError, match="actuated: 'x' is not a movable joint with one velocity; one of j, k"):
         parse_urdf(robot(*parts), actuated=["x"])
 
 
@@ -170,7 +170,7 @@ BAD = {
     "no inertia": (robot(link("a", '<inertial><mass value="1"/></inertial>')), r"<inertia> is missing in 'a'"),
     "mimics nobody": (
         robot(*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="x"/>')),
-        r"mimics 'x', which is no joint",
+        r"mimics 'x', which is not a joint",
     ),
     "mimics itself": (
         robot(link("a"), link("b"), joint("j", "a", "b", inside='<mimic joint="j"/>')),

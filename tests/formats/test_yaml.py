@@ -306,11 +306,11 @@ BAD = {
     "expression of code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
     "expression of a name of two": (
         PENDULUM.replace("l: 1.5", "l: 1.5, pivot: 2") + "forces: {f: {kind: potential, V: pivot}}",
-        "forces.f: force 'f': 'pivot' is two of a parameter, a coordinate and the time t",
+        "forces.f: force 'f': 'pivot' names two of a parameter, a coordinate and the time t",
     ),
     "expression in a joint named as the time": (
         PENDULUM.replace("pivot", "t") + "forces: {f: {kind: potential, V: 2*t}}",
-        "forces.f: force 'f': 't' is two of a parameter, a coordinate and the time t",
+        "forces.f: force 'f': 't' names two of a parameter, a coordinate and the time t",
     ),
     "wrench of five": (PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}", "a list of 6 is needed"),
     "spring of no spring": (
@@ -328,7 +328,7 @@ BAD = {
     "no folder": ("urdf: a.urdf", "pass folder="),
     "bidi": (
         'bodies: {"a\u202e": {mass: 1}}\njoints: {j: {kind: free, parent: world, child: "a\u202e"}}',
-        "is no name",
+        "is not a name",
     ),
 }
 
@@ -424,8 +424,8 @@ def test_the_caller_may_allow_more_folders(house):
 
 PACKAGES = {
     "{package: no-such-package-at-all, file: a.urdf}": "is not installed; run `pip install no-such-package-at-all`",
-    "{package: ../x, file: a.urdf}": "is no name of a package",
-    "{package: pyyaml, file: ../yaml/__init__.py}": "is no path of a file in a package",
+    "{package: ../x, file: a.urdf}": "is not the name of a package",
+    "{package: pyyaml, file: ../yaml/__init__.py}": "is not the path of a file in a package",
     "{package: pyyaml, file: robot.urdf}": "has no file with a path that ends in 'robot.urdf'",
     "{package: pyyaml, file: yaml/__init__.py}": r"__init__.py line \d: not well-formed XML",
 }
@@ -479,7 +479,7 @@ def test_joints_of_every_kind():
         ("joints: {screw: r}", "joint: screw", r"joints.geared.mimic.joint: the key 'joint' is unknown; .*'joints'"),
         ("[vx, wz]", "[vx, wx]", r"line 14: joints.skate: joint 'skate': distribution: a planar joint has no velocity 'wx'"),
         ("[0.3, h]", "[0.3]", r"joints.held.locked: joint 'held': locked: 2 numbers are needed, got 1"),
-        ("{screw: r}", "{skrew: r}", r"joint 'geared' follows 'skrew', which is no joint"),
+        ("{screw: r}", "{skrew: r}", r"joint 'geared' follows 'skrew', which is not a joint"),
     ],
 )
 def test_joints_refused(old, new, words):

@@ -302,7 +302,7 @@ WRONG = {
     "units": (lambda: pf.coordinates("x", ["a"], ["b"], abs, q_units=["m", "m"]), "one unit, or one for each"),
     "coordinates among joints": (
         lambda: pf.mechanism("m", EDGE, [pf.coordinates("x", ["a"], ["b"], abs)]),
-        r"belongs into coordinates=\[...\]",
+        r"belongs in coordinates=\[...\]",
     ),
 }
 

@@ -164,7 +164,7 @@ def test_what_is_no_kinetic_energy():
         (lambda k: ca.fabs(k.v[0]) + k.v[1] ** 2, "must be quadratic"),
         (lambda k: k.v, "one number is needed"),
         (lambda k: k.joint("nothing"), "no joint or coordinates 'nothing'"),
-        (lambda k: None, "its function gives nothing"),
+        (lambda k: None, "its function returns nothing"),
     ):
         with pytest.raises(pf.ModelError, match=said):
             pf.mass_matrix(bare(T))

@@ -361,7 +361,7 @@ REFUSED = [
     (lambda: forces.pseudo_matrix(-1), "weight -1 is below zero"),
     (lambda: block(forces.pose_spring("s", "world", "blok", K)), "force 's': there is no body 'blok'"),
     (lambda: block(forces.pose_damper("s", "block", "block", K)), "force 's': both ends are on 'block'"),
-    (lambda: block(forces.bushing("s", "world", "block", stiffness=K, damping=K)), r"a star puts several in, forces=\[\*...\]"),
+    (lambda: block(forces.bushing("s", "world", "block", stiffness=K, damping=K)), r"a star unpacks several, forces=\[\*...\]"),
     (lambda: forces.joint_friction("f", "x", -1), "force 'f': sliding friction -1 is below zero"),
     (lambda: forces.joint_friction("f", "x", pf.Parameter("C", -2.0)), "sliding friction -2 is below zero"),
     (lambda: forces.joint_friction("f", "x", 2, static=1), "static friction is less than the sliding one by 1"),
@@ -380,7 +380,7 @@ REFUSED = [
     (lambda: forces.thruster("t", "b", axis=(0, 0, 0)), "actuator 't': axis: three numbers, not all zero"),
     (lambda: forces.thruster("t", pf.body("b")), "actuator 't': body must be the name of a body"),
     (lambda: block().with_(actuators=[forces.thruster("t", "blok")]), "actuator 't': there is no body 'blok'"),
-    (lambda: block(forces.thruster("t", "block")), r"forces: .* belongs into actuators=\[...\]"),
+    (lambda: block(forces.thruster("t", "block")), r"forces: .* belongs in actuators=\[...\]"),
     (lambda: forces.propeller("p", "b", None, thrust=1), "force 'p': speed: None is not a number"),
     (lambda: pf.run(block(forces.propeller("p", "block", "y", thrust=1)), duration=0.01, backend="numpy"), "force 'p'.*'y'"),
 ]  # fmt: skip

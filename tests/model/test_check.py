@@ -37,7 +37,7 @@ WRONG = {
         lambda: rows(pf.holonomic("c", lambda k: k.v[0])), r"'c': phi depends on velocities; use nonholonomic"),
     "eta without velocity": (lambda: rows(pf.nonholonomic("c", lambda k: k.q[0])), r"'c': eta has no velocity in it"),
     "no pair": (
-        lambda: rows(pf.acceleration_constraint("c", lambda k: [[1.0]])), r"'c': its function must give a pair \(Z, z\)"),
+        lambda: rows(pf.acceleration_constraint("c", lambda k: [[1.0]])), r"'c': its function must return a pair \(Z, z\)"),
     "rows and right sides": (
         lambda: rows(pf.acceleration_constraint("c", lambda k: ([1, 1], 0))), r"'c': Z 2 x 1 and z 1 given; a row"),
     "no acceleration in a row": (
@@ -84,8 +84,8 @@ WRONG = {
                                       actuators=[pf.actuator("m", "turn")]), {"Z": lambda T: T.servo.Z}),
         r"'c' has 2 rows but 1 directions; give one force a row"),
     "two of one name": (lambda: made(bodies=[BODIES[0], BODIES[0]]), r"bodies: the name 'arm' is used 2 times"),
-    "no name": (lambda: made(actuators=[pf.actuator("", "turn")]), r"actuators: '' is no name"),
-    "too long a name": (lambda: made(actuators=[pf.actuator("x" * 129, "turn")]), r"is no name; use 1 to 128"),
+    "no name": (lambda: made(actuators=[pf.actuator("", "turn")]), r"actuators: '' is not a name"),
+    "too long a name": (lambda: made(actuators=[pf.actuator("x" * 129, "turn")]), r"is not a name; use 1 to 128"),
     "nothing moves": (
         lambda: pf.mechanism("m", BODIES[:1], [pf.joint("j", "fixed", "world", "arm")]), r"'m' has no joint that moves"),
     "no such body": (lambda: made(joints=[JOINTS[0], pf.joint("j", "revolute", "arm", "leg")]), r"'j': there is no body 'leg'"),

@@ -181,13 +181,13 @@ def test_a_random_mechanism_goes_through_pickle():
 def test_a_function_that_does_not_pickle_is_named(part):
     x = parts()
     m = machine(x, constraints=[getattr(pf, part)("odd", lambda k: k.v[0])])
-    with pytest.raises(pf.ModelError, match=f"{part} 'odd': its function (phi|eta) cannot be pickled.*top of a module"):
+    with pytest.raises(pf.ModelError, match=f"{part} 'odd': its function (phi|eta) cannot be pickled.*top level of a module"):
         pickle.dumps(m)
     assert copy.deepcopy(m) == m
 
 
 def test_a_symbol_that_is_no_parameter_is_named():
-    with pytest.raises(pf.ModelError, match="body 'b' cannot be pickled: its mass uses a symbol that is no Parameter"):
+    with pytest.raises(pf.ModelError, match="body 'b' cannot be pickled: its mass uses a symbol of no Parameter"):
         pickle.dumps(pf.body("b", mass=ca.SX.sym("m")))
 
 

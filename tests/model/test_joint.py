@@ -71,7 +71,7 @@ REFUSED = {
     "mimic of several": (lambda: joint("planar", mimic=pf.mimic({"one": 1})), r"a planar joint cannot follow others"),
     "limits of a follower": (
         lambda: joint("revolute", mimic=pf.mimic({"one": 1}), limits=(0, 1)), r"it follows others and has no limits or effort"),
-    "follows nobody": (lambda: two(mimic=pf.mimic({"on": 1})), r"joint 'two' follows 'on', which is no joint; .*'one'"),
+    "follows nobody": (lambda: two(mimic=pf.mimic({"on": 1})), r"joint 'two' follows 'on', which is not a joint; .*'one'"),
     "follows itself": (lambda: two(mimic=pf.mimic({"two": 1})), r"joints follow each other in a circle: two; let one of them"),
     "follows in a circle": (
         lambda: machine(joint("revolute", "one", mimic=pf.mimic({"two": 1})), pf.joint("free", "free", "world", "c"),
@@ -87,7 +87,7 @@ REFUSED = {
     "a motor on a follower": (
         lambda: two(mimic=pf.mimic({"one": 1})).with_(actuators=[pf.actuator("motor", "two")]),
         r"actuator 'motor': joint 'two' follows one; drive that, with gear times the ratio"),
-    "locked follower": (lambda: pf.locked(joint("revolute", mimic=pf.mimic({"one": 1}))), r"lock what it follows"),
+    "locked follower": (lambda: pf.locked(joint("revolute", mimic=pf.mimic({"one": 1}))), r"lock the joints that it follows"),
     "locked name": (lambda: pf.locked("j"), r"locked: a joint\(...\) is needed, got 'j'"),
     "locked nowhere": (lambda: pf.locked(joint(), [0, 1]), r"locked: 3 numbers are needed, got 2"),
     "linearised": (lambda: pf.linearise(WHEELED), r"'j' has a distribution, which linearise cannot take: .* by nonholonomic"),

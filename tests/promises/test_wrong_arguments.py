@@ -212,7 +212,7 @@ WRONG = {
     ),
     "rolling_wheel: on a pose": (lambda: pf.rolling.wheel("c", "rod", 1.0, on=pf.pose()), "'c': on must be the name of a body"),
     "rolling_sphere: not unpacked": (
-        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* is none; make it by .*rolling.disk"),
+        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* is not one; make it by .*rolling.disk"),
     "knife_edge: no edge": (lambda: pf.rolling.knife_edge("c", "rod", (0, 0, 0)), "'c': along: three numbers, not all zero"),
     "closure: no pitch": (lambda: pf.closure("c", "helical", "rod", "tip"), "'c': pitch is for helical, planar-helical, which"),
     "closure: a pitch too many": (lambda: pf.closure("c", "revolute", "rod", "tip", pitch=0.1), "the kind is revolute"),
@@ -276,7 +276,7 @@ WRONG = {
     "generalised force: no such joint": (
         lambda: arm(forces=[pf.generalised_force("f", lambda k: 1, joint="AA")]), "'f': there is no joint 'AA'; did you mean"),
     "mechanism: lists swapped": (lambda: pf.mechanism("m", ARM.joints, ARM.bodies), r"bodies: .* make it by body\(...\)"),
-    "mechanism: a motor among the forces": (lambda: arm(forces=[pf.actuator("m", "A")]), r"belongs into actuators=\[...\]"),
+    "mechanism: a motor among the forces": (lambda: arm(forces=[pf.actuator("m", "A")]), r"belongs in actuators=\[...\]"),
     "spring: on one body": (lambda: arm(forces=[pf.spring("s", "tip", "tip", stiffness=1)]), "'s': both ends are on 'tip'"),
     "mechanism: a dict": (lambda: pf.mechanism("m", {b.name: b for b in ARM.bodies}, ARM.joints), "bodies: a list"),
     "mechanism: one constraint": (lambda: arm(SWING), r"constraints=\[...\]"),

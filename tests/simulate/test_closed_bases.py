@@ -125,7 +125,7 @@ def test_what_is_no_joint_of_a_tree_is_said():
         pf.symmetry(capture())
     with pytest.raises(pf.ModelError, match=r"joined: 'capture' has no closure 'gasp'; did you mean 'grasp'"):
         pf.joined(capture(weld), "gasp")
-    with pytest.raises(pf.ModelError, match=r"closure 'rod' \(distance\) is no joint that always holds"):
+    with pytest.raises(pf.ModelError, match=r"closure 'rod' \(distance\) is not a joint that always holds"):
         pf.joined(capture(rod), "rod")
     with pytest.raises(pf.ModelError, match=r"closure 'grasp' \(spherical, for a while\) is no joint"):
         pf.joined(capture(pf.active_while(ball, lambda k: k.t - 1)), "grasp")

@@ -167,7 +167,7 @@ def _asked(
         value = f(T, *arguments)
         return function_of(T, {what: value}), value.shape
 
-    names = tuple(x.gave if isinstance(x, Known) else x for x in arguments)
+    names = tuple(x.digest if isinstance(x, Known) else x for x in arguments)
     found = kernel.compile(lambda: traced()[0], key=f"{what} {names!r} {digest(of)}")
     return Compiled(m, found, {what: shape or traced()[1]})
 

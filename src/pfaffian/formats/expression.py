@@ -17,10 +17,10 @@ from typing import NoReturn
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.number import UNSIGNED, number, shown
+from pfaffian.formats.number import UNSIGNED, number, printable
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""What a parameter may be called, so that expressions can use it."""
+"""Names of parameters that expressions can use."""
 
 CONSTANTS = {"pi": math.pi}
 
@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, Callable[[ca.SX], ca.SX]] = {
 }  # fmt: skip
 
 WORD = re.compile(rf"{NAME.pattern}(\.[A-Za-z0-9_]+)*'?")
-"""What else has a name: a coordinate `base.x`, the rate `hinge'` of one."""
+"""Other names: a coordinate `base.x`, its rate `hinge'`."""
 
 _TOKEN = re.compile(rf"(?P<number>{UNSIGNED})|({WORD.pattern})|(\*\*|[-+*/^()])")
 _OCTAL = re.compile(r"0[0-9]")
@@ -42,14 +42,14 @@ def expression(text: str, names: Mapping[str, ca.SX], where: str) -> ca.SX:
     """(1, 1) SX of an arithmetic expression.
 
     Args:
-        names: what each name stands for; `pi` is known as well.   where: what the error names.
+        names: what each name stands for, besides `pi`.   where: the place that errors name.
     Raises ModelError: a syntax error, an unknown name, a constant that is not finite.
     """
     if len(text) > _LONGEST:
         raise ModelError(f"{where}: an expression of {len(text)} characters is longer than {_LONGEST}")
     value = _Reader(text, names, where).whole()
     if value.is_constant() and not math.isfinite(float(value)):
-        raise ModelError(f"{where}: {shown(text)} is not finite; it divides by zero or overflows")
+        raise ModelError(f"{where}: {printable(text)} is not finite; it divides by zero or overflows")
     return value
 
 
@@ -78,7 +78,7 @@ class _Reader:
         return tokens
 
     def fail(self, reason: str) -> NoReturn:
-        raise ModelError(f"{self.where}: {shown(self.text)} is no number or expression of parameters: {reason}")
+        raise ModelError(f"{self.where}: {printable(self.text)} is not a number or an expression of parameters: {reason}")
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -91,7 +91,7 @@ class _Reader:
     def whole(self) -> ca.SX:
         value = self.sum()
         if self.peek():
-            self.fail(f"{shown(self.peek())} is not expected there")
+            self.fail(f"{printable(self.peek())} is not expected there")
         return value
 
     def sum(self) -> ca.SX:
@@ -141,5 +141,5 @@ class _Reader:
             return ca.SX(CONSTANTS[word])
         if WORD.fullmatch(word):
             known = ", ".join([*self.names, *CONSTANTS][:20])
-            self.fail(f"there is no parameter {shown(word)}; known are {known}")
-        self.fail(f"a number or a name is missing before {shown(word)}" if word else "it ends too early")
+            self.fail(f"there is no parameter {printable(word)}; known are {known}")
+        self.fail(f"a number or a name is missing before {printable(word)}" if word else "it ends too early")

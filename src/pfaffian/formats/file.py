@@ -1,4 +1,4 @@
-"""Reading one named file, and no other."""
+"""Reads one named file, and no other."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from os import PathLike
 from pathlib import Path
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 
 MAX_BYTES = 64 * 1024 * 1024
 
 
 def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
-    """The value as a Path. Raises ModelError: it is no text and no path, or empty."""
+    """The value as a Path. Raises ModelError: it is neither text nor path, or empty."""
     if not isinstance(value, (str, PathLike)) or not str(value):
         raise ModelError(f"{what} must be given by a path, got {brief(value)}")
     return Path(value)
@@ -22,23 +22,23 @@ def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
 def read_text(path: Path) -> str:
     """The text of a regular UTF-8 file of at most 64 MB. Raises ModelError otherwise."""
     try:
-        # A pipe or a device would wait or never end.
+        # Reading a pipe or a device might wait or never end.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ModelError(f"{shown(str(path))} is not a regular file")
+            raise ModelError(f"{printable(str(path))} is not a regular file")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ModelError(f"{shown(str(path))} cannot be read: {reason}") from None
+        raise ModelError(f"{printable(str(path))} cannot be read: {reason}") from None
     return decode(data, path.name)
 
 
 def decode(data: bytes, source: str) -> str:
     """UTF-8 bytes, at most 64 MB, as text; a byte order mark is dropped."""
     if len(data) > MAX_BYTES:
-        raise ModelError(f"{shown(source)}: larger than {MAX_BYTES} bytes; split the file or drop embedded data")
+        raise ModelError(f"{printable(source)}: larger than {MAX_BYTES} bytes; split the file or drop embedded data")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ModelError(f"{shown(source)} line {line}: not UTF-8 text; save the file as UTF-8") from None
+        raise ModelError(f"{printable(source)} line {line}: not UTF-8 text; save the file as UTF-8") from None

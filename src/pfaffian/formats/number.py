@@ -1,4 +1,4 @@
-"""Numbers from untrusted text: what `float` lets through and a model file must not contain is refused."""
+"""Numbers from untrusted text; refuses what `float` accepts but a model file must not contain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from pfaffian.errors import ModelError
 
 UNSIGNED = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-"""A plain decimal number. `float` would also take 1_000, digits of other scripts, nan and inf."""
+"""A plain decimal number. `float` would also accept 1_000, digits of other scripts, nan and inf."""
 
 _NUMBER = re.compile(rf"[+-]?{UNSIGNED}")
 
@@ -19,15 +19,15 @@ def number(text: str, where: str) -> float:
     """One finite decimal number; spaces around it are allowed.
 
     Args:
-        where: the element (and line) that the error names.
-    Raises ModelError: anything else, and what overflows a double.
+        where: the element (and line) that errors name.
+    Raises ModelError: it is not one, or overflows a double.
     """
     word = text.strip(" \t\r\n")
     if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
-        raise ModelError(f"{where}: {shown(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
+        raise ModelError(f"{where}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
     value = float(word)
     if not math.isfinite(value):
-        raise ModelError(f"{where}: {shown(word)} is too large for a double")
+        raise ModelError(f"{where}: {printable(word)} is too large for a double")
     return value
 
 
@@ -35,12 +35,12 @@ def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
     """`count` numbers with white space between them."""
     words = text.split(maxsplit=count) if text.isascii() else [text]
     if len(words) != count:
-        raise ModelError(f"{where}: {count} numbers with spaces between are needed, got {shown(text)}")
+        raise ModelError(f"{where}: {count} numbers with spaces between are needed, got {printable(text)}")
     return tuple(number(word, where) for word in words)
 
 
-def shown(text: object) -> str:
-    """Untrusted text as an error may print it: escaped and short."""
+def printable(text: object) -> str:
+    """Untrusted text as errors print it: escaped and short."""
     quoted = ascii(text)
     return quoted if len(quoted) <= 80 else f"{quoted[:60]}... ({len(quoted)} characters)"
 

@@ -1,4 +1,4 @@
-"""Where a model file may point: into its own folder, into folders that the caller allows, into installed packages."""
+"""Where files named in a model file may lie: its own folder, folders that the caller allows, installed packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from pfaffian.errors import ModelError, install
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -20,30 +20,40 @@ def beside(folder: Path, name: str, allow: Iterable[str | Path], where: str) -> 
     """
     allowed = [Path(a) for a in allow]
     if not allowed and (not _simple(name) or PurePosixPath(name).is_absolute()):
-        raise ModelError(f"{where}: {shown(name)} is no path below the file's own folder; {_WAY_OUT}")
+        raise ModelError(f"{where}: {printable(name)} is not a path below the file's own folder; {_WAY_OUT}")
     try:
         path = (folder / name).resolve()
         if any(path.is_relative_to(root.resolve()) for root in (folder, *allowed)):
             return path
     except (OSError, ValueError, RuntimeError):
-        raise ModelError(f"{where}: {shown(name)} is no usable path") from None
-    raise ModelError(f"{where}: {shown(name)} leads out of the file's own folder; {_WAY_OUT}")
+        raise ModelError(f"{where}: {printable(name)} is not a usable path") from None
+    raise ModelError(f"{where}: {printable(name)} leads out of the file's own folder; {_WAY_OUT}")
 
 
 _WAY_OUT = "move the file there, or pass allow=[folder]"
 
 
 def installed(package: str, name: str, where: str) -> Path:
-    """A file of an installed distribution, by the end of its path; nothing of the package is imported.
+    """The path of a file of an installed distribution, found by the end of that path; nothing of the package is imported.
 
-    package: its name, such as "example-robot-data".   name: the end of the file's path, such as "panda.urdf".
-    where: who asks, as errors begin.
+    Args:
+        package: name of the distribution, such as "example-robot-data".
+        name: end of the file's path, such as "panda.urdf".
+        where: who asks; errors begin with it.
     Raises ModelError: the package is not installed, or has no such file, or several.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> pf.installed("numpy", "numpy/version.py", "my script").name
+        'version.py'
+        >>> pf.installed("no-robots", "panda.urdf", "my script")
+        Traceback (most recent call last):
+        pfaffian.errors.ModelError: my script: the package no-robots is not installed; run `pip install no-robots`
     """
     if not _PACKAGE.fullmatch(package):
-        raise ModelError(f"{where}: {shown(package)} is no name of a package")
+        raise ModelError(f"{where}: {printable(package)} is not the name of a package")
     if not _simple(name):
-        raise ModelError(f"{where}: {shown(name)} is no path of a file in a package")
+        raise ModelError(f"{where}: {printable(name)} is not the path of a file in a package")
     try:
         files = metadata.distribution(package).files or []
     except metadata.PackageNotFoundError:
@@ -52,10 +62,10 @@ def installed(package: str, name: str, where: str) -> Path:
     found = [f for f in files if f.parts[-len(parts) :] == parts]
     if len(found) != 1:
         count = f"{len(found)} files" if found else "no file"
-        raise ModelError(f"{where}: {package} has {count} with a path that ends in {shown(name)}; give more of it")
+        raise ModelError(f"{where}: {package} has {count} with a path that ends in {printable(name)}; give more of the path")
     return Path(str(found[0].locate()))
 
 
 def _simple(name: str) -> bool:
-    """A relative path downwards, the same on every system."""
+    """Whether a name is a relative path downwards, the same on every system."""
     return not (set(name) & set("\\:\0")) and ".." not in name.split("/") and not name.startswith("/")

@@ -1,4 +1,4 @@
-"""What a file asks of a run: data only, the simulate room acts on it."""
+"""The settings of a run in a file: data only; the simulate room uses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.model.mechanism import Mechanism
 
@@ -18,13 +18,23 @@ MAX_STEPS = 1e9
 
 @dataclass(frozen=True)
 class RunSettings:
-    """A run as a file describes it; what it leaves out has the defaults here.
+    """A run as a file describes it; settings that the file leaves out have their defaults.
 
-    duration, step: [s].   record_every: steps between two records.
-    q, v: coordinate name -> start value, kept.   guess: coordinate name -> where it starts before it moves onto the
-    constraints; coordinates in neither start neutral, at rest.   u: input name -> constant value, others 0.
-    parameters: name -> value instead of the default.   formulation, integrator: None leaves the choice to the library.
+    duration, step: [s].
+    record_every: steps between two records.
+    formulation, integrator: names, or None for the library's choice.
     saturate: cut inputs at their limits.
+    q, v: dict of coordinate -> start value, which the run keeps.
+    guess: dict of coordinate -> start value, which moves onto the constraints; coordinates in neither start neutral, at rest.
+    u: dict of input -> constant value; other inputs are zero.
+    parameters: dict of name -> value instead of the default.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> ball, joint = "ball: {mass: 2}", "z: {kind: prismatic, parent: world, child: ball}"
+        >>> m, settings = pf.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, run: {{duration: 3, q: {{z: 1}}}}}}")
+        >>> settings.duration, settings.step, settings.arrays(m)[0]
+        (3.0, 0.001, array([1.]))
     """
 
     duration: float = 1.0
@@ -41,11 +51,11 @@ class RunSettings:
 
     @property
     def start(self) -> dict[str, float]:
-        """Every coordinate that the file gives, kept or guessed."""
+        """Start values of all coordinates that the file gives, in q or guess."""
         return {**self.guess, **self.q}
 
     def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """q (nq,), v (nv,), u (nu,) and p (np,) for the mechanism. Raises ModelError: a name that it does not have."""
+        """Start values q (nq,), v (nv,), inputs u (nu,) and parameters p (np,) of m. Raises ModelError: a name that m lacks."""
         return (
             _fill(m.neutral(), m.q_names, self.start, "q"),
             _fill(np.zeros(m.nv), m.v_names, self.v, "v"),
@@ -58,13 +68,13 @@ def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what
     place = {name: i for i, name in enumerate(names)}
     for name, value in values.items():
         if name not in place:
-            raise ModelError(f"run: {what}: {shown(name)} is unknown; {nearest(name, names)}")
+            raise ModelError(f"run: {what}: {printable(name)} is unknown; {nearest(name, names)}")
         x[place[name]] = value
     return x
 
 
 def read_run(node: Node, m: Mechanism) -> RunSettings:
-    """The `run:` section; start values and inputs may be expressions of the parameters of the run."""
+    """The settings of a `run:` section; start values and inputs may be expressions of the run's parameters."""
     keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "q", "guess", "v", "u", "parameters")
     f = node.fields(keys)
     known = {p.name: ca.SX(p.default) for p in m.parameters}

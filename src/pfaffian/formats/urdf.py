@@ -11,7 +11,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
 from pfaffian.formats.xml import Element, parse_xml
@@ -29,16 +29,34 @@ _NOT_READ = (
 WAYS_OUT = {
     "mujoco": _NOT_READ.format("MJCF"),
     "sdf": _NOT_READ.format("SDF"),
-    "xacro": "xacro is source of URDF; expand it first: xacro robot.xacro > robot.urdf",
+    "xacro": "xacro is source code of URDF; expand it first: xacro robot.xacro > robot.urdf",
 }
-"""Root element or suffix of other formats -> what to do."""
+"""Root element or suffix of another format -> what to do."""
 
 ROOT_JOINT = "root_joint"
-"""The joint that the reader puts between the world and the root link, as Pinocchio calls it."""
+"""Pinocchio's name for the joint that the reader puts between the world and the root link."""
 
 
 def read_urdf(path: str | Path, **options: Any) -> Mechanism:
-    """The robot of the URDF file at `path`; the options are those of `parse_urdf`. No other file is opened."""
+    """The robot of a URDF file as a mechanism. No other file is opened.
+
+    Args:
+        path: of the file.
+        options: those of `parse_urdf`: base, actuated, mimic, strict, name, source (by default the file's name).
+    Raises ModelError: what is wrong with which element, on which line.
+    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> mass = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "boat.urdf")
+        ...     n = file.write_text(f'<robot name="boat"><link name="hull">{mass}</link></robot>')
+        ...     pf.read_urdf(file, base="free")
+        <Mechanism 'boat': 1 body, 1 joint (nq 7, nv 6), no inputs>
+    """
     place = as_path(path)
     options.setdefault("source", place.name)
     return parse_urdf(read_text(place), **options)
@@ -54,28 +72,38 @@ def parse_urdf(
     name: str | None = None,
     source: str = "URDF",
 ) -> Mechanism:
-    """The robot of a URDF text.
+    """The robot of a URDF text as a mechanism.
 
-    Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping
-    acts; joint friction does not. Limits of joints and motors are not enforced, unless `Scheme(saturate=True)` cuts the
-    motors; a run warns of a start outside, and its result says when and by how far they were left.
+    Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping acts;
+    joint friction is ignored. Limits of joints and motors are not enforced, unless `Scheme(saturate=True)` cuts the motors; a
+    run warns of a start outside them, and its result says when and by how far they were left.
 
     Args:
-        base: "fixed" welds the root link to the world (a root link called "world" is the world itself);
-            "free" lets it float on a free joint "root_joint", q first.
-        actuated: names of the one-dof joints with a motor, in this order; None: all of them. A motor is named as its
-            joint and limited to the file's effort, if that is above 0.
-        mimic: "free" lets mimic joints move on their own, as Pinocchio does unless told otherwise; "follow" lets them follow,
-            q = multiplier * q_other + offset, with no coordinates, motors and limits of their own (`pf.mimic`).
-        strict: refuse inertias that no body can have, and movable joints that carry no mass. Otherwise both are
-            warned of: the inertias are used as they are, the joints are locked at zero, since no force decides their
-            acceleration.
-        name: of the mechanism; None: the file's.   source: what errors call the text.
-    Raises ModelError: what is wrong with which element, on which line. Warns ModelWarning: see above.
+        text: of the file.
+        base: "fixed", the default, welds the root link to the world (a root link called "world" is the world itself); "free"
+            lets it float on a free joint "root_joint", whose q comes first.
+        actuated: names of the one-dof joints with a motor, in this order; None: all of them. A motor is named as its joint and
+            limited to the file's effort, if that is above 0.
+        mimic: "free", the default, lets mimic joints move independently, as Pinocchio does by default; "follow" lets them
+            follow, q = multiplier * q_other + offset, without coordinates, motors and limits (see `pf.mimic`).
+        strict: refuse inertias that no body can have, and movable joints that carry no mass. By default both give a warning:
+            the inertias are used as they are, the joints are locked at zero, since no force decides their acceleration.
+        name: of the mechanism; None: the file's.
+        source: what errors call the text, "URDF" by default.
+    Raises ModelError: what is wrong with which element, on which line.
+    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> mass = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        >>> links = f'<link name="base"/><link name="rod">{mass}</link>'
+        >>> hinge = '<joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/></joint>'
+        >>> pf.parse_urdf(f'<robot name="pendulum">{links}{hinge}</robot>')
+        <Mechanism 'pendulum': 2 bodies, 2 joints (nq 1, nv 1), inputs hinge>
     """
     for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):
         if value not in choices:
-            raise ModelError(f"{what}={shown(value)}: one of {', '.join(choices)} is needed")
+            raise ModelError(f"{what}={printable(value)}: one of {', '.join(choices)} is needed")
     robot = parse_xml(text, source)
     links, joints = _parts(robot)
     if mimic == "follow":
@@ -115,24 +143,24 @@ def _lock_massless(links: Mapping[str, UrdfLink], order: list[UrdfJoint], strict
         return order
     if strict:
         first = next(j for j in order if j.name in lost)
-        raise first.element.error(f"it moves no mass at all; give link {shown(first.child)} a mass, or make it fixed")
+        raise first.element.error(f"it moves no mass at all; give link {printable(first.child)} a mass, or make it fixed")
     _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost)}; give their links a mass")
     return [replace(j, kind="fixed", mimic=None) if j.name in lost else j for j in order]
 
 
 def _body_names(links: Mapping[str, UrdfLink], root: str, base: str) -> dict[str, str]:
-    """Link -> body. "world" is our fixed frame: a root link of that name is it, unless it floats."""
+    """Link -> body. A root link named "world" is the fixed frame, unless it floats."""
     called = {name: name for name in links}
     if WORLD in links and not (root == WORLD and base == "fixed"):
         called[WORLD] = _free_name("world_link", links)
     return called
 
 
-def _free_name(wanted: str, taken: Iterable[str]) -> str:
-    used = set(taken)
-    while wanted in used:
-        wanted += "_"
-    return wanted
+def _free_name(name: str, names: Iterable[str]) -> str:
+    used = set(names)
+    while name in used:
+        name += "_"
+    return name
 
 
 def _body(link: UrdfLink, name: str) -> Body:
@@ -142,7 +170,7 @@ def _body(link: UrdfLink, name: str) -> Body:
 
 
 def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool) -> list[Joint]:
-    made, still = [], _standing(order) if follow else {}
+    made, fixed = [], _fixed_places(order) if follow else {}
     if called[root] != WORLD:
         made.append(joint(_free_name(ROOT_JOINT, (j.name for j in order)), base, WORLD, called[root]))
     for j in order:
@@ -158,14 +186,14 @@ def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: st
             damping=j.damping if one else 0.0,
             limits=j.limits if one and not led else UNLIMITED,
             effort=np.inf if led else j.effort,
-            mimic=mimic({led.joint: led.multiplier}, led.offset) if led and j.name not in still else None,
+            mimic=mimic({led.joint: led.multiplier}, led.offset) if led and j.name not in fixed else None,
         )
-        made.append(locked(read, still[j.name]) if led and j.name in still else read)
+        made.append(locked(read, fixed[j.name]) if led and j.name in fixed else read)
     return made
 
 
-def _standing(order: list[UrdfJoint]) -> dict[str, float]:
-    """Where joints stand for good: at zero the fixed ones, and what follows one that stands."""
+def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
+    """Places of the joints that never move: zero for fixed joints, and that of joints that follow one which does not move."""
     joints = {j.name: j for j in order}
 
     def place(j: UrdfJoint) -> float | None:
@@ -185,19 +213,21 @@ def _actuators(order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimi
         names = list(actuated)
         for n in names:
             if n not in single:
-                raise ModelError(f"actuated: {shown(n)} is no movable one-dof joint; one of {', '.join(single)}")
+                raise ModelError(
+                    f"actuated: {printable(n)} is not a movable joint with one velocity; one of {', '.join(single)}"
+                )
         chosen = [single[n] for n in names]
     return [actuator(j.name, j.name, limits=(-j.effort, j.effort)) for j in chosen]
 
 
 def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool, source: str) -> bool:
-    """Whether the mechanism needs leniency for inertias that no body can have; warns of them or refuses them."""
+    """Whether the mechanism must be lenient, for inertias that no body can have; warns of them or refuses them."""
     if strict and wrong:
         name, reason = next(iter(wrong.items()))
-        # A name that is no link's is the root link "world", renamed.
+        # Only the root link "world" has been renamed.
         raise (links[name] if name in links else links[WORLD]).element.error(f"{reason}; correct it")
     if wrong:
-        reasons = "; ".join(f"{shown(n)}: {reason}" for n, reason in list(wrong.items())[:10])
+        reasons = "; ".join(f"{printable(n)}: {reason}" for n, reason in list(wrong.items())[:10])
         more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
         _notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
     return bool(wrong)
@@ -207,9 +237,9 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='follow' couples them")
-    rubbing = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
-    if rubbing:
-        _notice(f"{source}: joint friction is ignored: {_listed(rubbing)}; use damping, or a force of your own")
+    with_friction = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
+    if with_friction:
+        _notice(f"{source}: joint friction is ignored: {_listed(with_friction)}; use damping, or a force of your own")
 
 
 def _notice(message: str) -> None:
@@ -218,4 +248,4 @@ def _notice(message: str) -> None:
 
 def _listed(names: Iterable[str]) -> str:
     every = sorted(names)
-    return ", ".join(shown(n) for n in every[:20]) + (f" and {len(every) - 20} more" if len(every) > 20 else "")
+    return ", ".join(printable(n) for n in every[:20]) + (f" and {len(every) - 20} more" if len(every) > 20 else "")

@@ -1,4 +1,4 @@
-"""The elements of a URDF file that carry mechanics, each as plain data. Shapes, meshes and colours are skipped."""
+"""The elements of a URDF file that describe mechanics, as plain data. Shapes, meshes and colours are skipped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.xml import Element
 from pfaffian.model.pose import IDENTITY, Pose, pose
 
@@ -21,7 +21,7 @@ KINDS = {
     "floating": "free",
     "planar": "planar",
 }
-"""URDF joint type -> our kind."""
+"""URDF joint type -> kind of joint."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class UrdfJoint:
-    """One joint; effort is infinite where the file gives none or 0, as exporters write for "unknown"."""
+    """One joint. Its effort is infinite where the file has none or 0, which exporters write for "unknown"."""
 
     name: str
     element: Element
@@ -75,7 +75,7 @@ def read_link(element: Element) -> UrdfLink:
     mass_element, tensor = _needed(inertial, "mass", name), _needed(inertial, "inertia", name)
     mass = mass_element.number("value")
     if mass < 0:
-        raise mass_element.error(f"link {shown(name)}: the mass {mass} is negative; make it zero or positive")
+        raise mass_element.error(f"link {printable(name)}: the mass {mass} is negative; make it zero or positive")
     xx, yy, zz, xy, xz, yz = (tensor.number(k) for k in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     xyz, rpy = _origin(inertial)
@@ -84,7 +84,7 @@ def read_link(element: Element) -> UrdfLink:
         I = R @ I @ R.T
         I = (I + I.T) / 2
     if not np.isfinite(I).all():
-        raise tensor.error(f"link {shown(name)}: the inertia overflows when it is turned to the link axes")
+        raise tensor.error(f"link {printable(name)}: the inertia overflows when it is turned to the link axes")
     return UrdfLink(name, element, mass, xyz, I)
 
 
@@ -93,14 +93,14 @@ def read_joint(element: Element) -> UrdfJoint:
     name = part_name(element)
     kind = element.text("type")
     if kind not in KINDS:
-        raise element.error(f"type {shown(kind)} is unknown; one of {', '.join(KINDS)}")
+        raise element.error(f"type {printable(kind)} is unknown; one of {', '.join(KINDS)}")
     parent, child = (_needed(element, tag, name).text("link") for tag in ("parent", "child"))
     xyz, rpy = _origin(element)
     placement = pose(xyz, rpy=rpy) if any(rpy) or any(xyz) else IDENTITY
     limits, effort = _limit(element, kind)
     dynamics = element.first("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
-    mimic = None if KINDS[kind] == "fixed" else _mimic(element)  # robots in one piece keep the tag on joints they froze
+    mimic = None if KINDS[kind] == "fixed" else _mimic(element)  # exporters leave the tag on joints that they make fixed
     return UrdfJoint(name, element, KINDS[kind], parent, child, placement, _axis(element, kind), limits, effort,
                      damping, friction, mimic)  # fmt: skip
 
@@ -116,7 +116,7 @@ def part_name(element: Element) -> str:
 def _needed(element: Element, tag: str, name: str) -> Element:
     found = element.first(tag)
     if found is None:
-        raise element.error(f"<{tag}> is missing in {shown(name)}")
+        raise element.error(f"<{tag}> is missing in {printable(name)}")
     return found
 
 
@@ -127,14 +127,14 @@ def _origin(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _axis(element: Element, kind: str) -> tuple[float, ...]:
-    """(3,) unit vector: the direction that URDF takes if none is given is x."""
+    """(3,) unit vector; x by default, as URDF has it."""
     axis = element.first("axis")
     if axis is None or kind in ("fixed", "floating"):
         return (1.0, 0.0, 0.0)
     n = axis.numbers("xyz", (1.0, 0.0, 0.0))
     length = math.hypot(*n)
     if not 1e-9 < length < math.inf:
-        raise axis.error(f"joint {shown(element.text('name'))}: the axis {n} has no direction; give a unit vector")
+        raise axis.error(f"joint {printable(element.text('name'))}: the axis {n} has no direction; give a unit vector")
     return tuple(x / length for x in n)
 
 
@@ -147,7 +147,7 @@ def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
     if kind not in ("revolute", "prismatic"):
         low, high = -math.inf, math.inf
     if low > high:
-        raise limit.error(f"joint {shown(element.text('name'))}: lower {low} is above upper {high}; swap them")
+        raise limit.error(f"joint {printable(element.text('name'))}: lower {low} is above upper {high}; swap them")
     return (low, high), effort if effort > 0 else math.inf
 
 

@@ -1,4 +1,4 @@
-"""The order of URDF joints: files list links and joints as they like, a mechanism wants parents first."""
+"""The order of URDF joints: files list links and joints in any order, a mechanism needs parents first."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink
 
 
 def root_link(links: Mapping[str, UrdfLink], joints: Sequence[UrdfJoint]) -> str:
-    """The one link that is no joint's child. Raises ModelError: unknown links, two parents, none or several roots."""
+    """The one link without a parent. Raises ModelError: unknown links, a link with two parents, no root or several."""
     parent_of: dict[str, UrdfJoint] = {}
     for j in joints:
         for end in (j.parent, j.child):
             if end not in links:
-                raise j.element.error(f"there is no link {shown(end)}; add it, or correct the name")
+                raise j.element.error(f"there is no link {printable(end)}; add it, or correct the name")
         if j.child in parent_of:
             other = parent_of[j.child].element.where
-            raise j.element.error(f"link {shown(j.child)} has a parent already ({other}); close loops with a constraint")
+            raise j.element.error(f"link {printable(j.child)} has a parent already ({other}); close loops with a constraint")
         parent_of[j.child] = j
     roots = [name for name in links if name not in parent_of]
     if not roots:
         raise joints[0].element.error("the joints form a cycle with no root; open it and close it with a constraint")
     if len(roots) > 1:
-        listed = ", ".join(f"{shown(n)} (line {links[n].element.line})" for n in roots[:5])
+        listed = ", ".join(f"{printable(n)} (line {links[n].element.line})" for n in roots[:5])
         raise links[roots[1]].element.error(
             f"{len(roots)} links have no parent: {listed}; join them to one root, by fixed or floating joints"
         )
@@ -33,7 +33,7 @@ def root_link(links: Mapping[str, UrdfLink], joints: Sequence[UrdfJoint]) -> str
 
 
 def parents_first(root: str, joints: Sequence[UrdfJoint]) -> list[UrdfJoint]:
-    """The joints in file order, except that a joint waits for the one that leads to its parent.
+    """The joints in file order, except that each comes after the one that leads to its parent.
 
     Raises ModelError: joints that cannot be reached from the root.
     """
@@ -55,7 +55,7 @@ def parents_first(root: str, joints: Sequence[UrdfJoint]) -> list[UrdfJoint]:
 
 
 def massless_joints(links: Mapping[str, UrdfLink], order: Sequence[UrdfJoint]) -> set[str]:
-    """Names of the movable joints with no mass at all beyond them: no force decides their acceleration."""
+    """Names of the movable joints that carry no mass: no force decides their acceleration."""
     carries = {name: not link.massless for name, link in links.items()}
     found = set()
     for j in reversed(order):
@@ -66,18 +66,18 @@ def massless_joints(links: Mapping[str, UrdfLink], order: Sequence[UrdfJoint]) -
 
 
 def check_mimics(joints: Mapping[str, UrdfJoint]) -> None:
-    """Raises ModelError: a mimic joint with no partner, of the wrong kind, or following itself."""
-    sound: set[str] = set()
+    """Raise ModelError for a mimic joint that follows an unknown joint, one of the wrong kind, or itself."""
+    checked: set[str] = set()
     for j in joints.values():
         seen, at = [j.name], j
-        while at.mimic is not None and at.name not in sound:
+        while at.mimic is not None and at.name not in checked:
             target = joints.get(at.mimic.joint)
             if target is None:
-                raise at.element.error(f"it mimics {shown(at.mimic.joint)}, which is no joint; correct the name")
+                raise at.element.error(f"it mimics {printable(at.mimic.joint)}, which is not a joint; correct the name")
             if any(x.kind not in ("revolute", "prismatic") for x in (at, target)):
                 raise at.element.error("only revolute, continuous and prismatic joints can mimic and be mimicked")
             if target.name in seen:
                 raise at.element.error("mimic joints follow each other in a circle; let one of them move freely")
             seen.append(target.name)
             at = target
-        sound.update(seen)
+        checked.update(seen)

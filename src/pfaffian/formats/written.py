@@ -1,4 +1,4 @@
-"""Functions of the kinematics as expressions of a file: of coordinates, their rates, the time and parameters."""
+"""Functions of the kinematics from expressions in a file: of coordinates, their rates, the time and parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pfaffian.model.mechanism import Mechanism
 class Written:
     """f(k), a column of expressions: "m*g*l*cos(hinge)", "hinge'" for the rate of a joint, "base.vz", "sin(2*t)".
 
-    texts: one a row.   names, values: parameters, and their symbols (n, 1).
+    texts: one per row.   names, values: names of the parameters, and their symbols (n, 1).
     """
 
     texts: tuple[str, ...]
@@ -33,11 +33,11 @@ class Written:
         return ca.vertcat(*[expression(text, known, "its expression") for text in self.texts])
 
     def check(self, m: Mechanism) -> None:
-        """Raise ModelError: a name that the mechanism does not have, or has twice."""
+        """Raise ModelError for a name that the mechanism does not have, or has twice."""
         twice = [n for n, count in Counter(self._names(m)).items() if count > 1]
         if twice:
             raise ModelError(
-                f"{twice[0]!r} is two of a parameter, a coordinate and the time t; call one of them something else"
+                f"{twice[0]!r} names two of a parameter, a coordinate and the time t; call one of them something else"
             )
         known = self._known(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
         for text in self.texts:

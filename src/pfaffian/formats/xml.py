@@ -1,7 +1,7 @@
 """XML without its dangers: a tree of elements with line numbers.
 
-No document type, so no entities; nothing outside the text is opened; size, depth and count are bounded. Text between
-the tags is dropped, no robot format that is read here uses it.
+No document type and so no entities; nothing outside the text is opened; size, depth and count are bounded. Text between
+the tags is dropped, since URDF does not use it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import MAX_BYTES
-from pfaffian.formats.number import number, numbers, shown
+from pfaffian.formats.number import number, numbers, printable
 
 MAX_DEPTH = 256
 MAX_ELEMENTS = 200_000
@@ -20,7 +20,7 @@ MAX_ELEMENTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element.   source: what the text is called in errors.   line: of its start tag, from 1."""
+    """One element.   source: name of the text in errors.   line: of its start tag, from 1."""
 
     tag: str
     attributes: dict[str, str]
@@ -34,8 +34,8 @@ class Element:
     @property
     def where(self) -> str:
         """Source, line, tag and name, for errors."""
-        name = f" {shown(self.attributes['name'])}" if "name" in self.attributes else ""
-        return f"{self.source} line {self.line}: <{shown(self.tag)[1:-1]}>{name}"
+        name = f" {printable(self.attributes['name'])}" if "name" in self.attributes else ""
+        return f"{self.source} line {self.line}: <{printable(self.tag)[1:-1]}>{name}"
 
     def all(self, tag: str) -> list[Element]:
         return [child for child in self.children if child.tag == tag]
@@ -44,13 +44,13 @@ class Element:
         return next((child for child in self.children if child.tag == tag), None)
 
     def text(self, attribute: str) -> str:
-        """A required attribute."""
+        """The text of a required attribute."""
         if attribute not in self.attributes:
             raise self.error(f"needs the attribute {attribute!r}")
         return self.attributes[attribute]
 
     def number(self, attribute: str, default: float | None = None) -> float:
-        """A number; required if there is no default."""
+        """A number; the attribute is required if there is no default."""
         if default is not None and attribute not in self.attributes:
             return default
         return number(self.text(attribute), f"{self.where}: {attribute}")
@@ -70,7 +70,7 @@ class _Builder:
         self.top = Element("", {}, source, 0)
         self.open = [self.top]
         self.count = 0
-        # The text is handed over as UTF-8, whatever encoding it declares.
+        # The text is passed as UTF-8, whatever encoding it declares.
         self.parser = expat.ParserCreate("utf-8")
         self.parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         self.parser.StartElementHandler = self.start
@@ -100,15 +100,15 @@ class _Builder:
 def parse_xml(text: str, source: str) -> Element:
     """The root element of an XML text.
 
-    Raises ModelError: no well-formed XML, a document type or entity, more than 64 MB, 200,000 elements or 256 levels.
+    Raises ModelError: XML that is not well-formed, a document type or entity, more than 64 MB, 200,000 elements or 256 levels.
     """
-    source = shown(source)[1:-1]
+    source = printable(source)[1:-1]
     if not isinstance(text, str):
         raise ModelError(f"{source}: the text of a file is needed, got {brief(text)}; read_urdf(path) reads a file")
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ModelError(f"{source}: the text holds lone surrogates; it is not Unicode text") from None
+        raise ModelError(f"{source}: the text contains lone surrogates; it is not Unicode text") from None
     if len(data) > MAX_BYTES:
         raise ModelError(f"{source}: larger than {MAX_BYTES} bytes; split the file or drop embedded data")
     builder = _Builder(source)

@@ -1,4 +1,4 @@
-"""Our own model files: a mechanism, or additions to a robot's URDF file, and a run."""
+"""Model files in YAML: a mechanism, or additions to a robot's URDF file, and a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.place import beside, installed
 from pfaffian.formats.run_settings import RunSettings, read_run
 from pfaffian.formats.urdf import read_urdf
@@ -34,11 +34,29 @@ _PARTS: dict[str, tuple[str, Callable]] = {
     "forces": ("force", read_force),
     "actuators": ("actuator", read_actuator),
 }
-"""Section -> what errors of the model call one entry, and its reader."""
+"""Section -> name of one entry in errors of the model, and its reader."""
 
 
 def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of the YAML file at `path`. A URDF file it names lies under its folder or one of `allow`."""
+    """The mechanism and the run of a YAML file: (Mechanism, RunSettings), as `parse_yaml` reads its text.
+
+    Args:
+        path: of the file.
+        allow: folders beside the file's own in which a URDF file that it names may lie; none by default.
+    Raises ModelError: what is wrong with which element, on which line.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {q: {z: 1}}}"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "ball.yaml")
+        ...     n = file.write_text(text)
+        ...     m, settings = pf.read_yaml(file)
+        >>> m.name, settings.start
+        ('ball', {'z': 1.0})
+    """
     place = as_path(path)
     return parse_yaml(read_text(place), folder=place.parent, allow=allow, source=place.name)
 
@@ -46,22 +64,40 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
 def parse_yaml(
     text: str, *, folder: str | Path | None = None, allow: Iterable[str | Path] = (), source: str = "YAML"
 ) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of a YAML text.
+    """The mechanism and the run of a YAML text: (Mechanism, RunSettings).
 
         name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, run
 
-    Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the factory
-    functions of `pfaffian.model`; numbers may be expressions of the parameters. With `urdf` they add to that robot.
-    Potentials, dissipations, generalised forces and wrenches may use coordinates, their rates and the time as well:
-    `V: m*9.81*l*cos(pivot)`, `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`.
+    Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the functions that make
+    them; numbers may be expressions of the parameters. With `urdf` they add to that robot. Potentials, dissipations,
+    generalised forces and wrenches may use coordinates, their rates and the time as well, such as `V: m*9.81*l*cos(pivot)`,
+    `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`.
 
     Args:
-        folder: where relative file names start; None refuses them.   allow: more folders that files may come from.
-        source: what errors call the text.
+        text: of the file.
+        folder: where relative file names start; None, the default, refuses them.
+        allow: more folders that files may come from; none by default.
+        source: what errors call the text, "YAML" by default; without its suffix also the name of a mechanism that has none.
     Raises ModelError: what is wrong with which element, on which line.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m, settings = pf.parse_yaml('''
+        ... name: pendulum
+        ... parameters: {l: 0.5}
+        ... bodies:
+        ...   rod: {mass: 2, com: [0, 0, -l], inertia: 0.1}
+        ... joints:
+        ...   hinge: {kind: revolute, parent: world, child: rod, axis: [0, 1, 0]}
+        ... run: {q: {hinge: pi/2}}
+        ... ''')
+        >>> m
+        <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), no inputs, parameters l>
+        >>> round(settings.q["hinge"], 4)
+        1.5708
     """
     if not isinstance(text, str):
-        raise ModelError(f"{shown(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
+        raise ModelError(f"{printable(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
     root = parse_tree(text, source)
     f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run"))
     parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]
@@ -69,7 +105,7 @@ def parse_yaml(
     robot = _robot(f["urdf"], None if folder is None else Path(folder), allow) if "urdf" in f else None
     parts: dict[str, Any] = {key: _section(f, key, names) for key in _PARTS}
     if robot:
-        parts = {key: getattr(robot, key) + own for key, own in parts.items()}
+        parts = {key: getattr(robot, key) + added for key, added in parts.items()}
     name = f["name"].text() if "name" in f else robot.name if robot else Path(source).stem
     if "gravity" in f:
         parts["gravity"] = f["gravity"].numbers(3, names)
@@ -117,14 +153,14 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
 
 
 def _check_own_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
-    """A robot file may have impossible inertias; what is written here may not."""
+    """Raise ModelError for impossible inertias in the YAML file; a robot file may have them."""
     for name, reason in unphysical(m).items():
         if name in _entries(f, "bodies"):
             raise ModelError(f"body {name!r}: {reason}; correct it")
 
 
 def _check_written(m: Mechanism) -> None:
-    """Expressions of forces use names that only the whole mechanism knows."""
+    """Check the names in expressions of forces, which only the whole mechanism knows."""
     for force in m.forces:
         for function in vars(force).values():
             if isinstance(function, Written):
@@ -135,7 +171,7 @@ def _check_written(m: Mechanism) -> None:
 
 
 def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:
-    """An error of the whole mechanism with the line of the element that it names."""
+    """An error of the whole mechanism, with the line of the element that it names."""
     message = str(error)
     for key, (what, _) in _PARTS.items():
         for name, node in _entries(f, key).items():

@@ -1,4 +1,4 @@
-"""The sections of our YAML files, each turned into the model's own data."""
+"""The sections of YAML files, turned into the data of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
@@ -41,7 +41,7 @@ Names = Mapping[str, ca.SX]
 def read_parameter(name: str, node: Node) -> Parameter:
     """`l: 1.0` or `m: {default: 1, unit: kg}`."""
     if not NAME.fullmatch(name) or name in CONSTANTS:
-        raise node.error(f"{shown(name)} cannot name a parameter; use letters, digits and _, but not {[*CONSTANTS]}")
+        raise node.error(f"{printable(name)} cannot name a parameter; use letters, digits and _, but not {[*CONSTANTS]}")
     if isinstance(node.value, str):
         return Parameter(name, node.constant())
     f = node.fields(("default", "unit"), required=("default",))
@@ -68,7 +68,7 @@ def _inertia(node: Node, names: Names) -> Any:
 def read_joint(name: str, node: Node, names: Names) -> Joint:
     """`pivot: {kind: revolute, parent: world, child: crank, axis: [0, 1, 0]}`.
 
-    `locked: 0.3` holds it there; `mimic: {joints: {other: 2}, offset: 0.1}` lets it follow others.
+    `locked: 0.3` locks it there; `mimic: {joints: {other: 2}, offset: 0.1}` lets it follow others.
     """
     arrays = ("stiffness", "rest", "damping", "armature", "pitch")
     keys = ("kind", "parent", "child", "axis", "placement", "child_placement", "limits", "effort", "distribution", "speeds",
@@ -83,7 +83,7 @@ def read_joint(name: str, node: Node, names: Names) -> Joint:
 
 
 def _limits(node: Node) -> Any:
-    """A pair of constants, or a pair for each coordinate."""
+    """A pair of constants, or one for each coordinate."""
     if isinstance(node.value, list) and any(isinstance(n.value, list) for n in node.value):
         return [n.constants(2) for n in node.items()]
     return node.constants(2)
@@ -108,8 +108,8 @@ def _mimic(node: Node, names: Names) -> Mimic:
 
 
 def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[Constraint, ...]:
-    """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide, or what rolls
-    or slides: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
+    """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide, or a contact
+    with a plane: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
     kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_CONTACTS])
     if kind in _CONTACTS:
         return _CONTACTS[kind](name, node, names)
@@ -153,29 +153,29 @@ def _index(node: Node) -> int:
 
 
 def _take(fields: Mapping[str, Node], **readers: Callable[[Node], Any]) -> dict[str, Any]:
-    """Only the keys that are there, each through its reader."""
+    """The values of the keys that are present, each by its reader."""
     return {key: read(fields[key]) for key, read in readers.items() if key in fields}
 
 
 def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any:
-    """What the factory makes; its error gets the place in the file."""
+    """The result of `make`; errors get the place in the file."""
     try:
         return make(*args, **given)
     except ModelError as error:
         raise node.error(str(error)) from None
 
 
-# -- forces and contacts, one reader a kind -----------------------------------------------------------------------------
+# -- forces and contacts, one reader per kind ------------------------------------------------------------------------------
 
 
 def read_force(name: str, node: Node, names: Names) -> Force:
-    """`rope: {kind: spring, body_a: ..., stiffness: k}`: a kind with the arguments of its function of `pfaffian`."""
+    """`rope: {kind: spring, body_a: ..., stiffness: k}`: a kind, with the arguments of the function that makes it."""
     kind = node.fields([*node.map()], required=("kind",))["kind"].choice(_FORCES)
     return _FORCES[kind](name, node, names)
 
 
 def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callable[[str, Node, Names], Any]:
-    """A reader of the arguments of `make`: the bodies or the joint that come first, and then others, each by its form."""
+    """A reader of the arguments of `make`: first the bodies or the joint, then the others, each by its form."""
 
     def read(name: str, node: Node, names: Names) -> Any:
         needed = [key for key, form in optional.items() if form.endswith("!")]
@@ -204,7 +204,7 @@ def _written(texts: list[str], names: Names) -> Written:
 
 
 def _wrench(node: Node, names: Names) -> ca.SX | Written:
-    """Six numbers; expressions of more than parameters make a function."""
+    """Six numbers, or a function where their expressions contain more than parameters."""
     try:
         return node.numbers(6, names)
     except ModelError:
@@ -227,7 +227,7 @@ _FORMS: dict[str, Callable[[Node, Names], Any]] = {
     "pose": read_pose,
     "pseudo": _pseudo,
 }
-"""What a value may look like -> its reader."""
+"""Form of a value -> its reader."""
 
 _DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
 _BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}

@@ -1,7 +1,7 @@
 """YAML without its dangers: a tree of texts, lists and maps with line numbers.
 
-Scalars stay text; what is a number, a name or a truth value is decided by the place where it stands, so `no`, `1_000`,
-`017` or `1:30` never turn into something else on the way. No tags, anchors, aliases, duplicate keys or second document.
+Scalars stay text; their place decides whether they are numbers, names or truth values, so `no`, `1_000`, `017` or `1:30`
+never turn into something else. No tags, anchors, aliases, duplicate keys or second document.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import yaml
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.expression import expression
-from pfaffian.formats.number import shown
+from pfaffian.formats.number import printable
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 16
@@ -22,7 +22,7 @@ MAX_DEPTH = 16
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the file and where it stands.   plain: a scalar without quotes."""
+    """A value of the file and its place.   plain: whether it is a scalar without quotes."""
 
     value: str | list[Node] | dict[str, Node]
     where: str
@@ -37,11 +37,11 @@ class Node:
         return self.value
 
     def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
-        """A map with known keys only. Raises ModelError naming the nearest known key."""
+        """A map with known keys only. Raises ModelError: another key, with the nearest known one, or a missing one."""
         found, known = self.map(), list(allowed)
         for key, node in found.items():
             if key not in known:
-                raise node.error(f"the key {shown(key)} is unknown; {nearest(key, known)}")
+                raise node.error(f"the key {printable(key)} is unknown; {nearest(key, known)}")
         for key in required:
             if key not in found:
                 raise self.error(f"the key {key!r} is missing")
@@ -53,7 +53,7 @@ class Node:
         return self.value
 
     def text(self) -> str:
-        """A scalar as written; not empty."""
+        """A scalar as written, not empty."""
         if not isinstance(self.value, str) or not self.value or (self.plain and self.value in ("~", "null")):
             raise self.error("a text or number is needed here")
         return self.value
@@ -61,18 +61,18 @@ class Node:
     def choice(self, choices: Iterable[str]) -> str:
         known, value = list(choices), self.text()
         if value not in known:
-            raise self.error(f"{shown(value)} is unknown; {nearest(value, known)}")
+            raise self.error(f"{printable(value)} is unknown; {nearest(value, known)}")
         return value
 
     def truth(self) -> bool:
         return self.choice(("true", "false")) == "true"
 
     def number(self, names: Mapping[str, ca.SX]) -> ca.SX:
-        """A number or an expression of `names`."""
+        """A number, or an expression of `names`."""
         return expression(self.text(), names, self.where)
 
     def constant(self, names: Mapping[str, ca.SX] | None = None) -> float:
-        """A number, or an expression that is one."""
+        """A number, or an expression without parameters."""
         value = self.number(names or {})
         if not value.is_constant():
             raise self.error("a plain number is needed here, not a parameter")
@@ -91,20 +91,24 @@ class Node:
 
 
 def parse_tree(text: str, source: str) -> Node:
-    """The one document of a YAML text. Raises ModelError: see above; also beyond 100,000 characters or 16 levels."""
-    source = shown(source)[1:-1]
+    """The one document of a YAML text.
+
+    Raises ModelError: YAML that is not well-formed, or has tags, anchors, aliases, duplicate keys, a second document, more than
+    100,000 characters or 16 levels.
+    """
+    source = printable(source)[1:-1]
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"{source}: longer than {MAX_CHARACTERS} characters; put large robots into a URDF file")
     try:
         return _document(yaml.parse(text, Loader=yaml.SafeLoader), source)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        reason = shown(error.problem or error.context or "syntax error")[1:-1]
+        reason = printable(error.problem or error.context or "syntax error")[1:-1]
         raise ModelError(f"{source} line {line}: not well-formed YAML: {reason}") from None
     except ModelError:
         raise
     except (yaml.YAMLError, ValueError, OverflowError):
-        # PyYAML lets some of Python's own errors through, such as those of chr().
+        # PyYAML lets some of Python's errors through, such as those of chr().
         raise ModelError(f"{source}: not well-formed YAML: it has characters that YAML does not allow") from None
 
 
@@ -125,7 +129,7 @@ def _node(event: yaml.Event, events: Iterator[yaml.Event], source: str, line: in
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
         raise ModelError(f"{where}: anchors and aliases are refused; write the value out, or use a parameter")
     if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
-        raise ModelError(f"{where}: tags such as {shown(event.tag)} are refused")
+        raise ModelError(f"{where}: tags such as {printable(event.tag)} are refused")
     if isinstance(event, yaml.ScalarEvent):
         return Node(event.value, where, event.style is None)
     if depth == MAX_DEPTH:
@@ -150,8 +154,8 @@ def _pairs(events: Iterator[yaml.Event], source: str, where: str, path: str, dep
         if not isinstance(key.value, str) or not key.value:
             raise key.error("a key must be a text")
         if key.value in pairs:
-            raise key.error(f"the key {shown(key.value)} is given twice")
-        here = shown(key.value)[1:-1]
+            raise key.error(f"the key {printable(key.value)} is given twice")
+        here = printable(key.value)[1:-1]
         pairs[key.value] = _node(next(events), events, source, line, f"{path}.{here}" if path else here, depth + 1)
     return pairs
 

@@ -19,8 +19,22 @@ ORIGIN = (0, 0, 0)
 
 @data
 class Body:
-    """A rigid body.   mass: [kg].   com: (3, 1) mass centre in the body frame [m].
-    inertia: (3, 3) about the mass centre, along the body axes [kg m^2]."""
+    """A rigid body of a mechanism, made by `body`; its frame is that of the joint or edge that leads to it.
+
+    name: unique among the bodies.
+    mass: [kg].
+    com: (3, 1) mass centre in the body frame [m].
+    inertia: (3, 3) about the mass centre, along the body axes [kg m^2].
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = pf.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=0.1)
+        >>> m = pf.mechanism("pendulum", [rod], [pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))])
+        >>> m.body("rod")
+        <Body 'rod': mass 2 kg, com (0, 0, -0.5) m, inertia (0.1, 0.1, 0.1) kg m^2>
+        >>> float(m.body("rod").mass)
+        2.0
+    """
 
     name: str
     mass: ca.SX
@@ -36,16 +50,25 @@ class Body:
 
 
 def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None) -> Body:
-    """A rigid body from numbers or parameters.
+    """A rigid body, from numbers or parameters; `mechanism` checks whether a body can have them.
 
     Args:
-        name: unique among the bodies.   mass: [kg].   com: (3,) mass centre in the body frame [m].
-        inertia: about the mass centre [kg m^2]: one number (isotropic), (3,) principal along the axes,
+        name: unique among the bodies; "world" is the fixed frame.
+        mass: [kg], zero by default.
+        com: (3,) mass centre in the body frame [m], its origin by default.
+        inertia: about the mass centre [kg m^2], zero by default: one number (isotropic), (3,) principal along the axes,
             (6,) xx yy zz xy xz yz, or (3, 3).
         pseudo: (4, 4) pseudo-inertia [[S, h], [h^T, m]] in place of the three, S = sum m x x^T [kg m^2], h = sum m x [kg m],
             m [kg]. [konz25 (3.91)]
-    Raises ModelError: a name that is no text, numbers of the wrong count, a pseudo-inertia beside others, not symmetric or of
-    no mass. Physical sense is checked by `mechanism`.
+    Raises ModelError: a name that is not text, numbers of the wrong count, a pseudo-inertia beside the other three, or one that
+    is not symmetric or has no mass.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = pf.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=0.1)
+        >>> m = pf.mechanism("pendulum", [rod], [pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))])
+        >>> pf.mass_matrix(m).round(9)  # 0.1 + 2 * 0.5^2
+        array([[0.6]])
     """
     if not isinstance(name, str) or not name:
         raise ModelError(f"body(name, mass, com, inertia): the name must be text, got {brief(name)}")
@@ -59,15 +82,15 @@ def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *
 
 def _of_pseudo(name: str, mass: Any, com: Any, inertia: Any, pseudo: Any) -> Body:
     what = f"body {name!r}: pseudo"
-    none_beside = com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
-    if not none_beside:
-        raise ModelError(f"{what} says mass, mass centre and inertia; leave these out")
+    alone = com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
+    if not alone:
+        raise ModelError(f"{what} contains mass, mass centre and inertia; leave these out")
     P = matrix(pseudo, what)
     if P.shape != (4, 4) or not _symmetric(P):
         raise ModelError(f"{what} must be a symmetric (4, 4) matrix [[S, h], [h^T, m]]")
     m, h, I = pseudo_to_moments(P)
     if m.is_zero():
-        raise ModelError(f"{what} has no mass in its last entry, so no mass centre")
+        raise ModelError(f"{what} has zero mass, its last entry, and so no mass centre")
     c = h / m
     return Body(name, ca.SX(m), ca.densify(c), ca.densify(I - m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)))
 
@@ -93,7 +116,7 @@ def tensor(value: Any, what: str) -> ca.SX:
 
 
 def _symmetric(I: ca.SX) -> bool:
-    """To rounding; where it has parameters, at some values of theirs."""
+    """Whether I is symmetric to rounding; where it has parameters, at random values of them."""
     symbols = ca.symvar(I)
     at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
     values = np.array(ca.Function("I", symbols, [ca.densify(I)]).call(at)[0])

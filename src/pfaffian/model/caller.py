@@ -1,4 +1,4 @@
-"""Functions of the caller's: each is called here, so that what goes wrong in one is said with the name of its owner."""
+"""Calls of the caller's functions: all are made here, so that an error in one names the element that it belongs to."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ HINTS = {
     "has no callable": "NumPy cannot work on this expression: use CasADi's functions, ca.vertcat for np.array",
     "overloaded function": "CasADi's functions take expressions and numbers: ca.vertcat(a, b) makes a column",
 }
-"""What an error says -> the way out."""
+"""Part of an error's message -> the way out."""
 
 
 _FOREIGN = re.compile(r"^[^ ]*\.[ch]pp:[0-9]+: ")
-"""Where in its own source CasADi noticed."""
+"""Place in CasADi's own source, with which its messages begin."""
 _THEIRS = re.compile(r"[/\\](casadi|numpy)[/\\]")
-"""Files that a caller does not know."""
+"""Files of CasADi and NumPy, which a caller does not know."""
 
 
 def ask(function: Callable, what: str, *arguments: Any) -> Any:
-    """function(*arguments). Raises ModelError: whatever goes wrong in it, with its owner `what`, its line and the way out."""
+    """Call function(*arguments). Raises ModelError: any error in it, with its owner `what`, its line and the way out."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", r"\s*casadi: a numpy function was called", FutureWarning)
@@ -53,14 +53,14 @@ def ask(function: Callable, what: str, *arguments: Any) -> Any:
 
 
 def _file(path: str) -> str:
-    """Its last part: a message tells no folders."""
+    """Last part of a path: messages contain no folders."""
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def ask_column(function: Callable, what: str, k: Any) -> ca.SX:
     """function(k) as a dense column (n, 1), k a Kinematics or Terms; lists and numbers count as columns.
 
-    Raises ModelError: as `ask`, and what is no column of numbers, or uses symbols that are not of the mechanism.
+    Raises ModelError: as `ask`; the value is not a column of numbers, or contains symbols that the mechanism lacks.
     """
     value = answer(function, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value
@@ -70,11 +70,11 @@ def ask_column(function: Callable, what: str, k: Any) -> ca.SX:
 def ask_rows(function: Callable, what: str, k: Any) -> tuple[ca.SX, ca.SX]:
     """function(k) as Z (m, nv) sparse and z (m, 1), k a Kinematics; lists and numbers count as matrices.
 
-    Raises ModelError: as `ask`, and what is no pair of them.
+    Raises ModelError: as `ask`; the value is not such a pair.
     """
     pair = answer(function, what, k)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise ModelError(f"{what}: its function must give a pair (Z, z) with Z v_dot = z, got {brief(pair)}")
+        raise ModelError(f"{what}: its function must return a pair (Z, z) with Z v_dot = z, got {brief(pair)}")
     known, n = (k.q, k.v, k.t, k.mechanism.p_symbols), k.mechanism.nv
     Z, z = checked(matrix(pair[0], f"{what}: Z"), f"{what}: Z", known), checked(column(pair[1], what), f"{what}: z", known)
     if Z.shape != (z.numel(), n) or not z.numel():
@@ -84,19 +84,19 @@ def ask_rows(function: Callable, what: str, k: Any) -> tuple[ca.SX, ca.SX]:
 
 
 def answer(function: Callable, what: str, *arguments: Any) -> Any:
-    """As `ask`, for functions that must give something."""
+    """As `ask`, for functions that must return an expression or a number."""
     value = ask(function, what, *arguments)
     if value is None:
-        raise ModelError(f"{what}: its function gives nothing; is a return missing?")
+        raise ModelError(f"{what}: its function returns nothing; is a return missing?")
     if isinstance(value, ca.MX):
-        raise ModelError(f"{what}: its function gives an MX; expressions here are SX, of the symbols that it receives")
+        raise ModelError(f"{what}: its function returns an MX; expressions here are SX, of the symbols that it receives")
     if callable(value) and not isinstance(value, ca.SX):
-        raise ModelError(f"{what}: its function gives {brief(value)}; call it, or return its value")
+        raise ModelError(f"{what}: its function returns {brief(value)}; call it, or return its value")
     return value
 
 
 def checked(x: ca.SX, what: str, known: Iterable[ca.SX]) -> ca.SX:
-    """x, dense. Raises ModelError: it holds nan, or symbols that are not among those of `known`."""
+    """x, dense. Raises ModelError: it contains nan, or symbols that are not in `known`."""
     free = {s.element_hash() for part in known for s in ca.symvar(part)}
     if any(s.element_hash() not in free for s in ca.symvar(x)):
         raise ModelError(f"{what} uses symbols that are not of the mechanism; list them as parameters")

@@ -1,4 +1,4 @@
-"""What makes a mechanism sound: names, tree, references, parameters, masses. Each failure names the element and the way out."""
+"""Checks of a mechanism: names, tree, references, parameters, masses. Each error names the element and the way out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check(m: Mechanism) -> None:
-    """Raise ModelError for the first thing that is wrong."""
+    """Raise ModelError for the first fault."""
     _check_kinds(m)
     _check_names(m)
     _check_tree(m)
@@ -38,7 +38,7 @@ def check(m: Mechanism) -> None:
 
 
 def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
-    """Every number of the model with the name of its owner."""
+    """Every number of the model, with the element that it belongs to."""
     yield "gravity", m.gravity
     targets = tuple(s.target for s in m.servos)
     owners = (
@@ -64,7 +64,7 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
 
 
 def check_parameters(m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError if some body is impossible at parameter values p (runs, np); a lenient mechanism is not asked."""
+    """Raise ModelError if a body is impossible at parameter values p (runs, np); a lenient mechanism is not checked."""
     varied = [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
     if m.lenient or not len(p):
         return
@@ -72,7 +72,7 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
         f = ca.Function("body", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia))])
         P = np.array(f.map(len(p))(p.T)).reshape(4, len(p), 4).transpose(1, 0, 2)
         lowest = np.linalg.eigvalsh(np.where(np.isfinite(P), P, -1.0))[:, 0]
-        for run in np.flatnonzero(lowest < 0):  # a rounding below zero is for is_physical to judge
+        for run in np.flatnonzero(lowest < 0):  # is_physical decides whether it is rounding
             reason = is_physical(P[run])
             if reason:
                 values = p[run]
@@ -81,7 +81,19 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
 
 
 def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
-    """Body name -> why no body can have its mass and inertia; empty for a sound mechanism.   p: (np,) defaults if None."""
+    """The bodies whose mass and inertia no body can have: dict of name -> reason, empty for a sound mechanism.
+
+    Args:
+        m: the mechanism; only one that is `lenient` can have such bodies at the default values.
+        p: (np,) values of the parameters, their defaults if None.
+    Raises ModelError: m is not a mechanism.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
+        >>> pf.unphysical(pf.mechanism("pendulum", [rod], [hinge], lenient=True))
+        {'rod': ...}
+    """
     from pfaffian.model.mechanism import as_mechanism  # which imports this module
 
     found = {}
@@ -115,15 +127,15 @@ def _check_kinds(m: Mechanism) -> None:
         for item in getattr(m, what):
             if not isinstance(item, kind):
                 home = next((name for name, other, _ in kinds if isinstance(item, other)), None)
-                belongs = f"; what was given belongs into {home}=[...]" if home else ""
+                belongs = f"; this one belongs in {home}=[...]" if home else ""
                 if isinstance(item, (tuple, list)) and all(isinstance(x, kind) for x in item):
-                    belongs = f"; a star puts several in, {what}=[*...]"
-                raise ModelError(f"{what}: {brief(item)} is none; make it by {maker}{belongs}")
+                    belongs = f"; a star unpacks several, {what}=[*...]"
+                raise ModelError(f"{what}: {brief(item)} is not one; make it by {maker}{belongs}")
 
 
 def _check_name(name: Any, what: str) -> None:
     if not isinstance(name, str) or not name or len(name) > 128 or not name.isprintable():
-        raise ModelError(f"{what}: {name!r} is no name; use 1 to 128 printable characters")
+        raise ModelError(f"{what}: {name!r} is not a name; use 1 to 128 printable characters")
 
 
 def _check_names(m: Mechanism) -> None:
@@ -159,21 +171,21 @@ def _check_tree(m: Mechanism) -> None:
 
 def _check_mimics(m: Mechanism) -> None:
     joints = {j.name: j for j in m.joints}
-    sound: set[str] = set()
+    checked: set[str] = set()
 
     def follow(j: Joint, before: tuple[str, ...]) -> None:
-        if j.mimic is None or j.name in sound:
+        if j.mimic is None or j.name in checked:
             return
         for n in j.mimic.joints:
             if n not in joints:
-                raise ModelError(f"joint {j.name!r} follows {n!r}, which is no joint; {nearest(n, list(joints))}")
+                raise ModelError(f"joint {j.name!r} follows {n!r}, which is not a joint; {nearest(n, list(joints))}")
             if joints[n].kind.nq != 1:
                 raise ModelError(f"joint {j.name!r} follows {n!r}, which has {joints[n].kind.nq} coordinates; one is needed")
             if n in (*before, j.name):
                 circle = ", ".join((*before, j.name))
                 raise ModelError(f"joints follow each other in a circle: {circle}; let one of them move freely")
             follow(joints[n], (*before, j.name))
-        sound.add(j.name)
+        checked.add(j.name)
 
     for j in m.joints:
         follow(j, ())
@@ -226,7 +238,7 @@ def _check_references(m: Mechanism) -> None:
 
 
 def _ends(f: Force) -> tuple[str, ...]:
-    """The bodies that a force says it acts on."""
+    """The bodies that a force acts on, as far as it names them."""
     if isinstance(f, Spring):
         return f.body_a, f.body_b
     if isinstance(f, Wrench):
@@ -275,7 +287,7 @@ def _check_physics(m: Mechanism) -> None:
         for name, reason in unphysical(m).items():
             raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
     if m.kinetic_energies:
-        return  # which may be all the inertia there is; what moves none is said when the equations are made
+        return  # they may be all the inertia there is; what has none is reported when the equations are made
     moved = Counter({b.name: int(bool(m.value(b.mass).any() or m.value(b.inertia).any())) for b in m.bodies})
     for j in reversed(m.joints):
         moved[j.parent] += moved[j.child]

@@ -1,4 +1,4 @@
-"""Any set of point springs between two bodies as one spring between their poses, and back. [konz25 2.4, (3.61)-(3.72)]
+"""Sets of point springs between two bodies as one spring between their poses, and back. [konz25 2.4, (3.61)-(3.72)]
 
 Springs k_p of no length between points h_p of body B and p_p of body A have the potential
 
@@ -26,14 +26,18 @@ from pfaffian.model.pose import Pose, as_pose, pose
 from pfaffian.model.rotations import special_polar
 
 TETRAHEDRON = np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
-"""Four points with their centre at zero and alike in all directions: their second moment is 4 times the unit matrix."""
+"""Four points with their centre at zero and an isotropic second moment, 4 times the unit matrix."""
 
 ROUNDING = 1e-12
-"""Part of a stiffness or an energy that rounding may take away."""
+"""Relative error that rounding may cause in a stiffness or an energy."""
 
 
 class PointSprings(NamedTuple):
-    """Springs of no length.   stiffness: (n,) [N/m].   points_a, points_b: (n, 3) on the two bodies, in their frames [m]."""
+    """Springs of no length between points of two bodies, made by `point_springs`.
+
+    stiffness: (n,) of each [N/m].
+    points_a, points_b: (n, 3) their ends on the two bodies, in the frame of each [m].
+    """
 
     stiffness: np.ndarray
     points_a: np.ndarray
@@ -42,9 +46,10 @@ class PointSprings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Constellation:
-    """V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 of a set of springs, G the pose of body_b in body_a.
+    """A set of springs between two bodies as one: V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0, G the pose of body_b in body_a.
 
-    rest: G_R, where V is least; of several the pose that turns least.   energy: V0 [J], the least V.
+    rest: G_R, where V is least; of several poses the one with the smallest angle.
+    energy: V0 [J], the least V.
     stiffness: K' (4, 4) in body_b's frame, as `pose_spring` takes it; se3.Vee(K') is the Hessian of V at rest.
     strict: whether no other pose has this energy: the eigenvalues of `moments` are above zero.
     """
@@ -78,11 +83,22 @@ class Constellation:
 def spring_constellation(stiffness: Any, points_a: Any, points_b: Any) -> Constellation:
     """The pose at rest, stiffness K' and least energy of springs of no length between two bodies. [konz25 (3.61)-(3.72)]
 
-    Exact for all poses. At rest the energy is the least of all, not only near it.
+    V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 is exact for all poses G of body_b in body_a; V0 is the least energy of all poses.
 
     Args:
-        stiffness: (n,) k_p, not below zero [N/m].   points_a: (n, 3) p_p, on body_a [m].   points_b: (n, 3) h_p, on body_b [m].
+        stiffness: (n,) of each spring, not below zero [N/m].
+        points_a, points_b: (n, 3) its ends on body_a and on body_b, in the frame of each [m].
+    Returns:
+        rest (G_R), stiffness (K', (4, 4) in body_b's frame, as `pose_spring` takes it), energy (V0 [J]), strict (whether no
+        other pose has this energy), weight [N/m], centre (3,) [m] and moments (3, 3) [N m].
     Raises ModelError: numbers of the wrong count, a stiffness below zero, no stiffness at all.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> corners = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]
+        >>> found = pf.forces.spring_constellation([100, 100, 100, 100], corners, [(0, 0, 0)] * 4)
+        >>> round(found.weight, 6), round(found.energy, 6)  # at rest each spring is 1 m long: 4 * 100 / 2
+        (400.0, 200.0)
     """
     k, p, h = floats(stiffness, "stiffness"), floats(points_a, "points_a"), floats(points_b, "points_b")
     if k.ndim != 1 or p.shape != (len(k), 3) or h.shape != (len(k), 3):
@@ -102,15 +118,28 @@ def spring_constellation(stiffness: Any, points_a: Any, points_b: Any) -> Conste
 
 
 def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = None) -> PointSprings:
-    """Four springs of one stiffness that have a given K', pose at rest and least energy: `spring_constellation` backwards.
+    """Four springs of equal stiffness that have a given K', pose at rest and least energy: `spring_constellation` backwards.
 
-    A K' that is positive semidefinite needs no energy at rest, where the points then meet; with h at the origin, one with a
-    negative eigenvalue s needs -2 s at least.
+    A K' that is positive semidefinite needs no energy at rest, where the ends of each spring then meet. With its centre at the
+    origin, a K' with a negative eigenvalue s needs at least -2 s.
 
     Args:
         stiffness: K' (4, 4) numbers, in body_b's frame, with a weight above zero, as `pose_spring` takes it.
-        rest: G_R, the pose of body_b in body_a.   energy: V0 [J], the least possible if None.
+        rest: G_R, the pose of body_b in body_a; identity by default.
+        energy: V0 [J] at rest, the least possible if None.
+    Returns:
+        stiffness (4,) [N/m], points_a and points_b (4, 3) [m], as `spring_constellation` takes them.
     Raises ModelError: a K' that no springs have, with the lowest eigenvalue of Vee(K'); an energy below the least possible.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> K = np.diag([3.0, 2.0, 1.0, 400.0])
+        >>> springs = pf.forces.point_springs(K)
+        >>> springs.stiffness.round(6)
+        array([100., 100., 100., 100.])
+        >>> bool(np.allclose(pf.forces.spring_constellation(*springs).stiffness, K))
+        True
     """
     K, G = _numbers(form(stiffness, "stiffness", (4, 4)), "stiffness"), as_pose(rest, "rest")
     R, r = _numbers(G.R, "rest"), _numbers(G.p, "rest").ravel()
@@ -120,10 +149,10 @@ def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = 
     h = K[:3, 3] / k
     s, U = np.linalg.eigh(K[:3, :3] - k * np.outer(h, h))
     size, least = np.abs(s).sum(), np.abs(s).sum() - s.sum()
-    wanted = least if energy is None else named_float(energy, "energy")
-    if wanted < least - ROUNDING * size:
-        raise ModelError(f"energy {wanted:.6g} J is less than springs of this stiffness have at rest, {least:.6g} J")
-    spare = max(wanted - least, 0.0)
+    target = least if energy is None else named_float(energy, "energy")
+    if target < least - ROUNDING * size:
+        raise ModelError(f"energy {target:.6g} J is less than springs of this stiffness have at rest, {least:.6g} J")
+    spare = max(target - least, 0.0)
     axes = U * np.sqrt(np.abs(s) / k)
     if size > ROUNDING * np.abs(K).max():
         y = spare / size
@@ -135,12 +164,23 @@ def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = 
 
 
 def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
-    """One `pose_spring` in place of springs of no length between two bodies: the same forces at a fraction of the operations.
+    """One pose spring in place of springs of no length between two bodies: the same forces at a fraction of the operations.
 
-    Its potential is less by the energy that the springs have at rest.
+    Its potential is smaller by the energy that the springs have at rest.
 
-    springs: as `spring` makes them, all between the same two bodies, with rest 0, damping 0 and numbers for the rest.
+    Args:
+        name: unique among the forces.
+        springs: made by `spring`, all between the same two bodies, with rest 0, damping 0 and numbers for the rest.
+    Returns: a potential, for forces=[...].
     Raises ModelError: which spring is none of these.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> two = [pf.spring(f"{y}", "world", "cart", point_a=(0, y, 0), point_b=(0, y, 0), stiffness=20.0) for y in (1, -1)]
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.forces.merged_springs("both", two)])
+        >>> pf.forward_dynamics(m, [0.1]).v_dot.round(9)  # -2 * 20 * 0.1 / 2
+        array([-2.])
     """
     what = f"force {name!r}"
     given = list(springs) if several(springs) else []
@@ -167,5 +207,5 @@ def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
 
 def _numbers(x: ca.SX, what: str) -> np.ndarray:
     if not x.is_constant():
-        raise ModelError(f"{what}: numbers are needed here, not Parameters: a decomposition by eigenvectors does not trace")
+        raise ModelError(f"{what}: numbers are needed here, not Parameters: eigenvectors of expressions cannot be computed")
     return np.array(ca.DM(x))

@@ -19,9 +19,9 @@ from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 @data
 class Closure:
-    """A joint that closes a loop: rows of the relative twist of frame B in frame A are held at zero.
+    """A joint that closes a loop: some rows of the twist of frame B relative to frame A are zero.
 
-    number: pitch [m/rad] or length [m] of the kinds that have one, else zero.
+    number: pitch [m/rad] or length [m] for the kinds that have one, else zero.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Closure:
 
 @data
 class Holonomic:
-    """phi(k) = 0, phi a function of Kinematics (q, t, poses, parameters) giving a column."""
+    """phi(k) = 0, where phi is a function of Kinematics (q, t, poses, parameters) giving a column."""
 
     name: str
     phi: Callable[[Any], ca.SX]
@@ -57,7 +57,7 @@ class Holonomic:
 
 @data
 class Nonholonomic:
-    """eta(k) = 0, eta a function of Kinematics and so of q, v and t: the Pfaffian rows A = d eta / d v."""
+    """eta(k) = 0, where eta is a function of Kinematics (of q, v and t) with the Pfaffian rows A = d eta / d v."""
 
     name: str
     eta: Callable[[Any], ca.SX]
@@ -69,7 +69,7 @@ class Nonholonomic:
 
 @data
 class AccelerationConstraint:
-    """Z v_dot = z, `rows` a function of Kinematics giving Z (m, nv) and z (m, 1)."""
+    """Z v_dot = z, where `rows` is a function of Kinematics giving Z (m, nv) and z (m, 1)."""
 
     name: str
     rows: Callable[[Any], tuple[Any, Any]]
@@ -88,10 +88,10 @@ Target = Closure | Holonomic | Nonholonomic | AccelerationConstraint
 
 @data
 class Servo:
-    """A desired motion `target`, held not by an ideal reaction but by forces along chosen directions. [ider]
+    """A constraint `target` that is held not by an ideal reaction but by forces along chosen directions. [ider]
 
     directions: names of inputs of the mechanism, or a function of Kinematics giving rows (count, nv).
-    stiffness [1/s^2] and damping [1/s] draw position and velocity errors of the target to zero.
+    stiffness [1/s^2] and damping [1/s] bring position and velocity errors of the target to zero.
     """
 
     name: str
@@ -121,22 +121,37 @@ def closure(
     pitch: Scalar | None = None,
     length: Scalar | None = None,
 ) -> Closure:
-    """Close a loop by a joint between two bodies that are in the tree already. [chhabra14 table 2.1]
+    """A constraint that closes a loop as a joint would, between two bodies that the tree already connects.
+    [chhabra14 table 2.1]
 
-    Rows are what the kind holds of the twist of b seen from a, [v; w] along the joint's axes in a: `vx` ... `wz` [m/s, rad/s];
-    `screw`, vz - pitch wz [m/s]; `cross`, the cosine of the angle between the two axes [1]; `length` [m/s].
+    Its rows are what the kind holds at zero of the twist of b seen from a, [v; w] along the joint's axes in a: `vx` ... `wz`
+    [m/s, rad/s]; `screw`, vz - pitch wz [m/s]; `cross`, the cosine of the angle between the two axes [1]; `length` [m/s].
 
     Args:
-        body_a, body_b: names, "world" for the fixed frame.
+        name: unique among the constraints.
         kind: weld (fixed), revolute, prismatic, helical, cylindrical, planar, spherical, universal; planar-translation (two
             directions), translation (all three), schoenflies (planar and along the normal: parallel axes), planar-helical (a
-            helix normal to the plane that it slides in); point-on-line, point-on-plane: the origin of b's frame on what a has;
-            distance: origins `length` apart, a rod of balls.
-        placement_a, placement_b: the joint's frame in each body, poses or positions; the two coincide up to the joint's motion.
-        axis: (3,) of the joint, line or plane normal, in the joint frame.
-        axis_b: (3,) of a universal joint the second axis, in the joint frame of b; `axis` is then that of a alone.
-        pitch: [m/rad] along the axis, of the kinds that screw; not zero.   length: [m] of a distance, above zero.
-    Raises ModelError: an unknown kind, a zero axis, a number that the kind needs and has not, or has no use for.
+            helix normal to the plane that it slides in); point-on-line, point-on-plane: the origin of b's frame lies on the
+            line or plane of a; distance: the origins are `length` apart, like a rod between two ball joints.
+        body_a, body_b: names, "world" for the fixed frame.
+        placement_a, placement_b: the joint's frame in each body, poses or positions; the body's frame by default. The two
+            coincide up to the motions that the joint leaves.
+        axis: (3,) of the joint or line, or normal of the plane, in the joint frame; z by default.
+        axis_b: (3,) the second axis of a universal joint, in the joint frame of b; `axis` is then that of a alone.
+        pitch: [m/rad] along the axis, not zero, for the kinds that screw and no others.
+        length: [m] of a distance, above zero.
+    Raises ModelError: an unknown kind, a zero axis, a number that the kind needs and that is missing, or that it has no use
+    for.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("slide", "planar", "world", "rod", axis=(0, 1, 0))
+        >>> pin = pf.closure("pin", "revolute", "world", "rod", placement_b=(0, 0, 0.5), axis=(0, 1, 0))
+        >>> pin
+        <Closure 'pin': revolute, 'world' to 'rod', 5 rows>
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, inertia=0.1)], [slide], constraints=[pin])
+        >>> m.nv - int(pf.forward_dynamics(m, pf.assemble(m).q).rank)  # degrees of freedom
+        1
     """
     what = f"constraint {name!r}"
     if not isinstance(kind, str) or kind not in CLOSURES:
@@ -151,7 +166,7 @@ def closure(
 
 
 def _number(kind: ClosureKind, given: dict[str, Scalar | None], what: str) -> ca.SX:
-    """The one number that a kind takes. Raises ModelError: it is missing, zero or below, or another one is given."""
+    """The one number that a kind takes. Raises ModelError: it is missing or zero, a length below zero, or another is given."""
     for word, value in given.items():
         if (value is None) == (word == kind.number):
             kinds = ", ".join(k.name for k in CLOSURES.values() if k.number == word)
@@ -171,16 +186,45 @@ _PLAIN = {"helical": "revolute", "planar-helical": "planar", "distance": "spheri
 
 
 def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) -> Closure:
-    """Hold point_a (3,) [m] of body_a on point_b (3,) [m] of body_b: a spherical closure."""
+    """A constraint that holds a point of one body on a point of another: a spherical closure.
+
+    Args:
+        name: unique among the constraints.
+        body_a, body_b: names, "world" for the fixed frame.
+        point_a, point_b: (3,) in the frame of each body [m].
+    Raises ModelError: points that are not three numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("slide", "planar", "world", "rod", axis=(0, 1, 0))
+        >>> pin = pf.coincide("pin", "world", (0, 0, 0), "rod", (0, 0, 0.5))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, inertia=0.1)], [slide], constraints=[pin])
+        >>> float(pf.forward_kinematics(m, pf.assemble(m).q)["rod"].position[2].round(6))
+        -0.5
+    """
     a, b = (Pose(IDENTITY.R, vector(x, 3, f"constraint {name!r}: point")) for x in (point_a, point_b))
     return Closure(name, "spherical", body_a, body_b, a, b, ca.SX(0))
 
 
 def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
-    """phi(k) = 0. `phi` receives the mechanism's Kinematics: k.q, k.t, k.joint(name), k.position(body, point), ...
+    """A constraint phi(k) = 0 on the configuration.
 
-    It may move with time, and by a parameter that a run changes, but not jump: a run in which it jumps, by a comparison with
-    the time, say, stops and says how far.
+    It may move with time, and with a parameter that a run changes, but it may not jump: a run in which phi jumps, through a
+    comparison with the time, say, stops and says how far.
+
+    Args:
+        name: unique among the constraints.
+        phi: function of the mechanism's Kinematics k (k.q, k.t, k.joint(name), k.position(body, point), ...) giving a number or
+            a column.
+    Raises ModelError: phi is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> ring = pf.holonomic("ring", lambda k: k.q[0]**2 + k.q[1]**2 - 1)
+        >>> plane = pf.joint("plane", "planar-translation", "world", "bead")
+        >>> m = pf.mechanism("bead", [pf.body("bead", mass=2.0)], [plane], constraints=[ring], gravity=(0, -9.81, 0))
+        >>> float(pf.forward_dynamics(m, [0.0, -1.0]).reaction[1].round(6))  # at the lowest point the ring carries m g
+        19.62
     """
     if not callable(phi):
         raise ModelError(f"constraint {name!r}: phi must be a function of the kinematics, got {brief(phi)}")
@@ -190,11 +234,24 @@ def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
 def servo(
     target: Target, directions: Sequence[str] | Callable[[Any], ca.SX], *, stiffness: Scalar = 400.0, damping: Scalar = 40.0
 ) -> Servo:
-    """Hold a target (closure, phi = 0, eta = 0, Z v_dot = z) by forces along chosen directions, as many as the target has rows.
+    """A constraint that forces along chosen directions hold, instead of an ideal reaction. [ider]
 
     Args:
-        directions: input names, e.g. actuators, or a function of Kinematics giving rows (count, nv).
-        stiffness, damping: [1/s^2], [1/s] of the error dynamics, phi_ddot + damping phi_dot + stiffness phi = 0.
+        target: the constraint: a closure, phi = 0, eta = 0 or Z v_dot = z. The servo constraint has its name.
+        directions: as many as the target has rows: names of inputs, such as actuators, or a function of Kinematics giving rows
+            (count, nv).
+        stiffness, damping: [1/s^2], [1/s] of the error dynamics, phi_ddot + damping phi_dot + stiffness phi = 0; 400 and 40 by
+            default.
+    Raises ModelError: a target that is not a constraint, is a servo constraint already or holds only for a while; directions of
+    another form; a stiffness or damping below zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
+        >>> hover = pf.servo(pf.holonomic("height", lambda k: k.q[0] - 1), ["lift"])
+        >>> m = pf.mechanism("mass", [ball], [z], constraints=[hover], actuators=[pf.actuator("lift", "z")])
+        >>> pf.forward_dynamics(m, [1.01]).v_dot.round(6)  # -400 * 0.01
+        array([-4.])
     """
     if not isinstance(target, Constraint):
         raise ModelError(f"servo(target, directions): the target must be a constraint, got {brief(target)}")
@@ -202,7 +259,7 @@ def servo(
     if isinstance(target, Servo):
         raise ModelError(f"{what} is a servo constraint already")
     if target.active is not None:
-        raise ModelError(f"{what}: forces hold it throughout; it cannot be active for a while only")
+        raise ModelError(f"{what}: forces hold it throughout; it cannot be active only for a while")
     if not callable(directions):
         names = tuple(directions) if several(directions) else ()
         if not names or not all(isinstance(n, str) for n in names):
@@ -216,11 +273,25 @@ def servo(
 
 
 def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Target:
-    """The constraint only while condition(k) is not zero, e.g. `lambda k: k.t < 2`; it comes and goes within a run.
+    """The constraint, active only while a condition holds; it comes and goes within a run.
 
-    When it comes back, velocities are projected onto it (an inelastic stop). Its phi has to be near zero then, no further than
-    what velocities cover in two steps: a run in which it comes on elsewhere stops and says how far off it was. A run stops too
-    where the condition becomes no number.
+    When it comes back, velocities are projected onto it (an inelastic impact). Its phi must then be near zero, no further than
+    velocities cover in two steps: a run in which it begins elsewhere stops and says how far off it was. A run also stops where
+    the condition is not a number.
+
+    Args:
+        constraint: a closure, phi = 0, eta = 0 or Z v_dot = z.
+        condition: function of the mechanism's Kinematics giving a number that is not zero while the constraint holds, e.g.
+            `lambda k: k.t < 2`.
+    Raises ModelError: a constraint of another kind, a servo constraint say, or a condition that is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hook = pf.active_while(pf.holonomic("hook", lambda k: k.q[0]), lambda k: k.t < 2)
+        >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
+        >>> m = pf.mechanism("mass", [ball], [z], constraints=[hook])
+        >>> float(pf.forward_dynamics(m, [0.0], t=3.0).v_dot[0].round(6))  # released
+        -9.81
     """
     if not isinstance(constraint, Target) or not callable(condition):
         name = f"constraint {constraint.name!r}: " if isinstance(constraint, Constraint) else ""
@@ -230,12 +301,25 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
 
 
 def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:
-    """eta(k) = 0, a function of velocities, such as a point's velocity along a direction. [konz25 (3.125)]
+    """A constraint eta(k) = 0 on the velocities, such as a point's velocity along a direction. [konz25 (3.125)]
 
-    Rows A = d eta / d v, b = -(d eta / d q q_dot + d eta / d t). Where eta is affine in v, A(q, t) v = c(q, t), the reaction
-    A^T lambda does work only through c. A nonlinear one, v . v = c^2 for a constant speed, is allowed: its reaction is the
-    smallest that keeps eta = 0 (Gauss, Chetaev), and it does work, (A v) . lambda, so energy is not kept. Where A vanishes, as
-    that of v . v does at rest, the row holds nothing and no start is found: give v a direction.
+    Its rows are A = d eta / d v, b = -(d eta / d q q_dot + d eta / d t). Where eta is affine in v, A(q, t) v = c(q, t), the
+    reaction A^T lambda does work only through c. A nonlinear eta, v . v - c^2 for a constant speed, is allowed: its reaction is
+    the smallest that keeps eta = 0 (Gauss, Chetaev), and it does work, (A v) . lambda, so energy is not conserved. Where A
+    vanishes, as that of v . v does at rest, the row holds nothing and no start is found: start with a velocity.
+
+    Args:
+        name: unique among the constraints.
+        eta: function of the mechanism's Kinematics k (k.q, k.v, k.t, k.velocity(body, point), ...) giving a number or a column.
+    Raises ModelError: eta is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> skate = pf.nonholonomic("skate", lambda k: k.v[1])  # no velocity sideways
+        >>> ice = pf.joint("ice", "planar", "world", "skate")
+        >>> m = pf.mechanism("skater", [pf.body("skate", mass=2.0, inertia=0.1)], [ice], constraints=[skate])
+        >>> float(pf.forward_dynamics(m, [0, 0, 0], [3, 0, 1]).reaction[1].round(6))  # the centripetal force m v w
+        6.0
     """
     if not callable(eta):
         raise ModelError(f"constraint {name!r}: eta must be a function of the kinematics, got {brief(eta)}")
@@ -243,15 +327,25 @@ def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:
 
 
 def acceleration_constraint(name: str, rows: Callable[[Any], tuple[Any, Any]]) -> AccelerationConstraint:
-    """Z v_dot = z: accelerations alone are held, whatever q and v are. [konz25 (3.124)]
+    """A constraint Z v_dot = z on the accelerations alone, whatever q and v are. [konz25 (3.124)]
 
-    Nothing stands behind it that a correction could bring the state back to: what a step errs stays. Write phi = 0 or
-    eta = 0 where there is one, or add to z what draws it back, -k eta. The reaction Z^T lambda may do work.
+    No position or velocity lies behind it that a correction could bring the state back to: the errors of steps stay. Write phi
+    = 0 or eta = 0 where there is one, or add to z a term that reduces the error, -k eta. The reaction Z^T lambda may do work.
 
     Args:
-        rows: function of Kinematics that gives Z (m, nv) and z (m,), functions of q, v and t, e.g.
-            `lambda k: ([[1, -1]], [0])`. A row of zeros is an error, except in rows that only vanish at some states.
-    Raises ModelError: rows is no function; when the equations are made, shapes that do not fit, a row without entries.
+        name: unique among the constraints.
+        rows: function of the mechanism's Kinematics giving Z (m, nv) and z (m,), functions of q, v and t, e.g.
+            `lambda k: ([[1, -1]], [0])`. A row of zeros is an error, unless it vanishes at some states only.
+    Raises ModelError: rows is not a function; when the equations are made, shapes that do not fit, a row without entries.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> lift = pf.acceleration_constraint("lift", lambda k: ([[1]], [0.5]))
+        >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
+        >>> m = pf.mechanism("mass", [ball], [z], constraints=[lift])
+        >>> found = pf.forward_dynamics(m, [0.0])
+        >>> found.v_dot.round(6), found.reaction.round(6)  # m (g + 0.5)
+        (array([0.5]), array([20.62]))
     """
     if not callable(rows):
         raise ModelError(f"constraint {name!r}: rows must be a function of the kinematics that gives (Z, z), got {brief(rows)}")

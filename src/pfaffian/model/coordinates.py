@@ -1,4 +1,4 @@
-"""Coordinates of the caller's own: any q, redundant with phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
+"""User-defined coordinates: any q, redundant if phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
 
 from __future__ import annotations
 
@@ -23,7 +23,22 @@ RATE_UNITS = {"m": "m/s", "rad": "rad/s", "1": "1/s"}
 
 @data
 class Coordinates:
-    """Entries of q and v that no joint owns. K: q -> (nq, nv).   phi: q -> column that vanishes, or None.   start: (nq,)."""
+    """User-defined coordinates of a mechanism, made by `coordinates`: entries of q and v that belong to no joint.
+
+    name: unique among joints and coordinates.
+    q_names, v_names: of its entries.
+    q_units, v_units: one for each.
+    K: function of q (nq, 1) giving (nq, nv) with q_dot = K(q) v.
+    phi: function of q giving a column that vanishes, or None.
+    start: (nq,) a configuration with phi = 0, or near it.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> unit = lambda q: q[0]**2 + q[1]**2 - 1
+        >>> turn = pf.coordinates("turn", ["c", "s"], ["w"], lambda q: [[-q[1]], [q[0]]], phi=unit, start=[1, 0])
+        >>> turn.nq, turn.nv, turn.start, turn.v_units
+        (2, 1, (1.0, 0.0), ('1/s',))
+    """
 
     name: str
     q_names: tuple[str, ...]
@@ -35,8 +50,8 @@ class Coordinates:
     start: tuple[float, ...]
 
     def __repr__(self) -> str:
-        held = [] if self.phi is None else [f"on phi(q) = 0 by {shown.function(self.phi)}"]
-        parts = [plural(self.nq, "coordinate"), f"q_dot = K v by {shown.function(self.K)}", plural(self.nv, "velocity"), *held]
+        on = [] if self.phi is None else [f"on phi(q) = 0 by {shown.function(self.phi)}"]
+        parts = [plural(self.nq, "coordinate"), f"q_dot = K v by {shown.function(self.K)}", plural(self.nv, "velocity"), *on]
         return shown.words(self, *parts, name=self.name)
 
     @property
@@ -49,7 +64,7 @@ class Coordinates:
 
     @property
     def plain(self) -> int:
-        """None of them moves alone."""
+        """Zero: no rate is a velocity alone."""
         return 0
 
 
@@ -64,20 +79,30 @@ def coordinates(
     q_units: Any = "1",
     v_units: Any = None,
 ) -> Coordinates:
-    """Coordinates with kinematics of their own: q_dot = K(q) v. [konz25 (2.1)-(2.4)]
+    """User-defined coordinates, with their kinematics q_dot = K(q) v. [konz25 (2.1)-(2.4)]
 
-    Poses of bodies come from them by `edge`, energies and forces by functions of the kinematics. They are kept on phi = 0 as
-    quaternions are kept of unit length: no reaction belongs to it, since K leaves it alone.
+    Poses of bodies follow from them by `edge`, energies and forces by functions of the kinematics. They are kept on phi = 0, as
+    quaternions are kept of unit length: no reaction belongs to phi, since no velocity leads off it.
 
     Args:
         name: unique among joints and coordinates.
-        q, v: names of the entries; results call them name.entry.   start: (nq,) a configuration with phi = 0; zeros if None.
+        q, v: names of the entries; results call them name.entry.
         K: function of the column q (nq, 1), and of parameters, giving (nq, nv) of full column rank.
-        phi: function of q giving a column that K leaves alone, dphi/dq K = 0; redundant rows are normal.
-        q_units, v_units: one unit for all or one for each; of v by default those of q a second where there are as many, "1/s"
-            else.
-    Raises ModelError: names or functions that are none; a start of the wrong size. What K and phi answer is checked by
-    `mechanism`.
+        phi: function of q giving a column with dphi/dq K = 0; redundant rows are normal. None: the coordinates are independent.
+        start: (nq,) a configuration with phi = 0; zeros if None.
+        q_units, v_units: one unit for all or one for each. Those of q are "1" by default; those of v follow those of q
+            (m/s, rad/s, 1/s) where there are as many velocities as coordinates, else they are "1/s".
+    Raises ModelError: names that are not a list of different texts, K or phi that is not a function, a start of the wrong size.
+    What K and phi give is checked by `mechanism`.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> unit = lambda q: q[0]**2 + q[1]**2 - 1
+        >>> turn = pf.coordinates("turn", ["c", "s"], ["w"], lambda q: [[-q[1]], [q[0]]], phi=unit, start=[1, 0])
+        >>> bead = pf.edge("ring", "world", "bead", lambda k: pf.pose((3 * k.q[0], 3 * k.q[1], 0)))
+        >>> m = pf.mechanism("bead on a ring", [pf.body("bead", mass=2.0)], [bead], coordinates=[turn])
+        >>> pf.mass_matrix(m, [0.6, 0.8]).round(9)  # m r^2
+        array([[18.]])
     """
     what = f"coordinates {name!r}"
     q_names, v_names = _names(q, f"{what}: q"), _names(v, f"{what}: v")
@@ -111,7 +136,7 @@ def _units(x: Any, count: int, what: str) -> tuple[str, ...]:
 
 
 def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """K (nq, nv) at their own q (nq, 1), symbols. Raises ModelError: the function fails, or gives something else."""
+    """K (nq, nv) at symbols q (nq, 1). Raises ModelError: the function fails, or gives something else."""
     what = f"coordinates {c.name!r}: K"
     K = checked(matrix(answer(c.K, what, q), what), what, (q, p))
     if K.shape != (c.nq, c.nv):
@@ -120,7 +145,7 @@ def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """phi at their own q (nq, 1), symbols; no entry where there is none."""
+    """phi at symbols q (nq, 1); no entries where there is no phi."""
     if c.phi is None:
         return ca.SX(0, 1)
     what = f"coordinates {c.name!r}: phi"
@@ -128,7 +153,7 @@ def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
-    """The same with what K and phi give now. Raises ModelError: as `kinematic_block` and `residual`."""
+    """The coordinates with the digests of what K and phi give now. Raises ModelError: as `kinematic_block` and `residual`."""
     if isinstance(c.K, Known):
         return c
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
@@ -136,14 +161,19 @@ def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
     return replace(c, K=K, phi=c.phi and Known(c.phi, graph([q, p], [residual(c, q, p)])))
 
 
-ITERATIONS, MET, STARTS = 50, 1e-13, 5
+ITERATIONS, STARTS = 50, 5
+"""Of Newton's method, from each start; and starts."""
+
+TOLERANCE = 1e-13
+"""Largest |phi| that counts as zero."""
+
 RANK = 1e-8
 """Singular values below this, relative to the largest, are zero."""
 
 
 @remembered(256)
 def _functions(c: Coordinates, parameters: tuple[Parameter, ...], symbols: tuple[int, ...]) -> ca.Function:
-    """symbols: of the parameters, which equal ones need not share."""
+    """phi, dphi/dq and K as functions of q and p.   symbols: of the parameters; equal parameters may have different ones."""
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
     phi = residual(c, q, p)
     return ca.Function("coordinates", [q, p], [phi, ca.densify(ca.jacobian(phi, q)), ca.densify(kinematic_block(c, q, p))])
@@ -160,30 +190,30 @@ def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fr
         phi, rows, _ = _at(c, q, parameters)
         if not (np.isfinite(phi).all() and np.isfinite(rows).all()):
             return None
-        if np.abs(phi).max(initial=0.0) <= MET:
+        if np.abs(phi).max(initial=0.0) <= TOLERANCE:
             return q
         q = q - free * np.linalg.lstsq(rows * free, phi, RANK)[0][:, 0]
-    return q if np.abs(phi).max(initial=0.0) <= np.sqrt(MET) else None
+    return q if np.abs(phi).max(initial=0.0) <= np.sqrt(TOLERANCE) else None
 
 
-def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], kept: np.ndarray | None = None) -> np.ndarray:
-    """(nq,) the nearest q with phi = 0 by Newton's iterations, q itself where phi vanishes.   kept: (nq,) what may not move.
+def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fixed: np.ndarray | None = None) -> np.ndarray:
+    """(nq,) the nearest q with phi = 0 by Newton's method, q itself where phi vanishes.   fixed: (nq,) which entries stay.
 
-    Raises ModelError: none is found from there.
+    Raises ModelError: none is found from q.
     """
     if c.phi is None:
         return q
     c = known(c, parameters)
-    free = np.ones(c.nq) if kept is None else 1.0 - kept
+    free = np.ones(c.nq) if fixed is None else 1.0 - fixed
     random, guess = np.random.default_rng(3), q
     for _ in range(STARTS):
         found = _newton(c, guess, parameters, free)
         if found is not None:
             return found
-        guess = q + free * random.normal(size=c.nq)  # where the rows vanish no step leads on
-    held = "" if kept is None or not kept.any() else f" that keeps {', '.join(np.array(c.q_names)[kept])}"
+        guess = q + free * random.normal(size=c.nq)  # where the rows vanish Newton's method takes no step
+    keeping = "" if fixed is None or not fixed.any() else f" that keeps {', '.join(np.array(c.q_names)[fixed])}"
     raise ModelError(
-        f"coordinates {c.name!r}: no q with phi(q) = 0{held} is found near {brief(q.tolist())}; give others, or more"
+        f"coordinates {c.name!r}: no q with phi(q) = 0{keeping} is found near {brief(q.tolist())}; give others, or more values"
     )
 
 
@@ -198,7 +228,7 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
             q = closest(c, near, parameters)
         except ModelError:
             if i:
-                continue  # a place far from phi = 0 tells nothing
+                continue  # no phi = 0 near this place
             raise
         _, rows, K = _at(c, q, parameters)
         if not (np.isfinite(rows).all() and np.isfinite(K).all()):
@@ -237,15 +267,28 @@ class Velocities:
 
 
 def velocities(T: Callable[[Any], Any], names: Any, units: Any = "1/s") -> Velocities:
-    """Velocities v of the caller's choice for a mechanism: v0 = T(q) v with v0 = (joints' and coordinates' velocities).
+    """A choice of velocities v for a mechanism: v0 = T(q) v, where v0 are those of its joints and coordinates.
+    [konz25 1.3]
 
-    Such as absolute instead of relative angular velocities, world axes of a free body, or coordinate rates. Motion, forces and
-    energies do not change, what v, forces and reactions are listed along does. [konz25 1.3]
+    Absolute instead of relative angular velocities, world axes of a free body, rates of the coordinates, and so on. Motion and
+    energies stay the same; velocities, forces and reactions are then listed along v.
 
     Args:
         T: function of the kinematics (poses and q; no velocities) giving an invertible (nv, nv).
-        names: (nv,) of the new velocities.   units: one for all or one for each.
-    Raises ModelError: T is no function, names are none. What T answers is checked by `mechanism`.
+        names: (nv,) of the new velocities.
+        units: one for all or one for each, "1/s" by default.
+    Raises ModelError: T is not a function, names are not a list of different texts. What T gives is checked by `mechanism`.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rods = [pf.body(n, mass=2.0, com=(0.5, 0, 0), inertia=0.1) for n in ("upper", "lower")]
+        >>> A = pf.joint("A", "revolute", "world", "upper")
+        >>> B = pf.joint("B", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> absolute = pf.velocities(lambda k: [[1, 0], [-1, 1]], ["upper", "lower"], "rad/s")
+        >>> m = pf.mechanism("double pendulum", rods, [A, B], velocities=absolute)
+        >>> pf.mass_matrix(m, [0, 0]).round(9)
+        array([[2.6, 1. ],
+               [1. , 0.6]])
     """
     if not callable(T):
         raise ModelError(f"velocities: T must be a function of the kinematics, got {brief(T)}")

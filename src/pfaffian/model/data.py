@@ -1,8 +1,8 @@
-"""Frozen data that hold numbers as SX: equal by content, copied and pickled with their parameters.
+"""Frozen data with numbers as SX: equal by content, copied and pickled with their parameters.
 
-Two items are equal if all their fields are: numbers as expressions of parameters of the same name, default and unit, functions
-of the caller's as the same object. A Parameter stays one and the same wherever what was pickled is read, so that bodies,
-joints and a mechanism read apart from each other still share it.
+Two items are equal if all their fields are: numbers if they are the same expressions of parameters of the same name, default
+and unit, the caller's functions if they are the same object. A Parameter keeps its identity when it is pickled, so bodies,
+joints and a mechanism that are unpickled separately still share it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def data(cls: _Class) -> _Class:
 
 
 def is_data(item: Any) -> bool:
-    """Whether it is equal to others by content."""
+    """Whether the item is compared by content."""
     return type(item).__eq__ is _equal
 
 
 class _Number(NamedTuple):
-    """An SX as text, all its digits in it, and whose symbols it uses: a Parameter, or a number for a symbol that is none."""
+    """An SX as text with all digits, and the owners of its symbols: a Parameter each, or a hash for a symbol of none."""
 
     text: str
     owners: tuple[Parameter | int, ...]
@@ -54,12 +54,12 @@ def _sx(x: _Number) -> ca.SX:
 
 
 def content(item: Any) -> tuple:
-    """All that an item is, as a tuple to compare; made once."""
-    kept = vars(item)
-    if "_content" not in kept:
+    """The fields of an item as a tuple that can be compared; made once."""
+    cache = vars(item)
+    if "_content" not in cache:
         values = (getattr(item, f.name) for f in fields(item))
-        kept["_content"] = tuple(_number(x) if isinstance(x, ca.SX) else x for x in values)
-    return kept["_content"]
+        cache["_content"] = tuple(_number(x) if isinstance(x, ca.SX) else x for x in values)
+    return cache["_content"]
 
 
 def _equal(self: Any, other: Any) -> bool:
@@ -69,15 +69,15 @@ def _equal(self: Any, other: Any) -> bool:
 
 
 def _hash(self: Any) -> int:
-    kept = vars(self)
-    if "_hash" not in kept:
-        # A function object of the caller's need not have a hash.
-        kept["_hash"] = hash(tuple(callable(x) or x for x in content(self)))
-    return kept["_hash"]
+    cache = vars(self)
+    if "_hash" not in cache:
+        # A caller's function object need not be hashable.
+        cache["_hash"] = hash(tuple(callable(x) or x for x in content(self)))
+    return cache["_hash"]
 
 
 def _itself(self: Any, memo: Any = None) -> Any:
-    """Nothing in it changes, so a copy is no other."""
+    """The item itself: it cannot change, so it is its own copy."""
     return self
 
 
@@ -85,7 +85,7 @@ def _reduce(self: Any) -> tuple:
     what = f"{type(self).__name__.lower()} {getattr(self, 'name', '')!r}"
     for f, value in zip(fields(self), content(self), strict=True):
         if isinstance(value, _Number) and not all(isinstance(p, Parameter) for p in value.owners):
-            raise ModelError(f"{what} cannot be pickled: its {f.name} uses a symbol that is no Parameter")
+            raise ModelError(f"{what} cannot be pickled: its {f.name} uses a symbol of no Parameter")
         if callable(value):
             _check_pickles(value, f"{what}: its function {f.name}")
     return _restore, (type(self), content(self))
@@ -93,14 +93,14 @@ def _reduce(self: Any) -> tuple:
 
 def _restore(cls: type, values: tuple) -> Any:
     made = cls(*[_sx(x) if isinstance(x, _Number) else x for x in values])
-    vars(made)["_content"] = values  # and with it the parameters, for what is read later
+    vars(made)["_content"] = values  # which keeps the parameters alive for items that are unpickled later
     return made
 
 
 def _check_pickles(function: Any, what: str) -> None:
     try:
         pickle.dumps(function)
-    except Exception as error:  # what a caller's object raises may be anything
+    except Exception as error:  # a caller's object may raise anything
         raise ModelError(
-            f"{what} cannot be pickled ({error}); define it at the top of a module, or as an object whose class is there"
+            f"{what} cannot be pickled ({error}); define it at the top level of a module, or as an object of such a class"
         ) from error

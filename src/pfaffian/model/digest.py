@@ -1,4 +1,4 @@
-"""A mechanism's fingerprint: compiled equations are found again by it."""
+"""The digest of a mechanism, by which compiled equations are found again."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from pfaffian.model.number import Parameter
 
 
 def structure(m: Mechanism) -> str:
-    """sha256 of all that a mechanism is, but its own name: names, numbers, limits, defaults of parameters, and what its
-    functions gave, which `terms.present` says.
+    """sha256 of a mechanism's content except its own name.
 
-    Two mechanisms with one digest have the same equations, and whatever is made of them is the same.
+    Names, numbers, limits, defaults of parameters, and the digests of its functions as `terms.present` finds them.
+
+    Two mechanisms with one digest have the same equations, and all that is made of them is the same.
     """
     numbers: list[ca.SX] = []
-    said = [(f.name, _said(getattr(m, f.name), numbers)) for f in fields(m) if f.name != "name"]
+    content = [(f.name, _content(getattr(m, f.name), numbers)) for f in fields(m) if f.name != "name"]
     columns = [ca.vec(ca.densify(x)) for x in numbers]
     values = ca.Function("numbers", [m.p_symbols], [ca.vertcat(ca.SX(0, 1), *columns)])
-    return sha256((repr(said) + values.serialize()).encode()).hexdigest()
+    return sha256((repr(content) + values.serialize()).encode()).hexdigest()
 
 
-def _said(x: Any, numbers: list[ca.SX]) -> Any:
-    """All of x as text and names, and its expressions of parameters put to the others."""
+def _content(x: Any, numbers: list[ca.SX]) -> Any:
+    """The content of x as texts and names; its expressions of parameters are appended to `numbers`."""
     if isinstance(x, ca.SX):
         numbers.append(x)
         return "number", x.shape
     if isinstance(x, Known):
-        return "function", x.gave
+        return "function", x.digest
     if isinstance(x, JointKind):
         return "kind", x.name
     if isinstance(x, Parameter):
         return "parameter", x.name, x.default, x.unit
     if isinstance(x, tuple):
-        return [_said(part, numbers) for part in x]
+        return [_content(part, numbers) for part in x]
     if is_dataclass(x):
-        return type(x).__name__, [(f.name, _said(getattr(x, f.name), numbers)) for f in fields(x)]
+        return type(x).__name__, [(f.name, _content(getattr(x, f.name), numbers)) for f in fields(x)]
     assert x is None or isinstance(x, (str, bool, int, float)), f"{type(x).__name__} is in no digest"
     return repr(x)

@@ -3,8 +3,8 @@
 Springs k_p of no length between points h_p of body B and points of body A have the potential
 V = 1/2 tr((G - G_R) K' (G - G_R)^T), K' = sum k_p [h_p; 1] [h_p; 1]^T, G being the pose of B in A and G_R the one at rest:
 any number of them is one 4 x 4 matrix (`constellation`). Dampers likewise: R = 1/2 xi^T Vee(D') xi, xi the twist of B relative
-to A, in B. Vee(K') has to be positive semidefinite, K' itself not: that is what makes V least at G_R. Of the 21 numbers of a
-6 x 6 matrix a pseudo-matrix has 10; the others are taken too.
+to A, in B. For V to be least at G_R, Vee(K') must be positive semidefinite, but not K' itself. A pseudo-matrix has 10 of the
+21 numbers of a symmetric 6 x 6 matrix, which is accepted too.
 """
 
 from __future__ import annotations
@@ -24,32 +24,58 @@ from pfaffian.model.number import Scalar, at_defaults, matrix, not_negative, vec
 from pfaffian.model.pose import Pose, as_pose
 
 SEMIDEFINITE = 1e-12
-"""Relative room for rounding below zero in an eigenvalue."""
+"""Relative amount by which rounding may make an eigenvalue negative."""
 
 
 def pseudo_matrix(weight: Scalar, centre: Any = (0, 0, 0), moments: Any = 0.0) -> ca.SX:
-    """[[Wed(Pi), k h], [k h^T, k]] (4, 4) of a weight k at its centre h, with moments Pi about the origin. [konz25 (3.91)]
+    """The pseudo-matrix [[Wed(Pi), k h], [k h^T, k]] of a stiffness, damping or inertia: (4, 4) for `pose_spring` and its kin.
+    [konz25 (3.91)]
+
+    Pi are the moments about the origin, k is the weight and h its centre.
 
     Args:
-        weight: k, of a stiffness [N/m], of a damping [N s/m].   centre: h (3,) [m].
-        moments: stiffness or damping against turning about the centre [N m, N m s], as `body` takes an inertia: a number, (3,)
-            principal, (6,) or (3, 3).
+        weight: k, of a stiffness [N/m], of a damping [N s/m].
+        centre: h (3,) [m]; the origin by default.
+        moments: stiffness or damping against turning about the centre [N m, N m s], zero by default, in the forms that `body`
+            takes an inertia in: a number, (3,) principal, (6,) or (3, 3).
     Raises ModelError: numbers of the wrong count; a weight below zero.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> ca.DM(pf.forces.pseudo_matrix(400.0, centre=(0, 0, 0.5))).full()
+        array([[  0.,   0.,   0.,   0.],
+               [  0.,   0.,   0.,   0.],
+               [  0.,   0., 100., 200.],
+               [  0.,   0., 200., 400.]])
     """
     k, h = not_negative(weight, "pseudo_matrix: weight"), vector(centre, 3, "pseudo_matrix: centre")
     return ca.densify(ca.SX(inertia.pseudo(*inertia.moments(k, h, tensor(moments, "pseudo_matrix: moments")))))
 
 
 def pose_spring(name: str, body_a: str, body_b: str, stiffness: Any, *, rest: Any = (0, 0, 0)) -> Potential:
-    """V = <X, X> / 2 with X = G_R^-1 G - 1, G the pose of body_b in body_a: at rest its Hessian along twists of b is K.
+    """A spring between the poses of two bodies, V = <X, X> / 2 with X = G_R^-1 G - 1, G the pose of body_b in body_a.
+    [konz25 (3.71) (3.115) (A.14)-(A.19)]
 
-    Of a pseudo-matrix K' it is tr((G - G_R) K' (G - G_R)^T) / 2, the wrench on b -vee2((1 - G^-1 G_R) K'), and K = Vee(K').
+    At rest the Hessian of V along twists of b is K. Of a pseudo-matrix K' it is V = tr((G - G_R) K' (G - G_R)^T) / 2, the
+    wrench on b is -vee2((1 - G^-1 G_R) K'), and K = Vee(K').
 
     Args:
-        stiffness: K' (4, 4) symmetric, in body_b's frame, as `pseudo_matrix` makes one, with Vee(K') positive semidefinite; or
+        name: unique among the forces.
+        body_a, body_b: names, "world" for the fixed frame.
+        stiffness: K' (4, 4) symmetric, in body_b's frame, with Vee(K') positive semidefinite, as `pseudo_matrix` makes one; or
             any K (6, 6) symmetric and positive semidefinite, of 21 numbers, by `se3.inner`.
-        rest: G_R, the pose of body_b in body_a at which the force vanishes.
-    Raises ModelError: a stiffness that is none of these, with its lowest eigenvalue. [konz25 (3.71) (3.115) (A.14)-(A.19)]
+        rest: G_R, the pose of body_b in body_a at which the force vanishes; identity by default.
+    Returns: a potential, for forces=[...].
+    Raises ModelError: a stiffness that is none of these, with its lowest eigenvalue.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> mount = pf.forces.pose_spring("mount", "world", "cart", pf.forces.pseudo_matrix(40.0), rest=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[mount])
+        >>> pf.forward_dynamics(m, [1.1]).v_dot.round(9)  # -40 (1.1 - 1) / 2
+        array([-2.])
     """
     what = f"force {name!r}"
     K = form(stiffness, f"{what}: stiffness")
@@ -59,22 +85,49 @@ def pose_spring(name: str, body_a: str, body_b: str, stiffness: Any, *, rest: An
 
 
 def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipation:
-    """R = xi^T D xi / 2, xi the twist of body_b relative to body_a in b's axes: the wrench on b is -D xi.
+    """A damper between two bodies, R = xi^T D xi / 2, xi the twist of body_b relative to body_a in b's axes. [konz25 (3.117)]
 
-    damping: D (6, 6) symmetric and positive semidefinite, or D' (4, 4) with D = Vee(D') so, both in body_b's frame;
-        `pseudo_matrix` makes one.
-    Raises ModelError: a damping that is none of these, with its lowest eigenvalue. [konz25 (3.117)]
+    The wrench on b is -D xi.
+
+    Args:
+        name: unique among the forces.
+        body_a, body_b: names, "world" for the fixed frame.
+        damping: D (6, 6) symmetric and positive semidefinite, or D' (4, 4) with such a D = Vee(D'), both in body_b's frame;
+            `pseudo_matrix` makes one.
+    Returns: a dissipation, for forces=[...].
+    Raises ModelError: a damping that is none of these, with its lowest eigenvalue.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> oil = pf.forces.pose_damper("oil", "world", "cart", pf.forces.pseudo_matrix(6.0))
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[oil])
+        >>> pf.forward_dynamics(m, [0.0], [1.0]).v_dot.round(9)
+        array([-3.])
     """
     return Dissipation(name, PoseDamper(body_a, body_b, _spatial(form(damping, f"force {name!r}: damping"))))
 
 
 def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEnergy:
-    """T = xi^T M xi / 2, xi the twist of body_b relative to body_a in b's axes: added mass in a fluid at rest, an inerter.
+    """The inertia between two bodies, T = xi^T M xi / 2, xi the twist of body_b relative to body_a in b's axes. [konz25 (A.14)]
 
-    inertia: M (6, 6) symmetric and positive semidefinite, of 21 numbers, as the added mass of a hull; or M' (4, 4) with
-        M = Vee(M') so, both in body_b's frame.
-    It has no weight and, as all of `kinetic_energy`, acts within joints.
-    Raises ModelError: an inertia that is none of these, with its lowest eigenvalue. [konz25 (A.14)]
+    It models the added mass of a fluid at rest, or an inerter. It has no weight and, like every `kinetic_energy`, acts within
+    the joints.
+
+    Args:
+        name: unique among the forces.
+        body_a, body_b: names, "world" for the fixed frame.
+        inertia: M (6, 6) symmetric and positive semidefinite, of 21 numbers, as the added mass of a hull; or M' (4, 4) with
+            such an M = Vee(M'), both in body_b's frame.
+    Returns: a kinetic energy, for forces=[...].
+    Raises ModelError: an inertia that is none of these, with its lowest eigenvalue.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> water = pf.forces.pose_inertia("water", "world", "cart", pf.forces.pseudo_matrix(3.0))
+        >>> pf.mass_matrix(pf.mechanism("cart", [cart], [rail], forces=[water]), [0.0]).round(9)  # 2 + 3
+        array([[5.]])
     """
     return KineticEnergy(name, PoseInertia(body_a, body_b, _spatial(form(inertia, f"force {name!r}: inertia"))))
 
@@ -82,9 +135,22 @@ def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEn
 def bushing(
     name: str, body_a: str, body_b: str, *, stiffness: Any, damping: Any, rest: Any = (0, 0, 0)
 ) -> tuple[Potential, Dissipation]:
-    """A `pose_spring` and a `pose_damper` named "name spring" and "name damper", for forces=[*bushing(...)].
+    """A bushing between two bodies: a `pose_spring` and a `pose_damper`, for forces=[*bushing(...)].
 
-    body_a, body_b, stiffness, rest, damping: as these take them.
+    Args:
+        name: of the bushing; its parts are called "name spring" and "name damper".
+        body_a, body_b: names, "world" for the fixed frame.
+        stiffness, damping: (4, 4) pseudo-matrices or (6, 6), symmetric, in body_b's frame, positive semidefinite along twists.
+        rest: the pose of body_b in body_a at which the spring is free; identity by default.
+    Raises ModelError: a stiffness or damping that is none of these, with its lowest eigenvalue.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> rubber = {"stiffness": pf.forces.pseudo_matrix(40.0), "damping": pf.forces.pseudo_matrix(6.0)}
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[*pf.forces.bushing("mount", "world", "cart", **rubber)])
+        >>> pf.forward_dynamics(m, [0.1], [1.0]).v_dot.round(9)  # (-40 * 0.1 - 6 * 1) / 2
+        array([-5.])
     """
     spring = pose_spring(f"{name} spring", body_a, body_b, stiffness, rest=rest)
     return spring, pose_damper(f"{name} damper", body_a, body_b, damping)
@@ -162,9 +228,9 @@ def _of_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
 
 
 def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
-    """K' (4, 4) or K (6, 6), of the shapes given or either, symmetric and such that Vee(K') or K is positive semidefinite.
+    """K' (4, 4) or K (6, 6), of the given shapes or either, symmetric, with Vee(K') or K positive semidefinite.
 
-    Raises ModelError: it is none, with the lowest eigenvalue.
+    Raises ModelError: it is not, with the lowest eigenvalue.
     """
     K = symmetric_pseudo(value, what, *(shapes or ((4, 4), (6, 6))))
     _semidefinite(_spatial(K), f"{what}: its form in twists" if K.shape == (4, 4) else f"{what}: the matrix")
@@ -176,12 +242,12 @@ def _spatial(K: ca.SX) -> ca.SX:
 
 
 def symmetric_pseudo(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
-    """(4, 4), or of the shapes given, symmetric; `what` names it. Raises ModelError: it is none."""
+    """A symmetric matrix, (4, 4) or of the given shapes; `what` names it in errors. Raises ModelError: it is not."""
     K, shapes = ca.densify(matrix(value, what)), shapes or ((4, 4),)
     if K.shape not in shapes:
-        wanted = " or ".join(map(str, shapes))
-        raise ModelError(f"{what}: a {wanted} matrix is needed, as of pseudo_matrix(...), got {brief(value)}")
-    number = at_defaults(K)  # None with a symbol that is no Parameter, which is told where the mechanism is made
+        sizes = " or ".join(map(str, shapes))
+        raise ModelError(f"{what}: a {sizes} matrix is needed, such as pseudo_matrix(...), got {brief(value)}")
+    number = at_defaults(K)  # None with a symbol of no Parameter, which `mechanism` reports
     if number is not None and not np.isfinite(number).all():
         raise ModelError(f"{what} is not finite")
     if number is not None and np.abs(number - number.T).max() > SEMIDEFINITE * np.abs(number).max():

@@ -1,4 +1,4 @@
-"""What pushes: actuators, wrenches, springs between bodies, and any function of the kinematics."""
+"""Forces: actuators, wrenches, springs between bodies, and any function of the kinematics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pfaffian.model.number import Scalar, direction, interval, scalar, vector
 
 @data
 class Actuator:
-    """One input u [N or N m] on one velocity coordinate of a joint: generalised force gear * u."""
+    """One input u [N or N m] on one velocity of a joint: the generalised force gear * u."""
 
     name: str
     joint: str
@@ -43,7 +43,7 @@ class Thruster:
 
     @property
     def wrench(self) -> ca.SX:
-        """(6, 1) about the point for a unit of the input."""
+        """(6, 1) about the point, per unit of the input."""
         return ca.vertcat(self.axis, self.torque * self.axis)
 
     def __repr__(self) -> str:
@@ -57,8 +57,8 @@ class Thruster:
 class Wrench:
     """A wrench [force; moment] on a body, about `point` of the body, and its opposite on the body that exerts it.
 
-    axes: LOCAL (turning with the body) or WORLD. value: (6, 1), a function of Kinematics that gives it, or None to make it six
-    inputs of the run. by: the body that exerts it, None for something outside.
+    axes: LOCAL (turning with the body) or WORLD.   value: (6, 1), a function of Kinematics that gives it, or None for six
+    inputs of the run.   by: the body that exerts it, None for something outside.
     """
 
     name: str
@@ -69,18 +69,18 @@ class Wrench:
     by: str | None = None
 
     def __repr__(self) -> str:
-        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", _shown(self.value), self.axes]
+        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", _brief(self.value), self.axes]
         parts += [f"by {self.by!r}"] if self.by is not None else []
         return shown.words(self, *parts, name=self.name)
 
 
-def _shown(value: Any) -> str:
+def _brief(value: Any) -> str:
     return "six inputs" if value is None else shown.function(value) if callable(value) else shown.number(value, "N, N m")
 
 
 @data
 class Spring:
-    """A massless spring and damper between two points: pull k (l - rest) + d l_dot along the line."""
+    """A massless spring and damper between two points, pulling with k (l - rest) + d l_dot along the line."""
 
     name: str
     body_a: str
@@ -99,7 +99,7 @@ class Spring:
 
 @data
 class GeneralisedForce:
-    """f(k) along the velocity coordinates of one joint, or of all. It acts within joints, as an actuator does."""
+    """f(k) along the velocities of one joint, or of all. It acts within joints, as an actuator does."""
 
     name: str
     function: Callable[[Any], Any]
@@ -134,7 +134,7 @@ class Dissipation:
 
 @data
 class KineticEnergy:
-    """T(q, v, t), quadratic in v: it adds to the mass matrix and the bias force by Hamel's equations."""
+    """T(q, v, t), quadratic in v, which adds to the mass matrix and the bias force by Hamel's equations."""
 
     name: str
     function: Callable[[Any], Any]
@@ -149,10 +149,23 @@ Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation | KineticEn
 def actuator(
     name: str, joint: str, *, component: int = 0, gear: Scalar = 1.0, limits: tuple[float, float] = (-np.inf, np.inf)
 ) -> Actuator:
-    """A motor on velocity coordinate `component` of a joint.   gear: [1].
+    """An actuator: one input u on one velocity of a joint, with the generalised force gear * u.
 
-    limits: (low, high) of u [N or N m], within the joint's effort. A result says when and by how far they were left;
-    `Scheme(saturate=True)` cuts u at them.
+    Args:
+        name: unique among the actuators; the name of its input.
+        joint: name of the joint, or of coordinates.
+        component: which of the joint's velocities, from 0, the default.
+        gear: [1], one by default.
+        limits: (low, high) of u [N or N m], none by default; they hold within the joint's effort. A result says when and by how
+            far they were left; `Scheme(saturate=True)` cuts u at them.
+    Raises ModelError: a component that is not a whole number, limits that are the wrong way round.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [cart], [rail], actuators=[pf.actuator("motor", "rail", gear=10.0)])
+        >>> pf.forward_dynamics(m, [0.0], u={"motor": 1.0}).v_dot.round(9)  # gear u / mass
+        array([5.])
     """
     what = f"actuator {name!r}"
     if isinstance(component, bool) or not isinstance(component, (int, np.integer)):
@@ -167,10 +180,23 @@ def thruster(
     """An actuator that pushes a body from outside: a jet, a rope, a propeller by its thrust u = k_T |w| w [N].
 
     Args:
-        axis: (3,) of the force for u > 0, along the body's axes, of any length.   point: (3,) in the body [m].
-        torque: moment about the axis per force [m]; of a right-handed propeller -k_M / k_T, of a left-handed one k_M / k_T.
-        limits: (low, high) of u [N], as of an `actuator`.
+        name: unique among the actuators; the name of its input.
+        body: name of the body.
+        axis: (3,) of the force for u > 0, along the body's axes, of any length; z by default.
+        point: (3,) where it acts, in the body [m]; its origin by default.
+        torque: moment about the axis per force [m], zero by default; of a right-handed propeller -k_M / k_T, of a left-handed
+            one k_M / k_T.
+        limits: (low, high) of u [N], none by default. A result says when and by how far they were left; `Scheme(saturate=True)`
+            cuts u at them.
     Raises ModelError: an axis that is zero, numbers of the wrong count.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> jet = pf.forces.thruster("jet", "cart", axis=(1, 0, 0), limits=(0, 8))
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [cart], [rail], actuators=[jet])
+        >>> pf.forward_dynamics(m, [0.0], u={"jet": 6.0}).v_dot.round(9)
+        array([3.])
     """
     what = f"actuator {name!r}"
     if not isinstance(body, str):
@@ -184,9 +210,23 @@ def wrench(
 ) -> Wrench:
     """A wrench on a body, and the opposite one, about the same point of space, on the body that exerts it.
 
-    value: (6,) force [N], moment [N m]; or f(k) that gives it, k being the mechanism's Kinematics: k.pose, k.twist, k.t, ...;
-    None: six inputs of the run.   point: (3,) in the body [m].   axes: WORLD, or LOCAL to turn with the body.
-    by: the name of a body, None for something outside.
+    Args:
+        name: unique among the forces.
+        body: name of the body.
+        value: (6,) force [N] and moment [N m]; or a function f(k) that gives them, k being the mechanism's Kinematics (k.pose,
+            k.twist, k.t, ...); None, the default, makes them six inputs of the run: name.fx ... name.nz.
+        point: (3,) about which it acts, in the body [m]; its origin by default.
+        axes: "WORLD", the default, or "LOCAL" to turn with the body.
+        by: name of the body that exerts it; None for something outside.
+    Raises ModelError: body or by that is not text, other axes, values of the wrong count.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> push = pf.wrench("push", "cart", lambda k: [4 * k.t, 0, 0, 0, 0, 0])
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[push])
+        >>> pf.forward_dynamics(m, [0.0], t=3.0).v_dot.round(9)  # 12 N on 2 kg
+        array([6.])
     """
     what = f"force {name!r}"
     if not isinstance(body, str) or not isinstance(by, str | None):
@@ -198,39 +238,87 @@ def wrench(
 
 
 def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None = None) -> GeneralisedForce:
-    """f(k) [N, N m] along the rates of a joint or of coordinates, or along v, k being the mechanism's Kinematics.
-
-    f: gives as many numbers as the joint has rates, (nv,) without a joint; it may use k.q, k.v, k.t, poses and twists.
+    """A force f(k) along the velocities of a joint or of coordinates, or along all of v.
 
     It acts within the joints, as actuators do. A force that acts on a body is a `wrench`.
+
+    Args:
+        name: unique among the forces.
+        f: function of the mechanism's Kinematics k (k.q, k.v, k.t, poses, twists, ...) giving as many numbers as the joint has
+            velocities, (nv,) without a joint [N, N m].
+        joint: name of a joint or of coordinates; None, the default, for all of v.
+    Raises ModelError: f is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> cubic = pf.generalised_force("cubic", lambda k: -8 * k.q[0]**3, joint="rail")
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[cubic])
+        >>> pf.forward_dynamics(m, [1.0]).v_dot.round(9)
+        array([-4.])
     """
     return GeneralisedForce(name, _function(f, f"force {name!r}: f"), joint)
 
 
 def potential(name: str, V: Callable[[Any], Any]) -> Potential:
-    """The force -(dV/dq K)^T of a potential V(k) [J], k being the mechanism's Kinematics: k.q, k.joint, k.pose, k.t, ...
+    """The force -(dV/dq K)^T of a potential V(k), which becomes part of the energy.
 
-    V is part of the energy. Where it depends on the time, the energy changes at the rate dV/dt at rest: the power of whoever
-    changes it. It may not depend on velocities.
+    Where V depends on the time, the energy changes at the rate dV/dt at rest: the power of whoever changes it. V may not depend
+    on velocities.
+
+    Args:
+        name: unique among the forces.
+        V: function of the mechanism's Kinematics k (k.q, k.joint, k.pose, k.t, ...) giving a number [J].
+    Raises ModelError: V is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.potential("quartic", lambda k: 2 * k.q[0]**4)])
+        >>> pf.forward_dynamics(m, [1.0]).v_dot.round(9), float(pf.energy(m, [1.0]).potential)
+        (array([-4.]), 2.0)
     """
     return Potential(name, _function(V, f"force {name!r}: V"))
 
 
 def dissipation(name: str, R: Callable[[Any], Any]) -> Dissipation:
-    """The force -(dR/dv)^T of a dissipation function R(k) [W], k being the mechanism's Kinematics. [konz25 (3.37)]
+    """The force -(dR/dv)^T of a dissipation function R(k). [konz25 (3.37)]
 
-    The energy is not conserved: it changes by -v^T (dR/dv)^T a second, -2 R if R is quadratic in the velocities.
+    Energy is not conserved: it changes at the rate -v^T (dR/dv)^T, which is -2 R if R is quadratic in the velocities.
+
+    Args:
+        name: unique among the forces.
+        R: function of the mechanism's Kinematics k (k.q, k.v, k.twist, k.t, ...) giving a number [W].
+    Raises ModelError: R is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.dissipation("damper", lambda k: 3 * k.v[0]**2)])
+        >>> pf.forward_dynamics(m, [0.0], [1.0]).v_dot.round(9)  # -6 v / mass
+        array([-3.])
     """
     return Dissipation(name, _function(R, f"force {name!r}: R"))
 
 
 def kinetic_energy(name: str, T: Callable[[Any], Any]) -> KineticEnergy:
-    """The inertia force of a kinetic energy T(k) [J], beside that of the bodies, if there are any. [konz25 (2.31)]
+    """The inertia force of a kinetic energy T(k), added to that of the bodies, if there are any. [konz25 (2.31)]
 
-    T = M_ij v^i v^j / 2 + b_i v^i + T0 with M, b and T0 of q and t, k being the mechanism's Kinematics: k.q, k.v, k.q_dot,
-    k.twist, ... Hamel's equations add d/dt dT/dv^i + gamma_ij^k v^j dT/dv^k - d_i T to M v_dot + c. What T adds to the energy
-    is v^i dT/dv^i - T = M_ij v^i v^j / 2 - T0, so that the energy is conserved where T does not depend on t. Like a rotor's
-    armature it acts within joints: no body feels it.
+    T = M_ij v^i v^j / 2 + b_i v^i + T0 with M, b and T0 functions of q and t. Hamel's equations add d/dt dT/dv^i + gamma_ij^k
+    v^j dT/dv^k - d_i T to M v_dot + c. T adds v^i dT/dv^i - T = M_ij v^i v^j / 2 - T0 to the energy, so that it is conserved
+    where T does not depend on t. Like a rotor's armature T acts within the joints: no body feels it.
+
+    Args:
+        name: unique among the forces.
+        T: function of the mechanism's Kinematics k (k.q, k.v, k.q_dot, k.twist, ...) giving a number [J], quadratic in v.
+    Raises ModelError: T is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> flywheel = pf.kinetic_energy("flywheel", lambda k: 3 * k.v[0]**2 / 2)
+        >>> pf.mass_matrix(pf.mechanism("cart", [cart], [rail], forces=[flywheel]), [0.0]).round(9)  # 2 + 3
+        array([[5.]])
     """
     return KineticEnergy(name, _function(T, f"force {name!r}: T"))
 
@@ -252,11 +340,26 @@ def spring(
     rest: Scalar = 0.0,
     damping: Scalar = 0.0,
 ) -> Spring:
-    """A spring-damper between point_a (3,) [m] of body_a and point_b of body_b.
-
-    stiffness: [N/m].   rest: length [m].   damping: [N s/m].
+    """A massless spring and damper between two points of two bodies: a pull k (l - rest) + d l_dot along the line between them.
 
     The points must not meet while rest or damping is not zero: the line has no direction there.
+
+    Args:
+        name: unique among the forces.
+        body_a, body_b: names, "world" for the fixed frame.
+        point_a, point_b: (3,) in the frame of each body [m]; its origin by default.
+        stiffness: k [N/m], zero by default.
+        rest: length without force [m], zero by default.
+        damping: d [N s/m], zero by default.
+    Raises ModelError: numbers of the wrong count.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> rope = pf.spring("rope", "world", "cart", stiffness=40.0, rest=0.9)
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[rope])
+        >>> pf.forward_dynamics(m, [1.0]).v_dot.round(9)  # -40 (1 - 0.9) / 2
+        array([-2.])
     """
     what = f"force {name!r}"
     return Spring(

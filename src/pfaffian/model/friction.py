@@ -1,4 +1,4 @@
-"""Dry friction, smooth at rest: Coulomb's, with Stribeck's drop from the static to the sliding one, and a viscous part."""
+"""Dry friction, regularised at rest: Coulomb friction with the Stribeck effect, and a viscous part."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pfaffian.model.force import GeneralisedForce, Wrench, wrench
 from pfaffian.model.number import Scalar, at_defaults, direction, not_negative, positive, vector
 
 SMOOTH = 1e-3
-"""[m/s, rad/s] below which friction grows with the speed instead of being whole."""
+"""[m/s, rad/s] Speed below which friction grows with the speed instead of being complete."""
 
 
 @data
 class Sliding:
     """Friction against a velocity s: -(C + (S - C) exp(-(|s| / s_S)^2)) s / sqrt(|s|^2 + s_0^2) - d s.
 
-    sliding: C, static: S [N, N m], at the speed `stribeck` s_S of which it has dropped by 63 %.   viscous: d [N s/m, N m s].
-    smooth: s_0; a body on a slope creeps at about s_0 tan(slope) / friction instead of sticking.
+    sliding: C, static: S [N, N m].   stribeck: s_S, the speed at which the difference has dropped by 63 %.
+    viscous: d [N s/m, N m s].   smooth: s_0; a body on a slope creeps at about s_0 tan(slope) / friction instead of sticking.
     """
 
     sliding: ca.SX
@@ -43,13 +43,27 @@ def joint_friction(
     name: str, joint: str, sliding: Scalar, *, static: Scalar | None = None, stribeck: Scalar = 0.01, viscous: Scalar = 0.0,
     smooth: Scalar = SMOOTH,
 ) -> GeneralisedForce:  # fmt: skip
-    """Friction within a joint of one degree of freedom, against its rate.
+    """Dry and viscous friction in a joint of one degree of freedom, against its rate s and smooth at rest.
+
+    -(C + (S - C) exp(-(|s| / stribeck)^2)) s / sqrt(s^2 + smooth^2) - viscous s, C being sliding and S static.
 
     Args:
-        sliding: [N] or [N m].   static: the same at rest, `sliding` if None.   stribeck: [m/s, rad/s] over which it drops.
-        viscous: [N s/m, N m s].   smooth: [m/s, rad/s] below which it is not whole. A step longer than about
-            2.7 smooth inertia / static of an explicit integrator chatters about rest.
-    Raises ModelError: a number below zero, a speed that is zero, static friction below the sliding one.
+        name: unique among the forces.
+        joint: name of the joint.
+        sliding: friction while it moves [N or N m].
+        static: friction at the onset of motion [N or N m], `sliding` if None.
+        stribeck: speed over which static friction drops to sliding friction [m/s, rad/s], 0.01 by default.
+        viscous: [N s/m, N m s], zero by default.
+        smooth: speed below which friction grows with the speed instead of being complete [m/s, rad/s], 0.001 by default. An
+            explicit integrator with a step longer than about 2.7 smooth inertia / static chatters about rest.
+    Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.forces.joint_friction("seal", "rail", 4.0)])
+        >>> pf.forward_dynamics(m, [0.0], [1.0]).v_dot.round(3)  # -4 N on 2 kg
+        array([-2.])
     """
     what = f"force {name!r}"
     return GeneralisedForce(name, JointFriction(joint, _sliding(what, sliding, static, stribeck, viscous, smooth)), joint)
@@ -59,14 +73,32 @@ def contact_friction(
     name: str, body: str, on: str, *, normal: Any, load: Scalar, coefficient: Scalar, static: Scalar | None = None,
     point: Any = (0, 0, 0), stribeck: Scalar = 0.01, viscous: Scalar = 0.0, smooth: Scalar = SMOOTH,
 ) -> Wrench:  # fmt: skip
-    """Friction of a point of a body against the surface of another, pressed together by a load that does not change.
+    """Friction of a point of a body against the surface of another, the two being pressed together by a constant load.
+
+    Its law is that of `joint_friction`, with the velocity of the point along the surface and friction forces of coefficient
+    times load.
 
     Args:
-        body, point: what slides, (3,) in its frame [m].   on: the body that it slides on, which takes the opposite force.
-        normal: (3,) of the surface, along the axes of `on`, of any length.   load: [N].
-        coefficient: sliding friction per load [1].   static: the same at rest.
-        stribeck, viscous, smooth: see `joint_friction`.
-    Raises ModelError: as `joint_friction`; a normal that is zero.
+        name: unique among the forces.
+        body: name of the body that slides.
+        on: name of the body that it slides on, which takes the opposite force.
+        normal: (3,) of the surface, along the axes of `on`, of any length.
+        load: [N].
+        coefficient: sliding friction per load [1].
+        static: static friction per load [1], `coefficient` if None.
+        point: (3,) of the body that slides, in its frame [m]; its origin by default.
+        stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
+        viscous: [N s/m], zero by default.
+        smooth: speed below which friction grows with the speed instead of being complete [m/s], 0.001 by default.
+    Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction, a normal that is zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> brake = pf.forces.contact_friction("brake", "cart", "world", normal=(0, 0, 1), load=20.0, coefficient=0.2)
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[brake])
+        >>> pf.forward_dynamics(m, [0.0], [1.0]).v_dot.round(3)  # -0.2 * 20 / 2
+        array([-2.])
     """
     what = f"force {name!r}"
     n = direction(normal, f"{what}: normal")
@@ -91,14 +123,14 @@ class JointFriction:
         rate = k.joint_rate(self.joint)
         if rate.numel() != 1:
             raise ModelError(
-                f"joint {self.joint!r} has {rate.numel()} velocities; friction is of one, use generalised_force(...)"
+                f"joint {self.joint!r} has {rate.numel()} velocities; joint_friction is for one, use generalised_force(...)"
             )
         return self.law(rate)
 
 
 @data
 class ContactFriction:
-    """f(k) of friction at a point that slides on a surface: a force in its plane, world axes."""
+    """f(k) of friction at a point that slides on a surface: a force in the surface's plane, world axes."""
 
     body: str
     on: str
@@ -119,8 +151,8 @@ class ContactFriction:
 def _sliding(what: str, sliding: Any, static: Any, stribeck: Any, viscous: Any, smooth: Any) -> Sliding:
     C = not_negative(sliding, f"{what}: sliding friction")
     S = C if static is None else not_negative(static, f"{what}: static friction")
-    lacks = at_defaults(S - C)
-    if lacks is not None and lacks.item() < 0:
-        raise ModelError(f"{what}: static friction is less than the sliding one by {-lacks.item():g}")
+    excess = at_defaults(S - C)
+    if excess is not None and excess.item() < 0:
+        raise ModelError(f"{what}: static friction is less than the sliding one by {-excess.item():g}")
     speeds = positive(stribeck, f"{what}: stribeck"), positive(smooth, f"{what}: smooth")
     return Sliding(C, S, speeds[0], not_negative(viscous, f"{what}: viscous"), speeds[1])

@@ -1,6 +1,6 @@
-"""Joints of the tree: what motion each kind leaves to the child.
+"""Joints of the tree: the relative motions that each kind leaves.
 
-Every joint acts about or along the z axis of its own frame; `axis` turns that frame. The velocity of every kind is
+Every joint acts about or along the z axis of its frame; `axis` turns that frame. The velocity of every kind is
 body-fixed: V = S v with a constant motion subspace S, in the joint frame on the child. A universal joint is two of them.
 """
 
@@ -25,7 +25,7 @@ UNLIMITED = (-np.inf, np.inf)
 
 
 class Factor(NamedTuple):
-    """One subgroup of a kind, about an axis of the joint frame.   label: what its coordinates are called by, of several."""
+    """One subgroup of a kind, about an axis of the joint frame.   label: name of its coordinate, where a kind has several."""
 
     subgroup: Subgroup
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -61,7 +61,7 @@ class JointKind:
 
     @cached_property
     def nv(self) -> int:
-        """How many velocities it has without a distribution."""
+        """Number of velocities without a distribution."""
         return len(self.v_names)
 
     @cached_property
@@ -70,7 +70,7 @@ class JointKind:
 
     @cached_property
     def quaternion(self) -> bool:
-        """Whether the last four coordinates are one."""
+        """Whether the last four coordinates are a quaternion."""
         return self.nq > self.nv
 
 
@@ -80,7 +80,7 @@ KINDS = {name: JointKind(name, (Factor(g),)) for name, g in SUBGROUPS.items()} |
     "universal": JointKind("universal", (Factor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
                                          Factor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
 }  # fmt: skip
-"""Those that `joint` makes."""
+"""The kinds that `joint` makes."""
 
 EDGE = JointKind("edge", ())
 
@@ -99,13 +99,23 @@ class Mimic:
 
 
 def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
-    """What a joint without coordinates of its own follows: q = sum of ratio q_other + offset, q_dot = sum of ratio q_dot_other.
+    """The coordinates that a joint follows, for `joint(..., mimic=...)`: q = sum of ratio q_other + offset.
 
-    Gears, differentials and coupled fingers; exact, whatever the formulation, with no constraint.
+    Then q_dot = sum of ratio q_dot_other. It makes gears, differentials and coupled fingers: exact in every formulation, with
+    no constraint, and no coordinate of the joint itself.
 
     Args:
-        ratios: name of a joint with one coordinate -> ratio.   offset: [rad or m].
-    Raises ModelError: no joint, or numbers that are none.
+        ratios: dict of name of a joint with one coordinate -> ratio.
+        offset: [rad or m], zero by default.
+    Raises ModelError: no joint, or values that are not numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> wheels = [pf.body("big", mass=1.0, inertia=1.0), pf.body("small", mass=1.0, inertia=0.1)]
+        >>> big, gear = pf.joint("big", "revolute", "world", "big"), pf.mimic({"big": -3.0})
+        >>> small = pf.joint("small", "revolute", "world", "small", placement=(1, 0, 0), mimic=gear)
+        >>> pf.mass_matrix(pf.mechanism("gears", wheels, [big, small])).round(9)  # 1 + 0.1 * 3^2
+        array([[1.9]])
     """
     if not isinstance(ratios, Mapping) or not ratios or not all(isinstance(n, str) for n in ratios):
         raise ModelError(f"mimic: a dict of joint name -> ratio is needed, got {brief(ratios)}")
@@ -114,11 +124,11 @@ def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
 
 
 class Part(NamedTuple):
-    """What one factor of a joint brings to the tree.
+    """What one factor of a joint adds to the tree.
 
     placement: its frame in the frame of the factor before, or of the parent.   subgroup: with its pitch.
     S: (6, nv) body twist of the child over the parent = S v, in the factor's frame on the child.
-    q, v: its entries of the joint's own.
+    q, v: its entries of the joint's coordinates and velocities.
     """
 
     placement: Pose
@@ -130,15 +140,33 @@ class Part(NamedTuple):
 
 @data
 class Joint:
-    """A joint of the tree: child frame = placement . motion(q) . child_placement^-1, seen from the parent body.
+    """A joint or edge of a mechanism, made by `joint`, `edge` or `locked`.
 
-    Both placements already carry the turn of the axis to z. Springs, dampers and armature act along the joint's own velocities:
-    tau = -E^T stiffness e - damping v with e the displacement from rest, see `displacement`; armature [kg m^2 or kg] adds to
-    the diagonal of M. With k the dimension of the group, nv that of the distribution in it if there is one:
+    The pose of the child in the parent body is placement . motion(q) . child_placement^-1.
 
-    stiffness: (k, k).   rest: (nq, 1).   damping: (nv, nv).   armature: (nv, 1).   limits: of each coordinate.
-    pitch: [m/rad] of a screw.   distribution: (k, nv) or None.   speeds: name and unit of each of its velocities.
-    mimic: what the coordinate follows, or None.   pose: of an edge, its motion as a function of the configuration.
+    Both placements already contain the turn of the axis to z. Spring, damper and armature act along the joint's own velocities:
+    tau = -E^T stiffness e - damping v, with e the displacement from rest (see `Joint.displacement`); the armature adds to the
+    diagonal of M. Let k be the dimension of the joint's group, and nv that of the distribution in it, if it has one:
+
+    name, kind, parent, child: as given; `kind.name` is its text, "edge" for an edge.
+    placement, child_placement: joint frame in the parent and in the child body.
+    stiffness: (k, k), rest: (nq, 1), damping: (nv, nv), armature: (nv, 1) [kg m^2 or kg].
+    limits: (low, high) of each coordinate.
+    effort: the largest |u| of an actuator on it.
+    pitch: [m/rad] of a joint that screws.
+    distribution: (k, nv), or None.
+    speeds: name and unit of each of its velocities, where it has a distribution.
+    mimic: what its coordinate follows, or None.
+    pose: of an edge, the function of the configuration that gives its pose; else None.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0), limits=(-1, 1))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, inertia=0.1)], [hinge])
+        >>> m.joint("hinge")
+        <Joint 'hinge': revolute, 'world' to 'rod'>
+        >>> m.joint("hinge").nq, m.joint("hinge").limits
+        (1, ((-1.0, 1.0),))
     """
 
     name: str
@@ -169,7 +197,7 @@ class Joint:
 
     @property
     def moves(self) -> bool:
-        """Whether the child moves in the parent, by coordinates of its own or of others."""
+        """Whether the child moves in the parent, by its own coordinates or those of others."""
         return self.kind.nv > 0
 
     @property
@@ -198,7 +226,7 @@ class Joint:
 
     @property
     def plain(self) -> int:
-        """How many coordinates have a rate that is one velocity, or several by an orthogonal block; quaternions follow."""
+        """Number of leading coordinates whose rates are velocities, turned at most by an orthogonal block; not a quaternion."""
         return 0 if self.distribution is not None else self.nq - 4 * self.kind.quaternion
 
     @property
@@ -220,16 +248,16 @@ class Joint:
         return turn.inverse() @ self.child_placement.inverse()
 
     def kinematic(self, q: ca.SX) -> ca.SX:
-        """K (nq, nv) at its own q: q_dot = K v."""
+        """K (nq, nv) at the joint's q: q_dot = K v."""
         K = ca.SX(ca.diagcat(*[part.subgroup.kinematic(q[part.q, 0]) for part in self.parts]))
         return K if self.distribution is None else K @ self.distribution
 
     def displacement(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """e (k, 1) from the rest and E (k, nv) with e_dot = E v: what a spring of the joint is stretched by.
+        """Displacement e (k, 1) of a joint's spring from rest, and E (k, nv) with e_dot = E v.
 
-        Translations [m] along the joint frame on the parent and angles [rad] are differences of coordinates. Of an orientation
-        e is twice the vector part of the quaternion from rest to here: the turn where that is small, and with one k about all
-        axes e^T k e / 2 = k (1 - cos turn), tr(P (1 - R)) in general: smooth, and the same for both quaternions everywhere.
+        Translations [m] along the joint frame on the parent and angles [rad] are differences of coordinates. For an orientation
+        e is twice the vector part of the quaternion from rest to q: the rotation vector where that is small. With one k about
+        all axes e^T k e / 2 = k (1 - cos turn), in general tr(P (1 - R)): smooth, and the same for both quaternions.
         """
         pairs = [part.subgroup.displacement(q[part.q, 0], self.rest[part.q, 0]) for part in self.parts]
         e, E = ca.vertcat(*[e for e, _ in pairs]), ca.SX(ca.diagcat(*[E for _, E in pairs]))
@@ -256,29 +284,42 @@ def joint(
     speeds: Any = None,
     mimic: Mimic | None = None,
 ) -> Joint:
-    """A joint between two bodies.
+    """A joint between two bodies. Its kind says which relative motions it leaves.
 
     Args:
         name: unique among the joints.
         kind: fixed, revolute, prismatic, helical (turns and slides by `pitch`), cylindrical, planar-translation and translation
             (slide along x and y, and z), planar, planar-helical (slides in a plane and screws along its normal), schoenflies
             (planar and along its normal), universal (turns about x, then about y), spherical or free.
-        parent, child: body names, "world" for the fixed frame.
-        axis: (3,) of the rotation, the translation or the plane's normal, z of the joint frame; normalised here.
-        placement: joint frame in the parent body, a pose or a position.   child_placement: that in the child body.
-        pitch: [m/rad] of the kinds that screw.
-        stiffness, damping: one number for all velocities, one for each, or a symmetric matrix, SI units; of an orientation see
-            `Joint.displacement`. With a distribution the spring is one of the group's velocities, the damper one of the speeds.
-        rest: coordinate(s) at which the spring is free, its zero if left out.   armature: [kg m^2 or kg], one or for each.
-        limits: (low, high) of q where it is one, a pair for each coordinate of several; a result says when and by how far they
-            were left, nothing holds them.
-        effort: largest |u| of an actuator on it, see `actuator`.
-        distribution: what of its motion is left, without slip for instance: names of some of its velocities, or a matrix B
-            whose columns are combinations of them, v = B speeds. It has fewer speeds than coordinates then. [chhabra14 (2.1.5)]
+        parent, child: names of the bodies, "world" for the fixed frame.
+        axis: (3,) of the rotation, the translation or the plane's normal, in the joint frame; normalised here; z by default.
+        placement: joint frame in the parent body, a pose or a position; the body's frame by default.
+        child_placement: joint frame in the child body, in the same way.
+        pitch: [m/rad], for the kinds that screw and no others.
+        stiffness: of a spring, SI units: one number for all velocities, one for each, or a symmetric matrix; zero by default.
+            With a distribution it is along all velocities of the kind. For an orientation see `Joint.displacement`.
+        rest: (nq,) coordinate(s) at which the spring is free; zero of the joint by default.
+        damping: of a damper, in the same forms; zero by default. With a distribution it is along the speeds.
+        armature: inertia of the rotor [kg m^2 or kg], one number or one for each velocity; zero by default.
+        limits: (low, high) of q where the joint has one coordinate, a pair for each of several; none by default. A result says
+            when and by how far they were left; nothing enforces them.
+        effort: the largest |u| of an actuator on the joint, see `actuator`; infinite by default.
+        distribution: the part of its motion that is left, without slip for instance: names of some of its velocities, or a
+            matrix B whose columns combine them, v = B speeds. The joint then has fewer speeds than coordinates.
+            [chhabra14 (2.1.5)]
         speeds: names of these speeds, or a dict of name -> unit.
-        mimic: the coordinate follows others, see `mimic`; for kinds of one coordinate.
-    Raises ModelError: an unknown kind, a zero axis, a pitch missing or too many, limits the wrong way round, a negative effort,
-    numbers that do not fit the kind, columns of a distribution that depend on each other.
+        mimic: lets the coordinate follow others, see `mimic`; for kinds of one coordinate.
+    Raises ModelError: an unknown kind, a zero axis, a pitch that is missing or superfluous, limits the wrong way round, a
+    negative effort, numbers that do not fit the kind, columns of a distribution that depend on each other.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> shaft = pf.joint("shaft", "helical", "world", "nut", axis=(0, 0, 1), pitch=0.01, damping=0.2)
+        >>> shaft
+        <Joint 'shaft': helical, 'world' to 'nut'>
+        >>> m = pf.mechanism("screw", [pf.body("nut", mass=1.0, inertia=0.1)], [shaft])
+        >>> pf.forward_kinematics(m, [2.0])["nut"].position.round(9)  # 2 rad lift the nut by 0.02 m
+        array([0.  , 0.  , 0.02])
     """
     what = f"joint {name!r}"
     if not isinstance(kind, str) or kind not in KINDS:
@@ -289,7 +330,7 @@ def joint(
         raise ModelError(f"{what}: a {kind} joint {'needs its pitch=... [m/rad]' if chosen.screws else 'has no pitch'}")
     G = axis_frame(axis, what)
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
-        raise ModelError(f"{what}: effort {effort!r} must be zero or positive, left out where there is none")
+        raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
     B, named = _distribution(chosen, distribution, speeds, what)
     nv = chosen.nv if B is None else B.shape[1]
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
@@ -311,16 +352,27 @@ def joint(
 
 
 def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joint:
-    """The pose of one body in another as a function of the mechanism's configuration. [konz25 (3.95), (3.101)-(3.104)]
+    """A joint whose pose is any function of the mechanism's configuration. [konz25 (3.95), (3.101)-(3.104)]
 
-    Edges and joints together connect all bodies to the world, each by one way; an edge may be written from either side and in
-    any order. Twists, Jacobians and their rates follow from the pose by differentiation. It has no coordinates of its own:
-    they belong to `coordinates(...)` or to joints.
+    Edges and joints together connect all bodies to the world, each by exactly one way; edges may be written in any order and
+    from either side. Twists, Jacobians and their rates follow from the pose by differentiation. An edge has no coordinates:
+    these belong to `coordinates(...)` or to joints.
 
     Args:
-        name: unique among the joints.   parent, child: names of bodies, "world" for the fixed frame.
+        name: unique among the joints.
+        parent, child: names of the bodies, "world" for the fixed frame.
         pose: function of the configuration k (k.q, k.joint(name)) giving the Pose of the child's frame in the parent's.
-    Raises ModelError: names or a function that are none. What it answers is checked when the equations are made.
+    Raises ModelError: names that are not text, a pose that is not a function. What it gives is checked when the equations are
+    made.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> angle = pf.coordinates("c", ["s"], ["s"], lambda q: [[1]])
+        >>> bead = pf.edge("wire", "world", "bead", lambda k: pf.pose((ca.cos(k.q[0]), ca.sin(k.q[0]), 0)))
+        >>> m = pf.mechanism("bead on a ring", [pf.body("bead", mass=2.0)], [bead], coordinates=[angle])
+        >>> pf.mass_matrix(m, [0.3]).round(9)
+        array([[2.]])
     """
     what = f"edge {name!r}"
     _check_ends(what, parent, child)
@@ -339,15 +391,23 @@ def _check_ends(what: str, parent: Any, child: Any) -> None:
 
 
 def locked(j: Joint, at: Any = None) -> Joint:
-    """The joint held where it is: a fixed one, with no coordinates.
+    """A joint locked in place: a fixed joint, with no coordinates.
 
-    at: its coordinate(s), in units of q; its zero if left out.
-    Raises ModelError: j is no joint, or follows others and is held nowhere, or that is no place of it.
+    Args:
+        j: the joint.
+        at: its coordinate(s), in the units of q; the joint's zero if None.
+    Raises ModelError: j is not a joint, or follows others while `at` is None, or `at` does not fit its coordinates.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", placement=(0, 0, 2))
+        >>> pf.locked(hinge, 0.5).placement
+        <Pose: at (0, 0, 2) m, turned by (0, 0, 0.5) rad>
     """
     if not isinstance(j, Joint):
         raise ModelError(f"locked: a joint(...) is needed, got {brief(j)}")
     if j.mimic and at is None:
-        raise ModelError(f"joint {j.name!r} follows others; say where it is held, or lock what it follows")
+        raise ModelError(f"joint {j.name!r} follows others; say at which place to lock it, or lock the joints that it follows")
     q, place = _rest(j.kind, at, f"joint {j.name!r}: locked"), IDENTITY
     for part in j.parts:
         R, p = part.subgroup.motion(q[part.q, 0])
@@ -356,7 +416,7 @@ def locked(j: Joint, at: Any = None) -> Joint:
 
 
 def _distribution(kind: JointKind, value: Any, speeds: Any, what: str) -> tuple[ca.SX | None, tuple[tuple[str, str], ...]]:
-    """B (k, nv) and the name and unit of each speed."""
+    """The matrix B (k, nv) of a distribution, and name and unit of each speed."""
     if value is None:
         if speeds is not None:
             raise ModelError(f"{what}: speeds are the names of a distribution's velocities; give distribution=... too")
@@ -397,7 +457,7 @@ def _names(value: Any, what: str) -> list[str]:
 
 
 def _speed(kind: JointKind, column: ca.SX, i: int) -> tuple[str, str]:
-    """The name and unit of a speed that no one named: those of the velocity that it is, a number otherwise."""
+    """Default name and unit of a speed: those of the velocity that it equals, else a number."""
     used = [row for row in range(kind.nv) if not column[row].is_zero()]
     units = {kind.v_units[row] for row in used}
     name = kind.v_names[used[0]] if len(used) == 1 and column[used[0]].is_one() else f"speed_{i + 1}"
@@ -405,7 +465,7 @@ def _speed(kind: JointKind, column: ca.SX, i: int) -> tuple[str, str]:
 
 
 def _square(value: Any, n: int, what: str) -> ca.SX:
-    """(n, n) symmetric, from one number for all directions, one for each, or a matrix."""
+    """(n, n) symmetric, from one number for all directions, one each, or a matrix."""
     if _is_nothing(value):
         return ca.SX(n, n)
     given = matrix(value, what)
@@ -433,7 +493,7 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _each(value: Any, n: int, what: str) -> ca.SX:
-    """(n, 1) from one number for all or one for each."""
+    """(n, 1) from one number for all, or one each."""
     if _is_nothing(value):
         return ca.SX.zeros(n, 1)
     given = matrix(value, what)
@@ -442,7 +502,7 @@ def _each(value: Any, n: int, what: str) -> ca.SX:
 
 
 def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
-    """(nq, 1) configuration of a joint, its zero if none is given; a quaternion of numbers of unit length."""
+    """(nq, 1) configuration of a joint, its zero if None; a quaternion is normalised."""
     if value is None:
         return ca.vertcat(ca.SX.zeros(kind.nq - kind.quaternion, 1), ca.SX.ones(int(kind.quaternion), 1))
     q = vector([value] if kind.nq == 1 and not several(value) else value, kind.nq, what)
@@ -455,7 +515,7 @@ def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
 
 
 def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float], ...]:
-    """(low, high) for each coordinate."""
+    """(low, high) of each coordinate."""
     if value is UNLIMITED:
         return (UNLIMITED,) * kind.nq
     pairs = list(value) if several(value) else []
@@ -472,7 +532,7 @@ def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float]
 
 
 def _check_numbers(j: Joint, what: str) -> None:
-    """Raise ModelError for numbers that do not go with each other."""
+    """Raise ModelError for arguments that do not fit each other."""
     k = j.kind.nv
     if j.kind.quaternion and k > 3 and not j.stiffness[: k - 3, k - 3 :].is_zero():
         raise ModelError(
@@ -488,7 +548,7 @@ def _check_numbers(j: Joint, what: str) -> None:
 
 
 def axis_frame(axis: Any, what: str) -> Pose:
-    """The pose that turns z to the (numeric) axis."""
+    """The pose that turns z to the axis, which is numeric."""
     n = np.array(ca.DM(_constant(vector(axis, 3, f"{what}: axis"), what))).ravel()
     length = np.linalg.norm(n)
     if not length > 1e-9:
@@ -498,7 +558,7 @@ def axis_frame(axis: Any, what: str) -> Pose:
 
 @lru_cache(maxsize=4096)
 def _turned_z(x: float, y: float, z: float) -> Pose:
-    """The parts of a machine have few directions."""
+    """Cached, since the parts of a machine have few directions."""
     return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), ca.SX.zeros(3, 1))
 
 

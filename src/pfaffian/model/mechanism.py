@@ -22,25 +22,37 @@ from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.number import Parameter, several, vector
 
 FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
-"""Unit of a velocity -> of the force that works along it."""
+"""Unit of a velocity -> unit of the force along it."""
 
 
 def force_unit(rate: str) -> str:
-    """Unit of the force along a velocity of this unit: J where that is a number or a unit of the caller's by the second."""
+    """Unit of the force along a velocity of this unit: J where that is 1/s or unknown."""
     return FORCE_UNITS.get(rate, "J")
 
 
 TRIES = 20
-"""Draws of a random configuration before none is found on phi = 0."""
+"""Random configurations that are tried before the search for one on phi = 0 ends."""
 
 
 @data
 class Mechanism:
-    """Bodies on joints and edges, and what constrains and drives them. Made by `mechanism`.
+    """Bodies on joints and edges, with the constraints, forces and actuators that act on them; made by `mechanism`.
 
-    q: (nq,) configuration and v: (nv,) velocity run over the joints as written, then over the coordinates of the caller's own;
-    with a choice of `velocities` v runs over these. u: (nu,) over the actuators as written, then the six components of each
-    wrench without a value; p: (np,) over the parameters.
+    q: (nq,) configuration and v: (nv,) velocity, over the joints as written, then over user-defined coordinates;
+    with a choice of `velocities` v runs over these.
+    u: (nu,) inputs, over the actuators as written, then the six components of each wrench without a value.
+    p: (np,) values of the parameters.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = pf.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=0.1)
+        >>> m = pf.mechanism("pendulum", [rod], [pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))])
+        >>> m
+        <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), no inputs>
+        >>> m.q_names, m.q_units, m.v_units, m.neutral()
+        (('hinge',), ('rad',), ('rad/s',), array([0.]))
+        >>> m.with_(gravity=(0, 0, 0)).gravity.is_zero()  # a copy with another field, checked again
+        True
     """
 
     name: str
@@ -63,7 +75,7 @@ class Mechanism:
 
     @cached_property
     def owners(self) -> tuple[Joint | Coordinates, ...]:
-        """What entries of q and v belong to, in their order."""
+        """The joints and coordinates to which the entries of q and v belong, in their order."""
         return self.joints + self.coordinates
 
     @cached_property
@@ -90,7 +102,7 @@ class Mechanism:
 
     @cached_property
     def quaternions(self) -> dict[str, slice]:
-        """Joint name -> the four entries of q that are its quaternion (x, y, z, w), of the joints that have one."""
+        """Name of a joint with a quaternion (x, y, z, w) -> its four entries of q."""
         last = {j.name: self.q_slices[j.name].stop for j in self.joints if j.kind.quaternion}
         return {name: slice(end - 4, end) for name, end in last.items()}
 
@@ -119,13 +131,13 @@ class Mechanism:
 
     @cached_property
     def wrench_names(self) -> tuple[str, ...]:
-        """The inputs that push from outside: six components of each wrench without a value."""
+        """The inputs that act from outside: six components of each wrench without a value."""
         wrenches = (f.name for f in self.forces if isinstance(f, Wrench) and f.value is None)
         return tuple(f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
 
     @cached_property
     def kinetic_energies(self) -> tuple[KineticEnergy, ...]:
-        """Those given beside that of the bodies."""
+        """Kinetic energies in addition to that of the bodies."""
         return tuple(f for f in self.forces if isinstance(f, KineticEnergy))
 
     @cached_property
@@ -134,23 +146,23 @@ class Mechanism:
 
     @cached_property
     def u_units(self) -> tuple[str, ...]:
-        """Of each input: N on translations and of thrusters, N m on rotations, J on coordinates of no unit."""
+        """Of each input: N on translations and of thrusters, N m on rotations, J on other velocities."""
         rates = {j.name: j.v_units for j in self.owners}
         motors = ["N" if isinstance(a, Thruster) else force_unit(rates[a.joint][a.component]) for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property
     def q_limits(self) -> np.ndarray:
-        """(nq, 2) lowest and highest value of each coordinate, infinite where there is none."""
+        """(nq, 2) lowest and highest value of each coordinate, infinite where it has no limit."""
         found = [x for j in self.owners for x in (j.limits[: j.nq] if isinstance(j, Joint) else (UNLIMITED,) * j.nq)]
         return np.array(found, dtype=float).reshape(-1, 2)
 
     @cached_property
     def u_limits(self) -> np.ndarray:
-        """(nu, 2) lowest and highest value of each input: the actuator's own, within its joint's effort."""
+        """(nu, 2) lowest and highest value of each input: the actuator's limits within its joint's effort."""
         effort = {j.name: j.effort if isinstance(j, Joint) else np.inf for j in self.owners}
-        reach = [np.inf if isinstance(a, Thruster) else effort[a.joint] for a in self.actuators]
-        motors = [(max(a.limits[0], -r), min(a.limits[1], r)) for a, r in zip(self.actuators, reach, strict=True)]
+        bounds = [np.inf if isinstance(a, Thruster) else effort[a.joint] for a in self.actuators]
+        motors = [(max(a.limits[0], -r), min(a.limits[1], r)) for a, r in zip(self.actuators, bounds, strict=True)]
         return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
 
     @cached_property
@@ -159,13 +171,13 @@ class Mechanism:
 
     @cached_property
     def p_identities(self) -> tuple[str, ...]:
-        """What tells the parameters from others of the same names and defaults."""
+        """Identities, which distinguish the parameters from others of the same names and defaults."""
         return tuple(p.identity for p in self.parameters)
 
     @cached_property
     def p_defaults(self) -> np.ndarray:
         defaults = np.array([p.default for p in self.parameters], dtype=float)
-        defaults.setflags(write=False)  # every run without parameters of its own takes these
+        defaults.setflags(write=False)  # shared by all runs without parameters of their own
         return defaults
 
     @cached_property
@@ -174,7 +186,7 @@ class Mechanism:
 
     @cached_property
     def ideal(self) -> tuple[Target, ...]:
-        """The constraints that an ideal reaction holds."""
+        """The constraints that ideal reactions hold."""
         return tuple(c for c in self.constraints if not isinstance(c, Servo))
 
     @cached_property
@@ -192,7 +204,7 @@ class Mechanism:
         return _find(self.joints, name, "joint", self.name)
 
     def neutral(self) -> np.ndarray:
-        """(nq,) configuration with every joint at its zero (quaternions at identity), and coordinates at their start."""
+        """(nq,) the configuration with all joints at zero (quaternions at identity) and coordinates at their start."""
         q = np.zeros(self.nq)
         for c in self.coordinates:
             q[self.q_slices[c.name]] = closest(c, np.array(c.start), self.parameters)
@@ -210,7 +222,7 @@ class Mechanism:
         return mechanism(given.pop("name"), **given)
 
     def value(self, x: ca.SX, p: Any = None) -> np.ndarray:
-        """A model number at p (np,) of the parameters, their default values if None."""
+        """The value of a model number x at p (np,) of the parameters, their defaults if None."""
         p = self.p_defaults if p is None else p
         return np.array(ca.DM(ca.substitute(x, self.p_symbols, ca.DM(p)))) if self.parameters else np.array(ca.DM(x))
 
@@ -229,16 +241,32 @@ def mechanism(
     coordinates: Iterable[Coordinates] = (),
     velocities: Velocities | None = None,
 ) -> Mechanism:
-    """A checked mechanism.
+    """A mechanism from its parts, checked: names, tree, references, numbers, masses.
 
     Args:
-        bodies: in any order.   joints: joints and edges, parents before children, one leading to each body; the order of
-            joints gives q and v. Edges may be written in any order and from either side.
-        coordinates: coordinates of the caller's own, after those of the joints.   velocities: a choice of v.
-        constraints: loops, points, phi = 0, Pfaffian rows.   forces: wrenches, springs, potentials, ...   actuators: inputs.
-        gravity: (3,) [m/s^2], z up.   parameters: every Parameter that the numbers use.
+        name: of the mechanism.
+        bodies: in any order.
+        joints: joints and edges, parents before children, exactly one leading to each body; the order of joints is that of q
+            and v. Edges may be written in any order and from either side.
+        constraints: loops, points that coincide, phi = 0, Pfaffian rows.
+        forces: wrenches, springs, potentials, ...
+        actuators: actuators and thrusters, each an input.
+        gravity: (3,) [m/s^2], world axes; (0, 0, -9.81) by default.
+        parameters: every Parameter that the numbers use.
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
-    Raises ModelError: duplicate or unknown names, no tree, masses that no body can have, unlisted parameters.
+        coordinates: user-defined coordinates, which come after those of the joints.
+        velocities: a choice of v by `velocities(...)`; None, the default, for those of joints and coordinates.
+    Raises ModelError: duplicate or unknown names, joints that form no tree, masses that no body can have, unlisted parameters.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = pf.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=0.1)
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [rod], [hinge], actuators=[pf.actuator("motor", "hinge")])
+        >>> m
+        <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), inputs motor>
+        >>> pf.forward_dynamics(m, [0.0], u={"motor": 1.2}).v_dot.round(9)  # 1.2 / (0.1 + 2 * 0.5^2)
+        array([2.])
     """
     if not isinstance(lenient, (bool, np.bool_)):
         raise ModelError(f"lenient must be True or False, got {brief(lenient)}")
@@ -246,7 +274,7 @@ def mechanism(
     parts: dict[str, Any] = {what: _items(items, what) for what, items in given.items()}
     used = _items(parameters, "parameters")
     if velocities is not None and not isinstance(velocities, Velocities):
-        raise ModelError(f"velocities: {brief(velocities)} is no choice of velocities; make it by velocities(T, names)")
+        raise ModelError(f"velocities: {brief(velocities)} is not a choice of velocities; make one by velocities(T, names)")
     parts["joints"] = _outward(parts["joints"])
     made = Mechanism(
         name,
@@ -262,24 +290,24 @@ def mechanism(
 
 
 def _outward(joints: tuple) -> tuple:
-    """Joints and edges with each edge where its parent is placed, turned where only its child is. Joints keep their order."""
+    """Joints and edges, parents first: edges are moved, and inverted where their child comes first; joints keep their order."""
     if not any(isinstance(j, Joint) and j.pose for j in joints):
         return joints
     waiting, ordered, placed = list(joints), list[Joint](), {WORLD}
     while waiting:
         joint = next((j for j in waiting if not (isinstance(j, Joint) and j.pose)), None)
         ready = [j for j in waiting if isinstance(j, Joint) and j.pose and (j.parent in placed) != (j.child in placed)]
-        # An edge first where the next joint waits for one.
+        # An edge comes first if the next joint needs it.
         if joint is not None and (not ready or not isinstance(joint, Joint) or joint.parent in placed):
-            chosen = taken = joint
+            chosen = source = joint
         elif ready:
-            taken = ready[0]
-            chosen = taken
-            if taken.pose and taken.parent not in placed:
-                chosen = replace(taken, parent=taken.child, child=taken.parent, pose=Inverted(taken.pose))
+            source = ready[0]
+            chosen = source
+            if source.pose and source.parent not in placed:
+                chosen = replace(source, parent=source.child, child=source.parent, pose=Inverted(source.pose))
         else:
-            return tuple(ordered + waiting)  # a cycle, or bodies that nothing connects: `check` says which
-        waiting.remove(taken)
+            return tuple(ordered + waiting)  # a cycle, or bodies that nothing connects: `check` names them
+        waiting.remove(source)
         ordered.append(chosen)
         if isinstance(chosen, Joint):
             placed.add(chosen.child)
@@ -287,38 +315,38 @@ def _outward(joints: tuple) -> tuple:
 
 
 def _items(items: Any, what: str) -> tuple:
-    """The items of a list, a tuple, a generator. Raises ModelError: one alone, a dict, none."""
+    """The items of a list, tuple or generator as a tuple. Raises ModelError: a single item, a dict, None."""
     if not several(items):
         raise ModelError(f"{what}: a list is needed, got {brief(items)}; write {what}=[...]")
     return tuple(items)
 
 
 def as_mechanism(m: Any) -> Mechanism:
-    """m as it is. Raises ModelError: it is none; for the pair that a reader gives, how to take it apart."""
+    """m unchanged. Raises ModelError: it is not a mechanism; for the pair that a reader returns, how to unpack it."""
     if isinstance(m, Mechanism):
         return m
     if isinstance(m, tuple) and m and isinstance(m[0], Mechanism):
         raise ModelError(
-            "a Mechanism is needed, got the pair (mechanism, settings) that read gives: write "
-            "m, settings = pf.read(file) and go on with m; q, v, u, p = settings.arrays(m) are its start values"
+            "a Mechanism is needed, got the pair (mechanism, settings) that read returns: write "
+            "m, settings = pf.read(file) and use m; q, v, u, p = settings.arrays(m) are its start values"
         )
     if isinstance(m, str) or hasattr(m, "__fspath__"):
-        raise ModelError(f"a Mechanism is needed, got {brief(m)}; write m, settings = pf.read(file) and go on with m")
+        raise ModelError(f"a Mechanism is needed, got {brief(m)}; write m, settings = pf.read(file) and use m")
     way = "; take its .mechanism" if isinstance(getattr(m, "mechanism", None), Mechanism) else ""
     raise ModelError(f"a Mechanism is needed, made by mechanism(...) or a reader, got {brief(m)}{way}")
 
 
 def as_names(rows: Any, what: str) -> tuple[str, ...]:
-    """Names as a tuple. Raises ModelError: one text alone, or what is no text."""
+    """Names as a tuple. Raises ModelError: a single text, or items that are not texts."""
     if isinstance(rows, str) or not all(isinstance(r, str) for r in (rows if several(rows) else [rows])):
         raise ModelError(f"{what}: a list of names is needed, got {brief(rows)}")
     return tuple(rows)
 
 
-def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-    """q (runs, nq) with unit quaternions, and coordinates moved onto phi = 0 but those `kept` (nq,).
+def check_configuration(m: Mechanism, q: np.ndarray, fixed: np.ndarray | None = None) -> np.ndarray:
+    """q (runs, nq) with unit quaternions, and with coordinates moved onto phi = 0 except the `fixed` entries (nq,).
 
-    Raises ModelError: a quaternion that has no direction; no phi = 0 near.
+    Raises ModelError: a quaternion without direction; no phi = 0 nearby.
     """
     q = q.copy()
     for name, turn in m.quaternions.items():
@@ -328,12 +356,30 @@ def check_configuration(m: Mechanism, q: np.ndarray, kept: np.ndarray | None = N
         q[:, turn] /= length
     for c in (known(c, m.parameters) for c in m.coordinates):
         at = m.q_slices[c.name]
-        q[:, at] = [closest(c, own, m.parameters, None if kept is None else kept[at]) for own in q[:, at]]
+        q[:, at] = [closest(c, x, m.parameters, None if fixed is None else fixed[at]) for x in q[:, at]]
     return q
 
 
 def random_configuration(m: Mechanism, random: np.random.Generator, within: float = 1.0) -> np.ndarray:
-    """(nq,) somewhere, drawn from `random`: angles all round, translations `within` [m], uniform orientations."""
+    """(nq,) a random configuration on phi = 0: angles all round, translations of at most `within`, uniform orientations.
+
+    Coordinates of no unit are drawn from the normal distribution. Where no phi = 0 is found from several draws it is the
+    neutral configuration. It need not satisfy the constraints: put it onto them with `assemble`.
+
+    Args:
+        m: the mechanism.
+        random: np.random.default_rng(seed).
+        within: [m], one by default.
+    Raises ModelError: m is not a mechanism, or random not a generator.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("ball", [pf.body("ball", mass=2.0, inertia=0.1)], [pf.joint("base", "free", "world", "ball")])
+        >>> q = pf.random_configuration(m, np.random.default_rng(0), within=0.5)
+        >>> bool(np.abs(q[:3]).max() <= 0.5), round(float(np.linalg.norm(q[3:])), 9)  # position, unit quaternion
+        (True, 1.0)
+    """
     as_mechanism(m)
     if not isinstance(random, np.random.Generator):
         raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
@@ -344,7 +390,7 @@ def random_configuration(m: Mechanism, random: np.random.Generator, within: floa
         except ModelError:
             if not m.coordinates:
                 raise
-    return m.neutral()  # no phi = 0 is found from random places
+    return m.neutral()  # no random place leads to phi = 0
 
 
 def _draw(unit: str, random: np.random.Generator, within: float) -> float:
@@ -354,7 +400,21 @@ def _draw(unit: str, random: np.random.Generator, within: float) -> float:
 
 
 def actuate_all(m: Mechanism) -> Mechanism:
-    """The mechanism with one actuator on every velocity coordinate of every joint, named as the coordinate."""
+    """The mechanism with one actuator on every velocity of every joint, in place of its own actuators.
+
+    Each is named as the velocity along which it acts, and limited to the effort of its joint.
+
+    Args:
+        m: the mechanism.
+    Raises ModelError: m is not a mechanism.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> ball, rail = pf.body("ball", mass=2.0, inertia=0.1), pf.joint("rail", "cylindrical", "world", "ball")
+        >>> m = pf.actuate_all(pf.mechanism("ball on a rail", [ball], [rail]))
+        >>> m.u_names, m.u_units
+        (('rail.vz', 'rail.wz'), ('N', 'N m'))
+    """
     as_mechanism(m)
     effort = {j.name: j.effort for j in m.joints}
     acts = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-effort.get(j.name, np.inf), effort.get(j.name, np.inf)))

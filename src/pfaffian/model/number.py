@@ -1,7 +1,7 @@
 """Numbers of a mechanism: a float, a named parameter, or an expression of parameters.
 
-Everything in a model is kept as CasADi SX, so a constant folds away while tracing and a parameter stays an input of
-the kernel. Nothing here evaluates text.
+All numbers of a model are CasADi SX, so constants fold while the equations are traced and parameters stay inputs of the
+kernel. Nothing here evaluates text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
 
 
 class Condition(ca.SX):
-    """What a comparison of parameters gives: an expression for ca.if_else, neither true nor false."""
+    """The result of a comparison of parameters: an expression for ca.if_else, neither true nor false."""
 
     def __bool__(self) -> NoReturn:
         raise ModelError(
@@ -36,13 +36,24 @@ class Condition(ca.SX):
 
 @dataclass(frozen=True)
 class Parameter(NDArrayOperatorsMixin):
-    """A named number that a run may change without compiling again.
+    """A named number of a model, which each run may change without another compilation.
+
+    Arithmetic and the elementwise functions of NumPy and CasADi make expressions of it that stand wherever a model takes a
+    number: `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run: float(p) and `if p > 1:` are refused.
 
     Args:
-        name: how people call it.   default: its value unless a run says otherwise.   unit: shown, never computed with.
+        name: text that people read, and by which a run sets the value.
+        default: value of the runs that set none.
+        unit: text that is shown beside the value, "" for none; nothing is computed with it.
+    Raises ModelError: a name or unit that is not text, a default that is not a finite number.
 
-    Arithmetic and the elementwise functions of NumPy and CasADi make expressions of it that a Body or a Joint accepts:
-    `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run: float(p) and `if p > 1:` are refused.
+    Example:
+        >>> import pfaffian as pf
+        >>> mass = pf.Parameter("mass", 2.0, "kg")
+        >>> ball, rail = pf.body("ball", mass=mass), pf.joint("rail", "prismatic", "world", "ball")
+        >>> m = pf.mechanism("ball on a rail", [ball], [rail], parameters=[mass])
+        >>> pf.mass_matrix(m), pf.mass_matrix(m, parameters={"mass": 3.0})
+        (array([[2.]]), array([[3.]]))
     """
 
     name: str
@@ -58,7 +69,7 @@ class Parameter(NDArrayOperatorsMixin):
             object.__setattr__(self, "default", as_float(self.default))
         except ModelError as error:
             raise ModelError(f"parameter {self.name!r}: default: {error}") from None
-        # The symbol's own name is never used: names are for people.
+        # The name of the symbol is never used.
         object.__setattr__(self, "symbol", ca.SX.sym("p"))
         _BY_SYMBOL[self.symbol.element_hash()] = _BY_IDENTITY[self.identity] = self
 
@@ -79,7 +90,7 @@ class Parameter(NDArrayOperatorsMixin):
             raise ModelError(f"parameter {self.name!r}: np.{ufunc.__name__}.{method} does not take Parameters")
         try:
             with warnings.catch_warnings():
-                # CasADi announces another shape for arrays; elementwise functions have the same in both.
+                # CasADi warns that arrays will change shape; elementwise functions are not affected.
                 warnings.simplefilter("ignore", FutureWarning)
                 value = ufunc(*[x if isinstance(x, ca.SX) else matrix(x, ufunc.__name__) for x in inputs])
         except (TypeError, NotImplementedError, RuntimeError) as error:
@@ -93,7 +104,7 @@ class Parameter(NDArrayOperatorsMixin):
         )
 
     __float__ = __int__ = __round__ = _no_number
-    __ne__ = object.__ne__  # the opposite of ==, by content, as everywhere in a model
+    __ne__ = object.__ne__  # the negation of ==, which compares content, as everywhere in a model
 
 
 _BY_SYMBOL: WeakValueDictionary[int, Parameter] = WeakValueDictionary()
@@ -101,12 +112,12 @@ _BY_IDENTITY: WeakValueDictionary[str, Parameter] = WeakValueDictionary()
 
 
 def parameter_of(symbol: ca.SX) -> Parameter | None:
-    """The living Parameter whose symbol it is."""
+    """The Parameter that has this symbol, or None."""
     return _BY_SYMBOL.get(symbol.element_hash())
 
 
 def _same_parameter(name: str, default: float, unit: str, identity: str) -> Parameter:
-    """The Parameter of that identity: the one that lives in this process, else a new one that takes it on."""
+    """The Parameter of this identity: the one that exists in this process, else a new one."""
     known = _BY_IDENTITY.get(identity)
     if known is not None:
         return known
@@ -120,7 +131,7 @@ Scalar = float | int | Parameter | ca.SX
 
 
 def as_float(value: Any) -> float:
-    """One finite number as a float: an int, a NumPy scalar or array of one, a DM. Raises ModelError: all else, text too."""
+    """One finite number as a float: an int, a NumPy scalar or array of one, a DM. Raises ModelError: all else, even text."""
     try:
         if isinstance(value, (str, bytes, bool, np.bool_, Parameter, ca.SX)):
             raise TypeError
@@ -136,7 +147,7 @@ NAN = "math's functions and float() make nan of expressions: use NumPy's or CasA
 
 
 def sx(value: Any) -> ca.SX:
-    """One number as SX. Raises ModelError for what is no finite number."""
+    """One number as SX. Raises ModelError: it is not a finite number."""
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.item()
     if isinstance(value, Parameter):
@@ -151,14 +162,14 @@ def sx(value: Any) -> ca.SX:
 
 
 def without_nan(x: ca.SX) -> ca.SX:
-    """x. Raises ModelError: a constant of it is nan or infinite, which no kernel takes."""
+    """x unchanged. Raises ModelError: one of its constants is nan or infinite, which no kernel takes."""
     x = ca.SX(x)  # an expression may be changed in place
     if x.is_constant() and x.is_regular():
         return x
     f = ca.Function("f", ca.symvar(x), [x])
     constants = (f.instruction_constant(i) for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_CONST)
     if not all(map(np.isfinite, constants)):
-        raise ModelError(f"the expression holds nan or inf; {NAN}")
+        raise ModelError(f"the expression contains nan or inf; {NAN}")
     return x
 
 
@@ -191,7 +202,7 @@ def column(value: Any, what: str) -> ca.SX:
 
 
 def several(value: Any) -> bool:
-    """Whether it is an ordered collection: a list, an array, a Series, a generator; no text, dict or set."""
+    """Whether it is an ordered collection: a list, array, Series or generator; not a text, dict or set."""
     if isinstance(value, (str, bytes, Mapping, Set, ca.SX, ca.DM)) or getattr(value, "ndim", 1) == 0:
         return False
     return hasattr(value, "__iter__")
@@ -225,7 +236,7 @@ def scalar(value: Any, what: str) -> ca.SX:
 
 
 def at_defaults(x: ca.SX) -> np.ndarray | None:
-    """x with each Parameter at its default; None if it uses a symbol that is none."""
+    """x with each Parameter at its default; None if it contains other symbols."""
     used = ca.symvar(x)
     owners = [parameter_of(s) for s in used]
     if not all(owners):
@@ -234,7 +245,7 @@ def at_defaults(x: ca.SX) -> np.ndarray | None:
 
 
 def not_negative(value: Any, what: str) -> ca.SX:
-    """As `scalar`. Raises ModelError: below zero, at the parameters' defaults."""
+    """As `scalar`. Raises ModelError: it is below zero at the parameters' defaults."""
     x = scalar(value, what)
     number = at_defaults(x)
     if number is not None and number.item() < 0:
@@ -243,7 +254,7 @@ def not_negative(value: Any, what: str) -> ca.SX:
 
 
 def positive(value: Any, what: str) -> ca.SX:
-    """As `scalar`. Raises ModelError: zero or below, at the parameters' defaults."""
+    """As `scalar`. Raises ModelError: it is zero or below at the parameters' defaults."""
     x = scalar(value, what)
     number = at_defaults(x)
     if number is not None and not number.item() > 0:
@@ -268,21 +279,21 @@ def named_float(value: Any, what: str) -> float:
 
 
 def interval(value: Any, what: str) -> tuple[float, float]:
-    """(low, high), either of them infinite if it is open. Raises ModelError: no two numbers in this order."""
+    """(low, high), either of which may be infinite. Raises ModelError: not two numbers in this order."""
     pair = list(value) if several(value) else []
     if len(pair) != 2 or any(isinstance(x, (str, bytes, bool, Parameter, ca.SX)) for x in pair):
-        raise ModelError(f"{what}: (low, high) is needed, -inf or inf where there is none, got {brief(value)}")
+        raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}")
     try:
         low, high = (float(x) for x in pair)
     except (TypeError, ValueError):
-        raise ModelError(f"{what}: (low, high) is needed, -inf or inf where there is none, got {brief(value)}") from None
+        raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}") from None
     if not low <= high:
         raise ModelError(f"{what} ({low}, {high}) are the wrong way round")
     return low, high
 
 
 def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
-    """The value as a float64 array; ModelError if it holds anything but finite real numbers. names: of its last axis."""
+    """The value as a float64 array. names: of its last axis. Raises ModelError: it contains other than finite real numbers."""
     try:
         given = np.asarray(value)
         if given.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in given.flat):

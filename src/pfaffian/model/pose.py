@@ -17,7 +17,21 @@ from pfaffian.model.number import floats, vector
 
 @data
 class Pose:
-    """Frame B in frame A: x_A = R x_B + p.   R: (3, 3) rotation.   p: (3, 1) origin of B in A [m]."""
+    """The pose of a frame B in a frame A, x_A = R x_B + p; made by `pose`.
+
+    `X @ Y` composes two poses, `X.inverse()` is the pose of A in B.
+
+    R: (3, 3) rotation.
+    p: (3, 1) origin of B in A [m].
+
+    Example:
+        >>> import pfaffian as pf
+        >>> X = pf.pose((1, 0, 0), rpy=(0, 0, 1.5)) @ pf.pose((2, 0, 0), rpy=(0, 0, -1.5))
+        >>> X
+        <Pose: at (1.1415, 1.995, 0) m>
+        >>> print(pf.pose((1, 2, 3)).inverse().p)
+        [-1, -2, -3]
+    """
 
     R: ca.SX
     p: ca.SX
@@ -28,7 +42,7 @@ class Pose:
 
     def __matmul__(self, other: Pose) -> Pose:
         if not isinstance(other, Pose):
-            raise ModelError(f"a pose goes on by another pose(...), got {brief(other)}; X.R @ x + X.p carries a point x (3, 1)")
+            raise ModelError(f"X @ Y needs another pose(...), got {brief(other)}; X.R @ x + X.p transforms a point x (3, 1)")
         return Pose(self.R @ other.R, self.R @ other.p + self.p)
 
     def inverse(self) -> Pose:
@@ -39,19 +53,28 @@ IDENTITY = Pose(ca.SX(ca.DM.eye(3)), ca.SX.zeros(3, 1))
 
 
 def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation: Any = None) -> Pose:
-    """A pose from a position and one way of giving the orientation.
+    """The pose of a frame, from its origin and one form of its orientation; without one the axes are parallel.
 
     Args:
-        xyz: (3,) origin [m], numbers or parameters.
+        xyz: (3,) origin [m], numbers or parameters; zero by default.
         rpy: (3,) roll, pitch, yaw about the fixed axes [rad], R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
         quaternion: (4,) numbers (x, y, z, w), normalised here.
         rotation: (3, 3) numbers, checked to be a rotation.
-    Raises ModelError: two orientations at once, or one that is no rotation.
+    Raises ModelError: more than one orientation, or one that is not a rotation.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> flange = pf.pose((0, 0, 0.5), rpy=(0, 0, np.pi / 2))
+        >>> flange
+        <Pose: at (0, 0, 0.5) m, turned by (0, 0, 1.5708) rad>
+        >>> print(flange.R @ [1, 0, 0] + flange.p)
+        [0, 1, 0.5]
     """
     p = vector(xyz, 3, "xyz")
     given = [name for name, value in (("rpy", rpy), ("quaternion", quaternion), ("rotation", rotation)) if value is not None]
     if len(given) > 1:
-        raise ModelError(f"a pose takes one of {given}, not several")
+        raise ModelError(f"pose: give one of {given}, not several")
     if rpy is not None:
         angles = vector(rpy, 3, "rpy")
         if angles.is_constant():
@@ -72,7 +95,7 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
 
 @lru_cache(maxsize=4096)
 def _turned(roll: float, pitch: float, yaw: float) -> ca.SX:
-    """Numbers go in as numbers: right angles then give exact zeros and ones. The parts of a machine have few directions."""
+    """From plain numbers, so that right angles give exact zeros and ones; cached, since a machine has few directions."""
     return ca.densify(ca.SX(so3.rpy_to_matrix((roll, pitch, yaw))))
 
 
@@ -84,7 +107,7 @@ def as_pose(value: Any, what: str) -> Pose:
 
 
 def align_z(axis: np.ndarray) -> np.ndarray:
-    """The smallest rotation that carries the z axis to `axis` (unit, (3,)); about x for -z."""
+    """The smallest rotation that turns the z axis to `axis` (unit, (3,)); about x for -z."""
     x, y, z = axis
     if z < -1 + 1e-12:
         return np.diag([1.0, -1.0, -1.0])
@@ -93,7 +116,7 @@ def align_z(axis: np.ndarray) -> np.ndarray:
 
 
 def clean(R: ca.DM) -> ca.SX:
-    """Numeric rotation with entries within rounding of 0 and +-1 made exact, so that products with them vanish."""
+    """Numeric rotation with entries within rounding of 0 and +-1 made exact, so that products with them simplify."""
     M = np.array(ca.DM(R))
     for target in (0.0, 1.0, -1.0):
         M[np.abs(M - target) < 1e-15] = target

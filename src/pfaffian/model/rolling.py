@@ -1,7 +1,7 @@
 """Wheels, disks, balls and blades on a plane: constraints from the geometry of the contact.
 
-The plane belongs to a body, n is its normal, and its surface may turn about n besides, as a turntable does. What rolls has no
-velocity, relative to that surface, of the point of it that touches; what stands on it has no height.
+The plane is fixed to a body, n is its normal, and its surface may also turn about n, as a turntable does. Rolling means that
+the touching point has no velocity relative to that surface; contact means that its height above the plane is zero.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pfaffian.model.number import Parameter, Scalar, direction, positive, scalar
 
 @data
 class Plane:
-    """on: whose.   through: (3,) a point of it [m].   axes: (3, 3) its directions and the normal as columns, in the body's
-    axes.   rate: [rad/s] of its surface about the normal through that point, or a function of t giving it."""
+    """A plane of the body `on`.   through: (3,) a point of it [m].   axes: (3, 3) its directions and the normal as columns, in
+    the body's axes.   rate: [rad/s] of its surface about the normal through that point, or a function of t giving it."""
 
     on: str
     through: ca.SX
@@ -34,11 +34,11 @@ class Plane:
         return k.rotation(self.on) @ self.axes[:, 2]
 
     def height(self, k: Any, x: ca.SX) -> ca.SX:
-        """Of a point x (3, 1), world axes [m]."""
+        """Height of a point x (3, 1), world axes [m]."""
         return ca.dot(self.normal(k), x - k.position(self.on, self.through))
 
     def slip(self, k: Any, body: str, x: ca.SX) -> ca.SX:
-        """(3, 1) velocity of the body at x less that of the surface there, world axes [m/s]."""
+        """(3, 1) velocity of the body at x relative to the surface there, world axes [m/s]."""
         turning = self.rate
         if callable(turning):
             turning = scalar(answer(turning, "rate", k.t), "rate")
@@ -53,7 +53,7 @@ def _velocity(k: Any, body: str, x: ca.SX) -> ca.SX:
 
 @data
 class Disk:
-    """A circle in a body, and the plane under it. axis: (3,) unit, of the body."""
+    """A circle fixed to a body, and the plane under it.   axis: (3,) unit, in the body's axes."""
 
     body: str
     radius: ca.SX
@@ -62,7 +62,7 @@ class Disk:
     plane: Plane
 
     def contact(self, k: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Its lowest point, where it heads, and sideways of that in the plane, world axes; no numbers where it lies flat."""
+        """Lowest point, heading and sideways direction in the plane, world axes; nan where the disk lies flat."""
         a, n = k.rotation(self.body) @ self.axis, self.plane.normal(k)
         heading = ca.cross(a, n)
         heading /= ca.norm_2(heading)
@@ -81,7 +81,7 @@ class DiskHeight:
 
 @data
 class DiskSlip:
-    """eta: slip of a disk where it touches, as it heads and sideways [m/s]."""
+    """eta: slip of a disk where it touches, along its heading and sideways [m/s]."""
 
     disk: Disk
 
@@ -120,7 +120,7 @@ class BallSlip:
 
 @data
 class Sideways:
-    """eta: velocity of a blade across itself in the plane [m/s], times the sine of the angle that it makes with the normal."""
+    """eta: sideways velocity of a blade in the plane [m/s], times the sine of its angle to the normal."""
 
     body: str
     along: ca.SX
@@ -136,18 +136,35 @@ def disk(
     name: str, body: str, radius: Scalar, *, axis: Any = (0, 0, 1), centre: Any = (0, 0, 0), on: str = WORLD,
     through: Any = (0, 0, 0), normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
-    """A thin disk that rolls on its edge: no height, and no slip of its lowest point. Three rows, the slip's not integrable.
+    """The two constraints of a thin disk that rolls on its edge: no height, and no slip of its lowest point.
 
-    The normal force is the multiplier of `name height` [N], upwards where positive: nothing keeps the disk from being pulled
-    down (see `sign_changes`). Those of `name slip` are the friction as it heads and sideways [N]. A disk that lies flat touches
-    everywhere, so that no start is found there, and a run that comes there stops.
+    They have three rows; those of slip are not integrable. The multiplier of `name height` is the normal force [N], positive
+    upwards: nothing keeps it from pulling the disk down (see `sign_changes`). Those of `name slip` are the friction along its
+    heading and sideways [N]. A disk that lies flat touches everywhere: no start is found there, and a run that gets there
+    stops.
 
     Args:
-        body, radius [m], axis (3,), centre (3,) [m]: of the disk, in the body's frame.
-        on: the body that the plane belongs to.   through: (3,) [m] a point of it.   normal: (3,) to the side of the disk.
-        rate: [rad/s] at which the surface turns about the normal at `through`; a number, Parameter, or function of t.
-    Returns (Holonomic, Nonholonomic), for constraints=[*disk(...)].
-    Raises ModelError: a radius that is not above zero, an axis or normal of zero.
+        name: with which the names of both constraints begin.
+        body: name of the body that the disk belongs to.
+        radius: [m].
+        axis: (3,) of the disk, in the body's frame; z by default.
+        centre: (3,) of the disk, in the body's frame [m]; its origin by default.
+        on: name of the body that the plane belongs to; the world by default.
+        through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
+        normal: (3,) of the plane, along the axes of `on`, to the side of the disk; z by default.
+        rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
+            by default.
+    Returns: (Holonomic, Nonholonomic), for constraints=[*disk(...)].
+    Raises ModelError: a radius that is not above zero, an axis or normal that is zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> coin, base = pf.body("coin", mass=2.0, inertia=(0.005, 0.01, 0.005)), pf.joint("base", "free", "world", "coin")
+        >>> edge = pf.rolling.disk("edge", "coin", 0.1, axis=(0, 1, 0))
+        >>> m = pf.mechanism("coin", [coin], [base], constraints=[*edge], gravity=(3, 0, -9.81))  # a slope
+        >>> found = pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1])
+        >>> int(found.rank), float(found.v_dot[0].round(6))  # 3 / (1 + 0.01 / (2 * 0.1^2))
+        (3, 2.0)
     """
     disk = _disk(name, body, radius, axis, centre, on, through, normal, rate)
     return Holonomic(f"{name} height", DiskHeight(disk)), Nonholonomic(f"{name} slip", DiskSlip(disk))
@@ -157,10 +174,30 @@ def wheel(
     name: str, body: str, radius: Scalar, *, axis: Any = (0, 0, 1), centre: Any = (0, 0, 0), on: str = WORLD,
     through: Any = (0, 0, 0), normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> Nonholonomic:  # fmt: skip
-    """The slip of `disk` alone, for a wheel whose height is that of what carries it. Two rows [m/s].
+    """The constraint that a wheel does not slip; its height is that of what carries it. Two rows [m/s].
 
     Args:
-        body, radius, axis, centre, on, through, normal, rate: as there.
+        name: unique among the constraints.
+        body: name of the body that the wheel belongs to.
+        radius: [m].
+        axis: (3,) of the wheel, in the body's frame; z by default.
+        centre: (3,) of the wheel, in the body's frame [m]; its origin by default.
+        on: name of the body that the plane belongs to; the world by default.
+        through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
+        normal: (3,) of the plane, along the axes of `on`, to the side of the wheel; z by default.
+        rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
+            by default.
+    Raises ModelError: a radius that is not above zero, an axis or normal that is zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("cart", mass=1.0, inertia=0.1), pf.body("wheel", mass=1.0, inertia=0.01)]
+        >>> floor = pf.joint("floor", "planar", "world", "cart")
+        >>> hub = pf.joint("hub", "revolute", "cart", "wheel", axis=(0, 1, 0), placement=(0, 0, 0.1))
+        >>> tyre, motor = pf.rolling.wheel("tyre", "wheel", 0.1, axis=(0, 1, 0)), pf.actuator("motor", "hub")
+        >>> m = pf.mechanism("unicycle", bodies, [floor, hub], constraints=[tyre], actuators=[motor])
+        >>> float(pf.forward_dynamics(m, [0, 0, 0, 0], u={"motor": 0.3}).v_dot[0].round(6))  # (0.3 / 0.1) / (2 + 0.01 / 0.1^2)
+        1.0
     """
     return Nonholonomic(name, DiskSlip(_disk(name, body, radius, axis, centre, on, through, normal, rate)))
 
@@ -169,12 +206,28 @@ def sphere(
     name: str, body: str, radius: Scalar, *, centre: Any = (0, 0, 0), on: str = WORLD, through: Any = (0, 0, 0),
     normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
-    """A ball that rolls without slip on a plane, or on a turntable: no height, no slip. Three rows.
+    """The two constraints of a ball that rolls on a plane or on a turntable: no height, no slip. Three rows.
 
     Args:
-        body, radius [m], centre (3,) [m]: of the ball.   on, through, normal, rate: of the plane, see `disk`.
-    Returns (Holonomic, Nonholonomic), for constraints=[*sphere(...)].
-    Raises ModelError: a radius that is not above zero, a normal of zero.
+        name: with which the names of both constraints begin.
+        body: name of the body that the ball belongs to.
+        radius: [m].
+        centre: (3,) of the ball, in the body's frame [m]; its origin by default.
+        on: name of the body that the plane belongs to; the world by default.
+        through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
+        normal: (3,) of the plane, along the axes of `on`, to the side of the ball; z by default.
+        rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
+            by default.
+    Returns: (Holonomic, Nonholonomic), "name height" and "name slip", for constraints=[*sphere(...)].
+    Raises ModelError: a radius that is not above zero, a normal that is zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> ball, base = pf.body("ball", mass=2.0, inertia=0.008), pf.joint("base", "free", "world", "ball")
+        >>> rolls = pf.rolling.sphere("contact", "ball", 0.1)
+        >>> m = pf.mechanism("ball", [ball], [base], constraints=[*rolls], gravity=(3.5, 0, -9.81))  # a slope
+        >>> float(pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1]).v_dot[0].round(6))  # 3.5 / (1 + 2 / 5)
+        2.5
     """
     what = f"constraint {name!r}"
     ball = body, positive(radius, f"{what}: radius"), vector(centre, 3, f"{what}: centre")
@@ -186,12 +239,28 @@ def knife_edge(
     name: str, body: str, along: Any, *, point: Any = (0, 0, 0), on: str = WORLD, through: Any = (0, 0, 0),
     normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> Nonholonomic:  # fmt: skip
-    """A blade, skate or keel: a point of a body does not move sideways in a plane. One row [m/s].
+    """The constraint of a blade, skate or keel: a point of a body does not move sideways in a plane. One row [m/s].
+
+    Where the blade stands along the normal the row vanishes and holds nothing.
 
     Args:
-        body, along (3,), point (3,) [m]: of the edge, in the body's frame.   on, through, normal, rate: of the plane, see
-            `disk`. Where the edge stands along the normal the row vanishes and holds nothing.
-    Raises ModelError: an edge or normal of zero.
+        name: unique among the constraints.
+        body: name of the body that the blade belongs to.
+        along: (3,) direction of the blade, in the body's frame.
+        point: (3,) of the blade, in the body's frame [m]; its origin by default.
+        on: name of the body that the plane belongs to; the world by default.
+        through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
+        normal: (3,) of the plane, along the axes of `on`; z by default.
+        rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
+            by default.
+    Raises ModelError: a direction or normal that is zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> skate, ice = pf.body("skate", mass=2.0, inertia=0.1), pf.joint("ice", "planar", "world", "skate")
+        >>> m = pf.mechanism("skater", [skate], [ice], constraints=[pf.rolling.knife_edge("blade", "skate", (1, 0, 0))])
+        >>> float(pf.forward_dynamics(m, [0, 0, 0], [3, 0, 1]).reaction[1].round(6))  # the centripetal force m v w
+        6.0
     """
     what = f"constraint {name!r}"
     plane = _plane(what, on, through, normal, rate)

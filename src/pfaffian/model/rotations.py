@@ -5,8 +5,8 @@ In the unit quaternion of R, (x, y, z, w), V is a quadratic form with the symmet
     [[tr(P) 1 - P - P^T, vee2(P)], [vee2(P)^T, -tr(P)]],
 
 so its critical points are eigenvectors, its critical values eigenvalues V_0 <= ... <= V_3, and the Hessian at the i-th has the
-eigenvalues (V_j - V_i) / 2: the table of [konz25 2.4] in one line. An eigenvalue that comes twice leaves a circle of critical
-rotations, one that comes three times a sphere of quaternions of which opposite ones are one rotation. Numbers in, numbers out.
+eigenvalues (V_j - V_i) / 2: the table of [konz25 2.4] in one line. A double eigenvalue has a circle of critical rotations, a
+triple one a sphere of quaternions, opposite ones being the same rotation. For numbers only, not for expressions.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from pfaffian.maths import so3
 from pfaffian.model.number import floats
 
 ALIKE = 1e-12
-"""Part of the range of V by which critical values may differ and still count as one."""
+"""Difference of critical values, relative to the range of V, below which they count as one."""
 
 SHAPES = ("a point", "a circle", "a sphere", "all rotations")
-"""Sets of critical rotations of one value, by their dimension."""
+"""Sets of critical rotations of one value, by dimension."""
 
 
 @dataclass(frozen=True, eq=False)
 class CriticalRotations:
     """The critical rotations of V = -tr(P R) at one value.
 
-    kind: minimum, saddle or maximum, each over all rotations; constant for P = 0.   value: V there.
+    kind: minimum, saddle or maximum, each over all rotations; constant for P = 0.
+    value: V there.
     eigenvalues: (3,) of the Hessian Vee(P R), ascending; zero along the set.
-    quaternions: (k, 4) orthonormal rows (x, y, z, w), k - 1 the dimension of the set: all their combinations of length one.
+    quaternions: (k, 4) orthonormal rows (x, y, z, w); the set is all their combinations of length one, of dimension k - 1.
     """
 
     kind: str
@@ -50,7 +51,7 @@ class CriticalRotations:
 
     @property
     def rotation(self) -> np.ndarray:
-        """(3, 3) the rotation of the set that turns least."""
+        """(3, 3) the rotation of the set with the smallest angle."""
         nearest = self.quaternions[:, 3]
         return self.at(nearest if np.linalg.norm(nearest) > ALIKE else np.eye(len(nearest))[0])
 
@@ -71,9 +72,10 @@ class CriticalRotations:
 
 
 class SpecialPolar(NamedTuple):
-    """M = R Wed(K), Wed(K) = tr(K)/2 1 - K.
+    """The special polar decomposition M = R Wed(K), Wed(K) = tr(K)/2 1 - K.
 
-    R: (3, 3) rotation; of several the one that turns least.   K: (3, 3) symmetric, positive semidefinite, unique.
+    R: (3, 3) rotation; of several the one with the smallest angle.
+    K: (3, 3) symmetric, positive semidefinite, unique.
     unique: whether R is, which is whether K is positive definite.
     """
 
@@ -83,10 +85,12 @@ class SpecialPolar(NamedTuple):
 
 
 class Attitude(NamedTuple):
-    """R: (3, 3) rotation with u_k = R v_k as nearly as possible.   cost: sum w_k |u_k - R v_k|^2 / 2.
+    """The rotation between two sets of directions, as `wahba` estimates it.
 
-    information: (3, 3) Hessian of the cost along R_dot = R hat(w). With w_k = 1/sigma_k^2 for directions that are sigma_k [rad]
-    uncertain across themselves, its inverse is the covariance of the error of R [rad^2], along the axes of the v_k.
+    R: (3, 3) rotation with u_k = R v_k as nearly as possible.
+    cost: sum w_k |u_k - R v_k|^2 / 2.
+    information: (3, 3) Hessian of the cost along R_dot = R hat(w). For directions with standard deviations sigma_k [rad] and
+        w_k = 1/sigma_k^2 its inverse is the covariance of the error of R [rad^2], along the axes of the v_k.
     """
 
     R: np.ndarray
@@ -95,16 +99,28 @@ class Attitude(NamedTuple):
 
 
 def critical_rotations(P: Any) -> tuple[CriticalRotations, ...]:
-    """All critical points of V(R) = -tr(P R) over rotations, by ascending value. [konz25 (2.61)-(2.68)]
+    """All critical points of V(R) = -tr(P R) over rotations R, by ascending value. [konz25 (2.61)-(2.68)]
 
-    Along R_dot = R hat(w) the gradient of V is vee2(P R), at critical points its Hessian is Vee(P R). There are no minima or
-    maxima beside the lowest and the highest value.
+    Along R_dot = R hat(w) the gradient of V is vee2(P R); at critical points its Hessian is Vee(P R). All minima have the
+    lowest value and all maxima the highest.
 
-    P: (3, 3) numbers, of any kind. Values that differ by less than 1e-12 of the range of V are one.
-    Raises ModelError: no (3, 3) numbers.
+    Args:
+        P: (3, 3) numbers, any matrix. Values that differ by less than 1e-12 of the range of V count as one.
+    Returns:
+        One item per value: kind (minimum, saddle, maximum or constant), value, eigenvalues (3,) of the Hessian, quaternions
+        (k, 4) that span the set, shape (a point, a circle, a sphere or all rotations) and rotation (3, 3), the one of the set
+        with the smallest angle.
+    Raises ModelError: P is not a (3, 3) matrix of numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> found = pf.rotations.critical_rotations(np.diag([4.0, 2.0, 1.0]))  # the unit matrix, half turns about x, y and z
+        >>> [(c.kind, round(c.value, 6)) for c in found]
+        [('minimum', -7.0), ('saddle', -1.0), ('saddle', 3.0), ('maximum', 5.0)]
     """
     M = _square(P, "P")
-    across = float(np.abs(M).max()) or 1.0  # so that no product of entries leaves the range of doubles
+    across = float(np.abs(M).max()) or 1.0  # so that no product of entries overflows
     values, vectors = np.linalg.eigh(_quadratic_form(M / across))
     groups = [[0]]
     for i, (low, high) in enumerate(pairwise(values), 1):
@@ -131,12 +147,24 @@ def _kind(group: list[int]) -> str:
 
 
 def special_polar(M: Any) -> SpecialPolar:
-    """M = R Wed(K) with a rotation R and K symmetric, positive semidefinite; Wed(K) = tr(K)/2 1 - K. [konz25 2.4]
+    """The special polar decomposition M = R Wed(K) into a rotation R and a symmetric positive semidefinite K. [konz25 2.4]
 
-    R minimises -tr(M^T R), the distance |M - R|, and K is the Hessian there. Unlike the polar decomposition it takes a
-    determinant of either sign; Wed(K) is then indefinite.
+    Wed(K) = tr(K)/2 1 - K. R minimises -tr(M^T R), that is the distance |M - R|, and K is the Hessian there. Unlike the polar
+    decomposition it takes determinants of either sign; where the determinant is negative Wed(K) is indefinite.
 
-    M: (3, 3) numbers, of any kind.   Raises ModelError: no (3, 3) numbers.
+    Args:
+        M: (3, 3) numbers, any matrix.
+    Returns:
+        R (3, 3), of several the one with the smallest angle; K (3, 3), unique; unique: whether R is, which is whether K is
+        positive definite.
+    Raises ModelError: M is not a (3, 3) matrix of numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> found = pf.rotations.special_polar([[0, -2, 0], [2, 0, 0], [0, 0, 2]])  # twice a quarter turn about z
+        >>> found.R.round(6).astype(int).tolist(), np.diag(found.K).round(6).tolist(), found.unique
+        ([[0, -1, 0], [1, 0, 0], [0, 0, 1]], [4.0, 4.0, 4.0], True)
     """
     X = _square(M, "M")
     lowest = critical_rotations(X.T)[0]
@@ -146,10 +174,18 @@ def special_polar(M: Any) -> SpecialPolar:
 
 
 def nearest_rotation(Q: Any, metric: Any = None) -> np.ndarray:
-    """(3, 3) the rotation R with the least tr((R - Q)^T K (R - Q)). [konz25 2.4]
+    """The rotation R nearest to a matrix: (3, 3), with the least tr((R - Q)^T K (R - Q)). [konz25 2.4]
 
-    Q: (3, 3) numbers.   metric: K (3, 3), symmetric and positive semidefinite; the unit matrix if None.
-    Raises ModelError: several rotations are as near, or a metric that is none, with its lowest eigenvalue.
+    Args:
+        Q: (3, 3) numbers.
+        metric: K (3, 3), symmetric and positive semidefinite; the unit matrix if None.
+    Raises ModelError: several rotations are equally near; a metric that is not symmetric or not positive semidefinite, with its
+    lowest eigenvalue.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> pf.rotations.nearest_rotation([[0, -1.1, 0], [0.9, 0, 0], [0, 0, 1]]).round(6).astype(int).tolist()
+        [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
     """
     X, K = _square(Q, "Q"), np.eye(3) if metric is None else _square(metric, "metric")
     lowest = np.linalg.eigvalsh(K)[0]
@@ -160,7 +196,7 @@ def nearest_rotation(Q: Any, metric: Any = None) -> np.ndarray:
     found = critical_rotations(X.T @ K)[0]
     if found.shape != "a point":
         raise ModelError(
-            f"Q: its nearest rotations are no point but {found.shape}; critical_rotations(Q.T @ K)[0] has them all"
+            f"Q: its nearest rotations are not a point but {found.shape}; critical_rotations(Q.T @ K)[0] has them all"
         )
     return found.rotation
 
@@ -169,8 +205,19 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
     """The rotation R with the least cost sum w_k |u_k - R v_k|^2 / 2: Wahba's problem, P = sum w_k v_k u_k^T. [konz25 2.4]
 
     Args:
-        u, v: (n, 3) the same directions in two frames, n >= 2.   weights: (n,) w_k, not below zero; ones if None.
+        u, v: (n, 3) the same directions in two frames, n >= 2.
+        weights: (n,) w_k, not below zero; ones if None.
+    Returns:
+        R (3, 3); cost; information (3, 3), the Hessian of the cost along R_dot = R hat(w). For directions with standard
+        deviations sigma_k [rad] and w_k = 1/sigma_k^2 its inverse is the covariance of the error of R [rad^2], along the axes
+        of the v_k.
     Raises ModelError: fewer than two directions that are not along one line, so that R is not unique; a weight below zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> found = pf.rotations.wahba([(0, 1, 0), (-1, 0, 0)], [(1, 0, 0), (0, 1, 0)])
+        >>> found.R.round(6).astype(int).tolist(), round(found.cost, 9)
+        ([[0, -1, 0], [1, 0, 0], [0, 0, 1]], 0.0)
     """
     a, b = floats(u, "u"), floats(v, "v")
     if a.ndim != 2 or a.shape != b.shape or a.shape[1] != 3:
@@ -185,7 +232,7 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
         free = np.linalg.eigh(_symmetric_Vee(P @ R))[1][:, 0]
         about = ", ".join(f"{x:.3g}" for x in free)
         raise ModelError(
-            f"wahba: the rotations that fit best are no point but {found.shape}: turning about ({about}) in v's frame costs "
+            f"wahba: the rotations that fit best are not a point but {found.shape}: turning about ({about}) in v's frame costs "
             "nothing; two directions with a weight that are not along one line are needed"
         )
     return Attitude(R, float(w @ np.square(a - b @ R.T).sum(axis=1)) / 2, _symmetric_Vee(P @ R))

@@ -1,4 +1,4 @@
-"""Parts of a model in a few words, for a prompt and for error messages; a mechanism as tables, for a notebook."""
+"""Short texts of the parts of a model, for a prompt and for error messages; tables of a mechanism, for a notebook."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ MANY = 60
 
 
 def words(item: Any, *parts: str, name: str | None = None) -> str:
-    """<Body 'rod': part, part>."""
+    """The repr of an item: <Body 'rod': part, part>."""
     named = "" if name is None else f" {name!r}"
     return f"<{type(item).__name__}{named}: {', '.join(parts)}>"
 
 
-def said(item: Any) -> str:
-    """What an item says of itself, less its kind and name."""
+def description(item: Any) -> str:
+    """The repr of an item without its type and name."""
     return repr(item).removeprefix(f"<{type(item).__name__} {item.name!r}: ")[:-1]
 
 
 def number(x: ca.SX, unit: str = "") -> str:
-    """A number or a vector in short: 0.5, (1, 0, 0), f(length) where parameters decide."""
+    """A number or a vector in short: 0.5, (1, 0, 0), f(length) where it depends on parameters."""
     entries = [_scalar(x[i]) for i in range(x.numel())]
     shown = entries[0] if len(entries) == 1 else f"({', '.join(entries)})"
     return f"{shown} {unit}".rstrip()
@@ -48,31 +48,31 @@ def _scalar(x: ca.SX) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """A few of the names, and how many there are."""
+    """The first few names, and how many there are in all."""
     more = f", ... ({len(names)} in all)" if len(names) > FEW else ""
     return ", ".join(map(_plain, names[:FEW])) + more
 
 
 def function(f: Callable) -> str:
-    """What a function of the caller's is called; of ours, what it says of itself."""
+    """The name of a caller's function; the repr of a function object of the library."""
     if not hasattr(f, "__name__") and type(f).__module__.startswith("pfaffian."):
         return _plain(repr(f).strip("<>"))
     return _plain(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "a lambda")
 
 
 def maker(f: Callable) -> str:
-    """The function of ours that made this one, `projected` for projected.<locals>.law; of a caller's its own name."""
+    """The library's function that made f, `projected` for projected.<locals>.law; the name of a caller's function."""
     made_in, within, _ = getattr(f, "__qualname__", "").partition(".<locals>.")
     return _plain(made_in) if within and getattr(f, "__module__", "").startswith("pfaffian.") else function(f)
 
 
 def _plain(text: str) -> str:
-    """Printable, whatever a file said."""
+    """The text, made printable whatever file it comes from."""
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def mechanism(m: Mechanism) -> str:
-    """One line: how large, what holds it, what drives it, what may vary."""
+    """The repr of a mechanism: one line with its size, constraints, forces, inputs and parameters."""
     parts = [plural(len(m.bodies), "body"), f"{plural(len(m.joints), 'joint')} (nq {m.nq}, nv {m.nv})"]
     if m.coordinates:
         parts.append(f"coordinates {listed([c.name for c in m.coordinates])}")
@@ -91,15 +91,15 @@ def html(m: Mechanism) -> str:
     """Tables of joints, constraints, forces, inputs and parameters, every text escaped."""
     q = [", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.q_names, j.q_units, strict=True)) for j in m.joints]
     joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
-    own = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
-    constraints = [(c.name, said(c)) for c in m.constraints]
-    forces = [(f.name, type(f).__name__, said(f)) for f in m.forces]
+    coordinates = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
+    constraints = [(c.name, description(c)) for c in m.constraints]
+    forces = [(f.name, type(f).__name__, description(f)) for f in m.forces]
     inputs = list(zip(m.u_names, m.u_units, strict=True))
     parameters = [(p.name, f"{p.default:.6g}", p.unit) for p in m.parameters]
     return f"<b>{_cell(m.name)}</b>: {plural(len(m.bodies), 'body')}, nq {m.nq}, nv {m.nv}, nu {m.nu}" + "".join(
         (
             _table(("joint", "kind", "parent", "child", "coordinates"), joints),
-            _table(("coordinates", "q", "v"), own),
+            _table(("coordinates", "q", "v"), coordinates),
             _table(("constraint", "holds"), constraints),
             _table(("force", "kind", "acts"), forces),
             _table(("input", "unit"), inputs),
@@ -109,7 +109,7 @@ def html(m: Mechanism) -> str:
 
 
 def lines(text: str) -> str:
-    """HTML of lines of text, escaped."""
+    """Lines of text as escaped HTML."""
     return f"<pre>{escape(text)}</pre>"
 
 
@@ -128,7 +128,7 @@ def _cell(text: str) -> str:
 
 
 def turn(R: ca.SX, rotation_vector: Callable[[ca.DM], ca.DM]) -> str:
-    """A rotation in short: its rotation vector [rad], nothing for none."""
+    """A rotation in short: its rotation vector [rad], an empty text for the identity."""
     if not R.is_constant():
         return "turned by parameters"
     angles = np.array(rotation_vector(ca.DM(R))).ravel()

@@ -150,7 +150,7 @@ def _parameters(m: Mechanism, settings: RunSettings) -> str:
 
 
 def _forces(m: Mechanism) -> str:
-    rows = [(f.name, type(f).__name__, shown.said(f)) for f in m.forces]
+    rows = [(f.name, type(f).__name__, shown.description(f)) for f in m.forces]
     return "forces\n" + table(rows, ("name", "kind", "acts")) if rows else ""
 
 
