@@ -1,4 +1,4 @@
-"""The state that a caller gives for one instant: said, and on the constraints."""
+"""Checks of the state that a caller passes for one instant: that it is given, and on the constraints."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def check_said(value: Any, names: Sequence[str], what: str) -> None:
 
 
 def off_constraints(T: Terms) -> ca.SX:
-    """(m, 4) of each row: phi, eta, and both beside what the row is about, eta beside what its terms amount to as well."""
+    """(m, 4) for each row: phi, eta, and both relative to the scale of the row; that of eta includes the size of its terms."""
     inverse, eta = T.inverse_scales(MET), T.rows.eta
     return ca.densify(ca.horzcat(T.rows.phi, eta, T.rows.phi * inverse, eta / (1 / inverse + ca.sqrt((T.A**2) @ T.v**2))))
 
 
 def check_on_constraints(m: Mechanism, off: np.ndarray) -> None:
-    """Raise ModelError naming the row that is missed most.   off: (runs, m, 4), as by `off_constraints`."""
+    """Raise ModelError naming the row of largest residual.   off: (runs, m, 4), from `off_constraints`."""
     if not off.size:
         return
     missed = np.nan_to_num(np.abs(off[:, :, 2:]).max(axis=2), nan=np.inf)

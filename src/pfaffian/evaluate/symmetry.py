@@ -1,10 +1,10 @@
 """Which motions of a mechanism's joints change nothing: the symmetries of kinetic energy, potential, forces and constraints.
 
-A field Y(q) of velocities is a symmetry where its momentum Y^T p is kept,
+A field Y(q) of velocities is a symmetry if its momentum Y^T p is conserved,
 
     d/dt (Y^T p) = Y^T p_dot + Y_dot^T p = 0    at all q and v,       A Y = 0,
 
-which is linear in Y. So candidates are laid down joint by joint, what they do is sampled at random states, and the largest
+which is linear in Y. So candidates are laid down joint by joint, their effects are sampled at random states, and the largest
 algebra is a null space: all of [chhabra14 section 4.4] at once, AP1 and AP2, right actions on extremities, commuting joints.
     left: x from the parent's side, q_j -> g q_j.   right: from the child's side, q_j -> q_j g.
     world: the child and all it carries moved in the world, q_1..q_j -> g q_1..q_j, where joint j alone can do that.
@@ -35,10 +35,10 @@ from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
 from pfaffian.terms.terms import Terms, symbols
 
 STATES = 24
-"""Random states at which a candidate has to change nothing, and one more for each that its joint can do alone."""
+"""Random states at which a candidate must have no effect, and one more for each that its joint can do alone."""
 
 NOTHING = 1e-9
-"""By how much it may, of the size that such forces have along that motion, see `own_sizes`."""
+"""Tolerance of no effect, relative to the size that forces have along that motion, see `own_sizes`."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
@@ -55,13 +55,13 @@ class Motion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """What leaves a mechanism as it is.
+    """The symmetries of a mechanism.
 
     mechanism: its name.   joint: the first one, whose group acts on all that moves.
-    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world.   group: what they are called.
-    further: for each symmetry beyond these, (weight, Motion) of what it is made of.
-    broken: (Motion, causes) of each motion of a joint from the parent's side that is none, in words.
-    driven: input -> Motions of symmetries along which it does work: their momentum is no longer kept when it acts.
+    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world.   group: its name, "SE(2)" say.
+    further: each symmetry beyond these, as its parts (weight, Motion).
+    broken: (Motion, causes) of each motion of a joint from the parent's side that is no symmetry, and what breaks it, in words.
+    driven: input -> Motions of symmetries along which it does work: their momentum is not conserved while it acts.
     """
 
     mechanism: str
@@ -80,7 +80,7 @@ class Symmetry:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """What it says, line by line."""
+        """The text of `print`, line by line."""
         moved = f"no motion of joint {self.joint!r} leaves all as it is"
         if self.basis.shape[1]:
             moved = f"joint {self.joint!r} can be moved by {self.group} and nothing changes"
@@ -95,14 +95,29 @@ class Symmetry:
 
 
 def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
-    """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism as they are.
+    """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism unchanged.
 
-    Of the first joint as a whole, then of all others; what is not found names what stands in its way: a centre of mass off its
-    axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs break nothing by themselves, and
-    are listed with what they drive. Decided at random states, to 1e-9 of the inertia and the forces of what a motion moves, so
-    that what is light is judged by itself. [chhabra14 theorem 3.3.3, section 4.4]
-    m: the mechanism.   parameters: {name: value} at which to look; None for what holds whatever they are.
-    Raises ModelError: no mechanism; it stands on the world by no joint or several, or by one that is no group.
+    First the motions of the first joint as a whole, then those of all others. Each motion that is no symmetry comes with what
+    breaks it: a mass centre off its axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs
+    break nothing by themselves, and are listed with the symmetries that they drive. Decided at random states, to 1e-9 of the
+    inertia and the forces of what each motion moves, so that light parts are judged by themselves. [chhabra14 theorem 3.3.3,
+    section 4.4]
+
+    Args:
+        m: the mechanism.
+        parameters: {name: value} at which to decide; None for what holds whatever their values.
+    Returns:
+        a Symmetry, which prints as a report: `group` (its name) and `basis` (6, d) of the first joint's symmetries, `further`
+        ones of other joints, `broken` motions with their causes, `driven` inputs.
+    Raises ModelError: m is no mechanism; it stands on the world by no joint or several, or by one that is no group.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("hub", mass=3.0, inertia=3.0), pf.body("wheel", mass=1.0, inertia=1.0)]
+        >>> joints = [pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")]
+        >>> print(pf.symmetry(pf.mechanism("satellite", bodies, joints)))
+        satellite: joint 'turn' can be moved by SO(2) and nothing changes
+          so can: turning about z of 'spin'
     """
     as_mechanism(m)
     return _symmetry(m, None if parameters is None else tuple(parameter_values(m, parameters)[0].tolist()))
