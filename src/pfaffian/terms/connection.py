@@ -92,9 +92,25 @@ def connection_coefficients(k: Kinematics, M: ca.SX) -> tuple[ca.SX, ...]:
 
 
 def coriolis_matrix(k: Kinematics, M: ca.SX) -> ca.SX:
-    """C (nv, nv) with C_ij = Gamma_ijk v^k of the metric M(q): C v is quadratic in v and C + C^T = dM/dt.
+    """Coriolis matrix of a metric M(q): C v is quadratic in v, and C + C^T = dM/dt.
 
-    The coefficients themselves are not formed: a few derivatives do.
+    C_ij = Gamma_ijk v^k with the connection coefficients of M; these themselves are not formed, a few derivatives suffice.
+
+    Args:
+        k: Kinematics of a mechanism at symbols, such as `symbols(m).kinematics`.
+        M: (nv, nv) symmetric, an expression in k.q.
+    Returns:
+        C (nv, nv), an expression in k.q and k.v.
+    Raises ModelError: a joint has a distribution.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> turn = pf.joint("turn", "revolute", "world", "arm")
+        >>> slide = pf.joint("slide", "prismatic", "arm", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("boom", [pf.body("arm"), pf.body("mass", 2.0)], [turn, slide])
+        >>> f = pf.compile_terms(m, {"C": lambda T: pf.calculus.coriolis_matrix(T.kinematics, T.M)}, backend="numpy")
+        >>> f({"slide": 3.0}, {"turn": 1.0})["C"]  # m r = 6
+        array([[ 0., 6.], [-6., 0.]])
     """
     K, Y, p = k.kinematic_matrix, left_inverse(k), M @ k.v
     steps = directional_derivative(k, p)  # [i, j]: d_j M_ik v^k

@@ -68,9 +68,24 @@ def added_inertia(k: Kinematics) -> Inertia | None:
 
 
 def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:
-    """S = sum of m |r_ddot - g|^2 / 2 over all that has mass [N^2/kg], less what rotors do but to spin. [konz25 (3.33)]
+    """Acceleration energy S of all that has mass: dS/dv_dot = M v_dot + c, Gibbs and Appell's equations. [konz25 (3.33)]
 
-    dS/dv_dot (nv, 1) is M v_dot + c, gravity included: Gibbs and Appell's equations.
+    S = sum of m |r_ddot - g|^2 / 2, without what rotors do beside their spin; gravity is in dS/dv_dot.
+
+    Args:
+        k: Kinematics of a mechanism at symbols, such as `symbols(m).kinematics`.
+        v_dot: (nv, 1) accelerations, expressions.
+    Returns:
+        S (1, 1), an expression [N^2/kg].
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], gravity=(0, 0, 0))
+        >>> S = pf.calculus.acceleration_energy(pf.symbols(m).kinematics, ca.SX([3.0]))
+        >>> float(S)  # 2 kg * (3 m/s^2)^2 / 2
+        9.0
     """
     S, s_dot = ca.SX(0), k.s_dot(v_dot)
     for link, x in zip(k.tree.links, k.accelerations(v_dot, k.mechanism.gravity), strict=True):
