@@ -1,7 +1,7 @@
-"""Expressions as SymPy has them, for papers and lectures: any expression, and an open chain in screw parameters.
+"""Expressions in SymPy, for papers and lectures: any expression, and an open chain in screw parameters.
 
-Numbers become exact where they are short decimals, fractions, square roots or parts of pi, so that what vanishes does; others
-stay as they are. SymPy is no part of the library: `pip install sympy`.
+Numbers become exact where they are short decimals, fractions, square roots or parts of pi, so that terms that should vanish do;
+others stay as they are. SymPy is an optional package: `pip install sympy`.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ SymPy = Any
 """A matrix, a symbol or an expression of SymPy."""
 
 DECIMALS = 7
-"""Digits of a number that is taken as it is written."""
+"""Digits of a number that is taken literally."""
 
 PLACES = 6
-"""The same behind the point, where numbers are taken for near ones."""
+"""The same after the decimal point, where numbers are rounded to near ones."""
 
 ROUNDING = 1e-13
-"""How near a number must be to what it is taken for, relative to itself."""
+"""Largest distance of a number from the exact one that replaces it, relative to itself."""
 
 NEAR = 1e-9
-"""The same of poses at home [m, 1]: files write right angles with ten digits."""
+"""The same for poses at home [m, 1]: files write right angles with ten digits."""
 
 LONGEST = 150
-"""Operations of an entry beyond which sums of angles are not looked for."""
+"""Number of operations of an entry beyond which sums of angles are not searched for."""
 
 
 def need_sympy() -> Any:
@@ -57,14 +57,22 @@ def need_sympy() -> Any:
 
 
 def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
-    """An expression of CasADi as a SymPy matrix, numbers exact where they look it.
+    """Convert a CasADi expression to a SymPy matrix, with exact numbers where they look exact.
 
     Args:
         x: casadi.SX or DM (n, k), of smooth functions.
-        symbols: name of a CasADi symbol -> SymPy symbol or expression, or a number; others become real symbols of their own
+        symbols: {name of a CasADi symbol: SymPy symbol, expression or number}; other symbols become real ones of their own
             name.
-    Raises ModelError: x is no expression; it chooses between others, which has no formula; two symbols of one name; a symbol
-    that is to become what SymPy does not know; no SymPy.
+    Returns:
+        a SymPy matrix (n, k).
+    Raises ModelError: x is no expression; it switches between expressions, which has no formula; two symbols have one name; a
+    symbol is to become something that SymPy does not know; SymPy is not installed.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> pf.screws.to_sympy(ca.SX.sym("x") ** 2 / 3)
+        Matrix([[x**2/3]])
     """
     sp = need_sympy()
     if not isinstance(x, (ca.SX, ca.DM)):
@@ -79,7 +87,7 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
 
 
 def _known(value: Any, name: str) -> SymPy:
-    """A value of SymPy's for a symbol; a text is none, for SymPy would run it as Python."""
+    """A SymPy value for a symbol; text is refused, for SymPy would run it as Python."""
     sp = need_sympy()
     try:
         return sp.sympify(value, strict=True)
@@ -88,10 +96,10 @@ def _known(value: Any, name: str) -> SymPy:
 
 
 def _converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
-    """x with SymPy's values for its symbols, columns of them.
+    """x as a SymPy matrix, `values` in place of the entries of its symbols.
 
-    closed: of what is one function by a series near zero and by its closed form elsewhere, take the closed form.
-    near: as of `exact`.
+    closed: where one function is computed by a series near zero and in closed form elsewhere, take the closed form.
+    near: as in `exact`.
     """
     sp = need_sympy()
     f = ca.Function("x", [ca.vertcat(ca.SX(0, 1), *symbols)], [ca.vec(ca.densify(x))])
@@ -149,7 +157,7 @@ _SMOOTH: dict[int, Callable[..., Any]] = {
     ca.OP_COSH: lambda sp, a: sp.cosh(a),
     ca.OP_TANH: lambda sp, a: sp.tanh(a),
 }
-"""Operation -> what it is in SymPy."""
+"""Operation -> the same in SymPy."""
 
 _CHOOSING: dict[int, Callable[..., Any]] = {
     ca.OP_LT: lambda a, b: a < b,
@@ -165,7 +173,7 @@ _CHOOSING: dict[int, Callable[..., Any]] = {
 def exact(x: float, near: float = 0.0) -> SymPy:
     """The number that x was meant to be: a short decimal, a fraction, the root of one or a part of pi; else x itself.
 
-    near: how far it may be from that, where this is more than rounding.
+    near: largest distance from that number, where more than rounding.
     """
     sp = need_sympy()
     if not math.isfinite(x):
@@ -183,7 +191,7 @@ def exact(x: float, near: float = 0.0) -> SymPy:
 
 
 def _fraction(x: float, room: float, largest: int) -> SymPy | None:
-    """The fraction that x is, with a denominator up to the largest; or None."""
+    """x as a fraction with a denominator up to the largest; None if it is not one."""
     found = Fraction(x).limit_denominator(largest)
     return need_sympy().Rational(found.numerator, found.denominator) if abs(found - Fraction(x)) <= room else None
 
@@ -198,7 +206,7 @@ def tidy(e: SymPy) -> SymPy:
 
 
 def flat(e: SymPy) -> SymPy:
-    """An expression as a sum of products, sines and cosines of one angle squared no more than they must be."""
+    """An expression as a sum of products, with the lowest powers of sine and cosine of each angle."""
     from sympy.simplify.fu import TR5  # sin^2 = 1 - cos^2
 
     return _angles_summed(TR5(e.expand()).expand()).expand()
@@ -215,15 +223,15 @@ def _angles_summed(e: SymPy) -> SymPy:
 
 @dataclass(frozen=True, eq=False)
 class SymbolicKinematics:
-    """An open chain in screw parameters, in SymPy's symbols; made by `symbolic_kinematics`. Entries are found when asked for.
+    """An open chain in screw parameters, in SymPy's symbols; made by `symbolic_kinematics`. Entries are computed on demand.
 
     labels: of the factors, the number of their joint among all, with a letter where a joint is several in turn: 1, 2a, 2b, 3.
     s: symbols of the screw parameters, in the order of `exponentials(m).s_names`: s_1, or s_1_1, s_1_2, ... where a factor has
         several.   p: symbols p_1, ... of the parameters.
-    norms: symbol theta_1 -> the angle that it stands for in entries, of each factor that turns about any axis.
+    norms: symbol theta_1 -> the angle that it stands for in entries, for each factor that turns about any axis.
 
-    Entries are closed forms; where such an angle, or the one of a planar motion, is zero they hold in the limit. Numbers of
-    poses at home are taken for the round ones within 1e-9 of them.
+    Entries are closed forms; where such an angle, or that of a planar motion, is zero they hold in the limit. Numbers of poses
+    at home are replaced by round ones within 1e-9 of them.
     """
 
     expressions: Exponentials
@@ -254,7 +262,7 @@ class SymbolicKinematics:
         return self._of(self.expressions.factors[factor].tau)
 
     def own(self, factor: int) -> SymPy:
-        """(k, 1) screw parameters of a factor, of others by ratios where its joint follows them."""
+        """(k, 1) screw parameters of a factor; ratios of others where its joint follows them."""
         return self._of(self.expressions.factors[factor].own @ self.expressions.s)
 
     def norm(self, factor: int) -> SymPy | None:
@@ -274,7 +282,7 @@ class SymbolicKinematics:
         return (after @ self._homogeneous(X)).applyfunc(tidy)
 
     def jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> SymPy:
-        """(6, ns) J with [v; w] = J s_dot; arguments as of `Exponentials.jacobian`. [chhabra14 (2.3.7), (2.3.11), (2.3.12)]"""
+        """(6, ns) J with [v; w] = J s_dot; arguments as in `Exponentials.jacobian`. [chhabra14 (2.3.7), (2.3.11), (2.3.12)]"""
         J = self._spatial(self.expressions.place(body)[0]) - self._spatial(self.expressions.place(relative_to)[0])
         return (J if frame == WORLD else _Ad(_inverse(self.pose(frame))) @ J).applyfunc(tidy)
 
@@ -305,7 +313,7 @@ class SymbolicKinematics:
         return {}
 
     def _motion(self, factor: int) -> tuple[SymPy, SymPy]:
-        """Of a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
+        """For a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
         if ("motion", factor) not in self._made:
             f = self.expressions.factors[factor]
             t, own = ca.SX.sym("t", f.subgroup.nv), list(self.own(factor))
@@ -366,10 +374,24 @@ def _Ad(X: SymPy) -> SymPy:
 
 
 def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
-    """An open chain of subgroups in screw parameters, in SymPy: for reading, for LaTeX. [chhabra14 ch. 2]
+    """An open chain of displacement subgroups in screw parameters as SymPy expressions, for reading and for LaTeX. [chhabra14
+    ch. 2]
 
-    m: the mechanism.
-    Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; SymPy is not installed.
+    Args:
+        m: the mechanism, an open chain.
+    Returns:
+        an object with the symbols `s` of the screw parameters and `p` of the parameters, and SymPy matrices: `pose(body)` and
+        `home(body)` (4, 4), `twists(joint)` (6, k), `jacobian(body)` (6, ns), `Sigma` (ns, n).
+    Raises ModelError: a closed chain, and what closes it; an edge, or coordinates that belong to no joint; SymPy is not
+    installed.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
+        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
+        >>> pf.screws.symbolic_kinematics(m).pose("lower")[:3, 3].T
+        Matrix([[cos(s_1), sin(s_1), 0]])
     """
     sp = need_sympy()
     E = exponentials(m)
