@@ -21,6 +21,13 @@ from pfaffian.terms.connection import rate
 from pfaffian.terms.terms import Terms, turning
 
 FACTORS = ("cholesky", "symmetric", "innovations")
+"""Names of the factors W of M = W W^T that `quasi_velocity(terms, factor)` takes.
+
+Example:
+    >>> import pfaffian as pf
+    >>> pf.constraints.FACTORS
+    ('cholesky', 'symmetric', 'innovations')
+"""
 
 
 class QuasiVelocity(NamedTuple):
