@@ -40,7 +40,7 @@ def fault(servos: Sequence[Servo]) -> str:
     """The message for a G that has lost rank, with the names of all directions and rows."""
     directions = [n for s in servos for n in direction_names(s)]
     return (
-        f"servo constraint not realisable: forces along {', '.join(directions)} cannot produce the wanted acceleration of "
+        f"servo constraint not realisable: forces along {', '.join(directions)} cannot produce the required acceleration of "
         f"{', '.join(s.name for s in servos)} here; choose other directions (see pfaffian.realisability)"
     )
 
@@ -78,19 +78,19 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     F, servo = terms.factor, terms.servo
     rows = weighted_rows(terms, terms.b, tolerance)
     free = solve_W(F, terms.force)
-    held = free + rows.Q.T @ (rows.D - rows.Q @ free)
-    wanted, directions = solve_W(F, servo.A.T).T, solve_W(F, servo.Z.T)
+    ideal = free + rows.Q.T @ (rows.D - rows.Q @ free)
+    targets, directions = solve_W(F, servo.A.T).T, solve_W(F, servo.Z.T)
     pushed = ca.densify(directions - rows.Q.T @ (rows.Q @ directions))
-    G = wanted @ pushed
+    G = targets @ pushed
     ms = G.shape[0]
     # With directions of unit length, N and N m or motors of different gears compare; rows compare with what they were
     # before the geometrical constraints took their part.
     unit = 1 / ca.fmax(ca.sqrt(ca.sum1(directions * directions)), SHORTEST)
     scaled = G * ca.repmat(unit, ms, 1)
-    size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(wanted * wanted), SHORTEST**2)
-    solved = orthogonalise(scaled, servo.b - wanted @ held, tolerance, size)
+    size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(targets * targets), SHORTEST**2)
+    solved = orthogonalise(scaled, servo.b - targets @ ideal, tolerance, size)
     mu = unit.T * (solved.Q.T @ solved.D)
-    y_dot = held + pushed @ mu
+    y_dot = ideal + pushed @ mu
     reaction = multiply_W(F, y_dot - free)
     motion = Motion(ca.densify(solve_WT(F, y_dot)), reaction, rows.rank + solved.rank)
     hold = ca.sqrt(ca.mmin(ca.fmin(1, solved.left))) if ms else ca.SX(1)

@@ -37,5 +37,5 @@ def nearest_to(terms: Terms, force: ca.SX, tolerance: float) -> Motion:
     if terms.A.shape[0] == 0:
         return Motion(ca.densify(solve_WT(F, y_free)), ca.SX.zeros(terms.M.shape[0], 1), ca.SX(0))
     change = shortest_change(terms, tolerance)
-    held = change.solve(terms.b - terms.Lam @ y_free)
-    return Motion(ca.densify(solve_WT(F, y_free + held)), multiply_W(F, held), change.rank)
+    correction = change.solve(terms.b - terms.Lam @ y_free)
+    return Motion(ca.densify(solve_WT(F, y_free + correction)), multiply_W(F, correction), change.rank)

@@ -254,17 +254,17 @@ _QUANTITIES: dict[str, Callable[..., ca.SX]] = {
 """Quantity -> its expression in Exponentials and further arguments."""
 
 
-def _ask(m: Mechanism, wanted: tuple[tuple[str, ...], ...], s: Any, parameters: Any) -> list[np.ndarray]:
+def _ask(m: Mechanism, requested: tuple[tuple[str, ...], ...], s: Any, parameters: Any) -> list[np.ndarray]:
     """(..., rows, columns) of each quantity, named with its arguments."""
     E = exponentials(as_mechanism(m))
     at = given(s=(s, runs(s, E.s_names, np.zeros(E.s.numel()), "s")), parameters=(parameters, parameter_values(m, parameters)))
-    shapes, compiled = _compiled(m, wanted)
+    shapes, compiled = _compiled(m, requested)
     return matrices(compiled, at, shapes)
 
 
 @remembered(256)
-def _compiled(m: Mechanism, wanted: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
+def _compiled(m: Mechanism, requested: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
     E = exponentials(m)
-    values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in wanted]
+    values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in requested]
     function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(x) for x in values], {"cse": True})
-    return tuple(x.shape for x in values), kernel.compile(lambda: function, key=f"exponentials {wanted!r} {digest(m)}")
+    return tuple(x.shape for x in values), kernel.compile(lambda: function, key=f"exponentials {requested!r} {digest(m)}")

@@ -14,13 +14,14 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
-MET = 1e-6
-"""Largest |phi| and |eta| of a state on its constraints, beside what the row is about, and eta's terms amount to: as much as a
-run may leave by default."""
+RESIDUAL = 1e-6
+"""Largest |phi| and |eta| of a state on its constraints, relative to the scale of the row and, for eta, to the size of its
+terms: as much as a run may leave by default.
+"""
 
 
-def check_said(value: Any, names: Sequence[str], what: str) -> None:
-    """Raise ModelError where nothing is given: zero is for the caller to say."""
+def check_given(value: Any, names: Sequence[str], what: str) -> None:
+    """Raise ModelError where nothing is given: a caller who means zero must say so."""
     if value is None:
         raise ModelError(
             f"{what} is missing: give ({len(names)},) or (runs, {len(names)}) numbers, or {{name: number}} with zero for all "
@@ -30,7 +31,7 @@ def check_said(value: Any, names: Sequence[str], what: str) -> None:
 
 def off_constraints(T: Terms) -> ca.SX:
     """(m, 4) for each row: phi, eta, and both relative to the scale of the row; that of eta includes the size of its terms."""
-    inverse, eta = T.inverse_scales(MET), T.rows.eta
+    inverse, eta = T.inverse_scales(RESIDUAL), T.rows.eta
     return ca.densify(ca.horzcat(T.rows.phi, eta, T.rows.phi * inverse, eta / (1 / inverse + ca.sqrt((T.A**2) @ T.v**2))))
 
 
@@ -40,7 +41,7 @@ def check_on_constraints(m: Mechanism, off: np.ndarray) -> None:
         return
     missed = np.nan_to_num(np.abs(off[:, :, 2:]).max(axis=2), nan=np.inf)
     run, row = foremost(missed)
-    if missed[run, row] > MET:
+    if missed[run, row] > RESIDUAL:
         phi, eta = off[run, row, :2]
         raise ModelError(
             f"the state is off the constraints{f' in run {run}' if len(off) > 1 else ''}: row "

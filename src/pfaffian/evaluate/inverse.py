@@ -14,7 +14,7 @@ from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given
-from pfaffian.evaluate.given_state import check_on_constraints, check_said, off_constraints
+from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.realisability import blamed
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
@@ -79,8 +79,8 @@ def inverse_dynamics(
     as_mechanism(m)
     names = None if actuated is None else as_names(actuated, "actuated")
     R = None if weight is None else tuple(floats(weight, "weight").ravel().tolist())
-    check_said(v, m.v_names, "v")
-    check_said(a, m.v_names, "a")
+    check_given(v, m.v_names, "v")
+    check_given(a, m.v_names, "a")
     t = as_number(t, "t")
     driven, f = _compiled(m, names, R)
     at = given(
