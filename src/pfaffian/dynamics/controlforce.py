@@ -83,8 +83,8 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     pushed = ca.densify(directions - rows.Q.T @ (rows.Q @ directions))
     G = targets @ pushed
     ms = G.shape[0]
-    # With directions of unit length, N and N m or motors of different gears compare; rows compare with what they were
-    # before the geometrical constraints took their part.
+    # Directions of unit length make N and N m, or motors of different gears, comparable; rows are compared with their
+    # length before the geometrical constraints were removed from them.
     unit = 1 / ca.fmax(ca.sqrt(ca.sum1(directions * directions)), SHORTEST)
     scaled = G * ca.repmat(unit, ms, 1)
     size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(targets * targets), SHORTEST**2)

@@ -50,7 +50,7 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
         >>> pf.compile_terms(m, {"lambda": multipliers}, backend="numpy")()["lambda"].round(2)  # each carries half of 19.62 N
         array([9.81, 9.81])
     """
-    # Solutions of A^T lambda = reaction: the smallest is in the range of A, so dependent rows share the load.
+    # Of the solutions of A^T lambda = reaction the smallest is in the range of A, so dependent rows share the load.
     columns = as_terms(terms).A.T
     lengths = ca.sum2(columns * columns)
     size = lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)
@@ -82,5 +82,5 @@ def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX
 
 def vanishing_combinations(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     """(m, m) at terms: rows z^T that span the combinations z^T A = 0; zero for a row of A independent of those before it."""
-    # A dropped row leaves, of the identity carried with the rows, the combination of rows that vanishes.
+    # For a dropped row the identity that is carried along becomes the vanishing combination of rows.
     return orthogonalise(terms.A, ca.SX.eye(terms.A.shape[0]), tolerance, terms.row_size, groups=terms.groups).rest

@@ -121,7 +121,7 @@ def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> t
     if variant == "symmetric":
         return PM @ P + (I - P) @ M @ (I - P), M @ particular - 2 * PM @ particular
     if variant == "tuned":
-        # With g at least the largest eigenvalue of M the matrix is positive definite; the Frobenius norm is.
+        # The matrix is positive definite if g is at least the largest eigenvalue of M, as the Frobenius norm is.
         g = ca.norm_fro(ca.densify(M))
         return PM + g * (I - P), g * particular
     raise ModelError(f"constraint inertia {variant!r} is unknown; one of {', '.join(VARIANTS)}")

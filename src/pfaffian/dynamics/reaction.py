@@ -122,7 +122,7 @@ class _Loads:
     def of_closure(self, c: Closure) -> ca.SX:
         """(6, 1 + m) through a closure, about the origin of body_b."""
         rows, X = self._rows[c.name], ca.SX(6, 1 + self.terms.A.shape[0])
-        # On the world it is what the other body feels, reversed.
+        # On the world it is the reverse of the wrench on the other body.
         L = rows[c.body_b] if c.body_b in rows else -move(rows[c.body_a], self.terms.kinematics.position(c.body_a))
         first = 1 + self.first[c.name]
         X[:, first : first + L.shape[1]] = L

@@ -21,7 +21,7 @@ from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
 from pfaffian.terms.lengths import machine_length, slides
-from pfaffian.terms.pfaffian import frame_a, held_at_a, twist_at_a
+from pfaffian.terms.pfaffian import frame_a, rows_at_a, twist_at_a
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, symbols
 
@@ -46,7 +46,7 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
         at = list(range(first, first + count))
         S = _measure(terms, c, sample, lengths[at, 0])
         rows = ca.sparsify(S.inverse @ C[at, :])
-        if rows.nnz():  # some have no entry in this machine, as rows across a plane
+        if rows.nnz():  # some have no entry in this machine, like rows normal to a plane
             measured.append((rows, S.rank))
         first += count
     parts = connected([set(rows.sparsity().get_col()) for rows, _ in measured])
@@ -74,7 +74,7 @@ def _measure(terms: Terms, c: Target, typical: Sample, lengths: ca.SX) -> Measur
     S, T = ca.SX(typical.S), ca.SX(ca.DM.eye(lengths.numel()))
     if typical.frame is not None:
         assert isinstance(c, Closure)
-        L, T = held_at_a(terms.kinematics, c)
+        L, T = rows_at_a(terms.kinematics, c)
         moved = frame_a(terms.kinematics, c).inverse() @ typical.frame
         S = L @ se3.Ad(moved.R, moved.p) @ S
     scale, all_rows = ca.diag(1 / lengths), [*range(lengths.numel())]
@@ -109,7 +109,7 @@ def samples(m: Mechanism) -> tuple[Sample, ...]:
         first += count
     terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, ca.vertcat(*rows))])
     ends = np.cumsum([x.shape[0] for x in rows])[:-1]
-    # Slides within the tree's own length, so that samples do not know where closures have their frames.
+    # Slides within the tree's own length, so that samples are independent of the frames of closures.
     long = float(m.value(machine_length(m, closed=False)).item()) or float(m.value(machine_length(m)).item()) or 1.0
     each, random = np.where(slides(m), long, 1.0), np.random.default_rng(20)
     found = []

@@ -145,7 +145,7 @@ def configurations(m: Mechanism, q: Any) -> np.ndarray:
     fixed = np.zeros(m.nq, dtype=bool)
     for c in m.coordinates:
         at = m.q_slices[c.name]
-        fixed[at] = given[at] & (not given[at].all())  # all of them together are a guess, as an array is
+        fixed[at] = given[at] & (not given[at].all())  # if all are named they are a guess, like an array
     return check_configuration(m, array, fixed)
 
 

@@ -240,7 +240,7 @@ def _value(T: Terms, f: Function | None) -> ca.SX:
 def _hessian(T: Terms, f: Function | None) -> ca.SX:
     value = _value(T, f)
     if value.numel() != 1 or ca.depends_on(value, T.v):
-        raise ModelError("f: a Hessian is that of one number that depends on q and t alone")
+        raise ModelError("f: a Hessian needs one number that depends on q and t alone")
     return connection.covariant_hessian(T.kinematics, value, T.M)
 
 

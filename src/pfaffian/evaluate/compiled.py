@@ -169,11 +169,11 @@ def ask(
     q, v, t, parameters: as in `Compiled`.   constrained: whether the mechanism's constraints take part.
     shape: of the quantity, if known without tracing.
     """
-    return _asked(as_mechanism(m), what, f, arguments, constrained, shape).matrices(q, v, t=t, parameters=parameters)[what]
+    return _kernel_of(as_mechanism(m), what, f, arguments, constrained, shape).matrices(q, v, t=t, parameters=parameters)[what]
 
 
 @remembered(256)
-def _asked(
+def _kernel_of(
     m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, constrained: bool, shape: tuple[int, int] | None
 ) -> Compiled:
     of = m if constrained else replace(m, constraints=())

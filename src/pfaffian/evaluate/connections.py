@@ -353,7 +353,7 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
 def _group(m: Mechanism, by: tuple[str, ...] | None) -> tuple[str, ...]:
     group = plan(m, by).group
     if not group:
-        raise ModelError(f"nothing constrains velocities of {m.name!r}: it has a mechanical_connection, and no other")
+        raise ModelError(f"nothing constrains velocities of {m.name!r}: mechanical_connection is the only one that it has")
     return tuple(j.name for j in m.joints if m.v_slices[j.name].start in group)
 
 

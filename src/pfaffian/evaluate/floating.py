@@ -125,7 +125,7 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
         >>> pf.reduction.reaction_null_space(m)  # the boom does not turn the hub, the wheel does
         array([[1., 0.], [0., 0.]])
     """
-    # n^2 numbers of r n: made here, a machine of 100 joints would wait for a kernel of them.
+    # n^2 numbers from r n: computed here, because their kernel for a machine of 100 joints would compile for long.
     Q = of_first_joint(m, "reacting", _reacting, (keep,), q, None, parameters)
     return np.eye(Q.shape[-1]) - Q.swapaxes(-1, -2) @ Q
 

@@ -24,13 +24,13 @@ def check_light(m: Mechanism, p: np.ndarray) -> None:
     for i in _inertial(m):
         was, given = abs(m.parameters[i].default), np.abs(p[:, i])
         far = (given * LIGHT < was) | (given > was * LIGHT)
-        # The farthest on each side speak for all between them.
+        # The farthest on each side bound all between them.
         for run in {int(r) for r in (given.argmin(), given.argmax()) if was > 0 and far[r]}:
             if _weights_differ(m, p[run]):
                 parameter = m.parameters[i]
                 raise ModelError(
                     f"parameter {parameter.name!r} is {p[run, i]:.3g} in run {run} and {parameter.default:.3g} by default: "
-                    "with inertias so far off the rank of the constraints would be misjudged; make a default of that size"
+                    "with inertias so far off the rank of the constraints would be misjudged; choose a default of that size"
                 )
 
 

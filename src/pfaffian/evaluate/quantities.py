@@ -37,7 +37,7 @@ class BodyPose:
     @property
     def quaternion(self) -> np.ndarray:
         """(..., 4) unit quaternion (x, y, z, w) with w >= 0."""
-        from scipy.spatial.transform import Rotation  # a third of a second to import, and only this needs it
+        from scipy.spatial.transform import Rotation  # takes a third of a second, and only this needs it
 
         turned = Rotation.from_matrix(self.rotation.reshape(-1, 3, 3)).as_quat(canonical=True)
         return turned.reshape(*self.rotation.shape[:-2], 4)

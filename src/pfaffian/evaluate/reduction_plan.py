@@ -98,7 +98,7 @@ def _check_constraints(m: Mechanism, first: Joint) -> None:
         if not isinstance(c, (Closure, Nonholonomic)) or c.active is not None:
             raise ModelError(
                 f"constraint {c.name!r} of {m.name!r} is no closure between bodies and none on velocities that always holds; a "
-                f"reduction by joint {first.name!r} cannot take it: say it by a closure or a joint, or run it as it is"
+                f"reduction by joint {first.name!r} cannot take it: write it as a closure or a joint, or run it as it is"
             )
 
 
@@ -139,7 +139,7 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
         return Plan(tuple(own), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
     raise ModelError(
         f"reduce: the constraints of {m.name!r} fix the velocities of no group by the others: "
-        f"{'; '.join(tried) or 'none fits'}. Say which joints by by=..., or give the first joint a distribution, so "
+        f"{'; '.join(tried) or 'none fits'}. Name the joints with by=..., or give the first joint a distribution, so "
         "that its own velocities stay"
     )
 

@@ -83,7 +83,7 @@ def check_chain(m: Mechanism) -> None:
     for j in m.joints:
         if j.pose:
             raise ModelError(
-                f"edge {j.name!r} is any function of q and no exponential: say it by a joint, or by several joints in turn"
+                f"edge {j.name!r} is any function of q and no exponential: replace it by a joint, or by several joints in turn"
             )
     for c in m.coordinates:
         raise ModelError(

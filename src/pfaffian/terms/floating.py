@@ -24,7 +24,7 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others
 from pfaffian.terms.terms import Terms, as_terms
 
-KEPT = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
+RESTING = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
 """What of the base is at rest -> units of its velocities that are zero."""
 
 
@@ -85,10 +85,10 @@ class FloatingBase:
 
     def reacting(self, keep: str = "pose") -> ca.SX:
         """Q (r, n): rows orthogonal to all such s, P = 1 - Q^T Q; orthonormal, or zero where A_r is short of rank."""
-        if keep not in KEPT:
-            raise ModelError(f"keep: {' or '.join(KEPT)} is needed, got {brief(keep)}")
+        if keep not in RESTING:
+            raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
         units = self.terms.mechanism.v_units
-        A = self.blocks.A[[row for row, i in enumerate(self.b) if units[i] in KEPT[keep]], :]
+        A = self.blocks.A[[row for row, i in enumerate(self.b) if units[i] in RESTING[keep]], :]
         return orthogonalise(A, ca.SX(A.shape[0], 0), RANK).Q
 
 

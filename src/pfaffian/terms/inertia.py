@@ -30,7 +30,7 @@ class Wrench(NamedTuple):
 
 
 def shift(k: Kinematics, i: int, x: Moments) -> Moments:
-    """Moments known in link i, seen in the link before it."""
+    """Moments known in link i, seen in the previous link."""
     X = k.steps[i]
     return Moments(*translate_moments(x.mass, X.R @ x.h, k.conjugate(i, x.I), X.p))
 
@@ -82,7 +82,7 @@ def _link_mass_matrix(k: Kinematics) -> ca.SX:
 
 
 def inverse_dynamics(k: Kinematics, v_dot: ca.SX) -> ca.SX:
-    """M v_dot + c (nv, 1) by the recursive Newton-Euler equations; no constraint, spring or input in it."""
+    """M v_dot + c (nv, 1) by the recursive Newton-Euler equations, without constraints, springs and inputs."""
     return _newton_euler(k, k.s_dot(v_dot), k.accelerations(v_dot, k.mechanism.gravity))
 
 
@@ -92,7 +92,7 @@ def bias_force(k: Kinematics) -> ca.SX:
 
 
 def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> Wrench:
-    """Force sum m (a + Phi x) and moment sum m x cross (a + Phi x) of a link whose points accelerate so."""
+    """Force sum m (a + Phi x) and moment sum m x cross (a + Phi x) of a link whose points have these accelerations."""
     S = link.S
     turned = Phi @ S
     n = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1])
@@ -111,7 +111,7 @@ def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration
 
 
 def _in_order(k: Kinematics, tau: list[ca.SX]) -> ca.SX:
-    """(ns, 1) of what each link has."""
+    """(ns, 1) from the part of each link."""
     out = ca.SX.zeros(k.tree.ns, 1)
     for link, own in zip(k.tree.links, tau, strict=True):
         out[link.v] = own

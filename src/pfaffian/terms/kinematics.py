@@ -108,7 +108,7 @@ class Kinematics:
         """T^T X (nv, k): generalised forces along the joints' own rates, along v."""
         return X if self.mechanism.velocities is None else self.maps[2].T @ X
 
-    # -- what a constraint or task function asks for ------------------------------------------------------------
+    # -- the arguments of constraint and task functions ------------------------------------------------------------
 
     def joint(self, name: str) -> ca.SX:
         """(n, 1) coordinates of a joint, or of `coordinates` of that name, as it has them where it follows others."""

@@ -49,7 +49,7 @@ def need_sympy() -> Any:
     try:
         import sympy
     except ImportError:
-        raise ModelError(f"expressions for reading need the package sympy: run {install('sympy')}") from None
+        raise ModelError(f"symbolic expressions need the package sympy: run {install('sympy')}") from None
     return sympy
 
 
@@ -81,7 +81,7 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
     names = [s.name() for s in found]
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
-        raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: name them apart")
+        raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: rename one of them")
     given = {n: _known(value, n) for n, value in (symbols or {}).items()}
     return _converted(ca.SX(x), found, [given[n] if n in given else sp.Symbol(n, real=True) for n in names])
 
@@ -128,7 +128,9 @@ def _operation(code: int, arguments: list[Any], closed: bool) -> Any:
             return sp.Integer(int(bool(_CHOOSING[code](*arguments)) if numbers else 0))
     if code == ca.OP_IF_ELSE_ZERO and arguments[0].is_number:
         return arguments[1] if arguments[0] else sp.Integer(0)
-    raise ModelError("to_sympy: the expression chooses between others, or rounds, and has no formula: take its smooth parts")
+    raise ModelError(
+        "to_sympy: the expression switches between others, or rounds, and has no formula: convert its smooth parts"
+    )
 
 
 _SMOOTH: dict[int, Callable[..., Any]] = {
@@ -201,7 +203,7 @@ def tidy(e: SymPy) -> SymPy:
     sp = need_sympy()
     turns = e.atoms(sp.sin, sp.cos)
     if len(turns) < 2 or any(f.args[0].is_positive for f in turns) or e.count_ops() > LONGEST:
-        return e  # the length of a rotation's parameters is no angle that others are added to
+        return e  # the length of a rotation's parameters is not an angle in a sum
     return min((e, _angles_summed(e.expand()), flat(e)), key=lambda form: form.count_ops())
 
 
@@ -397,11 +399,11 @@ def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
     E = exponentials(m)
     numbers = {j.name: str(i + 1) for i, j in enumerate(m.joints)}
     count = Counter(f.joint.name for f in E.factors)
-    met, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
+    seen, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
     for f in E.factors:
         name, k = f.joint.name, f.subgroup.nv
-        labels.append(numbers[name] + ("abc"[met[name]] if count[name] > 1 else ""))
-        met[name] += 1
+        labels.append(numbers[name] + ("abc"[seen[name]] if count[name] > 1 else ""))
+        seen[name] += 1
         if not f.joint.mimic:
             own = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
             s += [sp.Symbol(n, real=True) for n in own]

@@ -20,7 +20,7 @@ from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms import connection
 from pfaffian.terms.articulated import check_inertia
-from pfaffian.terms.dependence import Look, dependent_rows
+from pfaffian.terms.dependence import RowSample, dependent_rows
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
@@ -225,7 +225,7 @@ def turning(T: Terms) -> list[int]:
 def as_terms(T: Terms) -> Terms:
     """T itself. Raises ModelError: it is no Terms."""
     if not isinstance(T, Terms):
-        raise ModelError(f"Terms are needed, as symbols(mechanism) gives them or compile_terms hands on, got {brief(T)}")
+        raise ModelError(f"Terms are needed, as symbols(mechanism) or compile_terms provides them, got {brief(T)}")
     return T
 
 
@@ -285,15 +285,15 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
         A, M, phi, K = (x.full() for x in terms(q, each * v, 0, p))
         return A * each / units, M * np.outer(each, each), phi / units, K * each
 
-    def look(q: np.ndarray) -> Look:
+    def sample(q: np.ndarray) -> RowSample:
         A, _, phi, K = at(q, np.cos(np.arange(m.nv)))
-        return Look(A, phi[:, 0], K)
+        return RowSample(A, phi[:, 0], K)
 
     samples = [at(random_configuration(m, random, long), speeds.normal(size=m.nv))[:2] for _ in range(32)]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
     lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
-    dependent = dependent_rows(m, look, lengths, long)
+    dependent = dependent_rows(m, sample, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := mass_weighted(A / lengths, M)) is not None]
     return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), tuple(map(tuple, dependent)))
 
