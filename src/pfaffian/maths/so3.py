@@ -19,13 +19,13 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 
-Matrix: TypeAlias = Any  # ca.SX or ca.DM out; NumPy arrays and lists of numbers or scalars too on the way in
+Matrix: TypeAlias = Any  # results are ca.SX or ca.DM; arguments may also be NumPy arrays and lists of numbers or scalars
 
-NEAR = 1.0  # below this squared angle the series is used: above it the quotients lose less than two digits
+NEAR = 1.0  # squared angle below which the series is used: above it the quotients lose less than two digits
 TERMS = 10  # NEAR**TERMS / (2 TERMS)! = 4e-19, and two derivatives stay below eps
-NEAR_TANGENT = 1 / 16  # the same switch for tan(angle / 2)**2, in the logarithm
+NEAR_TANGENT = 1 / 16  # the same limit for tan(angle / 2)**2, in the logarithm
 TERMS_TANGENT = 15
-SNAP = 1e-15  # entries of a numeric roll-pitch-yaw matrix this near to 0 or +-1 were meant to be so
+SNAP = 1e-15  # distance from 0 or +-1 within which entries of a numeric roll-pitch-yaw matrix are made exact
 
 _EMPTY = ca.DM(1, 1)  # a structural zero, which products drop
 

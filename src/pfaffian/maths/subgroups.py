@@ -27,8 +27,8 @@ from pfaffian.errors import ModelError
 from pfaffian.maths import se3, so3
 from pfaffian.maths.so3 import Matrix, matrix
 
-IN_GROUP = 1e-9  # how far a numeric pose may be from the group, of the size of its position, for `log` to take it
-FULL_TURN = 1e-9  # how near to a full turn [rad] a screw in the plane has no logarithm
+IN_GROUP = 1e-9  # largest distance of a numeric pose from the group that `log` accepts, relative to its position
+FULL_TURN = 1e-9  # distance from a full turn [rad] within which a screw in the plane has no logarithm
 
 
 class Rotation(NamedTuple):
@@ -236,8 +236,8 @@ class Subgroup:
             if float(ca.norm_2(p[:2])) <= IN_GROUP * float(ca.norm_2(p)):
                 return ca.vertcat(0, 0, theta)
             raise ModelError(
-                f"log: a {self.name} motion by {turns} full turn(s) with a displacement in the plane is no exponential; all "
-                "others are, and this one is two motions in turn"
+                f"log: a {self.name} motion by {turns} full turn(s) with a displacement in the plane is no exponential: "
+                "write it as two motions in turn"
             )
         alpha, half = so3.dexp_inv_factors(theta * theta)[0], theta / 2
         return ca.vertcat(alpha * p[0] + half * p[1], alpha * p[1] - half * p[0], theta)
@@ -348,7 +348,7 @@ def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
     k, turns = Q.shape[1], np.linalg.matrix_rank(Q[3:], tol=tolerance)
     slides = k - turns
     if turns == 1:
-        # The one that turns. What the others slide is across its axis where the pitch is asked for, so along it is its pitch.
+        # The twist that turns. Where the pitch matters the others slide across its axis: what it slides along it is the pitch.
         turning = Q @ np.linalg.svd(Q[3:])[2][0]
         screws = abs(turning[:3] @ turning[3:]) > tolerance * (turning[3:] @ turning[3:])
         return {0: "H" if screws else "SO(2)", 1: "SO(2) x R", 2: "H x R^2" if screws else "SE(2)", 3: "SE(2) x R"}[slides]
