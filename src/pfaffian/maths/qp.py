@@ -100,7 +100,7 @@ class Nearest(NamedTuple):
 
 class _State(NamedTuple):
     """moves: (1, 1) turns that found a row violated.   status: -1 while the only known end is SOLVED.
-    pending: row of an unfinished move, counted from 1, or 0; y_p: its multiplier.   loose: largest violation that counts as none.
+    pending: row of an unfinished move, counted from 1, or 0; y_p: its multiplier.   loose: violation that counts as none.
     z: (n, 1).   For each of k places of an active row, row: (k, 1) counted from 1, 0 if free.   y: (k, 1).   B: (k, n).
     N: (k, n + 1) with its limit.
     """
