@@ -125,8 +125,8 @@ def compile_terms(
         >>> import pfaffian as pf
         >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
         >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
-        >>> f = pf.compile_terms(m, {"M": lambda T: T.M, "height": lambda T: T.kinematics.position("bob", (0, 0, -1))[2]})
-        >>> at = f(q={"hinge": 0.0})
+        >>> terms = {"M": lambda T: T.M, "height": lambda T: T.kinematics.position("bob", (0, 0, -1))[2]}
+        >>> at = pf.compile_terms(m, terms, backend="numpy")({"hinge": 0.0})
         >>> print(at["M"], at["height"])
         2.0 -1.0
     """

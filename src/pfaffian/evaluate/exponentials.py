@@ -104,10 +104,9 @@ def screw_to_chart(m: Mechanism, s: Any = None, *, parameters: Any = None) -> np
     Example:
         >>> import numpy as np
         >>> import pfaffian as pf
-        >>> top = pf.body("top", 1.0, inertia=(1, 2, 3))
-        >>> m = pf.mechanism("top", [top], [pf.joint("pivot", "spherical", "world", "top")])
-        >>> pf.screws.screw_to_chart(m, [0.0, 0.0, np.pi / 2]).round(3)  # a quarter turn about z, as a quaternion
-        array([0. , 0. , 0.707, 0.707])
+        >>> m = pf.mechanism("disk", [pf.body("disk", 4.0, inertia=9.0)], [pf.joint("base", "planar", "world", "disk")])
+        >>> pf.screws.screw_to_chart(m, [np.pi / 2, 0.0, np.pi / 2]).round(3)  # a quarter of a circle of radius 1 m
+        array([1. , 1. , 1.571])
     """
     return _ask(m, (("q",),), s, parameters)[0][..., 0]
 

@@ -51,7 +51,7 @@ RISING = 1e-11
 ACCURATE = 1e-9
 """Largest error of H (u - u0) + W^T y = 0, relative to its terms, and of rows where u0 is DISTANT: its own digits end there."""
 
-MET = 1e-11
+VIOLATION = 1e-11
 """Largest violation of a limit by a result, relative to the row's terms. Where more than n rows meet in one point they are
 satisfied to 3e-12; rows that miss each other by more than this have no solution, whatever rounding made of the turns.
 """
@@ -152,7 +152,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
     left, over, certain = _errors(H @ move, S, W, l, limits, u, y)
-    good = ca.logic_and(left <= ACCURATE, over <= ca.if_else(limits.share < 1, ACCURATE, MET))
+    good = ca.logic_and(left <= ACCURATE, over <= ca.if_else(limits.share < 1, ACCURATE, VIOLATION))
     ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
     known_end = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
     status, turns = ca.if_else(s.status < 0, ended, known_end), s.moves + (s.status < 0)
@@ -228,18 +228,18 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
     new = ca.logic_and(violated, ca.logic_not(depends))
     inverse = _where(new, 1 / ca.fmax(left, NOTHING))
     reach = ca.fmax(lack, 0) * inverse
-    met = ca.logic_and(new, reach <= fall)
-    says_more = ca.logic_or(new, ca.logic_and(violated, counts))
-    dropped = ca.logic_and(ca.logic_and(says_more, ca.logic_not(met)), first > 0)
-    contradicts = ca.logic_and(ca.logic_and(says_more, depends), first == 0)
-    t = ca.if_else(met, reach, _where(dropped, fall))
+    reached = ca.logic_and(new, reach <= fall)
+    restricts = ca.logic_or(new, ca.logic_and(violated, counts))
+    dropped = ca.logic_and(ca.logic_and(restricts, ca.logic_not(reached)), first > 0)
+    contradicts = ca.logic_and(ca.logic_and(restricts, depends), first == 0)
+    t = ca.if_else(reached, reach, _where(dropped, fall))
 
     # Rows in their places, and the dual vectors.
     out = [ca.logic_and(dropped, first == j + 1) for j in range(k)]
-    into = [ca.logic_and(met, ca.logic_and(free[j], ca.logic_not(_any(free[:j])))) for j in range(k)]
+    into = [ca.logic_and(reached, ca.logic_and(free[j], ca.logic_not(_any(free[:j])))) for j in range(k)]
     b = _picked(out, [s.B[j, :].T for j in range(k)])
     overlap = _product(s.B, b) * (1 / ca.fmax(_total(b * b), NOTHING))
-    c = [_where(met, r[j]) - into[j] + ca.if_else(out[j], 1, overlap[j]) for j in range(k)]
+    c = [_where(reached, r[j]) - into[j] + ca.if_else(out[j], 1, overlap[j]) for j in range(k)]
     row, grown = ca.horzcat(v.T, d_p), s.y_p + t
     y = ca.fmax(_where(ca.logic_not(contradicts), s.y) - (t + contradicts) * r, 0)
     unfinished = ca.logic_or(dropped, contradicts)
@@ -249,11 +249,11 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
         status=ca.if_else(contradicts, INFEASIBLE, s.status),
         pending=ca.if_else(live, _where(unfinished, p), s.pending),
         y_p=ca.if_else(live, _where(dropped, grown) + contradicts, s.y_p),
-        loose=ca.fmax(s.loose, _where(ca.logic_and(violated, ca.logic_not(says_more)), 2 * lack)),
+        loose=ca.fmax(s.loose, _where(ca.logic_and(violated, ca.logic_not(restricts)), 2 * lack)),
         z=s.z - _where(new, t) * w,
         row=ca.vertcat(*[ca.if_else(into[j], p, _where(ca.logic_not(out[j]), s.row[j])) for j in range(k)]),
         y=ca.vertcat(*[ca.if_else(into[j], grown, y[j]) for j in range(k)]),
-        B=s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(met, inverse) * w + b).T,
+        B=s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(reached, inverse) * w + b).T,
         N=ca.vertcat(ca.SX(0, n + 1), *[ca.if_else(into[j], row, s.N[j, :]) for j in range(k)]),
     )
 
