@@ -111,8 +111,8 @@ class _Loads:
         m, k = self.terms.mechanism, self.terms.kinematics
         if j.child not in self._needs:
             b = m.body(j.child)
-            own = inertial_wrench(k, b, self.accelerations) - self.applied.get(b.name, ca.SX(6, 1))
-            X = ca.horzcat(own, -self._constraints_on(b.name))
+            needed = inertial_wrench(k, b, self.accelerations) - self.applied.get(b.name, ca.SX(6, 1))
+            X = ca.horzcat(needed, -self._constraints_on(b.name))
             for above in m.joints:
                 if above.parent == b.name:
                     X += move(self.of_joint(above), k.position(above.child) - k.position(b.name))

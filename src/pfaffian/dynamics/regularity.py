@@ -55,10 +55,10 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     for part, at, N in zip(parts, columns, found.overlaps(columns), strict=True):
         X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in part])[:, at], kept[at, 0])
         first = 0
-        for own, rank in [measured[c] for c in part]:
-            of_it = X[:, first : first + own.shape[0]]
+        for of_constraint, rank in [measured[c] for c in part]:
+            of_it = X[:, first : first + of_constraint.shape[0]]
             worst = ca.fmin(worst, rank / ca.fmax(ca.trace(of_it.T @ N @ of_it), NOTHING))
-            first += own.shape[0]
+            first += of_constraint.shape[0]
     return ca.sqrt(worst)
 
 

@@ -283,9 +283,9 @@ def _isotropy_inertia(T: Terms, joint: str, *mu: float) -> ca.SX:
 
 
 def _isotropy_connection(T: Terms, joint: str, *mu: float) -> ca.SX:
-    own, along = indices(T.mechanism, (joint,)), _along_isotropy(T, joint, mu)
+    base, along = indices(T.mechanism, (joint,)), _along_isotropy(T, joint, mu)
     M = ca.densify(T.M)
-    return solve_definite(along.T @ M[own, own] @ along, along.T @ M[own, :])
+    return solve_definite(along.T @ M[base, base] @ along, along.T @ M[base, :])
 
 
 def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:

@@ -190,8 +190,8 @@ def _magnus(a: np.ndarray) -> np.ndarray:
 
 def _along(m: Mechanism, base: str, path: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """q (runs, nq) with the base at its start, and s (runs, n) per unit of x, at x (runs,)."""
-    own = m.q_slices[base]
-    places = [i for i in range(m.nq) if not own.start <= i < own.stop]
+    base_entries = m.q_slices[base]
+    places = [i for i in range(m.nq) if not base_entries.start <= i < base_entries.stop]
     rest = others(m, indices(m, (base,)))
     at, what = ca.SX.sym("x"), "the path"
     value = vector(answer(path, what, at), len(places), what)

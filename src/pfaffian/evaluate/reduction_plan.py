@@ -71,13 +71,13 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
         found = symmetry(m)
         if not found.basis.shape[1]:
             raise ModelError(f"reduce: {_no_symmetry(found)}")
-        own, spatial = indices(m, (first.name,)), [first.name]
+        entries, spatial = indices(m, (first.name,)), [first.name]
     else:
         _check_invariant(m, (), (first.name,))
-        own, spatial = [], []
+        entries, spatial = [], []
     more, kept = _further(m, (), every, [first.name])
     closed = any(isinstance(c, Closure) for c in m.constraints)
-    return Plan((), every, (*spatial, *more), (*own, *kept), closed)
+    return Plan((), every, (*spatial, *more), (*entries, *kept), closed)
 
 
 def _no_symmetry(found: Symmetry) -> str:
@@ -123,20 +123,20 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
         groups = _groups(m, first, rank)
     tried = []
     for names in groups:
-        own = indices(m, names)
-        sizes = [np.linalg.svd(x[:, own], compute_uv=False) for x in A]
-        fixed = len(own) == rank and np.median([s[-1] / s[0] for s in sizes]) > 1e-6
+        entries = indices(m, names)
+        sizes = [np.linalg.svd(x[:, entries], compute_uv=False) for x in A]
+        fixed = len(entries) == rank and np.median([s[-1] / s[0] for s in sizes]) > 1e-6
         if not fixed:
-            tried.append(f"{', '.join(names)} ({len(own)} velocities where the constraints have rank {rank})")
+            tried.append(f"{', '.join(names)} ({len(entries)} velocities where the constraints have rank {rank})")
             continue
         try:
-            _check_invariant(m, tuple(own), names)
+            _check_invariant(m, tuple(entries), names)
         except ModelError as error:
             tried.append(str(error).removeprefix("reduce: "))
             continue
-        y = tuple(others(m, own))
-        more, kept = _further(m, tuple(own), y, list(names))
-        return Plan(tuple(own), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
+        y = tuple(others(m, entries))
+        more, kept = _further(m, tuple(entries), y, list(names))
+        return Plan(tuple(entries), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
     raise ModelError(
         f"reduce: the constraints of {m.name!r} fix the velocities of no group by the others: "
         f"{'; '.join(tried) or 'none fits'}. Name the joints with by=..., or give the first joint a distribution, so "
@@ -178,8 +178,8 @@ def place_dependence(m: Mechanism, group: tuple[int, ...], at: Sequence[State], 
     for (q, v, t, p), other in zip(at, elsewhere, strict=True):
         *here, inertia, sizes = (np.array(x) for x in f(q, v, t, p))
         there = (np.array(x) for x in f(other, v, t, p))
-        own = np.sqrt(inertia)
-        size = [1 + np.abs(here[0]), own @ own.T, *sizes.T[:, :, None]]
+        root = np.sqrt(inertia)
+        size = [1 + np.abs(here[0]), root @ root.T, *sizes.T[:, :, None]]
         for cause, a, b, most in zip(causes, here, there, size, strict=False):
             if (np.abs(a - b) > NOTHING * most).any():
                 return cause
@@ -209,16 +209,16 @@ def _further(
     T = symbols(m)
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)[:, list(y)]
     joints = [j for j in m.joints if j.name not in used and j.nv and group_of(j) is not None and j.distribution is None]
-    own = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}
-    if not own:
+    entries = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}
+    if not entries:
         return (), ()
-    Y = [X[:, at] for at in own.values()]
-    in_space = [x @ adjoint_inverse(m.joint(name), T.kinematics.joint(name)) for name, x in zip(own, Y, strict=True)]
+    Y = [X[:, at] for at in entries.values()]
+    in_space = [x @ adjoint_inverse(m.joint(name), T.kinematics.joint(name)) for name, x in zip(entries, Y, strict=True)]
     random = np.random.default_rng(41)
     found = changes_of(T, ca.horzcat(*Y, *in_space))
     none = ~changing(found, [somewhere(m, random) for _ in range(STATES)])[:, 0]
     more, kept, begin = [], list[int](), 0
-    for name, at in own.items():
+    for name, at in entries.items():
         end = begin + len(at)
         if len(at) > 1 and none[len(none) // 2 :][begin:end].all():
             more.append(name)
@@ -249,17 +249,17 @@ def conserved_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:
     """Y (nv, n) of the momenta Y^T p that are conserved beyond those of the first joint, in the order of `further`."""
     m, out = T.mechanism, []
     for name in dict.fromkeys(_joint_of(m, i) for i in further(m, found)):
-        own = [found.y.index(i) for i in indices(m, (name,)) if i in found.kept]
-        back = adjoint_inverse(m.joint(name), T.kinematics.joint(name)) if name in found.spatial else ca.SX.eye(len(own))
-        out.append(X[:, own] @ back)
+        columns = [found.y.index(i) for i in indices(m, (name,)) if i in found.kept]
+        back = adjoint_inverse(m.joint(name), T.kinematics.joint(name)) if name in found.spatial else ca.SX.eye(len(columns))
+        out.append(X[:, columns] @ back)
     return ca.horzcat(ca.SX(m.nv, 0), *out)
 
 
 def further(m: Mechanism, found: Plan) -> tuple[int, ...]:
     """Entries of v whose momenta are conserved, in their order, except those of the first joint."""
     first = first_joint(m).name
-    own = indices(m, (first,)) if first in found.spatial else []
-    return tuple(i for i in sorted(found.kept) if i not in own)
+    base = indices(m, (first,)) if first in found.spatial else []
+    return tuple(i for i in sorted(found.kept) if i not in base)
 
 
 def _joint_of(m: Mechanism, entry: int) -> str:
@@ -293,10 +293,10 @@ def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
     """
     most = size = np.zeros(of.f.size_out(0))
     for q, v, t, p in at:
-        change, own, A = (np.array(x) for x in of.f(q, v, t, p))
+        change, scale, A = (np.array(x) for x in of.f(q, v, t, p))
         if A.size:
-            change, own, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A) @ (A @ v), t, p))
-        most, size = np.maximum(most, np.abs(change)), size + own / len(at)
+            change, scale, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A) @ (A @ v), t, p))
+        most, size = np.maximum(most, np.abs(change)), size + scale / len(at)
     return most > NOTHING * size
 
 

@@ -188,9 +188,9 @@ def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     first = first_joint(m)
     _, tried, effects, works = _samples(m, p)
     base = [i for i, c in enumerate(tried) if c.motion.joint == first.name and c.motion.side == "left"]
-    own = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
+    of_first = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
     found = _null_space(list(effects.values()))
-    basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ own.T
+    basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ of_first.T
     beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
     further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
     members = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in found]
@@ -308,11 +308,11 @@ def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
     """
     rows, free = [np.zeros((0, len(joints)))], 0
     for name in dict.fromkeys(joints):
-        own = [i for i, other in enumerate(joints) if other == name]
-        R = np.linalg.qr(left_over[:, own], mode="r")
+        columns = [i for i, other in enumerate(joints) if other == name]
+        R = np.linalg.qr(left_over[:, columns], mode="r")
         rows.append(np.zeros((len(R), len(joints))))
-        rows[-1][:, own] = R
-        free += len(own) - int(np.linalg.matrix_rank(R, tol=NOTHING))
+        rows[-1][:, columns] = R
+        free += len(columns) - int(np.linalg.matrix_rank(R, tol=NOTHING))
     return np.vstack(rows), free
 
 

@@ -129,18 +129,18 @@ def orthogonalise(
     m, n = A.shape
     rows = [ca.sparsify(A[i, :]) for i in range(m)]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
-    own = [_squared(r, counted) for r in rows]
+    squared = [_squared(r, counted) for r in rows]
     kept, left = [ca.SX(0)] * m, [ca.SX(0)] * m
     Q: list[ca.SX] = []
     steps: list[Step] = []
     for group, waiting in _turns(rows, groups):
-        picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(own[i], NOTHING)) for i in group])
+        picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
         for j, q in enumerate(Q if passes > 1 else []):
             if _overlap(q, r):
                 again.append((j, ca.dot(q, r)))
                 r = r - again[-1][1] * q
-        typical = _combination(picked, own)
+        typical = _combination(picked, squared)
         weighted = _squared(r, counted) * _combination(picked, weight)
         keep = weighted > tolerance**2 * typical
         length = ca.sqrt(ca.fmax(_squared(r), NOTHING))
@@ -154,7 +154,7 @@ def orthogonalise(
             left[i] += (this if len(group) == 1 else this * keep) * weighted / ca.fmax(typical, NOTHING)
         steps.append(Step(picked, again, length, keep, scale, spread))
     for i in {i for step in steps for i, _ in step.picked if len(step.picked) > 1}:
-        left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(own[i], NOTHING)
+        left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
     none = ca.SX(0, 1)
     bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *kept), ca.vertcat(none, *left), none, tuple(steps))
@@ -307,14 +307,14 @@ def solve_semidefinite(
     size, groups: as in `orthogonalise`.
     """
     m = G.shape[0]
-    S, y, own = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
+    S, y, diagonal = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     kept, steps = [ca.SX(0)] * m, []
     for group, waiting in _turns([ca.SX.ones(1, m)] * m, groups):
-        picked = _best([(i, S[i, i] * weight[i] / ca.fmax(own[i], NOTHING)) for i in group])
+        picked = _best([(i, S[i, i] * weight[i] / ca.fmax(diagonal[i], NOTHING)) for i in group])
         column = _combination(picked, [S[i, :] for i in range(m)])
         pivot = _combination(picked, list(ca.vertsplit(column.T)))
-        keep = pivot * _combination(picked, weight) > tolerance**2 * _combination(picked, own)
+        keep = pivot * _combination(picked, weight) > tolerance**2 * _combination(picked, diagonal)
         inverse = keep / ca.fmax(pivot, NOTHING)
         top = _combination(picked, [y[i, :] for i in range(m)])
         l = column[waiting].T * inverse

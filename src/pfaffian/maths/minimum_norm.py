@@ -197,8 +197,8 @@ def _inverse_blocks(gram: Gram, blocks: list[list[int]]) -> list[ca.SX]:
     def entry(i: int, j: int) -> ca.SX:
         i, j = (i, j) if place[i] < place[j] else (j, i)
         if (i, j) not in found:
-            own = gram.inverse[place[i]] if i == j else ca.SX(0)
-            found[i, j] = own - sum((l * entry(k, j) for k, l in gram.columns[place[i]].items()), ca.SX(0))
+            pivot = gram.inverse[place[i]] if i == j else ca.SX(0)
+            found[i, j] = pivot - sum((l * entry(k, j) for k, l in gram.columns[place[i]].items()), ca.SX(0))
         return found[i, j]
 
     for i in reversed(gram.order):  # each uses later ones only, so that the recursion stays shallow

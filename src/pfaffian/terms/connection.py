@@ -52,10 +52,10 @@ def pseudo_inverse(k: Kinematics) -> ca.SX:
     KK, out = K.T @ K, ca.SX(*reversed(K.shape))
     count, order, first = KK.sparsity().scc()
     for i, j in pairwise(first[: count + 1]):
-        own = order[i:j]
-        columns = K[:, own].T
+        block = order[i:j]
+        columns = K[:, block].T
         touched = sorted(set(columns.sparsity().get_col()))
-        out[own, touched] = solve_definite(KK[own, own], columns[:, touched])
+        out[block, touched] = solve_definite(KK[block, block], columns[:, touched])
     return out
 
 

@@ -69,8 +69,8 @@ def blocks(m: Mechanism) -> tuple[Block, ...]:
     for j in m.joints:
         for part, kind in zip(j.parts, j.kind.factors, strict=True) if not j.mimic else ():
             first, g = m.q_slices[j.name].start, part.subgroup
-            own = [kind.label or n for n in g.s_names]
-            names = tuple(f"{j.name}.{n}" if n else j.name for n in own)
+            labels = [kind.label or n for n in g.s_names]
+            names = tuple(f"{j.name}.{n}" if n else j.name for n in labels)
             q = slice(first + part.q.start, first + part.q.stop)
             found.append(Block(j, g, slice(begin, begin + g.nv), q, names))
             begin += g.nv
@@ -156,16 +156,16 @@ class Exponentials:
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
         """Each factor comes after those on its way to the world."""
-        m, found, own = self.mechanism, list[Factor](), {b.joint.name: list[ca.SX]() for b in self.blocks}
+        m, found, rows_of = self.mechanism, list[Factor](), {b.joint.name: list[ca.SX]() for b in self.blocks}
         for b in self.blocks:
-            own[b.joint.name].append(ca.SX.eye(self.s.numel())[b.s, :])
-        left = {name: iter(rows) for name, rows in own.items()}
+            rows_of[b.joint.name].append(ca.SX.eye(self.s.numel())[b.s, :])
+        left = {name: iter(rows) for name, rows in rows_of.items()}
         for before, j, part, placement in self._layout.frames:
             assert part is not None  # no edges
             home = (found[before].home if before >= 0 else IDENTITY) @ placement
             if j.mimic:
                 at_rest = part.subgroup.motion(own_coordinates(m, j, ca.SX(ca.DM(m.neutral()))))
-                found.append(Factor(before, j, part.subgroup, home @ Pose(*map(ca.SX, at_rest)), _followed(m, j, own)))
+                found.append(Factor(before, j, part.subgroup, home @ Pose(*map(ca.SX, at_rest)), _followed(m, j, rows_of)))
             else:
                 found.append(Factor(before, j, part.subgroup, home, next(left[j.name])))
         return tuple(found)
@@ -264,11 +264,11 @@ def exponentials(m: Mechanism, s: ca.SX | None = None) -> Exponentials:
     return Exponentials(m, s)
 
 
-def _followed(m: Mechanism, j: Joint, own: dict[str, list[ca.SX]]) -> ca.SX:
+def _followed(m: Mechanism, j: Joint, rows_of: dict[str, list[ca.SX]]) -> ca.SX:
     """(1, ns) of a joint with one coordinate: ratios through all that it follows."""
     if not j.mimic:
-        return own[j.name][0]
-    return j.mimic.ratios.T @ ca.vertcat(*[_followed(m, m.joint(n), own) for n in j.mimic.joints])
+        return rows_of[j.name][0]
+    return j.mimic.ratios.T @ ca.vertcat(*[_followed(m, m.joint(n), rows_of) for n in j.mimic.joints])
 
 
 def _diagonal(parts: list[ca.SX]) -> ca.SX:

@@ -50,13 +50,13 @@ def potential_energy(k: Kinematics) -> ca.SX:
 def input_matrix(k: Kinematics) -> ca.SX:
     """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
-    own, pushed = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
+    motors, pushed = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
             pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
         else:
-            own[m.v_slices[a.joint].start + a.component, i] = a.gear
-    B = k.own_along_v(own) + pushed
+            motors[m.v_slices[a.joint].start + a.component, i] = a.gear
+    B = k.own_along_v(motors) + pushed
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
@@ -66,20 +66,20 @@ def input_matrix(k: Kinematics) -> ca.SX:
 
 def joint_forces(k: Kinematics) -> ca.SX:
     """(nv, 1) -E^T stiffness e - damping v of each joint, e its displacement from rest and E v the rate of that."""
-    own = ca.SX(k.mechanism.nv, 1)
+    total = ca.SX(k.mechanism.nv, 1)
     for j in k.mechanism.joints:
-        own += _joint_force(k, j)
-    return own
+        total += _joint_force(k, j)
+    return total
 
 
 def _joint_force(k: Kinematics, j: Joint) -> ca.SX:
-    own = ca.SX(k.mechanism.nv, 1)
+    force = ca.SX(k.mechanism.nv, 1)
     if not j.damping.is_zero():
-        own -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
+        force -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
     if not j.stiffness.is_zero():
         e, E = j.displacement(k.joint(j.name))
-        own -= own_rates(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
-    return k.own_along_v(own)
+        force -= own_rates(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
+    return k.own_along_v(force)
 
 
 def _sprung(k: Kinematics) -> list[Joint]:
@@ -149,9 +149,9 @@ def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
     f = _returned(k, g.function, f"force {g.name!r}", m.nv if g.joint is None else m.owner(g.joint).nv)
     if g.joint is None:
         return f
-    own = ca.SX(m.nv, 1)
-    own[m.v_slices[g.joint], 0] = f
-    return k.own_along_v(own)
+    force = ca.SX(m.nv, 1)
+    force[m.v_slices[g.joint], 0] = f
+    return k.own_along_v(force)
 
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:

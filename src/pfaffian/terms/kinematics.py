@@ -116,8 +116,8 @@ class Kinematics:
 
     def joint_rate(self, name: str) -> ca.SX:
         """(n, 1) own rates of a joint or of `coordinates`: their entries of v, or of T v where velocities are chosen."""
-        own = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
-        return ca.densify(own_rates(self.mechanism, self.mechanism.owner(name)) @ own)
+        v0 = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
+        return ca.densify(own_rates(self.mechanism, self.mechanism.owner(name)) @ v0)
 
     def pose(self, body: str) -> Pose:
         """Pose of the body in the world."""
@@ -153,8 +153,8 @@ class Kinematics:
         gravity = self.mechanism.gravity
         if link < 0:
             return -X.R.T @ gravity
-        own = self.accelerations(v_dot, gravity)[link]
-        return X.R.T @ (own.a + own.Phi @ (X.R @ vector(point, 3, "point") + X.p))
+        acceleration = self.accelerations(v_dot, gravity)[link]
+        return X.R.T @ (acceleration.a + acceleration.Phi @ (X.R @ vector(point, 3, "point") + X.p))
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
         """(6, nv) J with twist = J v, of the frame at `point` (3,) of the body along the body's axes."""

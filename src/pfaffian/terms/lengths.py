@@ -150,8 +150,8 @@ def row_units(m: Mechanism, counts: tuple[int, ...], grows: tuple[bool, ...]) ->
     """
     long, found = _or(machine_length(m), ca.SX(1)), list[ca.SX]()
     for c, count in zip(m.ideal, counts, strict=True):
-        own = _or(loop_length(m, c), long) if isinstance(c, Closure) else long
-        found += [own if grows[len(found) + i] else ca.SX(1) for i in range(count)]
+        length = _or(loop_length(m, c), long) if isinstance(c, Closure) else long
+        found += [length if grows[len(found) + i] else ca.SX(1) for i in range(count)]
     return ca.vertcat(ca.SX(0, 1), *found)
 
 

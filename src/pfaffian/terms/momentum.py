@@ -29,7 +29,7 @@ from pfaffian.terms.tree import project_force
 
 def momenta(T: Terms) -> ca.SX:
     """p (nv, 1) = M v [N s, N m s]."""
-    p = T.kinematics.along_v(_own(T.kinematics, link_momenta(T.kinematics)))
+    p = T.kinematics.along_v(_along_links(T.kinematics, link_momenta(T.kinematics)))
     return p if T.added is None else p + T.added.M @ T.v
 
 
@@ -92,7 +92,7 @@ def transport(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
     p_dot = k.along_v(_stacked(k, turning))
     if not k.rates.plain:
         fixed = ca.SX.sym("p", k.tree.ns)
-        p_dot += ca.substitute(rate(k, k.along_v(fixed)), fixed, ca.densify(_own(k, h)))
+        p_dot += ca.substitute(rate(k, k.along_v(fixed)), fixed, ca.densify(_along_links(k, h)))
     return p_dot if T.added is None else p_dot + rate(k, T.added.M) @ T.v - T.added.c
 
 
@@ -129,10 +129,10 @@ def _sum(a: Wrench, b: Wrench) -> Wrench:
     return Wrench(a.f + b.f, a.n + b.n)
 
 
-def _own(k: Kinematics, h: list[Wrench]) -> ca.SX:
+def _along_links(k: Kinematics, h: list[Wrench]) -> ca.SX:
     """(ns, 1) momenta along the link rates, including rotors that joints drive."""
-    own = [project_force(link, *x) + link.armature * k.s[link.v] for link, x in zip(k.tree.links, h, strict=True)]
-    return _stacked(k, own)
+    parts = [project_force(link, *x) + link.armature * k.s[link.v] for link, x in zip(k.tree.links, h, strict=True)]
+    return _stacked(k, parts)
 
 
 def rotors(k: Kinematics) -> ca.SX:
@@ -142,6 +142,6 @@ def rotors(k: Kinematics) -> ca.SX:
 
 def _stacked(k: Kinematics, parts: list[ca.SX]) -> ca.SX:
     out = ca.SX.zeros(k.tree.ns, 1)
-    for link, own in zip(k.tree.links, parts, strict=True):
-        out[link.v] = own
+    for link, part in zip(k.tree.links, parts, strict=True):
+        out[link.v] = part
     return out

@@ -59,10 +59,10 @@ def _beyond(k: Kinematics) -> list[_Beyond]:
     h, V = link_momenta(k), k.link_velocity
     found = {}
     for name in dict.fromkeys(owners):
-        own = [i for i, x in enumerate(links) if x.joint.name == name]
-        carried = [x for i, x in enumerate(links) if set(own) & set(k.tree.path(i))]
+        of_joint = [i for i, x in enumerate(links) if x.joint.name == name]
+        carried = [x for i, x in enumerate(links) if set(of_joint) & set(k.tree.path(i))]
         on_it = {x.joint.name for x in carried}
-        flow = [ca.norm_2(ca.vertcat(*h[i])) * ca.norm_2(ca.vertcat(*V[i])) for i in own]
+        flow = [ca.norm_2(ca.vertcat(*h[i])) * ca.norm_2(ca.vertcat(*V[i])) for i in of_joint]
         entries = [r for r, owner in enumerate(owners) if owner in on_it]
         found[name] = _Beyond(entries, sum((x.mass for x in carried), ca.SX(0)), sum(flow, ca.SX(0)))
     return [found[name] for name in owners]

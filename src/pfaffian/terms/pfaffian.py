@@ -257,8 +257,8 @@ def _twist(k: Kinematics, c: Closure) -> tuple[Pose, Pose, ca.SX]:
     (la, _), (lb, _) = _frames(k, c)
     Ga, Gb = _poses(k, c)
     shared = set(k.tree.path(la)) & set(k.tree.path(lb))
-    own = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
-    J = k.world_columns(lb, Gb.p, own[1]) - k.world_columns(la, Gb.p, own[0])
+    paths = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
+    J = k.world_columns(lb, Gb.p, paths[1]) - k.world_columns(la, Gb.p, paths[0])
     return Ga, Gb, ca.diagcat(Ga.R.T, Ga.R.T) @ J
 
 

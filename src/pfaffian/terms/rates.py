@@ -160,11 +160,11 @@ def own_rates(m: Mechanism, owner: Joint | Coordinates) -> ca.SX:
 
 
 def _own_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    own = q[m.q_slices[owner.name], 0]
+    entries = q[m.q_slices[owner.name], 0]
     if isinstance(owner, Joint):
-        return owner.kinematic(own) if owner.nv else ca.SX(0, 0)
+        return owner.kinematic(entries) if owner.nv else ca.SX(0, 0)
     alone = ca.SX.sym("q", owner.nq)
-    return ca.substitute(coordinate_block(owner, alone, p), alone, own)
+    return ca.substitute(coordinate_block(owner, alone, p), alone, entries)
 
 
 def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
@@ -257,10 +257,10 @@ def _in_place(at: Layout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
         return None
     numbers = np.array(ca.DM(N))
     for S in bases:
-        own = numbers[first : first + S.shape[1]]
+        rows = numbers[first : first + S.shape[1]]
         first += S.shape[1]
-        columns = [int(np.argmax(row)) for row in own]
-        if not np.array_equal(own, np.eye(N.shape[1])[columns]) or not columns:
+        columns = [int(np.argmax(row)) for row in rows]
+        if not np.array_equal(rows, np.eye(N.shape[1])[columns]) or not columns:
             return None
         if columns != list(range(columns[0], columns[0] + len(columns))):
             return None

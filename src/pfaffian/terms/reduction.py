@@ -58,9 +58,9 @@ def indices(m: Mechanism, joints: Sequence[str]) -> list[int]:
     return [i for j in m.joints if j.name in joints for i in range(m.v_slices[j.name].start, m.v_slices[j.name].stop)]
 
 
-def others(m: Mechanism, own: Sequence[int]) -> list[int]:
+def others(m: Mechanism, entries: Sequence[int]) -> list[int]:
     """All other entries of v, in the order of v."""
-    return [i for i in range(m.nv) if i not in own]
+    return [i for i in range(m.nv) if i not in entries]
 
 
 def group_of(j: Joint) -> Subgroup | None:
@@ -279,8 +279,8 @@ def _bracket(m: Mechanism, joints: Sequence[str], x: ca.SX, y: ca.SX) -> ca.SX:
     for j in m.joints:
         if j.name in joints:
             (part,) = j.parts
-            S, own = part.subgroup.S, slice(at, at + j.nv)
-            found = ca.vertcat(found, (se3.ad(S @ x[own]) @ (S @ y[own]))[list(part.subgroup.axes)])
+            S, here = part.subgroup.S, slice(at, at + j.nv)
+            found = ca.vertcat(found, (se3.ad(S @ x[here]) @ (S @ y[here]))[list(part.subgroup.axes)])
             at += j.nv
     return found
 

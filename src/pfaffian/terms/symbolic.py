@@ -318,9 +318,9 @@ class SymbolicKinematics:
         """For a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
         if ("motion", factor) not in self._made:
             f = self.expressions.factors[factor]
-            t, own = ca.SX.sym("t", f.subgroup.nv), list(self.own(factor))
+            t, parameters = ca.SX.sym("t", f.subgroup.nv), list(self.own(factor))
             both = se3.homogeneous(*f.subgroup.exp(t)), f.subgroup.S @ f.subgroup.dexp_left(t)
-            motion, left = (self._closed(x, t, own, factor).applyfunc(tidy) for x in both)
+            motion, left = (self._closed(x, t, parameters, factor).applyfunc(tidy) for x in both)
             self._made["motion", factor] = motion, left
         return self._made["motion", factor]
 
@@ -353,14 +353,14 @@ class SymbolicKinematics:
         """(4, 4) of a pose that does not depend on s."""
         return self._of(se3.homogeneous(X.R, X.p))
 
-    def _closed(self, x: Any, t: ca.SX, own: list[SymPy], factor: int) -> SymPy:
+    def _closed(self, x: Any, t: ca.SX, values: list[SymPy], factor: int) -> SymPy:
         """An expression in the own parameters t of a factor, entire and so the same for either sign of them."""
         sp = need_sympy()
-        rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(own))]
+        rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(values))]
         found = _converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)
         if (angle := self.norm(factor)) is not None:
             found = found.subs(sum(a**2 for a in rows[-3:]), angle**2)
-        return found.subs(dict(zip(rows, own, strict=True)), simultaneous=True)
+        return found.subs(dict(zip(rows, values, strict=True)), simultaneous=True)
 
 
 def _inverse(X: SymPy) -> SymPy:
@@ -405,8 +405,8 @@ def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
         labels.append(numbers[name] + ("abc"[seen[name]] if count[name] > 1 else ""))
         seen[name] += 1
         if not f.joint.mimic:
-            own = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
-            s += [sp.Symbol(n, real=True) for n in own]
+            symbol_names = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
+            s += [sp.Symbol(n, real=True) for n in symbol_names]
         if len(f.subgroup.rotation.axes) == 3:
             norms[sp.Symbol(f"theta_{labels[-1]}", positive=True)] = sp.sqrt(sum(x**2 for x in s[-3:]))
     p = tuple(sp.Symbol(f"p_{i + 1}", real=True) for i in range(len(m.parameters)))

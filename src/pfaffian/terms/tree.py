@@ -105,15 +105,15 @@ def assemble_tree(m: Mechanism, at: Layout, bases: list[ca.SX], slices: list[sli
         link, X = at.place[b.name]
         if link >= 0:
             inertias[link] = tuple(x + y for x, y in zip(inertias[link], _moments(b, X), strict=True))  # type: ignore[assignment]
-    links = tuple(_link(m, f, own, S, inertia) for f, own, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))
+    links = tuple(_link(m, f, v, S, inertia) for f, v, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))
     return Tree(links, at.place, sum(link.nv for link in links), _rate_parents(links))
 
 
-def _link(m: Mechanism, f: Frame, own: slice, S: ca.SX, inertia: tuple[ca.SX, ca.SX, ca.SX]) -> Link:
+def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.SX, ca.SX]) -> Link:
     if f.part is None:
-        return Link(f.parent, f.joint, f.placement, None, slice(0, 0), own, S, ca.SX(S.shape[1], 1), *inertia)
+        return Link(f.parent, f.joint, f.placement, None, slice(0, 0), v, S, ca.SX(S.shape[1], 1), *inertia)
     q, first = f.part.q, m.q_slices[f.joint.name].start
-    return Link(f.parent, f.joint, f.placement, f.part.subgroup, slice(first + q.start, first + q.stop), own, S,
+    return Link(f.parent, f.joint, f.placement, f.part.subgroup, slice(first + q.start, first + q.stop), v, S,
                 f.joint.armature[f.part.v, 0], *inertia)  # fmt: skip
 
 
