@@ -1,10 +1,10 @@
 """Calculus along the velocities of a mechanism, and the matrices of its graph.
 
-directional_derivative, covariant_hessian                        of functions
-commutation_coefficients, connection_coefficients                of the velocities and the mass matrix
-coriolis_matrix, acceleration_energy                             expressions of a metric, and of bodies
-linearise_along                                                  along a motion
-graph_matrices                                                   of the tree
+directional_derivative, covariant_hessian                        derivatives of functions of the configuration
+commutation_coefficients, connection_coefficients                of the velocities, and of the mass matrix
+coriolis_matrix, acceleration_energy                             expressions, from a metric and from bodies
+linearise_along                                                  the equations of small deviations from a motion
+graph_matrices                                                   incidence and path matrices of joints and bodies
 """
 
 from pfaffian.evaluate.calculus import (

@@ -1,10 +1,10 @@
-"""What constraint rows are worth: projectors, multipliers, control forces.
+"""What constraints do to motions and forces: projectors, multipliers, control forces.
 
-projector, coupling, length_metric                            along the constraints and across them
+projector, coupling, length_metric                            motion along the constraints, and force across them
 minimum_norm_multipliers, unique_multipliers                  forces of redundant rows
-control_force, realisability                                  can chosen forces hold chosen motions?
-quasi_velocity, reduced_quasi_velocity, FACTORS                velocities in which kinetic energy is |y|^2 / 2
-normalise                                                     coordinates put onto what defines them
+control_force, realisability                                  whether chosen forces can hold chosen motions, and which forces
+quasi_velocity, reduced_quasi_velocity, FACTORS               velocities in which kinetic energy is |y|^2 / 2
+normalise                                                     coordinates corrected to satisfy their own definitions
 transport_basis                                               a smooth basis of the null space along a motion
 """
 

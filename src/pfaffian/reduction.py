@@ -1,9 +1,9 @@
-"""What symmetry and constraints make of a machine, as numbers; `pf.symmetry` and `pf.reduce` find and use it.
+"""Reduction by symmetry and constraints, as numbers; `pf.symmetry` finds symmetries, and `pf.reduce` integrates without them.
 
 momentum_map, locked_inertia, shape_inertia, mechanical_connection, connection_curvature     of the first joint
-isotropy_inertia, isotropy_connection, reduced_two_form                                       of one momentum
+isotropy_inertia, isotropy_connection, reduced_two_form                                       of one value of its momentum
 constraint_connection, constraint_curvature                                                   of constraints on velocities
-floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines that float
+floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines with a floating base
 """
 
 from pfaffian.evaluate.connections import (

@@ -1,4 +1,4 @@
-"""Rotations nearest to something.
+"""The rotation nearest to a matrix or to pairs of directions.
 
 nearest_rotation, special_polar      to a matrix
 wahba, critical_rotations            to directions

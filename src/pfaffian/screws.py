@@ -1,9 +1,9 @@
-"""Open chains as products of exponentials in screw parameters, as numbers and in letters.
+"""Open chains as products of exponentials in screw parameters, as numbers and as symbols.
 
 exponentials                                              expressions
 home, product_of_exponentials, screw_jacobian             numbers
 screw_to_chart, chart_to_screw, screw_rates               between screw parameters and coordinates
-symbolic_kinematics, to_sympy, kinematics_latex           in letters (needs SymPy)
+symbolic_kinematics, to_sympy, kinematics_latex           formulas (with SymPy)
 """
 
 from pfaffian.evaluate.exponentials import (

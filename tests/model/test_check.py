@@ -82,7 +82,7 @@ WRONG = {
     "too few directions": (
         lambda: pf.compile_terms(made(constraints=[pf.servo(pf.holonomic("c", lambda k: k.q[:2]), ["m"])],
                                       actuators=[pf.actuator("m", "turn")]), {"Z": lambda T: T.servo.Z}),
-        r"'c' has 2 rows but 1 directions; give one force a row"),
+        r"'c' has 2 rows but 1 directions; give one force per row"),
     "two of one name": (lambda: made(bodies=[BODIES[0], BODIES[0]]), r"bodies: the name 'arm' is used 2 times"),
     "no name": (lambda: made(actuators=[pf.actuator("", "turn")]), r"actuators: '' is not a name"),
     "too long a name": (lambda: made(actuators=[pf.actuator("x" * 129, "turn")]), r"is not a name; use 1 to 128"),

@@ -68,7 +68,7 @@ def test_lightness_that_comes_with_a_parameter() -> None:
         assert pf.forward_dynamics(ring(axial), q, v).rank == 22, axial
         assert pf.forward_dynamics(ring(axial), q, v, parameters={"axial": 3 * axial}).rank == 22
     for ask in (pf.forward_dynamics, pf.assemble, pf.mass_matrix):
-        with pytest.raises(ModelError, match=r"'axial' is 1e-12 in run 0 and 0.01 by default.*make a default of that size"):
+        with pytest.raises(ModelError, match=r"'axial' is 1e-12 in run 0 and 0.01 by default.*choose a default of that size"):
             ask(ring(1e-2), q, parameters={"axial": 1e-12})
     with pytest.raises(ModelError, match="in run 1"):
         pf.run(ring(1e-12), q, duration=0.01, parameters={"axial": [1e-12, 1e-2]})

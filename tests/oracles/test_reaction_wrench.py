@@ -179,7 +179,7 @@ def along_motion(T: pf.Terms, held_by_inputs: ca.SX | None = None) -> ca.SX:
 
 
 @settings(max_examples=8)
-@given(loops(4, tuple(k for k in EXTRAS if k != "pushed")))  # whose force on single bodies cannot be told
+@given(loops(4, tuple(k for k in EXTRAS if k != "pushed")))  # whose force on single bodies cannot be determined
 def test_the_part_along_the_motion_is_what_acts_within_the_joint(case):
     left = matrices(case, {"left": along_motion})["left"]
     assume(np.isfinite(left).all() and left[0, 1] < 1e6)
@@ -410,7 +410,7 @@ def test_a_run_records_them():
     assert hash(pf.reaction("c")) == hash(pf.reaction("c"))
 
 
-# -- what cannot be told ----------------------------------------------------------------------------------------------
+# -- what cannot be determined ---------------------------------------------------------------------------------------
 
 
 @cache
@@ -424,7 +424,7 @@ def undecided() -> pf.Mechanism:
 
 def test_a_function_that_hides_its_bodies_is_named_where_it_matters():
     m = undecided()
-    said = r"constraint 'tip': its function asks the kinematics for 'link_pose'.*write it by joint"
+    said = r"constraint 'tip': its function asks the kinematics for 'link_pose'.*write it in terms of joint"
     with pytest.raises(pf.ModelError, match=said):
         pf.reaction_wrench(m, "j two")
     np.testing.assert_allclose(pf.reaction_wrench(m, "j one", frame="WORLD").wrench[1], 0, atol=1e-12)

@@ -376,7 +376,7 @@ def test_a_function_that_gives_something_else_each_time_is_refused():
         calls.append(0)
         return len(calls) * K.q[0]
 
-    with pytest.raises(pf.ModelError, match="'V' of 'rod' gives other expressions each time"):
+    with pytest.raises(pf.ModelError, match="'V' of 'rod' returns different expressions each time"):
         pf.energy(rod(forces=[pf.potential("V", V)]), Q)
 
 

@@ -423,11 +423,11 @@ def test_what_cannot_be_reduced_is_said(make, words):
 
 
 def further(s):
-    return [" and ".join(x.said for _, x in parts) for parts in s.further]
+    return [" and ".join(x.label for _, x in parts) for parts in s.further]
 
 
 def causes(s):
-    return {motion.said: " ".join(why) for motion, why in s.broken}
+    return {motion.label: " ".join(why) for motion, why in s.broken}
 
 
 def machine(bodies, joints, **more):
@@ -466,7 +466,7 @@ def test_gravity_springs_and_motors_are_named():
     assert "spring 'tether'" in said["moving along x of 'flight'"] and "gravity" not in said["moving along x of 'flight'"]
     assert "gravity" in said["moving along z of 'flight'"] and "spring 'tether'" in said["moving along z of 'flight'"]
     driven = pf.symmetry(satellite(actuators=[pf.forces.thruster("jet", "hull", axis=(1, 0, 0))])).driven
-    assert list(driven) == ["jet"] and "moving along x of 'flight'" in [x.said for x in driven["jet"]]
+    assert list(driven) == ["jet"] and "moving along x of 'flight'" in [x.label for x in driven["jet"]]
     assert "SE(2) by 'flight'" in repr(pf.symmetry(satellite((0, 0, -9.81))))
 
 

@@ -61,7 +61,7 @@ def test_motions_are_twists_of_joints():
     disc, cart = pf.body("disc", 20.0, inertia=2.5), pf.body("cart", 4.0, com=(0.15, 0, 0), inertia=0.1)
     joints = [pf.joint("turn", "revolute", "world", "disc"), pf.joint("plane", "planar", "disc", "cart")]
     s = pf.symmetry(machine([disc, cart], joints))
-    found = {x.said: (x.joint, x.side, x.twist) for parts in s.further for _, x in parts}
+    found = {x.label: (x.joint, x.side, x.twist) for parts in s.further for _, x in parts}
     x, y, *_, turn = (tuple(e) for e in np.eye(6))
     # The last one turns the cart about its mass centre.
     ((one, about),) = ([w for w, _ in parts] for parts in s.further if len(parts) > 1)

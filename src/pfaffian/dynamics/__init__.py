@@ -1,4 +1,4 @@
-"""Formulations: each maps the same Terms to the same Motion."""
+"""Formulations of the equations of motion: each maps the same Terms to the same Motion."""
 
 from __future__ import annotations
 
@@ -24,18 +24,24 @@ FORMULATIONS: dict[str, Callable[[Terms], Motion]] = {
     "control-force": controlforce.motion,
     "articulated": articulated.motion,
 }
-"""Name -> function of Terms that gives the Motion: v_dot, reaction and rank."""
+"""Name -> function of Terms that returns the Motion: v_dot, reaction and rank.
+
+Example:
+    >>> import pfaffian as pf
+    >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [pf.joint("rail", "prismatic", "world", "cart")])
+    >>> pf.FORMULATIONS["gauss"](pf.symbols(m)).v_dot  # of a cart on a vertical rail
+    SX(-9.81)
+"""
 
 MIXING = ("multipliers", "projection", "projection-symmetric", "quasi-velocity-symmetric")
-"""Formulations that add up inertias of all directions: with one 1e-12 of the others they lose its digits, or the rank."""
+"""Formulations that add up inertias of all directions: where one is 1e-12 of the others its digits are lost, or the rank."""
 
 
 def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
-    """The formulation of that name; "auto" takes articulated bodies for a tree, control-force for servo constraints and
-    gauss for all else.
+    """The formulation of that name; "auto" is articulated for a tree, control-force for servo constraints and gauss otherwise.
 
-    Raises ModelError: the name is unknown; one that knows no servo constraints is asked to hold some, or one that mixes
-    directions to serve a mechanism whose inertias lie too far apart.
+    Raises ModelError: the name is unknown; the mechanism has servo constraints, which this formulation does not support, or
+    inertias too far apart for one that mixes directions.
     """
     m = terms.mechanism
     if name == "auto":

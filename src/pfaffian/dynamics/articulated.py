@@ -1,4 +1,4 @@
-"""Articulated bodies: O(n) forward dynamics of a tree without further constraints."""
+"""Articulated bodies: O(n) forward dynamics of a tree without constraints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pfaffian.terms.terms import Terms
 
 
 def motion(terms: Terms) -> Motion:
-    """v_dot of a plain tree; the mechanism must have no constraints. Raises ModelError if it has, or is no such tree."""
+    """v_dot of a plain tree without constraints. Raises ModelError: the mechanism has constraints, or is not such a tree."""
     m, k = terms.mechanism, terms.kinematics
     check_plain(k, "articulated")
     if m.constraints:

@@ -1,7 +1,7 @@
-"""Control forces of chosen directions: geometrical constraints with ideal reactions, servo constraints without. [ider]
+"""Control forces along chosen directions: geometrical constraints with ideal reactions, servo constraints without. [ider]
 
-In mass-weighted coordinates the geometrical rows are orthonormalised first; what the chosen directions can do to the servo
-rows within them is the decoupling matrix G, and the motion exists if G has full rank.
+In mass-weighted coordinates the geometrical rows are orthonormalised first. The decoupling matrix G is what the chosen
+directions can do to the servo rows within them; the motion exists if G has full rank.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms
 
 SHORTEST = 1e-150
-"""Length below which a direction, or a row, counts as none."""
+"""Length below which a direction or a row counts as zero."""
 
 
 class ControlForce(NamedTuple):
     """motion: of the whole.   mu: (ms, 1) forces along the chosen directions.   G: (ms, ms) decoupling matrix.
     realisable: (1, 1) whether G has full rank, rows and directions being of unit length in the metric of M.
     hold: (1, 1) how much is left of its weakest row, 1 at best, 0 where a motion is out of reach.
-    side: (1, 1) sign of det G: on a way along which it changes G was singular once."""
+    side: (1, 1) sign of det G: where it changes along a motion, G has been singular in between.
+    """
 
     motion: Motion
     mu: ca.SX
@@ -36,44 +37,60 @@ class ControlForce(NamedTuple):
 
 
 def fault(servos: Sequence[Servo]) -> str:
-    """What it means that G has lost rank, with the names of all concerned."""
+    """The message for a G that has lost rank, with the names of all directions and rows."""
     directions = [n for s in servos for n in direction_names(s)]
     return (
-        f"servo constraint not realisable: forces along {', '.join(directions)} cannot produce the wanted acceleration of "
+        f"servo constraint not realisable: forces along {', '.join(directions)} cannot produce the required acceleration of "
         f"{', '.join(s.name for s in servos)} here; choose other directions (see pfaffian.realisability)"
     )
 
 
 def direction_names(servo: Servo, count: int = 0) -> tuple[str, ...]:
-    """Names of a servo constraint's directions; those of a function have a number if `count` of them is told."""
+    """Names of a servo constraint's directions; those of a function are numbered if their `count` is given."""
     if not callable(servo.directions):
         return servo.directions
     return tuple(f"direction {i} of {servo.name}" for i in range(count)) or (f"the directions of {servo.name}",)
 
 
 def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> ControlForce:
-    """M v_dot + c = f + B u + A^T lambda + Z^T mu with A v_dot = b and A_s v_dot = b_s. [ider (14)-(19)]
+    """Forces along chosen directions that hold servo constraints, beside the reactions of ideal ones. [ider (14)-(19)]
 
-    Realisable even where a direction is tangent to its own constraint surface, as long as inertia couples them.
+    M v_dot + c = f + B u + A^T lambda + Z^T mu with A v_dot = b and A_s v_dot = b_s. A solution can exist even where a
+    direction is tangent to its own constraint surface, as long as inertia couples them.
 
-    terms: of a mechanism with servo constraints.   tolerance: part of a row's length below which it counts as dependent.
+    Args:
+        terms: of a mechanism with servo constraints.
+        tolerance: part of a row's length below which it counts as dependent.
+    Returns:
+        a named tuple of expressions: motion (v_dot, reaction, rank), mu (ms, 1) forces along the directions [N, N m], G (ms,
+        ms) decoupling matrix, realisable (1, 1) whether it has full rank, hold (1, 1) what is left of its weakest row (1 at
+        best, 0 where a motion is out of reach) and side (1, 1), the sign of det G.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", 2.0), pf.joint("rail", "prismatic", "world", "cart")
+        >>> servo = pf.servo(pf.holonomic("stay", lambda k: k.q[0]), ["motor"])
+        >>> m = pf.mechanism("cart", [cart], [rail], constraints=[servo], actuators=[pf.actuator("motor", "rail")])
+        >>> f = pf.compile_terms(m, {"mu": lambda T: pf.constraints.control_force(T).mu}, backend="numpy")
+        >>> float(f()["mu"].round(2))  # holds 2 kg up
+        19.62
     """
     F, servo = terms.factor, terms.servo
     rows = weighted_rows(terms, terms.b, tolerance)
     free = solve_W(F, terms.force)
-    held = free + rows.Q.T @ (rows.D - rows.Q @ free)
-    wanted, directions = solve_W(F, servo.A.T).T, solve_W(F, servo.Z.T)
+    ideal = free + rows.Q.T @ (rows.D - rows.Q @ free)
+    targets, directions = solve_W(F, servo.A.T).T, solve_W(F, servo.Z.T)
     pushed = ca.densify(directions - rows.Q.T @ (rows.Q @ directions))
-    G = wanted @ pushed
+    G = targets @ pushed
     ms = G.shape[0]
-    # With directions of unit length, N and N m or motors of different gears compare; rows compare with what they were
-    # before the geometrical constraints took their part.
+    # Directions of unit length make N and N m, or motors of different gears, comparable; rows are compared with their
+    # length before the geometrical constraints were removed from them.
     unit = 1 / ca.fmax(ca.sqrt(ca.sum1(directions * directions)), SHORTEST)
     scaled = G * ca.repmat(unit, ms, 1)
-    size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(wanted * wanted), SHORTEST**2)
-    solved = orthogonalise(scaled, servo.b - wanted @ held, tolerance, size)
+    size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(targets * targets), SHORTEST**2)
+    solved = orthogonalise(scaled, servo.b - targets @ ideal, tolerance, size)
     mu = unit.T * (solved.Q.T @ solved.D)
-    y_dot = held + pushed @ mu
+    y_dot = ideal + pushed @ mu
     reaction = multiply_W(F, y_dot - free)
     motion = Motion(ca.densify(solve_WT(F, y_dot)), reaction, rows.rank + solved.rank)
     hold = ca.sqrt(ca.mmin(ca.fmin(1, solved.left))) if ms else ca.SX(1)
@@ -81,10 +98,10 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
 
 
 def ideal_reaction(terms: Terms, motion: Motion) -> ca.SX:
-    """(nv, 1) A^T lambda: the reaction of a motion less the forces of servo constraints in it."""
+    """(nv, 1) A^T lambda: the reaction of a motion without the forces of servo constraints."""
     return motion.reaction - terms.servo.Z.T @ control_force(terms).mu if terms.mechanism.servos else motion.reaction
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
-    """Acceleration and reaction, control forces included, of mixed geometrical and servo constraints."""
+    """Acceleration and reaction, control forces included, under geometrical and servo constraints."""
     return control_force(terms, tolerance=tolerance).motion

@@ -1,4 +1,4 @@
-"""Gauss' principle in mass-weighted coordinates: the fast and default formulation.
+"""Gauss' principle in mass-weighted coordinates: the fast formulation, and the default.
 
 With M = W W^T and y = W^T v the metric is the identity, rows become Lam = A W^-T, and the constrained y_dot is the point
 of the constraint nearest to the free one.
@@ -25,17 +25,17 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
 
 
 def by_momenta(terms: Terms) -> Motion:
-    """The same, what pushes found from momenta p = M v: M v_dot = p_dot - M_dot v, without the bias force c."""
+    """The same, with the driving force found from momenta p = M v: M v_dot = p_dot - M_dot v, without the bias force c."""
     k = terms.kinematics
     return nearest_to(terms, momentum_rate(terms) - rate(k, momenta(terms)), RANK_TOLERANCE)
 
 
 def nearest_to(terms: Terms, force: ca.SX, tolerance: float) -> Motion:
-    """Motion nearest to the free one under a force (nv, 1), all that pushes but reactions."""
+    """Motion nearest to the free one under a force (nv, 1), the sum of all but reactions."""
     F = terms.factor
     y_free = solve_W(F, force)
     if terms.A.shape[0] == 0:
         return Motion(ca.densify(solve_WT(F, y_free)), ca.SX.zeros(terms.M.shape[0], 1), ca.SX(0))
     change = shortest_change(terms, tolerance)
-    held = change.solve(terms.b - terms.Lam @ y_free)
-    return Motion(ca.densify(solve_WT(F, y_free + held)), multiply_W(F, held), change.rank)
+    correction = change.solve(terms.b - terms.Lam @ y_free)
+    return Motion(ca.densify(solve_WT(F, y_free + correction)), multiply_W(F, correction), change.rank)

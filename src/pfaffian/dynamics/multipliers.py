@@ -1,6 +1,6 @@
-"""Lagrange multipliers by the constraints' own inertia A M^-1 A^T.
+"""Lagrange multipliers from the inverse of the constraint-space inertia, A M^-1 A^T.
 
-The classical form; it squares the condition number of the rows, so it is here for comparison and for its multipliers.
+The classical form. It squares the condition number of the rows, so it is here for comparison and for its multipliers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.terms import Terms, as_terms
 
 SHARED = 1e-6
-"""Part in a vanishing combination above which a row counts as sharing."""
+"""Part in a vanishing combination of rows above which a row shares its load."""
 
 TINY = 1e-300
-"""Where every row vanishes, so do their multipliers."""
+"""Least squared length of all rows: where every row vanishes, so do the multipliers."""
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
@@ -30,12 +30,27 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
 
 
 def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """lambda (m, 1) of smallest norm with A^T lambda = reaction (nv, 1), (A^+)^T reaction, at terms. [aghili05 (19)]
+    """Multipliers lambda of smallest norm with A^T lambda = reaction, (A^+)^T reaction. [aghili05 (19)]
 
-    tolerance: of rank, relative to a row's length.
-    It is the only one exactly if the rank is m; with redundant rows how they share the load is not determined.
+    They are unique exactly if A has full row rank; with redundant rows the motion does not determine how they share the load.
+
+    Args:
+        terms: at a state.
+        reaction: (nv, 1) A^T lambda [N, N m], such as that of a formulation.
+        tolerance: of rank, relative to a row's length.
+    Returns:
+        lambda (m, 1), an expression.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> stops = [pf.holonomic(name, lambda k: k.q[0]) for name in ("stop", "second stop")]
+        >>> rail = pf.joint("rail", "prismatic", "world", "lift")
+        >>> m = pf.mechanism("lift", [pf.body("lift", 2.0)], [rail], constraints=stops)
+        >>> def multipliers(T): return pf.constraints.minimum_norm_multipliers(T, pf.FORMULATIONS["gauss"](T).reaction)
+        >>> pf.compile_terms(m, {"lambda": multipliers}, backend="numpy")()["lambda"].round(2)  # each carries half of 19.62 N
+        array([9.81, 9.81])
     """
-    # Solutions of A^T lambda = reaction: the smallest is in the range of A, so dependent rows share the load.
+    # Of the solutions of A^T lambda = reaction the smallest is in the range of A, so dependent rows share the load.
     columns = as_terms(terms).A.T
     lengths = ca.sum2(columns * columns)
     size = lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)
@@ -43,16 +58,29 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
 
 
 def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """(m, 1) at terms: 1 where the motion determines a multiplier, 0 where redundant rows share its load. [aghili05 (19)]
+    """Which multipliers the motion determines: 1 where it does, 0 where redundant rows share the load. [aghili05 (19)]
 
-    tolerance: of rank, relative to a row's length.
-    The reaction A^T lambda is always unique; lambda_i is where row i takes part in no combination of rows that vanishes.
+    The reaction A^T lambda is always unique; lambda_i is if row i takes part in no combination of rows that vanishes.
+
+    Args:
+        terms: at a state.
+        tolerance: of rank, relative to a row's length.
+    Returns:
+        (m, 1), an expression.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> stops = [pf.holonomic(name, lambda k: k.q[0]) for name in ("stop", "second stop")]
+        >>> rail = pf.joint("rail", "prismatic", "world", "lift")
+        >>> m = pf.mechanism("lift", [pf.body("lift", 2.0)], [rail], constraints=stops)
+        >>> pf.compile_terms(m, {"unique": pf.constraints.unique_multipliers}, backend="numpy")()["unique"]
+        array([0., 0.])
     """
     rest = vanishing_combinations(as_terms(terms), tolerance)
     return ca.sum1(rest * rest).T < SHARED**2
 
 
 def vanishing_combinations(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """(m, m) at terms: rows that span the combinations z^T A = 0, zero where a row of A is independent of those before it."""
-    # A dropped row leaves, of the identity carried with the rows, the combination of rows that vanishes.
+    """(m, m) at terms: rows z^T that span the combinations z^T A = 0; zero for a row of A independent of those before it."""
+    # For a dropped row the identity that is carried along becomes the vanishing combination of rows.
     return orthogonalise(terms.A, ca.SX.eye(terms.A.shape[0]), tolerance, terms.row_size, groups=terms.groups).rest

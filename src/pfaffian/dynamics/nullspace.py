@@ -9,17 +9,17 @@ from pfaffian.maths.linear import null_space, orthogonalise, solve_definite
 from pfaffian.terms.terms import Terms
 
 BASIS_TOLERANCE = 1e-5
-"""The rows of I - A^+ A are orthonormal combinations of unit vectors: what is left is of order 1/sqrt(nv) or rounding."""
+"""The rows of I - A^+ A are orthonormal combinations of unit vectors: a remainder is of order 1/sqrt(nv), or rounding."""
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
-    """v_dot = A^+ b + N^T eta,  (N M N^T) eta = N (f + B u - c - M A^+ b), N the rows that span the null space."""
+    """v_dot = A^+ b + N^T eta,  (N M N^T) eta = N (f + B u - c - M A^+ b), the rows of N spanning the null space."""
     M, force, n = terms.M, terms.force, terms.M.shape[0]
     rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size, groups=terms.groups)
     particular = rows.Q.T @ rows.D
-    N, kept = null_space(rows.Q, BASIS_TOLERANCE)
+    N, nonzero = null_space(rows.Q, BASIS_TOLERANCE)
     # A dropped row of N leaves a unit on the diagonal, so the static size n is always solvable.
-    reduced = N @ M @ N.T + ca.diag(1 - kept)
+    reduced = N @ M @ N.T + ca.diag(1 - nonzero)
     eta = solve_definite(reduced, N @ (force - M @ particular))
     v_dot = ca.densify(particular + N.T @ eta)
-    return Motion(v_dot, M @ v_dot - force, n - ca.sum1(kept))
+    return Motion(v_dot, M @ v_dot - force, n - ca.sum1(nonzero))

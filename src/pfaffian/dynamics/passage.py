@@ -1,13 +1,13 @@
-"""The acceleration in a singular configuration that is passed through, from what the lost rows say a moment later.
+"""The acceleration in a singular configuration that the motion passes through, from the rate of change of the lost rows.
 
-Where a combination n of rows vanishes, n^T A = 0, it says nothing of v_dot. But it must hold a moment later too:
+Where a combination n of rows vanishes, n^T A = 0, it does not restrict v_dot. But it must hold an instant later too:
 d/dt (A v_dot - b) = A v_ddot + A_dot v_dot - b_dot = 0, of which n leaves
 
     n^T (A_dot - db/dv) v_dot = n^T (db/dq q_dot + db/dt),
 
-as many rows as the velocity tells branches apart. None where the mechanism is at rest: then nothing says which branch it takes.
-Rows that turn with v (an eta that is not affine in it) would add what is quadratic in v_dot; a combination with such a row in
-it is taken to say nothing.
+as many rows as the velocity distinguishes branches. At rest there are none: then nothing decides which branch it takes.
+Rows that depend on v (an eta that is not affine in it) would add terms quadratic in v_dot; a combination with such a row is
+left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pfaffian.terms.terms import Terms, turning
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
-    """Acceleration, reaction and rank as the limits of those before and after a singular configuration.
+    """Acceleration, reaction and rank as limits of those before and after a singular configuration.
 
     Elsewhere those of `gauss`, at several times its cost. The reaction is in the span to which the rows tend: for holonomic
     rows n^T (A_dot - db/dv) is three times n^T A_dot, up to rows of A.
@@ -34,11 +34,11 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
         lost *= ca.sum2(lost[:, among] ** 2) < SHARED**2
     slope = terms.A_dot - ca.jacobian(b, terms.v)
     later = lost @ slope
-    said = lost @ (ca.jtimes(b, terms.q, terms.kinematics.q_dot) + ca.jacobian(b, terms.t))
+    change_rate = lost @ (ca.jtimes(b, terms.q, terms.kinematics.q_dot) + ca.jacobian(b, terms.t))
     typical = ca.sum2(lost * lost) * ca.sumsqr(slope)
     size = ca.vertcat(terms.row_size, ca.sum2(later * later) / ca.fmax(typical, NOTHING))
     Lam = ca.vertcat(terms.Lam, solve_W(F, later.T).T)
-    rhs = ca.vertcat(b, said) - Lam @ y_free
+    rhs = ca.vertcat(b, change_rate) - Lam @ y_free
     groups = [*(terms.groups or [[i] for i in range(m)]), list(range(m, 2 * m))]
     rows = orthogonalise(ca.sparsify(Lam), rhs, tolerance, ca.densify(size), terms.counted, groups=groups)
     change = rows.Q.T @ rows.D

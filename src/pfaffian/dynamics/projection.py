@@ -24,7 +24,8 @@ VARIANTS = ("nonsymmetric", "symmetric", "tuned")
 
 class Projector(NamedTuple):
     """P: (nv, nv) onto the null space of A, for velocities; P^T is for forces. [aghili05 (4) (15)]
-    particular: (nv, 1) A^+ b, which is C v for constraints at rest. [aghili05 (16)]   rank: (1, 1)."""
+    particular: (nv, 1) A^+ b, which is C v for constraints at rest. [aghili05 (16)]   rank: (1, 1).
+    """
 
     P: ca.SX
     particular: ca.SX
@@ -32,13 +33,27 @@ class Projector(NamedTuple):
 
 
 def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = None) -> Projector:
-    """P = I - A^+ A and A^+ b for rows of any rank.
+    """Projector P = I - A^+ A onto the motions that the constraints leave, and A^+ b; A may have any rank. [aghili05 (4) (15)
+    (16)]
+
+    With a metric W = S S^T, A^+ is the inverse of smallest W-norm and P = S^-T P_W S^T. Where translations and rotations mix,
+    only a metric gives P a meaning: `length_metric`, actuator limits or M. [aghili05 (8)-(10) (47) (48)]
 
     Args:
-        terms: at a state.   tolerance: of rank, relative to a row's length.
-        metric: W of |v|^2 = v^T W v, as (nv,) positive weights or a positive definite (nv, nv); ones if None. Then A^+ is the
-            inverse of smallest W-norm and P = S^-T P_W S^T, W = S S^T. Where translations and rotations mix, only a metric
-            makes P mean something: `length_metric`, actuator limits or M. [aghili05 (8)-(10) (47) (48)]
+        terms: at a state.
+        tolerance: of rank, relative to a row's length.
+        metric: W of |v|^2 = v^T W v, as (nv,) positive weights or a positive definite (nv, nv); ones if None.
+    Returns:
+        a named tuple of expressions: P (nv, nv) for velocities (P^T is for forces), particular (nv, 1) = A^+ b, rank (1, 1).
+    Raises ModelError: a metric of the wrong shape, or one that is not positive definite.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> wire = pf.holonomic("wire", lambda k: k.q[1] - k.q[0])
+        >>> move = pf.joint("move", "planar-translation", "world", "bead")
+        >>> m = pf.mechanism("bead", [pf.body("bead", 2.0)], [move], constraints=[wire])
+        >>> pf.compile_terms(m, {"P": lambda T: pf.constraints.projector(T).P}, backend="numpy")()["P"].round(3)  # along y = x
+        array([[0.5, 0.5], [0.5, 0.5]])
     """
     n = as_terms(terms).A.shape[1]
     if metric is None:
@@ -51,9 +66,24 @@ def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = 
 
 
 def length_metric(m: Mechanism, length: float) -> np.ndarray:
-    """(nv,) weights W that divide translations [m] by a characteristic length [m]. [aghili05 (48)]
+    """Weights W of velocities that divide translations by a characteristic length, so that they compare with rotations.
+    [aghili05 (48)]
 
-    Force norm: f^T W^-1 f = length^2 |forces|^2 + |moments|^2, which `control.length_weights` measures inputs by.
+    The norm of forces is f^T W^-1 f = length^2 |forces|^2 + |moments|^2; `control.length_weights` measures inputs in the same
+    way.
+
+    Args:
+        m: the mechanism.
+        length: [m], above zero.
+    Returns:
+        (nv,) 1 / length^2 [1/m^2] for translations, 1 for rotations.
+    Raises ModelError: a length that is not positive.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("disk", [pf.body("disk", 4.0, inertia=9.0)], [pf.joint("base", "planar", "world", "disk")])
+        >>> pf.constraints.length_metric(m, 0.5)
+        array([4., 4., 1.])
     """
     as_mechanism(m)
     if not named_float(length, "the characteristic length") > 0:
@@ -77,7 +107,7 @@ def _factor(m: Mechanism, metric: Any) -> TreeFactor:
 
 
 def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> tuple[ca.SX, ca.SX]:
-    """Constraint inertia matrix (nv, nv) and the force (nv, 1) that the constraints' curvature adds.
+    """Constraint inertia matrix (nv, nv), and the force (nv, 1) that the curvature of the constraints adds.
 
     nonsymmetric: Mc = M + PM - (PM)^T,        M A^+ b             [aghili05 (22)-(24)]
     symmetric:    PMP + (I-P) M (I-P),        (I - 2P) M A^+ b     [aghili05 (27) (28)]
@@ -91,7 +121,7 @@ def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> t
     if variant == "symmetric":
         return PM @ P + (I - P) @ M @ (I - P), M @ particular - 2 * PM @ particular
     if variant == "tuned":
-        # With g at least the largest eigenvalue of M the matrix is positive definite; the Frobenius norm is.
+        # The matrix is positive definite if g is at least the largest eigenvalue of M, as the Frobenius norm is.
         g = ca.norm_fro(ca.densify(M))
         return PM + g * (I - P), g * particular
     raise ModelError(f"constraint inertia {variant!r} is unknown; one of {', '.join(VARIANTS)}")
@@ -111,7 +141,7 @@ class Coupling(NamedTuple):
     """How force and motion depend on each other; reaction = direct + coupled. [aghili05 (32)]
 
     mu: (nv, nv) (I - P) M Mc^-1.   measure: (1, 1) |mu P|, Frobenius, 0 exactly where no force that moves the mechanism
-    reaches the constraints. direct: (nv, 1) reaction to the part of the applied force that moves nothing [N, N m].
+    loads the constraints. direct: (nv, 1) reaction to the part of the applied force that moves nothing [N, N m].
     coupled: (nv, 1) reaction to the part that does, and to the curvature.
     """
 
@@ -122,14 +152,31 @@ class Coupling(NamedTuple):
 
 
 def coupling(terms: Terms, *, metric: Any = None, tolerance: float = RANK_TOLERANCE) -> Coupling:
-    """mu and the two parts of the reaction. [aghili05 (32) (80)]
+    """How force and motion of a constrained mechanism depend on each other: the two parts of the reaction. [aghili05 (32) (80)]
 
-    direct = -(I - P)(f + B u - c),  coupled = mu (P (f + B u - c) + M A^+ b): the print with our sign of the reaction.
-    |mu P| = 0 if N(A) is invariant under M; mu itself then is I - P, not zero. The sum does not depend on the metric W of
-    `projector`, the parts do: everything is taken in the coordinates S^T v, W = S S^T.
+    direct = -(I - P)(f + B u - c),  coupled = mu (P (f + B u - c) + M A^+ b): as printed, but for the sign of the reaction.
+    |mu P| = 0 if N(A) is invariant under M; mu itself then is I - P, not zero. The sum does not depend on the metric W, the
+    parts do: everything is computed in the coordinates S^T v, W = S S^T.
 
     Args:
-        terms: at a state.   metric, tolerance: as in `projector`.
+        terms: at a state.
+        metric: W of |v|^2 = v^T W v, as (nv,) positive weights or a positive definite (nv, nv); ones if None.
+        tolerance: of rank, relative to a row's length.
+    Returns:
+        a named tuple of expressions: mu (nv, nv) = (I - P) M Mc^-1; measure (1, 1) |mu P|, 0 exactly where no force that moves
+        the mechanism loads the constraints; direct and coupled (nv, 1), the reactions to the part of the applied force that
+        moves nothing, and to the part that does, and to the curvature [N, N m].
+    Raises ModelError: a metric of the wrong shape, or one that is not positive definite.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> stop = pf.holonomic("stop", lambda k: k.q[1])
+        >>> turn, slide = pf.joint("turn", "revolute", "world", "arm"), pf.joint("slide", "prismatic", "arm", "mass")
+        >>> bodies = [pf.body("arm", 1.0, inertia=1.0), pf.body("mass", 2.0)]
+        >>> m = pf.mechanism("lift", bodies, [turn, slide], constraints=[stop])
+        >>> f = pf.compile_terms(m, {"direct": lambda T: pf.constraints.coupling(T).direct}, backend="numpy")
+        >>> float(f()["direct"][1].round(2))  # the stop carries 2 kg
+        19.62
     """
     n, I = as_terms(terms).A.shape[1], ca.SX.eye(terms.A.shape[1])
     S = _factor(terms.mechanism, np.ones(n) if metric is None else metric)

@@ -2,7 +2,7 @@
 
 All components of y have one unit, |y|^2 is twice the kinetic energy, and y_dot + Gamma y = W^-1 (applied force). With
 constraints, P projects onto the null space of Lam = A W^-T; only P appears, never a basis, so nothing jumps along a motion.
-Vectors of the reduced space are kept as y-vectors in the range of P: v_r stands for V2 v_r.
+Vectors of the reduced space are represented by y-vectors in the range of P: v_r stands for V2 v_r.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ from pfaffian.terms.connection import rate
 from pfaffian.terms.terms import Terms, turning
 
 FACTORS = ("cholesky", "symmetric", "innovations")
+"""Names of the factors W of M = W W^T that `quasi_velocity(terms, factor)` takes.
+
+Example:
+    >>> import pfaffian as pf
+    >>> pf.constraints.FACTORS
+    ('cholesky', 'symmetric', 'innovations')
+"""
 
 
 class QuasiVelocity(NamedTuple):
@@ -28,7 +35,7 @@ class QuasiVelocity(NamedTuple):
 
     W: (nv, nv), M = W W^T.   inverse: W^-1.   W_dot: along the motion.   y: (nv, 1) W^T v [sqrt(kg) m/s].
     Gamma: (nv, nv) skew, y_dot + Gamma y = W^-1 (f + B u - g + reaction).   g: (nv, 1) the part of c without velocities.
-    counted: as in Terms, where the factor is triangular.
+    counted: as in Terms, where the factor is triangular; else None.
     """
 
     W: ca.SX
@@ -54,13 +61,27 @@ class Reduced(NamedTuple):
 
 
 def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
-    """W, y and Gamma for a factor of M. [aghili08 (6) (7)]
+    """Quasi-velocities y = W^T v for a factor of M = W W^T: the equations become y_dot + Gamma y = W^-1 (force). [aghili08 (6)
+    (7)]
 
-    Gamma = (W^-1 C - W_dot^T) W^-T with C + C^T = dM/dt: equal to the printed one in Gamma y, and skew, which the bound of
-    (43) needs and the printed Gamma is not in general. Symmetric factors are not triangular but just as good.
+    |y|^2 is twice the kinetic energy. Gamma = (W^-1 C - W_dot^T) W^-T with C + C^T = dM/dt: equal to the printed one in Gamma
+    y, and skew, which the bound of (43) needs and the printed Gamma is not in general. Symmetric factors are not triangular but
+    just as good.
 
-    terms: of a mechanism at symbols.   factor: one of FACTORS.
-    Raises ModelError: an unknown factor.
+    Args:
+        terms: of a mechanism at symbols.
+        factor: one of FACTORS: cholesky, symmetric or innovations.
+    Returns:
+        a named tuple of expressions: W, inverse W^-1, W_dot along the motion and Gamma (nv, nv), y (nv, 1) [sqrt(kg) m/s], and
+        g (nv, 1), the part of c without velocities; and counted, the weights of columns as in Terms.
+    Raises ModelError: an unknown factor; innovations where the mechanism is not a plain tree of joints.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("disk", [pf.body("disk", 4.0, inertia=9.0)], [pf.joint("base", "planar", "world", "disk")])
+        >>> f = pf.compile_terms(m, {"y": lambda T: pf.constraints.quasi_velocity(T).y}, backend="numpy")
+        >>> f(v={"base.vx": 1.0, "base.wz": 1.0})["y"]  # by the roots of 4 kg and 9 kg m^2
+        array([2., 0., 3.])
     """
     W, inverse, W_dot = _factor(terms, factor)
     Gamma = (inverse @ terms.C - W_dot.T) @ inverse.T
@@ -85,10 +106,24 @@ def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
 
 
 def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> Reduced:
-    """Orthonormal rows and projector of the constraints in y: Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]
+    """Constraints in quasi-velocities: orthonormal rows Q and projector P, Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]
 
-    terms: of a mechanism at symbols.   x: its `quasi_velocity`.   tolerance: part of a row's length below which it counts as
-    dependent.
+    Args:
+        terms: of a mechanism at symbols.
+        x: its `quasi_velocity`.
+        tolerance: part of a row's length below which it counts as dependent.
+    Returns:
+        a named tuple of expressions: P (nv, nv) onto the null space of Lam = A W^-T, its orthonormal rows Q (m, nv), D (m, 1)
+        with Q y_dot = D, and rank (1, 1).
+
+    Example:
+        >>> import pfaffian as pf
+        >>> wire = pf.holonomic("wire", lambda k: k.q[1] - k.q[0])
+        >>> move = pf.joint("move", "planar-translation", "world", "bead")
+        >>> m = pf.mechanism("bead", [pf.body("bead", 2.0)], [move], constraints=[wire])
+        >>> def projector(T): return pf.constraints.reduced_quasi_velocity(T, pf.constraints.quasi_velocity(T)).P
+        >>> pf.compile_terms(m, {"P": projector}, backend="numpy")()["P"].round(3)  # along y = x
+        array([[0.5, 0.5], [0.5, 0.5]])
     """
     Lam = terms.A @ x.inverse.T
     rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size, x.counted, groups=terms.groups)
@@ -116,8 +151,9 @@ def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLER
 
 
 def motion(terms: Terms, *, factor: str = "cholesky", tolerance: float = RANK_TOLERANCE) -> Motion:
-    """Motion and force apart: P y_dot = P (u - Gamma y), (I - P) y_dot = Q^T D, reaction = W (y_dot + Gamma y - u).
-    [aghili08 (31a) (31b)]"""
+    """Motion and force separately: P y_dot = P (u - Gamma y), (I - P) y_dot = Q^T D, reaction = W (y_dot + Gamma y - u).
+    [aghili08 (31a) (31b)]
+    """
     x = quasi_velocity(terms, factor)
     r = reduced_quasi_velocity(terms, x, tolerance)
     u = x.inverse @ (terms.generalised_input - x.g)

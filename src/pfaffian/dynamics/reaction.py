@@ -1,4 +1,4 @@
-"""The wrench that a joint or a closure carries: Newton's and Euler's equations of all bodies beyond it."""
+"""The wrench through a joint or a closure: Newton's and Euler's equations of all bodies beyond it."""
 
 from __future__ import annotations
 
@@ -23,40 +23,41 @@ from pfaffian.terms.wrenches import applied_wrenches, constraint_wrenches, inert
 
 class ReactionWrench(NamedTuple):
     """wrench: (6, 1) or (..., 6) [N, N m].   unique: the same, true where the motion determines it, false where redundant rows
-    share the load and the multipliers of smallest norm decide."""
+    share the load and the multipliers of smallest norm decide.
+    """
 
     wrench: Any
     unique: Any
 
 
 def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame: str = "LOCAL") -> dict[str, ReactionWrench]:
-    """Of each named joint or closure the wrench [force; moment] that the parent (body_a) exerts on the child (body_b).
+    """For each named joint or closure the wrench [force; moment] that the parent (body_a) exerts on the child (body_b).
 
-    Of a joint: the rate of momentum of all that it carries, less weight and all other wrenches on it, so that the part along
-    its motion is what actuator, spring, damper and armature give. Of a closure: its multipliers of smallest norm, nothing
-    along its motion. About the origin of the joint's frame on the child, along its axes (LOCAL, z is the joint's axis) or the
-    world's (LOCAL_WORLD_ALIGNED); WORLD: about the world's origin.
+    Through a joint: the rate of momentum of all that it carries, minus weight and all other wrenches on it, so that the part
+    along its motion is what actuator, spring, damper and armature give. Through a closure: its multipliers of smallest norm,
+    nothing along its motion. About the origin of the joint's frame on the child, along its axes (LOCAL, z is the joint's axis)
+    or the world's (LOCAL_WORLD_ALIGNED); WORLD: about the world's origin.
 
     Args:
         terms: at a state, with its inputs.   motion: of a formulation at these terms.   names: joints or closures.
-        frame: of all answers.
-    Raises ModelError: an unknown name or frame; a constraint whose force on single bodies cannot be told.
+        frame: of all results.
+    Raises ModelError: an unknown name or frame; a constraint whose force on single bodies cannot be determined.
     """
     check_frame(frame)
     m, loads = terms.mechanism, _Loads(terms, motion)
-    held = {c.name: c for c in m.ideal if isinstance(c, Closure)}
+    closures = {c.name: c for c in m.ideal if isinstance(c, Closure)}
     joints = {j.name: j for j in m.joints}
     found = {}
     for name in names:
-        if name in joints and name in held:
+        if name in joints and name in closures:
             raise ModelError(f"{name!r} is a joint and a closure; give one of them another name")
         if name in joints:
             j = joints[name]
-            loads.check_told(j)
+            loads.check_determined(j)
             G, X = terms.kinematics.pose(j.child) @ j.child_placement, loads.of_joint(j)
             child = j.child
-        elif name in held:
-            c = held[name]
+        elif name in closures:
+            c = closures[name]
             G, X = terms.kinematics.pose(c.body_b) @ c.placement_b, loads.of_closure(c)
             child = c.body_b
         else:
@@ -66,7 +67,7 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
 
 
 def _in_frame(loads: _Loads, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
-    """X: (6, 1 + m) about the origin of G, world axes: a wrench, and what a unit of each multiplier adds."""
+    """X: (6, 1 + m) about the origin of G, world axes: a wrench, and its change by a unit of each multiplier."""
     X = turn(G.R.T, X) if frame == "LOCAL" else move(X, G.p) if frame == "WORLD" else X
     lost = X[:, 1:] @ loads.combinations
     unique = ca.sum2(lost * lost) <= SHARED**2 * ca.sumsqr(X[:, 1:])
@@ -74,7 +75,7 @@ def _in_frame(loads: _Loads, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
 
 
 class _Loads:
-    """What each body needs from the joint that carries it, as (6, 1 + m) columns: without multipliers, and for each of them."""
+    """What each body needs from its joint, as (6, 1 + m) columns: without multipliers, and for a unit of each."""
 
     def __init__(self, terms: Terms, motion: Motion) -> None:
         m = terms.mechanism
@@ -85,22 +86,22 @@ class _Loads:
         counts = [target_rows(terms.kinematics, c).b.numel() for c in m.ideal]
         self.first = {c.name: sum(counts[:i]) for i, c in enumerate(m.ideal)}
         self._rows: dict[str, dict[str, ca.SX]] = {}
-        self._untold: list[tuple[Target, ModelError]] = []
+        self._undetermined: list[tuple[Target, ModelError]] = []
         for c in m.ideal:
             try:
                 self._rows[c.name] = dict(constraint_wrenches(terms.kinematics, c))
             except ModelError as error:
-                self._untold.append((c, error))
+                self._undetermined.append((c, error))
         self._needs: dict[str, ca.SX] = {}
 
-    def check_told(self, j: Joint) -> None:
-        """Raise ModelError if a constraint whose force on single bodies cannot be told may act on what the joint carries."""
+    def check_determined(self, j: Joint) -> None:
+        """Raise ModelError if a constraint with undetermined forces on single bodies may act on what the joint carries."""
         m, tree = self.terms.mechanism, self.terms.kinematics.tree
         carried = {j.child}
         for other in m.joints:
             carried |= {other.child} if other.parent in carried else set()
         near = {i for b in carried for i in tree.path(tree.place[b][0])}
-        for c, error in self._untold:
+        for c, error in self._undetermined:
             A = ca.sparsify(target_rows(self.terms.kinematics, c).A)
             if any(A[:, tree.links[i].v].nnz() for i in near):
                 raise error
@@ -110,8 +111,8 @@ class _Loads:
         m, k = self.terms.mechanism, self.terms.kinematics
         if j.child not in self._needs:
             b = m.body(j.child)
-            own = inertial_wrench(k, b, self.accelerations) - self.applied.get(b.name, ca.SX(6, 1))
-            X = ca.horzcat(own, -self._constraints_on(b.name))
+            needed = inertial_wrench(k, b, self.accelerations) - self.applied.get(b.name, ca.SX(6, 1))
+            X = ca.horzcat(needed, -self._constraints_on(b.name))
             for above in m.joints:
                 if above.parent == b.name:
                     X += move(self.of_joint(above), k.position(above.child) - k.position(b.name))
@@ -121,7 +122,7 @@ class _Loads:
     def of_closure(self, c: Closure) -> ca.SX:
         """(6, 1 + m) through a closure, about the origin of body_b."""
         rows, X = self._rows[c.name], ca.SX(6, 1 + self.terms.A.shape[0])
-        # On the world it is what the other body feels, reversed.
+        # On the world it is the reverse of the wrench on the other body.
         L = rows[c.body_b] if c.body_b in rows else -move(rows[c.body_a], self.terms.kinematics.position(c.body_a))
         first = 1 + self.first[c.name]
         X[:, first : first + L.shape[1]] = L
@@ -145,8 +146,8 @@ def _inputs(terms: Terms) -> ca.SX:
     for s in m.servos:
         if callable(s.directions):
             raise ModelError(
-                f"servo constraint {s.name!r}: its directions are a function, so which body feels its force cannot be told; "
-                "name inputs instead"
+                f"servo constraint {s.name!r}: its directions are a function, so which body feels its force cannot be "
+                "determined; name inputs instead"
             )
         for name in s.directions:
             u[m.u_names.index(name)] += mu[at]

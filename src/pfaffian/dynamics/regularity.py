@@ -1,10 +1,10 @@
-"""How far constraints are from losing rank, whatever the order, the frames and the units that they are written in.
+"""How far constraints are from losing rank, independent of the order, the frames and the units that they are written in.
 
-The rows of a constraint are measured by what they typically are: with G_c the mean of Lam_c Lam_c^T over random configurations
-and G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and nothing in common. The same constraint written another
-way, T Lam_c with a constant T, has S_c^-1 Lam_c turned, so the singular values of all these rows together are the same. Rows of
-a closure are taken at the origin of its frame A: where that sits on the motions that the closure leaves makes such a T of it,
-beside the constraints too, and where frame B sits makes no difference.
+The rows of a constraint are measured by their typical size: with G_c the mean of Lam_c Lam_c^T over random configurations and
+G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and are uncorrelated. If the same constraint is written
+another way, T Lam_c with a constant T, S_c^-1 Lam_c is rotated, so the singular values of all these rows together are the same.
+Rows of a closure are taken at the origin of its frame A: where that sits on the motions that the closure leaves amounts to such
+a T, off the constraints too, and the place of frame B makes no difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
 from pfaffian.terms.lengths import machine_length, slides
-from pfaffian.terms.pfaffian import frame_a, held_at_a, twist_at_a
+from pfaffian.terms.pfaffian import frame_a, rows_at_a, twist_at_a
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, symbols
 
@@ -33,9 +33,9 @@ ROUNDING = 1e-6
 def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     """(1, 1) at terms: 1 where constraints are as independent as on average or more, near 0 where they almost lose rank.
 
-    The least, over constraints c, of sqrt(m_c / |X_c|^2), X_c the columns of the pseudo-inverse of the measured rows that
-    belong to c: how far the motion must go for a unit of the constraint. Rows that are set aside do not count. It is a number
-    of the constraints along the tree of joints: with a loop cut at another joint these are others, and so is it.
+    The least, over constraints c, of sqrt(m_c / |X_c|^2), X_c being the columns of the pseudo-inverse of the measured rows that
+    belong to c: how far the motion must go for a unit of the constraint. Dropped rows do not count. The number belongs to the
+    constraints along the tree of joints: with a loop cut at another joint these are others, and it differs.
     """
     if not terms.rows.counts:
         return ca.SX(1)
@@ -46,7 +46,7 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
         at = list(range(first, first + count))
         S = _measure(terms, c, sample, lengths[at, 0])
         rows = ca.sparsify(S.inverse @ C[at, :])
-        if rows.nnz():  # some have no entry in this machine, as rows across a plane
+        if rows.nnz():  # some have no entry in this machine, like rows normal to a plane
             measured.append((rows, S.rank))
         first += count
     parts = connected([set(rows.sparsity().get_col()) for rows, _ in measured])
@@ -55,10 +55,10 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     for part, at, N in zip(parts, columns, found.overlaps(columns), strict=True):
         X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in part])[:, at], kept[at, 0])
         first = 0
-        for own, rank in [measured[c] for c in part]:
-            of_it = X[:, first : first + own.shape[0]]
+        for of_constraint, rank in [measured[c] for c in part]:
+            of_it = X[:, first : first + of_constraint.shape[0]]
             worst = ca.fmin(worst, rank / ca.fmax(ca.trace(of_it.T @ N @ of_it), NOTHING))
-            first += own.shape[0]
+            first += of_constraint.shape[0]
     return ca.sqrt(worst)
 
 
@@ -70,11 +70,11 @@ class Measure(NamedTuple):
 
 
 def _measure(terms: Terms, c: Target, typical: Sample, lengths: ca.SX) -> Measure:
-    """Of a constraint whose rows have these typical lengths (m_c, 1)."""
+    """For a constraint whose rows have these typical lengths (m_c, 1)."""
     S, T = ca.SX(typical.S), ca.SX(ca.DM.eye(lengths.numel()))
     if typical.frame is not None:
         assert isinstance(c, Closure)
-        L, T = held_at_a(terms.kinematics, c)
+        L, T = rows_at_a(terms.kinematics, c)
         moved = frame_a(terms.kinematics, c).inverse() @ typical.frame
         S = L @ se3.Ad(moved.R, moved.p) @ S
     scale, all_rows = ca.diag(1 / lengths), [*range(lengths.numel())]
@@ -85,8 +85,10 @@ def _measure(terms: Terms, c: Target, typical: Sample, lengths: ca.SX) -> Measur
 
 
 class Sample(NamedTuple):
-    """What the rows of a constraint typically are. S: (m_c, k), or of a closure that leaves a group (6, k) of all of its twist,
-    S S^T the mean of W W^T in mass-weighted coordinates.   frame: then A on its link, at whose origin twists were taken."""
+    """Typical size of the rows of a constraint. S: (m_c, k), or (6, k) of the whole twist for a closure that leaves a group, S
+    S^T being
+    the mean of W W^T in mass-weighted coordinates.   frame: then A on its link, the origin of the twists.
+    """
 
     S: ca.DM
     frame: Pose | None
@@ -94,7 +96,7 @@ class Sample(NamedTuple):
 
 @remembered(64)
 def samples(m: Mechanism) -> tuple[Sample, ...]:
-    """Of each ideal constraint, over random configurations with the parameters at their defaults."""
+    """For each ideal constraint, over random configurations with the parameters at their defaults."""
     T = symbols(always_active(m))
     k, first, rows, frames = T.kinematics, 0, list[ca.SX](), list[Pose | None]()
     for c, count in zip(m.ideal, T.rows.counts, strict=True):
@@ -107,7 +109,7 @@ def samples(m: Mechanism) -> tuple[Sample, ...]:
         first += count
     terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, ca.vertcat(*rows))])
     ends = np.cumsum([x.shape[0] for x in rows])[:-1]
-    # Slides within the tree's own length, so that samples do not know where closures have their frames.
+    # Slides within the tree's own length, so that samples are independent of the frames of closures.
     long = float(m.value(machine_length(m, closed=False)).item()) or float(m.value(machine_length(m)).item()) or 1.0
     each, random = np.where(slides(m), long, 1.0), np.random.default_rng(20)
     found = []
@@ -129,6 +131,6 @@ def _numbers(m: Mechanism, X: Pose) -> Pose:
 
 
 def _pseudo_inverse(C: ca.SX, keep: ca.SX) -> ca.SX:
-    """(s, m) of C (m, s), the columns that are not kept left out."""
+    """(s, m) of C (m, s), without the columns that `keep` drops."""
     C = C @ ca.diag(keep)
     return ca.diag(keep) @ solve_symmetric(ca.densify(C.T @ C) + ca.diag(1 - keep), ca.densify(C.T))

@@ -1,1 +1,1 @@
-"""Questions of one state or of a batch of states: compiled once, answered as arrays; and what callers give, checked."""
+"""Quantities at one state or a batch of states, as arrays: compiled once per mechanism; and checks of what callers pass in."""

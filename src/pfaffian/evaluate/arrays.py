@@ -1,4 +1,4 @@
-"""What a caller gives: states, inputs and parameters by array or by name, checked, as (runs, n) arrays."""
+"""Checks of what a caller passes: states, inputs and parameters by array or by name, as (runs, n) arrays."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
 
 
 def by_label(value: Any, what: str, *, series: bool = False) -> Any:
-    """A pandas Series or DataFrame, or an xarray DataArray, as {name: values}, whatever their order; all else as it is.
+    """A pandas Series or DataFrame, or an xarray DataArray, as {name: values}, whatever their order; anything else unchanged.
 
-    Raises ModelError: a whole Dataset; times in what is no series, where they come first.
+    Raises ModelError: a whole Dataset; times where no series is expected. In a series time comes first.
     """
     if hasattr(value, "iloc"):
         labels = value.index if value.ndim == 1 else value.columns
@@ -67,7 +67,7 @@ def as_number(value: Any, what: str, *, above: float = -np.inf, least: float = -
 
 
 LARGEST = 2**53
-"""Counts end here: beyond it a number of steps is no exact float."""
+"""Largest count: beyond it a number of steps is no exact float."""
 
 
 def as_whole(value: Any, what: str, most: int = LARGEST) -> int:
@@ -84,7 +84,7 @@ def one_of(value: Any, known: Sequence[str], what: str) -> None:
 
 
 def as_flag(value: Any, what: str) -> bool:
-    """True or False; ModelError for anything else, which Python would take as either."""
+    """True or False; ModelError for anything else, which Python would read as either."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise ModelError(f"{what} must be True or False, got {brief(value)}")
@@ -106,50 +106,51 @@ def _by_name(value: Mapping, names: Sequence[str], default: np.ndarray, what: st
 
 
 def unknown(name: Any, names: Sequence[str], what: str) -> ModelError:
-    """The error for a name that is not among those there are."""
+    """The error for an unknown name."""
     return ModelError(f"{what}: there is no {brief(name)}; {nearest(name, names)}")
 
 
 def named(value: Any, names: Sequence[str]) -> np.ndarray:
-    """(n,) of bool: which of the names a caller's dict gives; none of an array, nor of labels that give them all."""
+    """(n,) of bool: which of the names a caller's dict contains; none of an array, nor of labels that contain them all."""
     labelled = by_label(value, "names")
     chosen = isinstance(labelled, Mapping) and (labelled is value or len(labelled) < len(names))
     return np.array([chosen and n in labelled for n in names], dtype=bool)
 
 
 def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
-    """(runs, nv) of velocities, or what else runs over them, as `runs` takes it; zero where not named."""
+    """(runs, nv) of velocities, or of other numbers in their order, as `runs` reads it; zero where not named."""
     return runs(v, m.v_names, np.zeros(m.nv), what)
 
 
 def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
-    """(runs, np) of parameters as `runs` takes it; defaults where not named.
+    """(runs, np) of parameters as `runs` reads it; defaults where not named.
 
-    Raises ModelError: what `runs` does; inertias too far from their defaults, see `check_light`."""
+    Raises ModelError: as `runs`; inertias too far from their defaults, see `check_light`.
+    """
     p = runs(parameters, m.p_names, m.p_defaults, "parameters")
     check_light(m, p)
     return p
 
 
 def configurations(m: Mechanism, q: Any) -> np.ndarray:
-    """(runs, nq) of q as `runs` takes it, unnamed coordinates neutral, quaternions of unit length.
+    """(runs, nq) of q as `runs` reads it, unnamed coordinates neutral, quaternions of unit length.
 
-    Raises ModelError: what `runs` does; a quaternion of no length, or of which only a part is named.
+    Raises ModelError: as `runs`; a quaternion of zero length, or only a part of one named.
     """
     array, given = runs(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
     for name, turn in m.quaternions.items():
         if given[turn].any() and not given[turn].all():
             parts = ", ".join(m.q_names[turn])
             raise ModelError(f"q names a part of the quaternion of joint {name!r}: give all of {parts}, or none")
-    kept = np.zeros(m.nq, dtype=bool)
+    fixed = np.zeros(m.nq, dtype=bool)
     for c in m.coordinates:
         at = m.q_slices[c.name]
-        kept[at] = given[at] & (not given[at].all())  # all of them together are a guess, as an array is
-    return check_configuration(m, array, kept)
+        fixed[at] = given[at] & (not given[at].all())  # if all are named they are a guess, like an array
+    return check_configuration(m, array, fixed)
 
 
 def common_runs(counts: Mapping[str, int]) -> int:
-    """The number of runs that all agree on; 1 goes with any."""
+    """The number of runs that all agree on; 1 agrees with any."""
     many = {what: n for what, n in counts.items() if n != 1}
     if len(set(many.values())) > 1:
         raise ModelError("the numbers of runs differ: " + ", ".join(f"{what} has {n}" for what, n in many.items()))
@@ -157,7 +158,7 @@ def common_runs(counts: Mapping[str, int]) -> int:
 
 
 def some_runs(counts: Mapping[str, int]) -> int:
-    """As `common_runs`, one at least."""
+    """Like `common_runs`, and at least one."""
     count = common_runs(counts)
     if not count:
         raise ModelError(f"no run in {' and '.join(what for what, n in counts.items() if not n)}: give one at least")

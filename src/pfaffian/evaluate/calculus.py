@@ -1,8 +1,8 @@
 """Calculus on the configurations of a mechanism, as numbers: derivatives along the velocities, brackets, the connection of M.
 
 q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None is neutral, and at rest. parameters: {name: value} or an
-array, defaults if None. f, where one is taken, is a function of Kinematics as holonomic's is; None is the potential energy of
-weight and springs [J]. The same as expressions, for laws and outputs: `terms.connection`.
+array, defaults if None. f, where it is an argument, is a function of Kinematics like that of holonomic; None is the potential
+energy of weight and springs [J]. `terms.connection` has the same as expressions, for laws and outputs.
 """
 
 from __future__ import annotations
@@ -33,31 +33,79 @@ Function = Callable[[Any], Any]
 def directional_derivative(
     m: Mechanism, q: Any = None, v: Any = None, *, f: Function | None = None, t: float = 0.0, parameters: Any = None
 ) -> np.ndarray:
-    """d_i f = df/dq^a K_i^a with q_dot = K v: (..., n, nv) for f (n,) of q, v and t, at constant v and t. [konz25 (2.13)]
+    """Derivatives of f along the velocities, d_i f = df/dq^a K_i^a with q_dot = K v, at constant v and t. [konz25 (2.13)]
 
-    Its unit is that of f by that of q_dot by v: of the potential energy [N, N m].
-    m: the mechanism.   q, v, f, parameters: as said above.   t: [s].
-    Raises ModelError: wrong names, shapes or numbers; f fails or gives no column of numbers.
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        f: function of Kinematics that returns (n,) numbers of q, v and t; the potential energy of weight and springs [J] if
+            None.
+        t: time [s].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        (..., n, nv) [unit of f by that of v, per second; of the potential energy N, N m]; the axis of runs is there if several
+        were given.
+    Raises ModelError: wrong names, shapes or numbers; f fails or returns no column of numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.calculus.directional_derivative(m, {"hinge": np.pi / 2}).round(2)  # m g l
+        array([[19.62]])
     """
     return _ask(m, "gradient", f, q, v, t, parameters)
 
 
 def commutation_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """gamma (..., nv, nv, nv)[i, j, k] = gamma_ij^k with d_i d_j - d_j d_i = gamma_ij^k d_k. [konz25 (2.19)]
+    """Commutation coefficients of the velocities: d_i d_j - d_j d_i = gamma_ij^k d_k. [konz25 (2.19)]
 
-    gamma_ij^k = (d_i K_j - d_j K_i)^a (K^+)^k_a, skew in i and j; zero where v are the rates of coordinates, the
-    Levi-Civita symbol for the body-fixed angular velocity of a rotation. [unit of v_k by those of v_i and v_j, per second]
-    m: the mechanism.   q, parameters: as said above.
+    gamma_ij^k = (d_i K_j - d_j K_i)^a (K^+)^k_a, skew in i and j: zero where v are the rates of coordinates, the Levi-Civita
+    symbol for the body-fixed angular velocity of a rotation.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        gamma (..., nv, nv, nv) with gamma[i, j, k] = gamma_ij^k [unit of v_k by those of v_i and v_j, per second]; the axis of
+        runs is there if several were given.
+    Raises ModelError: a joint has a distribution; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> top = pf.body("top", 1.0, inertia=(1, 2, 3))
+        >>> m = pf.mechanism("top", [top], [pf.joint("pivot", "spherical", "world", "top")])
+        >>> pf.calculus.commutation_coefficients(m)[0, 1]  # x and y give z
+        array([0., 0., 1.])
     """
     return _tensor(m, _ask(m, "commutation", None, q, None, 0.0, parameters))
 
 
 def connection_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Gamma (..., nv, nv, nv)[i, j, k] = Gamma_ijk of the mass matrix: M_ij v_dot^j + Gamma_ijk v^j v^k is the inertia force.
+    """Connection coefficients of the mass matrix: M_ij v_dot^j + Gamma_ijk v^j v^k is the inertia force. [konz25 (3.29),
+    (3.31)]
 
-    d_k M_ij = Gamma_ijk + Gamma_jik and gamma_ij^s M_sk = Gamma_kji - Gamma_kij. [konz25 (3.29), (3.31)]
-    Unit: of the i-th generalised force [N, N m] by those of v_j and v_k.
-    m: the mechanism.   q, parameters: as said above.
+    d_k M_ij = Gamma_ijk + Gamma_jik and gamma_ij^s M_sk = Gamma_kji - Gamma_kij.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        Gamma (..., nv, nv, nv) with Gamma[i, j, k] = Gamma_ijk [unit of the i-th generalised force, N or N m, by those of v_j
+        and v_k]; the axis of runs is there if several were given.
+    Raises ModelError: a joint has a distribution; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> turn = pf.joint("turn", "revolute", "world", "arm")
+        >>> slide = pf.joint("slide", "prismatic", "arm", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("boom", [pf.body("arm"), pf.body("mass", 2.0)], [turn, slide])
+        >>> float(pf.calculus.connection_coefficients(m, {"slide": 3.0})[1, 0, 0])  # centrifugal: -m r by turn^2
+        -6.0
     """
     return _tensor(m, _ask(m, "connection", None, q, None, 0.0, parameters))
 
@@ -65,12 +113,28 @@ def connection_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = No
 def covariant_hessian(
     m: Mechanism, q: Any = None, *, f: Function | None = None, t: float = 0.0, parameters: Any = None
 ) -> np.ndarray:
-    """(..., nv, nv) d_j d_i f - Gamma^k_ij d_k f of a number f(q, t), metric: the mass matrix; symmetric. [konz25 (2.16)]
+    """Covariant Hessian of a number f(q, t) in the metric of the mass matrix, d_j d_i f - Gamma^k_ij d_k f. [konz25 (2.16)]
 
     Where every d_i f vanishes it is d_j d_i f whatever the metric: positive definite at a stable equilibrium of the potential
-    energy [N/m, N, N m].
-    m: the mechanism.   q, f, parameters: as said above.   t: [s].
-    Raises ModelError: as `directional_derivative`; f is more than one number, or depends on v.
+    energy.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        f: function of Kinematics that returns one number of q and t; the potential energy of weight and springs [J] if None.
+        t: time [s].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        (..., nv, nv), symmetric [of the potential energy N/m, N, N m]; the axis of runs is there if several were given.
+    Raises ModelError: f is more than one number, depends on v, or fails; a joint has a distribution; wrong names, shapes or
+    numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.calculus.covariant_hessian(m, {"hinge": 0.0}).round(2)  # m g l: hanging is stable
+        array([[19.62]])
     """
     return _ask(m, "hessian", f, q, None, t, parameters)
 
@@ -101,18 +165,34 @@ def linearise_along(
     t: float = 0.0,
     parameters: Any = None,
 ) -> LinearisedAlong:
-    """f(q, v, v_dot, t) near a trajectory, in deviations eps along the velocities. [konz25 (2.22)-(2.25)]
+    """Linearise f(q, v, v_dot, t) about a trajectory, in deviations eps along the velocities. [konz25 (2.22)-(2.25)]
 
-    Other than `linearise` it goes with the moving point, so that F0, F1 and F2 are the coefficients of the equation of small
-    deviations from a motion, gains for a regulator along it: constant where the motion is symmetric, whatever the coordinates.
+    Unlike `linearise` it moves with the trajectory, so that F0, F1 and F2 are the coefficients of the equation of small
+    deviations from a motion, and give gains of a regulator along it: constant where the motion is symmetric, whatever the
+    coordinates.
 
     Args:
-        m: the mechanism, its tree; constraints take no part.   q, v, v_dot: states and accelerations of the trajectory.
-        u: (nu,) or (runs, nu) inputs, zero if None.
-        f: f(k, v_dot), k a Kinematics, giving numbers; None: the equations of motion M v_dot + c - f - B u [N, N m], zero on a
-            motion, so that F2 eps_ddot + F1 eps_dot + F0 eps = -E du near it, F2 being M and E = -B.
-        t: [s].   parameters: {name: value} or an array, defaults if None.
-    Raises ModelError: wrong names, shapes or numbers; f fails or gives no column of numbers.
+        m: the mechanism; constraints take no part.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, of the trajectory; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}, of the trajectory; what is left out is zero.
+        v_dot: accelerations of the trajectory, as v.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
+        f: f(k, v_dot) of a Kinematics k that returns numbers; if None the equations of motion M v_dot + c - f - B u [N, N m],
+            zero on a motion, so that F2 eps_ddot + F1 eps_dot + F0 eps = -E du near it, F2 being M and E = -B.
+        t: time [s].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple: value (..., n) of f on the trajectory, F0, F1, F2 (..., n, nv) with f = value + F0 eps + F1 eps_dot +
+        F2 eps_ddot + E u, B (..., nv, nv) with v = v_bar + eps_dot + B eps, and E (..., n, nu), zero for an f of the caller's.
+    Raises ModelError: wrong names, shapes or numbers; f fails or returns no column of numbers; a joint has a distribution.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> near = pf.calculus.linearise_along(m, {"hinge": 0.0})
+        >>> print(near.F0.round(2), near.F2)  # 19.62 eps + 2 eps_ddot = 0
+        [[19.62]] [[2.]]
     """
     as_mechanism(m)
     if f is not None and not callable(f):
@@ -147,7 +227,7 @@ def _along(m: Mechanism, f: Known | None) -> tuple[kernel.Kernel, tuple[tuple[in
 
 
 def _known(m: Mechanism, f: Callable[[Any, Any], Any]) -> Known:
-    """f(k, v_dot) by what it gives now."""
+    """f(k, v_dot), identified by what it returns now."""
     T, a = symbols(m), ca.SX.sym("a", m.nv)
     known = [T.q, T.v, a, T.t, m.p_symbols]
     return Known(f, graph(known, [checked(column(answer(f, "f", T.kinematics, a), "f"), "f", known)]))
@@ -160,7 +240,7 @@ def _value(T: Terms, f: Function | None) -> ca.SX:
 def _hessian(T: Terms, f: Function | None) -> ca.SX:
     value = _value(T, f)
     if value.numel() != 1 or ca.depends_on(value, T.v):
-        raise ModelError("f: a Hessian is that of one number that depends on q and t alone")
+        raise ModelError("f: a Hessian needs one number that depends on q and t alone")
     return connection.covariant_hessian(T.kinematics, value, T.M)
 
 
@@ -170,7 +250,7 @@ _QUANTITIES: dict[str, Callable[[Terms, Function | None], ca.SX]] = {
     "connection": lambda T, _: ca.vertcat(*connection.connection_coefficients(T.kinematics, T.M)),
     "hessian": _hessian,
 }
-"""Quantity -> what it is of Terms and a function; tensors as their matrices below one another."""
+"""Quantity -> its expression in Terms and a function; tensors as their matrices below one another."""
 
 
 def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, parameters: Any) -> np.ndarray:

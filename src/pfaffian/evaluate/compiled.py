@@ -1,4 +1,4 @@
-"""Single quantities at given states: any function of Terms, compiled once, over one state or a batch."""
+"""Quantities at given states: any function of Terms, compiled once, for one state or a batch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 class Given(NamedTuple):
-    """What a caller gave for one state or many. arrays: (size, n) or (1, n) each.   size: how many runs.
-    many: whether answers have an axis of runs: something was given as rows, or for several runs."""
+    """What a caller passed for one state or many. arrays: (size, n) or (1, n) each.   size: number of runs.
+    many: whether results have an axis of runs: some argument has rows, or there are several runs.
+    """
 
     arrays: tuple[np.ndarray, ...]
     size: int
@@ -39,12 +40,12 @@ class Given(NamedTuple):
         return [np.broadcast_to(x, (self.size, x.shape[1])) for x in self.arrays]
 
     def answer(self, x: np.ndarray) -> np.ndarray:
-        """x (size, ...), or of one state without that axis."""
+        """x (size, ...), without that axis if one state was given."""
         return x if self.many else x[0]
 
 
 def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
-    """name=(what the caller gave, the same as (runs, n)) of each.
+    """name=(the caller's argument, the same as a (runs, n) array) for each argument.
 
     Raises ModelError: numbers of runs differ; there are fewer than `least`, 0 or 1.
     """
@@ -55,7 +56,7 @@ def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
 
 
 def matrices(f: kernel.Kernel, of: Given, shapes: Sequence[tuple[int, int]], *shared: np.ndarray) -> list[np.ndarray]:
-    """(..., rows, columns) of each output of f, which gives columns of matrices one after another as CasADi stores them.
+    """(..., rows, columns) of each output of f, a vector of matrices in CasADi's column-major order.
 
     shared: (n,) further inputs of f, the same for all runs.
     """
@@ -66,7 +67,7 @@ def matrices(f: kernel.Kernel, of: Given, shapes: Sequence[tuple[int, int]], *sh
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """f(q, v, u, t=0, parameters=None) -> {name: array}; see `compile_terms`."""
+    """f(q, v, u, t=0, parameters=None) -> {name: array}; made by `compile_terms`."""
 
     mechanism: Mechanism
     kernel: kernel.Kernel
@@ -79,7 +80,8 @@ class Compiled:
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
     ) -> dict[str, np.ndarray]:
         """Evaluate at (n,) or (runs, n) arrays or {name: number}. Each result is (rows, columns) or (runs, rows, columns);
-        columns are dropped where there is one, rows too where there is one number."""
+        an axis of one column is dropped, and then an axis of one row.
+        """
         found = self.matrices(q, v, u, t=t, parameters=parameters)
         return {name: _without_ones(x, *self.shapes[name]) for name, x in found.items()}
 
@@ -106,13 +108,27 @@ def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
 def compile_terms(
     m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX]], *, backend: Backend = "auto", lanes: int = 8
 ) -> Compiled:
-    """Compile quantities of a mechanism.
+    """Compile functions of the terms of a mechanism, to evaluate at one state or many.
 
     Args:
-        backend: auto, c or numpy.   lanes: runs at once, 8 for batches, 1 for single states.
-        quantities: {name: function of Terms giving a matrix}, e.g. {"M": lambda T: T.M,
+        m: the mechanism.
+        quantities: {name: function of Terms that returns a matrix}, e.g. {"M": lambda T: T.M,
             "tip": lambda T: T.kinematics.position("tool")}.
-    Raises ModelError: a function fails, gives no matrix, or uses symbols that are not of the mechanism.
+        backend: c (compiled), numpy (interpreted) or auto (c if a compiler works).
+        lanes: runs evaluated at once, 8 for batches, 1 for single states.
+    Returns:
+        f(q, v, u, t=0, parameters=None) -> {name: array}: arrays (n,) or (runs, n) or {name: number} in; (rows, columns) or
+        (runs, rows, columns) out, without the axis of one column, and then without that of one row.
+    Raises ModelError: a function fails, returns no matrix, or uses symbols that are not the mechanism's.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> terms = {"M": lambda T: T.M, "height": lambda T: T.kinematics.position("bob", (0, 0, -1))[2]}
+        >>> at = pf.compile_terms(m, terms, backend="numpy")({"hinge": 0.0})
+        >>> print(at["M"], at["height"])
+        2.0 -1.0
     """
     as_mechanism(m)
     if not isinstance(quantities, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in quantities.items()):
@@ -149,14 +165,15 @@ def ask(
 ) -> np.ndarray:
     """(..., rows, columns) of f(Terms, *arguments) at one state or many, compiled once.
 
-    what: its name, by which it is found again with its arguments.   q, v, t, parameters: as `Compiled` takes them.
-    constrained: whether the mechanism's constraints take part.   shape: of it, where that is known without tracing.
+    what: name of the quantity, the key under which its kernel is stored along with `arguments`.
+    q, v, t, parameters: as in `Compiled`.   constrained: whether the mechanism's constraints take part.
+    shape: of the quantity, if known without tracing.
     """
-    return _asked(as_mechanism(m), what, f, arguments, constrained, shape).matrices(q, v, t=t, parameters=parameters)[what]
+    return _kernel_of(as_mechanism(m), what, f, arguments, constrained, shape).matrices(q, v, t=t, parameters=parameters)[what]
 
 
 @remembered(256)
-def _asked(
+def _kernel_of(
     m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, constrained: bool, shape: tuple[int, int] | None
 ) -> Compiled:
     of = m if constrained else replace(m, constraints=())
@@ -193,13 +210,28 @@ def _forward(m: Mechanism, name: str) -> Compiled:
 def forward_dynamics(
     m: Mechanism, q: Any, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, formulation: str = "auto"
 ) -> Dynamics:
-    """Acceleration and reaction of a mechanism at a state or many: M v_dot + c = f + B u + reaction, A v_dot = b.
+    """Acceleration and reaction of a mechanism at one state or many: M v_dot + c = f + B u + reaction, A v_dot = b.
 
     Args:
-        m: the mechanism.   q, v, u: (n,) or (runs, n) arrays or {name: number or (runs,)}; None is at rest, without inputs
-            [N, N m]. The state is taken as it is: put it onto the constraints first.
-        t: [s].   parameters: {name: value} or an array, defaults if None.   formulation: a name of FORMULATIONS, or auto.
-    Raises ModelError: wrong names, shapes or numbers; a formulation that does not take this mechanism, and why.
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out. The state is used as it is:
+            put it onto the constraints first.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; what is left out is zero.
+        t: time [s].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        formulation: a name from FORMULATIONS, or auto.
+    Returns:
+        a named tuple: v_dot (..., nv), reaction (..., nv) [N, N m] and rank (...) of the constraint rows.
+    Raises ModelError: wrong names, shapes or numbers; a formulation that cannot serve this mechanism, and why.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.forward_dynamics(m, {"hinge": np.pi / 2}).v_dot.round(2)  # -g / l
+        array([-9.81])
     """
     as_mechanism(m)
     r = _forward(m, formulation).matrices(q, v, u, t=t, parameters=parameters)

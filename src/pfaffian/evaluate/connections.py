@@ -1,7 +1,7 @@
-"""What a reduction is made of, as numbers: momentum map, locked inertia, connection and its curvature, inertia of the shape.
+"""The parts of a reduction as numbers: momentum map, locked inertia, connections and their curvature, inertia of the shape.
 
-Of the first joint of an open chain, with its velocities tau in the body and all other velocities s, the shape's: q and v are
-(n,) or (runs, n) arrays or {name: number}; None is neutral, and at rest. parameters: {name: value} or an array.
+They belong to the first joint of an open chain: tau are its velocities in the body, s all other velocities, those of the shape.
+q and v are (n,) or (runs, n) arrays or {name: number}; None is neutral, and at rest. parameters: {name: value} or an array.
 """
 
 from __future__ import annotations
@@ -36,79 +36,216 @@ from pfaffian.terms.terms import Terms
 
 
 def momentum_map(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """J (..., k): spatial momentum that belongs to the first joint, about the frame it stands in [N s, N m s].
+    """Spatial momentum that belongs to the first joint, about the frame that this joint stands in. [chhabra14 (3.3.35)]
 
-    J = Ad_g^-T (K11 tau + K1s s), kept where the group of the joint is one of symmetries. [chhabra14 (3.3.35)]
-    m: the mechanism.   q, v, parameters: as said above.
+    J = Ad_g^-T (K11 tau + K1s s), tau being the velocities of the first joint in the body, s all others and K the mass matrix.
+    It is conserved if the group of the joint consists of symmetries. Constraints take no part.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        J (..., k) [N s, N m s], one for each velocity of the first joint; the axis of runs is there if several were given.
     Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> pf.reduction.momentum_map(m, {"boom": 1.0}, {"turn": 2.0, "spin": 1.0})  # (3 + 1 + 1) * 2 + 1 * 1
+        array([11.])
     """
     return _ask(m, "momentum", q, v, parameters)[..., 0]
 
 
 def locked_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """I_q (..., k, k) = Ad_g^-T K11 Ad_g^-1: what moves with all other joints locked, where the first one stands.
+    """Inertia of all that moves with every joint but the first locked, in the frame that the first one stands in. [chhabra14
+    (3.3.36)]
 
-    m: the mechanism.   q, parameters: as said above.
-    [chhabra14 (3.3.36)] [kg, kg m, kg m^2]   Raises ModelError: as `momentum_map`.
+    I_q = Ad_g^-T K11 Ad_g^-1, K11 being the first joint's block of the mass matrix. Constraints take no part.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        I_q (..., k, k) [kg, kg m, kg m^2], k velocities of the first joint; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> pf.reduction.locked_inertia(m, {"boom": 2.0})  # hub 3, wheel 1, and 1 kg at 2 m
+        array([[8.]])
     """
     return _ask(m, "locked", q, None, parameters)
 
 
 def mechanical_connection(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """A (..., k, n) = K11^-1 K1s: without momentum the first joint moves by tau = -A s. [chhabra14 (3.3.37)]
+    """The connection A of the mass matrix: without momentum the first joint moves by tau = -A s. [chhabra14 (3.3.37)]
 
-    m: the mechanism.   q, parameters: as said above.
-    Unit: of tau by that of s.   Raises ModelError: as `momentum_map`.
+    A = K11^-1 K1s, tau being the velocities of the first joint in the body, s all others and K the mass matrix. Constraints
+    take no part.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        A (..., k, n) [unit of tau by that of s]; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> pf.reduction.mechanical_connection(m, {"boom": 1.0})  # the wheel turns the hub back by 1 / (3 + 1 + 1)
+        array([[0. , 0.2]])
     """
     return _ask(m, "connection", q, None, parameters)
 
 
 def shape_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """M^ (..., n, n) = Kss - K1s^T A: what the shape feels, kinetic energy s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2.
+    """Inertia M^ that the other joints feel when the first one moves freely. [chhabra14 (3.3.42)]
 
-    m: the mechanism.   q, parameters: as said above.
-    [chhabra14 (3.3.42)] [kg, kg m, kg m^2]   Raises ModelError: as `momentum_map`.
+    M^ = Kss - K1s^T A with A = K11^-1 K1s, so that kinetic energy is s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2, mu_b being the
+    momentum of the first joint in the body, s all other velocities and K the mass matrix. Constraints take no part.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        M^ (..., n, n) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> pf.reduction.shape_inertia(m, {"boom": 1.0}).round(3)  # of the wheel 1 - 1 / 5
+        array([[1. , 0. ], [0. , 0.8]])
     """
     return _ask(m, "shape", q, None, parameters)
 
 
 def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """B (..., n, n, k)[i, j] = d_i A_j - d_j A_i - gamma_ij^l A_l - [A_i, A_j]: how far the first joint has moved, without
-    momentum, when the shape has gone round a small rectangle of i and j is -B_ij by its area. [chhabra14 (3.3.43)]
+    """Curvature B of the mechanical connection A of the first joint. [chhabra14 (3.3.43)]
 
-    m: the mechanism.   q, parameters: as said above.
-    Unit: of tau by those of s_i and s_j, per second.   Raises ModelError: as `momentum_map`; a joint has a distribution.
+    B_ij = d_i A_j - d_j A_i - gamma_ij^l A_l - [A_i, A_j]. When the shape goes round a small rectangle of i and j without
+    momentum, the first joint moves by -B_ij times its area. Constraints take no part.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        B (..., n, n, k) with B[i, j] = B_ij [unit of tau by those of s_i and s_j, per second], tau being the k velocities of
+        the first joint and s the n others; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; a joint has a distribution; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> B = pf.reduction.connection_curvature(m, {"boom": 1.0})
+        >>> round(float(B[0, 1, 0]), 3)  # d/dr of 1 / (4 + r^2) at r = 1 m
+        -0.08
     """
     return _over_pairs(_ask(m, "curvature", q, None, parameters))
 
 
 def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """I^mu (..., d, d) = i^T I_q i: the locked inertia that motions feel which leave a spatial momentum as it is.
+    """Locked inertia along the motions of the first joint that leave a spatial momentum unchanged. [chhabra14 theorem 3.2.7]
 
-    Columns of i are those of `subgroups.isotropy(S, mu)`, S of the first joint's group. [chhabra14 theorem 3.2.7]
-    m: the mechanism.   momentum: (k,) mu of the first joint [N s, N m s].   q, parameters: as said above.
-    Unit: kg, kg m, kg m^2.   Raises ModelError: as `momentum_map`; a momentum of another size.
+    I^mu = i^T I_q i, I_q being the locked inertia; the columns of i span the isotropy algebra of mu, as
+    `maths.subgroups.isotropy(S, mu)` returns them for the basis S of the joint's group. Constraints take no part.
+
+    Args:
+        m: the mechanism.
+        momentum: (k,) spatial momentum mu of the first joint [N s, N m s].
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        I^mu (..., d, d) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; a momentum of another size; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> top = pf.body("top", 1.0, inertia=(1, 2, 3))
+        >>> m = pf.mechanism("top", [top], [pf.joint("pivot", "spherical", "world", "top")])
+        >>> pf.reduction.isotropy_inertia(m, [0.0, 0.0, 5.0])  # about z, the axis of the momentum
+        array([[3.]])
     """
     return of_first_joint(m, "isotropy inertia", _isotropy_inertia, _momentum(m, momentum), q, None, parameters)
 
 
 def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """A^mu (..., d, nv) = (I^mu)^-1 i^T I A_q: how a velocity v moves within the isotropy group of mu, columns of i.
+    """The connection A^mu of the isotropy group of a spatial momentum: the part of v along that group. [chhabra14 theorem
+    3.2.7]
 
-    A principal connection of that group: one for velocities along it, zero for those that the metric has across it. It is not
-    needed for Xi_mu, where <mu, [Lie(G_mu), .]> = 0 takes it out. [chhabra14 theorem 3.2.7]
-    m: the mechanism.   momentum, q, parameters: as in `isotropy_inertia`.
-    Unit: of i's columns by those of v.   Raises ModelError: as `isotropy_inertia`.
+    A^mu = (I^mu)^-1 i^T I A_q, the columns of i being the motions of the first joint that leave mu unchanged: a principal
+    connection of that group, 1 for velocities along it and 0 for those orthogonal to it in the metric. The two-form Xi_mu does
+    not need it, for <mu, [Lie(G_mu), .]> = 0. Constraints take no part.
+
+    Args:
+        m: the mechanism.
+        momentum: (k,) spatial momentum mu of the first joint [N s, N m s].
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        A^mu (..., d, nv) [unit of i's columns by that of v]; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; a momentum of another size; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> top = pf.body("top", 1.0, inertia=(1, 2, 3))
+        >>> m = pf.mechanism("top", [top], [pf.joint("pivot", "spherical", "world", "top")])
+        >>> pf.reduction.isotropy_connection(m, [0.0, 0.0, 5.0])
+        array([[0., 0., 1.]])
     """
     return of_first_joint(m, "isotropy connection", _isotropy_connection, _momentum(m, momentum), q, None, parameters)
 
 
 def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Xi_mu (..., d + n, d + n) of the reduced space of one spatial momentum: over the coordinates of its orbit, as they are in
-    the state of `reduce(m, momentum=mu)`, and the velocities of all other joints. [chhabra14 (3.3.43)]
+    """Two-form Xi_mu of the space that is left after reduction by one spatial momentum. [chhabra14 (3.3.43)]
 
-    m: the mechanism.   momentum, q, parameters: as in `isotropy_inertia`; q says where on the orbit.
-    Unit: N m s by those of the two coordinates.   Raises ModelError: as `isotropy_inertia`; a joint has a distribution.
+    Its arguments are the coordinates of the momentum's orbit, those in the state of `pf.reduce(m, momentum=mu)`, and the
+    velocities of all other joints. Constraints take no part.
+
+    Args:
+        m: the mechanism.
+        momentum: (k,) spatial momentum mu of the first joint [N s, N m s].
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral. The first joint's entries
+            give the place on the orbit.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        Xi_mu (..., d + n, d + n) [N m s by the units of the two coordinates]; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; a momentum of another size; a joint has a distribution; wrong names,
+    shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> Xi = pf.reduction.reduced_two_form(m, [5.0], {"boom": 1.0})
+        >>> round(float(Xi[0, 1]), 3)  # 5 N m s by the curvature -0.08
+        -0.4
     """
     return of_first_joint(m, "reduced two-form", _two_form, _momentum(m, momentum), q, None, parameters)
 
@@ -132,7 +269,7 @@ def _momentum(m: Mechanism, momentum: Any) -> tuple[float, ...]:
 
 
 def _along_isotropy(T: Terms, joint: str, mu: tuple[float, ...]) -> ca.SX:
-    """(k, d) Ad_g^-1 i: the motions that leave mu as it is, as velocities of the first joint."""
+    """(k, d) Ad_g^-1 i: the motions that leave mu unchanged, as velocities of the first joint."""
     j = T.mechanism.joint(joint)
     group = group_of(j)
     assert group is not None
@@ -146,27 +283,67 @@ def _isotropy_inertia(T: Terms, joint: str, *mu: float) -> ca.SX:
 
 
 def _isotropy_connection(T: Terms, joint: str, *mu: float) -> ca.SX:
-    own, along = indices(T.mechanism, (joint,)), _along_isotropy(T, joint, mu)
+    base, along = indices(T.mechanism, (joint,)), _along_isotropy(T, joint, mu)
     M = ca.densify(T.M)
-    return solve_definite(along.T @ M[own, own] @ along, along.T @ M[own, :])
+    return solve_definite(along.T @ M[base, base] @ along, along.T @ M[base, :])
 
 
 def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
-    """A^ (..., g, n): the constraints on velocities fix v_G = -A^ y of a group by all other velocities y. [chhabra14 (4.3.25)]
+    """The connection A^ of constraints on velocities: they fix v_G = -A^ y of a group by all other velocities y. [chhabra14
+    (4.3.25)]
 
-    m: the mechanism.   q, parameters: as said above.   by: the joints of the group, names; found if None, as in `reduce`.
-    Unit: of v_G by that of y.   Raises ModelError: as `reduce`; nothing constrains velocities.
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        by: names of the joints of the group; found if None, as by `pf.reduce`.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        A^ (..., g, n) [unit of v_G by that of y]; the axis of runs is there if several were given.
+    Raises ModelError: nothing constrains velocities; no group of joints is fixed by them, or a symmetry is missing, and what
+    breaks it; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("cart", 10.0), pf.body("wheel", 1.0, inertia=0.1)]
+        >>> rail, axle = pf.joint("rail", "prismatic", "world", "cart"), pf.joint("axle", "revolute", "cart", "wheel")
+        >>> rolling = pf.nonholonomic("rolling", lambda k: k.joint_rate("rail") - 0.1 * k.joint_rate("axle"))
+        >>> m = pf.mechanism("cart", bodies, [rail, axle], constraints=[rolling], gravity=(0, 0, 0))
+        >>> pf.reduction.constraint_connection(m)  # the radius of the wheel
+        array([[-0.1]])
     """
     return of_first_joint(m, "constraint connection", _fixing, _fixed(m, by), q, None, parameters, constrained=True)
 
 
 def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
-    """B^ (..., n, n, g)[i, j] = d_i A^_j - d_j A^_i - gamma_ij^l A^_l - [A^_i, A^_j]: the two-form of the reduced machine is
-    Xi^_ij = <P, B^_ij>, P the momenta of the group, and p_i_dot = -d_i H + ... - Xi^_ji y^j. [chhabra14 (4.2.14), (4.3.27)]
+    """Curvature B^ of the connection A^ of constraints on velocities, v_G = -A^ y. [chhabra14 (4.2.14), (4.3.27)]
 
-    m: the mechanism.   q, parameters: as said above.   by: as in `constraint_connection`.
-    Unit: of v_G by those of y_i and y_j, per second.
-    Raises ModelError: as `constraint_connection`; a joint has a distribution.
+    B^_ij = d_i A^_j - d_j A^_i - gamma_ij^l A^_l - [A^_i, A^_j]. The two-form of the reduced machine is Xi^_ij = <P, B^_ij>, P
+    being the momenta of the group, and p_i_dot = -d_i H + ... - Xi^_ji y^j.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        by: names of the joints of the group; found if None, as by `pf.reduce`.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        B^ (..., n, n, g) with B^[i, j] = B^_ij [unit of v_G by those of y_i and y_j, per second]; the axis of runs is there if
+        several were given.
+    Raises ModelError: nothing constrains velocities; no group of joints is fixed by them, or a symmetry is missing, and what
+    breaks it; a joint has a distribution; wrong names, shapes or numbers.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> def rolling(k):  # two wheels of radius 0.1 m, 0.25 m to the left and right of a cart's centre
+        ...     V, left, right = k.twist("cart"), k.joint_rate("left"), k.joint_rate("right")
+        ...     return ca.vertcat(V[1], V[0] - 0.25 * V[5] - 0.1 * left, V[0] + 0.25 * V[5] - 0.1 * right)
+        >>> bodies = [pf.body("cart", 10.0, inertia=1.0), *[pf.body(n, 1.0, inertia=0.1) for n in ("left", "right")]]
+        >>> left = pf.joint("left", "revolute", "cart", "left", placement=(0, 0.25, 0), axis=(0, 1, 0))
+        >>> right = pf.joint("right", "revolute", "cart", "right", placement=(0, -0.25, 0), axis=(0, 1, 0))
+        >>> joints = [pf.joint("base", "planar", "world", "cart"), left, right]
+        >>> m = pf.mechanism("robot", bodies, joints, constraints=[pf.nonholonomic("rolling", rolling)])
+        >>> round(float(pf.reduction.constraint_curvature(m)[0, 1, 1]), 3)  # sideways per area of the wheels' angles
+        0.02
     """
     x = of_first_joint(m, "constraint curvature", _curving, _fixed(m, by), q, None, parameters, constrained=True)
     return _over_pairs(x)
@@ -176,7 +353,7 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
 def _group(m: Mechanism, by: tuple[str, ...] | None) -> tuple[str, ...]:
     group = plan(m, by).group
     if not group:
-        raise ModelError(f"nothing constrains velocities of {m.name!r}: it has a mechanical_connection, and no other")
+        raise ModelError(f"nothing constrains velocities of {m.name!r}: mechanical_connection is the only one that it has")
     return tuple(j.name for j in m.joints if m.v_slices[j.name].start in group)
 
 
@@ -193,7 +370,7 @@ def _curving(T: Terms, first: str, *joints: str) -> ca.SX:
 
 
 def _over_pairs(x: np.ndarray) -> np.ndarray:
-    """(..., n, n, k) of (..., k n, n), as `curvature` has it."""
+    """(..., n, n, k) from (..., k n, n), the layout of `curvature`."""
     n = x.shape[-1]
     return np.moveaxis(x.reshape(*x.shape[:-2], -1, n, n), -3, -1)
 
@@ -211,7 +388,7 @@ _QUANTITIES: dict[str, Callable[[Terms, str], ca.SX]] = {
     "shape": lambda T, joint: blocks(T, joint).shape,
     "curvature": lambda T, joint: curvature(T, blocks(T, joint).A, (joint,)),
 }
-"""Quantity -> what it is of Terms and the name of the first joint."""
+"""Quantity -> its expression in Terms and the name of the first joint."""
 
 
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Products of exponentials as numbers: an open chain in screw parameters, at one state or a batch. [chhabra14 ch. 2]
 
 s is (ns,) or (runs, ns) in the order of `exponentials(m).s_names`, or {name: number or (runs,)}, zero where not named: home.
-parameters: {name: value} or an array, defaults if None. The same as expressions: `exponentials`.
+parameters: {name: value} or an array, defaults if None. `exponentials` has the same as expressions.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from pfaffian.terms.present import remembered
 
 
 class Home(NamedTuple):
-    """An open chain where all its coordinates are zero.
+    """An open chain with all coordinates at zero.
 
     poses: body -> BodyPose in the world.
-    twists: joint that moves -> (..., 6, k) tau, its columns the twists [v; w] of its screw parameters seen from the world
+    twists: joint that moves -> (..., 6, k) tau, whose columns are the twists [v; w] of its screw parameters seen from the world
         [m/rad, 1]; a joint that follows others has those of its own motion.
     """
 
@@ -37,10 +37,11 @@ class Home(NamedTuple):
 
 
 class ScrewRates(NamedTuple):
-    """Rates of screw parameters beside others.
+    """How rates of screw parameters, coordinates and velocities are related.
 
-    Z: (..., nq, ns) q_dot = Z s_dot [chhabra14 (2.1.3b)].   Sigma: (..., ns, n) s_dot = Sigma v_bar, v_bar the speeds that
-    distributions leave and s_dot elsewhere [chhabra14 (2.1.5)].   of_v: (..., ns, nv) s_dot = of_v v, v body-fixed.
+    Z: (..., nq, ns) q_dot = Z s_dot [chhabra14 (2.1.3b)].   Sigma: (..., ns, n) s_dot = Sigma v_bar, v_bar being the speeds
+    that
+    distributions leave, and s_dot of other joints [chhabra14 (2.1.5)].   of_v: (..., ns, nv) s_dot = of_v v, v body-fixed.
     """
 
     Z: np.ndarray
@@ -49,11 +50,25 @@ class ScrewRates(NamedTuple):
 
 
 def chart_to_screw(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """s (..., ns) of coordinates q: the logarithm of each joint's motion, by rotations within pi where its motions do not
-    commute and however many turns where they do. [chhabra14 (2.1.3a)]
+    """Screw parameters s of coordinates q: the logarithm of each joint's motion. [chhabra14 (2.1.3a)]
 
-    m: the mechanism.   q: (nq,) or (runs, nq) or {name: number}.   parameters: as said above.
-    Raises ModelError: a joint stands where there is no logarithm, and at which run; not an open chain of subgroups.
+    Where the motions of a joint do not commute its rotation is at most pi; where they do, any number of turns is allowed.
+
+    Args:
+        m: the mechanism, an open chain.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        s (..., ns) [m, rad], in the order of `exponentials(m).s_names`; the axis of runs is there if several were given.
+    Raises ModelError: a joint stands where there is no logarithm, and in which run; not an open chain of subgroups; wrong names
+    or shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> top = pf.body("top", 1.0, inertia=(1, 2, 3))
+        >>> m = pf.mechanism("top", [top], [pf.joint("pivot", "spherical", "world", "top")])
+        >>> pf.screws.chart_to_screw(m, [0.0, 0.0, 1.0, 1.0]).round(3)  # a quarter turn about z
+        array([0. , 0. , 1.571])
     """
     found = blocks(as_mechanism(m))
     at = given(q=(q, configurations(m, q)), parameters=(parameters, parameter_values(m, parameters)))
@@ -75,17 +90,47 @@ def _logarithm(m: Mechanism, b: Block, q: np.ndarray, p: np.ndarray, where: str)
 
 
 def screw_to_chart(m: Mechanism, s: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """q (..., nq) of screw parameters, angles as they are, however many turns. [chhabra14 (2.1.3a)]
+    """Coordinates q of screw parameters s, angles as they are, however many turns. [chhabra14 (2.1.3a)]
 
-    m: the mechanism.   s, parameters: as said above.   Raises ModelError: wrong names or shapes; no open chain of subgroups.
+    Args:
+        m: the mechanism, an open chain.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
+            out.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        q (..., nq) [m, rad, 1]; the axis of runs is there if several were given.
+    Raises ModelError: wrong names or shapes; not an open chain of subgroups.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("disk", [pf.body("disk", 4.0, inertia=9.0)], [pf.joint("base", "planar", "world", "disk")])
+        >>> pf.screws.screw_to_chart(m, [np.pi / 2, 0.0, np.pi / 2]).round(3)  # a quarter of a circle of radius 1 m
+        array([1. , 1. , 1.571])
     """
     return _ask(m, (("q",),), s, parameters)[0][..., 0]
 
 
 def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> ScrewRates:
-    """How rates of screw parameters, of coordinates and velocities go together at s, see `ScrewRates`.
+    """How rates of screw parameters, coordinates and velocities are related at s. [chhabra14 (2.1.3b), (2.1.5)]
 
-    m: the mechanism.   s, parameters: as said above.   Raises ModelError: as `screw_to_chart`.
+    Args:
+        m: the mechanism, an open chain.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
+            out.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple: Z (..., nq, ns) with q_dot = Z s_dot; Sigma (..., ns, n) with s_dot = Sigma v_bar, v_bar being the speeds
+        that distributions leave, and s_dot of other joints; of_v (..., ns, nv) with s_dot = of_v v, v body-fixed.
+    Raises ModelError: wrong names or shapes; not an open chain of subgroups.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
+        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
+        >>> pf.screws.screw_rates(m).Z  # the parameters of a revolute joint are its coordinate
+        array([[1., 0.], [0., 1.]])
     """
     return ScrewRates(*_ask(m, (("Z",), ("Sigma",), ("of_v",)), s, parameters))
 
@@ -93,11 +138,29 @@ def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> Screw
 def product_of_exponentials(
     m: Mechanism, s: Any = None, *, bodies: Sequence[str] | None = None, parameters: Any = None
 ) -> dict[str, BodyPose]:
-    """Name -> BodyPose in the world of the named bodies (all if None): exp(tau_1 s_1) ... exp(tau_m s_m) home.
+    """Poses of bodies in the world as a product of exponentials, exp(tau_1 s_1) ... exp(tau_m s_m) home. [chhabra14 thm. 2.2.3]
 
-    [chhabra14 thm. 2.2.3]; Brockett's formula where every joint has one coordinate.
-    m: the mechanism.   s, parameters: as said above.   bodies: names, in the order of the answer.
+    It is Brockett's formula where every joint has one coordinate.
+
+    Args:
+        m: the mechanism, an open chain.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
+            out.
+        bodies: names of the bodies, in the order of the result; all of them if None.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        {body: BodyPose}, with `position` (..., 3) [m] and `rotation` (..., 3, 3); the axis of runs is there if several were
+        given.
     Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
+        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
+        >>> pf.screws.product_of_exponentials(m, {"shoulder": np.pi / 2})["lower"].position.round(3)
+        array([0., 1., 0.])
     """
     known = tuple(b.name for b in as_mechanism(m).bodies)
     names = known if bodies is None else tuple(_body(m, b) for b in as_names(bodies, "bodies"))
@@ -114,15 +177,29 @@ def screw_jacobian(
     modified: bool = False,
     parameters: Any = None,
 ) -> np.ndarray:
-    """J (..., 6, ns) with [v; w] = J s_dot, the twist of a body. [chhabra14 (2.3.7), (2.3.11)-(2.3.13)]
+    """Jacobian of a body with respect to screw parameters, [v; w] = J s_dot. [chhabra14 (2.3.7), (2.3.11)-(2.3.13)]
 
     Args:
-        m: the mechanism.   body: name.   s, parameters: as said above.
-        relative_to: body that sees the motion, the world if left out.
-        frame: body in whose axes, and about whose origin, the twist is said: the world's gives the spatial Jacobian, the body's
-            own the body Jacobian.
-        modified: give J Sigma (..., 6, n) instead, by the speeds that distributions leave.
+        m: the mechanism, an open chain.
+        body: its name.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
+            out.
+        relative_to: body from which the motion is seen, the world by default.
+        frame: body that gives the axes and the origin of the twist: the world (default) for the spatial Jacobian, the body
+            itself for the body Jacobian.
+        modified: return J Sigma (..., 6, n) instead, for the speeds that distributions leave.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        J (..., 6, ns) [m, rad per unit of s]; the axis of runs is there if several were given.
     Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
+        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
+        >>> pf.screws.screw_jacobian(m, "lower")[[1, 5]]  # rows vy, wz: the elbow turns about z at x = 1 m
+        array([[ 0., -1.], [ 1., 1.]])
     """
     which = [_body(as_mechanism(m), b) for b in (body, relative_to, frame)]
     (J,) = _ask(m, (("modified" if as_flag(modified, "modified") else "jacobian", *which),), s, parameters)
@@ -130,9 +207,23 @@ def screw_jacobian(
 
 
 def home(m: Mechanism, *, parameters: Any = None) -> Home:
-    """Poses of the bodies and twists of the joints of an open chain at home, see `Home`. [chhabra14 def. 2.1.4]
+    """Poses of the bodies and twists of the joints of an open chain with all coordinates at zero. [chhabra14 def. 2.1.4]
 
-    m: the mechanism.   parameters: as said above.   Raises ModelError: a closed chain, and what closes it; an edge.
+    Args:
+        m: the mechanism, an open chain.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple: poses {body: BodyPose} in the world, and twists {joint that moves: (..., 6, k)}, whose columns are the
+        twists [v; w] of its screw parameters seen from the world [m/rad, 1].
+    Raises ModelError: a closed chain, and what closes it; an edge; wrong names or shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
+        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
+        >>> pf.screws.home(m).twists["elbow"].ravel()  # about z at x = 1 m
+        array([ 0., -1., 0., 0., 0., 1.])
     """
     moving = tuple(j.name for j in as_mechanism(m).joints if j.moves)
     names = tuple(b.name for b in m.bodies)
@@ -159,20 +250,20 @@ _QUANTITIES: dict[str, Callable[..., ca.SX]] = {
     "jacobian": lambda E, body, seen, frame: E.jacobian(body, relative_to=seen, frame=frame),
     "modified": lambda E, body, seen, frame: E.modified_jacobian(body, relative_to=seen, frame=frame),
 }
-"""Quantity -> what it is of Exponentials and further arguments."""
+"""Quantity -> its expression in Exponentials and further arguments."""
 
 
-def _ask(m: Mechanism, wanted: tuple[tuple[str, ...], ...], s: Any, parameters: Any) -> list[np.ndarray]:
+def _ask(m: Mechanism, requested: tuple[tuple[str, ...], ...], s: Any, parameters: Any) -> list[np.ndarray]:
     """(..., rows, columns) of each quantity, named with its arguments."""
     E = exponentials(as_mechanism(m))
     at = given(s=(s, runs(s, E.s_names, np.zeros(E.s.numel()), "s")), parameters=(parameters, parameter_values(m, parameters)))
-    shapes, compiled = _compiled(m, wanted)
+    shapes, compiled = _compiled(m, requested)
     return matrices(compiled, at, shapes)
 
 
 @remembered(256)
-def _compiled(m: Mechanism, wanted: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
+def _compiled(m: Mechanism, requested: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
     E = exponentials(m)
-    values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in wanted]
+    values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in requested]
     function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(x) for x in values], {"cse": True})
-    return tuple(x.shape for x in values), kernel.compile(lambda: function, key=f"exponentials {wanted!r} {digest(m)}")
+    return tuple(x.shape for x in values), kernel.compile(lambda: function, key=f"exponentials {requested!r} {digest(m)}")

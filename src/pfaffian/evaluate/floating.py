@@ -1,4 +1,4 @@
-"""A machine whose base floats, as numbers: generalised Jacobian, reaction null space, and how far arms turn the base.
+"""A machine with a floating base, as numbers: generalised Jacobian, reaction null space, and how far the arms turn the base.
 
 q and v are (n,) or (runs, n) arrays or {name: number}; None is neutral, and at rest. parameters: {name: value} or an array.
 """
@@ -25,19 +25,38 @@ from pfaffian.terms.reduction import first_joint, group_of, indices, others
 from pfaffian.terms.terms import Terms, symbols
 
 GAUSS = 0.5 + np.sqrt(15) / 10 * np.array([-1, 0, 1])
-"""Nodes of the quadrature of order six in a step of length 1."""
+"""Nodes of the quadrature of order six on a step of length 1."""
 
 
 def generalised_jacobian(
     m: Mechanism, body: str, q: Any = None, *, frame: str = "LOCAL", point: Any = (0, 0, 0), parameters: Any = None
 ) -> np.ndarray:
-    """J_g (..., 6, n) = J_s - J_b A: twist J_g s of a body of a floating machine without momentum, by the joints' velocities s.
+    """Generalised Jacobian of a body of a machine that floats: without momentum its twist is J_g s. [Umetani and Yoshida 1989]
 
-    With momentum `momentum_twist` is added. [Umetani and Yoshida 1989]
+    J_g = J_s - J_b A, s being the velocities of all joints but the base's and A the mechanical connection. With momentum
+    `momentum_twist` is added.
 
-    m: the mechanism; its first joint is that of the base.   body: name.   q, parameters: as said above.
-    frame, point: as in `jacobian`.   Unit: m or rad per unit of s.
+    Args:
+        m: the mechanism; its first joint is that of the base.
+        body: its name.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
+            axes).
+        point: (3,) in the body's frame [m].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        J_g (..., 6, n) [m or rad per unit of s]; the axis of runs is there if several were given.
     Raises ModelError: no first joint that is a group; unknown names or frame, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> J = pf.reduction.generalised_jacobian(m, "wheel", {"boom": 1.0})
+        >>> J[5].round(3)  # a wheel that turns by 1 against the hub turns by 1 - 1 / 5 in space
+        array([0. , 0.8])
     """
     return of_first_joint(m, "generalised jacobian", _jacobian, _of_body(m, body, frame, point), q, None, parameters)
 
@@ -52,39 +71,90 @@ def momentum_twist(
     point: Any = (0, 0, 0),
     parameters: Any = None,
 ) -> np.ndarray:
-    """J_b K11^-1 mu_b (..., 6): what the momentum of all that moves adds to J_g s. [m/s, rad/s]
+    """What the momentum of all that moves adds to the twist J_g s of a body of a machine that floats.
 
-    m: the mechanism.   body: name.   q, v, parameters: as said above.   frame, point: as in `jacobian`.
-    Raises ModelError: as `generalised_jacobian`.
+    It is J_b K11^-1 mu_b, mu_b being the momentum of the first joint in the body and K11 its block of the mass matrix.
+
+    Args:
+        m: the mechanism; its first joint is that of the base.
+        body: its name.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
+            axes).
+        point: (3,) in the body's frame [m].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        (..., 6) [m/s, rad/s]; the axis of runs is there if several were given.
+    Raises ModelError: no first joint that is a group; unknown names or frame, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> V = pf.reduction.momentum_twist(m, "hub", {"boom": 1.0}, {"turn": 2.0, "spin": 1.0})
+        >>> round(float(V[5]), 3)  # a momentum of 11 N m s on 5 kg m^2
+        2.2
     """
     return of_first_joint(m, "momentum twist", _drift, _of_body(m, body, frame, point), q, v, parameters)[..., 0]
 
 
 def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", parameters: Any = None) -> np.ndarray:
-    """P (..., n, n): orthogonal projector onto the velocities s of the joints with A s = 0, which leave the base at rest.
+    """Projector onto the joint velocities that leave a floating base at rest, A s = 0. [Nenchev, Umetani, Yoshida 1992]
 
-    Its trace is the number of such motions; `transport_basis(P)` gives a basis along a run. [Nenchev, Umetani, Yoshida 1992]
+    Its trace is the number of such motions; `pf.constraints.transport_basis(P)` gives a basis along a run.
 
-    m: the mechanism.   q, parameters: as said above.
-    keep: pose, or attitude: then A has its turning rows only, the linear part being eliminated.
-    Raises ModelError: as `generalised_jacobian`; another word for keep.
+    Args:
+        m: the mechanism; its first joint is that of the base.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        keep: pose, or attitude: then only the rows of A that turn the base count, the linear part being eliminated.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        P (..., n, n), orthogonal, on the velocities s of all joints but the base's; the axis of runs is there if several were
+        given.
+    Raises ModelError: no first joint that is a group; another word for keep; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> pf.reduction.reaction_null_space(m)  # the boom does not turn the hub, the wheel does
+        array([[1., 0.], [0., 0.]])
     """
-    # n^2 numbers of r n: made here, a machine of 100 joints would wait for a kernel of them.
+    # n^2 numbers from r n: computed here, because their kernel for a machine of 100 joints would compile for long.
     Q = of_first_joint(m, "reacting", _reacting, (keep,), q, None, parameters)
     return np.eye(Q.shape[-1]) - Q.swapaxes(-1, -2) @ Q
 
 
 def holonomy(m: Mechanism, path: Callable[[ca.SX], Any], *, steps: int = 200, parameters: Any = None) -> np.ndarray:
-    """g (steps + 1, 4, 4): how the base has moved while the joints went along a path without momentum, seen from its start.
+    """How the base of a floating machine moves while its joints follow a path without momentum. [chhabra14 (3.3.37)]
 
-    g_dot = g hat(-A s), by Magnus' series of order six; how fast the path is run through does not matter. Nothing from outside
-    pushes. [chhabra14 (3.3.37)]
+    g_dot = g hat(-A s) by Magnus' series of order six; the speed along the path does not matter. Nothing outside the machine
+    pushes.
 
     Args:
         m: the mechanism; its first joint is that of the base.
-        path: x in [0, 1] -> coordinates of all other joints, in their order, of any smooth function.
-        steps: into which [0, 1] is divided.   parameters: as said above, one set.
-    Raises ModelError: no first joint that is a group; a path of another size, or that fails.
+        path: smooth function of x in [0, 1] that returns the coordinates of all other joints, in their order.
+        steps: number of steps that [0, 1] is divided into.
+        parameters: {name: value} or a (np,) array, one set; defaults where left out.
+    Returns:
+        g (steps + 1, 4, 4), poses of the base seen from its start.
+    Raises ModelError: no first joint that is a group; a path of another size, or one that fails.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> g = pf.reduction.holonomy(m, lambda x: [1.0, 2 * np.pi * x], steps=4)  # one turn of the wheel
+        >>> round(float(np.degrees(np.arctan2(g[-1, 1, 0], g[-1, 0, 0]))), 3)  # turns the hub back by 360 / 5 degrees
+        -72.0
     """
     joint = first_joint(as_mechanism(m))
     group = group_of(joint)
@@ -106,7 +176,7 @@ def holonomy(m: Mechanism, path: Callable[[ca.SX], Any], *, steps: int = 200, pa
 
 
 def _magnus(a: np.ndarray) -> np.ndarray:
-    """(6,) of twists (3, 6) at the nodes: exp of it is the motion, to order six. [Blanes, Casas, Ros 2000]"""
+    """(6,) from twists (3, 6) at the nodes: its exponential is the motion, to order six. [Blanes, Casas, Ros 2000]"""
 
     def bracket(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Of g_dot = g hat(a): the order of products is turned round."""
@@ -119,9 +189,9 @@ def _magnus(a: np.ndarray) -> np.ndarray:
 
 
 def _along(m: Mechanism, base: str, path: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q (runs, nq) with the base at its start, and s (runs, n) by the length of the path, at x (runs,)."""
-    own = m.q_slices[base]
-    places = [i for i in range(m.nq) if not own.start <= i < own.stop]
+    """q (runs, nq) with the base at its start, and s (runs, n) per unit of x, at x (runs,)."""
+    base_entries = m.q_slices[base]
+    places = [i for i in range(m.nq) if not base_entries.start <= i < base_entries.stop]
     rest = others(m, indices(m, (base,)))
     at, what = ca.SX.sym("x"), "the path"
     value = vector(answer(path, what, at), len(places), what)
@@ -154,7 +224,7 @@ def _reacting(T: Terms, joint: str, keep: str) -> ca.SX:
 
 
 def _of_body(m: Mechanism, body: str, frame: str, point: Any) -> tuple:
-    """What makes a kernel of a body. Raises ModelError: unknown names or frame, wrong shapes."""
+    """Arguments of a kernel that belongs to a body. Raises ModelError: unknown names or frame, wrong shapes."""
     as_mechanism(m)
     at = floats(point, "point")
     if at.shape != (3,):

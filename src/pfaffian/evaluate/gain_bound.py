@@ -17,7 +17,7 @@ from pfaffian.terms.terms import Terms
 
 
 class GainBound(NamedTuple):
-    """Above which position gain the error of `control.tracking` vanishes. [aghili08 (46)]
+    """Position gain above which the error of `control.tracking` vanishes. [aghili08 (46)]
 
     bound: [1/s] c2 c4 / sqrt(c1) over all the states; one number K_p above it is enough.
     c1: smallest eigenvalue of M [kg, kg m^2].   c2: of (39), |W_r^T(q) - W_r^T(q*)| <= c2 |q - q*|, an upper bound.
@@ -36,16 +36,33 @@ class GainBound(NamedTuple):
 def position_gain_bound(
     m: Mechanism, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None, factor: str = "cholesky"
 ) -> GainBound:
-    """The gain condition K_p > c of tracking, along a reference or over a region. [aghili08 (46)]
+    """The gain condition K_p > c of tracking in quasi-velocities, along a reference or over a region. [aghili08 (46)]
 
-    While eps = 0, x = W_r^T e obeys x_dot = W_r_dot^T e - W_r^T K_p e, to first order in e = q - q_d and for the basis carried
-    along the motion: |x| falls at least as exp(-(K_p - c) t). Units and the norms (37), (39) give c = c2 c4 / sqrt(c1), where
-    the paper prints c2 c4 / c1; `local` takes the largest eigenvalue instead of three norms.
+    While eps = 0, x = W_r^T e obeys x_dot = W_r_dot^T e - W_r^T K_p e, to first order in e = q - q_d and for the basis
+    transported along the motion: |x| falls at least as exp(-(K_p - c) t). Units and the norms (37), (39) give c = c2 c4 /
+    sqrt(c1), where the paper prints c2 c4 / c1; `local` takes the largest eigenvalue instead of three norms.
 
     Args:
-        q, v: (n,) or (runs, n) or {name: number}, the reference at one state or many; on the constraints.
-        t: [s].   parameters: {name: value} or an array, defaults if None.   factor: as in `control.tracking`.
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number}, the reference at one state or many; it must satisfy the
+            constraints.
+        v: (nv,) or (runs, nv) array, or {velocity: number}, of the reference.
+        t: time [s].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        factor: cholesky, symmetric or innovations, that of `control.tracking`.
+    Returns:
+        a named tuple: bound [1/s] over all the states; c1, the smallest eigenvalue of M, c2 of (39) and c4, the largest |v|;
+        local (...) [1/s] of each state by itself, never above bound and below zero where the motion alone lets errors shrink.
     Raises ModelError: joints with quaternions, wrong names or shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> turn = pf.joint("turn", "revolute", "world", "arm")
+        >>> slide = pf.joint("slide", "prismatic", "arm", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("boom", [pf.body("arm"), pf.body("mass", 2.0)], [turn, slide])
+        >>> found = pf.control.position_gain_bound(m, {"slide": 3.0}, {"slide": 0.6})
+        >>> print(f"{found.local:.3f} of at most {found.bound:.3f}")  # r_dot / r
+        0.200 of at most 0.600
     """
     check_rates(as_mechanism(m))
     n = m.nv

@@ -1,4 +1,4 @@
-"""The state that a caller gives for one instant: said, and on the constraints."""
+"""Checks of the state that a caller passes for one instant: that it is given, and on the constraints."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
-MET = 1e-6
-"""Largest |phi| and |eta| of a state on its constraints, beside what the row is about, and eta's terms amount to: as much as a
-run may leave by default."""
+RESIDUAL = 1e-6
+"""Largest |phi| and |eta| of a state on its constraints, relative to the scale of the row and, for eta, to the size of its
+terms: as much as a run may leave by default.
+"""
 
 
-def check_said(value: Any, names: Sequence[str], what: str) -> None:
-    """Raise ModelError where nothing is given: zero is for the caller to say."""
+def check_given(value: Any, names: Sequence[str], what: str) -> None:
+    """Raise ModelError where nothing is given: a caller who means zero must say so."""
     if value is None:
         raise ModelError(
             f"{what} is missing: give ({len(names)},) or (runs, {len(names)}) numbers, or {{name: number}} with zero for all "
@@ -29,18 +30,18 @@ def check_said(value: Any, names: Sequence[str], what: str) -> None:
 
 
 def off_constraints(T: Terms) -> ca.SX:
-    """(m, 4) of each row: phi, eta, and both beside what the row is about, eta beside what its terms amount to as well."""
-    inverse, eta = T.inverse_scales(MET), T.rows.eta
+    """(m, 4) for each row: phi, eta, and both relative to the scale of the row; that of eta includes the size of its terms."""
+    inverse, eta = T.inverse_scales(RESIDUAL), T.rows.eta
     return ca.densify(ca.horzcat(T.rows.phi, eta, T.rows.phi * inverse, eta / (1 / inverse + ca.sqrt((T.A**2) @ T.v**2))))
 
 
 def check_on_constraints(m: Mechanism, off: np.ndarray) -> None:
-    """Raise ModelError naming the row that is missed most.   off: (runs, m, 4), as by `off_constraints`."""
+    """Raise ModelError naming the row of largest residual.   off: (runs, m, 4), from `off_constraints`."""
     if not off.size:
         return
     missed = np.nan_to_num(np.abs(off[:, :, 2:]).max(axis=2), nan=np.inf)
     run, row = foremost(missed)
-    if missed[run, row] > MET:
+    if missed[run, row] > RESIDUAL:
         phi, eta = off[run, row, :2]
         raise ModelError(
             f"the state is off the constraints{f' in run {run}' if len(off) > 1 else ''}: row "

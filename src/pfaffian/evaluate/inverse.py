@@ -1,4 +1,4 @@
-"""Inverse dynamics of closed loops with passive joints: the smallest inputs that give an acceleration. [aghili05]"""
+"""Inverse dynamics of closed loops with passive joints: the smallest inputs that produce an acceleration. [aghili05]"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given
-from pfaffian.evaluate.given_state import check_on_constraints, check_said, off_constraints
+from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.realisability import blamed
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
 from pfaffian.model.number import floats
@@ -23,13 +23,14 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 FEASIBLE = 1e-6
-"""Of |A a - b|, relative to what its terms amount to."""
+"""Largest |A a - b|, relative to the size of its terms."""
 
 
 class Inverse(NamedTuple):
     """u: (..., nu) inputs [N, N m], in the order of `names`, zero on wrenches from outside.
     tau: (..., nv) generalised force B u.   reaction: (..., nv) of the constraints under these inputs.
-    names: of the inputs."""
+    names: of the inputs.
+    """
 
     u: np.ndarray
     tau: np.ndarray
@@ -51,20 +52,35 @@ def inverse_dynamics(
     """Inputs of smallest u^T R u under which the mechanism at q, v accelerates by a. [aghili05 (45) (46) (53)-(62)]
 
     Args:
-        q, v, a: (n,) or (runs, n) or {name: number}, zero for names left out (q: neutral); q and v on the constraints, a
-            allowed by them, A a = b.
-        actuated: names of the velocity coordinates (joints) with actuators; None for the mechanism's own, or all if none.
-        t: [s].   parameters: {name: value} or an array, defaults if None.
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number}, neutral where left out; it must satisfy the constraints.
+        v: (nv,) or (runs, nv) array, or {velocity: number}, zero where left out; it must satisfy the constraints.
+        a: acceleration v_dot, as v; the constraints must allow it, A a = b.
+        actuated: names of the velocities (joints) with actuators; if None the mechanism's own actuators, or one for every
+            velocity where it has none.
         weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
-    Raises ModelError: unknown names, wrong shapes, no v or a, a state off the constraints (which row, by how much).
-    RunError: a breaks a constraint (which row), or a motion that the constraints leave free cannot be driven by these
-    actuators (which one).
+        t: time [s].
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple: u (..., nu) inputs [N, N m] and their `names`, tau (..., nv) = B u, and the constraints' reaction (...,
+        nv).
+    Raises ModelError: unknown names, wrong shapes, v or a missing, a state off the constraints (which row, by how much).
+    Raises RunError: a breaks a constraint (which row), or these actuators cannot drive a motion that the constraints leave free
+    (which one).
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.inverse_dynamics(m, {"hinge": np.pi / 2}, [0.0], [0.0]).u.round(2)  # hold 2 kg still, 1 m out
+        array([19.62])
     """
     as_mechanism(m)
     names = None if actuated is None else as_names(actuated, "actuated")
     R = None if weight is None else tuple(floats(weight, "weight").ravel().tolist())
-    check_said(v, m.v_names, "v")
-    check_said(a, m.v_names, "a")
+    check_given(v, m.v_names, "v")
+    check_given(a, m.v_names, "a")
     t = as_number(t, "t")
     driven, f = _compiled(m, names, R)
     at = given(
@@ -87,8 +103,9 @@ def inverse_dynamics(
 
 @remembered(64)
 def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None) -> tuple[Mechanism, kernel.Kernel]:
-    """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, how far the state is off the constraints,
-    A a - b, its scale, uncontrollable)."""
+    """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, constraint residuals of the state, A a - b,
+    its scale, uncontrollable).
+    """
     driven = _actuated(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
     answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))

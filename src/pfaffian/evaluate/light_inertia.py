@@ -1,4 +1,4 @@
-"""Inertias so far from the parameters' defaults that rank was prepared for another machine."""
+"""Inertias so far from the parameters' defaults that the rank decision was prepared for another machine."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import LIGHT, typical, typical_at
 
 ALIKE = 30.0
-"""Times that what a direction counts may differ from what it counts at the defaults: rank is decided with LIGHT to spare."""
+"""Factor by which the weight of a direction may differ from that at the defaults: rank is decided with LIGHT to spare."""
 
 
 def check_light(m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError where p (runs, np) has an inertia so far from its default that rows would need to be compared otherwise.
+    """Raise ModelError where p (runs, np) has an inertia so far from its default that rows would have to be compared otherwise.
 
-    Which directions count for less where rows are compared is decided once, with the defaults (`terms.typical`).
+    Which directions have less weight where rows are compared is decided once, with the defaults (`terms.typical`).
     """
     if not m.ideal:
         return
     for i in _inertial(m):
         was, given = abs(m.parameters[i].default), np.abs(p[:, i])
         far = (given * LIGHT < was) | (given > was * LIGHT)
-        # The farthest on each side speak for all between them.
+        # The farthest on each side bound all between them.
         for run in {int(r) for r in (given.argmin(), given.argmax()) if was > 0 and far[r]}:
             if _weights_differ(m, p[run]):
                 parameter = m.parameters[i]
                 raise ModelError(
                     f"parameter {parameter.name!r} is {p[run, i]:.3g} in run {run} and {parameter.default:.3g} by default: "
-                    "with inertias so far off the rank of the constraints would be misjudged; make a default of that size"
+                    "with inertias so far off the rank of the constraints would be misjudged; choose a default of that size"
                 )
 
 
 def _weights_differ(m: Mechanism, p: np.ndarray) -> bool:
-    """Whether directions count otherwise at parameters p (np,) than at the defaults."""
+    """Whether directions have other weights at parameters p (np,) than at the defaults."""
     ones = np.ones((1, m.nv))
     here, by_default = (ones if x.counted is None else np.array(x.counted) for x in (typical_at(m, p), typical(m)))
     return bool((np.maximum(here, by_default) > ALIKE * np.minimum(here, by_default)).any())

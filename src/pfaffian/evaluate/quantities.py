@@ -1,8 +1,8 @@
-"""One call for one quantity: where bodies are, how they move, what they weigh, at one state or a batch.
+"""One call for one quantity at one state or a batch: poses, Jacobians, momentum, energy, mass matrix, bias force.
 
-q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None is neutral, and at rest. parameters: {name: value} or an
-array, defaults if None. t [s] matters where a potential or kinetic energy depends on it. Nothing here asks
-whether the state meets the constraints. Compiled at the first call, and found again.
+q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None is the neutral configuration, and rest. parameters:
+{name: value} or an array, defaults if None. t [s] matters only if a potential or kinetic energy depends on it. Constraints play
+no part: the state is not checked against them. Each quantity is compiled at its first call and reused afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pfaffian.terms.terms import Terms
 
 @dataclass(frozen=True, eq=False)
 class BodyPose:
-    """Frame of a body in the world: x_world = rotation x_body + position.
+    """Pose of a body's frame in the world: x_world = rotation x_body + position.
 
     position: (..., 3) [m].   rotation: (..., 3, 3).
     """
@@ -37,14 +37,16 @@ class BodyPose:
     @property
     def quaternion(self) -> np.ndarray:
         """(..., 4) unit quaternion (x, y, z, w) with w >= 0."""
-        from scipy.spatial.transform import Rotation  # a third of a second to import, and only this needs it
+        from scipy.spatial.transform import Rotation  # takes a third of a second, and only this needs it
 
         turned = Rotation.from_matrix(self.rotation.reshape(-1, 3, 3)).as_quat(canonical=True)
         return turned.reshape(*self.rotation.shape[:-2], 4)
 
 
 class Energy(NamedTuple):
-    """kinetic, potential: (...) [J]; weight counts from the world's origin, springs from rest, potentials as they say."""
+    """kinetic, potential: (...) [J]; weight counts from the world's origin, springs from rest, potentials as their functions
+    define.
+    """
 
     kinetic: np.ndarray
     potential: np.ndarray
@@ -52,11 +54,25 @@ class Energy(NamedTuple):
 
 def forward_kinematics(m: Mechanism, q: Any = None, *, bodies: Sequence[str] | None = None, parameters: Any = None
 ) -> dict[str, BodyPose]:  # fmt: skip
-    """Name -> BodyPose of the named bodies (all if None) at q.
+    """Poses of bodies in the world at a configuration, or at many.
 
     Args:
-        m: the mechanism.   q, parameters: as said above.   bodies: names, in the order of the answer.
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        bodies: names of the bodies, in the order of the result; all of them if None.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        {body: BodyPose}, with `position` (..., 3) [m], `rotation` (..., 3, 3) and `quaternion` (..., 4), (x, y, z, w). The axis
+        of runs is there if several were given.
     Raises ModelError: unknown names, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> hinge = pf.joint("hinge", "revolute", "world", "bob", placement=(0, 0, 3), axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [bob], [hinge])
+        >>> pf.forward_kinematics(m, {"hinge": 0.5})["bob"].position
+        array([0., 0., 3.])
     """
     as_mechanism(m)
     names = tuple(b.name for b in m.bodies) if bodies is None else tuple(_body(m, b) for b in as_names(bodies, "bodies"))
@@ -69,12 +85,26 @@ def forward_kinematics(m: Mechanism, q: Any = None, *, bodies: Sequence[str] | N
 def jacobian(
     m: Mechanism, body: str, q: Any = None, *, frame: str = "LOCAL", point: Any = (0, 0, 0), parameters: Any = None
 ) -> np.ndarray:
-    """J (..., 6, nv) with [velocity; angular velocity] = J v of the frame at `point` of a body. [m, rad per unit of v]
+    """Jacobian of a body: the twist of its frame at a point is [velocity; angular velocity] = J v.
 
     Args:
-        m: the mechanism.   body: name.   q, parameters: as said above.   point: (3,) in the body [m].
-        frame: LOCAL (the body's axes), WORLD (the twist seen from the world's origin) or LOCAL_WORLD_ALIGNED, as Pinocchio's.
+        m: the mechanism.
+        body: its name.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
+            axes), as in Pinocchio.
+        point: (3,) in the body's frame [m]; WORLD does not depend on it.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        J (..., 6, nv) [m, rad per unit of v]; the axis of runs is there if several were given.
     Raises ModelError: unknown names or frame, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.jacobian(m, "bob", {"hinge": 0.0}, point=(0, 0, -1)).ravel()  # turning about y moves the bob along -x
+        array([-1., 0., 0., 0., 1., 0.])
     """
     as_mechanism(m)
     check_frame(frame)
@@ -85,36 +115,115 @@ def jacobian(
 
 
 def mass_centre(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """(..., 3) mass centre of all that moves, world axes [m].   m: the mechanism.   q, parameters: as said above."""
+    """Mass centre of all bodies that move.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        (..., 3) along the world's axes [m]; the axis of runs is there if several were given.
+    Raises ModelError: unknown names, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> float(pf.mass_centre(m, {"hinge": 0.0})[2])
+        -1.0
+    """
     return _ask(m, "mass centre", (), q, parameters=parameters)[..., 0]
 
 
 def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """(..., 6) momentum [linear; angular about the world's origin], world axes [kg m/s, kg m^2/s], of the bodies alone.
+    """Momentum of the bodies, [linear; angular about the world's origin]; armature takes no part.
 
-    m: the mechanism.   q, v, parameters: as said above.
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        (..., 6) along the world's axes [kg m/s, kg m^2/s]; the axis of runs is there if several were given.
+    Raises ModelError: unknown names, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.momentum(m, {"hinge": 0.0}, {"hinge": 3.0})  # 2 kg at 3 m/s, 1 m below the origin
+        array([-6., 0., 0., 0., 6., 0.])
     """
     return _ask(m, "momentum", (), q, v, parameters=parameters)[..., 0]
 
 
 def energy(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> Energy:
-    """Kinetic energy (armature included) and potential energy of weight, springs and potentials [J].
+    """Kinetic energy, armature included, and potential energy of weight, springs and potentials.
 
-    m: the mechanism.   q, v, parameters: as said above.   t: [s].
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        t: time [s], for energies that depend on it.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple `kinetic`, `potential`, each (...) [J]; weight counts from the world's origin, springs from rest.
+    Raises ModelError: unknown names, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> E = pf.energy(m, {"hinge": 0.0}, {"hinge": 3.0})
+        >>> print(E.kinetic, E.potential.round(2))  # 2 kg * (3 m/s)^2 / 2, and 1 m below the origin
+        9.0 -19.62
     """
     both = _ask(m, "energy", (), q, v, t=t, parameters=parameters)
     return Energy(both[..., 0, 0], both[..., 1, 0])
 
 
 def mass_matrix(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
-    """M (..., nv, nv), armature included [kg, kg m, kg m^2].   m: the mechanism.   q, parameters: as said above.   t: [s]."""
+    """Mass matrix M of a mechanism, armature included: kinetic energy is v^T M v / 2.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        t: time [s], for kinetic energies that depend on it.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        M (..., nv, nv) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
+    Raises ModelError: unknown names, wrong shapes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.mass_matrix(m)  # 2 kg at 1 m
+        array([[2.]])
+    """
     return _ask(m, "mass matrix", (), q, t=t, parameters=parameters)
 
 
 def bias_force(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
-    """c (..., nv): Coriolis, centrifugal and gravity force, M v_dot + c = f + B u + reaction [N, N m].
+    """Bias force c: Coriolis, centrifugal and gravity force, as in M v_dot + c = f + B u + reaction.
 
-    m: the mechanism.   q, v, parameters: as said above.   t: [s].
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        t: time [s], for kinetic energies that depend on it.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        c (..., nv) [N, N m]; the axis of runs is there if several were given.
+    Raises ModelError: unknown names, wrong shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.bias_force(m, {"hinge": np.pi / 2}).round(2)  # 2 kg held out horizontally by 1 m
+        array([19.62])
     """
     return _ask(m, "bias force", (), q, v, t=t, parameters=parameters)[..., 0]
 
@@ -132,7 +241,7 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple], 
     "mass matrix": (lambda T: T.M, lambda m, _: (m.nv, m.nv)),
     "bias force": (lambda T: T.c, lambda m, _: (m.nv, 1)),
 }
-"""Quantity -> what it is of Terms and further arguments, and its shape."""
+"""Quantity -> its expression in Terms and further arguments, and its shape."""
 
 
 def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, t: float = 0.0, parameters: Any) -> np.ndarray:

@@ -25,10 +25,10 @@ from pfaffian.terms.terms import Terms, symbols
 class Realisability(NamedTuple):
     """What the control directions can do to the servo rows at a state.
 
-    realisable: what a run decides by.   rank: of the decoupling matrix, of `size` needed.
+    realisable: the criterion of a run.   rank: of the decoupling matrix, of `size` needed.
     smallest: its smallest singular value, rows and directions being of unit length in the metric of M: 0 where some motion is
         out of reach, 1 for a single row with its ideal direction.
-    rows: servo rows -> share in the motion that is hardest to produce.   directions: -> share in the force that does least.
+    rows: servo row -> share in the motion that is hardest to produce.   directions: -> share in the force that does least.
     G: (size, size) the matrix itself, rows and directions in their own units.
     """
 
@@ -49,11 +49,29 @@ class Realisability(NamedTuple):
 
 
 def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: Any = None) -> Realisability:
-    """Rank and smallest singular value of the decoupling matrix of the servo constraints at q, and who is to blame. [ider (17)]
+    """Whether the chosen forces of servo constraints can hold them at q, and which are to blame if not. [ider (17)]
+
+    Judged by the rank and the smallest singular value of the decoupling matrix G of the servo constraints.
 
     Args:
-        q: (nq,) or {name: number}; on the geometrical constraints.   t: [s].   parameters: {name: value}, defaults if None.
-    Raises ModelError: the mechanism has no servo constraints.
+        m: the mechanism, with servo constraints.
+        q: (nq,) array or {coordinate: number}, neutral where left out; it must satisfy the geometrical constraints.
+        t: time [s].
+        parameters: {name: value} or a (np,) array; defaults where left out.
+    Returns:
+        a named tuple that prints as a sentence: realisable (the criterion of a run), rank of G, of `size` needed, its smallest
+        singular value, rows and directions being of unit length in the metric of M (0 where a motion is out of reach, 1 at
+        best), the shares of rows and directions in what is hardest, and G (size, size) itself.
+    Raises ModelError: the mechanism has no servo constraints; several configurations; wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> move, push = pf.joint("move", "planar-translation", "world", "bead"), pf.actuator("push", "move", component=0)
+        >>> wire = pf.holonomic("wire", lambda k: k.q[1] - k.q[0])
+        >>> place = pf.servo(pf.holonomic("place", lambda k: k.q[0] - 1), ["push"])
+        >>> m = pf.mechanism("bead", [pf.body("bead", 2.0)], [move], constraints=[wire, place], actuators=[push])
+        >>> print(pf.constraints.realisability(m))  # cos^2 of the 45 degrees between the push and the wire
+        realisable: rank 1 of 1, smallest singular value 0.5; the weakest hold is that of 'push' on 'place'
     """
     as_mechanism(m)
     if not m.servos:
@@ -65,7 +83,7 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
 
 
 def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Realisability]:
-    """`realisability` of each of some runs: q (runs, nq), t (runs,), p (runs, np)."""
+    """`realisability` of several runs: q (runs, nq), t (runs,), p (runs, np)."""
     every = _decoupling(m).kernel(q, np.zeros(m.nv), np.zeros(m.nu), p, t[:, None])
     names, motors = _rows(m), _directions(m)
     size, found = len(names), []
@@ -80,7 +98,7 @@ def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Rea
 
 
 def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], list[str]]:
-    """(q (runs, nq), v (runs, nv), p (runs, np), t (runs,)) -> who is to blame for a fault in each of the runs, in words."""
+    """(q (runs, nq), v (runs, nv), p (runs, np), t (runs,)) -> what is to blame for a fault in each of the runs, in words."""
     T = symbols(m)
     inputs, answers = [T.q, T.v, m.p_symbols, T.t], [ca.densify(f(T)) for f in reason.matrices.values()]
     of = ca.Function("blamed", inputs, answers)
@@ -119,7 +137,7 @@ def _directions(m: Mechanism) -> tuple[str, ...]:
 
 
 def _shares(names: tuple[str, ...], w: np.ndarray) -> dict[str, float]:
-    """A direction used twice counts once, by all its share."""
+    """A direction used twice counts once, with the share of both."""
     shares = dict.fromkeys(names, 0.0)
     for name, part in zip(names, w, strict=True):
         shares[name] = float(np.hypot(shares[name], part))

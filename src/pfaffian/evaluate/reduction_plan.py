@@ -1,6 +1,6 @@
-"""How a mechanism is reduced: which group its constraints fix, which momenta are kept, and what stands in the way.
+"""How a mechanism is reduced: which group its constraints fix, which momenta are conserved, and what prevents a reduction.
 
-Symmetries are looked for at random states with random parameters: what holds at a few such holds whatever they are.
+Symmetries are tested at random states with random parameters: what holds at a few of these holds at all.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Plan(NamedTuple):
     """How a mechanism is reduced.
 
     group: entries of v that the constraints fix by the others.   y: those others.
-    spatial: joints whose momenta are carried as spatial ones.   kept: entries of y whose momenta forces alone change.
-    closed: whether closures push back.
+    spatial: joints whose momenta are carried as spatial ones.   kept: entries of y whose momenta only forces change.
+    closed: whether there are reactions of closures.
     """
 
     group: tuple[int, ...]
@@ -53,13 +53,13 @@ class Plan(NamedTuple):
 
 
 def as_group(by: Any) -> tuple[str, ...] | None:
-    """Names of joints that a caller says as one or many, None if none. Raises ModelError: what is no text."""
+    """Names of joints from one name or several, None if none. Raises ModelError: something that is no text."""
     return None if by is None else as_names([by] if isinstance(by, str) else by, "by")
 
 
 @remembered(64)
 def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
-    """How a mechanism is reduced. Raises ModelError: it cannot be, and why."""
+    """How a mechanism is reduced. Raises ModelError: it cannot be reduced, and why."""
     first = first_joint(m)
     _check_constraints(m, first)
     if any(isinstance(c, Nonholonomic) for c in m.constraints):
@@ -70,18 +70,18 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     if first.distribution is None:
         found = symmetry(m)
         if not found.basis.shape[1]:
-            raise ModelError(f"reduce: {_nothing(found)}")
-        own, spatial = indices(m, (first.name,)), [first.name]
+            raise ModelError(f"reduce: {_no_symmetry(found)}")
+        entries, spatial = indices(m, (first.name,)), [first.name]
     else:
         _check_invariant(m, (), (first.name,))
-        own, spatial = [], []
+        entries, spatial = [], []
     more, kept = _further(m, (), every, [first.name])
     closed = any(isinstance(c, Closure) for c in m.constraints)
-    return Plan((), every, (*spatial, *more), (*own, *kept), closed)
+    return Plan((), every, (*spatial, *more), (*entries, *kept), closed)
 
 
-def _nothing(found: Symmetry) -> str:
-    causes = "; ".join(f"{motion.said}: {', '.join(why)}" for motion, why in found.broken if motion.joint == found.joint)
+def _no_symmetry(found: Symmetry) -> str:
+    causes = "; ".join(f"{motion.label}: {', '.join(why)}" for motion, why in found.broken if motion.joint == found.joint)
     return (
         f"no motion of joint {found.joint!r} leaves {found.mechanism!r} as it is ({causes}); take out what stands in the "
         "way, or run the mechanism as it is"
@@ -90,15 +90,15 @@ def _nothing(found: Symmetry) -> str:
 
 def _check_constraints(m: Mechanism, first: Joint) -> None:
     for c in m.constraints:
-        if isinstance(c, Closure) and (held := still(m) & {c.body_a, c.body_b}):
+        if isinstance(c, Closure) and (fixed := still(m) & {c.body_a, c.body_b}):
             raise ModelError(
-                f"closure {c.name!r} ties {m.name!r} to {held.pop()!r}, which does not move, and so takes momentum from joint "
+                f"closure {c.name!r} ties {m.name!r} to {fixed.pop()!r}, which does not move, and so takes momentum from joint "
                 f"{first.name!r}: run the mechanism as it is, or take the closure out by m.with_(constraints=...)"
             )
         if not isinstance(c, (Closure, Nonholonomic)) or c.active is not None:
             raise ModelError(
                 f"constraint {c.name!r} of {m.name!r} is no closure between bodies and none on velocities that always holds; a "
-                f"reduction by joint {first.name!r} cannot take it: say it by a closure or a joint, or run it as it is"
+                f"reduction by joint {first.name!r} cannot take it: write it as a closure or a joint, or run it as it is"
             )
 
 
@@ -123,40 +123,40 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
         groups = _groups(m, first, rank)
     tried = []
     for names in groups:
-        own = indices(m, names)
-        sizes = [np.linalg.svd(x[:, own], compute_uv=False) for x in A]
-        fixed = len(own) == rank and np.median([s[-1] / s[0] for s in sizes]) > 1e-6
+        entries = indices(m, names)
+        sizes = [np.linalg.svd(x[:, entries], compute_uv=False) for x in A]
+        fixed = len(entries) == rank and np.median([s[-1] / s[0] for s in sizes]) > 1e-6
         if not fixed:
-            tried.append(f"{', '.join(names)} ({len(own)} velocities where the constraints have rank {rank})")
+            tried.append(f"{', '.join(names)} ({len(entries)} velocities where the constraints have rank {rank})")
             continue
         try:
-            _check_invariant(m, tuple(own), names)
+            _check_invariant(m, tuple(entries), names)
         except ModelError as error:
             tried.append(str(error).removeprefix("reduce: "))
             continue
-        y = tuple(others(m, own))
-        more, kept = _further(m, tuple(own), y, list(names))
-        return Plan(tuple(own), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
+        y = tuple(others(m, entries))
+        more, kept = _further(m, tuple(entries), y, list(names))
+        return Plan(tuple(entries), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
     raise ModelError(
         f"reduce: the constraints of {m.name!r} fix the velocities of no group by the others: "
-        f"{'; '.join(tried) or 'none fits'}. Say which joints by by=..., or give the first joint a distribution, so "
+        f"{'; '.join(tried) or 'none fits'}. Name the joints with by=..., or give the first joint a distribution, so "
         "that its own velocities stay"
     )
 
 
 def _groups(m: Mechanism, first: Joint, rank: int) -> list[tuple[str, ...]]:
-    """The first joint, and with it as many of the others as the constraints have rows to fix."""
+    """The first joint, with as many of the others as the constraints have further rows to fix."""
     others = [j for j in m.joints if j is not first and j.nv == 1 and group_of(j) is not None]
     missing = rank - first.nv
     return [(first.name, *(j.name for j in x)) for x in combinations(others, missing)] if 0 <= missing <= 3 else [(first.name,)]
 
 
 def _check_invariant(m: Mechanism, group: tuple[int, ...], names: Sequence[str]) -> None:
-    """Raise ModelError unless nothing depends on where the joints of these names are."""
+    """Raise ModelError unless nothing depends on the position of the joints of these names."""
     random = np.random.default_rng(37)
     at = [somewhere(m, random) for _ in range(STATES)]
     elsewhere = [moved(m, names, q, random) for q, *_ in at]
-    cause = knows_place(m, group, at, elsewhere)
+    cause = place_dependence(m, group, at, elsewhere)
     if cause:
         raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {', '.join(map(repr, names))} is: no symmetry")
 
@@ -169,17 +169,17 @@ def moved(m: Mechanism, names: Sequence[str], q: np.ndarray, random: np.random.G
     return out
 
 
-def knows_place(m: Mechanism, group: tuple[int, ...], at: Sequence[State], elsewhere: Sequence[np.ndarray]) -> str | None:
-    """The first of what a motion is made of that differs between states and the same with other q, None if nothing does.
+def place_dependence(m: Mechanism, group: tuple[int, ...], at: Sequence[State], elsewhere: Sequence[np.ndarray]) -> str | None:
+    """The first part of the equations that differs between states and the same states with other q, None if none does.
 
-    Each number is judged by its own size: of kinetic energy by that of its two motions, of a force as in `own_sizes`.
+    Each number is judged by its own size: kinetic energy by that of its two motions, a force as in `own_sizes`.
     """
     causes, f = _parts(m, group)
     for (q, v, t, p), other in zip(at, elsewhere, strict=True):
         *here, inertia, sizes = (np.array(x) for x in f(q, v, t, p))
         there = (np.array(x) for x in f(other, v, t, p))
-        own = np.sqrt(inertia)
-        size = [1 + np.abs(here[0]), own @ own.T, *sizes.T[:, :, None]]
+        root = np.sqrt(inertia)
+        size = [1 + np.abs(here[0]), root @ root.T, *sizes.T[:, :, None]]
         for cause, a, b, most in zip(causes, here, there, size, strict=False):
             if (np.abs(a - b) > NOTHING * most).any():
                 return cause
@@ -188,36 +188,37 @@ def knows_place(m: Mechanism, group: tuple[int, ...], at: Sequence[State], elsew
 
 @lru_cache(maxsize=64)
 def _parts(m: Mechanism, group: tuple[int, ...]) -> tuple[list[str], ca.Function]:
-    """What the motions that a group leaves are made of, in words, and its function of a state; inertia (ny, 1) and the sizes of
-    forces (ny, forces) at the end."""
+    """The parts of the motions that a group leaves, in words, and their function of a state; inertia (ny, 1) and the sizes of
+    forces (ny, forces) at the end.
+    """
     T = symbols(m)
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)
     sizes = own_sizes(T, X)
     pushed = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
-    said = {"what is left by the constraints": X, "kinetic energy": X.T @ T.M @ X}
-    said |= {name if name != "weight" else "gravity": X.T @ F for name, F in pushed.items()}
-    inertia, of_forces = ca.diag(said["kinetic energy"]), ca.horzcat(*[sizes[name] for name in pushed])
-    out = [ca.densify(x) for x in (*said.values(), inertia, of_forces)]
-    return list(said), ca.Function("parts", [T.q, T.v, T.t, m.p_symbols], out)
+    parts = {"what is left by the constraints": X, "kinetic energy": X.T @ T.M @ X}
+    parts |= {name if name != "weight" else "gravity": X.T @ F for name, F in pushed.items()}
+    inertia, of_forces = ca.diag(parts["kinetic energy"]), ca.horzcat(*[sizes[name] for name in pushed])
+    out = [ca.densify(x) for x in (*parts.values(), inertia, of_forces)]
+    return list(parts), ca.Function("parts", [T.q, T.v, T.t, m.p_symbols], out)
 
 
 def _further(
-    m: Mechanism, group: tuple[int, ...], y: tuple[int, ...], taken: list[str]
+    m: Mechanism, group: tuple[int, ...], y: tuple[int, ...], used: list[str]
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Joints beyond the first whose spatial momenta are kept, and all entries of v whose momenta forces alone change."""
+    """Joints beyond the first whose spatial momenta are conserved, and all entries of v whose momenta only forces change."""
     T = symbols(m)
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)[:, list(y)]
-    joints = [j for j in m.joints if j.name not in taken and j.nv and group_of(j) is not None and j.distribution is None]
-    own = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}
-    if not own:
+    joints = [j for j in m.joints if j.name not in used and j.nv and group_of(j) is not None and j.distribution is None]
+    entries = {j.name: [y.index(i) for i in indices(m, (j.name,))] for j in joints if set(indices(m, (j.name,))) <= set(y)}
+    if not entries:
         return (), ()
-    Y = [X[:, at] for at in own.values()]
-    in_space = [x @ adjoint_inverse(m.joint(name), T.kinematics.joint(name)) for name, x in zip(own, Y, strict=True)]
+    Y = [X[:, at] for at in entries.values()]
+    in_space = [x @ adjoint_inverse(m.joint(name), T.kinematics.joint(name)) for name, x in zip(entries, Y, strict=True)]
     random = np.random.default_rng(41)
     found = changes_of(T, ca.horzcat(*Y, *in_space))
     none = ~changing(found, [somewhere(m, random) for _ in range(STATES)])[:, 0]
     more, kept, begin = [], list[int](), 0
-    for name, at in own.items():
+    for name, at in entries.items():
         end = begin + len(at)
         if len(at) > 1 and none[len(none) // 2 :][begin:end].all():
             more.append(name)
@@ -228,36 +229,37 @@ def _further(
     return tuple(more), tuple(kept)
 
 
-LOOKED = 2
-"""Random states at which parameters of a run are looked at."""
+SAMPLES = 2
+"""Random states at which the parameters of a run are checked."""
 
 
 def other_values(m: Mechanism, p: np.ndarray, names: Sequence[str] = ()) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
-    """Of each row of parameters (runs, np) but the defaults: words for it, random states with it, and q with joints of these
-    names elsewhere."""
+    """For each row of parameters (runs, np) other than the defaults: words for it, random states with it, and q with the joints
+    of these names elsewhere.
+    """
     random = np.random.default_rng(59)
-    states = [somewhere(m, random) for _ in range(LOOKED)]
+    states = [somewhere(m, random) for _ in range(SAMPLES)]
     elsewhere = [moved(m, names, q, random) for q, *_ in states]
     for words, values in at_values(m, p):
         if not np.array_equal(values, m.p_defaults):
             yield words, [(q, v, t, values) for q, v, t, _ in states], elsewhere
 
 
-def kept_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:
-    """Y (nv, n) of the momenta Y^T p that are kept beyond those of the first joint, in the order of `further`."""
+def conserved_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:
+    """Y (nv, n) of the momenta Y^T p that are conserved beyond those of the first joint, in the order of `further`."""
     m, out = T.mechanism, []
     for name in dict.fromkeys(_joint_of(m, i) for i in further(m, found)):
-        own = [found.y.index(i) for i in indices(m, (name,)) if i in found.kept]
-        back = adjoint_inverse(m.joint(name), T.kinematics.joint(name)) if name in found.spatial else ca.SX.eye(len(own))
-        out.append(X[:, own] @ back)
+        columns = [found.y.index(i) for i in indices(m, (name,)) if i in found.kept]
+        back = adjoint_inverse(m.joint(name), T.kinematics.joint(name)) if name in found.spatial else ca.SX.eye(len(columns))
+        out.append(X[:, columns] @ back)
     return ca.horzcat(ca.SX(m.nv, 0), *out)
 
 
 def further(m: Mechanism, found: Plan) -> tuple[int, ...]:
-    """Entries of v whose momenta are kept, in their order, but those of the first joint."""
+    """Entries of v whose momenta are conserved, in their order, except those of the first joint."""
     first = first_joint(m).name
-    own = indices(m, (first,)) if first in found.spatial else []
-    return tuple(i for i in sorted(found.kept) if i not in own)
+    base = indices(m, (first,)) if first in found.spatial else []
+    return tuple(i for i in sorted(found.kept) if i not in base)
 
 
 def _joint_of(m: Mechanism, entry: int) -> str:
@@ -286,17 +288,18 @@ def changes_of(T: Terms, Y: ca.SX) -> Changes:
 
 
 def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
-    """(n, causes) of bool: which momenta each cause changes at some of these states, their velocities put onto the
-    constraints."""
+    """(n, causes) of bool: which momenta each cause changes at some of these states, their velocities projected onto the
+    constraints.
+    """
     most = size = np.zeros(of.f.size_out(0))
     for q, v, t, p in at:
-        change, own, A = (np.array(x) for x in of.f(q, v, t, p))
+        change, scale, A = (np.array(x) for x in of.f(q, v, t, p))
         if A.size:
-            change, own, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A) @ (A @ v), t, p))
-        most, size = np.maximum(most, np.abs(change)), size + own / len(at)
+            change, scale, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A) @ (A @ v), t, p))
+        most, size = np.maximum(most, np.abs(change)), size + scale / len(at)
     return most > NOTHING * size
 
 
 def somewhere(m: Mechanism, random: np.random.Generator) -> State:
-    """A state anywhere, with parameters near their defaults."""
+    """A random state, with parameters near their defaults."""
     return random_configuration(m, random), random.normal(size=m.nv), random.uniform(), some_parameters(m, random)

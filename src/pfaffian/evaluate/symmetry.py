@@ -1,10 +1,10 @@
 """Which motions of a mechanism's joints change nothing: the symmetries of kinetic energy, potential, forces and constraints.
 
-A field Y(q) of velocities is a symmetry where its momentum Y^T p is kept,
+A field Y(q) of velocities is a symmetry if its momentum Y^T p is conserved,
 
     d/dt (Y^T p) = Y^T p_dot + Y_dot^T p = 0    at all q and v,       A Y = 0,
 
-which is linear in Y. So candidates are laid down joint by joint, what they do is sampled at random states, and the largest
+which is linear in Y. So candidates are laid down joint by joint, their effects are sampled at random states, and the largest
 algebra is a null space: all of [chhabra14 section 4.4] at once, AP1 and AP2, right actions on extremities, commuting joints.
     left: x from the parent's side, q_j -> g q_j.   right: from the child's side, q_j -> q_j g.
     world: the child and all it carries moved in the world, q_1..q_j -> g q_1..q_j, where joint j alone can do that.
@@ -35,33 +35,34 @@ from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
 from pfaffian.terms.terms import Terms, symbols
 
 STATES = 24
-"""Random states at which a candidate has to change nothing, and one more for each that its joint can do alone."""
+"""Random states at which a candidate must have no effect, and one more for each that its joint can do alone."""
 
 NOTHING = 1e-9
-"""By how much it may, of the size that such forces have along that motion, see `own_sizes`."""
+"""Tolerance of no effect, relative to the size that forces have along that motion, see `own_sizes`."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
 
 class Motion(NamedTuple):
-    """joint: that moves.   side: left, right or world.   said: in words.
-    twist: (6,) [v; w] of its algebra, in the joint's frame, or the world's."""
+    """joint: that moves.   side: left, right or world.   label: the motion in words.
+    twist: (6,) [v; w] of its algebra, in the joint's frame, or the world's.
+    """
 
     joint: str
     side: str
     twist: tuple[float, ...]
-    said: str
+    label: str
 
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """What leaves a mechanism as it is.
+    """The symmetries of a mechanism.
 
     mechanism: its name.   joint: the first one, whose group acts on all that moves.
-    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world.   group: what they are called.
-    further: for each symmetry beyond these, (weight, Motion) of what it is made of.
-    broken: (Motion, causes) of each motion of a joint from the parent's side that is none, in words.
-    driven: input -> Motions of symmetries along which it does work: their momentum is no longer kept when it acts.
+    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world.   group: its name, "SE(2)" say.
+    further: each symmetry beyond these, as its parts (weight, Motion).
+    broken: (Motion, causes) of each motion of a joint from the parent's side that is no symmetry, and what breaks it, in words.
+    driven: input -> Motions of symmetries along which it does work: their momentum is not conserved while it acts.
     """
 
     mechanism: str
@@ -80,36 +81,51 @@ class Symmetry:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """What it says, line by line."""
+        """The text of `print`, line by line."""
         moved = f"no motion of joint {self.joint!r} leaves all as it is"
         if self.basis.shape[1]:
             moved = f"joint {self.joint!r} can be moved by {self.group} and nothing changes"
         out = [f"{self.mechanism}: {moved}"]
         for parts in self.further:
-            out.append("  so can: " + " and ".join(f"{w:+.3g} {x.said}".removeprefix("+1 ") for w, x in parts))
+            out.append("  so can: " + " and ".join(f"{w:+.3g} {x.label}".removeprefix("+1 ") for w, x in parts))
         for motion, causes in self.broken:
-            out.append(f"  not by {motion.said}: {', '.join(causes)}")
+            out.append(f"  not by {motion.label}: {', '.join(causes)}")
         for name, motions in self.driven.items():
-            out.append(f"  input {name!r} does work along {', '.join(x.said for x in motions)}")
+            out.append(f"  input {name!r} does work along {', '.join(x.label for x in motions)}")
         return out
 
 
 def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
-    """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism as they are.
+    """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism unchanged.
 
-    Of the first joint as a whole, then of all others; what is not found names what stands in its way: a centre of mass off its
-    axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs break nothing by themselves, and
-    are listed with what they drive. Decided at random states, to 1e-9 of the inertia and the forces of what a motion moves, so
-    that what is light is judged by itself. [chhabra14 theorem 3.3.3, section 4.4]
-    m: the mechanism.   parameters: {name: value} at which to look; None for what holds whatever they are.
-    Raises ModelError: no mechanism; it stands on the world by no joint or several, or by one that is no group.
+    First the motions of the first joint as a whole, then those of all others. Each motion that is no symmetry comes with what
+    breaks it: a mass centre off its axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs
+    break nothing by themselves, and are listed with the symmetries that they drive. Decided at random states, to 1e-9 of the
+    inertia and the forces of what each motion moves, so that light parts are judged by themselves. [chhabra14 theorem 3.3.3,
+    section 4.4]
+
+    Args:
+        m: the mechanism.
+        parameters: {name: value} at which to decide; None for what holds whatever their values.
+    Returns:
+        a Symmetry, which prints as a report: `group` (its name) and `basis` (6, d) of the first joint's symmetries, `further`
+        ones of other joints, `broken` motions with their causes, `driven` inputs.
+    Raises ModelError: m is no mechanism; it stands on the world by no joint or several, or by one that is no group.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("hub", mass=3.0, inertia=3.0), pf.body("wheel", mass=1.0, inertia=1.0)]
+        >>> joints = [pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")]
+        >>> print(pf.symmetry(pf.mechanism("satellite", bodies, joints)))
+        satellite: joint 'turn' can be moved by SO(2) and nothing changes
+          so can: turning about z of 'spin'
     """
     as_mechanism(m)
     return _symmetry(m, None if parameters is None else tuple(parameter_values(m, parameters)[0].tolist()))
 
 
 class _Candidate(NamedTuple):
-    """Y: (nv, 1) at T.q.   left_over: (r, 1) what the joint cannot do of it."""
+    """Y: (nv, 1) at T.q.   left_over: (r, 1) the part of it that the joint cannot do."""
 
     motion: Motion
     Y: ca.SX
@@ -117,19 +133,22 @@ class _Candidate(NamedTuple):
 
 
 class _Effect(NamedTuple):
-    """Of candidates against one cause.   rows: (samples, candidates).   size: (candidates,) beside which NOTHING is none."""
+    """Effect of one cause on candidates.   rows: (samples, candidates).   size: (candidates,) the scale of the tolerance
+    NOTHING.
+    """
 
     rows: np.ndarray
     size: np.ndarray
 
     def of(self, i: int) -> bool:
-        """Whether candidate i has one."""
+        """Whether candidate i is affected."""
         return bool(np.abs(self.rows[:, i]).max(initial=0) > NOTHING * self.size[i])
 
 
-class _Looked(NamedTuple):
-    """q: at which the fields are.   tried: independent candidates.   effects: what they do against each cause, by cause.
-    driving: (states, candidates, inputs) work of each input along each."""
+class _Samples(NamedTuple):
+    """q: the symbols of the fields.   tried: independent candidates.   effects: on them, by cause.
+    driving: (states, candidates, inputs) work of each input along each.
+    """
 
     q: ca.SX
     tried: list[_Candidate]
@@ -138,22 +157,22 @@ class _Looked(NamedTuple):
 
 
 @remembered(64)
-def _looked(m: Mechanism, p: tuple[float, ...] | None) -> _Looked:
+def _samples(m: Mechanism, p: tuple[float, ...] | None) -> _Samples:
     T = symbols(m)
     tried = _candidates(T, first_joint(m), p)
     chosen, effects, driving = _sampled(T, tried, p)
-    return _Looked(T.q, [tried[i] for i in chosen], effects, driving)
+    return _Samples(T.q, [tried[i] for i in chosen], effects, driving)
 
 
-def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
-    """Y (nv, k): symmetries along which no input but those that stand still does work, so that their
-    momenta Y^T M v are kept; none where servo forces act, or where no first joint is a group.
+def conserved_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
+    """Y (nv, k): symmetries along which no input does work but those that stand still, so that their momenta Y^T M v are
+    conserved; none where servo forces act, or where no first joint is a group.
 
     still: names of inputs that are zero.   p: (np,) parameters.
     """
     m = T.mechanism
     try:
-        x = _looked(m, tuple(p.tolist()))
+        x = _samples(m, tuple(p.tolist()))
     except ModelError:
         return ca.SX(m.nv, 0)
     if m.servos or not x.tried:
@@ -167,25 +186,27 @@ def kept_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
 @remembered(64)
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     first = first_joint(m)
-    _, tried, effects, works = _looked(m, p)
+    _, tried, effects, works = _samples(m, p)
     base = [i for i, c in enumerate(tried) if c.motion.joint == first.name and c.motion.side == "left"]
-    own = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
+    of_first = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
     found = _null_space(list(effects.values()))
-    basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ own.T
+    basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ of_first.T
     beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
     further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
-    kept = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in found]
+    members = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in found]
     broken = tuple(
         (
             c.motion,
             tuple(_worded(m, p, why, c.motion) for why, x in effects.items() if x.of(i)),
         )
         for i, c in enumerate(tried)
-        if c.motion.side == "left" and not any(i in parts for parts in kept)
+        if c.motion.side == "left" and not any(i in parts for parts in members)
     )
     driven = {}
     for u, name in enumerate(m.u_names):
-        along = {i for x, parts in zip(found, kept, strict=True) if np.abs(works[:, :, u] @ x).max() > NOTHING for i in parts}
+        along = {
+            i for x, parts in zip(found, members, strict=True) if np.abs(works[:, :, u] @ x).max() > NOTHING for i in parts
+        }
         if along:
             driven[name] = tuple(tried[i].motion for i in sorted(along))
     return Symmetry(m.name, first.name, basis, name_of(basis), further, broken, driven)
@@ -204,14 +225,14 @@ def _candidates(T: Terms, first: Joint, p: tuple[float, ...] | None) -> list[_Ca
             twist = tuple(_numbers(m, p, S[:, i]).ravel().tolist())
             for side, y in (("left", back[:, i]), ("right", ca.SX.eye(group.nv)[:, i])):
                 if j is not first or side == "left":
-                    out.append(_field(m, j, Motion(j.name, side, twist, _said(twist, j.name, side)), y))
+                    out.append(_field(m, j, Motion(j.name, side, twist, _label(twist, j.name, side)), y))
         if j is not first:
             out += _in_world(T, j)
     return out
 
 
 def _in_world(T: Terms, j: Joint) -> list[_Candidate]:
-    """Of the six motions in the world, those that the joint can do alone; residuals say which."""
+    """Those of the six motions in the world that the joint can do alone; `left_over` shows which."""
     m, k = T.mechanism, T.kinematics
     (part,) = j.parts
     link = next(i for i, x in enumerate(k.tree.links) if x.joint.name == j.name)
@@ -228,7 +249,7 @@ def _in_world(T: Terms, j: Joint) -> list[_Candidate]:
 
 
 def _field(m: Mechanism, j: Joint, motion: Motion, y: ca.SX) -> _Candidate:
-    """y (k, 1) along the group, as entries of v: the speeds of a joint with a distribution reach only part."""
+    """y (k, 1) along the group, as entries of v: the speeds of a joint with a distribution span only a part."""
     Y, left_over = ca.SX.zeros(m.nv, 1), ca.SX(0, 1)
     if j.distribution is not None:
         D = j.distribution
@@ -238,7 +259,7 @@ def _field(m: Mechanism, j: Joint, motion: Motion, y: ca.SX) -> _Candidate:
     return _Candidate(motion, Y, left_over)
 
 
-def _said(twist: tuple[float, ...], joint: str, side: str) -> str:
+def _label(twist: tuple[float, ...], joint: str, side: str) -> str:
     axis = max(range(6), key=lambda i: (abs(twist[i]) > 0, i))
     return f"{AXES[axis]} of {joint!r}" + (" from the child's side" if side == "right" else "")
 
@@ -246,8 +267,9 @@ def _said(twist: tuple[float, ...], joint: str, side: str) -> str:
 def _sampled(
     T: Terms, tried: list[_Candidate], p_given: tuple[float, ...] | None
 ) -> tuple[list[int], dict[str, _Effect], np.ndarray]:
-    """The candidates that are independent; what they do against each cause; and the work of inputs along them, (states,
-    candidates, inputs)."""
+    """The independent candidates; the effect of each cause on them; and the work of inputs along them, (states, candidates,
+    inputs).
+    """
     m, Y = T.mechanism, ca.horzcat(*[c.Y for c in tried])
     effects, sizes = changes(T, Y), own_sizes(T, Y)
     height = max(c.left_over.numel() for c in tried)
@@ -273,28 +295,29 @@ def _sampled(
     alone, free = _alone(np.vstack([x[3] for x in found])[:, chosen], [tried[i].motion.joint for i in chosen])
     found += [sample() for _ in range(free)]
     size = np.mean([x[1][chosen] for x in found], axis=0)
-    said = {name: _Effect(np.array([x[0][chosen, i] for x in found]), size[:, i]) for i, name in enumerate(effects)}
+    by_cause = {name: _Effect(np.array([x[0][chosen, i] for x in found]), size[:, i]) for i, name in enumerate(effects)}
     unit = np.ones(len(chosen))
     if rows.numel():
-        said["constraints"] = _Effect(np.vstack([x[2][:, chosen] for x in found]), unit)
-    return chosen, said | {"joint": _Effect(alone, unit)}, np.array([x[5][chosen] for x in found])
+        by_cause["constraints"] = _Effect(np.vstack([x[2][:, chosen] for x in found]), unit)
+    return chosen, by_cause | {"joint": _Effect(alone, unit)}, np.array([x[5][chosen] for x in found])
 
 
 def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
-    """Rows (r, candidates) that are zero where each joint can do alone what is asked of it, of what is left over of that
-    (samples, candidates); and how many motions they leave."""
+    """Rows (r, candidates) that are zero where each joint can do its motion alone, from the parts left over (samples,
+    candidates); and how many motions they leave.
+    """
     rows, free = [np.zeros((0, len(joints)))], 0
     for name in dict.fromkeys(joints):
-        own = [i for i, other in enumerate(joints) if other == name]
-        R = np.linalg.qr(left_over[:, own], mode="r")
+        columns = [i for i, other in enumerate(joints) if other == name]
+        R = np.linalg.qr(left_over[:, columns], mode="r")
         rows.append(np.zeros((len(R), len(joints))))
-        rows[-1][:, own] = R
-        free += len(own) - int(np.linalg.matrix_rank(R, tol=NOTHING))
+        rows[-1][:, columns] = R
+        free += len(columns) - int(np.linalg.matrix_rank(R, tol=NOTHING))
     return np.vstack(rows), free
 
 
 def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
-    """The candidates that are no combination of those before them; each moves but one joint, `joints` says which."""
+    """The candidates that are no combination of those before them; each moves only the joint named in `joints`."""
     chosen: list[int] = []
     known = {name: np.zeros((0, fields.shape[1])) for name in joints}
     for i, (x, name) in enumerate(zip(fields, joints, strict=True)):
@@ -308,10 +331,10 @@ def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
 
 
 def _null_space(effects: Sequence[_Effect]) -> np.ndarray:
-    """(d, n) what has none of these effects, reduced by rows, so that what is a symmetry alone stands alone.
+    """(d, n) the combinations without any of these effects, reduced by rows, so that a symmetry of one candidate stands alone.
 
-    Cause by cause, with each motion that is left in units of the size that the effect has along it: what is light is not lost
-    beside what is heavy.
+    Cause by cause, with each remaining motion in units of the size of the effect along it: light parts are not lost beside
+    heavy ones.
     """
     found = np.eye(len(effects[0].size))
     for x in effects:
@@ -360,7 +383,7 @@ def _numbers(m: Mechanism, p: tuple[float, ...] | None, x: ca.SX) -> np.ndarray:
 
 
 def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: Motion) -> str:
-    """What of the inertia of what a joint carries tells where the joint is."""
+    """The reason, in words, why the inertia of what a joint carries depends on the position of the joint."""
     tree = symbols(m).kinematics.tree
     i, link = next((i, x) for i, x in enumerate(tree.links) if x.joint.name == motion.joint)
     if any(i in tree.path(other) for other in range(len(tree.links)) if other != i):

@@ -1,4 +1,4 @@
-"""A smooth basis of the null space along a recorded motion, for papers whose equations are written in one. [aghili08]"""
+"""A smooth basis of the null space along a recorded motion, for papers that write their equations in one. [aghili08]"""
 
 from __future__ import annotations
 
@@ -11,23 +11,35 @@ from pfaffian.maths.span import basis
 from pfaffian.model.number import floats
 
 PROJECTOR = 1e-6
-"""How far P P may be from P."""
+"""Largest difference between P P and P."""
 
 TURN = 0.5
 """Cosine of the largest turn of the null space between two samples: 60 degrees."""
 
 
 def transport_basis(P: Any, start: Any = None) -> np.ndarray:
-    """V2 (times, n, k) with V2 V2^T = P at each sample, turning no more than P does. [aghili08 (10)]
+    """A smooth basis V2 of the null space along a recorded motion: V2 V2^T = P at each sample, turning no more than P.
+    [aghili08 (10)]
 
     Parallel transport, V2_dot = P_dot V2 and so V2^T V2_dot = 0: the rate equation V_dot = -Omega V for which Gamma_r = V2^T
-    Gamma V2. A basis by SVD at each sample is as orthonormal, but jumps. The orthonormal matrix nearest to P(t + h) V2(t)
-    carries it from sample to sample, without drift, to second order in h.
+    Gamma V2. A basis by SVD at each sample is as orthonormal, but jumps. From sample to sample V2 becomes the orthonormal
+    matrix nearest to P(t + h) V2(t): without drift, and accurate to second order in h.
 
     Args:
-        P: (times, n, n) orthogonal projectors, such as `reduce(T, ...).P` along a run.
+        P: (times, n, n) orthogonal projectors, such as `reduced_quasi_velocity(T, ...).P` along a run.
         start: (n, k) orthonormal basis at the first sample; the directions nearest to single coordinates if None.
-    Raises ModelError: no projectors; between two samples the null space turns by 60 degrees or loses a dimension.
+    Returns:
+        V2 (times, n, k).
+    Raises ModelError: P are no projectors; between two samples the null space turns by 60 degrees or loses a dimension; start
+    is no basis of the first null space.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> angle = np.linspace(0, np.pi / 2, 20)
+        >>> along = np.stack([np.cos(angle), np.sin(angle)], axis=1)[:, :, None]
+        >>> pf.constraints.transport_basis(along @ along.swapaxes(1, 2))[-1].round(3)  # from (1, 0) turned to (0, 1)
+        array([[0.], [1.]])
     """
     P = floats(P, "P")
     if P.ndim != 3 or P.shape[1] != P.shape[2] or not len(P):

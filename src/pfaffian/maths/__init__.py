@@ -1,4 +1,10 @@
-"""Rotations (`so3`) and poses (`se3`), groups of motions (`subgroups`) and linear algebra (`linear`), as expressions."""
+"""Mathematics behind the models: rotations and poses, groups of motions, linear algebra; on CasADi expressions and numbers.
+
+so3              rotations: hat, exponential, logarithm, differentials, quaternions
+se3              poses and twists: exponential, logarithm, Ad, ad
+subgroups        groups of motions that joints leave
+linear           factorisations and solves of small matrices
+"""
 
 from pfaffian.maths import linear, se3, so3, subgroups
 

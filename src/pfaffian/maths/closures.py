@@ -1,7 +1,7 @@
-"""What closes a loop: for each kind the rows of the relative twist that it holds at zero, and the residual behind them.
+"""Closures of loops: for each kind the rows of the relative twist that it holds at zero, and the residual that they come from.
 
 The pose of frame B seen from frame A is (R, r), its twist along the axes of A is V = [v; w] with r_dot = v, R_dot = hat(w) R.
-A kind says L(R, r) and phi(R, r): L V = 0 is what it holds, and d phi / dt = L V wherever phi = 0. Where it leaves a group of
+A kind defines L(R, r) and phi(R, r): it holds L V = 0, and d phi / dt = L V wherever phi = 0. Where it leaves a group of
 motions, L is constant, the rows that vanish on the basis S of the group's algebra. No phi vanishes upside down.
 """
 
@@ -21,7 +21,7 @@ HALF_TURN = 1e-24
 """(1 + cos angle) / 2 below which a turn counts as half a turn, from where the way back has no direction."""
 
 
-class Held(NamedTuple):
+class Residual(NamedTuple):
     """L: (rows, 6) with L V = 0.   phi: (rows, 1) [m, rad]."""
 
     L: ca.SX
@@ -30,13 +30,14 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosureKind:
-    """rows: what each holds, entries of the twist by name.   held: (R (3, 3), r (3, 1), number) -> Held.
-    number: what `closure` takes for it, pitch [m/rad] or length [m], nothing for most.
-    group: of motions that it leaves; None where it leaves no group."""
+    """rows: names of the entries of the twist that are held.   residual: (R (3, 3), r (3, 1), number) -> Residual.
+    number: name of the argument of `closure` with its number, pitch [m/rad] or length [m]; empty for most.
+    group: of the motions that it leaves; None where they are no group.
+    """
 
     name: str
     rows: tuple[str, ...]
-    held: Callable[[ca.SX, ca.SX, ca.SX], Held]
+    residual: Callable[[ca.SX, ca.SX, ca.SX], Residual]
     number: str = ""
     group: Subgroup | None = None
 
@@ -44,17 +45,17 @@ class ClosureKind:
 def _leaves(g: Subgroup, name: str) -> ClosureKind:
     """The kind that leaves the motions of a group: L S = 0."""
     turns = len(g.rotation.axes)
-    kept = [i for i in range(6) if i not in g.axes]
-    names = tuple("screw" if g.screws and i == 2 else TWIST[i] for i in kept)
+    rows = [i for i in range(6) if i not in g.axes]
+    names = tuple("screw" if g.screws and i == 2 else TWIST[i] for i in rows)
 
-    def held(R: ca.SX, r: ca.SX, pitch: ca.SX) -> Held:
+    def residual(R: ca.SX, r: ca.SX, pitch: ca.SX) -> Residual:
         rotation = {0: turn_residual, 1: tilt_residual, 3: _none}[turns](R)
         L, phi = ca.SX(ca.DM.eye(6)), ca.vertcat(r, rotation)
         if g.screws:
             L[2, 5], phi[2] = -pitch, screw_residual(R, r, pitch)
-        return Held(ca.sparsify(L[kept, :]), phi[kept, 0])
+        return Residual(ca.sparsify(L[rows, :]), phi[rows, 0])
 
-    return ClosureKind(name, names, held, "pitch" if g.screws else "", g)
+    return ClosureKind(name, names, residual, "pitch" if g.screws else "", g)
 
 
 def _none(R: ca.SX) -> ca.SX:
@@ -65,14 +66,14 @@ def turn_residual(R: ca.SX) -> ca.SX:
     """(3, 1) 2 sin(angle / 2) along the axis of R [rad]: of length 2 at half a turn, zero nowhere but at R = 1."""
     half = (1 + ca.trace(R)) / 4  # cos^2 (angle / 2)
     skew = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
-    # At half a turn the sign of each entry of the axis is open; any way off it will do.
+    # At half a turn the sign of each entry of the axis is arbitrary; any direction away from it will do.
     axis = ca.sqrt(ca.fmax(ca.diag(R) + 1, 0) / 2)
     over = half < HALF_TURN
     return ca.if_else(over, 2 * axis, skew / ca.sqrt(ca.if_else(over, 1, half)))
 
 
 def tilt_residual(R: ca.SX) -> ca.SX:
-    """(3, 1) the same of the turn that takes z to the z axis of R, which has no part about z."""
+    """(3, 1) the same for the turn that takes z to the z axis of R, which has no part about z."""
     half = (1 + R[2, 2]) / 2
     over = half < HALF_TURN
     scale = ca.sqrt(ca.if_else(over, 1, half))
@@ -80,27 +81,27 @@ def tilt_residual(R: ca.SX) -> ca.SX:
 
 
 def screw_residual(R: ca.SX, r: ca.SX, pitch: ca.SX) -> ca.SX:
-    """(1, 1) z - pitch angle [m], the angle being that of the turn of the screw nearest to z: no count of turns is kept."""
+    """(1, 1) z - pitch angle [m], the angle being that of the turn of the screw nearest to z: full turns are not counted."""
     c, s, turned = (R[0, 0] + R[1, 1]) / 2, (R[1, 0] - R[0, 1]) / 2, r[2] / pitch
     C, S = ca.cos(turned), ca.sin(turned)
     return pitch * ca.atan2(S * c - C * s, C * c + S * s)
 
 
-def _universal(R: ca.SX, r: ca.SX, _: ca.SX) -> Held:
-    """One point in common, and the z axis of A at right angles to that of B."""
+def _universal(R: ca.SX, r: ca.SX, _: ca.SX) -> Residual:
+    """One common point, and the z axis of A at right angles to that of B."""
     z = R[:, 2]
     L = ca.vertcat(ca.horzcat(ca.SX.eye(3), ca.SX(3, 3)), ca.horzcat(ca.SX(1, 3), z[1], -z[0], ca.SX(1, 1)))
-    return Held(L, ca.vertcat(r, z[2]))
+    return Residual(L, ca.vertcat(r, z[2]))
 
 
-def _distance(R: ca.SX, r: ca.SX, length: ca.SX) -> Held:
+def _distance(R: ca.SX, r: ca.SX, length: ca.SX) -> Residual:
     """(|r|^2 - length^2) / (2 length): as long as a difference of lengths near zero, and smooth."""
-    return Held(ca.horzcat(r.T / length, ca.SX(1, 3)), (ca.sumsqr(r) - length**2) / (2 * length))
+    return Residual(ca.horzcat(r.T / length, ca.SX(1, 3)), (ca.sumsqr(r) - length**2) / (2 * length))
 
 
-def _on(count: int, first: int) -> Callable[[ca.SX, ca.SX, ca.SX], Held]:
+def _on(count: int, first: int) -> Callable[[ca.SX, ca.SX, ca.SX], Residual]:
     rows = list(range(first, first + count))
-    return lambda R, r, _: Held(ca.SX.eye(6)[rows, :], r[rows, 0])
+    return lambda R, r, _: Residual(ca.SX.eye(6)[rows, :], r[rows, 0])
 
 
 CLOSURES = {
@@ -114,13 +115,13 @@ CLOSURES = {
         ClosureKind("distance", ("length",), _distance, "length"),
     )
 }
-"""Name -> kind: every motion group but the free one, and what leaves no group. [chhabra14 table 2.1]"""
+"""Name -> kind: every motion group but the free one, and those that leave no group. [chhabra14 table 2.1]"""
 
 
 def rate(kind: ClosureKind, R: ca.SX, r: ca.SX, number: ca.SX, V: ca.SX) -> ca.SX:
-    """(rows, 6) dL/dt at a twist V (6, 1); nothing for a constant L."""
+    """(rows, 6) dL/dt at a twist V (6, 1); zero for a constant L."""
     S, s = ca.SX.sym("R", 3, 3), ca.SX.sym("r", 3)
-    L = kind.held(S, s, number).L
+    L = kind.residual(S, s, number).L
     if not ca.depends_on(L, ca.veccat(S, s)):
         return ca.SX(*L.shape)
     Y, W = ca.densify(L), ca.SX.sym("V", 6)

@@ -9,11 +9,11 @@ import numpy as np
 
 from pfaffian.maths.so3 import Matrix, Vee, Wed, hat, matrix, symmetric
 
-PHYSICAL = 1e-9  # relative room for the rounding of inertias written with some ten digits
+PHYSICAL = 1e-9  # relative tolerance for the rounding of inertias given with some ten digits
 
 
 def moments(mass: Matrix, com: Matrix, rotational: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """(m, h, I) of a mass, a centre of mass (3,) [m] and a rotational inertia ABOUT IT (3, 3), all in the body frame.
+    """(m, h, I) from a mass, a centre of mass (3,) [m] and a rotational inertia ABOUT IT (3, 3), all in the body frame.
 
     h = m com, I = I_com + m (com.com 1 - com com^T).
     """
@@ -33,7 +33,7 @@ def from_moments(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
 
 
 def pseudo(m: Matrix, h: Matrix, I: Matrix) -> Matrix:
-    """Pseudo-inertia [[S, h], [h^T, m]] with S = trace(I)/2 1 - I; se3.Vee gives the 6 x 6 inertia of it. -> (4, 4)."""
+    """Pseudo-inertia [[S, h], [h^T, m]] with S = trace(I)/2 1 - I; se3.Vee turns it into the 6 x 6 inertia. -> (4, 4)."""
     h = matrix(h, 3)
     return ca.vertcat(ca.horzcat(Wed(I), h), ca.horzcat(h.T, matrix(m, 1)))
 
@@ -62,7 +62,7 @@ def translate_moments(m: Matrix, h: Matrix, I: Matrix, p: Matrix) -> tuple[Matri
 
 
 def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
-    """Inertia in frame A of any symmetric 6 x 6 M in frame B (an articulated one too), (R, p) the pose of B in A.
+    """Inertia in frame A of any symmetric 6 x 6 M in frame B (articulated ones too), (R, p) being the pose of B in A.
 
     Ad_inv(R, p)^T M Ad_inv(R, p), by its 3 x 3 blocks.
     """
@@ -76,8 +76,8 @@ def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
 def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | None:
     """None if some distribution of mass has this numeric 4 x 4 pseudo-inertia, else the reason why none has.
 
-    That is: finite, symmetric and positive semidefinite, to a relative tolerance. The second moment about the centre
-    of mass is tested on its own scale, so a gram of body far from its frame is held to the same rule as a ton.
+    That is: finite, symmetric and positive semidefinite, to a relative tolerance. The second moment about the centre of mass is
+    tested on its own scale, so that a gram far from its frame obeys the same rule as a ton.
     """
     P = np.array(ca.DM(matrix(pseudo_inertia, 4, 4)).full())
     S, h, m = P[:3, :3], P[:3, 3], P[3, 3]

@@ -1,7 +1,15 @@
 """Linear algebra that traces: no pivoting, no branches, structural zeros kept.
 
-A rank decision is a factor of 1 or 0: where the remainder of a row is below its tolerance, it becomes zero. A select would be
-pushed by CasADi into every product it takes part in.
+A rank decision is a factor of 1 or 0: where the remainder of a row is below its tolerance, it becomes zero. CasADi would push a
+select into every product that it takes part in.
+
+Example:
+    >>> import casadi as ca
+    >>> from pfaffian.maths import linear
+    >>> A = ca.SX([[1.0, 1.0], [2.0, 2.0]])  # the second row depends on the first
+    >>> rows = linear.orthogonalise(A, ca.SX([2.0, 4.0]), tolerance=1e-9)
+    >>> print(ca.DM(rows.rank), ca.DM(rows.Q.T @ rows.D))  # rank, and the smallest X with A X = B
+    1 [1, 1]
 """
 
 from __future__ import annotations
@@ -14,20 +22,21 @@ import casadi as ca
 from pfaffian.maths.so3 import symmetric
 
 NOTHING = 1e-300
-"""Below any squared length that counts: what is not kept is divided by this at least, and stays finite."""
+"""Floor of divisors, below any squared length that counts: what is dropped stays finite."""
 
 
 SURE = 0.01
-"""Part of the largest squared length left from which on a row may come first: rows go in their order as long as it is safe, so
-that in whatever metric the same ones are kept of rows that contradict each other."""
+"""Part of the largest remaining squared length from which on a row may come first. Rows keep their order as long as this is
+safe, so that in every metric the same ones are kept of rows that contradict each other.
+"""
 
 
 class Step(NamedTuple):
     """How one orthonormal row was made, for right-hand sides to follow.
 
-    picked: (row of A, weight) it was made of: one row, or each that could be, with 1 for the best and 0 for the others.
-    again: (step, part) taken off a second time.   length: of what was left.   keep: 1, or 0 where that was too little.
-    scale: keep / length.   spread: (row of A, part) taken off those that wait.
+    picked: (row of A, weight) it was made of: one row, or all candidates, with 1 for the best and 0 for the others.
+    again: (step, part) subtracted a second time.   length: of the remainder.   keep: 1, or 0 where that was too little.
+    scale: keep / length.   spread: (row of A, part) subtracted from the rows that wait.
     """
 
     picked: list[tuple[int, ca.SX]]
@@ -42,7 +51,7 @@ class Orthogonal(NamedTuple):
     """Rows A X = B in orthonormal form: Q X = D.
 
     Q: (s, n) orthonormal rows, zero where nothing was left; s = m where rows went in their own order.   D: (s, k).
-    kept: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to what it typically is.
+    kept: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to its typical one.
     rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
     """
 
@@ -59,7 +68,7 @@ class Orthogonal(NamedTuple):
 
     @property
     def coefficients(self) -> ca.SX:
-        """(m, s) C with A = C Q, but for what was dropped."""
+        """(m, s) C with A = C Q, except for what was dropped."""
         C = ca.SX(self.kept.numel(), len(self.steps))
         for j, step in enumerate(self.steps):
             for i, part in step.spread:
@@ -99,20 +108,20 @@ def orthogonalise(
     passes: int = 2,
     groups: Sequence[Sequence[int]] | None = None,
 ) -> Orthogonal:
-    """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice unless one pass does.
+    """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice unless `passes` is 1.
 
-    A row is kept if what remains of it, relative to its own length, exceeds `tolerance`; a row that is short of its
-    typical length must have that much more left. A dropped row and its right-hand side become zero. Q^T Q is the
-    orthogonal projector onto the row space and X = Q^T D the smallest solution.
+    A row is kept if its remainder, relative to its own length, exceeds `tolerance`; a row that is short of its typical length
+    must have that much more left. A dropped row and its right-hand side become zero. Q^T Q is the orthogonal projector onto the
+    row space and X = Q^T D the smallest solution.
 
     Rows that may depend on each other belong in one group, of which the next row is the first that has as much left as any, or
-    nearly. In a fixed order a row of which almost nothing is left for a moment would be kept before others that still have the
-    same direction at full length, and its direction would be that of its errors.
+    nearly. In a fixed order a row with almost no remainder at some instant would be kept before others that still have the same
+    direction at full length, and its direction would be that of its errors.
 
     Args:
         A: (m, n), any rank.   B: (m, k) right-hand sides, carried along.   tolerance: [1].
-        size: (m, 1) squared length of each row relative to what it typically is; ones if not given.
-        counted: (1, n) what each column counts where lengths are compared, ones if not given: columns much larger than others
+        size: (m, 1) squared length of each row relative to its typical one; ones if not given.
+        counted: (1, n) weight of each column where lengths are compared, ones if not given: columns much larger than others
             would make rows look dependent that differ in the others only.
         passes: 1 for rows that are orthonormal only as far as A is well conditioned, at half the cost; see `smallest`.
         groups: of row indices, one after the other; each row alone, in order, if not given.
@@ -120,18 +129,18 @@ def orthogonalise(
     m, n = A.shape
     rows = [ca.sparsify(A[i, :]) for i in range(m)]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
-    own = [_squared(r, counted) for r in rows]
+    squared = [_squared(r, counted) for r in rows]
     kept, left = [ca.SX(0)] * m, [ca.SX(0)] * m
     Q: list[ca.SX] = []
     steps: list[Step] = []
     for group, waiting in _turns(rows, groups):
-        picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(own[i], NOTHING)) for i in group])
+        picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
         for j, q in enumerate(Q if passes > 1 else []):
             if _overlap(q, r):
                 again.append((j, ca.dot(q, r)))
                 r = r - again[-1][1] * q
-        typical = _combination(picked, own)
+        typical = _combination(picked, squared)
         weighted = _squared(r, counted) * _combination(picked, weight)
         keep = weighted > tolerance**2 * typical
         length = ca.sqrt(ca.fmax(_squared(r), NOTHING))
@@ -145,7 +154,7 @@ def orthogonalise(
             left[i] += (this if len(group) == 1 else this * keep) * weighted / ca.fmax(typical, NOTHING)
         steps.append(Step(picked, again, length, keep, scale, spread))
     for i in {i for step in steps for i, _ in step.picked if len(step.picked) > 1}:
-        left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(own[i], NOTHING)
+        left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
     none = ca.SX(0, 1)
     bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *kept), ca.vertcat(none, *left), none, tuple(steps))
@@ -154,7 +163,7 @@ def orthogonalise(
 
 
 def _turns(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tuple[list[int], list[int]]]:
-    """For each orthonormal row to make those that it may come from and those that it is taken off."""
+    """For each orthonormal row to make: the rows that it may come from, and those that it is subtracted from."""
     if groups is None:
         groups = [[i] for i in range(len(rows))]
     turns = []
@@ -167,7 +176,7 @@ def _turns(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tu
 
 
 def connected(supports: Sequence[set[int]]) -> list[list[int]]:
-    """Indices of sets in parts that have no element in common."""
+    """Indices of sets in parts without common elements."""
     parts: list[tuple[set[int], list[int]]] = []
     for i, support in enumerate(supports):
         touching = [p for p in parts if p[0] & support]
@@ -177,7 +186,7 @@ def connected(supports: Sequence[set[int]]) -> list[list[int]]:
 
 
 def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
-    """(index, 1 or 0) of each: 1 for the first whose value is SURE of the largest, or more."""
+    """(index, 1 or 0) of each: 1 for the first whose value is at least SURE times the largest."""
     if len(values) == 1:
         return [(values[0][0], ca.SX(1))]
     enough, found, picked = SURE * _most([x for _, x in values]), ca.SX(0), []
@@ -189,7 +198,7 @@ def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
 
 
 def _most(values: list[ca.SX]) -> ca.SX:
-    """The largest, by rounds."""
+    """The largest, by pairwise rounds."""
     while len(values) > 1:
         values = [
             ca.fmax(*pair) if len(pair) == 2 else pair[0] for pair in (values[i : i + 2] for i in range(0, len(values), 2))
@@ -206,8 +215,9 @@ def _combination(weights: list[tuple[int, ca.SX]], of: Sequence[ca.SX]) -> ca.SX
 
 
 def smallest(rows: Orthogonal, B: ca.SX) -> ca.SX:
-    """X (n, k) smallest with A X = B (m, k), as accurate after one pass as after two: where Q^T D would add up what the rows
-    overlap, each row adds what the later ones have left to it. [Bjoerck and Paige 1994]"""
+    """Smallest X (n, k) with A X = B (m, k), as accurate after one pass as after two: where Q^T D would add up the overlap of
+    rows, each row adds only what the later ones have left to it. [Bjoerck and Paige 1994]
+    """
     D, _ = rows.carry(B)
     X = ca.SX(rows.Q.shape[1], B.shape[1])
     for i in reversed(range(rows.Q.shape[0])):
@@ -217,7 +227,7 @@ def smallest(rows: Orthogonal, B: ca.SX) -> ca.SX:
 
 
 def _squared(r: ca.SX, counted: ca.DM | None = None) -> ca.SX:
-    """Squared length of a row (1, n), its entries counted as told."""
+    """Squared length of a row (1, n), its entries weighted by `counted`."""
     r = r if counted is None else r * counted
     return ca.dot(r, r)
 
@@ -227,7 +237,7 @@ def _overlap(a: ca.SX, b: ca.SX) -> bool:
 
 
 def handedness(Q: ca.SX) -> ca.SX:
-    """The determinant of an orthogonal Q (n, n), 1 or -1, by reflections of its columns; 1 of nothing."""
+    """The determinant of an orthogonal Q (n, n), 1 or -1, by reflections of its columns; 1 if n = 0."""
     sign = ca.SX(1)
     while Q.shape[0]:
         side = ca.if_else(Q[0, 0] < 0, -1, 1)
@@ -257,12 +267,14 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
-    """A^-1 B for a symmetric positive definite A (n, n), of which the upper half is read: half of `solve_definite`'s work."""
+    """A^-1 B for a symmetric positive definite A (n, n), of which only the upper half is read: half the work of
+    `solve_definite`.
+    """
     return _eliminate(symmetric(A), B, symmetric)
 
 
 def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
-    """A^-1 B by elimination from the first column on.   whole: what is left of A -> the same from the part that is computed."""
+    """A^-1 B by elimination from the first column on.   whole: completes the remainder of A from the part that is computed."""
     n = A.shape[0]
     U, X = ca.densify(A), ca.densify(B)
     pivots = []
@@ -295,14 +307,14 @@ def solve_semidefinite(
     size, groups: as in `orthogonalise`.
     """
     m = G.shape[0]
-    S, y, own = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
+    S, y, diagonal = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     kept, steps = [ca.SX(0)] * m, []
     for group, waiting in _turns([ca.SX.ones(1, m)] * m, groups):
-        picked = _best([(i, S[i, i] * weight[i] / ca.fmax(own[i], NOTHING)) for i in group])
+        picked = _best([(i, S[i, i] * weight[i] / ca.fmax(diagonal[i], NOTHING)) for i in group])
         column = _combination(picked, [S[i, :] for i in range(m)])
         pivot = _combination(picked, list(ca.vertsplit(column.T)))
-        keep = pivot * _combination(picked, weight) > tolerance**2 * _combination(picked, own)
+        keep = pivot * _combination(picked, weight) > tolerance**2 * _combination(picked, diagonal)
         inverse = keep / ca.fmax(pivot, NOTHING)
         top = _combination(picked, [y[i, :] for i in range(m)])
         l = column[waiting].T * inverse

@@ -12,10 +12,10 @@ from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
 
 
 class MinimumNorm(NamedTuple):
-    """What smallest solutions of A X = B (m, k) need, by one factorisation however many B.
+    """A factorisation for smallest solutions of A X = B (m, k), for any number of B.
 
     A: (m, n) the rows that are solved, orthonormal within each block where blocks were given.   rank: (1, 1) of A.
-    blocks: how they were made of the rows given, if they were.
+    blocks: how they were made from the given rows, if they were.
     order, rows: orthonormal ones of A[order], or gram: the factor of A A^T.
     """
 
@@ -38,7 +38,9 @@ class MinimumNorm(NamedTuple):
 
     @property
     def coefficients(self) -> ca.SX:
-        """(m, s) C with C R the rows given, but for what was dropped: R the s rows that are kept, or zero; see `overlap`."""
+        """(m, s) C with C R the given rows, except for what was dropped: R are the s rows that are kept, or zero; see
+        `overlaps`.
+        """
         if self.rows is not None:
             C = ca.SX(len(self.order), len(self.rows.steps))
             C[list(self.order), :] = self.rows.coefficients
@@ -73,9 +75,9 @@ def minimum_norm(
 ) -> MinimumNorm:
     """Smallest solutions of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
 
-    Orthonormal rows, unless they would fill in, as along chains of loops: then A A^T, which stays banded, with one step of
-    refinement for the digits that squaring costs. Its pivots are far above rounding where rows are kept at all, unless columns
-    must be `counted` apart.
+    By orthonormal rows, unless these would fill in, as along chains of loops: then by A A^T, which stays banded, with one step
+    of refinement for the digits that squaring costs. Its pivots are far above rounding wherever rows are kept, unless columns
+    have different weights (`counted`).
     """
     order, entries = elimination_order(A, blocks or [[[i]] for i in range(A.shape[0])])
     if entries <= FILL_ACCEPTED * A.nnz() or counted is not None:
@@ -93,7 +95,7 @@ def minimum_norm(
 
 
 def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
-    """`minimum_norm` by A A^T and one step of refinement, whatever the fill."""
+    """`minimum_norm` by A A^T and one step of refinement, whatever the fill-in."""
     gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
     return MinimumNorm(A, sum(gram.kept, ca.SX(0)), (), (), None, gram)
 
@@ -105,8 +107,8 @@ DAMPING, LEAST_DAMPING = 1e-2, 1e-12
 def damped(A: ca.SX, b: ca.SX, tolerance: float) -> ca.SX:
     """x (n, 1) near A^+ b for A (m, n) of any rank: A^T (A A^T + mu I)^-1 b, with a mu that vanishes with |b|^2.
 
-    Newton's iterations by it reach solutions at which A loses rank, at their own pace. b: (m, 1), scaled so that 1 is far off.
-    [Yamashita and Fukushima 2001]
+    Newton iterations with it converge to solutions at which A loses rank, at their own pace. b: (m, 1), scaled so that 1 is far
+    off. [Yamashita and Fukushima 2001]
     """
     m = A.shape[0]
     mu = (DAMPING * ca.fmin(1, ca.sumsqr(b)) + LEAST_DAMPING) * ca.sumsqr(A) / m
@@ -126,16 +128,16 @@ def _orthonormal(A: ca.SX, tolerance: float, size: ca.SX, block: Sequence[Sequen
 
 
 GRAM_TOLERANCE = 3e-5
-"""Smallest length ratio that pivots of A A^T, its square, can tell from rounding."""
+"""Smallest length ratio at which pivots of A A^T, its square, differ from rounding."""
 
 FILL_ACCEPTED = 2
-"""Times its own entries that a matrix may grow to while its rows are made orthonormal."""
+"""Factor by which the entries of a matrix may grow while its rows are made orthonormal."""
 
 
 def elimination_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[int]]], int]:
-    """Order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little, and their entries then.
+    """An order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little, and their entries then.
 
-    Next comes the block whose rows would end with the fewest, given what those before it have grown into.
+    The next block is the one whose rows would end with the fewest entries, given the fill-in of those before it.
     """
     supports = [{c for i in _members(block) for c in A[i, :].sparsity().get_col()} for block in blocks]
     waiting, order, entries = dict(enumerate(supports)), [], 0
@@ -153,7 +155,7 @@ def elimination_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[
 
 
 class Gram(NamedTuple):
-    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, what was kept."""
+    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, and 1 or 0 for kept."""
 
     order: list[int]
     columns: list[dict[int, ca.SX]]
@@ -188,18 +190,18 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
 
 
 def _inverse_blocks(gram: Gram, blocks: list[list[int]]) -> list[ca.SX]:
-    """Blocks of (L D L^T)^+ from the last pivot back, and no entries but those that these need. [Takahashi 1973]"""
+    """Blocks of (L D L^T)^+ from the last pivot back, computing only the entries that these need. [Takahashi 1973]"""
     place = {i: n for n, i in enumerate(gram.order)}
     found: dict[tuple[int, int], ca.SX] = {}
 
     def entry(i: int, j: int) -> ca.SX:
         i, j = (i, j) if place[i] < place[j] else (j, i)
         if (i, j) not in found:
-            own = gram.inverse[place[i]] if i == j else ca.SX(0)
-            found[i, j] = own - sum((l * entry(k, j) for k, l in gram.columns[place[i]].items()), ca.SX(0))
+            pivot = gram.inverse[place[i]] if i == j else ca.SX(0)
+            found[i, j] = pivot - sum((l * entry(k, j) for k, l in gram.columns[place[i]].items()), ca.SX(0))
         return found[i, j]
 
-    for i in reversed(gram.order):  # each rests on later ones, so that nothing goes deep
+    for i in reversed(gram.order):  # each uses later ones only, so that the recursion stays shallow
         for k in gram.columns[place[i]]:
             entry(i, k)
         entry(i, i)

@@ -1,4 +1,4 @@
-"""Structures of expressions, such as a factorisation, as columns of numbers, so that one function can give them to another."""
+"""Structures of expressions, such as a factorisation, as columns of numbers, so that one function can pass them to another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 
 
 def pack(x: Any) -> ca.SX:
-    """(n, 1) every entry of every SX in a structure of tuples, lists and dicts, in order."""
+    """(n, 1) all entries of all SX in a structure of tuples, lists and dicts, in order."""
     return ca.vertcat(ca.SX(0, 1), *_parts(x))
 
 

@@ -1,24 +1,25 @@
-"""The point nearest to another one within linear limits: min 1/2 |u - u0|_H^2 with W u <= l, by a dual method.
+"""The nearest point within linear limits: min 1/2 |u - u0|_H^2 with W u <= l, by a dual method.
 
-In z = L^T u, H = L L^T, with rows of length one, it is the z nearest to z0 = L^T u0 with V z <= d. From z0 on, where
-no row is active, each turn takes the row v that is violated most and moves z along w, what the active rows N leave of it, and
-the multipliers y against r, what they make of it: v = N^T r + w. The move ends where the row is met, and it becomes active, or
-before that where a multiplier falls to zero, and its row is dropped. The dual value rises with every row that is met, so no set
-of active rows comes twice. Where w = 0 and no multiplier falls, r tells which active rows v contradicts.
+In z = L^T u, H = L L^T, with rows of length one, it is the z nearest to z0 = L^T u0 with V z <= d. It starts at z0, where no
+row is active. Each turn takes the most violated row v and moves z along w, the part of v orthogonal to the active rows N, and
+their multipliers y against r, its coordinates in these: v = N^T r + w. The move ends where z reaches the row, which becomes
+active, or before that where a multiplier falls to zero, whose row is dropped. The dual value rises with every row that is
+reached, so no set of active rows occurs twice. Where w = 0 and no multiplier falls, r shows which active rows v contradicts.
 [Goldfarb and Idnani 1983]
 
-B holds the dual vectors of the active rows, B N^T = 1 and in their span, so that adding or dropping a row is one outer product;
-what that gathers of rounding only bears on which rows are taken. The answer is of the active rows alone, made orthonormal.
+B are the dual vectors of the active rows, B N^T = 1 and in their span, so that adding or dropping a row is one outer product;
+its rounding errors only affect which rows are chosen. The result is computed from the active rows alone, made orthonormal.
 
-Where u0 is far beyond all limits, the long way from it ends beside the active rows by its rounding, so the last step is made
-again from there; and beyond DISTANT times the limits the turns start on the way, at a multiple of u0, where the same rows are
-active unless the direction is within 1 / DISTANT of one where they change. An answer is judged by H, W and l as they were
-given, row by row: one that misses its conditions is INACCURATE, be it a point or a contradiction.
+Where u0 is far beyond all limits, the long way from it ends beside the active rows by its rounding, so the last step is
+repeated from there; and beyond DISTANT times the limits the turns start on the way, at a multiple of u0, where the same rows
+are active unless the direction is within 1 / DISTANT of one where they change. A result is judged by the given H, W and l, row
+by row: one that misses its conditions is INACCURATE, be it a point or a contradiction.
 
-Turns are calls of one Function, so their text is there once; one after the end changes nothing, and there the kernel stops.
-A row of W and its negative limit one direction from both sides, which is held once: W = S W_0, one entry +-1 in a row of S.
+Turns are calls of one Function, so that the code contains its text once; a turn after the end changes nothing, and the kernel
+stops there. A row of W and its negative limit one direction from both sides, which is stored once: W = S W_0, one entry +-1 in
+a row of S.
 
-A turn takes as long as the longest way through it, not as its operations: hence sums in pairs and the least of many by rounds.
+The time of a turn is that of its longest chain of operations, not of their number: hence sums in pairs and minima by rounds.
 """
 
 from __future__ import annotations
@@ -36,42 +37,45 @@ from pfaffian.maths.pack import pack
 SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
 
 LARGEST = 1.7976931348623157e308
-"""The largest double: what is above is infinite."""
+"""The largest double: anything above is infinite."""
 
 ROUNDING = 1e-14
 """Limits are loosened by this part of themselves while rows are chosen."""
 
 PARALLEL = 1e-10
-"""A row depends on the active ones if less than this part of it is left, of the length of what they make of it."""
+"""A row depends on the active ones if its remainder is below this part of the length of its coordinates in them."""
 
 RISING = 1e-11
-"""Parts of r below this share of its size are zero."""
+"""Entries of r below this part of its size count as zero."""
 
 ACCURATE = 1e-9
 """Largest error of H (u - u0) + W^T y = 0, relative to its terms, and of rows where u0 is DISTANT: its own digits end there."""
 
-MET = 1e-11
-"""Largest part of its terms by which a row of an answer is beyond its limit. Rows that more than n others meet in one point are
-met to 3e-12; rows that miss each other by more than this have no answer, whatever rounding made of the turns."""
+VIOLATION = 1e-11
+"""Largest violation of a limit by a result, relative to the row's terms. Where more than n rows meet in one point they are
+satisfied to 3e-12; rows that miss each other by more than this have no solution, whatever rounding made of the turns.
+"""
 
 CERTAIN = 1e-12
 """Largest entry of W^T y, relative to its terms, of rows that contradict each other."""
 
 FURTHER = 1e3
-"""How many times as far away as the rows are from the origin and from u a u would have to be that meets rows of which W^T y = 0
-is only nearly so: two that are opposite but for a small angle meet, and are no contradiction if they do so nearer than that."""
+"""How many times farther away than the rows are from the origin and from u a u would have to be that satisfies rows with only
+nearly W^T y = 0: two that are opposite but for a small angle meet, and are no contradiction if they meet nearer than that.
+"""
 
 DISTANT = 1e10
-"""Largest distance of u0 from the origin, in those of limits, at which the turns are of u0 itself: what rounding leaves of rows
-then, 1e-16 DISTANT, is still enough to tell which are active, and few directions are within 1 / DISTANT of where these change.
+"""Largest distance of u0 from the origin, in those of limits, at which the turns start at u0 itself: the rounding error of rows
+then, 1e-16 DISTANT, still shows which are active, and few directions are within 1 / DISTANT of where these change.
 """
 
 SLIGHT = 1e-3
-"""Part of the largest distance of a limit, as far as u or u0 come that far, by which each row is judged as well: where a row is
-met at the origin, its own terms are the rounding of others'."""
+"""Part of the largest distance of a limit, as far as u or u0 come that far, in the scale of each row: where a row is satisfied
+at the origin, its own terms are the rounding of others'.
+"""
 
 BEYOND = 1e300
-"""Every length of a move."""
+"""Larger than the length of any move."""
 
 
 def most_turns(n: int, m: int) -> int:
@@ -83,7 +87,7 @@ class Nearest(NamedTuple):
     """u: (n, 1).   y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
 
     active: (m, 1) 1 for rows that hold u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
-    turns: (1, 1) that were taken, at most `most_turns`.   error: (1, 1) of the optimality conditions, relative.
+    turns: (1, 1) their number, at most `most_turns`.   error: (1, 1) of the optimality conditions, relative.
     """
 
     u: ca.SX
@@ -95,14 +99,15 @@ class Nearest(NamedTuple):
 
 
 class _State(NamedTuple):
-    """moves: (1, 1) turns that found a row violated.   status: -1 while no end other than SOLVED is known.
-    held: row of an unfinished move, counted from 1, or 0; y_p: its multiplier.   loose: violations that count as none.
-    z: (n, 1).   Of each of k places for an active row, row: (k, 1) counted from 1, 0 if free.   y: (k, 1).   B: (k, n).
-    N: (k, n + 1) with its limit."""
+    """moves: (1, 1) turns that found a row violated.   status: -1 while the only known end is SOLVED.
+    pending: row of an unfinished move, counted from 1, or 0; y_p: its multiplier.   loose: violation that counts as none.
+    z: (n, 1).   For each of k places of an active row, row: (k, 1) counted from 1, 0 if free.   y: (k, 1).   B: (k, n).
+    N: (k, n + 1) with its limit.
+    """
 
     moves: ca.SX
     status: ca.SX
-    held: ca.SX
+    pending: ca.SX
     y_p: ca.SX
     loose: ca.SX
     z: ca.SX
@@ -115,8 +120,8 @@ class _State(NamedTuple):
 def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     """The u nearest to u0 in the metric of H with W u <= l.
 
-    Rows of W may be zero, parallel or contradict each other; where l is inf a row says nothing, where it is -inf nothing meets
-    it. No constant of SX may be infinite: leave out such rows.
+    Rows of W may be zero, parallel or contradict each other; an l of inf is no limit, and no u satisfies one of -inf. No
+    constant of SX may be infinite: leave out such rows.
 
     Args:
         H: (n, n) positive definite.   u0: (n, 1).   W: (m, n), a row shorter than 1e-150 counts as zero.   l: (m, 1).
@@ -134,33 +139,33 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     turn = _turn(sides, n, *map(tuple, V.sparsity().get_triplet()))
     z0 = F.L.T @ u0
     start = _start(n, k, known, F.definite, limits.never)._replace(z=limits.share * z0)
-    x = _pack(_next(start, *given, S))  # Nothing is active: most of it folds away.
+    x = _pack(_next(start, *given, S))  # No row is active: most of it folds into constants.
     for _ in range(most_turns(n, m) - 1):
         x = turn(x, pack(given))
     s = _unpack(x, n, k)
     here = [s.row == i + 1 for i in range(m)]
-    u, move, held = _polished(s, F, u0, z0)
+    u, move, multipliers = _polished(s, F, u0, z0)
     contradicting = s.status == INFEASIBLE
-    by_place = ca.if_else(contradicting, s.y, held)
-    of_row = [_total(_where(at, by_place)) + contradicting * (s.held == i + 1) for i, at in enumerate(here)]
+    by_place = ca.if_else(contradicting, s.y, multipliers)
+    of_row = [_total(_where(at, by_place)) + contradicting * (s.pending == i + 1) for i, at in enumerate(here)]
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
-    # Rows of an infeasible problem that are active beside the contradiction are not of it.
+    # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
     left, over, certain = _errors(H @ move, S, W, l, limits, u, y)
-    good = ca.logic_and(left <= ACCURATE, over <= ca.if_else(limits.share < 1, ACCURATE, MET))
+    good = ca.logic_and(left <= ACCURATE, over <= ca.if_else(limits.share < 1, ACCURATE, VIOLATION))
     ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
-    shown = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
-    status, turns = ca.if_else(s.status < 0, ended, shown), s.moves + (s.status < 0)
+    known_end = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
+    status, turns = ca.if_else(s.status < 0, ended, known_end), s.moves + (s.status < 0)
     return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, ca.fmax(left, over))
 
 
 def _start(n: int, k: int, known: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
-    """Nothing is active. A limit that nothing meets is a contradiction alone."""
-    none, held = ca.SX.zeros, ca.SX(0)
+    """No row is active. A limit that nothing satisfies is a contradiction by itself."""
+    none, pending = ca.SX.zeros, ca.SX(0)
     for i in reversed(range(never.numel())):
-        held = ca.if_else(never[i], i + 1, held)
-    status = ca.if_else(known, ca.if_else(definite, ca.if_else(held > 0, INFEASIBLE, -1), INDEFINITE), NOT_A_NUMBER)
-    return _State(none(1), status, held, none(1), none(1), none(n), none(k), none(k), none(k, n), none(k, n + 1))
+        pending = ca.if_else(never[i], i + 1, pending)
+    status = ca.if_else(known, ca.if_else(definite, ca.if_else(pending > 0, INFEASIBLE, -1), INDEFINITE), NOT_A_NUMBER)
+    return _State(none(1), status, pending, none(1), none(1), none(n), none(k), none(k), none(k, n), none(k, n + 1))
 
 
 def _pack(s: _State) -> ca.SX:
@@ -178,7 +183,7 @@ def _unpack(x: ca.SX, n: int, k: int) -> _State:
 
 @lru_cache(maxsize=64)
 def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) -> ca.Function:
-    """(state, entries of V and d) -> state; what its text depends on is in its name, as one kernel may call several."""
+    """(state, entries of V and d) -> state; its name contains all that its text depends on, as one kernel may call several."""
     S, m = sides.matrix, len(sides.of)
     sparsity = ca.Sparsity.triplet(S.shape[1], n, row, column)
     V, d = ca.SX.sym("V", sparsity.nnz()), ca.SX.sym("d", m)
@@ -193,17 +198,17 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
     k, n, m = s.row.numel(), s.z.numel(), d.numel()
     live = s.status < 0
 
-    # The row that is violated most, unless a move is not finished.
+    # The most violated row, unless a move is unfinished.
     slack = d - S @ _product(V, s.z)
     none = -s.loose - ROUNDING * _total(ca.fabs(s.z))
     _, worst = _least([none, *ca.vertsplit(slack)])
-    p = _where(live, ca.if_else(s.held > 0, s.held, worst))
+    p = _where(live, ca.if_else(s.pending > 0, s.pending, worst))
     here = ca.vertcat(ca.SX(0, 1), *[p == i + 1 for i in range(m)])
     along = S.T @ here
     v, d_p = _sum([along[i] * V[i, :].T for i in range(V.shape[0])]), _picked(ca.vertsplit(here), ca.vertsplit(d))
     lack = _total(v * s.z) - d_p
 
-    # v = N^T r + w, with what rounding left of it in w taken off once more.
+    # v = N^T r + w; what rounding left of N in w is subtracted once more.
     N = s.N[:, :n]
     r = _product(s.B, v)
     w = v - _product(N.T, r)
@@ -212,10 +217,10 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
     made, left = 1 + _total(ca.fabs(r)), _total(w * w)
     free = [s.row[j] == 0 for j in range(k)]
     depends = ca.logic_or(left <= (PARALLEL * made) ** 2, ca.logic_not(_any(free)))
-    # Where the row depends on active ones, the limits alone tell whether it says more than they; z has gathered rounding.
+    # If the row depends on active ones, only the limits tell whether it adds to them: z has accumulated rounding.
     counts = _total(r * s.N[:, n]) > d_p
 
-    # How far: to the row, or to where a multiplier falls to zero.
+    # Step length: to the row, or to where a multiplier falls to zero.
     least = RISING * made
     falls = [ca.if_else(r[j] > least, s.y[j] / ca.fmax(r[j], least), BEYOND) for j in range(k)]
     fall, first = _least([ca.SX(BEYOND), *falls])
@@ -223,18 +228,18 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
     new = ca.logic_and(violated, ca.logic_not(depends))
     inverse = _where(new, 1 / ca.fmax(left, NOTHING))
     reach = ca.fmax(lack, 0) * inverse
-    met = ca.logic_and(new, reach <= fall)
-    says_more = ca.logic_or(new, ca.logic_and(violated, counts))
-    dropped = ca.logic_and(ca.logic_and(says_more, ca.logic_not(met)), first > 0)
-    contradicts = ca.logic_and(ca.logic_and(says_more, depends), first == 0)
-    t = ca.if_else(met, reach, _where(dropped, fall))
+    reached = ca.logic_and(new, reach <= fall)
+    restricts = ca.logic_or(new, ca.logic_and(violated, counts))
+    dropped = ca.logic_and(ca.logic_and(restricts, ca.logic_not(reached)), first > 0)
+    contradicts = ca.logic_and(ca.logic_and(restricts, depends), first == 0)
+    t = ca.if_else(reached, reach, _where(dropped, fall))
 
     # Rows in their places, and the dual vectors.
     out = [ca.logic_and(dropped, first == j + 1) for j in range(k)]
-    into = [ca.logic_and(met, ca.logic_and(free[j], ca.logic_not(_any(free[:j])))) for j in range(k)]
+    into = [ca.logic_and(reached, ca.logic_and(free[j], ca.logic_not(_any(free[:j])))) for j in range(k)]
     b = _picked(out, [s.B[j, :].T for j in range(k)])
     overlap = _product(s.B, b) * (1 / ca.fmax(_total(b * b), NOTHING))
-    c = [_where(met, r[j]) - into[j] + ca.if_else(out[j], 1, overlap[j]) for j in range(k)]
+    c = [_where(reached, r[j]) - into[j] + ca.if_else(out[j], 1, overlap[j]) for j in range(k)]
     row, grown = ca.horzcat(v.T, d_p), s.y_p + t
     y = ca.fmax(_where(ca.logic_not(contradicts), s.y) - (t + contradicts) * r, 0)
     unfinished = ca.logic_or(dropped, contradicts)
@@ -242,13 +247,13 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
     return _State(
         moves=s.moves + violated,
         status=ca.if_else(contradicts, INFEASIBLE, s.status),
-        held=ca.if_else(live, _where(unfinished, p), s.held),
+        pending=ca.if_else(live, _where(unfinished, p), s.pending),
         y_p=ca.if_else(live, _where(dropped, grown) + contradicts, s.y_p),
-        loose=ca.fmax(s.loose, _where(ca.logic_and(violated, ca.logic_not(says_more)), 2 * lack)),
+        loose=ca.fmax(s.loose, _where(ca.logic_and(violated, ca.logic_not(restricts)), 2 * lack)),
         z=s.z - _where(new, t) * w,
         row=ca.vertcat(*[ca.if_else(into[j], p, _where(ca.logic_not(out[j]), s.row[j])) for j in range(k)]),
         y=ca.vertcat(*[ca.if_else(into[j], grown, y[j]) for j in range(k)]),
-        B=s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(met, inverse) * w + b).T,
+        B=s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(reached, inverse) * w + b).T,
         N=ca.vertcat(ca.SX(0, n + 1), *[ca.if_else(into[j], row, s.N[j, :]) for j in range(k)]),
     )
 
@@ -259,7 +264,7 @@ def _where(condition: ca.SX, x: ca.SX) -> ca.SX:
 
 
 def _sum(terms: Sequence[ca.SX]) -> ca.SX:
-    """In pairs."""
+    """Sum in pairs."""
     rest = list(terms)
     while len(rest) > 1:
         rest = [a + b for a, b in zip(rest[::2], rest[1::2], strict=False)] + rest[len(rest) // 2 * 2 :]
@@ -278,7 +283,7 @@ def _product(A: ca.SX, x: ca.SX) -> ca.SX:
 
 
 def _picked(one: Sequence[ca.SX], of: Sequence[ca.SX]) -> ca.SX:
-    """The value of the one condition that is met, or zero."""
+    """The value whose condition is true, or zero; at most one is."""
     return _sum([_where(here, x) for here, x in zip(one, of, strict=True)])
 
 
@@ -287,7 +292,7 @@ def _any(conditions: Sequence[ca.SX]) -> ca.SX:
 
 
 def _least(values: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """The least and its number from 0 on, the first of several that are as small."""
+    """The least and its index from 0 on, the first of several equal ones."""
     rest = [(x, ca.SX(i)) for i, x in enumerate(values)]
     while len(rest) > 1:
         pairs = zip(rest[::2], rest[1::2], strict=False)
@@ -297,8 +302,9 @@ def _least(values: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
 
 
 class _Rows(NamedTuple):
-    """Active rows N x = d as orthonormal ones, Q x = D, each (n, 1), and zero for free places. Row j of N is that of Q over
-    scale and the parts of those before it."""
+    """Active rows N x = d as orthonormal ones, Q x = D, each (n, 1), and zero for free places. Row j of N is that of Q divided
+    by scale, plus the parts of those before it.
+    """
 
     Q: list[ca.SX]
     D: list[ca.SX]
@@ -307,7 +313,7 @@ class _Rows(NamedTuple):
 
 
 def _orthonormal(s: _State) -> _Rows:
-    """As `orthogonalise`, of rows of length one that were found independent one after another."""
+    """Like `orthogonalise`, for rows of length one that were found independent one after another."""
     k, n = s.B.shape
     found = _Rows([], [], [], [])
     for j in range(k):
@@ -326,14 +332,14 @@ def _orthonormal(s: _State) -> _Rows:
 
 
 def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """The point on the active rows nearest to u0 and its way from there, (n, 1), and their multipliers (k, 1).
+    """The point on the active rows nearest to u0 and the way to it from there, (n, 1), and their multipliers (k, 1).
 
     z0: (n, 1) L^T u0.
     """
     k = s.B.shape[0]
     Q, D, scale, parts = _orthonormal(s)
     z, way, y = z0, ca.SX.zeros(z0.shape), [ca.SX(0)] * k
-    # As in `smallest`; the way is what its parts along the rows of Q make it, so the multipliers are of these.
+    # As in `smallest`; the way is the sum of its parts along the rows of Q, so these give the multipliers.
     for j in reversed(range(k)):
         part = D[j] - _total(Q[j] * z)
         z, way = z + Q[j] * part, way + Q[j] * part
@@ -342,15 +348,16 @@ def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX) -> tuple[ca.SX, ca.SX
         y[j] = -part * scale[j]
     move = _solve_transposed(F, way)
     u = u0 + move
-    # A long way ends beside the rows, by its rounding: one more step, from there.
+    # A long way ends beside the rows by its rounding: one more step from there.
     z = F.L.T @ u
     more = _solve_transposed(F, _sum([q * (d - _total(q * z)) for q, d in zip(Q, D, strict=True)]))
     return u + more, move + more, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 
 class _Factor(NamedTuple):
-    """Lower triangular L with H = L L^T, 1 / L_jj of each column, and whether H is positive definite; where it is not, L is of
-    no meaning but finite."""
+    """Lower triangular L with H = L L^T, 1 / L_jj of each column, and whether H is positive definite; where it is not, L is
+    finite but meaningless.
+    """
 
     L: ca.SX
     inverse: tuple[ca.SX, ...]
@@ -409,7 +416,7 @@ class _Sides(NamedTuple):
 
 
 def _directions(W: ca.SX) -> tuple[_Sides, ca.SX]:
-    """Which direction each row of W limits, and the directions W_0. Rows of numbers that are opposite or the same share one."""
+    """The direction that each row of W limits, and the directions W_0. Rows of numbers that are opposite or equal share one."""
     of, sign, rows = [], [], list[ca.SX]()
     for i in range(W.shape[0]):
         here = W[i, :]
@@ -424,10 +431,11 @@ def _directions(W: ca.SX) -> tuple[_Sides, ca.SX]:
 
 
 class _Limits(NamedTuple):
-    """Of each limit, (m, 1): its distance d from the origin in units of the row's length, loosened by its rounding, BEYOND all
-    where it says nothing; the row's length and 1 / length, or 0 where it says nothing; and whether nothing meets it, with 1 for
-    1 / length.   reach, away: (1, 1) largest distance of a limit, and of u0 towards one.   share: (1, 1) of u0 where the turns
-    begin, see DISTANT."""
+    """For each limit, (m, 1): its distance d from the origin in units of the row's length, loosened by its rounding, BEYOND if
+    it is none; the row's length and 1 / length, or 0 if it is none; and whether nothing satisfies it, with 1 for 1 / length.
+    reach, away: (1, 1) largest distance of a limit, and of u0 towards one.   share: (1, 1) of u0 where the turns begin, see
+    DISTANT.
+    """
 
     d: ca.SX
     length: ca.SX
@@ -449,7 +457,7 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX,
     inverse, limit, never = (_where(c, x) for c, x in ((used, P @ scale), (used, l), (ca.logic_not(used), l < 0)))
     d = limit * inverse
     reach, away = _largest(d), _most(ca.fabs(W) @ ca.fabs(u0) * scale)
-    # Without limits away from the origin there is nothing to be far from.
+    # If all limits are at the origin there is no scale to be far from.
     reach = ca.if_else(reach > 0, reach, away)
     share = ca.fmin(1, DISTANT * reach / ca.fmax(away, NOTHING))
     d = ca.if_else(used, d + ROUNDING * ca.fabs(d), BEYOND)
@@ -458,9 +466,9 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX,
 
 
 def _errors(pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Largest of what is left of H (u - u0) + W^T y = 0, pulled = H (u - u0), and of W u <= l, each row relative to its terms.
+    """Largest residuals of H (u - u0) + W^T y = 0, pulled = H (u - u0), and of W u <= l, each row relative to its terms.
 
-    And whether W^T y = 0 nearly enough for l^T y < 0 to show that no u meets the rows.
+    And whether W^T y = 0 is accurate enough for l^T y < 0 to show that no u satisfies the rows.
     """
     finite = ca.fabs(l) <= LARGEST
     l, y = _where(finite, l), _where(finite, y)

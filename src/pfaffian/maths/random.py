@@ -1,7 +1,7 @@
-"""Random numbers by counting, traced: what is drawn is a function of who asks and how often, so runs repeat to the bit.
+"""Random numbers by counting, traced: each is a function of its signal and sample number, so that runs repeat to the bit.
 
-A Feistel network in the manner of Philox on words of 26 bits, kept in doubles: products stay below 2^53 and so are exact, and
-addition modulo 2^26 stands where Philox has an exclusive or.
+A Feistel network in the manner of Philox on words of 26 bits, stored in doubles: products stay below 2^53 and so are exact, and
+addition modulo 2^26 replaces the exclusive or of Philox.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ WORD = 2.0**26
 """Words are whole numbers from 0 to WORD - 1."""
 
 FACTORS = (0x3A8B5E5, 0x2545F4B)
-"""Odd words that the network multiplies by."""
+"""Odd words by which the network multiplies."""
 
 TURNS = (0x278DDE7, 0x2ED9EBB)
-"""What the key grows by from round to round: the fractions of the golden ratio and of sqrt 3."""
+"""Increments of the key from round to round: the fractions of the golden ratio and of sqrt 3."""
 
 ROUNDS = 14
-"""From 12 on every bit of counter and key turns each bit of the words in half of all cases."""
+"""From 12 on every bit of counter and key flips each bit of the words in half of all cases."""
 
 
 class Stream(NamedTuple):
-    """Whose numbers these are.   low, high: words of the seed.   run: number of the run."""
+    """Owner of a sequence of numbers.   low, high: words of the seed.   run: number of the run."""
 
     low: ca.SX
     high: ca.SX
@@ -32,7 +32,7 @@ class Stream(NamedTuple):
 
 
 def words(counter: tuple[ca.SX, ca.SX, ca.SX, ca.SX], key: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Four random words of four words of a counter and two of a key. All are scalars."""
+    """Four random words from four words of a counter and two of a key. All are scalars."""
     a, b, c, d = counter
     low, high = key
     for i in range(ROUNDS):
@@ -45,7 +45,7 @@ def words(counter: tuple[ca.SX, ca.SX, ca.SX, ca.SX], key: tuple[ca.SX, ca.SX]) 
 def normals(count: int, stream: Stream, signal: ca.SX | float, sample: ca.SX) -> ca.SX:
     """(count, 1) independent normal numbers of mean 0 and variance 1 for one sample of one signal, by Box and Muller.
 
-    signal: a word that tells the signal from others.   sample: its number, whole and below 2^38.
+    signal: a word that identifies the signal.   sample: its number, whole and below 2^38.
     """
     high, low = _parted(sample)
     drawn: list[ca.SX] = []
@@ -63,7 +63,7 @@ def split_seed(seed: int) -> tuple[float, float]:
 
 
 def _uniform(high: ca.SX, low: ca.SX) -> ca.SX:
-    """Of two words, between 0 and 1 without either."""
+    """A number between 0 and 1, both excluded, from two words."""
     return (high * WORD + low + 0.5) * 2.0**-52
 
 

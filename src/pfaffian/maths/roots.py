@@ -9,12 +9,12 @@ import casadi as ca
 from pfaffian.maths.linear import NOTHING
 
 SWEEPS = 8
-"""Of cyclic Jacobi rotations: convergence is quadratic, and 8 sweeps reach rounding for the sizes of mechanisms."""
+"""Number of sweeps of cyclic Jacobi rotations: convergence is quadratic, and 8 reach rounding for the sizes of mechanisms."""
 
 HALVINGS = 54
-"""Of an interval until it is rounding."""
+"""Number of bisections after which an interval is rounding."""
 TINY = 1e-30
-"""Of a pivot beside the square that it is short of, where it counts as zero."""
+"""Part of the square below which a pivot counts as zero."""
 
 
 class SquareRoot(NamedTuple):
@@ -58,7 +58,7 @@ def square_root(M: ca.SX, M_dot: ca.SX) -> SquareRoot:
 
 
 def smallest_singular_value(G: ca.SX) -> ca.SX:
-    """Smallest singular value of G (k, n), k <= n, to rounding of its largest: bidiagonal, then bisection."""
+    """Smallest singular value of G (k, n), k <= n, to the rounding of its largest: bidiagonal form, then bisection."""
     d, e = _bidiagonal(ca.densify(G.T))
     d, e = d * d, e * e
     low, high = ca.SX(0), ca.sqrt(d[0])
@@ -70,7 +70,7 @@ def smallest_singular_value(G: ca.SX) -> ca.SX:
 
 
 def _bidiagonal(A: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Diagonal (k, 1) and what is beside it (k - 1, 1) of an upper bidiagonal matrix with the singular values of A (n, k)."""
+    """Diagonal (k, 1) and superdiagonal (k - 1, 1) of an upper bidiagonal matrix with the singular values of A (n, k)."""
     d, e = [], []
     while A.shape[1]:
         size, A = _reflected(A)
@@ -83,7 +83,7 @@ def _bidiagonal(A: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _reflected(A: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """The length of the first column of A, and the other columns reflected as it is onto the first axis."""
+    """The length of the first column of A, and the other columns after the reflection that takes it onto the first axis."""
     x, rest = A[:, 0], A[:, 1:]
     size = ca.sqrt(ca.sumsqr(x))
     x[0] += ca.if_else(x[0] < 0, -1, 1) * size
@@ -97,6 +97,6 @@ def _has_one_within(d: ca.SX, e: ca.SX, square: ca.SX) -> ca.SX:
         pivot = d[i] + s
         least = ca.fmin(least, pivot)
         if i < e.numel():
-            # What follows a pivot that is not positive changes nothing any more, but must be a number.
+            # After a pivot that is not positive the rest changes nothing, but must be a number.
             s = e[i] * (s / ca.fmax(ca.fabs(pivot), TINY * square + NOTHING)) - square
     return least <= 0

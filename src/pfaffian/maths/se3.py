@@ -2,6 +2,12 @@
 
 ad(xi) is hat(w + e v) written out for a number e with e^2 = 0, so each function of a twist is the one of so3 together
 with its derivative along v: no new singularities, no new series.
+
+Example:
+    >>> from pfaffian.maths import se3
+    >>> R, p = se3.exp([1, 2, 3, 0, 0, 0])  # without rotation the position is v
+    >>> p
+    DM([1, 2, 3])
 """
 
 import casadi as ca
@@ -22,19 +28,37 @@ def _upper(a: Matrix, b: Matrix) -> Matrix:
 
 
 def hat(xi: Matrix) -> Matrix:
-    """Matrix of a twist, [[hat(w), v], [0, 0]]; g_dot = g hat(xi) for the body twist. xi (6,) -> (4, 4)."""
+    """Matrix of a twist, [[hat(w), v], [0, 0]]; g_dot = g hat(xi) for the body twist. xi (6,) -> (4, 4).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> se3.hat([1, 2, 3, 0, 0, 0]).full()[:3, 3]
+        array([1., 2., 3.])
+    """
     v, w = _split(xi)
     return ca.vertcat(ca.horzcat(so3.hat(w), v), ca.DM(1, 4))
 
 
 def vee(S: Matrix) -> Matrix:
-    """Twist of a 4 x 4 matrix, vee(hat(xi)) = xi. S (4, 4) -> (6,)."""
+    """Twist of a 4 x 4 matrix, vee(hat(xi)) = xi. S (4, 4) -> (6,).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> se3.vee(se3.hat([1, 2, 3, 4, 5, 6]))
+        DM([1, 2, 3, 4, 5, 6])
+    """
     S = matrix(S, 4, 4)
     return ca.vertcat(S[:3, 3], so3.vee(S[:3, :3]))
 
 
 def vee2(M: Matrix) -> Matrix:
-    """[b; so3.vee2(A)] of M = [[A, b], [*, *]]: tr(M hat(xi)^T) = xi^T vee2(M). M (4, 4) -> (6,)."""
+    """[b; so3.vee2(A)] of M = [[A, b], [*, *]]: tr(M hat(xi)^T) = xi^T vee2(M). M (4, 4) -> (6,).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> se3.vee2(se3.hat([1, 2, 3, 4, 5, 6]))
+        DM([1, 2, 3, 8, 10, 12])
+    """
     M = matrix(M, 4, 4)
     return ca.vertcat(M[:3, 3], so3.vee2(M[:3, :3]))
 
@@ -42,8 +66,14 @@ def vee2(M: Matrix) -> Matrix:
 def Vee(M: Matrix) -> Matrix:
     """6 x 6 matrix of the pseudo-matrix M = [[A, b], [c^T, d]]: [[d 1, hat(b)^T], [hat(c), so3.Vee(A)]]. (4, 4) -> (6, 6).
 
-    tr(hat(xi) M hat(eta)^T) = eta^T Vee(M) xi: inertia, damping or stiffness of weights at points of a body, in twists, from
-    their second moments. [konz25 (3.78)-(3.87)]
+    tr(hat(xi) M hat(eta)^T) = eta^T Vee(M) xi: the inertia, damping or stiffness of weights at points of a body with respect to
+    twists, from their second moments. [konz25 (3.78)-(3.87)]
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.Vee(np.diag([1, 2, 3, 7])).full().diagonal()
+        array([7., 7., 7., 5., 4., 3.])
     """
     M = matrix(M, 4, 4)
     b, c, d = M[:3, 3], M[3, :3].T, M[3, 3]
@@ -51,7 +81,14 @@ def Vee(M: Matrix) -> Matrix:
 
 
 def Wed(K: Matrix) -> Matrix:
-    """Pseudo-matrix of a 6 x 6 matrix that has one, the inverse of Vee. (6, 6) -> (4, 4)."""
+    """Pseudo-matrix of a 6 x 6 matrix that has one, the inverse of Vee. (6, 6) -> (4, 4).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.Wed(np.diag([7, 7, 7, 5, 4, 3])).full().diagonal()
+        array([1., 2., 3., 7.])
+    """
     K = matrix(K, 6, 6)
     b, c = -so3.vee(K[:3, 3:]), so3.vee(K[3:, :3])
     return ca.vertcat(ca.horzcat(so3.Wed(K[3:, 3:]), b), ca.horzcat(c.T, K[0, 0]))
@@ -61,10 +98,17 @@ def inner(K: Matrix, X1: tuple[Matrix, Matrix], X2: tuple[Matrix, Matrix]) -> Ma
     """<X1, X2> of X = [[Y, x], [0, 0]] by a symmetric K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]] (6, 6). [konz25 (A.14)-(A.19)]
 
     xt1^T Kr xt2 + tr(Y1 Wed(KR) Y2^T) with xt = x + Y vee2(H) / 2 + (H + H^T) vee2(Y) / 4. For X = hat(xi) it is xi1^T K xi2;
-    for K = Vee(K') it is tr(X1 K' X2^T), which does not change when X1 and X2 are turned from the left. Of a K that is positive
-    semidefinite <X, X> is not negative for X = G - 1, G a pose.
+    for K = Vee(K') it is tr(X1 K' X2^T), which does not change when X1 and X2 are rotated from the left. If K is positive
+    semidefinite, <X, X> is not negative for X = G - 1, G a pose.
 
     K: numbers, or Kr must be regular.   X1, X2: (Y (3, 3), x (3, 1)).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> X = np.zeros((3, 3)), [1, 2, 0]
+        >>> float(se3.inner(np.diag([10, 10, 10, 1, 1, 1]), X, X))  # 10 |x|^2
+        50.0
     """
     K = matrix(K, 6, 6)
     Kr, C = K[:3, :3], K[3:, :3]
@@ -81,29 +125,64 @@ def inner(K: Matrix, X1: tuple[Matrix, Matrix], X2: tuple[Matrix, Matrix]) -> Ma
 
 
 def homogeneous(R: Matrix, p: Matrix) -> Matrix:
-    """Pose as one matrix g = [[R, p], [0, 1]]. R (3, 3), p (3,) [m] -> (4, 4)."""
+    """Pose as one matrix g = [[R, p], [0, 1]]. R (3, 3), p (3,) [m] -> (4, 4).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.homogeneous(np.eye(3), [1, 2, 3]).full()[0]
+        array([1., 0., 0., 1.])
+    """
     return ca.vertcat(ca.horzcat(matrix(R, 3, 3), matrix(p, 3)), ca.sparsify(ca.DM([[0, 0, 0, 1]])))
 
 
 def compose(R1: Matrix, p1: Matrix, R2: Matrix, p2: Matrix) -> tuple[Matrix, Matrix]:
-    """Product of poses g1 g2 = (R1 R2, R1 p2 + p1)."""
+    """Product of poses g1 g2 = (R1 R2, R1 p2 + p1).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.compose(np.eye(3), [1, 0, 0], np.eye(3), [0, 2, 0])[1]
+        DM([1, 2, 0])
+    """
     R1 = matrix(R1, 3, 3)
     return ca.mtimes(R1, matrix(R2, 3, 3)), ca.mtimes(R1, matrix(p2, 3)) + matrix(p1, 3)
 
 
 def inverse(R: Matrix, p: Matrix) -> tuple[Matrix, Matrix]:
-    """Inverse pose (R^T, -R^T p)."""
+    """Inverse pose (R^T, -R^T p).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.inverse(np.eye(3), [1, 2, 3])[1]
+        DM([-1, -2, -3])
+    """
     Rt = matrix(R, 3, 3).T
     return Rt, -ca.mtimes(Rt, matrix(p, 3))
 
 
 def act(R: Matrix, p: Matrix, x: Matrix) -> Matrix:
-    """Point moved by a pose: R x + p. x (3,) [m] -> (3,)."""
+    """Point moved by a pose: R x + p. x (3,) [m] -> (3,).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.act(np.eye(3), [1, 0, 0], [0, 2, 0])
+        DM([1, 2, 0])
+    """
     return ca.mtimes(matrix(R, 3, 3), matrix(x, 3)) + matrix(p, 3)
 
 
 def exp(xi: Matrix) -> tuple[Matrix, Matrix]:
-    """Pose reached by a constant twist in unit time: R = exp(w), p = dexp_left(w) v. xi (6,) -> (R, p)."""
+    """Pose reached by a constant twist in unit time: R = exp(w), p = dexp_left(w) v. xi (6,) -> (R, p).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.exp([np.pi / 2, 0, 0, 0, 0, np.pi / 2])[1].full().ravel().round(3)  # a quarter of a circle of radius 1
+        array([1., 1., 0.])
+    """
     v, w = _split(xi)
     c0, c1, c2, c3 = so3.stumpff(ca.sumsqr(w), 3)
     p = c1 * v + c2 * ca.cross(w, v) + (c3 * ca.dot(w, v)) * w
@@ -111,7 +190,13 @@ def exp(xi: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def log(R: Matrix, p: Matrix) -> Matrix:
-    """Twist whose exponential is the pose, with |w| <= pi; either sign of the axis at pi. -> (6,)."""
+    """Twist whose exponential is the pose, with |w| <= pi; at pi the sign of the axis is arbitrary. -> (6,).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> se3.log(*se3.exp([1, 2, 3, 0, 0, 0.5])).full().ravel().round(3)
+        array([1. , 2. , 3. , 0. , 0. , 0.5])
+    """
     q, p = so3.quat_of(R), matrix(p, 3)
     f, a, g = so3.log_factors(q)
     w = f * q[:3]
@@ -119,25 +204,51 @@ def log(R: Matrix, p: Matrix) -> Matrix:
 
 
 def Ad(R: Matrix, p: Matrix) -> Matrix:
-    """Twist seen from the other side of a pose: [[R, hat(p) R], [0, R]]; V_A = Ad(g_AB) V_B. -> (6, 6)."""
+    """Twist seen from the other side of a pose: [[R, hat(p) R], [0, R]]; V_A = Ad(g_AB) V_B. -> (6, 6).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.Ad(np.eye(3), [1, 0, 0]) @ [0, 0, 0, 0, 0, 1]  # turning about z at x = 1
+        DM([0, -1, 0, 0, 0, 1])
+    """
     R = matrix(R, 3, 3)
     return _upper(R, ca.mtimes(so3.hat(p), R))
 
 
 def Ad_inv(R: Matrix, p: Matrix) -> Matrix:
-    """Ad of the inverse pose: [[R^T, -R^T hat(p)], [0, R^T]]; wrenches go F_A = Ad_inv(g_AB)^T F_B. -> (6, 6)."""
+    """Ad of the inverse pose: [[R^T, -R^T hat(p)], [0, R^T]]; wrenches transform as F_A = Ad_inv(g_AB)^T F_B. -> (6, 6).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> se3.Ad_inv(np.eye(3), [1, 0, 0]).T @ [0, 5, 0, 0, 0, 0]  # a force of 5 N along y at x = 1 m
+        DM([0, 5, 0, 0, 0, 5])
+    """
     Rt = matrix(R, 3, 3).T
     return _upper(Rt, -ca.mtimes(Rt, so3.hat(p)))
 
 
 def ad(xi: Matrix) -> Matrix:
-    """Bracket of twists, ad(xi) eta = [xi, eta]: [[hat(w), hat(v)], [0, hat(w)]]. xi (6,) -> (6, 6)."""
+    """Bracket of twists, ad(xi) eta = [xi, eta]: [[hat(w), hat(v)], [0, hat(w)]]. xi (6,) -> (6, 6).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> (se3.ad([0, 0, 0, 0, 0, 1]) @ [1, 0, 0, 0, 0, 0]).full().ravel()
+        array([0., 1., 0., 0., 0., 0.])
+    """
     v, w = _split(xi)
     return _upper(so3.hat(w), so3.hat(v))
 
 
 def ad_transpose(xi: Matrix, F: Matrix) -> Matrix:
-    """ad(xi)^T F = [f x w; f x v + n x w], as in M V_dot = ad(V)^T M V + F. xi (6,), F (6,) -> (6,)."""
+    """ad(xi)^T F = [f x w; f x v + n x w], as in M V_dot = ad(V)^T M V + F. xi (6,), F (6,) -> (6,).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> se3.ad_transpose([0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0]).full().ravel()[1]  # f x w = x x z = -y
+        np.float64(-1.0)
+    """
     (v, w), (f, n) = _split(xi), _split(F)
     return ca.vertcat(ca.cross(f, w), ca.cross(f, v) + ca.cross(n, w))
 
@@ -146,6 +257,11 @@ def dexp_left(xi: Matrix) -> Matrix:
     """Left differential of exp: g_dot g^-1 = hat(dexp_left(xi) xi_dot), the twist in the fixed frame.
 
     [[J(w), dJ(w)[v]], [0, J(w)]] with J = so3.dexp_left and dJ(w)[v] its derivative along v. xi (6,) -> (6, 6).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> se3.dexp_left([0, 0, 0, 0, 0, 0]) @ [1, 2, 3, 4, 5, 6]  # the unit matrix at zero
+        DM([1, 2, 3, 4, 5, 6])
     """
     v, w = _split(xi)
     _, c1, c2, c3, c4, c5 = so3.stumpff(ca.sumsqr(w), 5)
@@ -154,12 +270,25 @@ def dexp_left(xi: Matrix) -> Matrix:
 
 
 def dexp_right(xi: Matrix) -> Matrix:
-    """Right differential of exp: g^-1 g_dot = hat(dexp_right(xi) xi_dot), the BODY twist. xi (6,) -> (6, 6)."""
+    """Right differential of exp: g^-1 g_dot = hat(dexp_right(xi) xi_dot), the BODY twist. xi (6,) -> (6, 6).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> se3.dexp_right([0, 0, 0, 0, 0, 0]) @ [1, 2, 3, 4, 5, 6]
+        DM([1, 2, 3, 4, 5, 6])
+    """
     return dexp_left(-matrix(xi, 6))
 
 
 def dexp_left_inv(xi: Matrix) -> Matrix:
-    """Inverse of dexp_left, for |w| < 2 pi. xi (6,) -> (6, 6)."""
+    """Inverse of dexp_left, for |w| < 2 pi. xi (6,) -> (6, 6).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> xi = [1, 2, 3, 0.1, 0.2, 0.3]
+        >>> (se3.dexp_left_inv(xi) @ se3.dexp_left(xi)).full().trace().round(6)  # of the unit matrix
+        np.float64(6.0)
+    """
     v, w = _split(xi)
     s, d = ca.sumsqr(w), ca.dot(w, v)
     a, g, g_slope = so3.dexp_inv_factors(s)
@@ -167,12 +296,19 @@ def dexp_left_inv(xi: Matrix) -> Matrix:
 
 
 def dexp_right_inv(xi: Matrix) -> Matrix:
-    """Inverse of dexp_right: xi_dot = dexp_right_inv(xi) (body twist), for |w| < 2 pi. xi (6,) -> (6, 6)."""
+    """Inverse of dexp_right: xi_dot = dexp_right_inv(xi) (body twist), for |w| < 2 pi. xi (6,) -> (6, 6).
+
+    Example:
+        >>> from pfaffian.maths import se3
+        >>> xi = [1, 2, 3, 0.1, 0.2, 0.3]
+        >>> (se3.dexp_right_inv(xi) @ se3.dexp_right(xi)).full().trace().round(6)
+        np.float64(6.0)
+    """
     return dexp_left_inv(-matrix(xi, 6))
 
 
 def _dual(k: tuple, k_dot: tuple, v: Matrix, w: Matrix) -> Matrix:
-    """a 1 + b hat(w) + c w w^T with its derivative along v, from the factors k = (a, b, c) and theirs along v."""
+    """a 1 + b hat(w) + c w w^T with its derivative along v, from the factors k = (a, b, c) and their own derivatives k_dot."""
     (_, b, c), (a_dot, b_dot, c_dot) = k, k_dot
     wu = ca.mtimes(w, ((c_dot / 2) * w + c * v).T)  # half of c_dot w w^T + c (w v^T + v w^T)
     return _upper(so3.isotropic(k, w), a_dot * ca.DM.eye(3) + so3.hat(b_dot * w + b * v) + so3.symmetric(wu + wu.T))

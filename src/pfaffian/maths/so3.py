@@ -1,7 +1,13 @@
 """Rotations: SO(3), unit quaternions (x, y, z, w), exponential, logarithm and their differentials.
 
-Every function takes CasADi matrices or plain numbers and traces to straight-line code. The entire functions behind
-all of them are `stumpff`'s; nothing else in this room divides by an angle.
+Every function takes CasADi matrices or plain numbers and traces to straight-line code. The entire functions behind all of them
+are those of `stumpff`; nothing else in this room divides by an angle.
+
+Example:
+    >>> from pfaffian.maths import so3
+    >>> R = so3.exp([0.0, 0.0, 0.5])  # by 0.5 rad about z
+    >>> so3.log(R).full().ravel().round(3)
+    array([0. , 0. , 0.5])
 """
 
 import math
@@ -13,19 +19,19 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 
-Matrix: TypeAlias = Any  # ca.SX or ca.DM out; NumPy arrays and lists of numbers or scalars too on the way in
+Matrix: TypeAlias = Any  # results are ca.SX or ca.DM; arguments may also be NumPy arrays and lists of numbers or scalars
 
-NEAR = 1.0  # below this squared angle the series is used: above it the quotients lose less than two digits
+NEAR = 1.0  # squared angle below which the series is used: above it the quotients lose less than two digits
 TERMS = 10  # NEAR**TERMS / (2 TERMS)! = 4e-19, and two derivatives stay below eps
-NEAR_TANGENT = 1 / 16  # the same switch for tan(angle / 2)**2, in the logarithm
+NEAR_TANGENT = 1 / 16  # the same limit for tan(angle / 2)**2, in the logarithm
 TERMS_TANGENT = 15
-SNAP = 1e-15  # entries of a numeric roll-pitch-yaw matrix this near to 0 or +-1 were meant to be so
+SNAP = 1e-15  # distance from 0 or +-1 within which entries of a numeric roll-pitch-yaw matrix are made exact
 
 _EMPTY = ca.DM(1, 1)  # a structural zero, which products drop
 
 
 def scalars(value: Matrix, n: int) -> list[Matrix]:
-    """The n entries of a column."""
+    """The n entries of a column, as a list."""
     return list(ca.vertsplit(matrix(value, n)))
 
 
@@ -35,7 +41,7 @@ def _sparse(m: Matrix) -> Matrix:
 
 
 def matrix(value: Matrix, rows: int, columns: int = 1) -> Matrix:
-    """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM; ModelError on another shape."""
+    """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM. Raises ModelError: another shape."""
     m: Matrix = value
     if isinstance(value, Sequence) and any(isinstance(e, ca.SX | ca.DM | ca.MX) for e in value):
         m = ca.vertcat(*value)
@@ -51,6 +57,11 @@ def stumpff(s: Matrix, k: int) -> list[Matrix]:
 
     c_j(s) = sum_n (-s)^n / (2n + j)!;  c_0 = cos x, c_1 = sin x / x, c_2 = (1 - cos x) / x^2, ... with s = x^2.
     They obey c_j = 1/j! - s c_{j+2} and 2 c_j' = j c_{j+2} - c_{j+1}.
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.stumpff(0.0, 2)  # 1 / j!
+        [DM(1), DM(1), DM(0.5)]
     """
     near = s < NEAR
     far_s = ca.if_else(near, 1.0, s)
@@ -74,54 +85,99 @@ def _horner(coefficients: list[float], x: Matrix) -> Matrix:
 
 
 def isotropic(factors: Sequence[Matrix], w: Matrix) -> Matrix:
-    """a 1 + b hat(w) + c w w^T for factors (a, b, c): the shape of every isotropic function of a vector. -> (3, 3)."""
+    """a 1 + b hat(w) + c w w^T for factors (a, b, c): the form of every isotropic function of a vector. -> (3, 3)."""
     a, b, c = factors
     return a * ca.DM.eye(3) + hat(b * w) + symmetric(ca.mtimes(c * w, w.T))
 
 
 def symmetric(m: Matrix) -> Matrix:
-    """A matrix known to be symmetric, made so to the last bit from its upper half; the rest is never computed."""
+    """A matrix known to be symmetric, made so to the last bit from its upper half; the lower half is never computed."""
     return ca.triu2symm(ca.triu(m))
 
 
 def hat(w: Matrix) -> Matrix:
-    """Skew matrix of a vector: hat(w) u = w x u. w (3,) -> (3, 3), zeros structural."""
+    """Skew matrix of a vector: hat(w) u = w x u. w (3,) -> (3, 3), zeros structural.
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> (so3.hat([0, 0, 1]) @ [1, 0, 0]).full().ravel()  # z x x = y
+        array([0., 1., 0.])
+    """
     x, y, z = scalars(w, 3)
     o = _EMPTY
     return ca.vertcat(ca.horzcat(o, -z, y), ca.horzcat(z, o, -x), ca.horzcat(-y, x, o))
 
 
 def vee(S: Matrix) -> Matrix:
-    """Vector of a skew matrix, hat(vee(S)) = S; of any matrix its skew part (S - S^T)/2. S (3, 3) -> (3,)."""
+    """Vector of a skew matrix, hat(vee(S)) = S; of any other matrix, that of its skew part (S - S^T)/2. S (3, 3) -> (3,).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.vee(so3.hat([1, 2, 3]))
+        DM([1, 2, 3])
+    """
     S = matrix(S, 3, 3)
     return ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2
 
 
 def vee2(M: Matrix) -> Matrix:
-    """Vector of M - M^T: tr(M hat(w)^T) = w^T vee2(M), the gradient of tr(M R) along R_dot = R hat(w). M (3, 3) -> (3,)."""
+    """Vector of M - M^T: tr(M hat(w)^T) = w^T vee2(M), the gradient of tr(M R) along R_dot = R hat(w). M (3, 3) -> (3,).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.vee2(so3.hat([1, 2, 3]))  # twice the vector
+        DM([2, 4, 6])
+    """
     return 2 * vee(M)
 
 
 def Vee(M: Matrix) -> Matrix:
-    """trace(M) 1 - M: tr(hat(w) M hat(x)^T) = x^T Vee(M) w, inertia from a second moment. [konz25 (2.51)-(2.57)] -> (3, 3)."""
+    """trace(M) 1 - M: tr(hat(w) M hat(x)^T) = x^T Vee(M) w, inertia from a second moment. [konz25 (2.51)-(2.57)] -> (3, 3).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import so3
+        >>> so3.Vee(np.diag([1, 2, 3])).full().diagonal()
+        array([5., 4., 3.])
+    """
     M = matrix(M, 3, 3)
     return ca.trace(M) * ca.DM.eye(3) - M
 
 
 def Wed(M: Matrix) -> Matrix:
-    """trace(M)/2 1 - M, the inverse of Vee. (3, 3) -> (3, 3)."""
+    """trace(M)/2 1 - M, the inverse of Vee: the second moment of an inertia. (3, 3) -> (3, 3).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import so3
+        >>> so3.Wed(np.diag([5, 4, 3])).full().diagonal()
+        array([1., 2., 3.])
+    """
     M = matrix(M, 3, 3)
     return (ca.trace(M) / 2) * ca.DM.eye(3) - M
 
 
 def exp(w: Matrix) -> Matrix:
-    """Rotation by |w| [rad] about w: R = c_0 1 + c_1 hat(w) + c_2 w w^T at s = w.w. w (3,) -> (3, 3)."""
+    """Rotation by |w| [rad] about w: R = c_0 1 + c_1 hat(w) + c_2 w w^T at s = w.w. w (3,) -> (3, 3).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import so3
+        >>> so3.exp([0, 0, np.pi / 2]).full()[:, 0].round(3)  # x turns to y
+        array([0., 1., 0.])
+    """
     w = matrix(w, 3)
     return isotropic(stumpff(ca.sumsqr(w), 2), w)
 
 
 def log(R: Matrix) -> Matrix:
-    """Rotation vector, exp(log(R)) = R, |log(R)| <= pi [rad]; either sign of the axis at pi. R (3, 3) -> (3,)."""
+    """Rotation vector, exp(log(R)) = R, |log(R)| <= pi [rad]; at pi the sign of the axis is arbitrary. R (3, 3) -> (3,).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.log(so3.exp([0.0, 0.0, 0.5])).full().ravel().round(3)
+        array([0. , 0. , 0.5])
+    """
     return quat_log(quat_of(R))
 
 
@@ -129,13 +185,24 @@ def dexp_left(w: Matrix) -> Matrix:
     """Left differential of exp: dR/dt R^T = hat(dexp_left(w) w_dot), the angular velocity in the fixed frame.
 
     dexp_left(w) = c_1 1 + c_2 hat(w) + c_3 w w^T = dexp_right(-w) = exp(w) dexp_right(w).  w (3,) -> (3, 3).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> (so3.dexp_left([0, 0, 0.5]) @ [0, 0, 2]).full().ravel().round(3)  # about the axis itself nothing changes
+        array([0., 0., 2.])
     """
     w = matrix(w, 3)
     return isotropic(stumpff(ca.sumsqr(w), 3)[1:], w)
 
 
 def dexp_right(w: Matrix) -> Matrix:
-    """Right differential of exp: R^T dR/dt = hat(dexp_right(w) w_dot), the BODY angular velocity. w (3,) -> (3, 3)."""
+    """Right differential of exp: R^T dR/dt = hat(dexp_right(w) w_dot), the BODY angular velocity. w (3,) -> (3, 3).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> (so3.dexp_right([0, 0, 0.5]) @ [0, 0, 2]).full().ravel().round(3)
+        array([0., 0., 2.])
+    """
     return dexp_left(-matrix(w, 3))
 
 
@@ -143,6 +210,12 @@ def dexp_left_inv(w: Matrix) -> Matrix:
     """Inverse of dexp_left: a 1 - hat(w)/2 + g w w^T, for |w| < 2 pi.  w (3,) -> (3, 3).
 
     With x = |w|/2: a = x cot x, g = (1 - a) / |w|^2.
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> w = [0.1, 0.2, 0.3]
+        >>> (so3.dexp_left_inv(w) @ so3.dexp_left(w)).full().trace().round(6)  # of the unit matrix
+        np.float64(3.0)
     """
     w = matrix(w, 3)
     a, g = dexp_inv_factors(ca.sumsqr(w))[:2]
@@ -150,7 +223,13 @@ def dexp_left_inv(w: Matrix) -> Matrix:
 
 
 def dexp_right_inv(w: Matrix) -> Matrix:
-    """Inverse of dexp_right: a 1 + hat(w)/2 + g w w^T; w_dot = dexp_right_inv(w) (body angular velocity)."""
+    """Inverse of dexp_right: a 1 + hat(w)/2 + g w w^T; w_dot = dexp_right_inv(w) (body angular velocity), for |w| < 2 pi.
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> (so3.dexp_right_inv([0, 0, 0.5]) @ [0, 0, 2]).full().ravel().round(3)
+        array([0., 0., 2.])
+    """
     return dexp_left_inv(-matrix(w, 3))
 
 
@@ -165,7 +244,13 @@ def dexp_inv_factors(s: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 def rotation(axis: Matrix, angle: Matrix) -> Matrix:
     """Rotation by an angle [rad] about a unit axis: a a^T + cos (1 - a a^T) + sin hat(a). axis (3,) -> (3, 3).
 
-    What a numeric axis makes zero is a structural zero, what it makes one is the number one.
+    Entries that a numeric axis makes zero are structural zeros, those that it makes one are the number one.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import so3
+        >>> so3.rotation([0, 0, 1], ca.SX.sym("a"))[1, 0]
+        SX(sin(a))
     """
     a = matrix(axis, 3)
     aa = ca.mtimes(a, a.T)
@@ -177,7 +262,7 @@ def rotation(axis: Matrix, angle: Matrix) -> Matrix:
 def conjugate_z(cos: Matrix, sin: Matrix, X: Matrix) -> Matrix:
     """Rz X Rz^T for any X (3, 3), by double angles: half the operations of two products.
 
-    The sums and differences of the upper left block's entries turn by twice the angle; cos, sin of the angle itself.
+    The sums and differences of the upper left block's entries turn by twice the angle; cos, sin are those of the angle itself.
     """
     s2, sc = sin * sin, sin * cos
     p, q = X[1, 1] - X[0, 0], X[0, 1] + X[1, 0]
@@ -193,6 +278,12 @@ def rpy_to_matrix(rpy: Matrix) -> Matrix:
     """Rz(yaw) Ry(pitch) Rx(roll): roll, pitch, yaw [rad] about the fixed axes x, y, z, as in URDF. (3,) -> (3, 3).
 
     Numeric entries within 1e-15 of 0 or +-1 are made exactly so, zeros structural.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import so3
+        >>> so3.rpy_to_matrix([0, 0, np.pi / 2]).full()  # exactly a quarter turn about z
+        array([[ 0., -1., 0.], [ 1., 0., 0.], [ 0., 0., 1.]])
     """
     rpy = matrix(rpy, 3)
     if not isinstance(rpy, ca.DM):
@@ -210,7 +301,13 @@ def rpy_to_matrix(rpy: Matrix) -> Matrix:
 
 
 def quat_to_matrix(q: Matrix) -> Matrix:
-    """Rotation matrix of a unit quaternion; q is not normalised. q (4,) -> (3, 3)."""
+    """Rotation matrix of a unit quaternion; q is not normalised. q (4,) -> (3, 3).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.quat_to_matrix([0, 0, 1, 0]).full().diagonal()  # half a turn about z
+        array([-1., -1., 1.])
+    """
     x, y, z, w = scalars(q, 4)
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     xx, yy, zz, xy, xz, yz, wx, wy, wz = x * x2, y * y2, z * z2, x * y2, x * z2, y * z2, w * x2, w * y2, w * z2
@@ -222,15 +319,22 @@ def quat_to_matrix(q: Matrix) -> Matrix:
 
 
 def matrix_to_quat(R: Matrix) -> Matrix:
-    """Unit quaternion of a rotation matrix with w >= 0, accurate for every rotation. R (3, 3) -> (4,)."""
+    """Unit quaternion of a rotation matrix with w >= 0, accurate for every rotation. R (3, 3) -> (4,).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import so3
+        >>> so3.matrix_to_quat(np.eye(3))
+        DM([0, 0, 0, 1])
+    """
     k = quat_of(R)
     return k * (ca.if_else(k[3] < 0, -1.0, 1.0) / ca.sqrt(ca.sumsqr(k)))
 
 
 def quat_of(R: Matrix) -> Matrix:
-    """Quaternion of a rotation matrix, of some length in [2, 4] and either sign, from the best of four formulas.
+    """Quaternion of a rotation matrix, of length between 2 and 4 and either sign, from the best of four formulas.
 
-    They are the columns of 4 q q^T; the one taken belongs to a component of q with a square of at least 1/4.
+    They are the columns of 4 q q^T; the chosen one belongs to a component of q with a square of at least 1/4.
     """
     R = matrix(R, 3, 3)
     a, b, c = R[0, 0], R[1, 1], R[2, 2]
@@ -244,33 +348,59 @@ def quat_of(R: Matrix) -> Matrix:
 
 
 def quat_mul(q: Matrix, r: Matrix) -> Matrix:
-    """Hamilton product q r, so that quat_to_matrix(q r) = quat_to_matrix(q) quat_to_matrix(r). (4,), (4,) -> (4,)."""
+    """Hamilton product q r, so that quat_to_matrix(q r) = quat_to_matrix(q) quat_to_matrix(r). (4,), (4,) -> (4,).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.quat_mul([1, 0, 0, 0], [0, 1, 0, 0])  # i j = k
+        DM([0, 0, 1, 0])
+    """
     q, r = matrix(q, 4), matrix(r, 4)
     v, u = q[:3], r[:3]
     return ca.vertcat(q[3] * u + r[3] * v + ca.cross(v, u), q[3] * r[3] - ca.dot(v, u))
 
 
 def quat_conj(q: Matrix) -> Matrix:
-    """Conjugate (-x, -y, -z, w), the inverse of a unit quaternion. (4,) -> (4,)."""
+    """Conjugate (-x, -y, -z, w), the inverse of a unit quaternion. (4,) -> (4,).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> q = [0.5, 0.5, 0.5, 0.5]
+        >>> so3.quat_mul(q, so3.quat_conj(q))
+        DM([0, 0, 0, 1])
+    """
     q = matrix(q, 4)
     return ca.vertcat(-q[:3], q[3])
 
 
 def quat_exp(w: Matrix) -> Matrix:
-    """Unit quaternion of the rotation exp(w): (c_1 w/2, c_0) at s = w.w / 4. w (3,) [rad] -> (4,)."""
+    """Unit quaternion of the rotation exp(w): (c_1 w/2, c_0) at s = w.w / 4. w (3,) [rad] -> (4,).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import so3
+        >>> so3.quat_exp([0, 0, np.pi / 2]).full().ravel().round(3)
+        array([0. , 0. , 0.707, 0.707])
+    """
     w = matrix(w, 3)
     c0, c1 = stumpff(ca.sumsqr(w) / 4, 1)
     return ca.vertcat((c1 / 2) * w, c0)
 
 
 def quat_log(q: Matrix) -> Matrix:
-    """Rotation vector of a quaternion of any length but zero, the same for q and -q, |.| <= pi [rad]. (4,) -> (3,)."""
+    """Rotation vector of a quaternion of any length but zero, the same for q and -q, |.| <= pi [rad]. (4,) -> (3,).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.quat_log([0, 0, 1, 1]).full().ravel().round(3)  # a quarter turn about z
+        array([0. , 0. , 1.571])
+    """
     q = matrix(q, 4)
     return log_factors(q)[0] * q[:3]
 
 
 def log_factors(q: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """f with log = f (x, y, z), and of the angle 2x that log turns: a = x cot x and g = (1 - a)/(2x)^2."""
+    """f with log = f (x, y, z), and for the angle 2x of the rotation a = x cot x and g = (1 - a)/(2x)^2."""
     n2, w = ca.sumsqr(q[:3]), q[3]
     near = n2 < NEAR_TANGENT * w * w
     sign = ca.if_else(w < 0, -1.0, 1.0)
@@ -290,7 +420,13 @@ def log_factors(q: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def quat_rate(q: Matrix) -> Matrix:
-    """K(q) with q_dot = K(q) w = q (w; 0) / 2 for the BODY angular velocity w [rad/s]. (4,) -> (4, 3)."""
+    """K(q) with q_dot = K(q) w = q (w; 0) / 2 for the BODY angular velocity w [rad/s]. (4,) -> (4, 3).
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.quat_rate([0, 0, 0, 1]) @ [0, 0, 2]
+        DM([0, 0, 1, 0])
+    """
     half = matrix(q, 4) / 2
     v, w = half[:3], half[3]
     return ca.vertcat(w * ca.DM.eye(3) + hat(v), -v.T)

@@ -1,17 +1,17 @@
-"""Orthonormal bases of subspaces, the same on every machine: which one a factorisation finds is a matter of rounding."""
+"""Orthonormal bases of subspaces, the same on every machine: which one a factorisation finds depends on rounding."""
 
 from __future__ import annotations
 
 import numpy as np
 
 ALIKE = 1e-6
-"""Columns whose lengths differ by less are alike, and the first of them is taken."""
+"""Columns whose lengths differ by less count as equal, and the first of them is chosen."""
 
 
 def basis(P: np.ndarray) -> np.ndarray:
     """(n, k) orthonormal columns that span the range of an orthogonal projector P (n, n) of rank k = tr P.
 
-    Each is what P leaves of the unit vector along which the most is left, by Gram and Schmidt, done twice.
+    Each is the projection of the unit vector with the largest remainder, by Gram and Schmidt, done twice.
     """
     Q = np.zeros((len(P), 0))
     for _ in range(round(np.trace(P))):
@@ -24,7 +24,9 @@ def basis(P: np.ndarray) -> np.ndarray:
 
 
 def complement(A: np.ndarray, tolerance: float) -> np.ndarray:
-    """(n, d) orthonormal columns that span the null space of A (k, n): what it makes shorter than `tolerance` of its norm."""
+    """(n, d) orthonormal columns that span the null space of A (k, n): vectors that it shortens to less than `tolerance` of its
+    norm.
+    """
     if not A.size:
         return np.eye(A.shape[1])
     _, s, Vt = np.linalg.svd(A, full_matrices=False)

@@ -1,11 +1,17 @@
 """The connected subgroups of SE(3): every motion that a joint with a constant motion subspace can leave.
 
-Up to conjugation there are the twelve rows of `SUBGROUPS` [chhabra14 table 2.1], and a row is said by three things: along which
-axes it slides, how it turns (not, about z, any way), and whether a turn screws it along z. Body twists are [v; w] = S v with a
+Up to conjugation they are the twelve rows of `SUBGROUPS` [chhabra14 table 2.1]. Three things define a row: the axes that it
+slides along, how it turns (not, about z, any way), and whether a turn screws it along z. Body twists are [v; w] = S v with a
 constant S (6, k), whatever the pose; a joint elsewhere is the conjugate by its placement, with Ad_g S.
 
-    q: chart of the group, `motion` gives the pose.       v: body-fixed velocity, q_dot = K(q) v.
+    q: chart of the group, `motion` returns the pose.      v: body-fixed velocity, q_dot = K(q) v.
     s: screw parameters, pose = exp(hat(S s)): the constant twist that takes unit time.    [chhabra14 (2.1.3)]
+
+Example:
+    >>> from pfaffian.maths.subgroups import SUBGROUPS
+    >>> R, p = SUBGROUPS["planar"].motion([1.0, 2.0, 0.5])  # to (1, 2) m, turned by 0.5 rad
+    >>> p
+    DM([1, 2, 0])
 """
 
 from __future__ import annotations
@@ -21,17 +27,17 @@ from pfaffian.errors import ModelError
 from pfaffian.maths import se3, so3
 from pfaffian.maths.so3 import Matrix, matrix
 
-IN_GROUP = 1e-9  # how far a numeric pose may be from the group, of the size of its position, for `log` to take it
-FULL_TURN = 1e-9  # how near to a full turn [rad] a screw in the plane has no logarithm
+IN_GROUP = 1e-9  # largest distance of a numeric pose from the group that `log` accepts, relative to its position
+FULL_TURN = 1e-9  # distance from a full turn [rad] within which a screw in the plane has no logarithm
 
 
 class Rotation(NamedTuple):
-    """How a subgroup turns.
+    """The rotations of a subgroup.
 
     axes: the entries of the twist [v; w] that turn.   names, rates, units: of its coordinates and velocities.
     matrix: coordinates -> R (3, 3).   rate: coordinates -> K with their rate K w.
     of_vector: rotation vector along the axes -> coordinates.
-    offset: coordinates of a rest and of here -> e, see `Subgroup.displacement`, and E with e_dot = E w.
+    offset: coordinates at rest and here -> e, see `Subgroup.displacement`, and E with e_dot = E w.
     """
 
     axes: tuple[int, ...]
@@ -88,7 +94,7 @@ ANY_TURN = Rotation(
 
 @dataclass(frozen=True)
 class Subgroup:
-    """A connected subgroup of SE(3), in a frame whose z axis is the one it turns about or is normal to its plane.
+    """A connected subgroup of SE(3), in a frame whose z axis is its axis of rotation or the normal of its plane.
 
     along: the axes it slides along, of 0, 1, 2.   rotation: how it turns.
     screws: whether a turn also slides it along z, by `pitch` [m/rad].
@@ -108,7 +114,7 @@ class Subgroup:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The entry of the twist [v; w] that equals each v; where the motion does not screw the others are zero."""
+        """The entry of the twist [v; w] that equals each v; for a motion that does not screw the other entries are zero."""
         return self.along + self.rotation.axes
 
     @property
@@ -122,7 +128,7 @@ class Subgroup:
 
     @property
     def q_names(self) -> tuple[str, ...]:
-        """What each coordinate is called; nothing where there is only one."""
+        """Name of each coordinate; empty where there is only one."""
         return ("",) if self.nq == 1 else tuple("xyz"[i] for i in self.along) + self.rotation.names
 
     @property
@@ -139,7 +145,7 @@ class Subgroup:
 
     @property
     def s_names(self) -> tuple[str, ...]:
-        """What each screw parameter is called; nothing where there is only one."""
+        """Name of each screw parameter; empty where there is only one."""
         turns = self.rotation.names if len(self.rotation.names) == len(self.rotation.axes) else ("rx", "ry", "rz")
         return ("",) if self.nv == 1 else tuple("xyz"[i] for i in self.along) + turns
 
@@ -149,7 +155,7 @@ class Subgroup:
 
     @property
     def commutes(self) -> bool:
-        """Whether all motions of the group do: chart and screw parameters are then the same."""
+        """Whether all motions of the group commute: chart and screw parameters are then the same."""
         return len(self.rotation.axes) <= 1 and not (self.rotation.axes and set(self.along) & set(PLANE))
 
     @property
@@ -180,7 +186,7 @@ class Subgroup:
         return ca.diagcat(self.rotation.matrix(turn)[along, along], self.rotation.rate(turn))
 
     def chart(self, R: Matrix, p: Matrix) -> Matrix:
-        """q (nq, 1) of a pose of the group, angles within pi; where a turn screws, p tells the angle beyond full turns."""
+        """q (nq, 1) of a pose of the group, angles within pi; where a turn screws, p gives the angle, full turns included."""
         w = ca.vertcat(0, 0, matrix(p, 3)[2] / self.pitch) if self._unwinds else so3.log(R)
         turn = self.rotation.of_vector(w[[i - 3 for i in self.rotation.axes], 0])
         return ca.vertcat(matrix(p, 3)[list(self.along), 0], turn)
@@ -198,7 +204,7 @@ class Subgroup:
 
     @property
     def _unwinds(self) -> bool:
-        """Whether the position tells how often it has turned."""
+        """Whether the position shows how often it has turned."""
         return self.screws and not ca.SX(self.pitch).is_zero()
 
     # -- the algebra --------------------------------------------------------------------------------------------
@@ -210,11 +216,11 @@ class Subgroup:
     def log(self, R: Matrix, p: Matrix) -> Matrix:
         """s (k, 1) with exp(s) the pose (R, p) of the group; rotations within pi.
 
-        Every pose of every row has one, except where a motion in the plane screws: there the turn can be read from z, and one
-        full turn with a displacement in the plane is nobody's exponential [chhabra14 prop. 2.1.3]. The planar part is
-        [chhabra14 (2.4.19)] s_xy = (alpha 1 - theta/2 hat(e_z)) p_xy, alpha = theta/2 cot(theta/2).
+        In every row each pose has one, except where a motion in the plane screws: there z gives the turn, and a full turn with
+        a displacement in the plane is no exponential [chhabra14 prop. 2.1.3]. The planar part is [chhabra14 (2.4.19)]
+        s_xy = (alpha 1 - theta/2 hat(e_z)) p_xy, alpha = theta/2 cot(theta/2).
 
-        Raises ModelError: a numeric pose that is not of the group, or has no logarithm; expressions are not looked at.
+        Raises ModelError: a numeric pose that is not of the group, or has no logarithm; expressions are not checked.
         """
         R, p = matrix(R, 3, 3), matrix(p, 3)
         numeric = isinstance(R, ca.DM) and isinstance(p, ca.DM) and ca.SX(self.pitch).is_constant()
@@ -230,8 +236,8 @@ class Subgroup:
             if float(ca.norm_2(p[:2])) <= IN_GROUP * float(ca.norm_2(p)):
                 return ca.vertcat(0, 0, theta)
             raise ModelError(
-                f"log: a {self.name} motion by {turns} full turn(s) with a displacement in the plane is no exponential; all "
-                "others are, and this one is two motions in turn"
+                f"log: a {self.name} motion by {turns} full turn(s) with a displacement in the plane is no exponential: "
+                "write it as two motions in turn"
             )
         alpha, half = so3.dexp_inv_factors(theta * theta)[0], theta / 2
         return ca.vertcat(alpha * p[0] + half * p[1], alpha * p[1] - half * p[0], theta)
@@ -264,7 +270,9 @@ class Subgroup:
         return self._within(se3.dexp_right_inv, s)
 
     def _within(self, differential: Callable[[Matrix], Matrix], s: Matrix) -> Matrix:
-        """What a differential of exp, which keeps the algebra, is on it: v stands in the twist S v as it is."""
+        """A differential of exp, which maps the algebra to itself, in coordinates of the algebra: v are entries of the twist S
+        v.
+        """
         if self.commutes:
             return ca.DM.eye(self.nv)
         basis = self.S if isinstance(s, ca.SX) else self._numeric_S
@@ -278,7 +286,7 @@ class Subgroup:
         return ca.vertcat(p[list(self.along), 0], self.rotation.of_vector(matrix(s, self.nv)[len(self.along) :, 0]))
 
     def chart_to_screw(self, q: Matrix) -> Matrix:
-        """s (k, 1) of coordinates q (nq, 1); where the motions do not commute by `log`, and rotations within pi."""
+        """s (k, 1) of coordinates q (nq, 1); where the motions do not commute by `log`, with rotations within pi."""
         return matrix(q, self.nq) if self.commutes else self.log(*self.motion(q))
 
     def screw_rate(self, s: Matrix) -> Matrix:
@@ -313,8 +321,9 @@ planar-helical: H_p x R^2, a helix normal to the plane it slides in.
 
 
 def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
-    """Whether the span of twists, the columns of a numeric (6, k), is closed under the bracket: what a joint leaves then is a
-    group, and its twist in the body a constant subspace. [chhabra14 def. 2.1.2]"""
+    """Whether the span of twists, the columns of a numeric (6, k), is closed under the bracket: then the motions that a joint
+    leaves are a group, and its twist in the body a constant subspace. [chhabra14 def. 2.1.2]
+    """
     B = np.array(ca.DM(basis).full())
     Q, sizes, _ = np.linalg.svd(B, full_matrices=False)
     Q = Q[:, sizes > tolerance * max(sizes, default=0.0)]
@@ -327,8 +336,8 @@ def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
 
 
 def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
-    """What the group of a numeric algebra (6, k), columns [v; w] closed under the bracket, is called: "SE(2) x R", say; "none"
-    of no motion. [chhabra14 table 2.1]
+    """Name of the group of a numeric algebra (6, k), columns [v; w] closed under the bracket: "SE(2) x R", say; "none" of no
+    motion. [chhabra14 table 2.1]
     Raises ModelError: the twists are no algebra, so that the motions they begin are no group.
     """
     B = np.array(ca.DM(basis).full()).reshape(6, -1)
@@ -339,7 +348,7 @@ def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
     k, turns = Q.shape[1], np.linalg.matrix_rank(Q[3:], tol=tolerance)
     slides = k - turns
     if turns == 1:
-        # The one that turns. What the others slide is across its axis where the pitch is asked for, so along it is its pitch.
+        # The twist that turns. Where the pitch matters the others slide across its axis: what it slides along it is the pitch.
         turning = Q @ np.linalg.svd(Q[3:])[2][0]
         screws = abs(turning[:3] @ turning[3:]) > tolerance * (turning[3:] @ turning[3:])
         return {0: "H" if screws else "SO(2)", 1: "SO(2) x R", 2: "H x R^2" if screws else "SE(2)", 3: "SE(2) x R"}[slides]
@@ -347,10 +356,10 @@ def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
 
 
 def isotropy(basis: Matrix, momentum: Matrix, tolerance: float = 1e-9) -> np.ndarray:
-    """(k, d) the motions of a group that leave a momentum as it is: x with ad(B x)^T mu = 0 on the algebra of B.
+    """(k, d) the motions of a group that leave a momentum unchanged: x with ad(B x)^T mu = 0 on the algebra of B.
 
     [chhabra14 table 3.1]   basis: (6, k) B, numeric twists [v; w] closed under the bracket.   momentum: (k,) mu that belongs to
-    them [N s, N m s], as in the frame of B. Columns are orthonormal in x.
+    them [N s, N m s], in the frame of B. Columns are orthonormal in x.
     """
     B, mu = np.array(ca.DM(basis).full()).reshape(6, -1), np.asarray(momentum, dtype=float).ravel()
     k, back = B.shape[1], np.linalg.pinv(B)

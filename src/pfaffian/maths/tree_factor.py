@@ -9,7 +9,7 @@ import casadi as ca
 
 
 class TreeFactor(NamedTuple):
-    """M = W W^T, W = L^T, with L lower triangular and zero wherever the tree leaves no path: no fill-in.
+    """M = W W^T, W = L^T, with L lower triangular and zero wherever the tree has no path: no fill-in.
 
     L: rows as {column: entry} below the diagonal.   diagonal, inverse: of L.
     """
@@ -34,9 +34,9 @@ def factor_tree(M: ca.SX, parents: Sequence[int]) -> TreeFactor:
     """Factor a positive definite M = L^T L from the leaves to the root.
 
     Args:
-        M: (n, n) symmetric.   parents: for each coordinate the one before it on the path to the root, -1 at the root;
+        M: (n, n) symmetric.   parents: for each coordinate the previous one on the path to the root, -1 at the root;
             range(-1, n - 1) for a matrix without a tree. M[i, j] may differ from zero on such paths only.
-    A matrix that is not positive definite gives NaN.
+    A matrix that is not positive definite yields NaN.
     """
     n = M.shape[0]
     rows = [{j: M[k, j] for j in _path(parents, k)} for k in range(n)]

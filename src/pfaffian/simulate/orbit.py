@@ -57,7 +57,7 @@ def _check(m: Mechanism, first: Joint) -> None:
     whole = found.basis.shape[1] == first.nv
     pushing = [name for name, along in found.driven.items() if any(x.joint == first.name for x in along)]
     if not whole or pushing:
-        broken = "; ".join(f"{x.said}: {', '.join(why)}" for x, why in found.broken if x.joint == first.name)
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x.joint == first.name)
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
             f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not kept ({why}); leave momentum out, the state "

@@ -34,10 +34,10 @@ from pfaffian.evaluate.reduction_plan import (
     as_group,
     changes_of,
     changing,
+    conserved_motions,
     further,
-    kept_motions,
-    knows_place,
     other_values,
+    place_dependence,
     plan,
     somewhere,
 )
@@ -292,7 +292,7 @@ def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
 def _motions(r: _Reduction, T: Terms) -> ca.SX:
     """(nv, n) of the momenta that are kept beyond those of the base, in the order of `_Reduction.kept`."""
     X = r.lift(T)
-    return kept_motions(T, ca.SX.eye(r.m.nv) if X is None else X, r.found)
+    return conserved_motions(T, ca.SX.eye(r.m.nv) if X is None else X, r.found)
 
 
 def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
@@ -317,7 +317,7 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
     m, own = r.m, set(r.found.group)
     names = [j.name for j in m.joints if own & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
     for words, at, elsewhere in other_values(m, p, names):
-        cause = knows_place(m, r.found.group, at, elsewhere) if names else None
+        cause = place_dependence(m, r.found.group, at, elsewhere) if names else None
         if cause:
             raise ModelError(
                 f"{words}{cause} of {m.name!r} depends on where {shown.listed(names)} is, which near the defaults it does not; "
@@ -376,7 +376,7 @@ def _about(r: _Reduction) -> tuple[str, ...]:
     if not found.group and first.distribution is None:
         for motion, causes in symmetry(m).broken:
             if motion.joint == first.name:
-                out.append(f"no symmetry by {motion.said}: {', '.join(causes)}")
+                out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
     if found.closed:
         closures = shown.listed([c.name for c in m.constraints if isinstance(c, Closure)])
         out.append(f"closures {closures} push back; what they do to momenta adds up to nothing")

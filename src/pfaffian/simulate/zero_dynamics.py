@@ -17,7 +17,7 @@ from pfaffian.control.law import Control
 from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
-from pfaffian.evaluate.symmetry import kept_fields
+from pfaffian.evaluate.symmetry import conserved_fields
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -143,7 +143,7 @@ def _shown(m: Mechanism, control: Control, law: str) -> ca.Function:
 def _kept(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Function:
     """(q, v, p) -> derivatives along q and v of the momenta that symmetries keep while these inputs are zero."""
     T = symbols(m)
-    mu = ca.densify(kept_fields(T, still, np.array(p)).T @ momenta(T))
+    mu = ca.densify(conserved_fields(T, still, np.array(p)).T @ momenta(T))
     return ca.Function("kept", [T.q, T.v, m.p_symbols], [ca.jacobian(mu, x) for x in (T.q, T.v)])
 
 

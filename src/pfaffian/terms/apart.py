@@ -1,4 +1,4 @@
-"""Kinematics in which every body moves on its own: which bodies a function of the caller's pushes, by the work that it does."""
+"""Kinematics in which every body moves on its own: the work of a caller's function shows which bodies it pushes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pfaffian.terms.kinematics import Kinematics, turned_twist
 
 
 class Apart:
-    """Kinematics for a function of the caller's, in which every body moves on its own, by a twist V (6, 1) along its axes.
+    """Kinematics for a caller's function, in which every body moves on its own by a twist V (6, 1) along its axes.
 
-    displaced: poses are those that V displaces; else twists are those with V added.
+    displaced: V displaces the poses; otherwise V is added to the twists.
     """
 
     def __init__(self, k: Kinematics, *, displaced: bool) -> None:
@@ -27,24 +27,24 @@ class Apart:
 
     position, rotation, velocity = Kinematics.position, Kinematics.rotation, Kinematics.velocity
 
-    def _own(self, body: str) -> ca.SX:
+    def _twist_of(self, body: str) -> ca.SX:
         return self.twists.setdefault(body, ca.SX.sym("V", 6)) if body != WORLD else ca.SX.zeros(6, 1)
 
     def pose(self, body: str) -> Pose:
         G = self._k.pose(body)
         if not self._displaced:
             return G
-        V = self._own(body)
+        V = self._twist_of(body)
         return Pose(G.R + G.R @ hat(V[3:]), G.p + G.R @ V[:3])
 
     def twist(self, body: str, frame: str = "LOCAL") -> ca.SX:
         if self._displaced:
             return self._k.twist(body, frame)
-        V = self._k.twist(body) + self._own(body)
+        V = self._k.twist(body) + self._twist_of(body)
         return V if frame == "LOCAL" else turned_twist(self._k.pose(body), V[:3], V[3:], frame)
 
     def work(self, rate: ca.SX, V: ca.SX) -> ca.SX:
-        """(6, rows) of a body along its own axes: derivatives of the rows along its twist."""
+        """(6, rows) for a body, along its own axes: derivatives of the rows along its twist."""
         all_twists = list(self.twists.values())
         return ca.substitute([ca.jacobian(rate, V).T], all_twists, [ca.SX.zeros(6, 1)] * len(all_twists))[0]
 
@@ -52,6 +52,6 @@ class Apart:
         if name.startswith("__"):
             raise AttributeError(name)
         raise ModelError(
-            f"its function asks the kinematics for {name!r}, so which body feels its force cannot be told; "
-            "write it by joint, joint_rate, pose, position, rotation, twist and velocity"
+            f"its function asks the kinematics for {name!r}, so the body that feels its force cannot be determined; "
+            "write it in terms of joint, joint_rate, pose, position, rotation, twist and velocity"
         )

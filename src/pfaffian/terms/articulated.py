@@ -1,16 +1,16 @@
-"""Articulated bodies: what each joint feels of all that it carries, and the tree solved by it, link by link.
+"""Articulated bodies: the inertia that each joint feels of all that it carries, and solves along the tree, link by link.
 
-Links with motions V, each that of the link before it carried over, a drift, and S x of its joint, and the forces F that they
-take from their joints, f along each joint:
+Links have motions V, each that of the previous link carried over, a drift, and S x of its joint; F are the forces that they
+receive from their joints, f those along each joint:
 
     V_i = X_i V + drift_i + S_i x_i,    F_i = I_i V_i + bias_i + sum of X_j^T F_j they carry,    f_i = S_i^T F_i + armature x_i.
 
-With accelerations and what velocities leave of them that is forward dynamics; with twists alone, no drift and no bias, F are
-momenta and f = p, so the same sweeps give v of p = M v. Of the links beyond a joint the one before it feels an inertia and a
-bias again, I^A and b^A: no mass matrix, and work that grows with the links. [Featherstone 1983]
+With accelerations, and the terms of velocities in drift and bias, that is forward dynamics; with twists alone, no drift and no
+bias, F are momenta and f = p, so the same sweeps solve p = M v for v. The links beyond a joint act on the previous one again as
+an inertia and a bias, I^A and b^A: no mass matrix, and work that is linear in the number of links. [Featherstone 1983]
 
 Inertia in blocks [[A, H], [H^T, J]] for twists [v; w]. Where a joint turns about or slides along z, its own row and column
-vanish exactly after the joint has taken its share; they are set to zero rather than computed.
+vanish exactly once the joint's share is subtracted; they are set to zero rather than computed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6),
 
 class ArticulatedJoint(NamedTuple):
     """inertia: (6, 6) I_A of the link and all it carries.   U: (6, nv) I_A S.   D: (nv, nv) S^T U with armature.
-    K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, what the link before it feels. The world feels nothing: a joint on it has
-    neither K nor rest."""
+    K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, which acts on the previous link. A joint on the world has neither K nor rest.
+    """
 
     inertia: ca.SX
     U: ca.SX
@@ -46,7 +46,7 @@ class ArticulatedJoint(NamedTuple):
 
 
 def check_plain(k: Kinematics, formulation: str) -> None:
-    """Raise ModelError where velocities are not the links' own, or more than links has inertia."""
+    """Raise ModelError where velocities are not those of the links, or kinetic energy is not that of the links alone."""
     if not k.rates.plain or k.mechanism.kinetic_energies:
         has = "velocities that are not those of its joints one by one" if not k.rates.plain else "a kinetic energy of its own"
         raise ModelError(
@@ -77,7 +77,7 @@ def check_inertia(diagonal: ca.SX, joint: str) -> None:
     """Raise ModelError if a joint moves without any inertia, whatever the configuration."""
     if any(diagonal[i].is_zero() for i in range(diagonal.numel())):
         raise ModelError(
-            f"joint {joint!r} moves no inertia, all it carries lies on its axis; give a body inertia, or the joint armature"
+            f"joint {joint!r} moves no inertia: all it carries lies on its axis; give a body inertia, or the joint armature"
         )
 
 
@@ -98,7 +98,7 @@ def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
 
 
 def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
-    """The articulated inertia of link i, seen in the frame of the link before it."""
+    """The articulated inertia of link i, seen in the frame of the previous link."""
     p = hat(k.steps[i].p)
     A, H, J = (k.conjugate(i, IA[rows, columns]) for rows, columns in _BLOCKS)
     shifted = H - A @ p
@@ -106,7 +106,7 @@ def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
 
 
 class Solved(NamedTuple):
-    """x: (ns, 1) along the joints.   F: for each link the wrench that it takes from its joint, about its origin in its axes."""
+    """x: (ns, 1) along the joints.   F: for each link the wrench from its joint, about its origin in its axes."""
 
     x: ca.SX
     F: list[Wrench]
@@ -125,14 +125,14 @@ def solve_tree(
     """
     links, joints = k.tree.links, articulated_joints(k)
     b = [ca.SX.zeros(6, 1)] * len(links) if bias is None else list(bias)
-    own = [ca.SX(0)] * len(links)
+    innovation = [ca.SX(0)] * len(links)
     for i in reversed(range(len(links))):
         link, joint = links[i], joints[i]
-        own[i] = f[link.v] - link.basis.T @ b[i]
+        innovation[i] = f[link.v] - link.basis.T @ b[i]
         if link.parent >= 0:
-            # On the world one division is left for the way out.
-            own[i] = solve_symmetric(joint.D, own[i])
-            b[i] = b[i] + joint.U @ own[i]
+            # For a joint on the world one division is left to the outward sweep.
+            innovation[i] = solve_symmetric(joint.D, innovation[i])
+            b[i] = b[i] + joint.U @ innovation[i]
             felt = b[i] if drift is None else b[i] + joint.rest @ drift[i]
             b[link.parent] = b[link.parent] + ca.vertcat(*carry(k.steps[i], Wrench(felt[:3], felt[3:])))
     V, x, F = list[ca.SX](), ca.SX.zeros(k.tree.ns, 1), list[Wrench]()
@@ -142,19 +142,19 @@ def solve_tree(
         if drift is not None:
             arriving += drift[i]
         if link.parent >= 0:
-            # What turns arrives first, and the way out of the tree is as long as its sums.
-            x[link.v] = own[i] - joint.K[:, 3:] @ arriving[3:] - joint.K[:, :3] @ arriving[:3]
-            taken = joint.rest @ arriving + b[i]
+            # Rotations arrive first: the depth of the sums decides how long the outward sweep takes.
+            x[link.v] = innovation[i] - joint.K[:, 3:] @ arriving[3:] - joint.K[:, :3] @ arriving[:3]
+            load = joint.rest @ arriving + b[i]
         else:
-            x[link.v] = solve_symmetric(joint.D, own[i] - joint.U.T @ arriving)
-            taken = joint.inertia @ (arriving + link.basis @ x[link.v]) + b[i]
+            x[link.v] = solve_symmetric(joint.D, innovation[i] - joint.U.T @ arriving)
+            load = joint.inertia @ (arriving + link.basis @ x[link.v]) + b[i]
         V.append(arriving + ca.vertcat(*split_motion(link, x[link.v])))
-        F.append(Wrench(taken[:3], taken[3:]))
+        F.append(Wrench(load[:3], load[3:]))
     return Solved(x, F)
 
 
 def _seen_from(X: Pose, V: ca.SX) -> ca.SX:
-    """(6, 1) the motion V of a link as that of what it carries at the pose X, in its axes."""
+    """(6, 1) the motion V of a link as that of a body fixed to it at the pose X, in the body's axes."""
     linear, angular = V[:3], V[3:]
     return ca.vertcat(X.R.T @ (linear + ca.cross(angular, X.p)), X.R.T @ angular)
 

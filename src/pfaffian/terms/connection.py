@@ -1,8 +1,8 @@
 """Calculus along the velocity coordinates of q_dot = K(q) v: derivatives, brackets and the connection of a metric M.
 
-The columns of K are vector fields on the configurations and d_i f = K_i^a df/dq^a the derivative along the i-th; they do not
-commute where the v are no rates of coordinates. q may be redundant: everything below is meant on the configurations that
-phi(q) = 0 leaves. Objects of three indices are tuples over the first one of matrices over the other two.
+The columns of K are vector fields on the configurations, and d_i f = K_i^a df/dq^a is the derivative along the i-th; they do
+not commute where the v are no rates of coordinates. q may be redundant: everything below is meant on the configurations with
+phi(q) = 0. Objects with three indices are tuples over the first one of matrices over the other two.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def rate(k: Kinematics, f: ca.SX) -> ca.SX:
 
 
 def refuse_distributions(m: Mechanism, what: str) -> None:
-    """Raise ModelError for joints whose speeds do not reach all that their coordinates say; `what` needs them all."""
+    """Raise ModelError for joints whose speeds do not span all motions of their coordinates; `what` needs them all."""
     for j in m.joints:
         if j.distribution is not None:
             raise ModelError(
-                f"joint {j.name!r} has a distribution, which {what} cannot take: brackets of its speeds are no speeds of it; "
+                f"joint {j.name!r} has a distribution, which {what} cannot take: brackets of its speeds leave their span; "
                 "leave the joint its velocities and hold some at zero by nonholonomic(...)"
             )
 
@@ -52,10 +52,10 @@ def pseudo_inverse(k: Kinematics) -> ca.SX:
     KK, out = K.T @ K, ca.SX(*reversed(K.shape))
     count, order, first = KK.sparsity().scc()
     for i, j in pairwise(first[: count + 1]):
-        own = order[i:j]
-        columns = K[:, own].T
+        block = order[i:j]
+        columns = K[:, block].T
         touched = sorted(set(columns.sparsity().get_col()))
-        out[own, touched] = solve_definite(KK[own, own], columns[:, touched])
+        out[block, touched] = solve_definite(KK[block, block], columns[:, touched])
     return out
 
 
@@ -92,15 +92,31 @@ def connection_coefficients(k: Kinematics, M: ca.SX) -> tuple[ca.SX, ...]:
 
 
 def coriolis_matrix(k: Kinematics, M: ca.SX) -> ca.SX:
-    """C (nv, nv) with C_ij = Gamma_ijk v^k of the metric M(q): C v is quadratic in v and C + C^T = dM/dt.
+    """Coriolis matrix of a metric M(q): C v is quadratic in v, and C + C^T = dM/dt.
 
-    The coefficients themselves are not formed: a few derivatives do.
+    C_ij = Gamma_ijk v^k with the connection coefficients of M; these themselves are not formed, a few derivatives suffice.
+
+    Args:
+        k: Kinematics of a mechanism at symbols, such as `symbols(m).kinematics`.
+        M: (nv, nv) symmetric, an expression in k.q.
+    Returns:
+        C (nv, nv), an expression in k.q and k.v.
+    Raises ModelError: a joint has a distribution.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> turn = pf.joint("turn", "revolute", "world", "arm")
+        >>> slide = pf.joint("slide", "prismatic", "arm", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("boom", [pf.body("arm"), pf.body("mass", 2.0)], [turn, slide])
+        >>> f = pf.compile_terms(m, {"C": lambda T: pf.calculus.coriolis_matrix(T.kinematics, T.M)}, backend="numpy")
+        >>> f({"slide": 3.0}, {"turn": 1.0})["C"]  # m r = 6
+        array([[ 0., 6.], [-6., 0.]])
     """
     K, Y, p = k.kinematic_matrix, left_inverse(k), M @ k.v
     steps = directional_derivative(k, p)  # [i, j]: d_j M_ik v^k
     y = ca.densify(Y.T @ p)
-    held = ca.SX.sym("y", k.mechanism.nq)
-    bracket = ca.substitute(directional_derivative(k, K.T @ held), held, y)  # [j, i]: d_i K_j . y
+    fixed = ca.SX.sym("y", k.mechanism.nq)
+    bracket = ca.substitute(directional_derivative(k, K.T @ fixed), fixed, y)  # [j, i]: d_i K_j . y
     turned = bracket_along_v(k).T @ Y.T @ M  # [i, j]: gamma_ik^s v^k M_sj
     return (rate(k, M) + steps - steps.T + bracket.T - bracket + turned - turned.T) / 2
 
@@ -111,14 +127,14 @@ def bracket_along_v(k: Kinematics) -> ca.SX:
 
 
 def geodesic_acceleration(k: Kinematics, M: ca.SX) -> ca.SX:
-    """(nv, 1) v_dot^i = -Gamma^i_jk v^j v^k: motion with no force in the metric M(q)."""
+    """(nv, 1) v_dot^i = -Gamma^i_jk v^j v^k: force-free motion in the metric M(q)."""
     return solve_definite(M, -coriolis_matrix(k, M) @ k.v)
 
 
 def covariant_hessian(k: Kinematics, f: ca.SX, M: ca.SX) -> ca.SX:
     """(nv, nv) d_j d_i f - Gamma^k_ij d_k f of a scalar f(q) in the metric M(q), symmetric. [konz25 (2.16)]
 
-    Where all d_i f vanish it does not depend on the metric.
+    Where all d_i f vanish it is independent of the metric.
     """
     gradient = directional_derivative(k, f).T
     raised = solve_definite(M, gradient)

@@ -1,8 +1,8 @@
 """Which constraint rows depend on each other where a mechanism moves, from configurations on its constraints.
 
-A four-bar in space has five rows of rank two, hinges of Bennett's linkage five of rank two on the constraints and of rank
-three beside them. Rows that take part in a combination which vanishes there are orthonormalised together, always the one of
-which most is left (`maths.linear.orthogonalise`); all others go in their own order, at no extra cost.
+A four-bar in space has five rows of rank two, the hinges of Bennett's linkage five of rank two on the constraints and of rank
+three off them. Rows that take part in a combination which vanishes there are orthonormalised together, always the one with the
+largest remainder (`maths.linear.orthogonalise`); all others go in their own order, at no extra cost.
 """
 
 from __future__ import annotations
@@ -17,38 +17,41 @@ from pfaffian.maths.linear import connected
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
 
 SAMPLES = 3
-"""Configurations on the constraints that tell; rank there is what it is almost everywhere."""
+"""Number of configurations on the constraints to decide from; rank there is the rank almost everywhere."""
 
 TRIES = 24
-"""Starts to find them from, after the first few beside one that was found; where none is, all rows are taken to depend on
-each other."""
+"""Number of starts for finding them, after the first few beside one that was found; if none is found, all rows count as
+dependent on each other.
+"""
 
 ITERATIONS = 60
-ARRIVED = 1e-8
+CONVERGED = 1e-8
 """Residual, relative to a row's typical length, at which a configuration counts as on the constraints."""
 
 DAMPING = 1e-12
-"""Least damping of a step, beside squared singular values."""
+"""Least damping of a step, relative to squared singular values."""
 
 DEPENDENT = 1e-6
-"""Singular values, and parts in a combination that vanishes, below which there is none."""
+"""Singular values, and parts in a vanishing combination, below which they count as zero."""
 
 STRIDE = 0.5
 """Largest move in one iteration [rad, machine lengths]."""
 
 
-class Look(NamedTuple):
-    """Of rows at a configuration: A (m, nv), phi (m,), K (nq, nv), for velocities in rad/s or the machine's length a second."""
+class RowSample(NamedTuple):
+    """Rows at a configuration: A (m, nv), phi (m,), K (nq, nv), for velocities in rad/s or the machine's length per second."""
 
     A: np.ndarray
     phi: np.ndarray
     K: np.ndarray
 
 
-def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarray, long: float) -> list[list[int]]:
+def dependent_rows(
+    m: Mechanism, sample: Callable[[np.ndarray], RowSample], lengths: np.ndarray, long: float
+) -> list[list[int]]:
     """Groups of rows that depend on each other, each of two or more; rows in none of them are independent of all others.
 
-    look: at q (nq,).   lengths: (m, 1) typical length of each row.   long: the machine's length [m].
+    sample: rows at q (nq,).   lengths: (m, 1) typical length of each row.   long: the machine's length [m].
     """
     random = np.random.default_rng(22)
     shared = np.zeros((len(lengths), len(lengths)), dtype=bool)
@@ -58,10 +61,10 @@ def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np
         begin = m.neutral() if attempt == 1 else random_configuration(m, random, long)
         if last is not None and attempt >= SAMPLES:
             begin = moved(m, last, random)
-        q = settled(m, look, lengths, begin)
+        q = settled(m, sample, lengths, begin)
         if q is None:
             continue
-        here = look(q)
+        here = sample(q)
         U, s, V = np.linalg.svd(here.A / lengths)
         rank = int((s > DEPENDENT * s.max(initial=1.0)).sum())
         if rank == m.nv:
@@ -81,7 +84,7 @@ def dependent_rows(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np
 def moved(m: Mechanism, last: tuple[np.ndarray, np.ndarray], random: np.random.Generator) -> np.ndarray:
     """A configuration (nq,) some way off q along its motions; last: q (nq,), and their rates (nq, k).
 
-    Where random starts fail, as in long chains of loops, the next configuration on the constraints is looked for from here.
+    Where random starts fail, as in long chains of loops, the search for the next configuration on the constraints begins here.
     """
     q, along = last
     x = along @ random.normal(size=along.shape[1])
@@ -91,18 +94,18 @@ def moved(m: Mechanism, last: tuple[np.ndarray, np.ndarray], random: np.random.G
         return q
 
 
-def settled(m: Mechanism, look: Callable[[np.ndarray], Look], lengths: np.ndarray, q: np.ndarray) -> np.ndarray | None:
+def settled(m: Mechanism, sample: Callable[[np.ndarray], RowSample], lengths: np.ndarray, q: np.ndarray) -> np.ndarray | None:
     """The configuration (nq,) on phi = 0 that damped Newton steps reach from q, None if they reach none.
 
     The damping, as large as the residual, lets rows lose rank on the way and at its end.
     """
     for _ in range(ITERATIONS):
-        A, phi, K = look(q)
+        A, phi, K = sample(q)
         A, phi = A / lengths, phi / lengths[:, 0]
         off = float(np.linalg.norm(phi))
         if not (np.isfinite(off) and np.isfinite(A).all()):
             return None
-        if off < ARRIVED:
+        if off < CONVERGED:
             return q
         x = A.T @ np.linalg.solve(A @ A.T + (min(off, 1.0) ** 2 + DAMPING) * np.eye(len(A)), phi)
         try:

@@ -1,12 +1,12 @@
 """Kinematics of an open chain as a product of exponentials, in screw parameters. [chhabra14 ch. 2]
 
-A joint is a displacement subgroup; one that is several in turn (universal) is one factor for each. At home, every coordinate at
-its zero, factor j has the twists tau_j = Ad(home_j) S_j, (6, k), as the world sees them. Its screw parameters s_j (k,) are the
-constant twist that takes it from home to where it is in unit time, so a body stands at
+A joint is a displacement subgroup; one that is several in turn (universal) is one factor for each. At home, with every
+coordinate at its zero, factor j has the twists tau_j = Ad(home_j) S_j, (6, k), seen from the world. Its screw parameters s_j
+(k,) are the constant twist that takes it from home to its pose in unit time, so that the pose of a body is
 
     exp(hat(tau_1 s_1)) ... exp(hat(tau_m s_m)) home,    the factors on its way from the world.    [chhabra14 thm. 2.2.3]
 
-This is what `kinematics` says in q and v, in other letters and by another way; the world may have several joints.
+`kinematics` has the same in q and v, computed another way; several joints may stand on the world.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pfaffian.terms.tree import Layout, layout
 
 
 class Block(NamedTuple):
-    """A subgroup of a joint that has parameters of its own.
+    """A subgroup of a joint with parameters of its own.
 
     s, q: its entries of s and of q.   names: of its parameters.
     """
@@ -47,7 +47,7 @@ class Factor(NamedTuple):
     """exp(hat(tau s_j)) of one subgroup of a joint.
 
     before: index of the factor before it on the way to the world, or -1.   home: its frame in the world, at home.
-    own: (k, ns) with s_j = own s: rows of the identity, ratios where the joint follows others.
+    own: (k, ns) with s_j = own s: rows of the identity, or ratios where the joint follows others.
     """
 
     before: int
@@ -69,8 +69,8 @@ def blocks(m: Mechanism) -> tuple[Block, ...]:
     for j in m.joints:
         for part, kind in zip(j.parts, j.kind.factors, strict=True) if not j.mimic else ():
             first, g = m.q_slices[j.name].start, part.subgroup
-            own = [kind.label or n for n in g.s_names]
-            names = tuple(f"{j.name}.{n}" if n else j.name for n in own)
+            labels = [kind.label or n for n in g.s_names]
+            names = tuple(f"{j.name}.{n}" if n else j.name for n in labels)
             q = slice(first + part.q.start, first + part.q.stop)
             found.append(Block(j, g, slice(begin, begin + g.nv), q, names))
             begin += g.nv
@@ -78,12 +78,12 @@ def blocks(m: Mechanism) -> tuple[Block, ...]:
 
 
 def check_chain(m: Mechanism) -> None:
-    """Raise ModelError where m is no open chain of subgroups, and say what it is instead."""
+    """Raise ModelError where m is not an open chain of subgroups, and say what it is instead."""
     check_open(as_mechanism(m))
     for j in m.joints:
         if j.pose:
             raise ModelError(
-                f"edge {j.name!r} is any function of q and no exponential: say it by a joint, or by several joints in turn"
+                f"edge {j.name!r} is any function of q and no exponential: replace it by a joint, or by several joints in turn"
             )
     for c in m.coordinates:
         raise ModelError(
@@ -95,8 +95,8 @@ def check_chain(m: Mechanism) -> None:
 class Exponentials:
     """An open chain at screw parameters s (ns, 1) [m, rad]; made by `exponentials`. Each part is built once.
 
-    s runs over the joints as q does, by as many entries as the group of a joint has dimensions. Twists [v; w] are seen from the
-    world's origin unless a frame is named; in `s_dot` they are J s_dot.
+    s is ordered by joints like q, with as many entries for a joint as its group has dimensions. Twists [v; w] are seen from the
+    world's origin unless a frame is named; they are J s_dot.
     """
 
     mechanism: Mechanism
@@ -132,7 +132,7 @@ class Exponentials:
 
     @cached_property
     def Sigma(self) -> ca.SX:
-        """(ns, n) s_dot = Sigma v_bar: of joints with a distribution v_bar are the speeds that it leaves, of others s_dot.
+        """(ns, n) s_dot = Sigma v_bar: v_bar are the speeds that a distribution leaves of a joint, and s_dot of other joints.
 
         Sigma = Z^-1 C_bar [chhabra14 (2.1.5)]; the thesis's own example prints Z C_bar.
         """
@@ -155,24 +155,24 @@ class Exponentials:
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
-        """Those on the way to the world come before a factor."""
-        m, found, own = self.mechanism, list[Factor](), {b.joint.name: list[ca.SX]() for b in self.blocks}
+        """Each factor comes after those on its way to the world."""
+        m, found, rows_of = self.mechanism, list[Factor](), {b.joint.name: list[ca.SX]() for b in self.blocks}
         for b in self.blocks:
-            own[b.joint.name].append(ca.SX.eye(self.s.numel())[b.s, :])
-        left = {name: iter(rows) for name, rows in own.items()}
+            rows_of[b.joint.name].append(ca.SX.eye(self.s.numel())[b.s, :])
+        left = {name: iter(rows) for name, rows in rows_of.items()}
         for before, j, part, placement in self._layout.frames:
             assert part is not None  # no edges
             home = (found[before].home if before >= 0 else IDENTITY) @ placement
             if j.mimic:
                 at_rest = part.subgroup.motion(own_coordinates(m, j, ca.SX(ca.DM(m.neutral()))))
-                found.append(Factor(before, j, part.subgroup, home @ Pose(*map(ca.SX, at_rest)), _followed(m, j, own)))
+                found.append(Factor(before, j, part.subgroup, home @ Pose(*map(ca.SX, at_rest)), _followed(m, j, rows_of)))
             else:
                 found.append(Factor(before, j, part.subgroup, home, next(left[j.name])))
         return tuple(found)
 
     @cached_property
     def exponentials(self) -> tuple[Pose, ...]:
-        """gamma_j = exp(hat(tau_j s_j)) of each factor, as the motion of its subgroup seen from home."""
+        """gamma_j = exp(hat(tau_j s_j)) of each factor: the motion of its subgroup, seen from home."""
         found = []
         for f in self.factors:
             found.append(f.home @ Pose(*map(ca.SX, f.subgroup.exp(f.own @ self.s))) @ f.home.inverse())
@@ -180,7 +180,7 @@ class Exponentials:
 
     @cached_property
     def products(self) -> tuple[Pose, ...]:
-        """gamma_1 ... gamma_j up to each factor, of those on its way from the world."""
+        """gamma_1 ... gamma_j up to each factor, over those on its way from the world."""
         found = list[Pose]()
         for f, gamma in zip(self.factors, self.exponentials, strict=True):
             found.append(found[f.before] @ gamma if f.before >= 0 else gamma)
@@ -208,7 +208,8 @@ class Exponentials:
 
         Block j is Ad(gamma_1 ... gamma_{j-1}) Omega_j tau_j, Omega_j the integral of exp(x ad(tau_j s_j)) over x from 0 to 1.
 
-        relative_to: body that sees the motion; blocks of joints before both vanish.   frame: body in whose frame it is said.
+        relative_to: body from which the motion is seen; blocks of joints before both vanish.
+        frame: body that gives the axes and the origin of the twist.
         """
         J = self._spatial(self.place(body)[0]) - self._spatial(self.place(relative_to)[0])
         if frame == WORLD:
@@ -227,7 +228,7 @@ class Exponentials:
         return J
 
     def modified_jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> ca.SX:
-        """(6, n) J Sigma: of the speeds v_bar that distributions leave, and of s_dot elsewhere. [chhabra14 (2.3.13)]"""
+        """(6, n) J Sigma: by the speeds v_bar that distributions leave, and by s_dot of other joints. [chhabra14 (2.3.13)]"""
         return ca.sparsify(self.jacobian(body, relative_to=relative_to, frame=frame) @ self.Sigma)
 
     def place(self, body: str) -> tuple[int, Pose]:
@@ -236,10 +237,25 @@ class Exponentials:
 
 
 def exponentials(m: Mechanism, s: ca.SX | None = None) -> Exponentials:
-    """An open chain of subgroups in screw parameters, as expressions. [chhabra14 ch. 2]
+    """An open chain of displacement subgroups in screw parameters, as expressions. [chhabra14 ch. 2]
 
-    m: the mechanism.   s: (ns, 1) expressions, symbols if None.
-    Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; s of another size.
+    Args:
+        m: the mechanism, an open chain.
+        s: (ns, 1) expressions of type casadi.SX [m, rad]; new symbols if None.
+    Returns:
+        an object with `s_names` and, as expressions, `q`, the poses `pose(body)`, the twists `twists(joint)` (6, k), the
+        Jacobian `jacobian(body)` (6, ns), and the matrices `Z`, `Sigma` and `of_v` of the parameters' rates.
+    Raises ModelError: a closed chain, and what closes it; an edge, or coordinates that belong to no joint; s of another size.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
+        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
+        >>> E = pf.screws.exponentials(m, ca.SX([0.0, 0.5]))
+        >>> print(E.s_names, ca.DM(E.pose("lower").p))
+        ('shoulder', 'elbow') [1, 0, 0]
     """
     n = sum(b.subgroup.nv for b in blocks(m))
     s = ca.SX.sym("s", n) if s is None else s
@@ -248,11 +264,11 @@ def exponentials(m: Mechanism, s: ca.SX | None = None) -> Exponentials:
     return Exponentials(m, s)
 
 
-def _followed(m: Mechanism, j: Joint, own: dict[str, list[ca.SX]]) -> ca.SX:
-    """(1, ns) of a joint with one coordinate, ratios through all that it follows."""
+def _followed(m: Mechanism, j: Joint, rows_of: dict[str, list[ca.SX]]) -> ca.SX:
+    """(1, ns) of a joint with one coordinate: ratios through all that it follows."""
     if not j.mimic:
-        return own[j.name][0]
-    return j.mimic.ratios.T @ ca.vertcat(*[_followed(m, m.joint(n), own) for n in j.mimic.joints])
+        return rows_of[j.name][0]
+    return j.mimic.ratios.T @ ca.vertcat(*[_followed(m, m.joint(n), rows_of) for n in j.mimic.joints])
 
 
 def _diagonal(parts: list[ca.SX]) -> ca.SX:

@@ -1,10 +1,10 @@
-"""A machine whose base floats: how a body moves by the joints and by momentum, and joint motions that leave the base at rest.
+"""A machine with a floating base: how joints and momentum move a body, and joint motions that leave the base at rest.
 
 With velocities tau of the base in its own axes, s of the joints and the momentum mu_b of all that moves (terms/reduction.py)
 
     tau = K11^-1 mu_b - A s,    V = J_b tau + J_s s = J_g s + J_b K11^-1 mu_b,    J_g = J_s - J_b A,
 
-J_g being the generalised Jacobian of Umetani and Yoshida (1989), and s leaves the base without reaction where A s = 0, the
+J_g being the generalised Jacobian of Umetani and Yoshida (1989). Velocities s with A s = 0 leave the base without reaction: the
 reaction null space of Nenchev, Umetani and Yoshida (1992).
 """
 
@@ -24,13 +24,13 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others
 from pfaffian.terms.terms import Terms, as_terms
 
-KEPT = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
+RESTING = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
 """What of the base is at rest -> units of its velocities that are zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class FloatingBase:
-    """Terms of a machine as its base and its joints see them, expressions for laws, outputs and `compile_terms`.
+    """Terms of a machine split into base and joints, as expressions for laws, outputs and `compile_terms`.
 
     terms: of the machine, at symbols.   joint: name of the first joint, that of the base.
     """
@@ -64,8 +64,8 @@ class FloatingBase:
     def momentum_twist(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0), momentum: Any = None) -> ca.SX:
         """(6, 1) J_b K11^-1 mu_b: what momentum adds to the twist of a body.
 
-        momentum: (k, 1) the spatial one that is kept, as `momentum_map` gives it [N s, N m s], so that the answer does not
-        depend on velocities; that of v if None.
+        momentum: (k, 1) spatial momentum that is conserved, as `momentum_map` returns it [N s, N m s], which makes the result
+        independent of velocities; if None that of v.
         """
         T, J = self.terms, self.terms.kinematics.jacobian(body, frame, point)[:, self.b]
         if momentum is None:
@@ -75,29 +75,44 @@ class FloatingBase:
         return J @ solve_symmetric(self.blocks.K11, to_body @ vector(momentum, len(self.b), "momentum"))
 
     def reaction_free(self, keep: str = "pose") -> ca.SX:
-        """P (n, n): orthogonal projector onto the s with A_r s = 0, A_r all rows of A or those of the base's turning.
+        """P (n, n): orthogonal projector onto the s with A_r s = 0, A_r all rows of A or those of the base's rotation.
 
-        Of A the linear part is eliminated already: A_r s is what the base turns by while its mass centre drifts freely.
-        keep: pose or attitude, what of the base stays where it is.   Raises ModelError: another word.
+        The linear part of A is eliminated already: A_r s is the rotation of the base while its mass centre drifts freely.
+        keep: pose or attitude, what of the base stays at rest.   Raises ModelError: another word.
         """
         Q = self.reacting(keep)
         return ca.SX.eye(len(self.s)) - Q.T @ Q
 
     def reacting(self, keep: str = "pose") -> ca.SX:
-        """Q (r, n): what such s are orthogonal to, P = 1 - Q^T Q; its rows orthonormal, or zero where A_r is short of rank."""
-        if keep not in KEPT:
-            raise ModelError(f"keep: {' or '.join(KEPT)} is needed, got {brief(keep)}")
+        """Q (r, n): rows orthogonal to all such s, P = 1 - Q^T Q; orthonormal, or zero where A_r is short of rank."""
+        if keep not in RESTING:
+            raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
         units = self.terms.mechanism.v_units
-        A = self.blocks.A[[row for row, i in enumerate(self.b) if units[i] in KEPT[keep]], :]
+        A = self.blocks.A[[row for row, i in enumerate(self.b) if units[i] in RESTING[keep]], :]
         return orthogonalise(A, ca.SX(A.shape[0], 0), RANK).Q
 
 
 def floating_base(T: Terms | Kinematics) -> FloatingBase:
     """Expressions of a machine that floats: generalised Jacobian, motion by momentum, reaction null space.
 
-    T: Terms, as a law or `compile_terms` hands them on, or `symbols(mechanism)`; or the Kinematics that a constraint, an output
-    or a task receives.
-    Raises ModelError: neither of them; no first joint that carries all and is a group.
+    Args:
+        T: Terms, as a law or `compile_terms` passes them on, or `symbols(mechanism)`; or the Kinematics that a constraint, an
+            output or a task receives.
+    Returns:
+        an object with `jacobian(body, frame, point)` (6, n), `momentum_twist(body, ..., momentum)` (6, 1),
+        `reaction_free(keep)` (n, n), the `blocks` K11, K1s, A and M^ of the mass matrix, and the entries `b` and `s` of v of
+        the base and the joints.
+    Raises ModelError: T is neither; no first joint that carries all and is a group.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hub, mass, wheel = pf.body("hub", 3.0, inertia=3.0), pf.body("mass", 1.0), pf.body("wheel", 1.0, inertia=1.0)
+        >>> turn, spin = pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")
+        >>> boom = pf.joint("boom", "prismatic", "hub", "mass", axis=(1, 0, 0))
+        >>> m = pf.mechanism("satellite", [hub, mass, wheel], [turn, boom, spin])
+        >>> f = pf.compile_terms(m, {"A": lambda T: pf.reduction.floating_base(T).blocks.A}, backend="numpy")
+        >>> f({"boom": 1.0})["A"]  # the wheel turns the hub back by 1 / (3 + 1 + 1)
+        array([[0. , 0.2]])
     """
     if isinstance(T, Kinematics):
         T = Terms(T.mechanism, T.q, T.v, ca.SX.zeros(T.mechanism.nu, 1), T.t)

@@ -1,4 +1,4 @@
-"""Applied forces: springs, dampers, wrenches, functions of the caller's, the input matrix, potential energy."""
+"""Applied forces: springs, dampers, wrenches, the caller's functions, the input matrix, potential energy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pfaffian.terms.rates import own_rates
 
 
 def applied_force(k: Kinematics) -> ca.SX:
-    """f (nv, 1): joint springs and dampers, and every force of the mechanism that is no input [N, N m]."""
+    """f (nv, 1): joint springs and dampers, and every force of the mechanism that is not an input [N, N m]."""
     f = joint_forces(k)
     for force in k.mechanism.forces:
         f += _FORCE[type(force)](k, force)
@@ -26,7 +26,7 @@ def applied_force(k: Kinematics) -> ca.SX:
 
 
 def named_forces(k: Kinematics) -> dict[str, ca.SX]:
-    """The same (nv, 1) by what it comes from, in words, with those of joints one by one."""
+    """The same (nv, 1) by origin, in words, with those of joints one by one."""
     m = k.mechanism
     found = {f"{type(force).__name__.lower()} {force.name!r}": _FORCE[type(force)](k, force) for force in m.forces}
     for j in m.joints:
@@ -50,13 +50,13 @@ def potential_energy(k: Kinematics) -> ca.SX:
 def input_matrix(k: Kinematics) -> ca.SX:
     """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
-    own, pushed = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
+    motors, pushed = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
             pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
         else:
-            own[m.v_slices[a.joint].start + a.component, i] = a.gear
-    B = k.own_along_v(own) + pushed
+            motors[m.v_slices[a.joint].start + a.component, i] = a.gear
+    B = k.own_along_v(motors) + pushed
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
@@ -66,20 +66,20 @@ def input_matrix(k: Kinematics) -> ca.SX:
 
 def joint_forces(k: Kinematics) -> ca.SX:
     """(nv, 1) -E^T stiffness e - damping v of each joint, e its displacement from rest and E v the rate of that."""
-    own = ca.SX(k.mechanism.nv, 1)
+    total = ca.SX(k.mechanism.nv, 1)
     for j in k.mechanism.joints:
-        own += _joint_force(k, j)
-    return own
+        total += _joint_force(k, j)
+    return total
 
 
 def _joint_force(k: Kinematics, j: Joint) -> ca.SX:
-    own = ca.SX(k.mechanism.nv, 1)
+    force = ca.SX(k.mechanism.nv, 1)
     if not j.damping.is_zero():
-        own -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
+        force -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
     if not j.stiffness.is_zero():
         e, E = j.displacement(k.joint(j.name))
-        own -= own_rates(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
-    return k.own_along_v(own)
+        force -= own_rates(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
+    return k.own_along_v(force)
 
 
 def _sprung(k: Kinematics) -> list[Joint]:
@@ -131,7 +131,7 @@ def wrench_columns(k: Kinematics, w: Wrench) -> ca.SX:
 def wrench_value(k: Kinematics, w: Wrench) -> ca.SX:
     """(6, 1) of a wrench along its axes [N, N m], zero if it is an input."""
     if callable(w.value):
-        return _asked(k, w.value, f"force {w.name!r}", 6)
+        return _returned(k, w.value, f"force {w.name!r}", 6)
     return ca.SX(6, 1) if w.value is None else w.value
 
 
@@ -146,16 +146,16 @@ def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
 def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
     """(nv, 1) of f(k)."""
     m = k.mechanism
-    f = _asked(k, g.function, f"force {g.name!r}", m.nv if g.joint is None else m.owner(g.joint).nv)
+    f = _returned(k, g.function, f"force {g.name!r}", m.nv if g.joint is None else m.owner(g.joint).nv)
     if g.joint is None:
         return f
-    own = ca.SX(m.nv, 1)
-    own[m.v_slices[g.joint], 0] = f
-    return k.own_along_v(own)
+    force = ca.SX(m.nv, 1)
+    force[m.v_slices[g.joint], 0] = f
+    return k.own_along_v(force)
 
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:
-    """V(k) [J]. Raises ModelError: it depends on velocities; it is no number."""
+    """V(k) [J]. Raises ModelError: it depends on velocities, or is not one number."""
     s = fresh(k)
     return placed([_potential(s, p)], s, k)[0]
 
@@ -182,14 +182,14 @@ def _potential(s: Kinematics, p: Potential) -> ca.SX:
 
 
 def one_number(k: Kinematics, function: Callable[[Any], Any], what: str) -> ca.SX:
-    """function(k), to be differentiated. Raises ModelError: it fails, or gives something else."""
-    x = _asked(k, function, what, 1)
+    """function(k), to be differentiated. Raises ModelError: it fails, or returns something else."""
+    x = _returned(k, function, what, 1)
     if any(x.is_op(kind) for kind in (ca.OP_EQ, ca.OP_NE, ca.OP_LT, ca.OP_LE)):
         raise ModelError(f"{what} gives a comparison, 0 or 1, whose derivative is zero; choose by ca.if_else")
     return x
 
 
-def _asked(k: Kinematics, function: Callable[[Any], Any], what: str, count: int) -> ca.SX:
+def _returned(k: Kinematics, function: Callable[[Any], Any], what: str, count: int) -> ca.SX:
     x = ask_column(function, what, k)
     if x.numel() != count:
         numbers = "one number is" if count == 1 else f"{count} numbers are"
@@ -208,4 +208,4 @@ _FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
 """Kind of force -> its (nv, 1) [N, N m]."""
 
 _ENERGY: dict[type, Callable[[Kinematics, Any], ca.SX]] = {Spring: spring_energy, Potential: potential_value}
-"""Kind of force -> its potential energy [J], of those that have one."""
+"""Kind of force -> its potential energy [J], if it has one."""

@@ -1,4 +1,4 @@
-"""Differentiating a function of the caller's: at symbols of its own, and then put where the kinematics stand."""
+"""Differentiation of a caller's function: at new symbols, which the expressions of given kinematics then replace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def fresh(k: Kinematics) -> Kinematics:
 
 
 def placed(x: Sequence[ca.SX], s: Kinematics, k: Kinematics) -> list[ca.SX]:
-    """Expressions x of the symbols of s with k's q, v, t in their place."""
+    """Expressions x in the symbols of s, with k's q, v, t in their place."""
     p = k.mechanism.p_symbols
     f = ca.Function("x", [s.q, s.v, s.t, p], list(x))
     return f.call([k.q, k.v, k.t, p])

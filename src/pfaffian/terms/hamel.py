@@ -1,7 +1,7 @@
 """Equations of motion by differentiation, from a kinetic energy T(q, v, t) or an acceleration energy S(q, v, v_dot).
 
-They know nothing of bodies: Hamel's equations serve systems that have none, and both are second opinions on the recursions of
-`terms.inertia`.
+They know nothing of bodies: Hamel's equations serve systems that have none, and both check the recursions of `terms.inertia`
+independently.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pfaffian.terms.rates import places
 
 
 class Inertia(NamedTuple):
-    """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), what it takes to set in motion [J]."""
+    """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), the work that sets it in motion [J]."""
 
     M: ca.SX
     c: ca.SX
@@ -40,14 +40,14 @@ def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
     if ca.depends_on(M, k.v) or not _constant_in_v(k, p - M @ k.v):
         raise ModelError(f"{what}: T must be quadratic in v, v^T M v / 2 + b^T v + T0 with M, b and T0 of q and t")
     y = ca.densify(left_inverse(k).T @ p)
-    held = ca.SX.sym("y", k.mechanism.nq)
-    bracket = directional_derivative(k, ca.dot(k.q_dot, held)).T - rate(k, k.kinematic_matrix).T @ held
-    c = rate(k, p) + ca.substitute(bracket, held, y) - directional_derivative(k, T).T
+    fixed = ca.SX.sym("y", k.mechanism.nq)
+    bracket = directional_derivative(k, ca.dot(k.q_dot, fixed)).T - rate(k, k.kinematic_matrix).T @ fixed
+    c = rate(k, p) + ca.substitute(bracket, fixed, y) - directional_derivative(k, T).T
     return Inertia(M, c, ca.dot(k.v, p) - T)
 
 
 def _constant_in_v(k: Kinematics, x: ca.SX) -> bool:
-    """Whether x is the same at two velocities of other signs: an absolute value has a second derivative of zero, too."""
+    """Whether x is the same at two opposite velocities: an absolute value has a second derivative of zero, too."""
     f = ca.Function("x", [k.q, k.t, k.mechanism.p_symbols, k.v], [x])
     v = np.random.default_rng(7).normal(size=k.mechanism.nv)
     for q, p in places(k.mechanism):
@@ -58,7 +58,7 @@ def _constant_in_v(k: Kinematics, x: ca.SX) -> bool:
 
 
 def added_inertia(k: Kinematics) -> Inertia | None:
-    """Of the kinetic energies of a mechanism together, None where it has none. Raises ModelError: one is not quadratic in v."""
+    """The kinetic energies of a mechanism together, None where it has none. Raises ModelError: one is not quadratic in v."""
     energies, s = k.mechanism.kinetic_energies, fresh(k)
     if not energies:
         return None
@@ -68,9 +68,24 @@ def added_inertia(k: Kinematics) -> Inertia | None:
 
 
 def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:
-    """S = sum of m |r_ddot - g|^2 / 2 over all that has mass [N^2/kg], less what rotors do but to spin. [konz25 (3.33)]
+    """Acceleration energy S of all that has mass: dS/dv_dot = M v_dot + c, Gibbs and Appell's equations. [konz25 (3.33)]
 
-    dS/dv_dot (nv, 1) is M v_dot + c, gravity included: Gibbs and Appell's equations.
+    S = sum of m |r_ddot - g|^2 / 2, without what rotors do beside their spin; gravity is in dS/dv_dot.
+
+    Args:
+        k: Kinematics of a mechanism at symbols, such as `symbols(m).kinematics`.
+        v_dot: (nv, 1) accelerations, expressions.
+    Returns:
+        S (1, 1), an expression [N^2/kg].
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], gravity=(0, 0, 0))
+        >>> S = pf.calculus.acceleration_energy(pf.symbols(m).kinematics, ca.SX([3.0]))
+        >>> float(S)  # 2 kg * (3 m/s^2)^2 / 2
+        9.0
     """
     S, s_dot = ca.SX(0), k.s_dot(v_dot)
     for link, x in zip(k.tree.links, k.accelerations(v_dot, k.mechanism.gravity), strict=True):

@@ -30,7 +30,7 @@ class Wrench(NamedTuple):
 
 
 def shift(k: Kinematics, i: int, x: Moments) -> Moments:
-    """Moments known in link i, seen in the link before it."""
+    """Moments known in link i, seen in the previous link."""
     X = k.steps[i]
     return Moments(*translate_moments(x.mass, X.R @ x.h, k.conjugate(i, x.I), X.p))
 
@@ -69,9 +69,9 @@ def _link_mass_matrix(k: Kinematics) -> ca.SX:
             s, w = split_motion(link, ca.SX.eye(link.nv)[:, column])
             F = Wrench(c.mass * s + ca.cross(w, c.h), c.I @ w + ca.cross(c.h, s))
             at = link.v.start + column
-            own = project_force(link, *F)
+            along = project_force(link, *F)
             for row in range(column + 1):
-                entry = own[row] + (link.armature[column] if row == column else 0)
+                entry = along[row] + (link.armature[column] if row == column else 0)
                 M[link.v.start + row, at] = M[at, link.v.start + row] = entry
             for child, parent in zip(k.tree.path(i), k.tree.path(i)[1:], strict=False):
                 F = carry(k.steps[child], F)
@@ -82,7 +82,7 @@ def _link_mass_matrix(k: Kinematics) -> ca.SX:
 
 
 def inverse_dynamics(k: Kinematics, v_dot: ca.SX) -> ca.SX:
-    """M v_dot + c (nv, 1) by the recursive Newton-Euler equations; no constraint, spring or input in it."""
+    """M v_dot + c (nv, 1) by the recursive Newton-Euler equations, without constraints, springs and inputs."""
     return _newton_euler(k, k.s_dot(v_dot), k.accelerations(v_dot, k.mechanism.gravity))
 
 
@@ -92,7 +92,7 @@ def bias_force(k: Kinematics) -> ca.SX:
 
 
 def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> Wrench:
-    """Force sum m (a + Phi x) and moment sum m x cross (a + Phi x) of a link whose points accelerate so."""
+    """Force sum m (a + Phi x) and moment sum m x cross (a + Phi x) of a link whose points have these accelerations."""
     S = link.S
     turned = Phi @ S
     n = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1])
@@ -111,10 +111,10 @@ def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration
 
 
 def _in_order(k: Kinematics, tau: list[ca.SX]) -> ca.SX:
-    """(ns, 1) of what each link has."""
+    """(ns, 1) from the part of each link."""
     out = ca.SX.zeros(k.tree.ns, 1)
-    for link, own in zip(k.tree.links, tau, strict=True):
-        out[link.v] = own
+    for link, part in zip(k.tree.links, tau, strict=True):
+        out[link.v] = part
     return out
 
 
@@ -131,9 +131,9 @@ def coriolis_matrix(k: Kinematics) -> ca.SX:
         J = ca.jacobian(ca.vertcat(u, w), k.v)
         J_dot = ca.reshape(ca.jtimes(ca.vec(J), k.q, k.q_dot), 6, n)
         l, h = link.mass * u + ca.cross(w, link.h), so3.hat(link.h)
-        own = ca.blockcat([[link.mass * ca.SX.eye(3), -h], [h, link.I]])
+        M_b = ca.blockcat([[link.mass * ca.SX.eye(3), -h], [h, link.I]])
         N = ca.blockcat([[ca.SX(3, 3), -so3.hat(l)], [-so3.hat(l), -so3.hat(link.I @ w + ca.cross(link.h, u))]])
-        C += J.T @ (own @ J_dot + N @ J)
+        C += J.T @ (M_b @ J_dot + N @ J)
         if not link.armature.is_zero():
             J = ca.jacobian(k.s[link.v], k.v)
             C += J.T @ ca.diag(link.armature) @ ca.reshape(ca.jtimes(ca.vec(J), k.q, k.q_dot), *J.shape)
@@ -144,8 +144,8 @@ def momentum(k: Kinematics) -> ca.SX:
     """(6, 1) momentum [linear; angular about the world's origin], world axes [kg m/s, kg m^2/s]."""
     total = ca.SX.zeros(6, 1)
     for i, (link, (u, w)) in enumerate(zip(k.tree.links, k.link_velocity, strict=True)):
-        own = Wrench(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u))
-        total += ca.vertcat(*carry(k.link_pose(i), own))
+        h = Wrench(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u))
+        total += ca.vertcat(*carry(k.link_pose(i), h))
     return total
 
 

@@ -1,4 +1,4 @@
-"""Where everything is and how it moves: poses, twists, Jacobians, kinematic matrix, bias accelerations.
+"""Poses and motions of bodies: twists, Jacobians, kinematic matrix, bias accelerations.
 
 Link quantities are in the link's own axes. The acceleration of a point here is the second derivative of its position
 (not the spatial acceleration), so velocities of origins are not needed to find forces.
@@ -25,7 +25,7 @@ FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
 
 class Acceleration(NamedTuple):
-    """Of a link in its own axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2].
+    """Acceleration of a link in its own axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2].
 
     Phi: (3, 3) hat(alpha) + w w^T - |w|^2 1, so that the point at x has the acceleration a + Phi x.
     """
@@ -37,9 +37,18 @@ class Acceleration(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """The kinematics of a mechanism at symbolic q (nq, 1), v (nv, 1), t, p (np, 1). Built on demand, each part once.
+    """Kinematics of a mechanism at symbols q (nq, 1), v (nv, 1), t; each part is built once, on demand.
 
-    This is also what the functions of `holonomic` and `nonholonomic` receive.
+    The functions of `holonomic`, `nonholonomic` and other parts of a model receive it as their argument k, and write
+    expressions of its poses, twists, Jacobians, coordinates and rates. `symbols(m).kinematics` returns one.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> k = pf.symbols(m).kinematics
+        >>> print(k.position("bob", (0, 0, -1))[0], k.joint_rate("hinge"))
+        (-sin(q)) v
     """
 
     mechanism: Mechanism
@@ -62,7 +71,7 @@ class Kinematics:
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """For each velocity the one before it on the way to the root, or -1: where M is not zero. [tree_factor]"""
+        """For each velocity the previous one on the way to the root, or -1: the sparsity of M. [tree_factor]"""
         if self.mechanism.kinetic_energies:
             return tuple(range(-1, self.mechanism.nv - 1))
         if self.rates.plain:
@@ -76,7 +85,7 @@ class Kinematics:
 
     @cached_property
     def maps(self) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """K (nq, nv), N (ns, nv) and T (nv, nv): q_dot = K v, link rates s = N v, rates as joints have them v0 = T v."""
+        """K (nq, nv), N (ns, nv) and T (nv, nv): q_dot = K v, link rates s = N v, the joints' own rates v0 = T v."""
         return tuple(map(ca.sparsify, self.rates.maps(self.q, self.mechanism.p_symbols)))  # type: ignore[return-value]
 
     @cached_property
@@ -99,16 +108,16 @@ class Kinematics:
         """T^T X (nv, k): generalised forces along the joints' own rates, along v."""
         return X if self.mechanism.velocities is None else self.maps[2].T @ X
 
-    # -- what a constraint or task function asks for ------------------------------------------------------------
+    # -- the arguments of constraint and task functions ------------------------------------------------------------
 
     def joint(self, name: str) -> ca.SX:
-        """The entries of q of a joint or of coordinates; what a joint that follows others has."""
+        """(n, 1) coordinates of a joint, or of `coordinates` of that name, as it has them where it follows others."""
         return own_coordinates(self.mechanism, self.mechanism.owner(name), self.q)
 
     def joint_rate(self, name: str) -> ca.SX:
-        """The own rates of a joint or of coordinates: their entries of v, or of T v where velocities are chosen."""
-        own = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
-        return ca.densify(own_rates(self.mechanism, self.mechanism.owner(name)) @ own)
+        """(n, 1) own rates of a joint or of `coordinates`: their entries of v, or of T v where velocities are chosen."""
+        v0 = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
+        return ca.densify(own_rates(self.mechanism, self.mechanism.owner(name)) @ v0)
 
     def pose(self, body: str) -> Pose:
         """Pose of the body in the world."""
@@ -139,13 +148,13 @@ class Kinematics:
         return V[:3] + ca.cross(V[3:], self.rotation(body) @ vector(point, 3, "point"))
 
     def specific_force(self, body: str, v_dot: ca.SX, point: Any = (0, 0, 0)) -> ca.SX:
-        """(3, 1) R^T (a - g) of a point (3,) of the body at v_dot (nv, 1), as an accelerometer there says it [m/s^2]."""
+        """(3, 1) R^T (a - g) of a point (3,) of the body at v_dot (nv, 1): what an accelerometer there measures [m/s^2]."""
         link, X = self._place(body)
         gravity = self.mechanism.gravity
         if link < 0:
             return -X.R.T @ gravity
-        own = self.accelerations(v_dot, gravity)[link]
-        return X.R.T @ (own.a + own.Phi @ (X.R @ vector(point, 3, "point") + X.p))
+        acceleration = self.accelerations(v_dot, gravity)[link]
+        return X.R.T @ (acceleration.a + acceleration.Phi @ (X.R @ vector(point, 3, "point") + X.p))
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
         """(6, nv) J with twist = J v, of the frame at `point` (3,) of the body along the body's axes."""
@@ -157,7 +166,7 @@ class Kinematics:
     def relative(self, body: str, seen_from: str) -> tuple[Pose, ca.SX]:
         """Pose of a body seen from another, and J (6, nv) of the twist of that motion along the body's axes.
 
-        Only the links between the two are asked; where one link bears the other J is that link's basis, with constant entries.
+        Only the links between the two are used; where one link carries the other J is that link's basis, with constant entries.
         """
         (end, X), (other, Y) = self._place(body), self._place(seen_from)
         shared = set(self.tree.path(end)) & set(self.tree.path(other))
@@ -188,7 +197,7 @@ class Kinematics:
 
     @cached_property
     def steps(self) -> tuple[Pose, ...]:
-        """For each link its pose in the link before it."""
+        """For each link its pose in the previous link."""
         return tuple(link.placement @ X for link, X in zip(self.tree.links, self.motions, strict=True))
 
     @cached_property
@@ -201,7 +210,7 @@ class Kinematics:
         return tuple(found)
 
     def conjugate(self, i: int, Y: ca.SX) -> ca.SX:
-        """R Y R^T for Y (3, 3), R the rotation from the axes of link i to those of the link before it."""
+        """R Y R^T for Y (3, 3), R the rotation from the axes of link i to those of the previous link."""
         P = self.tree.links[i].placement.R
         return P @ turned(self.motions[i].R, Y) @ P.T
 
@@ -210,7 +219,7 @@ class Kinematics:
         return {-1: IDENTITY}
 
     def link_pose(self, link: int) -> Pose:
-        """Pose of a link in the world; only the links that are asked for are computed."""
+        """Pose of a link in the world; only requested links are computed."""
         if link not in self._poses:
             before = self.tree.links[link].parent
             self._poses[link] = self.steps[link] if before < 0 else self.link_pose(before) @ self.steps[link]
@@ -248,7 +257,7 @@ class Kinematics:
         return tuple(out)
 
     def accelerations(self, v_dot: ca.SX | None, gravity: ca.SX) -> tuple[Acceleration, ...]:
-        """Of each link, less gravity (the world accelerates by -gravity), at v_dot (nv, 1), zero if None."""
+        """Of each link, minus gravity (the world accelerates by -gravity), at v_dot (nv, 1), zero if None."""
         s_dot = self.s_dot(v_dot)
         out: list[Acceleration] = []
         for i, (link, X) in enumerate(zip(self.tree.links, self.steps, strict=True)):
@@ -265,11 +274,11 @@ class Kinematics:
 
     @cached_property
     def bias_accelerations(self) -> tuple[Acceleration, ...]:
-        """Of each link less gravity, at v_dot = 0."""
+        """Of each link minus gravity, at v_dot = 0."""
         return self.accelerations(None, self.mechanism.gravity)
 
     def velocity_product(self, i: int, with_spin: bool = True) -> tuple[ca.SX, ca.SX]:
-        """What link i gains in acceleration over the one before it from velocities alone, (a, alpha) in its own axes.
+        """What velocities alone add to the acceleration of link i beyond that of the previous link, (a, alpha) in its own axes.
 
         Without spin the centripetal part of its origin, spin of the parent times X.p, is left to the caller.
         """
@@ -302,13 +311,13 @@ class Kinematics:
 
 
 def turned_twist(G: Pose, v: ca.SX, w: ca.SX, frame: str) -> ca.SX:
-    """(6, 1) the body twist [v; w] of the frame G as seen in WORLD or LOCAL_WORLD_ALIGNED."""
+    """(6, 1) the body twist [v; w] of the frame G, seen in WORLD or LOCAL_WORLD_ALIGNED."""
     v, w = G.R @ v, G.R @ w
     return ca.vertcat(v - (ca.cross(w, G.p) if check_frame(frame) == "WORLD" else 0), w)
 
 
 def check_frame(frame: str) -> str:
-    """The name of a frame as it is. Raises ModelError: it is none."""
+    """The name of a frame, unchanged. Raises ModelError: it is none."""
     if frame not in FRAMES:
         raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
     return frame

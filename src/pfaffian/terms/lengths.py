@@ -1,8 +1,8 @@
-"""How long a machine is: what residuals, constraint rows and moves are compared with, in whatever unit and wherever it stands.
+"""The length of a machine: the scale of residuals, constraint rows and moves, in whatever unit and wherever the machine stands.
 
-A machine in millimetres is the same as one in metres, so no number of metres can say what is small. Lengths here are those of
+A machine in millimetres is the same as one in metres, so no number of metres can tell what is small. Lengths here are those of
 the bodies: from the mass centre to the joints that turn on them and to the ends of closures, and the radius of gyration. Joints
-that slide mark nothing, since any parallel axis is the same joint.
+that slide mark no point, since any parallel axis is the same joint.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pfaffian.terms.rates import tree
 from pfaffian.terms.tree import Link
 
 ROUNDING = 64 * 2.0**-52
-"""Of the largest position or rate on the way to it: what a residual may be off by rounding alone."""
+"""Error by rounding alone, relative to the largest position or rate that a residual is computed from."""
 
 PURE = ("wx", "wy", "wz", "cross")
 """Rows of closures whose residual is an angle or the cosine of one; all others are lengths."""
@@ -43,7 +43,7 @@ def machine_length(m: Mechanism, *, closed: bool = True) -> ca.SX:
 
 
 def loop_length(m: Mechanism, c: Closure) -> ca.SX:
-    """The same of the bodies in the loop that a closure closes."""
+    """The same for the bodies in the loop that a closure closes."""
     (a, _), (b, _) = ends = _ends(m, c)
     loop = set(tree(m).path(a)) ^ set(tree(m).path(b))
     return _largest([*_spans(m, sorted(loop), ends), ca.fabs(c.number)])
@@ -55,10 +55,9 @@ def default_length(m: Mechanism) -> float:
 
 
 def scales(m: Mechanism, p: np.ndarray, q: np.ndarray, units: tuple[str, ...]) -> np.ndarray:
-    """(runs, n) what a change of coordinates or velocities in these units is compared with: slides with the machine's length,
-    all else with 1.
+    """(runs, n) scales of changes of coordinates or velocities in these units: slides have the machine's length, all else 1.
 
-    p: (runs, np).   q: (runs, nq): where no body has a length, how far a run has slid is one.
+    p: (runs, np).   q: (runs, nq): where no body has a length, the distance that a run has slid is one.
     """
     found, sliding = np.ones((len(q), len(units))), np.array([unit in ("m", "m/s") for unit in units], dtype=bool)
     if sliding.any():
@@ -73,7 +72,7 @@ def scales(m: Mechanism, p: np.ndarray, q: np.ndarray, units: tuple[str, ...]) -
 
 
 def slides(m: Mechanism) -> list[bool]:
-    """Of each velocity whether it is in m/s."""
+    """For each velocity whether it is in m/s."""
     return [unit == "m/s" for unit in m.v_units]
 
 
@@ -81,8 +80,9 @@ def slides(m: Mechanism) -> list[bool]:
 
 
 class Reach(NamedTuple):
-    """long: the machine's length [m]; where no body has one, as far as it is from the origin and slides in 1 s.
-    far: no less than any position of the machine [m], world axes."""
+    """long: the machine's length [m]; where no body has one, its distance from the origin plus what it slides in 1 s.
+    far: no less than any position of the machine [m], world axes.
+    """
 
     long: ca.SX
     far: ca.SX
@@ -108,14 +108,14 @@ def inverse_scales(k: Kinematics, rows: Rows, limit: float, least: ca.SX) -> ca.
 
 
 def inverse_scale(m: Mechanism, c: Target, A: ca.SX, limit: float, at: Reach, least: ca.SX | float = 0.0) -> ca.SX:
-    """(rows, 1) 1 / s of the rows of a constraint: |phi| / s <= limit is what "met" means, whatever the machine's size.
+    """(rows, 1) 1 / s of the rows of a constraint: |phi| / s <= limit means that it is satisfied, whatever the machine's size.
 
-    Of a length s = l + ROUNDING r / limit, with l the length of the constraint's loop and r the largest position on the way:
-    |phi| is then below `limit` of the loop, or rounding. Of an angle s = 1. Of a function, whose unit nobody knows, l is how
-    far a turn by 1 rad or a slide by the machine's length takes it.
+    For a length s = l + ROUNDING r / limit, with l the length of the constraint's loop and r the largest position it is
+    computed from: |phi| is then below `limit` times the loop, or rounding. For an angle s = 1. For a function, whose unit is
+    unknown, l is how much a turn by 1 rad or a slide by the machine's length changes it.
 
-    A: (rows, nv) of the constraint.   at: the machine there.   least: l of a function at least, what it typically is: near a
-    singular configuration its row is short, and |phi| no more exact for that.
+    A: (rows, nv) of the constraint.   at: the machine there.   least: lower bound of l of a function, its typical value: near a
+    singular configuration its row is short, and |phi| no more accurate for that.
     """
     if isinstance(c, AccelerationConstraint):
         return ca.SX.ones(A.shape[0], 1)
@@ -128,7 +128,7 @@ def inverse_scale(m: Mechanism, c: Target, A: ca.SX, limit: float, at: Reach, le
 
 
 def pace(k: Kinematics, limit: float) -> ca.SX:
-    """[1/s] how many times further off than phi its rate may be: once, and what rounding of the fastest rate makes of it."""
+    """[1/s] factor by which the limit of rates exceeds that of phi: 1, and what rounding of the fastest rate adds."""
     long = _above(reach(k).long)
     rates = [ca.fabs(k.v[i]) / long if yes else ca.fabs(k.v[i]) for i, yes in enumerate(slides(k.mechanism))]
     return 1 + ROUNDING / limit * _largest(rates)
@@ -145,17 +145,18 @@ def squared_lengths(m: Mechanism, A: ca.SX, long: ca.SX | None = None) -> ca.SX:
 
 
 def row_units(m: Mechanism, counts: tuple[int, ...], grows: tuple[bool, ...]) -> ca.SX:
-    """(m, 1) the length [m] with which the length of a row goes: of a closure that of its loop, of a function that `grows` the
-    machine's; 1 of an angle, and of a function that is the same whatever the parameters."""
+    """(m, 1) the length [m] that the length of a row scales with: for a closure that of its loop, for a function that `grows`
+    the machine's; 1 for an angle, and for a function that is the same whatever the parameters.
+    """
     long, found = _or(machine_length(m), ca.SX(1)), list[ca.SX]()
     for c, count in zip(m.ideal, counts, strict=True):
-        own = _or(loop_length(m, c), long) if isinstance(c, Closure) else long
-        found += [own if grows[len(found) + i] else ca.SX(1) for i in range(count)]
+        length = _or(loop_length(m, c), long) if isinstance(c, Closure) else long
+        found += [length if grows[len(found) + i] else ca.SX(1) for i in range(count)]
     return ca.vertcat(ca.SX(0, 1), *found)
 
 
 def growing(m: Mechanism, rows: Rows) -> tuple[bool, ...]:
-    """For each row whether its length goes with the machine's, as far as the parameters change it. rows: at symbols."""
+    """For each row whether its length scales with the machine's, as far as the parameters change it. rows: at symbols."""
     squared, found = squared_lengths(m, rows.A), list[bool]()
     for c, count in zip(m.ideal, rows.counts, strict=True):
         if isinstance(c, Closure):
@@ -166,7 +167,7 @@ def growing(m: Mechanism, rows: Rows) -> tuple[bool, ...]:
 
 
 def unknown_lengths(m: Mechanism, rows: Rows) -> tuple[int, ...]:
-    """The rows of functions that slides change, where nothing says how far the machine slides: no body has a length."""
+    """The rows of functions that slides change, where nothing tells how far the machine slides: no body has a length."""
     if not machine_length(m).is_zero():
         return ()
     by_function = [not isinstance(c, Closure) for c, count in zip(m.ideal, rows.counts, strict=True) for _ in range(count)]
@@ -174,7 +175,7 @@ def unknown_lengths(m: Mechanism, rows: Rows) -> tuple[int, ...]:
     return tuple(i for i, yes in enumerate(by_function) if yes and rows.A[i, sliding].nnz())
 
 
-# -- how they are found -------------------------------------------------------------------------------------------
+# -- how lengths are found -------------------------------------------------------------------------------------------
 
 
 def _ends(m: Mechanism, c: Closure) -> tuple[tuple[int, ca.SX], tuple[int, ca.SX]]:

@@ -1,14 +1,14 @@
-"""Momenta p = M v of a mechanism and how they change, body by body, without accelerations or derivatives of M.
+"""Momenta p = M v of a mechanism and their rates, body by body, without accelerations or derivatives of M.
 
 Cut the tree at joint i: the momentum h of all that the joint carries, in the axes of its link and about their origin, changes
-by what the joint and the weight push, so that with the constant basis S of the joint
+by the forces of the joint and the weight, so that with the constant basis S of the joint
 
     p_i = S^T h,    p_i_dot = S^T ad(V)^T h + weight + f_i,        V = [v; w] the twist of the link,
 
 which are Hamel's equations for H(q, p) summed up by bodies. [konz25 (2.37), chhabra14 (2.4)] With link rates s = N v momenta
-along v are N^T p, and N^T turns with q.
+along v are N^T p, and N^T changes with q.
 
-The other way, v of p = M v, goes by articulated bodies, whose sweeps give the momenta h beside v.
+The inverse, v of p = M v, uses articulated bodies, whose sweeps give the momenta h besides v.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pfaffian.terms.tree import project_force
 
 def momenta(T: Terms) -> ca.SX:
     """p (nv, 1) = M v [N s, N m s]."""
-    p = T.kinematics.along_v(_own(T.kinematics, link_momenta(T.kinematics)))
+    p = T.kinematics.along_v(_along_links(T.kinematics, link_momenta(T.kinematics)))
     return p if T.added is None else p + T.added.M @ T.v
 
 
@@ -41,7 +41,8 @@ class Moving(NamedTuple):
 
 
 def moving(T: Terms, p: ca.SX) -> Moving:
-    """v with M v = p (nv, 1), and the momenta h: by articulated bodies, or by the factor of M where links are not all.
+    """v with M v = p (nv, 1), and the momenta h: by articulated bodies, or by the factor of M where kinetic energy is not that
+    of links alone.
 
     Raises ModelError: a joint that moves no inertia.
     """
@@ -75,14 +76,14 @@ def total_momentum(k: Kinematics) -> ca.SX:
 
 
 def momentum_rate(T: Terms) -> ca.SX:
-    """p_dot (nv, 1) by all but reactions [N, N m]; with those of constraints p_dot is this and A^T lambda."""
+    """p_dot (nv, 1) by all but reactions [N, N m]; constraints add A^T lambda."""
     return transport(T) + weight(T.kinematics) + T.generalised_input
 
 
 def transport(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
-    """(nv, 1) of p_dot what comes of the axes that turn: p_dot if nothing pushes [N, N m].
+    """(nv, 1) the part of p_dot that comes from turning axes: p_dot if no force acts [N, N m].
 
-    h: the momenta of the links where they are at hand; of the Terms' v if not given.
+    h: the momenta of the links if they are known; those of the Terms' v if not given.
     """
     k, turning = T.kinematics, []
     h = link_momenta(k) if h is None else h
@@ -90,15 +91,15 @@ def transport(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
         turning.append(project_force(link, ca.cross(x.f, w), ca.cross(x.f, u) + ca.cross(x.n, w)))
     p_dot = k.along_v(_stacked(k, turning))
     if not k.rates.plain:
-        held = ca.SX.sym("p", k.tree.ns)
-        p_dot += ca.substitute(rate(k, k.along_v(held)), held, ca.densify(_own(k, h)))
+        fixed = ca.SX.sym("p", k.tree.ns)
+        p_dot += ca.substitute(rate(k, k.along_v(fixed)), fixed, ca.densify(_along_links(k, h)))
     return p_dot if T.added is None else p_dot + rate(k, T.added.M) @ T.v - T.added.c
 
 
 def weight(k: Kinematics, pull: ca.SX | None = None) -> ca.SX:
     """(nv, 1) generalised force of weight [N, N m].
 
-    pull: (3, 1) another acceleration than gravity's, world axes [m/s^2]; with a velocity V it is M e V, the momentum of all
+    pull: (3, 1) an acceleration in place of gravity's, world axes [m/s^2]; with a velocity V it is M e V, the momentum of all
     that moves along with V.
     """
     g, pulls = k.mechanism.gravity if pull is None else pull, []
@@ -110,7 +111,7 @@ def weight(k: Kinematics, pull: ca.SX | None = None) -> ca.SX:
 
 
 def changes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
-    """(n, 1) of d/dt (Y^T p) by cause: "inertia", what comes of the motion itself, "weight" and each of `named_forces`.
+    """(n, 1) of d/dt (Y^T p) by cause: "inertia", the part of the motion itself, "weight" and each of `named_forces`.
 
     Y: (nv, n) fields, functions of q.
     """
@@ -128,10 +129,10 @@ def _sum(a: Wrench, b: Wrench) -> Wrench:
     return Wrench(a.f + b.f, a.n + b.n)
 
 
-def _own(k: Kinematics, h: list[Wrench]) -> ca.SX:
-    """(ns, 1) momenta along the link rates, rotors that joints drive among them."""
-    own = [project_force(link, *x) + link.armature * k.s[link.v] for link, x in zip(k.tree.links, h, strict=True)]
-    return _stacked(k, own)
+def _along_links(k: Kinematics, h: list[Wrench]) -> ca.SX:
+    """(ns, 1) momenta along the link rates, including rotors that joints drive."""
+    parts = [project_force(link, *x) + link.armature * k.s[link.v] for link, x in zip(k.tree.links, h, strict=True)]
+    return _stacked(k, parts)
 
 
 def rotors(k: Kinematics) -> ca.SX:
@@ -141,6 +142,6 @@ def rotors(k: Kinematics) -> ca.SX:
 
 def _stacked(k: Kinematics, parts: list[ca.SX]) -> ca.SX:
     out = ca.SX.zeros(k.tree.ns, 1)
-    for link, own in zip(k.tree.links, parts, strict=True):
-        out[link.v] = own
+    for link, part in zip(k.tree.links, parts, strict=True):
+        out[link.v] = part
     return out

@@ -1,12 +1,12 @@
-"""Charts of coadjoint orbits: which body momenta a spatial momentum mu can be, mu_b = Ad_chi^T mu. [chhabra14 (3.3.42)]
+"""Charts of coadjoint orbits: the body momenta that a spatial momentum mu can be, mu_b = Ad_chi^T mu. [chhabra14 (3.3.42)]
 
-A group element is h chi with h in the isotropy group of mu, which moves nothing of mu, and chi a section across it. After a
-motion a of the group that lays the axis of mu along an axis of the frame, chi is one of four things:
+A group element is h chi with h in the isotropy group of mu, which leaves mu unchanged, and chi a section across it. After a
+motion a of the group that aligns the axis of mu with an axis of the frame, chi is one of four things:
 
     a free joint with a linear momentum      turns about y and x at (x, y, 0); h a turn about z and a slide along it
     a free joint without, a spherical joint  turns about y and x; h all the rest
     a planar one with a linear momentum      a turn about z at (x, 0); h slides along y, and z
-    all others, or mu = 0                    nothing: mu is what it is
+    all others, or mu = 0                    nothing: mu_b is mu
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ POLE = 0.05
 class Orbit(NamedTuple):
     """names, units: of the coordinates (d,).   mu: (k,) the momentum in the frame `aligned`, a pose (R, p).
     section: coordinates -> (R, p) of chi in that frame.   split: (R, p) of an element there -> its coordinates.
-    edge: coordinates -> a number that changes its sign where the chart ends; None where it does not.
+    edge: coordinates -> a number that changes its sign where the chart ends; None where it does not end.
     """
 
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class Orbit(NamedTuple):
     edge: Callable[[ca.SX], ca.SX] | None = None
 
     def coordinates(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Of a group element in the frame of the joint."""
+        """Coordinates of a group element in the frame of the joint."""
         back = se3.inverse(*map(ca.DM, self.aligned))
         return self.split(*se3.compose(*back, R, p))
 

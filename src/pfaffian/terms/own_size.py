@@ -1,6 +1,6 @@
-"""How large the forces along a motion are by what that motion moves; less than rounding of that is nothing.
+"""The size of forces along a motion, from what that motion moves; anything below its rounding is nothing.
 
-A gram on a hull of tons is judged by its own inertia: the hull's momentum, and what pushes the hull, say nothing of it.
+A gram on a hull of tons is judged by its own inertia: the hull's momentum, and the forces on the hull, tell nothing of it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from pfaffian.terms.momentum import link_momenta, momenta
 from pfaffian.terms.terms import Terms
 
 ROUNDING = 1e-4
-"""Part of terms that cancel, and of the inertia at unit rates, that counts as size: a billionth of it is rounding of them."""
+"""Part of cancelling terms, and of the inertia at unit rates, that counts as size: a billionth of it is their rounding."""
 
 
 class _Beyond(NamedTuple):
     """What moves with a joint.   entries: of v, of the joint and those on it.   mass: (1, 1) [kg].
-    flow: (1, 1) |h| |V| of the momenta h and twists V of its links, what forces of inertia along it are made of."""
+    flow: (1, 1) |h| |V| of the momenta h and twists V of its links, the size of the terms of inertia forces along it.
+    """
 
     entries: list[int]
     mass: ca.SX
@@ -31,8 +32,8 @@ class _Beyond(NamedTuple):
 def own_sizes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
     """(n, 1) for each cause of a change of the momenta Y^T p: "inertia", "weight" and each of `named_forces`.
 
-    By inertia it is Y^T M Y, rates being near 1. By weight it is at most g sqrt(m Y^T M Y) of the mass m that is moved. Another
-    force has the size that it has along the joint and those on it. To each is added what terms that cancel may leave.
+    The size of inertia is Y^T M Y, rates being near 1. That of weight is at most g sqrt(m Y^T M Y) of the mass m that is moved.
+    Another force has the size that it has along the joint and those on it. To each the rounding of cancelling terms is added.
     Y: (nv, n) fields, functions of q.
     """
     k, inertia, reach = T.kinematics, ca.sum1(Y * (T.M @ Y)).T, ca.fabs(Y).T
@@ -58,10 +59,10 @@ def _beyond(k: Kinematics) -> list[_Beyond]:
     h, V = link_momenta(k), k.link_velocity
     found = {}
     for name in dict.fromkeys(owners):
-        own = [i for i, x in enumerate(links) if x.joint.name == name]
-        carried = [x for i, x in enumerate(links) if set(own) & set(k.tree.path(i))]
+        of_joint = [i for i, x in enumerate(links) if x.joint.name == name]
+        carried = [x for i, x in enumerate(links) if set(of_joint) & set(k.tree.path(i))]
         on_it = {x.joint.name for x in carried}
-        flow = [ca.norm_2(ca.vertcat(*h[i])) * ca.norm_2(ca.vertcat(*V[i])) for i in own]
+        flow = [ca.norm_2(ca.vertcat(*h[i])) * ca.norm_2(ca.vertcat(*V[i])) for i in of_joint]
         entries = [r for r, owner in enumerate(owners) if owner in on_it]
         found[name] = _Beyond(entries, sum((x.mass for x in carried), ca.SX(0)), sum(flow, ca.SX(0)))
     return [found[name] for name in owners]

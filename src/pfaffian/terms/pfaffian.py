@@ -18,7 +18,7 @@ from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 
 POSITION, VELOCITY, ACCELERATION = 0, 1, 2
-"""What stands behind a row: phi(q, t) = 0, eta(q, v, t) = 0, or nothing but Z v_dot = z."""
+"""What a row comes from: phi(q, t) = 0, eta(q, v, t) = 0, or only Z v_dot = z."""
 
 LEVELS = (POSITION, VELOCITY, ACCELERATION)
 
@@ -28,8 +28,8 @@ class Rows(NamedTuple):
 
     A: (m, nv) with A v_dot = b, a function of q and t, and of v where eta is not affine in it.   b: (m, 1).
     phi: (m, 1) position residual, zero for rows without one.   eta: (m, 1) velocity residual, A v - c where it is affine in v,
-    zero for rows without one.   level: for each row POSITION, VELOCITY or ACCELERATION, what stands behind it.
-    counts: how many rows each constraint has, where there are several.
+    zero for rows without one.   level: for each row POSITION, VELOCITY or ACCELERATION, what it comes from.
+    counts: number of rows of each constraint, where there are several constraints.
     """
 
     A: ca.SX
@@ -52,8 +52,8 @@ def constraint_rows(k: Kinematics) -> Rows:
 class ServoRows(NamedTuple):
     """Rows of servo constraints. [ider (14)-(16)]
 
-    A, phi, eta: as in Rows.   b: (m, 1) with the feedback of phi and eta in it.   Z: (m, nv) rows of the directions along
-    which forces act, the generalised force being Z^T mu.
+    A, phi, eta: as in Rows.   b: (m, 1) including the feedback of phi and eta.   Z: (m, nv) rows of the directions along which
+    forces act, the generalised force being Z^T mu.
     """
 
     A: ca.SX
@@ -70,7 +70,7 @@ def servo_rows(k: Kinematics, B: ca.SX) -> ServoRows:
         rows, Z = target_rows(k, s.target), _directions(k, s, B)
         if Z.shape[0] != rows.A.shape[0]:
             raise ModelError(
-                f"servo constraint {s.name!r} has {rows.A.shape[0]} rows but {Z.shape[0]} directions; give one force a row"
+                f"servo constraint {s.name!r} has {rows.A.shape[0]} rows but {Z.shape[0]} directions; give one force per row"
             )
         parts.append(ServoRows(rows.A, rows.b - s.damping * rows.eta - s.stiffness * rows.phi, rows.phi, rows.eta, Z))
     if not parts:
@@ -127,12 +127,12 @@ def position_residual(k: Kinematics, c: Target) -> ca.SX:
 
 
 def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
-    """(1, 1) of a constraint: 1 while it is active, 0 else. Raises ModelError: the condition fails, or is not one."""
+    """(1, 1) of a constraint: 1 while it is active, 0 otherwise. Raises ModelError: the condition fails, or is not one."""
     return ca.if_else(condition(k, active, name), 1, 0)
 
 
 def condition(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
-    """(1, 1) what the activity of a constraint is judged by. Raises ModelError: as `activity`."""
+    """(1, 1) the number that decides whether a constraint is active. Raises ModelError: as `activity`."""
     found = ask_column(active, f"constraint {name!r}: active_while", k)
     if found.numel() != 1:
         raise ModelError(f"constraint {name!r}: active_while: one condition is needed, got {found.numel()}; use ca.logic_and")
@@ -140,7 +140,7 @@ def condition(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -
 
 
 def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic | AccelerationConstraint) -> Rows:
-    """Rows of a user's function: differentiated at fresh symbols, then put where k stands."""
+    """Rows of a caller's function: differentiated at new symbols, which k's expressions then replace."""
     s = fresh(k)
     rows = _OF[type(c)](s, c)
     A, b, phi, eta = placed(rows[:4], s, k)
@@ -162,7 +162,7 @@ def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
     eta = _column(c.eta, c.name, k)
     A = ca.sparsify(ca.jacobian(eta, k.v))
     for i in range(eta.numel()):
-        # A component that vanishes in this machine, as the slip of a wheel in a plane may, is redundant and no error.
+        # A component that vanishes in this machine, like the slip of a wheel in a plane, is redundant and no error.
         if A[i, :].nnz() == 0 and not eta[i].is_zero():
             raise ModelError(
                 f"constraint {c.name!r}: eta{_numbered(i, eta)} has no velocity in it; use holonomic(...) for phi(q, t) = 0"
@@ -171,7 +171,7 @@ def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
 
 
 def acceleration_rows(k: Kinematics, c: AccelerationConstraint) -> Rows:
-    """Z v_dot = z as it is. k is at symbols. [konz25 (3.124)]"""
+    """Z v_dot = z unchanged. k is at symbols. [konz25 (3.124)]"""
     Z, z = ask_rows(c.rows, f"constraint {c.name!r}", k)
     for i in range(z.numel()):
         if Z[i, :].nnz() == 0:
@@ -211,7 +211,7 @@ def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
 
 
 def closure_rows(k: Kinematics, c: Closure) -> Rows:
-    """What the closure holds of the twist of frame B seen from frame A, in A's axes, with its drift: L V = 0."""
+    """The entries that the closure fixes of the twist of frame B seen from frame A, in A's axes, with their drift: L V = 0."""
     (la, Xa), (lb, Xb) = _frames(k, c)
     Ga, Gb, J = _twist(k, c)
     r = Gb.p - Ga.p
@@ -222,7 +222,7 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     angular = alpha_b - alpha_a - ca.cross(wa, wb - wa)
     drift = ca.vertcat(Ga.R.T @ linear, Ga.R.T @ angular)
     seen = Ga.R.T @ Gb.R, Ga.R.T @ r, c.number
-    L, phi = c.holds.held(*seen)
+    L, phi = c.holds.residual(*seen)
     turning = rate(c.holds, *seen, J @ k.v)
     drift = ca.mtimes(L, drift) + (ca.mtimes(turning, J @ k.v) if turning.nnz() else 0)
     A = ca.mtimes(L, J)
@@ -230,12 +230,12 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
 
 
 def twist_at_a(k: Kinematics, c: Closure) -> ca.SX:
-    """(6, nv) W: the twist of B seen from A, at A's origin in A's axes, is W v; where B sits on its body does not change it."""
+    """(6, nv) W: the twist of B seen from A, at A's origin in A's axes, is W v, wherever B sits on its body."""
     Ga, Gb, J = _twist(k, c)
     return se3.Ad(ca.SX.eye(3), Ga.R.T @ (Gb.p - Ga.p)) @ J
 
 
-def held_at_a(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX]:
+def rows_at_a(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX]:
     """(rows, 6) L and (rows, rows) T of a closure that leaves a group: L W = T A with W of `twist_at_a`, where it is closed."""
     group = c.holds.group
     assert group is not None
@@ -243,7 +243,7 @@ def held_at_a(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX]:
     slides = sorted({*group.along, *([2] if group.screws else [])})
     r = ca.SX(3, 1)
     r[slides, 0] = (Ga.R.T @ (Gb.p - Ga.p))[slides, 0]
-    L = c.holds.held(ca.SX.eye(3), ca.SX.zeros(3, 1), c.number).L
+    L = c.holds.residual(ca.SX.eye(3), ca.SX.zeros(3, 1), c.number).L
     return L, ca.sparsify((L @ se3.Ad(ca.SX.eye(3), r))[:, [i for i in range(6) if i not in group.axes]])
 
 
@@ -257,8 +257,8 @@ def _twist(k: Kinematics, c: Closure) -> tuple[Pose, Pose, ca.SX]:
     (la, _), (lb, _) = _frames(k, c)
     Ga, Gb = _poses(k, c)
     shared = set(k.tree.path(la)) & set(k.tree.path(lb))
-    own = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
-    J = k.world_columns(lb, Gb.p, own[1]) - k.world_columns(la, Gb.p, own[0])
+    paths = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
+    J = k.world_columns(lb, Gb.p, paths[1]) - k.world_columns(la, Gb.p, paths[0])
     return Ga, Gb, ca.diagcat(Ga.R.T, Ga.R.T) @ J
 
 

@@ -1,8 +1,8 @@
-"""A mechanism as it is at one instant: each function of the caller's is known by what it gives now.
+"""A mechanism as it is now: each caller's function is identified by what it returns now.
 
-A function is Python code that may give something else tomorrow: a number of its module changed, an array was changed in place,
-a module was read again. What is remembered of a mechanism is therefore remembered of the mechanism as `present` gives it. One
-without functions of the caller's is that itself.
+A function is Python code that may return something else tomorrow: a number of its module changed, an array was changed in
+place, a module was reloaded. Whatever is cached for a mechanism is therefore cached for the mechanism that `present` returns.
+One without callers' functions is returned as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.kernel.remember import remembered as kept
+from pfaffian.kernel.remember import remembered as memoised
 from pfaffian.model.caller import answer, ask_rows, checked
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
 from pfaffian.model.force import Dissipation, Force, Potential
@@ -32,11 +32,12 @@ _Make = TypeVar("_Make", bound=Callable[..., Any])
 
 
 def remembered(maxsize: int) -> Callable[[_Make], _Make]:
-    """As functools.lru_cache, for functions of a mechanism: it is given as it is now, and told apart by its Parameters too, of
-    which two with one name and default have symbols of their own."""
+    """Like functools.lru_cache, for functions of a mechanism: it is passed as it is now, and identified by its Parameters too,
+    of which two with one name and default have different symbols.
+    """
 
     def of(make: _Make) -> _Make:
-        @kept(maxsize)
+        @memoised(maxsize)
         @wraps(make)
         def by(identities: tuple, m: Mechanism, *arguments: Any) -> Any:
             return make(m, *arguments)
@@ -52,7 +53,7 @@ def remembered(maxsize: int) -> Callable[[_Make], _Make]:
 
 
 def present(m: Mechanism) -> Mechanism:
-    """The mechanism with each function of the caller's known by what it gives now. Raises ModelError: one fails."""
+    """The mechanism with each caller's function identified by what it returns now. Raises ModelError: one fails."""
     notes = vars(m)
     if "_settled" not in notes:
         notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
@@ -82,7 +83,7 @@ def _check_lasting(m: Mechanism, again: Mechanism) -> None:
     for one, other in zip((*m.constraints, *m.forces), (*again.constraints, *again.forces), strict=True):
         if one != other:
             raise ModelError(
-                f"a function of {one.name!r} of {m.name!r} gives other expressions each time it is called; what it "
+                f"a function of {one.name!r} of {m.name!r} returns different expressions each time it is called; what it "
                 "depends on must be fixed, or a Parameter"
             )
 
@@ -125,7 +126,7 @@ def _known(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> Know
 
 
 def _of_bodies(f: Callable, what: str, apart: Apart) -> str:
-    """What tells of which bodies a function is: two with one graph may push others."""
+    """Digest of the bodies that a function acts on: two with one graph may push different ones."""
     with suppress(ModelError):
         value = column(answer(f, what, apart), what)
         return repr(list(apart.twists)) + graph([*_letters(apart), *apart.twists.values()], [value])
@@ -137,9 +138,9 @@ def _letters(k: Any) -> list[ca.SX]:
 
 
 def of_function(f: Callable[[Kinematics], Any], what: str, k: Kinematics) -> str:
-    """sha256 of the graph that a function of Kinematics traces at symbols k: two that compute alike have one.
+    """sha256 of the graph that a function of Kinematics traces at symbols k: two that compute the same have the same one.
 
-    what: whose it is. Raises ModelError: it fails.
+    what: its owner, for messages. Raises ModelError: it fails.
     """
     value = answer(f, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value

@@ -1,8 +1,9 @@
-"""From the velocities v to the rates that the recursions run on: q_dot = K(q) v, link rates s = N(q) v, own rates v0 = T(q) v.
+"""From the velocities v to the rates of the recursions: q_dot = K(q) v, link rates s = N(q) v, the joints' own rates v0 = T(q)
+v.
 
-A plain tree has s = v0 = v. Edges, whose pose is any function of q, coordinates with a K of their own and a choice of
-velocities all come in here, and nowhere else: the recursions see links with a constant basis and rates s, and what they give
-along s is carried to v by N^T.
+A plain tree has s = v0 = v. Edges, whose pose is any function of q, coordinates with their own K and a choice of velocities
+enter here, and nowhere else: the recursions see links with a constant basis and rates s, and N^T takes their results along s to
+v.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from pfaffian.model.pose import Pose
 from pfaffian.terms.tree import Layout, Tree, assemble_tree, layout
 
 SAMPLES = 6
-"""Random configurations at which an entry has to be the same to count as constant."""
+"""Random configurations at which an entry must be the same to count as constant."""
 
 CONSTANT = 1e-12
-"""By how much it may differ, relative to 1 and to itself."""
+"""Largest difference between them, relative to 1 and to the entry."""
 
 BRANCHING = frozenset(
     (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD)
     + (ca.OP_FABS, ca.OP_SIGN, ca.OP_COPYSIGN, ca.OP_FMIN, ca.OP_FMAX, ca.OP_IF_ELSE_ZERO, ca.OP_REMAINDER)
 )
-"""Operations by which a function may be constant in one place and not in another."""
+"""Operations that may make a function constant in one place and not in another."""
 
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """What the pose of an edge is a function of: q (nq, 1) of a mechanism, by name."""
+    """The argument of an edge's pose: q (nq, 1) of a mechanism, by name."""
 
     mechanism: Mechanism
     q: ca.SX
@@ -62,48 +63,49 @@ class Rates(NamedTuple):
 
 
 def moving(m: Mechanism) -> Mechanism:
-    """What of a mechanism decides how it moves: no constraints, forces and actuators, and its functions as they are now.
+    """The part of a mechanism that decides how it moves: no constraints, forces and actuators, and its functions as they are
+    now.
 
-    Raises ModelError: a function of it fails, or gives no K, phi, pose or T.
+    Raises ModelError: a function of it fails, or does not return K, phi, a pose or T.
     """
-    kept = vars(m)
-    if "_moving" not in kept:
-        kept["_moving"] = replace(m, constraints=(), forces=(), actuators=())
-    bare = kept["_moving"]
+    notes = vars(m)
+    if "_moving" not in notes:
+        notes["_moving"] = replace(m, constraints=(), forces=(), actuators=())
+    bare = notes["_moving"]
     return bare if _is_now(bare) else _now(bare)
 
 
 def moving_now(m: Mechanism) -> Mechanism:
-    """The whole mechanism, the functions that decide how it moves as they are now."""
+    """The whole mechanism, with the functions that decide how it moves as they are now."""
     now = moving(m)
     return replace(m, joints=now.joints, coordinates=now.coordinates, velocities=now.velocities)
 
 
 def _is_now(m: Mechanism) -> bool:
-    kept = vars(m)
-    if "_is_now" not in kept:
+    notes = vars(m)
+    if "_is_now" not in notes:
         functions = [c.K for c in m.coordinates] + [j.pose for j in m.joints if j.pose]
         functions += [m.velocities.T] if m.velocities else []
-        kept["_is_now"] = all(isinstance(f, Known) for f in functions)
-    return kept["_is_now"]
+        notes["_is_now"] = all(isinstance(f, Known) for f in functions)
+    return notes["_is_now"]
 
 
 def _now(m: Mechanism) -> Mechanism:
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
-    poses = {j.name: _asked_pose(m, j, q, p) for j in m.joints if j.pose}
+    poses = {j.name: _returned_pose(m, j, q, p) for j in m.joints if j.pose}
     gave = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
     joints = [replace(j, pose=Known(j.pose, gave[j.name])) if j.pose else j for j in m.joints]
     m = replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
     if m.velocities is None:
         return m
     at = rates(replace(m, velocities=None))
-    T = _asked_choice(m, at.tree, at.pose, q, p)
+    T = _returned_choice(m, at.tree, at.pose, q, p)
     return replace(m, velocities=replace(m.velocities, T=Known(m.velocities.T, graph([q, p], [T]))))
 
 
 def rates(m: Mechanism) -> Rates:
-    """Of a mechanism, made once. Raises ModelError: poses, K or T that are none."""
-    # Equal mechanisms may have parameters of their own, and the links hold their symbols.
+    """Rates of a mechanism, computed once. Raises ModelError: invalid poses, K or T."""
+    # Equal mechanisms may have different Parameters, whose symbols the links contain.
     return _rates(moving(m), tuple(p.symbol.element_hash() for p in m.parameters))
 
 
@@ -142,31 +144,31 @@ def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
 
 
 def own_coordinates(m: Mechanism, owner: Joint | Coordinates, q: ca.SX) -> ca.SX:
-    """The entries of q (nq, 1) of a joint or of coordinates; of a joint that follows others the coordinate that it has."""
+    """The entries of q (nq, 1) of a joint or of coordinates; for a joint that follows others its coordinate."""
     if isinstance(owner, Joint) and owner.mimic:
         others = ca.vertcat(*[own_coordinates(m, m.joint(n), q) for n in owner.mimic.joints])
         return ca.dot(owner.mimic.ratios, others) + owner.mimic.offset
-    # Both axes are named: CasADi takes an empty slice of a 1 x 1 column for a row.
+    # Both axes are indexed: CasADi treats an empty slice of a 1 x 1 column as a row.
     return q[m.q_slices[owner.name], 0]
 
 
 def own_rates(m: Mechanism, owner: Joint | Coordinates) -> ca.SX:
-    """Rows (nv of the owner, nv): its rates of all v0; of a joint that follows others one row, their rates by the ratios."""
+    """Rows (nv of the owner, nv): its rates from v0; for a joint that follows others one row, their rates by the ratios."""
     if isinstance(owner, Joint) and owner.mimic:
         return owner.mimic.ratios.T @ ca.vertcat(*[own_rates(m, m.joint(n)) for n in owner.mimic.joints])
     return ca.SX.eye(m.nv)[m.v_slices[owner.name], :]
 
 
 def _own_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    own = q[m.q_slices[owner.name], 0]
+    entries = q[m.q_slices[owner.name], 0]
     if isinstance(owner, Joint):
-        return owner.kinematic(own) if owner.nv else ca.SX(0, 0)
+        return owner.kinematic(entries) if owner.nv else ca.SX(0, 0)
     alone = ca.SX.sym("q", owner.nq)
-    return ca.substitute(coordinate_block(owner, alone, p), alone, own)
+    return ca.substitute(coordinate_block(owner, alone, p), alone, entries)
 
 
 def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
-    G = _asked_pose(m, j, q, p)
+    G = _returned_pose(m, j, q, p)
     found = ca.Function("R", [q, p], [G.R])
     for at in places(m):
         M = np.array(found(*at))
@@ -175,7 +177,7 @@ def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
     return G
 
 
-def _asked_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
+def _returned_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
     what = f"edge {j.name!r}: pose"
     assert j.pose is not None
     G = answer(j.pose, what, Configuration(m, q))
@@ -195,14 +197,14 @@ def twists(G: Pose, q: ca.SX, K: ca.SX) -> ca.SX:
 
 
 def branches(f: ca.Function) -> bool:
-    """Whether what is so at random inputs need not be so at others."""
+    """Whether a property at random inputs may fail at others."""
     return any(f.instruction_id(i) in BRANCHING for i in range(f.n_instructions()))
 
 
 def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
-    """x with the entries made numbers that are the same wherever phi = 0, whatever the parameters.
+    """x with numbers in place of the entries that are the same wherever phi = 0, whatever the parameters.
 
-    CasADi does not know that a sine and a cosine squared are one together, nor that R^T R = 1.
+    CasADi knows neither that a sine and a cosine squared add up to one, nor that R^T R = 1.
     """
     f = ca.Function("x", [q, p], [x])
     if branches(f):
@@ -234,13 +236,13 @@ def _places(m: Mechanism, varied: bool) -> tuple[tuple[np.ndarray, np.ndarray], 
 
 
 def some_parameters(m: Mechanism, random: np.random.Generator) -> np.ndarray:
-    """(np,) parameters near the defaults: what holds at a few such holds whatever they are."""
+    """(np,) parameters near the defaults: what holds at a few such holds for all values."""
     p = m.p_defaults
     return p + 0.1 * random.uniform(-1, 1, len(p)) * np.where(p == 0, 1.0, p)
 
 
 def _reduced(J: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """S (6, k) and N (k, nv) with S N = J: constant directions as they are, else the components that are not zero."""
+    """S (6, k) and N (k, nv) with S N = J: constant directions unchanged, otherwise the components that are not zero."""
     columns = [i for i in range(J.shape[1]) if J[:, i].nnz()]
     if J.is_constant() and np.linalg.matrix_rank(np.array(ca.DM(J[:, columns])), tol=1e-9) == len(columns):
         return ca.SX(J[:, columns]), ca.SX.eye(J.shape[1])[columns, :]
@@ -249,16 +251,16 @@ def _reduced(J: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _in_place(at: Layout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
-    """Where the rates of each link stand in v0 if N only picks them, in one piece each and parents first; else None."""
+    """Slices of v0 with the rates of each link if N only selects them, in one piece each and parents first; else None."""
     picks, first, slices = [], 0, list[slice]()
     if not N.is_constant():
         return None
     numbers = np.array(ca.DM(N))
     for S in bases:
-        own = numbers[first : first + S.shape[1]]
+        rows = numbers[first : first + S.shape[1]]
         first += S.shape[1]
-        columns = [int(np.argmax(row)) for row in own]
-        if not np.array_equal(own, np.eye(N.shape[1])[columns]) or not columns:
+        columns = [int(np.argmax(row)) for row in rows]
+        if not np.array_equal(rows, np.eye(N.shape[1])[columns]) or not columns:
             return None
         if columns != list(range(columns[0], columns[0] + len(columns))):
             return None
@@ -272,15 +274,15 @@ def _choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p:
     """T (nv, nv) at q."""
     if m.velocities is None:
         return ca.SX.eye(m.nv)
-    T = _asked_choice(m, tree, pose, q, p)
+    T = _returned_choice(m, tree, pose, q, p)
     f = ca.Function("T", [q, p], [T])
     if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
         raise ModelError("velocities: T is singular: no v belongs to some velocities v0 = T v")
     return ca.sparsify(T)
 
 
-def _asked_choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p: ca.SX) -> ca.SX:
-    """What its function gives at q. Raises ModelError: no (nv, nv) of q alone."""
+def _returned_choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p: ca.SX) -> ca.SX:
+    """T from the caller's function at q. Raises ModelError: it is not (nv, nv), or not of q alone."""
     from pfaffian.terms.kinematics import Kinematics  # which imports this module
 
     assert m.velocities is not None
@@ -302,7 +304,7 @@ def tree(m: Mechanism) -> Tree:
 
 
 def elimination_parents(pattern: ca.Sparsity) -> tuple[int, ...]:
-    """For each row of a symmetric pattern the nearest row before it that eliminating it, from the last on, touches; or -1."""
+    """For each row of a symmetric pattern the nearest earlier row that its elimination, last row first, touches; or -1."""
     n = pattern.size1()
     near: list[set[int]] = [set() for _ in range(n)]
     for i, j in zip(*pattern.get_triplet(), strict=True):

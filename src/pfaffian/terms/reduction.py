@@ -1,6 +1,7 @@
-"""The letters of a reduction: what a first joint that is a group leaves of the mass matrix, and what constraints leave of v.
+"""The terms of a reduction: what a first joint that is a group leaves of the mass matrix, and what constraints leave of v.
 
-With body-fixed velocities tau of the first joint and the others, s, the mass matrix does not know where that joint is, and
+With body-fixed velocities tau of the first joint and s of the others the mass matrix is independent of that joint's position,
+and
 
     M = [[K11, K1s], [K1s^T, Kss]],    A = K11^-1 K1s,    M^ = Kss - K1s^T A,    mu_b = K11 tau + K1s s,
     T = s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2.                                              [chhabra14 (3.3.36)-(3.3.42)]
@@ -31,11 +32,11 @@ from pfaffian.terms.momentum import link_momenta, momenta, total_momentum, trans
 from pfaffian.terms.terms import Terms
 
 RANK = 1e-9
-"""What is left of a constraint row, of its length along the group, that depends on the others there."""
+"""Part of a constraint row's length along the group below which a remainder counts as dependent there."""
 
 
 class Blocks(NamedTuple):
-    """Of the mass matrix, by a first joint b and the rest s.   K11 (k, k), K1s (k, n), A (k, n) and M^ (n, n)."""
+    """Blocks of the mass matrix for a first joint b and the rest s.   K11 (k, k), K1s (k, n), A (k, n) and M^ (n, n)."""
 
     K11: ca.SX
     K1s: ca.SX
@@ -44,7 +45,7 @@ class Blocks(NamedTuple):
 
 
 def blocks(T: Terms, joint: str) -> Blocks:
-    """The mass matrix as a joint and the rest of the velocities, in their order, see it. [chhabra14 (3.3.36), (3.3.37)]"""
+    """The mass matrix split between a joint and the rest of the velocities, in their order. [chhabra14 (3.3.36), (3.3.37)]"""
     M, b = ca.densify(T.M), indices(T.mechanism, (joint,))
     s = others(T.mechanism, b)
     K11, K1s = M[b, b], M[b, s]
@@ -57,13 +58,13 @@ def indices(m: Mechanism, joints: Sequence[str]) -> list[int]:
     return [i for j in m.joints if j.name in joints for i in range(m.v_slices[j.name].start, m.v_slices[j.name].stop)]
 
 
-def others(m: Mechanism, own: Sequence[int]) -> list[int]:
-    """Entries of v but these, in the order of v."""
-    return [i for i in range(m.nv) if i not in own]
+def others(m: Mechanism, entries: Sequence[int]) -> list[int]:
+    """All other entries of v, in the order of v."""
+    return [i for i in range(m.nv) if i not in entries]
 
 
 def group_of(j: Joint) -> Subgroup | None:
-    """The group of a joint that is one; None of an edge, of two groups in turn, of one that follows others or stands still."""
+    """The group of a joint that is one; None for an edge, two groups in turn, a joint that follows others or stands still."""
     if j.pose is not None or j.mimic is not None or len(j.parts) != 1:
         return None
     return j.parts[0].subgroup
@@ -94,7 +95,7 @@ def first_joint(m: Mechanism) -> Joint:
 
 
 def _way_out(m: Mechanism, grounded: list[Joint]) -> str:
-    """How what stands on the world by these joints becomes one tree."""
+    """How a machine that stands on the world by these joints becomes one tree."""
     free = [j.child for j in grounded if j.kind.name == "free"]
     for c in m.constraints:
         if isinstance(c, Closure) and {c.body_a, c.body_b} & set(free):
@@ -116,7 +117,7 @@ def still(m: Mechanism) -> set[str]:
 def adjoint(j: Joint, q: ca.SX) -> ca.SX:
     """(k, k) Ad of the joint's displacement on its own algebra: velocities fixed in the child -> those fixed in the parent.
 
-    q: of the whole joint (nq, 1). Momenta go the other way: body momentum = adjoint^T (spatial momentum).
+    q: of the whole joint (nq, 1). Momenta transform the other way: body momentum = adjoint^T (spatial momentum).
     """
     (part,) = j.parts
     return on_algebra(part.subgroup, *part.subgroup.motion(q))
@@ -129,7 +130,7 @@ def adjoint_inverse(j: Joint, q: ca.SX) -> ca.SX:
 
 
 def to_body(j: Joint, q: ca.SX, mu: ca.SX) -> ca.SX:
-    """(k, 1) adjoint^T mu: a momentum (k, 1) fixed in the parent's frame of the joint, in the child's."""
+    """(k, 1) adjoint^T mu: a momentum (k, 1) fixed in the parent's frame of the joint, seen in the child's."""
     (part,) = j.parts
     R, p = part.subgroup.motion(q)
     f, n = _wrench(part.subgroup, mu)
@@ -143,29 +144,29 @@ def to_space(j: Joint, q: ca.SX, pi: ca.SX) -> ca.SX:
 
 
 def _wrench(group: Subgroup, momentum: ca.SX) -> Wrench:
-    """One that a momentum (k, 1) on the algebra of a group belongs to."""
+    """A wrench with the momentum (k, 1) on the algebra of a group."""
     F = ca.SX.zeros(6, 1)
     F[list(group.axes), 0] = momentum
     return Wrench(F[:3, 0], F[3:, 0])
 
 
 def on_algebra(group: Subgroup, R: ca.SX, p: ca.SX) -> ca.SX:
-    """(k, k) Ad of a pose that keeps the algebra of a group."""
+    """(k, k) Ad of a pose that maps the algebra of a group to itself."""
     return (se3.Ad(R, p) @ group.S)[list(group.axes), :]
 
 
 def in_first_joint(T: Terms, joint: str) -> ca.SX:
-    """(k, 1) spatial momentum of all that moves that belongs to the first joint, in the frame it stands in."""
+    """(k, 1) the part of the spatial momentum of all that moves that belongs to the first joint, in the frame it stands in."""
     link = next(x for x in T.kinematics.tree.links if x.joint.name == joint)
     (part,) = link.joint.parts
     return part.subgroup.S.T @ se3.Ad(link.placement.R, link.placement.p).T @ total_momentum(T.kinematics)
 
 
 class Translation(NamedTuple):
-    """The slides of a first joint, along which all that moves is carried and nothing in it turns or bends.
+    """The slides of a first joint, along which everything is carried and nothing turns or bends.
 
     Seen from a frame that moves with V = f / mass, f the momentum along them, the machine has no momentum along them, and its
-    angular momentum is the same about all points: nothing is left of how far and how fast the machine goes.
+    angular momentum is the same about all points: how far and how fast the machine goes no longer matters.
     entries: of v, n of them.   mass: (1, 1) of all that is carried [kg].   R: (n, n) from the body's axes to those of the
     frame that the joint stands in.   axes: (3, n) these along the world's.
     """
@@ -180,13 +181,14 @@ class Translation(NamedTuple):
         return self.axes.T @ gravity
 
     def across(self, gravity: ca.SX) -> ca.SX:
-        """(3, 1) what of gravity a frame that falls along the slides does not fall with, world axes [m/s^2]."""
+        """(3, 1) the part of gravity that a frame falling along the slides does not follow, world axes [m/s^2]."""
         return ca.SX(3, 1) if len(self.entries) == 3 else gravity - self.axes @ self.pull(gravity)
 
 
 def translation(k: Kinematics, joint: Joint) -> Translation | None:
-    """Of a first joint that is a group; None where it does not slide, or has armature along its slides: an inertia that is not
-    carried with the machine."""
+    """Of a first joint that is a group; None where it does not slide, or has armature along its slides: an inertia that does
+    not move with the machine.
+    """
     (part,) = joint.parts
     group, begin = part.subgroup, k.mechanism.v_slices[joint.name].start
     link = next(x for x in k.tree.links if x.joint.name == joint.name)
@@ -204,13 +206,13 @@ def about_mass_centre(T: Terms, joint: Joint, frame: Translation) -> ca.SX:
 
 
 def push(k: Kinematics, joint: Joint, frame: Translation | None, F: ca.SX) -> ca.SX:
-    """(k, 1) how a force F (k, 1) along a first joint changes its momentum, that about the mass centre where it has a frame."""
+    """(k, 1) rate of a first joint's momentum, or that about the mass centre if it has a frame, by a force F (k, 1)."""
     (part,) = joint.parts
     return _centred(k, joint, frame, _wrench(part.subgroup, F)) if frame else to_space(joint, k.joint(joint.name), F)
 
 
 def _centred(k: Kinematics, joint: Joint, frame: Translation, x: Wrench) -> ca.SX:
-    """(k, 1) what of x, in the axes of the joint's link and about its origin, is along the slides and about the mass centre."""
+    """(k, 1) x, in the axes of the joint's link and about its origin, along the slides and about the mass centre."""
     (part,) = joint.parts
     along, moments = list(part.subgroup.along), composite_moments(k)[_link(k, joint)]
     sliding = ca.SX(3, 1)
@@ -222,7 +224,7 @@ def _centred(k: Kinematics, joint: Joint, frame: Translation, x: Wrench) -> ca.S
 
 
 def carries(k: Kinematics, joint: Joint) -> Moments:
-    """Of all that a joint carries, in the axes of its link and about their origin."""
+    """Moments of all that a joint carries, in the axes of its link and about their origin."""
     return composite_moments(k)[_link(k, joint)]
 
 
@@ -231,7 +233,7 @@ def _link(k: Kinematics, joint: Joint) -> int:
 
 
 def still_in(T: Terms, frame: Translation | None) -> Terms:
-    """The machine without inputs as a frame sees it that goes with the mass centre along the slides of a first joint."""
+    """The machine without inputs, seen from a frame that moves with the mass centre along the slides of a first joint."""
     if frame is None:
         return T
     v = ca.SX(T.v)
@@ -240,7 +242,7 @@ def still_in(T: Terms, frame: Translation | None) -> Terms:
 
 
 def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:
-    """X (nv, ny) with v = X y: y the velocities but those of the group, entries `group` of v, which the constraint rows fix.
+    """X (nv, ny) with v = X y: y are the velocities outside the group, entries `group` of v, which the constraint rows fix.
 
     A_G v_G + A_y y = 0 gives v_G = -A^ y, the principal connection of the constraints. [chhabra14 (4.3.25)]
     """
@@ -277,13 +279,13 @@ def _bracket(m: Mechanism, joints: Sequence[str], x: ca.SX, y: ca.SX) -> ca.SX:
     for j in m.joints:
         if j.name in joints:
             (part,) = j.parts
-            S, own = part.subgroup.S, slice(at, at + j.nv)
-            found = ca.vertcat(found, (se3.ad(S @ x[own]) @ (S @ y[own]))[list(part.subgroup.axes)])
+            S, here = part.subgroup.S, slice(at, at + j.nv)
+            found = ca.vertcat(found, (se3.ad(S @ x[here]) @ (S @ y[here]))[list(part.subgroup.axes)])
             at += j.nv
     return found
 
 
 def carried(T: Terms, X: ca.SX) -> ca.SX:
-    """(ny, 1) X^T p_dot + X_dot^T p of momenta pi = X(q)^T p, as far as nothing pushes."""
+    """(ny, 1) X^T p_dot + X_dot^T p of momenta pi = X(q)^T p, if no force acts."""
     p = ca.SX.sym("p", T.mechanism.nv)
     return X.T @ transport(T) + ca.substitute(rate(T.kinematics, X.T @ p), p, momenta(T))

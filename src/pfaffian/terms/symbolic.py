@@ -1,7 +1,7 @@
-"""Expressions as SymPy has them, for papers and lectures: any expression, and an open chain in screw parameters.
+"""Expressions in SymPy, for papers and lectures: any expression, and an open chain in screw parameters.
 
-Numbers become exact where they are short decimals, fractions, square roots or parts of pi, so that what vanishes does; others
-stay as they are. SymPy is no part of the library: `pip install sympy`.
+Numbers become exact where they are short decimals, fractions, square roots or parts of pi, so that terms that should vanish do;
+others stay as they are. SymPy is an optional package: `pip install sympy`.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ SymPy = Any
 """A matrix, a symbol or an expression of SymPy."""
 
 DECIMALS = 7
-"""Digits of a number that is taken as it is written."""
+"""Digits of a number that is taken literally."""
 
 PLACES = 6
-"""The same behind the point, where numbers are taken for near ones."""
+"""The same after the decimal point, where numbers are rounded to near ones."""
 
 ROUNDING = 1e-13
-"""How near a number must be to what it is taken for, relative to itself."""
+"""Largest distance of a number from the exact one that replaces it, relative to itself."""
 
 NEAR = 1e-9
-"""The same of poses at home [m, 1]: files write right angles with ten digits."""
+"""The same for poses at home [m, 1]: files write right angles with ten digits."""
 
 LONGEST = 150
-"""Operations of an entry beyond which sums of angles are not looked for."""
+"""Number of operations of an entry beyond which sums of angles are not searched for."""
 
 
 def need_sympy() -> Any:
@@ -49,7 +49,7 @@ def need_sympy() -> Any:
     try:
         import sympy
     except ImportError:
-        raise ModelError(f"expressions for reading need the package sympy: run {install('sympy')}") from None
+        raise ModelError(f"symbolic expressions need the package sympy: run {install('sympy')}") from None
     return sympy
 
 
@@ -57,14 +57,22 @@ def need_sympy() -> Any:
 
 
 def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
-    """An expression of CasADi as a SymPy matrix, numbers exact where they look it.
+    """Convert a CasADi expression to a SymPy matrix, with exact numbers where they look exact.
 
     Args:
         x: casadi.SX or DM (n, k), of smooth functions.
-        symbols: name of a CasADi symbol -> SymPy symbol or expression, or a number; others become real symbols of their own
+        symbols: {name of a CasADi symbol: SymPy symbol, expression or number}; other symbols become real ones of their own
             name.
-    Raises ModelError: x is no expression; it chooses between others, which has no formula; two symbols of one name; a symbol
-    that is to become what SymPy does not know; no SymPy.
+    Returns:
+        a SymPy matrix (n, k).
+    Raises ModelError: x is no expression; it switches between expressions, which has no formula; two symbols have one name; a
+    symbol is to become something that SymPy does not know; SymPy is not installed.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> pf.screws.to_sympy(ca.SX.sym("x") ** 2 / 3)
+        Matrix([[x**2/3]])
     """
     sp = need_sympy()
     if not isinstance(x, (ca.SX, ca.DM)):
@@ -73,13 +81,13 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
     names = [s.name() for s in found]
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
-        raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: name them apart")
+        raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: rename one of them")
     given = {n: _known(value, n) for n, value in (symbols or {}).items()}
     return _converted(ca.SX(x), found, [given[n] if n in given else sp.Symbol(n, real=True) for n in names])
 
 
 def _known(value: Any, name: str) -> SymPy:
-    """A value of SymPy's for a symbol; a text is none, for SymPy would run it as Python."""
+    """A SymPy value for a symbol; text is refused, for SymPy would run it as Python."""
     sp = need_sympy()
     try:
         return sp.sympify(value, strict=True)
@@ -88,10 +96,10 @@ def _known(value: Any, name: str) -> SymPy:
 
 
 def _converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
-    """x with SymPy's values for its symbols, columns of them.
+    """x as a SymPy matrix, `values` in place of the entries of its symbols.
 
-    closed: of what is one function by a series near zero and by its closed form elsewhere, take the closed form.
-    near: as of `exact`.
+    closed: where one function is computed by a series near zero and in closed form elsewhere, take the closed form.
+    near: as in `exact`.
     """
     sp = need_sympy()
     f = ca.Function("x", [ca.vertcat(ca.SX(0, 1), *symbols)], [ca.vec(ca.densify(x))])
@@ -120,7 +128,9 @@ def _operation(code: int, arguments: list[Any], closed: bool) -> Any:
             return sp.Integer(int(bool(_CHOOSING[code](*arguments)) if numbers else 0))
     if code == ca.OP_IF_ELSE_ZERO and arguments[0].is_number:
         return arguments[1] if arguments[0] else sp.Integer(0)
-    raise ModelError("to_sympy: the expression chooses between others, or rounds, and has no formula: take its smooth parts")
+    raise ModelError(
+        "to_sympy: the expression switches between others, or rounds, and has no formula: convert its smooth parts"
+    )
 
 
 _SMOOTH: dict[int, Callable[..., Any]] = {
@@ -149,7 +159,7 @@ _SMOOTH: dict[int, Callable[..., Any]] = {
     ca.OP_COSH: lambda sp, a: sp.cosh(a),
     ca.OP_TANH: lambda sp, a: sp.tanh(a),
 }
-"""Operation -> what it is in SymPy."""
+"""Operation -> the same in SymPy."""
 
 _CHOOSING: dict[int, Callable[..., Any]] = {
     ca.OP_LT: lambda a, b: a < b,
@@ -165,7 +175,7 @@ _CHOOSING: dict[int, Callable[..., Any]] = {
 def exact(x: float, near: float = 0.0) -> SymPy:
     """The number that x was meant to be: a short decimal, a fraction, the root of one or a part of pi; else x itself.
 
-    near: how far it may be from that, where this is more than rounding.
+    near: largest distance from that number, where more than rounding.
     """
     sp = need_sympy()
     if not math.isfinite(x):
@@ -183,7 +193,7 @@ def exact(x: float, near: float = 0.0) -> SymPy:
 
 
 def _fraction(x: float, room: float, largest: int) -> SymPy | None:
-    """The fraction that x is, with a denominator up to the largest; or None."""
+    """x as a fraction with a denominator up to the largest; None if it is not one."""
     found = Fraction(x).limit_denominator(largest)
     return need_sympy().Rational(found.numerator, found.denominator) if abs(found - Fraction(x)) <= room else None
 
@@ -193,12 +203,12 @@ def tidy(e: SymPy) -> SymPy:
     sp = need_sympy()
     turns = e.atoms(sp.sin, sp.cos)
     if len(turns) < 2 or any(f.args[0].is_positive for f in turns) or e.count_ops() > LONGEST:
-        return e  # the length of a rotation's parameters is no angle that others are added to
+        return e  # the length of a rotation's parameters is not an angle in a sum
     return min((e, _angles_summed(e.expand()), flat(e)), key=lambda form: form.count_ops())
 
 
 def flat(e: SymPy) -> SymPy:
-    """An expression as a sum of products, sines and cosines of one angle squared no more than they must be."""
+    """An expression as a sum of products, with the lowest powers of sine and cosine of each angle."""
     from sympy.simplify.fu import TR5  # sin^2 = 1 - cos^2
 
     return _angles_summed(TR5(e.expand()).expand()).expand()
@@ -215,15 +225,15 @@ def _angles_summed(e: SymPy) -> SymPy:
 
 @dataclass(frozen=True, eq=False)
 class SymbolicKinematics:
-    """An open chain in screw parameters, in SymPy's symbols; made by `symbolic_kinematics`. Entries are found when asked for.
+    """An open chain in screw parameters, in SymPy's symbols; made by `symbolic_kinematics`. Entries are computed on demand.
 
     labels: of the factors, the number of their joint among all, with a letter where a joint is several in turn: 1, 2a, 2b, 3.
     s: symbols of the screw parameters, in the order of `exponentials(m).s_names`: s_1, or s_1_1, s_1_2, ... where a factor has
         several.   p: symbols p_1, ... of the parameters.
-    norms: symbol theta_1 -> the angle that it stands for in entries, of each factor that turns about any axis.
+    norms: symbol theta_1 -> the angle that it stands for in entries, for each factor that turns about any axis.
 
-    Entries are closed forms; where such an angle, or the one of a planar motion, is zero they hold in the limit. Numbers of
-    poses at home are taken for the round ones within 1e-9 of them.
+    Entries are closed forms; where such an angle, or that of a planar motion, is zero they hold in the limit. Numbers of poses
+    at home are replaced by round ones within 1e-9 of them.
     """
 
     expressions: Exponentials
@@ -254,7 +264,7 @@ class SymbolicKinematics:
         return self._of(self.expressions.factors[factor].tau)
 
     def own(self, factor: int) -> SymPy:
-        """(k, 1) screw parameters of a factor, of others by ratios where its joint follows them."""
+        """(k, 1) screw parameters of a factor; ratios of others where its joint follows them."""
         return self._of(self.expressions.factors[factor].own @ self.expressions.s)
 
     def norm(self, factor: int) -> SymPy | None:
@@ -274,7 +284,7 @@ class SymbolicKinematics:
         return (after @ self._homogeneous(X)).applyfunc(tidy)
 
     def jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> SymPy:
-        """(6, ns) J with [v; w] = J s_dot; arguments as of `Exponentials.jacobian`. [chhabra14 (2.3.7), (2.3.11), (2.3.12)]"""
+        """(6, ns) J with [v; w] = J s_dot; arguments as in `Exponentials.jacobian`. [chhabra14 (2.3.7), (2.3.11), (2.3.12)]"""
         J = self._spatial(self.expressions.place(body)[0]) - self._spatial(self.expressions.place(relative_to)[0])
         return (J if frame == WORLD else _Ad(_inverse(self.pose(frame))) @ J).applyfunc(tidy)
 
@@ -305,12 +315,12 @@ class SymbolicKinematics:
         return {}
 
     def _motion(self, factor: int) -> tuple[SymPy, SymPy]:
-        """Of a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
+        """For a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
         if ("motion", factor) not in self._made:
             f = self.expressions.factors[factor]
-            t, own = ca.SX.sym("t", f.subgroup.nv), list(self.own(factor))
+            t, parameters = ca.SX.sym("t", f.subgroup.nv), list(self.own(factor))
             both = se3.homogeneous(*f.subgroup.exp(t)), f.subgroup.S @ f.subgroup.dexp_left(t)
-            motion, left = (self._closed(x, t, own, factor).applyfunc(tidy) for x in both)
+            motion, left = (self._closed(x, t, parameters, factor).applyfunc(tidy) for x in both)
             self._made["motion", factor] = motion, left
         return self._made["motion", factor]
 
@@ -343,14 +353,14 @@ class SymbolicKinematics:
         """(4, 4) of a pose that does not depend on s."""
         return self._of(se3.homogeneous(X.R, X.p))
 
-    def _closed(self, x: Any, t: ca.SX, own: list[SymPy], factor: int) -> SymPy:
+    def _closed(self, x: Any, t: ca.SX, values: list[SymPy], factor: int) -> SymPy:
         """An expression in the own parameters t of a factor, entire and so the same for either sign of them."""
         sp = need_sympy()
-        rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(own))]
+        rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(values))]
         found = _converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)
         if (angle := self.norm(factor)) is not None:
             found = found.subs(sum(a**2 for a in rows[-3:]), angle**2)
-        return found.subs(dict(zip(rows, own, strict=True)), simultaneous=True)
+        return found.subs(dict(zip(rows, values, strict=True)), simultaneous=True)
 
 
 def _inverse(X: SymPy) -> SymPy:
@@ -366,23 +376,37 @@ def _Ad(X: SymPy) -> SymPy:
 
 
 def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
-    """An open chain of subgroups in screw parameters, in SymPy: for reading, for LaTeX. [chhabra14 ch. 2]
+    """An open chain of displacement subgroups in screw parameters as SymPy expressions, for reading and for LaTeX. [chhabra14
+    ch. 2]
 
-    m: the mechanism.
-    Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; SymPy is not installed.
+    Args:
+        m: the mechanism, an open chain.
+    Returns:
+        an object with the symbols `s` of the screw parameters and `p` of the parameters, and SymPy matrices: `pose(body)` and
+        `home(body)` (4, 4), `twists(joint)` (6, k), `jacobian(body)` (6, ns), `Sigma` (ns, n).
+    Raises ModelError: a closed chain, and what closes it; an edge, or coordinates that belong to no joint; SymPy is not
+    installed.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
+        >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
+        >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
+        >>> pf.screws.symbolic_kinematics(m).pose("lower")[:3, 3].T
+        Matrix([[cos(s_1), sin(s_1), 0]])
     """
     sp = need_sympy()
     E = exponentials(m)
     numbers = {j.name: str(i + 1) for i, j in enumerate(m.joints)}
     count = Counter(f.joint.name for f in E.factors)
-    met, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
+    seen, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
     for f in E.factors:
         name, k = f.joint.name, f.subgroup.nv
-        labels.append(numbers[name] + ("abc"[met[name]] if count[name] > 1 else ""))
-        met[name] += 1
+        labels.append(numbers[name] + ("abc"[seen[name]] if count[name] > 1 else ""))
+        seen[name] += 1
         if not f.joint.mimic:
-            own = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
-            s += [sp.Symbol(n, real=True) for n in own]
+            symbol_names = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
+            s += [sp.Symbol(n, real=True) for n in symbol_names]
         if len(f.subgroup.rotation.axes) == 3:
             norms[sp.Symbol(f"theta_{labels[-1]}", positive=True)] = sp.sqrt(sum(x**2 for x in s[-3:]))
     p = tuple(sp.Symbol(f"p_{i + 1}", real=True) for i in range(len(m.parameters)))

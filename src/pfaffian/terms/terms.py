@@ -1,6 +1,6 @@
-"""The letters of the equations: M v_dot + c = f + B u + A^T lambda, A v_dot = b.
+"""The terms of the equations of motion: M v_dot + c = f + B u + A^T lambda, A v_dot = b.
 
-Every formulation takes these and nothing else, so any two can be subtracted.
+Every formulation uses these and nothing else, so that the results of any two can be compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms import connection
 from pfaffian.terms.articulated import check_inertia
-from pfaffian.terms.dependence import Look, dependent_rows
+from pfaffian.terms.dependence import RowSample, dependent_rows
 from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
@@ -32,9 +32,19 @@ from pfaffian.terms.present import remembered
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Terms of a mechanism at symbols q (nq, 1), v (nv, 1), u (nu, 1), t; each built once, when asked for.
+    """Terms of a mechanism's equations at symbols q (nq, 1), v (nv, 1), u (nu, 1), t; each is built once, on demand.
 
-    A part that no result needs costs nothing in the kernel.
+    M v_dot + c = f + B u + A^T lambda, A v_dot = b: M, c, f, B, A and b are expressions, and so are T and V, kinetic and
+    potential energy. `symbols(m)` returns Terms; `compile_terms` and control laws pass them to the caller's functions. A term
+    that no result needs costs nothing in the kernel.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> T = pf.symbols(m)
+        >>> print(T.M, T.V)
+        2 (-19.62*cos(q))
     """
 
     mechanism: Mechanism
@@ -59,7 +69,7 @@ class Terms:
 
     @cached_property
     def added(self) -> Inertia | None:
-        """What kinetic energies add to that of the bodies; None where there are none."""
+        """What kinetic energies of the caller's add to that of the bodies; None where there are none."""
         return added_inertia(self.kinematics)
 
     @cached_property
@@ -86,13 +96,13 @@ class Terms:
         return c if self.added is None else c + self.added.c
 
     def inertia_force(self, v_dot: ca.SX) -> ca.SX:
-        """(nv, 1) M v_dot + c, by recursion where bodies are what moves."""
+        """(nv, 1) M v_dot + c, by recursion where all inertia is that of bodies."""
         f = inverse_dynamics(self.kinematics, v_dot)
         return f if self.added is None else f + self.added.M @ v_dot + self.added.c
 
     @cached_property
     def C(self) -> ca.SX:
-        """(nv, nv) with C + C^T = dM/dt; C v is what in c is quadratic in v."""
+        """(nv, nv) with C + C^T = dM/dt; C v is the part of c that is quadratic in v."""
         C = coriolis_matrix(self.kinematics)
         return C if self.added is None else C + connection.coriolis_matrix(self.kinematics, self.added.M)
 
@@ -108,7 +118,7 @@ class Terms:
 
     @cached_property
     def force(self) -> ca.SX:
-        """(nv, 1) f + B u - c: all that pushes but the reactions."""
+        """(nv, 1) f + B u - c: the sum of all forces but the reactions."""
         return self.generalised_input - self.c
 
     @cached_property
@@ -122,7 +132,7 @@ class Terms:
 
     @cached_property
     def servo(self) -> ServoRows:
-        """Rows held by forces of chosen directions."""
+        """Rows held by forces along chosen directions."""
         return servo_rows(self.kinematics, self.B)
 
     @property
@@ -137,7 +147,7 @@ class Terms:
 
     @cached_property
     def A_dot(self) -> ca.SX:
-        """(m, nv) dA/dt along the motion at v_dot = 0, which is all of it but for rows of an eta that is not affine in v."""
+        """(m, nv) dA/dt along the motion at v_dot = 0: complete, except for rows of an eta that is not affine in v."""
         A = ca.densify(self.A)
         along = ca.jtimes(ca.vec(A), self.q, self.kinematics.q_dot) + ca.jacobian(ca.vec(A), self.t)
         return ca.reshape(along, *A.shape)
@@ -153,11 +163,13 @@ class Terms:
 
     @cached_property
     def row_size(self) -> ca.SX:
-        """(m, 1) squared length of each constraint row, relative to what it typically is."""
+        """(m, 1) squared length of each constraint row, relative to its typical one."""
         return relative_size(self, self.A)
 
     def inverse_scales(self, limit: float) -> ca.SX:
-        """(m, 1) 1 / s of each row: |phi| / s <= limit is what "met" means, whatever the size. See `terms.lengths`."""
+        """(m, 1) 1 / s of each row: |phi| / s <= limit means that the constraint is satisfied, whatever the size. See
+        `terms.lengths`.
+        """
         known = ca.densify(row_lengths(self))
         known[list(self.typical.unknown), 0] = 0
         return inverse_scales(self.kinematics, self.rows, limit, known)
@@ -173,11 +185,11 @@ class Terms:
         return None if blocks is None else [group for block in blocks for group in block]
 
     def row_blocks(self, rows: Sequence[int] | None = None) -> list[list[list[int]]] | None:
-        """The constraint rows (or some of them, then as indices among these) in blocks that do not depend on each other, None
-        where each row is one.
+        """The constraint rows (or some of them, then as indices among these) in blocks that do not depend on each other; None
+        where every block is one row.
 
-        A row of velocities that repeats the rate of a position is in a later group of its block, so that it is the one that is
-        dropped: what corrects positions asks nothing of it.
+        A velocity row that repeats the rate of a position is in a later group of its block, so that it is the one to be
+        dropped: the correction of positions does not need it.
         """
         place = {row: i for i, row in enumerate(range(self.A.shape[0]) if rows is None else rows)}
         there = [[i for i in block if i in place and self.A[i, :].nnz()] for block in self.typical.dependent]
@@ -190,7 +202,7 @@ class Terms:
 
     @property
     def counted(self) -> ca.DM | None:
-        """(1, nv) what each column of Lam counts where lengths of rows are compared; None where all count alike."""
+        """(1, nv) weight of each column of Lam where lengths of rows are compared; None where all weigh the same."""
         return self.typical.counted
 
     @cached_property
@@ -200,7 +212,7 @@ class Terms:
 
     @cached_property
     def T(self) -> ca.SX:
-        """Kinetic energy [J], v^i dT/dv^i - T of one that is not quadratic alone."""
+        """Kinetic energy [J]; of one that is not purely quadratic v^i dT/dv^i - T."""
         T = kinetic_energy(self.kinematics)
         return T if self.added is None else T + self.added.energy
 
@@ -211,19 +223,19 @@ def turning(T: Terms) -> list[int]:
 
 
 def as_terms(T: Terms) -> Terms:
-    """T as it is. Raises ModelError: it is none."""
+    """T itself. Raises ModelError: it is no Terms."""
     if not isinstance(T, Terms):
-        raise ModelError(f"Terms are needed, as symbols(mechanism) gives them or compile_terms hands on, got {brief(T)}")
+        raise ModelError(f"Terms are needed, as symbols(mechanism) or compile_terms provides them, got {brief(T)}")
     return T
 
 
 class Typical(NamedTuple):
     """lengths: (m, 1) root mean square length of each constraint row in its unit, see `row_units`, a slide by the machine's
-    length counting as a turn by 1 rad: what "short" means for it. At a singular configuration its own length may vanish, so
-    that tells nothing.
-    counted: (1, nv) what each column of Lam = A W^-T counts where lengths of rows are compared, None if all count alike.
-    grows: for each row whether its length goes with the machine's.   unknown: rows of which nothing is typical.
-    dependent: blocks of rows that depend on each other where the constraints are met.
+    length counting as a turn by 1 rad: the scale by which a row is short. At a singular configuration its own length may
+    vanish, and so is no scale.
+    counted: (1, nv) weight of each column of Lam = A W^-T where lengths of rows are compared, None if all weigh the same.
+    grows: for each row whether its length scales with the machine's.   unknown: rows without a typical length.
+    dependent: blocks of rows that depend on each other where the constraints are satisfied.
     """
 
     lengths: ca.DM
@@ -234,15 +246,16 @@ class Typical(NamedTuple):
 
 
 ROUNDING = 1e-12
-"""What is typically this part of the longest row or column is only rounding, as across a planar loop on a hull that turns in
-space."""
+"""A row or column that is typically this part of the longest is only rounding, as across a planar loop on a hull that turns in
+space.
+"""
 
 LIGHT = 1e3
 """How many times longer than the shortest column of Lam another may be before it counts for less.
 
-A direction of small inertia has a long column, sqrt(1 / 1e-12) times that of others for a rod that is thin as a thread. Rows
-that contain it are almost that direction alone in the metric of M, and what they say of others would be lost below
-RANK_TOLERANCE although it is far above rounding. Columns of robots differ by less than 100.
+A direction of small inertia has a long column, sqrt(1 / 1e-12) times that of others for a rod as thin as a thread. Rows that
+contain it are almost that direction alone in the metric of M, and their other entries would be lost below RANK_TOLERANCE
+although they are far above rounding. Columns of robots differ by less than 100.
 """
 
 
@@ -253,8 +266,9 @@ def typical(m: Mechanism) -> Typical:
 
 
 def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
-    """The constraint rows of a mechanism over 32 configurations at parameters p (np,); slides within its length,
-    speeds of 1 rad/s or that length a second."""
+    """The constraint rows of a mechanism over 32 configurations at parameters p (np,); slides within its length, speeds of 1
+    rad/s or that length per second.
+    """
     if not m.ideal:
         return Typical(ca.DM(0, 1), None, (), (), ())
     T = symbols(always_active(m))
@@ -271,32 +285,34 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
         A, M, phi, K = (x.full() for x in terms(q, each * v, 0, p))
         return A * each / units, M * np.outer(each, each), phi / units, K * each
 
-    def look(q: np.ndarray) -> Look:
+    def sample(q: np.ndarray) -> RowSample:
         A, _, phi, K = at(q, np.cos(np.arange(m.nv)))
-        return Look(A, phi[:, 0], K)
+        return RowSample(A, phi[:, 0], K)
 
     samples = [at(random_configuration(m, random, long), speeds.normal(size=m.nv))[:2] for _ in range(32)]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
     lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
-    dependent = dependent_rows(m, look, lengths, long)
+    dependent = dependent_rows(m, sample, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := mass_weighted(A / lengths, M)) is not None]
     return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), tuple(map(tuple, dependent)))
 
 
 def always_active(m: Mechanism) -> Mechanism:
-    """The mechanism with every constraint in force, whatever its condition says."""
+    """The mechanism with every constraint in force, whatever its condition."""
     return replace(m, constraints=tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints))
 
 
 def row_lengths(T: Terms) -> ca.SX:
-    """(m, 1) what constraint rows typically are long, a slide by the machine's length counting as a turn by 1 rad."""
+    """(m, 1) typical lengths of constraint rows, a slide by the machine's length counting as a turn by 1 rad."""
     found = T.typical
     return found.lengths * row_units(T.mechanism, T.rows.counts, found.grows)
 
 
 def relative_size(T: Terms, A: ca.SX, rows: Sequence[int] | None = None) -> ca.SX:
-    """(rows, 1) squared lengths of A (rows, nv), constraint rows or part of them, relative to what those rows typically are."""
+    """(rows, 1) squared lengths of A (rows, nv), constraint rows or part of them, relative to the typical lengths of those
+    rows.
+    """
     these = list(range(T.A.shape[0]) if rows is None else rows)
     size = squared_lengths(T.mechanism, A) / row_lengths(T)[these, 0] ** 2
     size[[i for i, row in enumerate(these) if row in T.typical.unknown], 0] = 1
@@ -304,7 +320,7 @@ def relative_size(T: Terms, A: ca.SX, rows: Sequence[int] | None = None) -> ca.S
 
 
 def mass_weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
-    """A W^-T of numbers, None where a coordinate has no inertia: no formulation can serve it, and each says so."""
+    """A W^-T as numbers; None where a coordinate has no inertia: no formulation can serve it, and each reports so."""
     try:
         W = np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]
     except np.linalg.LinAlgError:
@@ -313,7 +329,7 @@ def mass_weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
 
 
 def _counted(samples: list[np.ndarray]) -> ca.DM | None:
-    """What the columns of A W^-T count, from samples of it with rows of typical length one."""
+    """Weights of the columns of A W^-T, from samples of it with rows of typical length one."""
     columns = np.sqrt(np.mean([(Lam * Lam).sum(0) for Lam in samples], axis=0)) if samples else np.ones(1)
     used = columns[columns > ROUNDING * columns.max(initial=0.0)]
     if not used.size or used.max() <= LIGHT * used.min():
@@ -322,6 +338,24 @@ def _counted(samples: list[np.ndarray]) -> ca.DM | None:
 
 
 def symbols(m: Mechanism) -> Terms:
-    """Terms of a mechanism at fresh symbols."""
+    """Terms of a mechanism at new symbols q, v, u, t: expressions to differentiate, print or compile.
+
+    Args:
+        m: the mechanism.
+    Returns:
+        Terms, with the mass matrix M, the bias force c, the input matrix B, the constraint rows A, ... as expressions in q, v,
+        u, t and the mechanism's parameters.
+    Raises ModelError: m is no mechanism.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> T = pf.symbols(m)
+        >>> moment = ca.Function("moment", [T.q], [ca.gradient(T.V, T.q)])
+        >>> round(float(moment(ca.pi / 2)), 2)  # m g l
+        19.62
+    """
     as_mechanism(m)
     return Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("u", m.nu), ca.SX.sym("t"))

@@ -1,4 +1,4 @@
-"""The tree as recursions need it: one link for each joint that moves, fixed bodies lumped, every axis along z."""
+"""The tree that recursions need: one link for each joint that moves, fixed bodies lumped, every axis along z."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pfaffian.model.pose import IDENTITY, Pose
 class Link(NamedTuple):
     """All that moves rigidly with one joint or edge, in its frame on the child side.
 
-    parent: index of the link before, -1 for the world.   joint: what it is a part of.
-    placement: its frame in the link before.
-    subgroup: of its motion, None of an edge.   q: its own entries of q, of joints that have some.
+    parent: index of the previous link, -1 for the world.   joint: the joint that it belongs to.
+    placement: its frame in the previous link.
+    subgroup: of its motion, None for an edge.   q: its own entries of q, if its joint has some.
     v: its entries of the link rates s, which are v itself in a plain tree.
-    basis: (6, k) S, twist [v; w] over the link before = S s.   armature: (k, 1) along s.
+    basis: (6, k) S, twist [v; w] over the previous link = S s.   armature: (k, 1) along s.
     mass: [kg].   h: (3, 1) first moment [kg m].   I: (3, 3) inertia about the frame's origin.
     """
 
@@ -49,7 +49,8 @@ class Link(NamedTuple):
 
 class Tree(NamedTuple):
     """links: parents before children.   place: body name -> (link index or -1, pose of the body in that link).
-    ns: how many link rates.   parents: for each link rate the one before it on the way to the root, or -1."""
+    ns: number of link rates.   parents: for each link rate the previous one on the way to the root, or -1.
+    """
 
     links: tuple[Link, ...]
     place: dict[str, tuple[int, Pose]]
@@ -66,7 +67,7 @@ class Tree(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A link to be: the link before it, the joint or edge, which part of the joint, and where in the link before."""
+    """A future link: the previous link, the joint or edge, the part of the joint, and its place in the previous link."""
 
     parent: int
     joint: Joint
@@ -75,14 +76,14 @@ class Frame(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where bodies hang: frames of the links, and place as in Tree."""
+    """Where bodies are attached: frames of the links, and place as in Tree."""
 
     frames: list[Frame]
     place: dict[str, tuple[int, Pose]]
 
 
 def layout(m: Mechanism, still: dict[str, Pose]) -> Layout:
-    """Bodies on fixed joints, and on edges that stand `still`, lumped."""
+    """The layout with bodies on fixed joints, and on edges that stand `still`, lumped."""
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
     frames: list[Frame] = []
     for j in m.joints:
@@ -104,15 +105,15 @@ def assemble_tree(m: Mechanism, at: Layout, bases: list[ca.SX], slices: list[sli
         link, X = at.place[b.name]
         if link >= 0:
             inertias[link] = tuple(x + y for x, y in zip(inertias[link], _moments(b, X), strict=True))  # type: ignore[assignment]
-    links = tuple(_link(m, f, own, S, inertia) for f, own, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))
+    links = tuple(_link(m, f, v, S, inertia) for f, v, S, inertia in zip(at.frames, slices, bases, inertias, strict=True))
     return Tree(links, at.place, sum(link.nv for link in links), _rate_parents(links))
 
 
-def _link(m: Mechanism, f: Frame, own: slice, S: ca.SX, inertia: tuple[ca.SX, ca.SX, ca.SX]) -> Link:
+def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.SX, ca.SX]) -> Link:
     if f.part is None:
-        return Link(f.parent, f.joint, f.placement, None, slice(0, 0), own, S, ca.SX(S.shape[1], 1), *inertia)
+        return Link(f.parent, f.joint, f.placement, None, slice(0, 0), v, S, ca.SX(S.shape[1], 1), *inertia)
     q, first = f.part.q, m.q_slices[f.joint.name].start
-    return Link(f.parent, f.joint, f.placement, f.part.subgroup, slice(first + q.start, first + q.stop), own, S,
+    return Link(f.parent, f.joint, f.placement, f.part.subgroup, slice(first + q.start, first + q.stop), v, S,
                 f.joint.armature[f.part.v, 0], *inertia)  # fmt: skip
 
 

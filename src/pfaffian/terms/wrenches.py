@@ -1,4 +1,4 @@
-"""Forces body by body: what each body needs to move as it does, what acts on it, what constraints do to it.
+"""Forces body by body: those that its motion needs, those applied to it, and those of constraints.
 
 Wrenches here are [force; moment] about the origin of the body's frame, along the world's axes.
 """
@@ -25,7 +25,7 @@ from pfaffian.terms.terms import Terms
 
 
 def move(W: ca.SX, x: ca.SX) -> ca.SX:
-    """Wrenches (6, n) known about a point, about another one from which it lies at x (3, 1)."""
+    """Wrenches (6, n) about one point, transferred to another one from which it lies at x (3, 1)."""
     return ca.vertcat(W[:3, :], W[3:, :] + hat(x) @ W[:3, :])
 
 
@@ -35,7 +35,7 @@ def turn(R: ca.SX, W: ca.SX) -> ca.SX:
 
 
 def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, ...]) -> ca.SX:
-    """(6, 1) rate of the momentum of a body, less its weight; accelerations of the links as Kinematics gives them."""
+    """(6, 1) rate of the momentum of a body, minus its weight; accelerations of the links as Kinematics returns them."""
     link, X = k.tree.place[b.name]
     R = k.pose(b.name).R
     if link < 0:
@@ -48,10 +48,10 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
 
 
 def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
-    """Body -> (6, 1) of what acts on it: springs, thrusters, wrenches, known or inputs u (nu, 1), potentials, dissipation.
+    """Body -> (6, 1) of the forces on it: springs, thrusters, wrenches, known or inputs u (nu, 1), potentials, dissipation.
 
-    What acts within joints, as motors and generalised forces do, is left out. Raises ModelError: a potential or dissipation
-    that asks for more than joints, poses and twists of bodies.
+    Forces within joints, of motors and generalised forces, are left out. Raises ModelError: a potential or dissipation that
+    uses more than joints, poses and twists of bodies.
     """
     m, total = T.mechanism, dict[str, ca.SX]()
     for f in (*m.forces, *m.actuators):
@@ -105,7 +105,7 @@ _ENDS: dict[type, Callable[[Terms, Any, ca.SX], _Ends]] = {
     Potential: _potential_ends,
     Dissipation: _dissipation_ends,
 }
-"""Kind of force or actuator -> the bodies that it acts on; the others act within joints."""
+"""Kind of force or actuator -> the bodies that it acts on; other kinds act within joints."""
 
 
 def _inputs(T: Terms, force: Wrench, u: ca.SX) -> ca.SX:
@@ -121,14 +121,14 @@ class BodyRows(NamedTuple):
 
 
 def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
-    """What a constraint does to each body that it holds, by the work that it does when bodies move on their own.
+    """Wrenches of a constraint on each body that it acts on, from the work that it does when bodies move on their own.
 
     A row that names a joint's coordinate or rate itself acts within the joint, as a motor does, and on no body.
-    Raises ModelError: a function of the caller's that asks for more than joints, poses and twists of bodies.
+    Raises ModelError: a caller's function that uses more than joints, poses and twists of bodies.
     """
     if isinstance(c, AccelerationConstraint):
         raise ModelError(
-            f"constraint {c.name!r}: its rows are of the mechanism's v, so which body feels its force cannot be told"
+            f"constraint {c.name!r}: its rows are of the mechanism's v, so which body feels its force cannot be determined"
         )
     if isinstance(c, Closure):
         found = _closure(k, c)
@@ -146,6 +146,6 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
 def _closure(k: Kinematics, c: Closure) -> list[BodyRows]:
     Ga, Gb = k.pose(c.body_a) @ c.placement_a, k.pose(c.body_b) @ c.placement_b
     seen = Ga.R.T @ Gb.R, Ga.R.T @ (Gb.p - Ga.p), c.number
-    L = turn(Ga.R, c.holds.held(*seen).L.T)  # at the origin of B, along the axes of A
+    L = turn(Ga.R, c.holds.residual(*seen).L.T)  # at the origin of B, along the axes of A
     ends = ((c.body_a, -1), (c.body_b, 1))
     return [BodyRows(body, move(sign * L, Gb.p - k.position(body))) for body, sign in ends if body != WORLD]
