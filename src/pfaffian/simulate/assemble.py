@@ -77,26 +77,46 @@ def assemble(
     search: bool = True,
     backend: Backend = "auto",
 ) -> Assembly:
-    """The nearest state, in the metric of M, that meets the constraints at time t [s]: phi(q, t) = 0 and
-    eta(q, v, t) = 0, A v = c where it is affine.
+    """The nearest state, in the metric of M, that satisfies the constraints at a time t.
 
-    Newton's iterations with the rank-revealing inverse. What is named is kept to the last digit, the rest moves.
+        phi(q, t) = 0,   eta(q, v, t) = 0   (A v = c where eta is affine in v)
+
+    It is found by Newton's iterations with a rank-revealing inverse. What is named in a dict is kept to the last digit; the
+    rest moves.
 
     Args:
-        q, v: a state as `run` takes it: coordinates and rates named in a dict are held, an array is a guess.
-        parameters: {name: number or (runs,)} or an array, defaults if None.
-        hold: coordinates or joints that are held besides, at what q has for them, and v if it is an array.
-        weight: {name: number} or (nv,) above zero, 1 where not named: how much dearer a velocity coordinate moves than its
-            inertia makes it. Translations of free and planar joints count along the axes of the joint.
-        branches: above 1, up to so many assemblies of one state that differ (a four-bar has two for each angle of its
-            crank), the nearest first, angles being the same after a full turn. What is held must leave nothing free.
-        search: whether a state whose held coordinates do not close by these iterations is looked for further away: in strides
-            from the nearest state that closes, then from random ones. One that is out of reach takes some 250 iterations then.
-            False takes some 20 and may miss what a search finds. `branches` always searches.
-        backend: as in `run`.
-    Raises RunError: it does not close, naming the row, or the coordinate or rate in the way and its nearest possible value.
-    Of a batch in which some run closes, the runs that do not are NaN, with their residual.
-    ModelError: wrong names, shapes or numbers; motions that stay free where branches are asked for.
+        m: the mechanism.
+        q, v: a state: None (neutral, at rest), an array (n,) or (runs, n) as a guess that moves as a whole, or {name: number or
+            (runs,)}, whose entries are held.
+        parameters: {name: number or (runs,)} or an array in the mechanism's order; defaults if None.
+        t: time [s].
+        hold: names of coordinates or joints to hold as well, at their values in q, and in v if that is an array.
+        weight: {name: number} or (nv,), above zero, 1 where not named: factor on the inertia of a velocity coordinate, so that
+            one with a large weight moves less. Translations of free and planar joints count along the axes of the joint.
+        branches: above 1, up to so many different assemblies of one state (a four-bar has two for each angle of its crank), the
+            nearest first, angles being equal after a full turn. What is held must leave no motion free.
+        search: where the held coordinates do not close by these iterations, whether to look further away: in strides from the
+            nearest state that closes, then from random states. A state out of reach takes some 250 iterations then. False takes
+            some 20 and may miss what a search finds. `branches` always searches.
+        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+    Returns:
+        q: (..., nq) and v: (..., nv), the state; leading axes (runs,) or (branches,).
+        moved: (..., nq) and moved_rate: (..., nv), what was added to the given state.
+        residual: (...) the largest |phi| and |eta| left.
+        q_names, v_names: of the entries; `named` is {coordinate name: value}.
+        Where some runs of a batch close, those that do not are NaN, with their residual.
+    Raises RunError: no run closes; names the row, or the coordinate or rate in the way and its nearest possible value.
+    Raises ModelError: wrong names, shapes or numbers; motions that stay free where branches are requested.
+
+    Example:
+        A particle on a rod of 1 m, held at x = 0.6 m:
+
+        >>> import pfaffian as pf
+        >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, 1, 0))
+        >>> rod = pf.closure("rod", "distance", "world", "bob", length=1.0)
+        >>> m = pf.mechanism("pendulum", [pf.body("bob", mass=1.0)], [plane], constraints=[rod])
+        >>> pf.assemble(m, [0.6, -0.9], hold=["bob.x"], backend="numpy").q.round(6)
+        array([ 0.6, -0.8])
     """
     given, search = start_of(m, q, v, parameters, as_number(t, "t"), backend, hold, weight), as_flag(search, "search")
     if as_whole(branches, "branches", most=TRIED) > 1:

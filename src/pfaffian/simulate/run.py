@@ -95,55 +95,75 @@ def run(
     progress: bool = False,
     squeeze: bool = True,
 ) -> xr.Dataset:
-    """Run a mechanism, or a batch of them, through time.
+    """Run a mechanism, or a batch of them, through time; returns the recorded motion with names and units.
 
     Args:
         m: the mechanism, or a System: the mechanism in a state of another kind.
-        q, v: initial state: None (neutral, at rest), (n,), (runs, n), or {name: number or (runs,)}. What a dict names is
-            kept; unnamed coordinates move onto the constraints, the least in the metric of M. An array is a guess and moves
-            as a whole: `moved` in the result tells how far, `assemble` gives more say.
-        duration, step, start: [s]; the number of steps is duration / step, rounded.   every: record each so many steps.
-        start_from: the result of a run of the same mechanism and law, of steps of this length: its end is the start, with all
-            that the law integrates, holds and has under way, the modes that were switched and the noise, so that two halves
-            have the bits of one run. q, v, parameters, start and seed are its own. What a law in Python keeps is that law's.
-        u: inputs [N, N m]: None, (nu,), (runs, nu) with as many runs elsewhere, {name: number or (runs,)}; or with `u_step`
-            [s] between samples, a whole number of steps, a series (samples, nu), (samples, runs, nu) or {name: number,
-            (samples,) or (samples, runs)}.   hold: "zero" or "linear" between samples; the last one is held to the end.
-        parameters: {name: number or (runs,)}, or an array in the mechanism's order.
-        control: a law that drives the mechanism's inputs; `u` then are the law's own inputs.
-        switches: {name of a parameter: function of Kinematics that gives its next value}, all judged at the start of each step,
-            before laws are asked: a mode that latches, {"landed": lambda k: ca.if_else(k.position("foot")[2] < 0, 1, landed)}.
-            It starts at its value in `parameters`; constraints (`active_while`), forces and laws that have it change with it,
-            velocities by the shortest way onto a constraint that begins. Recorded by its name. An event is known at the end of
-            the step in which it falls.
+        q, v: initial state: None (neutral, at rest), an array (n,) or (runs, n), or {name: number or (runs,)}. Entries named in
+            a dict are kept, and the others move onto the constraints, as little as possible in the metric of M. An array is a
+            guess and moves as a whole. `moved` in the result tells how far; `assemble` offers more choices.
+        duration: simulated time [s]; the number of steps is duration / step, rounded.
+        step: length of a time step [s].
+        every: record every so many steps.
+        start: time at the start [s].
+        start_from: the result of a run of the same mechanism and law, with steps of this length. The run goes on from its end
+            with everything that the law integrates, holds and has under way, the modes that have switched and the noise, so
+            that two halves have the bits of one run. q, v, parameters, start and seed come from this result and must not be
+            given. What a law in Python remembers is up to that law.
+        u: inputs [N, N m]: None (zero), (nu,), (runs, nu) with as many runs elsewhere, or {name: number or (runs,)}. With
+            `u_step` a series: (samples, nu), (samples, runs, nu) or {name: number, (samples,) or (samples, runs)}.
+        u_step: time between two samples of `u` [s], a whole number of steps; None: `u` is constant.
+        hold: "zero" or "linear" between samples; the last sample is held to the end.
+        parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
+        control: a law that drives the mechanism's inputs; `u` are then the inputs of the law.
+        switches: {name of a parameter: function of Kinematics that returns its next value}. All are evaluated at the start of
+            each step, before any law: a mode that latches is {"landed": lambda k: ca.if_else(k.position("foot")[2] < 0, 1,
+            landed)}. A switched parameter starts at its value in `parameters` and is recorded under its name. Constraints
+            (`active_while`), forces and laws that contain it change with it; velocities move the shortest way onto a
+            constraint that begins. An event takes effect at the end of the step in which it falls.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
-        record: names of the signals to record, "all" or "lean". None: all of one run; of a batch the lean record, which
-            leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
-        scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
-            a singular configuration by a step of its own; a law begins anew in any case.
-        error_bound: a run warns where its steps add up to an error above this, of angles [rad] or of speeds beside the largest,
-            with the part of the machine that is too fast for them and a step that would do. A few steps are compared with
-            two of half their length; `step_error` in the result tells what that comes to. `energy_error` [J] tells what steps
-            make of the energy, beside the work of inputs, dissipation and moving constraints: to the last record where nothing
-            works on the machine, else at most, as the steps that are looked at tell. `momentum_error` tells the same of the
-            momenta along the first joint of a machine that floats, or of one that keeps some, beside the impulse of what
-            pushes. nan: the run stopped, or nobody looked at it. inf: nothing is said of it.
-        seed: of the noise of sensors, see `control.sensor`; a whole number from 0 to 2^52 - 1. Each run of a batch has noise
-            of its own.
+        record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
+            out the signals with an entry for each row or velocity: phi, reaction, multiplier.
+        scheme: formulation, integrator and drift correction; `Scheme()` if None.
+        correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
+            first step. A law begins anew in either case.
+        error_bound: warn where the errors of the steps add up to more than this, in angles [rad] or in speeds relative to the
+            largest; the warning names the part of the machine that is too fast and a step that would do. inf: never warn. A few
+            steps are compared with two of half their length, and the result keeps the estimates, which are nan where the run
+            stopped or no step was compared:
+            `step_error`, the sum of these errors;
+            `energy_error` [J], the energy that the steps made, beyond the work of inputs, dissipation and moving constraints:
+            up to the last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
+            `momentum_error`, the same for the momenta along the first joint of a machine that floats, or of one that conserves
+            some, beyond the impulse of what pushes it.
+        seed: of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
+            noise.
         backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
-        threads: None for one a core when the batch is large.   progress: say what is compiled, then show a bar.
-        squeeze: drop the run axis of one run.
+        threads: number of threads; None: one for each core when the batch is large.
+        progress: print what is being compiled, then show a progress bar.
+        squeeze: drop the run axis of a single run.
     Returns:
-        Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance; parameters and
-        inputs of each run; what moved at the start; `left_out`, what is left of rows that count as
-        dependent. A run of a batch that cannot start on its constraints has its own
-        status and `start_residual`, the others go on.
-    Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. BuildError: no
-    compiler works and backend is "c". RunError: no run can start on its constraints; which row, or which named coordinate and
-    its nearest possible value. Warns RunWarning: a guess moved; a series of u ends before the run; runs stopped, see `causes`;
-    joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in the result; steps err by more than
-    `error_bound`, at the start or in all.
+        Dataset over (run, time): q, v, energy, ... with units and provenance; `status` (0: finished) and `stopped` [s]; the
+        parameters and inputs of each run; `moved`, what changed at the start; `left_out`, what remains of rows that count as
+        dependent. A run of a batch that cannot start on its constraints has a status of its own and its `start_residual`; the
+        others go on.
+    Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their size in bytes.
+    Raises BuildError: no compiler works and backend is "c".
+    Raises RunError: no run can start on its constraints; names the row, or the named coordinate and its nearest possible value.
+    Warns RunWarning: a guess moved; a series of u ends before the run does; runs stopped, see `causes`; joints or inputs
+    exceeded their limits, see `limit_excess` and `input_excess` in the result; steps err by more than `error_bound`, at the
+    start or in all.
+
+    Example:
+        A box of 2 kg, pushed by 4 N for 1 s:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> result = pf.run(m, u={"push": 4.0}, duration=1.0, step=0.05, backend="numpy")
+        >>> print(f"{result['q'].sel(coordinate='x').values[-1]:.3f} m, {result['v'].sel(velocity='x').values[-1]:.3f} m/s")
+        1.000 m, 2.000 m/s
     """
     system = as_system(m)
     m = system.mechanism

@@ -29,7 +29,22 @@ RETURNS = 1e-6
 
 
 class StatePart(NamedTuple):
-    """A named part of a state, recorded as a signal of that name.   names, units: of its entries."""
+    """A named part of a system's state, recorded as a signal of that name.
+
+    Args:
+        name: of the part; "q" and "v" are those of the mechanism.
+        names: of its entries.
+        units: of its entries, one for each name.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> pf.hamiltonian(m).parts[1]
+        StatePart(name='momentum', names=('x',), units=('N s',))
+        >>> pf.StatePart("p", names=("p_x", "p_y"), units=("N s", "N s")).units[0]
+        'N s'
+    """
 
     name: str
     names: tuple[str, ...]
@@ -42,27 +57,44 @@ class System:
 
         x_dot = rate(T, motion, x),   (q, v) = show(x, t),   x = enter(T) where T.q = q and T.v = v
 
-    All are functions that trace: they take and give CasADi expressions, and may use the mechanism's parameters. `run` takes a
+    All are functions that trace: they take and return CasADi expressions, and may use the mechanism's parameters. `run` takes a
     System wherever it takes a mechanism: starts are given as q and v, and laws, constraints, inputs and outputs are those of
-    the mechanism, so two systems of one mechanism give results that can be subtracted.
+        the
+    mechanism, so the results of two systems of one mechanism can be subtracted.
 
-    name: of the state, said where something is refused.
-    parts: what the state consists of. One named "q" or "v" is the mechanism's own.
-    enter: Terms at a state [q; v] -> x (nx, 1).   show: (x, t) -> (q, v), its inverse.
-    rate: (T, motion, x) -> x_dot (nx, 1). T: the Terms at show(x) with the inputs applied; motion: v_dot, reaction and rank by
-        the formulation of the scheme. A rate with equations of its own takes of these what it needs, if only T.u.
-    project: (x, t) -> x on the state's own manifold, quaternions of unit length say; None: by way of (q, v). On the
-        constraints of the mechanism a state is put by way of (q, v) in any case.
-    signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None for no more.
-    named: names and units of the entries of such signals, of those that have some.
-    digest: a text that tells the system from others, beside what its functions trace; need not be given.
-    variables: what of the state is stepped; see `simulate.variables`.
-    limit: (what ends there and the way out, (x, t) -> a number, positive inside): a start where it is not is refused, and a run
-        stops where the number is zero or changes its sign, also within a step.
-    holds: whether what `show` gives meets the constraints of the mechanism whatever x is, so that no step need correct it.
-    check: raises ModelError at parameters (runs, np) of a run that the state does not serve.
-    inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
-    about: what there is to know of the state, line by line: print(system) shows it, and a result keeps it as `state_about`.
+    Args:
+        mechanism: whose motion it is.
+        name: of the state, quoted in error messages.
+        parts: `StatePart`s that make up the state. One named "q" or "v" is the mechanism's own.
+        enter: Terms at a state [q; v] -> x (nx, 1).
+        show: (x, t) -> (q, v), the inverse of `enter`.
+        rate: (T, motion, x) -> x_dot (nx, 1). T: the Terms at show(x) with the inputs applied; motion: v_dot, reaction and rank
+            by the formulation of the scheme. A rate with equations of its own uses of these what it needs, perhaps only T.u.
+        project: (x, t) -> x on the state's own manifold, such as quaternions of unit length; None: by way of (q, v). A state is
+            always put onto the constraints of the mechanism by way of (q, v).
+        signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None: no more.
+        digest: a text that tells the system from others, beside the graphs that its functions trace; optional.
+        variables: how the state is stepped; by default its entries as they are.
+        limit: (what ends there and the way out, (x, t) -> a number, positive inside). A start where it is not positive is
+            refused, and a run stops where the number is zero or changes its sign, also within a step.
+        holds: whether the (q, v) of `show` satisfy the mechanism's constraints whatever x is, so that no step need correct it.
+        about: what there is to know of the state, line by line: print(system) shows it, and a result keeps it as `state_about`.
+        named: `StatePart`s with the names and units of the entries of such signals as have them.
+        check: raises ModelError at parameters (runs, np) of a run that the state cannot represent.
+        inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
+    Raises ModelError: no mechanism; a part without a unit for each name; two parts of one name.
+
+    Example:
+        A box of 2 kg in the state [x; p] with its momentum p = 2 v:
+
+        >>> import casadi as ca, pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> parts = (pf.StatePart("q", ("x",), ("m",)), pf.StatePart("p", ("p",), ("N s",)))
+        >>> system = pf.System(m, "[x; p]", parts, enter=lambda T: ca.vertcat(T.q, 2 * T.v), show=lambda x, t: (x[0], x[1] / 2),
+        ...                    rate=lambda T, motion, x: ca.vertcat(T.v, 2 * motion.v_dot))
+        >>> pf.run(system, v=[3.0], duration=1.0, step=0.1, backend="numpy")["p"].values[-1]
+        array([6.])
     """
 
     mechanism: Mechanism
