@@ -112,7 +112,7 @@ def assemble(
         A particle on a rod of 1 m, held at x = 0.6 m:
 
         >>> import pfaffian as pf
-        >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, 1, 0))
+        >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))
         >>> rod = pf.closure("rod", "distance", "world", "bob", length=1.0)
         >>> m = pf.mechanism("pendulum", [pf.body("bob", mass=1.0)], [plane], constraints=[rod])
         >>> pf.assemble(m, [0.6, -0.9], hold=["bob.x"], backend="numpy").q.round(6)

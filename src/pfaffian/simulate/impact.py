@@ -55,7 +55,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
         A particle of 1 kg below the pivot of a rod that pulls taut: the velocity along the rod, 4 m/s, is lost.
 
         >>> import pfaffian as pf
-        >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, 1, 0))
+        >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))
         >>> rod = pf.closure("rod", "distance", "world", "bob", length=1.0)
         >>> m = pf.mechanism("pendulum", [pf.body("bob", mass=1.0)], [plane], constraints=[rod])
         >>> after = pf.impact(m, q=[0.0, -1.0], v=[3.0, -4.0], backend="numpy")

@@ -59,14 +59,43 @@ class Matching(NamedTuple):
 def matching(
     m: Mechanism, pairs: Sequence[Pair], q: Any = None, *, u: Any = None, t: float = 0.0, parameters: Any = None
 ) -> Matching:
-    """The matching conditions of a prototype about a set point, at which all approaches are one. [konz25 (4.62)]
+    """The matching conditions of a prototype about a set point, where all approaches agree. [konz25 (4.62)]
 
-    Of a machine with constraints M, D, K and B are those of the motions that these leave free.
+        Lambda_K = Bp^T (M Mbar^-1 Kbar - K) = 0,   Lambda_D = Bp^T (M Mbar^-1 Dbar - D) = 0,   B^T Bp = 0
+
+    If they hold, the inputs can make small motions about the set point those of the prototype. For a machine with constraints,
+    M, D, K and B are those of the motions that the constraints leave free.
 
     Args:
-        m: the mechanism.   pairs: see `control.pair`.   q: (nq,) or {name: number} the set point, on the constraints.
-        u: (nu,) or {name: number} inputs that hold it; found if None.   t: [s].   parameters: {name: value}, defaults if None.
-    Raises ModelError: no inputs hold the set point; the prototype has no inertia against some motion; what `linearise` refuses.
+        m: the mechanism.
+        pairs: of bodies, with the inertia, damping and stiffness of the prototype, made by `control.pair`.
+        q: (nq,) or {name: number}, the set point, on the constraints; neutral if None.
+        u: (nu,) or {name: number}, inputs that hold it [N, N m]; found if None.
+        t: time [s].
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+    Returns:
+        stiffness, damping: (k, nv) Lambda_K and Lambda_D, of displacements e along v, q - q_R = K e, and of their rates.
+        idle: (nv, k) Bp, motions on which no input does work, orthonormal in M.
+        carry: (nv, k) M Bp S with S = (Bp^T M Mbar^-1 M Bp)^-1, the matching force for each unit of lambda (4.58).
+        u: (nu,) inputs that hold the set point [N, N m].   v_names: of the velocities.
+        force(e, e_dot): (nv,) the matching force of small errors.
+    Raises ModelError: no inputs hold the set point; the prototype has no inertia against some motion; a state off the
+    constraints, or where the machine has no derivative.
+
+    Example:
+        A cart pushes a box through a spring of 3 N/m. A prototype that has twice the box's mass on the same spring is out of
+        reach of the one motor, the machine itself is not:
+
+        >>> import numpy as np, pfaffian as pf
+        >>> from pfaffian import control
+        >>> bodies = [pf.body("cart", mass=1.0), pf.body("box", mass=2.0)]
+        >>> joints = [pf.joint("cart", "prismatic", "world", "cart", axis=(1, 0, 0)),
+        ...           pf.joint("box", "prismatic", "cart", "box", axis=(1, 0, 0), stiffness=3.0)]
+        >>> m = pf.mechanism("two masses", bodies, joints, actuators=[pf.actuator("push", "cart")])
+        >>> point, spring = np.diag([0, 0, 0, 1.0]), control.pair("box", seen_from="cart", stiffness=np.diag([0, 0, 0, 3.0]))
+        >>> pairs = lambda mass: [control.pair("cart", inertia=point), control.pair("box", inertia=mass * point), spring]
+        >>> [bool(abs(control.matching(m, pairs(mass)).stiffness).max() < 1e-9) for mass in (2.0, 4.0)]
+        [True, False]
     """
     as_mechanism(m)
     pairs = as_pairs(pairs, "matching")
@@ -160,16 +189,37 @@ class Feasibility(NamedTuple):
 def feasibility(
     m: Mechanism, reference: Reference, times: Any, *, pairs: Sequence[Pair] | None = None, parameters: Any = None
 ) -> Feasibility:
-    """What the inputs cannot give along a reference without error, lambda = -Bp^T (M v_R_dot + b). [konz25 (4.60)]
+    """What the inputs cannot give along a reference that is followed without error. [konz25 (4.60)]
 
-    A prototype of any approach asks for v_R_dot there, bbar = -Mbar v_R_dot; so only references of which nothing is left can
-    be followed, whatever its numbers.
+        lambda = -Bp^T (M v_R_dot + b)
+
+    A prototype of any approach requires v_R_dot there, bbar = -Mbar v_R_dot; so only a reference that leaves nothing can be
+    followed, whatever numbers the prototype has.
 
     Args:
-        m: the mechanism.   reference: of the whole configuration, on the constraints, a function of time.   times: (times,)
-            [s].   pairs: of a prototype, in whose metric W = Mbar the inputs come nearest; W = M if None.
-        parameters: {name: value}, defaults if None.
+        m: the mechanism.
+        reference: of the whole configuration, on the constraints, a function of time, such as `control.polynomial`.
+        times: (times,) instants to check [s].
+        pairs: of a prototype (`control.pair`), in whose metric W = Mbar the inputs come nearest; None: W = M.
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+    Returns:
+        u: (times, nu) inputs that come nearest [N, N m].
+        force: (times, nv) what they leave, W (v_dot - v_R_dot): the matching force without error.
+        size: (times,) the largest entry of W v_R_dot, W a and W S u, the forces to compare that with.
+        lacking: (times, nv) accelerations v_R_dot - v_dot that no input gives.   time, v_names: of these.
+        feasible: whether what is left is rounding; worst: the index of the time where most is left; check(): raises ModelError
+        if infeasible. Printing it says so in words.
     Raises ModelError: a reference of inputs of the run, of another size, or undefined at one of the times; no actuators.
+
+    Example:
+        An actuated box of 2 kg moves by 1 m within 1 s; its acceleration after 0.25 s is 5.625 m/s^2:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> found = pf.control.feasibility(m, pf.control.polynomial([0.0], [1.0], duration=1.0), [0.25, 0.5])
+        >>> found.feasible, found.u[0].round(9)
+        (True, array([11.25]))
     """
     as_mechanism(m)
     as_reference(reference)

@@ -78,31 +78,45 @@ def reduce(
     """The mechanism reduced by its symmetries, and by its constraints on velocities: a System that `run` takes.
 
     The state is [q; momentum]. Where nothing constrains velocities, `momentum` begins with that of the first joint: spatial,
-    kept while no force acts on it. [chhabra14 (3.3.35)] Of a first joint that slides it is the momentum along its frame's axes
-    and the angular momentum about the mass centre, which are kept as well, and other joints have the momenta that are seen from
-    there: how far and how fast the machine goes then costs no digits. `momentum_map` gives that about the frame.
-    Where constraints act, a group is found whose velocities they fix by the others (Chaplygin), and `momentum` belongs to the
-    others. In either case momenta of further symmetries (axially symmetric rotors, posts of cranes) are kept too, to the last
-    bit while nothing drives them.
-
-    The result has beside q and v: `momentum`, by name; `momentum_drift`, of the momenta that are kept what q and v of the
-    bodies give less what the state says; `momentum_rate_error`, how fast the full equations would change those beyond the
-    first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these say that
-    its motion leaves that of the full equations, and refuses parameters at which a symmetry is none.
+    conserved while no force acts on it. [chhabra14 (3.3.35)] If the first joint slides, it is the momentum along the axes of
+    that joint's frame and the angular momentum about the mass centre, which are conserved as well, and the momenta of other
+    joints are those seen from there: no digits are lost however far and fast the machine goes. `momentum_map` gives the
+        momentum about the
+    frame. Where constraints act, a group is found whose velocities they determine from the others (Chaplygin), and `momentum`
+    belongs to the others. In either case the momenta of further symmetries (axially symmetric rotors, posts of cranes) are
+    conserved too, to the last bit while nothing drives them.
 
     Args:
-        m: an open chain or tree on one first joint. Closures between bodies of it are kept as constraints that push back.
-        by: under constraints on velocities, the joints whose velocities they fix, names; found if None.
-        momentum: (k,) the spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
-            from outside: the state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
-            coadjoint orbit, see `simulate.orbit`. It is about the frame, so far from it few digits are left of what turns the
-            machine, of which a run warns: place the frame near. None for a state that takes any, wherever the machine is.
-        along: {name of a velocity: field}, field(k) the velocities (nv,) sigma(q) of a motion whose momentum <p, sigma> is a
-            constant of motion: in the state it stands in the place of that velocity's, and is kept. [chhabra14 thm. 4.2.17]
-            Its unit is that of sigma, whose entry for that velocity is nowhere zero.
-    Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that fix
-        no group, or a group that is no symmetry of them; a field that they do not allow, or whose momentum is not kept, and by
-        what.
+        m: an open chain or tree on one first joint. Closures between its bodies are kept as constraints that push back.
+        by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
+        momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
+            from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
+            coadjoint orbit. The momentum is about the frame, so far from it few digits are left of what turns the machine, of
+            which a run warns: place the frame near. None: a state that takes any momentum, wherever the machine is.
+        along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p, sigma>
+            is a constant of motion. It takes that velocity's place in the state, and is conserved. [chhabra14 thm. 4.2.17] Its
+            unit is that of sigma, whose entry for that velocity is nowhere zero.
+    Returns:
+        A System. A result has, beside q and v: `momentum`, by name; `momentum_drift`, the momenta that q and v of the bodies
+        give less the conserved ones of the state; `momentum_rate_error`, how fast the full equations would change those beyond
+        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these tell
+        that its motion departs from that of the full equations, and refuses parameters that break a symmetry. Printing the
+        System tells what is conserved.
+    Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that
+    determine no group, or a group that is no symmetry of them; a field that they do not allow, or whose momentum is not
+    conserved, and by what.
+
+    Example:
+        A motor between two bodies of 3 and 1 kg does not change their momentum, here 4 N s:
+
+        >>> import pfaffian as pf
+        >>> joints = [pf.joint("base", "prismatic", "world", "base", axis=(1, 0, 0)),
+        ...           pf.joint("arm", "prismatic", "base", "arm", axis=(1, 0, 0))]
+        >>> bodies = [pf.body("base", mass=3.0), pf.body("arm", mass=1.0)]
+        >>> m = pf.mechanism("pair", bodies, joints, actuators=[pf.actuator("motor", "arm")])
+        >>> result = pf.run(pf.reduce(m), v=[1.0, 0.0], u=[2.0], duration=0.1, step=0.01, backend="numpy")
+        >>> result["momentum"].sel(momentum_entry="base").values[[0, -1]]
+        array([4., 4.])
     """
     if momentum is not None:
         if by is not None or along is not None:

@@ -207,7 +207,21 @@ def as_result(result: Any) -> xr.Dataset:
 
 
 def causes(result: xr.Dataset) -> list[str]:
-    """For each run of a result, what ended it, with the time, and who is to blame where that could be told."""
+    """What ended each run of a result: "finished", or the fault, its time, and what is to blame where that could be determined.
+
+    Args:
+        result: of `run` or `run_adaptive`.
+    Returns:
+        list with a message for each run.
+    Raises ModelError: no result of a run.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> pf.causes(pf.run(m, v=[[1.0], [2.0]], duration=0.1, step=0.01, backend="numpy"))
+        ['finished', 'finished']
+    """
     meaning = json.loads(as_result(result)["status"].attrs["meaning"])
     status, stopped = np.atleast_1d(result["status"].values), np.atleast_1d(result["stopped"].values)
     reasons = np.atleast_1d(result["reason"].values) if "reason" in result else [""] * len(status)
@@ -233,11 +247,28 @@ class SignChanges(NamedTuple):
 
 
 def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> SignChanges:
-    """Where one recorded number of one run changes its sign: a contact force that would have to pull, say.
+    """Times at which one recorded number of one run changes its sign: of a contact force that would have to pull, for instance.
 
     Args:
-        variable: of the result, e.g. "multiplier" or "reaction".   name: of its entry, e.g. the row; None where it has but one.
+        result: of one run.
+        variable: of the result, such as "multiplier" or "reaction".
+        name: of the variable's entry, such as the row; None where it has but one.
+    Returns:
+        times: (k,) [s], interpolated linearly between two samples.
+        rising: (k,) of bool, True where the number changes from negative to positive.
+    Raises ModelError: no result of a run.
     Raises RunError: no such variable or entry, or several runs at once.
+
+    Example:
+        cos(2 t) passes zero at pi/4 and 3 pi/4 s:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
+        >>> result = pf.run(m, {"x": 1.0}, duration=2.5, step=0.01, backend="numpy")
+        >>> found = pf.sign_changes(result, "q", "x")
+        >>> found.times.round(4), found.rising
+        (array([0.7854, 2.3562]), array([False,  True]))
     """
     if variable not in as_result(result):
         known = ", ".join(str(v) for v in result.data_vars)

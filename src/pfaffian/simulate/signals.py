@@ -51,9 +51,25 @@ Output = Callable[[Kinematics], Any] | MotionOutput
 
 
 def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
-    """An output of a run from f(terms, motion), e.g. `outputs={"a": pf.of_motion(lambda T, motion: motion.v_dot)}`.
+    """An output of a run that depends on accelerations or forces, from f(terms, motion).
 
-    terms: with M, c, f, B, u, A, b and the kinematics at that instant.   motion: v_dot, reaction, rank.
+    Args:
+        f: function of the Terms at an instant (M, c, f, B, u, A, b and the kinematics) and of the motion there (v_dot,
+            reaction, rank) that returns a CasADi expression, a number or a column of them.
+    Returns:
+        An output for `outputs` of `run` and `run_adaptive`.
+    Raises ModelError: f is no function.
+
+    Example:
+        The acceleration of a box of 2 kg on a spring of 8 N/m, stretched by 1 m:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
+        >>> outputs = {"a": pf.of_motion(lambda terms, motion: motion.v_dot)}
+        >>> result = pf.run(m, {"x": 1.0}, duration=0.1, step=0.01, outputs=outputs, backend="numpy")
+        >>> round(float(result["a"][0]), 9)
+        -4.0
     """
     if not callable(f):
         raise ModelError(f"of_motion: a function of terms and motion is needed, got {brief(f)}")

@@ -80,17 +80,42 @@ class ZeroDynamics:
 def zero_dynamics(
     m: Mechanism, control: Control, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
 ) -> ZeroDynamics:
-    """The zero dynamics of a law's outputs, linearised: the part of `pf.linearise` that leaves the errors as they are.
+    """The zero dynamics of a law's outputs, linearised: the part of `pf.linearise` that leaves the output errors as they are.
 
-    With x the state of the closed loop, C = d(errors, kept momenta)/dx and Z a basis of C x = 0, A = Z^T (d x_dot / dx) Z. The
-    time of the reference is held still: along a steady motion, one whose C does not change, the eigenvalues tell whether it is
-    stable; along any other `zero_dynamics_along` does.
+        A = Z^T (d x_dot / dx) Z,   C Z = 0,   C = d(errors, conserved momenta)/dx
+
+    with x the state of the closed loop and Z an orthonormal basis. The time of the reference is held constant. Along a steady
+    motion, one whose C does not change, the eigenvalues tell whether it is stable; for any other use `zero_dynamics_along`.
 
     Args:
-        m: the mechanism.   control: a law that records output_error and velocity_error, such as `control.concurrent`.
-        q, v: one state where both are about zero, (n,) or {name: number}.   u: inputs of the law.   t: [s].
-        parameters: {name: value} or an array, defaults if None.
-    Raises ModelError: a law without these signals, and what `pf.linearise` refuses.
+        m: the mechanism.
+        control: a law that records output_error and velocity_error, such as `control.concurrent`.
+        q, v: one state where both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
+        u: (n,) or {name: number}, inputs of the law; zero if None.
+        t: time [s].
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+    Returns:
+        places, speeds: numbers of displacements and speeds that the outputs leave free.
+        kept: number of further speeds that are momenta conserved by a symmetry: neither stable nor unstable, and not among x.
+        A: (n, n) [1/s], n = places + speeds; eigenvalues: (n,) [1/s], the least stable first; unstable: whether some motion
+            grows.
+        dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, which is one in the metric of M; q_names, v_names of
+            these.
+    Raises ModelError: a law without these signals; a batch, a state off the constraints, a law or force without a derivative
+    there, a joint with a distribution.
+
+    Example:
+        A crane whose cart is held at its place: the bob swings at sqrt(g / l) = 3 rad/s.
+
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> bodies = [pf.body("cart", mass=1.0), pf.body("bob", mass=0.5, com=(0, 0, -1.09))]
+        >>> joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
+        ...           pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]
+        >>> m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
+        >>> law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
+        >>> abs(control.zero_dynamics(m, law).eigenvalues).round(4)
+        array([3., 3.])
     """
     as_mechanism(m)
     if not isinstance(control, Control):
@@ -198,16 +223,47 @@ def zero_dynamics_along(
     scheme: Scheme | None = None,
     backend: Backend = "auto",
 ) -> ZeroDynamicsAlong:
-    """The zero dynamics of a law's outputs, linearised about a motion: what `zero_dynamics` is at one state.
+    """The zero dynamics of a law's outputs, linearised about a motion; `zero_dynamics` does the same at one state.
 
-    The motion from q, v and 2 n beside it, to and fro along a basis of what outputs and kept momenta do not show, run as one
-    batch: their differences are the transition matrix of the variational equation, to 1e-8 or so. At each recorded time there
-    are the eigenvalues too. It costs a run of 2 n + 1 machines and K linearisations; a run alone asks nothing of it.
+    The motion from q, v is run as one batch with 2 n motions beside it, displaced to and fro along a basis of what neither
+    outputs nor conserved momenta show. Their differences are the transition matrix of the variational equation, to 1e-8 or so;
+    the eigenvalues at each recorded time are there too. It costs a run of 2 n + 1 machines and K linearisations, K the recorded
+    times.
 
     Args:
-        m, control, q, v, u, parameters: as `zero_dynamics`.   duration, step, every, start, scheme, backend: as in `run`.
-    Raises ModelError: as `zero_dynamics`, `run`. RunError: it stops at once. Warns RunWarning: a disturbance becomes GROWN
-    times what it was, when, and what it moves; what `run` warns of. Where a run stops the rest is left out.
+        m: the mechanism.
+        control: a law that records output_error and velocity_error, such as `control.concurrent`.
+        q, v: the start, where both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
+        u: (n,) or {name: number}, inputs of the law; zero if None.
+        duration, step, start: simulated time, time step and time at the start [s].
+        every: record and linearise every so many steps.
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+        scheme: formulation, integrator and drift correction; `Scheme()` if None.
+        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+    Returns:
+        result: the run itself, as `run` returns it.   time: (K,) [s].
+        at: (K,) zero dynamics at each time, each with the basis of its x.
+        transition: (K, n, n), x(t) = transition(t) x(0).
+        growth: (K,) largest size that a unit disturbance has reached, in the metric of M; unstable: whether it exceeds 10.
+        shown: (K,) part of these motions that has left the zero dynamics, rounding unless outputs show it.
+        exponents: (n,) [1/s], Floquet's where the motion has come back to where it began.
+    Raises ModelError: as `zero_dynamics` and `run` do.
+    Raises RunError: a run stops at once. Where one stops later, the rest is left out.
+    Warns RunWarning: a disturbance grows more than tenfold, when, and what it moves; what `run` warns of.
+
+    Example:
+        A crane whose cart is held at its place: the bob swings at sqrt(g / l) = 3 rad/s.
+
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> bodies = [pf.body("cart", mass=1.0), pf.body("bob", mass=0.5, com=(0, 0, -1.09))]
+        >>> joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
+        ...           pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]
+        >>> m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
+        >>> law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
+        >>> found = control.zero_dynamics_along(m, law, duration=0.2, step=0.01, every=20, backend="numpy")
+        >>> found.unstable, abs(found.exponents).round(3)
+        (False, array([3., 3.]))
     """
     as_mechanism(m)
     first = zero_dynamics(m, control, q, v, u, t=start, parameters=parameters)
