@@ -1,4 +1,4 @@
-"""One accurate run: SciPy's DOP853 with the compiled right-hand side, put back onto the constraints after each step."""
+"""One accurate run: SciPy's DOP853 with the compiled right-hand side; each step ends on the constraints."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _integrate(
     arrived: ca.Function | None,
     elsewhere: int,
 ) -> _Integrated:
-    """From x at the first of the times to the last, or to where a fault or the step ends it.
+    """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run.
 
     arrived: see `Simulation`.   elsewhere: the status of its first flag.
     """
@@ -157,7 +157,7 @@ def _integrate(
             before = solver.t, solver.y.copy()
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            # No step was short enough: what stood in the way is a fault of a stage, if there was one.
+            # No step was short enough: the cause is a fault of a stage, if there was one.
             status = max(_fault(answer, side) for answer in tried) or DIVERGED
             break
         t, y = before
@@ -169,7 +169,7 @@ def _integrate(
             here = project(dense(times[at]), p, times[at : at + 1])[0]
             records[at, 0] = rhs(here, w, p, times[at : at + 1])[4]
             at += 1
-        # Back onto the constraints, with the slope that belongs there.
+        # Put the state back onto the constraints, with the slope there.
         solver.y = project(solver.y, p, np.array([solver.t]))[0]
         solver.f = solver.fun(solver.t, solver.y)
         status, side = _fault(tried[-1], side), tried[-1][2]
@@ -179,7 +179,7 @@ def _integrate(
 
 
 def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
-    """The status that a right-hand side's faults mean, 0 for none; see `Command.sides`."""
+    """The status for the faults of a right-hand side, 0 for none; see `Command.sides`."""
     _, faults, side, *_ = answer
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0

@@ -1,4 +1,4 @@
-"""assemble: the nearest state that meets the constraints, with the coordinates and rates that a caller names kept."""
+"""assemble: the nearest state that satisfies the constraints and keeps the coordinates and rates that a caller names."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from pfaffian.simulate.reach import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
 
 TRIED = 96
-"""Random starts among which branches are found."""
+"""Random starts from which branches are searched."""
 
 APART = 1e-6
-"""Assemblies whose coordinates differ by less [rad, of the machine's length] are one."""
+"""Assemblies whose coordinates differ by less [rad, the machine's length] are the same."""
 
 
 class Given(NamedTuple):
-    """A start as a caller gave it.   q: (runs, nq).   v: (runs, nv).   problem: how it may move."""
+    """The start that a caller gave.   q: (runs, nq).   v: (runs, nv).   problem: how it may move."""
 
     q: np.ndarray
     v: np.ndarray
@@ -46,7 +46,7 @@ class Given(NamedTuple):
 class Assembly(NamedTuple):
     """A state on the constraints, or (runs, ...) or (branches, ...) of them.
 
-    q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the state given.
+    q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the given state.
     residual: (...) the largest |phi| and |eta| left.   q_names, v_names: of the entries.
     """
 
@@ -60,7 +60,7 @@ class Assembly(NamedTuple):
 
     @property
     def named(self) -> dict[str, Any]:
-        """Coordinate name -> its value, or one for each run or branch."""
+        """Coordinate name -> its value, or (runs,) or (branches,) values."""
         return {name: self.q[..., i] for i, name in enumerate(self.q_names)}
 
 
@@ -141,7 +141,7 @@ def start_of(
     hold: Iterable[str] = (),
     weight: Any = None,
 ) -> Given:
-    """The state, parameters and holds of a caller as (runs, n) arrays, checked."""
+    """The state, parameters and held coordinates that a caller gave, as checked (runs, n) arrays."""
     as_mechanism(m)
     check_options(backend, 1)
     qs, vs = configurations(m, q), velocities(m, v)
@@ -157,7 +157,7 @@ def start_of(
 
 
 def _held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
-    """(nv,) of bool: the velocity coordinates of the named coordinates and joints."""
+    """(nv,) of bool, the velocity coordinates of the named coordinates and joints."""
     if isinstance(hold, str):
         raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
     marked = np.zeros(m.nv, dtype=bool)
@@ -179,7 +179,7 @@ def _weights(m: Mechanism, weight: Any) -> np.ndarray:
 
 
 def close(given: Given, search: bool = True) -> State:
-    """The state of every run on its constraints; one that cannot be there has its residual. search: as in `assemble`."""
+    """The state of every run on its constraints, with its residual where that fails.   search: as in `assemble`."""
     if given.problem.m.ideal:
         return pursue(given.problem, given.q, given.v, search=search)
     nothing = np.zeros((len(given.q), 0))
@@ -193,7 +193,7 @@ def _assembly(given: Given, found: State) -> Assembly:
 
 
 def _distinct(given: Given, count: int) -> State:
-    """Up to `count` assemblies that differ, the nearest first."""
+    """Up to `count` different assemblies, the nearest first."""
     m, random = given.problem.m, np.random.default_rng(5)
     within = default_length(m) or 1.0
     starts = np.vstack([given.q, [random_configuration(m, random, within) for _ in range(TRIED - 1)]])

@@ -1,4 +1,4 @@
-"""What happened in a run: passages of singular configurations, changes of rank."""
+"""Events of a run: passages of singular configurations, changes of rank."""
 
 from __future__ import annotations
 

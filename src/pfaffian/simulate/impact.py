@@ -19,9 +19,9 @@ from pfaffian.terms.terms import symbols
 
 
 class Impact(NamedTuple):
-    """v: (..., nv) velocities after it.   impulse: (..., nv) A^T i = M (v+ - v-) [N s, N m s] along v.
-    loss: (...) kinetic energy of the velocities lost, (v- - v+)^T M (v- - v+) / 2 [J]; all that is lost where the constraints
-    stand still, by Carnot's theorem."""
+    """v: (..., nv) velocities after the impact.   impulse: (..., nv) A^T i = M (v+ - v-) along v [N s, N m s].
+    loss: (...) kinetic energy of the lost velocities, (v- - v+)^T M (v- - v+) / 2 [J]; by Carnot's theorem the whole loss where
+    the constraints stand still."""
 
     v: np.ndarray
     impulse: np.ndarray
@@ -64,7 +64,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
     """
     given = start_of(m, q, v, parameters, as_number(t, "t"), backend)
     if not m.ideal:
-        raise ModelError(f"impact: {m.name!r} has no constraints that could begin; give it the grasp as a closure, say")
+        raise ModelError(f"impact: {m.name!r} has no constraints that could begin; add the grasp as a closure, for example")
     everything = np.ones_like(given.v, dtype=bool)
     found = settle(given.problem._replace(held=given.problem.held._replace(q=everything, v=~everything)), given.q, given.v)
     if not found.met.all():
@@ -82,7 +82,7 @@ def _why_not(m: Mechanism, left: State) -> str:
     phi, eta = (foremost(x[0])[0] for x in left.parts)
     if not left.closed[0]:
         return (
-            f"impact: {names[phi]} is {abs(left.phi[0, phi]):.3g} off before anything meets; put q there first, by "
+            f"impact: {names[phi]} is {abs(left.phi[0, phi]):.3g} off before the impact; put q onto the constraints first, by "
             "pf.assemble(m, q)"
         )
-    return f"impact: no velocities meet all constraints, of {names[eta]} {abs(left.eta[0, eta]):.3g} is left"
+    return f"impact: no velocities satisfy all constraints, of {names[eta]} {abs(left.eta[0, eta]):.3g} is left"
