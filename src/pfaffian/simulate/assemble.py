@@ -124,7 +124,7 @@ def assemble(
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
         return _assembly(given, _distinct(given, branches))
     found = close(given, search)
-    if not found.met.any():
+    if not found.satisfied.any():
         raise RunError(explain(given.problem, found, given.q, given.v, search))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
     a = _assembly(given, found)
@@ -187,7 +187,7 @@ def close(given: Given, search: bool = True) -> State:
 
 
 def _assembly(given: Given, found: State) -> Assembly:
-    m, open_ = given.problem.m, ~found.met[:, None]
+    m, open_ = given.problem.m, ~found.satisfied[:, None]
     q, v = np.where(open_, np.nan, found.q), np.where(open_, np.nan, found.v)
     return Assembly(q, v, q - given.q, v - given.v, found.residual, m.q_names, m.v_names)
 
@@ -200,7 +200,7 @@ def _distinct(given: Given, count: int) -> State:
     problem = given.problem.take(np.zeros(TRIED, int))
     starts = check_configuration(m, np.where(held_entries(m, problem.held.q), given.q, starts))
     found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
-    good = found.met
+    good = found.satisfied
     if not good.any():
         raise RunError(explain(given.problem, close(given), given.q, given.v))
     free = m.nv - int(given.problem.held.q.sum()) - int(found.rank[good].max())

@@ -1,4 +1,4 @@
-"""The motion near a state, as x_dot = drift + A x + B u in coordinates of the constraint manifold."""
+"""The motion near a state, as x_dot = drift + A x + B du in coordinates of the constraint manifold."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 STILL = 1e-6
-"""An equilibrium may drift by this part of the accelerations that its forces and weight alone would give, and by as many rad/s
+"""An equilibrium may drift by this part of the accelerations that its forces and weight alone would cause, and by as many rad/s
 or m/s."""
 
 SPLIT = 1e-7
-"""Part of the largest entry of A below which an eigenvalue is none: a pair at zero splits by the root of rounding."""
+"""Part of the largest entry of A below which an eigenvalue is zero: a pair at zero splits by the root of rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """x_dot = drift + A x + B du near a state, x = [displacements; speeds; states of a law], eigenvalues and all.
+    """x_dot = drift + A x + B du near a state, x = [displacements; speeds; states of a law], with its eigenvalues.
 
-    A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether that is nothing.
+    A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether that is zero.
     states, units: names and units of x: d.. along the manifold of positions, in mass-weighted length; s.. among the velocities
         that the constraints allow; z.. what a law integrates.   inputs, input_units: of the columns of B.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names.
@@ -64,7 +64,7 @@ class Linearised:
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """(n,) of A [1/s], the least stable first; zero where rounding alone tells them from it."""
+        """(n,) of A [1/s], the least stable first; zero where they differ from it by rounding alone."""
         return self._modes[0]
 
     @property
@@ -79,7 +79,7 @@ class Linearised:
 
     @property
     def dampings(self) -> np.ndarray:
-        """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without swinging, 0 swings on, below 0 grows."""
+        """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without oscillating, 0 oscillates on, below 0 grows."""
         return np.divide(0 - self.eigenvalues.real, self.frequencies, out=np.zeros(len(self.A)), where=self.frequencies > 0)
 
     @property
@@ -95,7 +95,7 @@ class Linearised:
 
 
 def modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (n,) [1/s], the least stable first, zero where rounding alone tells them from it, and vectors (n, n)."""
+    """Eigenvalues (n,) [1/s], the least stable first, zero where they differ from it by rounding, and vectors (n, n)."""
     values, vectors = np.linalg.eig(A) if len(A) else (np.zeros(0), np.zeros((0, 0)))
     values = np.where(np.abs(values) > SPLIT * np.abs(A).max(initial=0), values, 0)
     order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
@@ -168,13 +168,14 @@ def linearise(
 
 
 class _Parts(NamedTuple):
-    """At a state, as SX and then as arrays; "along" is the derivative along q, v, z and the inputs.
+    """Terms at a state, as SX and then as arrays; a derivative is one along q, v, z and the inputs.
 
     inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and eta = 0 allow.   back: W^-T.
-    bent: (nv, nq) change of v that the rows call for when q moves.   r: force balance, accelerations and multipliers held,
-    along.   called: acceleration that the rows call for, along.   servo: that the servo rows call for, along.
-    q_dot, z_dot: along.   A_s, Z_s: servo rows and directions, and
-    rows of accelerations, which are their own.   scale: accelerations by each kind of force, in y.
+    bent: (nv, nq) change of v that the rows require when q moves.   r: derivative of the force balance at constant
+        accelerations
+    and multipliers.   called: of the acceleration that the rows require.   servo: of the one that the servo rows require.
+    q_dot, z_dot: of these.   A_s, Z_s: servo rows and directions, and rows of accelerations, which are their own directions.
+    scale: accelerations by each kind of force, in y.
     """
 
     M: Any
@@ -207,35 +208,35 @@ def _assembled(
     states = np.vstack([dq, dv, np.hstack([np.zeros((nz, k + l)), np.eye(nz)])])
     from scipy.linalg import block_diag  # a tenth of a second to import, and only this needs it
 
-    move = block_diag(states, np.eye(n_in))  # what a unit of each state, and of each input, is among q, v, z and the inputs
+    move = block_diag(states, np.eye(n_in))  # a unit of each state, and of each input, in terms of q, v, z and the inputs
     pushed = Z_v.T @ x.r @ move
     if len(x.A_s):
-        # Servo forces answer, and the reactions of rows of accelerations: these rows get the acceleration that they call for.
+        # Servo forces, and the reactions of rows of accelerations, give these rows the acceleration that they require.
         G = x.A_s @ Z_v @ Z_v.T @ x.Z_s.T
-        missed = (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed
-        redundant = ACCELERATION in symbols(m).rows.level  # which may be, where servo rows may not
-        answer = np.linalg.pinv(G, rcond=RANK_TOLERANCE) @ missed if redundant else np.linalg.solve(G, missed)
+        missing = (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed
+        redundant = ACCELERATION in symbols(m).rows.level  # these rows may be redundant, servo rows may not
+        answer = np.linalg.pinv(G, rcond=RANK_TOLERANCE) @ missing if redundant else np.linalg.solve(G, missing)
         pushed += Z_v.T @ x.Z_s.T @ answer
     along = Z_q.T @ x.M
     rates = np.vstack([along @ x.inverse_K @ x.q_dot @ move, pushed, x.z_dot @ move])
     if not np.isfinite(rates).all():
         raise ModelError("the motion has no derivative here: a force, a constraint or the law is not smooth at this state")
     drift = np.concatenate([along @ v0, Z_v.T @ x.M @ a0, x.z_rate[:, 0]])
-    calm = (STILL * np.sqrt(np.diag(x.M).max()), STILL * x.scale.sum(), STILL)
+    bounds = (STILL * np.sqrt(np.diag(x.M).max()), STILL * x.scale.sum(), STILL)
     parts = np.split(drift, [k, k + l])
-    still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, calm, strict=True))
+    still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, bounds, strict=True))
     labels = [f"{letter}{i}" for letter, count in (("d", k), ("s", l), ("z", nz)) for i in range(count)]
     units = ["kg^0.5 m"] * k + ["kg^0.5 m/s"] * l + ["1"] * nz
-    own = m.u_units if control is None else ("1",) * len(control.w_names) + m.u_units[len(m.actuators) :]
+    input_units = m.u_units if control is None else ("1",) * len(control.w_names) + m.u_units[len(m.actuators) :]
     n = k + l + nz
     return Linearised(
-        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, own, dq, dv, m.q_names, m.v_names
+        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names, m.v_names
     )
 
 
 @remembered(16)
 def _functions(m: Mechanism, control: Control | None, law: str | None) -> tuple[ca.Function, ca.Function]:
-    """(q, v, w, z, t, p) -> (v_dot, lambda, mu, how far off the constraints); with v_dot, lambda, mu held -> _Parts."""
+    """(q, v, w, z, t, p) -> (v_dot, lambda, mu, residuals of the constraints); with v_dot, lambda, mu constant -> _Parts."""
     T = symbols(m)
     names = input_names(m, control)
     w, z = ca.SX.sym("w", len(names)), ca.SX.sym("z", len(control.z) if control else 0)
@@ -257,7 +258,7 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, 
     rows, positions = (_orthonormal(T, T.rows.at(*levels)) for levels in ((POSITION, VELOCITY), (POSITION,)))
     I, W, only = ca.SX.eye(n), T.factor, T.rows.at(ACCELERATION)
     held, along = ca.vertcat(T.servo.A, T.A[only, :]), ca.vertcat(T.servo.Z, T.A[only, :])
-    wanted = ca.vertcat(T.servo.b, T.b[only, 0])
+    required = ca.vertcat(T.servo.b, T.b[only, 0])
     velocity = T.rows.at(POSITION, VELOCITY)
 
     def particular(rhs: ca.SX) -> ca.SX:
@@ -271,7 +272,7 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, 
         T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
         particular(-ca.jacobian(T.rows.eta, T.q)[velocity, :]), ca.jacobian(r, every),
         particular(ca.jacobian(T.b - T.A @ a, every)[velocity, :]),
-        ca.jacobian(wanted - held @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
+        ca.jacobian(required - held @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
         held, along, ca.vertcat(*scale), command.z_dot,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""Where a machine with fewer inputs than motions moves as its prototype does: about a set point, and along a reference.
+"""Where a machine with fewer inputs than motions can move like its prototype: about a set point, and along a reference.
 
 What its inputs cannot give is the matching force btilde = Mbar v_dot + bbar, which `control.prototype_tracking` records. Two
-parts of it are known before a run: that of small errors about a set point, and that of no error at all. [konz25 4.6]
+cases of it are known before a run: small errors about a set point, and a reference that is followed without error. [konz25 4.6]
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from pfaffian.simulate.linearise import linearise
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
-HELD = 1e-6
-"""Part of the accelerations without inputs that they may leave at a set point."""
+HOLDING = 1e-6
+"""Part of the accelerations without inputs that the inputs may leave at a set point."""
 
 FEASIBLE = 1e-6
-"""Part of the forces that a reference asks for which the inputs may lack."""
+"""Part of the forces required by a reference that the inputs may lack."""
 
 
 class Matching(NamedTuple):
-    """Conditions under which small motions about a set point are the prototype's, and what is left where they do not hold.
+    """Conditions under which small motions about a set point are those of the prototype, and what is left otherwise.
 
         Lambda_K = Bp^T (M Mbar^-1 Kbar - K) = 0,   Lambda_D = Bp^T (M Mbar^-1 Dbar - D) = 0,   B^T Bp = 0      [konz25 (4.62)]
 
@@ -121,14 +121,14 @@ def matching(
 
 
 def _holding(m: Mechanism, q: np.ndarray, t: float, p: np.ndarray) -> np.ndarray:
-    """(nu,) least inputs of the motors that hold q. Raises ModelError: none do."""
+    """(nu,) the smallest inputs of the motors that hold q. Raises ModelError: none do."""
     x, n = linearise(m, q, None, None, t=t, parameters=p), len(m.actuators)
     k = sum(name.startswith("d") for name in x.states)
     B, a = x.B[k:, :n], x.drift[k:]
     u = np.zeros(m.nu)
     u[:n] = np.linalg.lstsq(B, -a, rcond=RANK_TOLERANCE)[0]
     left = a + B @ u[:n]
-    if np.linalg.norm(left) > HELD * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HELD):
+    if np.linalg.norm(left) > HOLDING * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HOLDING):
         moves = mainly(x.dv[:, k:] @ left, m.v_names)
         raise ModelError(f"matching: no inputs of {m.name!r} hold this set point, it accelerates along {moves}; take another")
     return u
@@ -144,7 +144,7 @@ def _parts(m: Mechanism, pairs: tuple[Pair, ...]) -> ca.Function:
 
 
 class Feasibility(NamedTuple):
-    """Whether inputs can give what a reference asks for, at every instant.
+    """Whether the inputs can give the accelerations of a reference, at every instant.
 
     time: (times,) [s].   u: (times, nu) inputs that come nearest [N, N m].
     force: (times, nv) what is left, W (v_dot - v_R_dot): the matching force without error.   size: (times,) [of force]
@@ -161,12 +161,12 @@ class Feasibility(NamedTuple):
 
     @property
     def worst(self) -> int:
-        """Where in `time` the most is left."""
+        """Index into `time` where the most is left."""
         return int(np.argmax(np.abs(self.force).max(axis=1)))
 
     @property
     def feasible(self) -> bool:
-        """Whether what is left is rounding beside the forces that the reference asks for."""
+        """Whether what is left is rounding relative to the forces that the reference requires."""
         return bool(np.abs(self.force).max() <= FEASIBLE * max(self.size.max(), 1e-300))
 
     def __str__(self) -> str:
@@ -237,9 +237,9 @@ def feasibility(
     a, S = accelerations(here)
     W = ca.densify(here.M) if pairs is None else assembled(goal.k, as_pairs(pairs, "feasibility"), "inertia")
     u = solve_semidefinite(ca.densify(S.T @ W @ S), ca.densify(S.T @ (W @ (goal.v_dot - a))), RANK_TOLERANCE).x
-    asked = [W @ goal.v_dot, W @ a, W @ (S @ u)]
+    required = [W @ goal.v_dot, W @ a, W @ (S @ u)]
     off = a + S @ u - goal.v_dot
-    size = ca.mmax(ca.fabs(ca.densify(ca.vertcat(*asked))))
+    size = ca.mmax(ca.fabs(ca.densify(ca.vertcat(*required))))
     f = ca.Function("feasibility", [t, m.p_symbols], [ca.densify(x) for x in (u, W @ off, size, -off)], {"cse": True})
     rows = [[np.array(x).ravel() for x in f(as_number(float(x), "t"), p)] for x in at]
     inputs, force, sizes, lacking = (np.array(x) for x in zip(*rows, strict=True))

@@ -1,4 +1,4 @@
-"""Nearest points within linear limits, over one problem or a batch: the small quadratic programs of the kernel."""
+"""Nearest points within linear limits, of one problem or a batch: the kernel's small quadratic programs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WORDS = {
 
 
 class NearestInput(NamedTuple):
-    """What `solve_qp` found; leading axes (runs,) where a batch was given.
+    """The result of `solve_qp`; leading axes (runs,) for a batch.
 
     u: (..., n), nan where there is none.   active: (..., m) of bool, the rows that hold u; of an infeasible problem those that
         contradict each other.
     multipliers: (..., m) y >= 0 of H (u - u0) + W^T y = 0; of an infeasible problem W^T y = 0 with l^T y < 0, which no u can
-        meet, or a single row whose limit is -inf.
+        satisfy, or a single row whose limit is -inf.
     status: (...) 0 solved, 1 infeasible, 2 too many turns, 3 inaccurate, 4 H not positive definite, 5 not a number.
-    turns: (...) of the method.
+    turns: (...) iterations of the method.
     """
 
     u: np.ndarray
@@ -44,7 +44,7 @@ class NearestInput(NamedTuple):
 
     @property
     def words(self) -> str | list[str]:
-        """The status of each problem in words, with the rows that contradict each other."""
+        """The message for each problem's status, with the rows that contradict each other."""
         if self.status.ndim == 0:
             return _words(int(self.status), self.active)
         return [_words(int(s), a) for s, a in zip(self.status, self.active, strict=True)]

@@ -30,7 +30,7 @@ from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
-from pfaffian.simulate.progress import told
+from pfaffian.simulate.progress import progress_line
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, Course, causes_of, dataset, unconverged
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
@@ -193,7 +193,7 @@ def run(
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     simulation = Simulation(system, scheme, control, extra, as_record(record, count), changing.next)
-    with told(m.name, progress):
+    with progress_line(m.name, progress):
         check_memory(when.records, count, simulation.width, simulation.nx)
         if end:
             begun, x = resumed(simulation, end, count, when), end.x

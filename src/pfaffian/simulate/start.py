@@ -46,7 +46,7 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
         still = np.zeros_like(given.q), np.zeros_like(given.v), np.zeros(len(given.q))
         return Start(given.q, given.v, given.problem.p, *still, ("",) * len(given.q))
     found = close(given)
-    shut = found.met
+    shut = found.satisfied
     if not shut.any():
         raise RunError(explain(given.problem, found, given.q, given.v))
     qs, vs = np.where(shut[:, None], found.q, given.q), np.where(shut[:, None], found.v, given.v)
