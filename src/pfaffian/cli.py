@@ -1,4 +1,4 @@
-"""The command `pfaffian`: run a file, say what is in it, check a study, look at this machine.
+"""The command `pfaffian`: run a file, describe it, check a study, export a law, examine this machine.
 
 Exit status: 0 done; 1 a run stopped, a claim fails, a backend is wrong; 2 the input is wrong; 130 interrupted.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pfaffian.errors import ModelError, PfaffianError, nearest, plural
 from pfaffian.output.plain import lines, stem, table, text
 
-# All else is imported where it is used, so that --help answers at once.
+# Everything else is imported where it is used, so that --help answers at once.
 if TYPE_CHECKING:
     from pfaffian.formats import RunSettings
     from pfaffian.model.mechanism import Mechanism
@@ -29,7 +29,7 @@ EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, control characters escaped."""
+    """Reports what is wrong in one line, with control characters escaped."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_INPUT, f"{self.prog}: {text(message)}; see {self.prog} --help\n")
@@ -57,13 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("pfaffian: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away, as `head` does; nothing may be written to it at exit either.
+        # The reader has closed the pipe, as `head` does; nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return STOPPED
 
 
 def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Warnings of ours as one line; others with what they are."""
+    """Print a warning as one line."""
     from pfaffian.errors import ModelWarning
 
     kind = "note" if issubclass(category, ModelWarning) else "warning"
@@ -148,7 +148,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
-    """The file, with what the command line says instead."""
+    """The file's mechanism and settings, with those of the command line in their place."""
     import pfaffian as pf
     from pfaffian.viewer.shelf import model_file
 
@@ -162,28 +162,28 @@ def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
 
 
 def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> RunSettings:
-    """Each NAME=VALUE put where its name belongs."""
+    """The settings with each NAME=VALUE in the field to which its name belongs."""
     from pfaffian.formats.number import number
 
     known = {"parameters": m.p_names, "q": m.q_names, "v": m.v_names, "u": m.u_names}
-    for words in given:
-        name, equals, value = words.rpartition("=")
+    for setting in given:
+        name, equals, value = setting.rpartition("=")
         if not equals:
-            raise ModelError(f"--set {text(words, 60)!r}: NAME=VALUE is needed, such as --set mass=2.5")
-        where, own = "parameters", name
+            raise ModelError(f"--set {text(setting, 60)!r}: NAME=VALUE is needed, such as --set mass=2.5")
+        where, name_there = "parameters", name
         if name not in known["parameters"] and name[:2] in ("q:", "v:", "u:"):
-            where, own = name[0], name[2:]
-        if own not in known[where]:
+            where, name_there = name[0], name[2:]
+        if name_there not in known[where]:
             what = EXPLAIN.get(where, "parameter")
-            raise ModelError(f"--set: there is no {what} {text(own, 60)!r}; {_hint(own, known, where)}")
-        values = {**getattr(settings, where), own: number(value, f"--set {text(name, 60)}")}
+            raise ModelError(f"--set: there is no {what} {text(name_there, 60)!r}; {_hint(name_there, known, where)}")
+        values = {**getattr(settings, where), name_there: number(value, f"--set {text(name, 60)}")}
         changed: dict[str, Any] = {where: values}
         settings = replace(settings, **changed)
     return settings
 
 
 def _hint(name: str, known: dict[str, Any], where: str) -> str:
-    """Where else the name would be known, or the nearest one."""
+    """Where else the name is known, or the nearest name."""
     elsewhere = [f"{k}:{name} (the {what})" for k, what in EXPLAIN.items() if name in known[k]]
     return f"write {' or '.join(elsewhere)}" if elsewhere else nearest(name, known[where])
 
@@ -201,7 +201,7 @@ def _time(word: str | None, what: str, otherwise: float) -> float:
 
 
 def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
-    """Times, formulation, integrator and saturation from the command line where it gives them."""
+    """The settings with times, formulation, integrator and saturation from the command line where it gives them."""
     from pfaffian.formats.run_settings import MAX_STEPS
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
@@ -344,7 +344,7 @@ def _study(chosen: argparse.Namespace) -> int:
 
 
 def _view_study(outcome: Any, name: str) -> None:
-    """Show the result of that name, as its file is called."""
+    """Show the result with that name, which is the name of its file."""
     from pfaffian.viewer.scene import view
     from pfaffian.viewer.study import datasets, folder, load
 

@@ -1,4 +1,4 @@
-"""run: a mechanism, initial states and inputs -> a labelled result; the time loop is compiled code."""
+"""run: a mechanism, initial states and inputs -> a labelled result. The time loop is compiled code."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ from pfaffian.simulate.undecided import tell_undecided
 from pfaffian.terms.kinematics import Kinematics
 
 CALL_SECONDS = 0.5
-"""What one call of the compiled loop should take: Ctrl-C and the progress bar wait for its end."""
+"""Duration of one call of the compiled loop, about: Ctrl-C and the progress bar wait for its end."""
 
 FIRST_LANE_STEPS = 20_000
-"""Steps times runs of the first call, whose time says how many the next may have."""
+"""Steps times runs of the first call, whose duration decides how many the next may have."""
 
 GROWTH = 8
-"""Times the steps of a call that the next one has at most."""
+"""Largest ratio of the steps of one call to those of the call before."""
 
 CALL_BYTES = 2**27
-"""What the records of one call may take besides the whole record, which they are copied into."""
+"""Memory that the records of one call may take besides the whole record, into which they are copied."""
 
 MOST_THREADS = 1024
 
@@ -224,9 +224,9 @@ def _result(
     python: InPython | None,
     seed: int,
 ) -> xr.Dataset:
-    """What came of the runs, with what there is to warn of."""
+    """The result of the runs; warns of whatever there is to warn of."""
     s, when, rollout, scheme = watch.simulation, watch.when, watch.rollout, watch.simulation.scheme
-    state, told_end = end_state(s, done.x, when)
+    state, end_attributes = end_state(s, done.x, when)
     provenance = (
         machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
     )
@@ -237,7 +237,7 @@ def _result(
     E, T, v = (done.records[:, :, _columns(s, name)] for name in ("energy", "kinetic_energy", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, v)
     course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state)
-    result = dataset(s, course, provenance | told_end)
+    result = dataset(s, course, provenance | end_attributes)
     blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
     tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
@@ -250,7 +250,7 @@ def _result(
 
 
 def _columns(s: Simulation, name: str) -> slice:
-    """Where a signal stands in a record; an empty slice where it is not recorded."""
+    """The entries of a signal in a record; an empty slice if it is not recorded."""
     start = 0
     for signal, (_, size) in s.signals.items():
         if signal == name:
@@ -262,18 +262,18 @@ def _columns(s: Simulation, name: str) -> slice:
 def _entered(
     watch: Watch, entering: kernel.Rollout, x: np.ndarray, singular: np.ndarray, how: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The first step of all runs, of the singular ones by a step of their own: x, status, stopped and the first records."""
+    """The first step of all runs, of singular ones by `entering`: x, status, stopped and the first records."""
     r = watch.rollout(x, watch.series, watch.p, threads=watch.threads, **how)
-    own = watch.series[:, singular] if watch.series.ndim == 3 else watch.series
+    series = watch.series[:, singular] if watch.series.ndim == 3 else watch.series
     how = how | {name: how[name][singular] for name in ("status", "stopped")}
-    entered = entering(x[singular], own, watch.p[singular], **how)
+    entered = entering(x[singular], series, watch.p[singular], **how)
     r.x[singular], r.status[singular], r.stopped[singular] = entered.x, entered.status, entered.stopped
     return r.x, r.status, r.stopped, r.records
 
 
 class _Rolled(NamedTuple):
-    """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps.
-    begin: (runs, nx) first states.   warned: whether the first step was said to err too much."""
+    """begin: (runs, nx) first states.   x: (runs, nx) last good states.   records: (times, runs, signals).
+    status, stopped: (runs,), the latter in steps.   warned: whether a warning about the first step was given."""
 
     begin: np.ndarray
     x: np.ndarray
@@ -299,10 +299,10 @@ def _roll(
     kinds: np.ndarray,
     strict: bool,
 ) -> _Rolled:
-    """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
+    """All steps of all runs, in calls short enough to be interrupted; where a call ends does not change a bit.
 
-    watch: looks at them on the way.   x: (runs, nx) states to start from.   python: what is asked between compiled steps.
-    kinds: (runs,) how each start is left, see `entrances`.
+    watch: compares steps on the way.   x: (runs, nx) states to start from.   python: the law that runs between compiled steps.
+    kinds: (runs,) the kind of each start, see `entrances`.
     """
     simulation, rollout, when, series, hold, p, due, threads = (
         watch.simulation, watch.rollout, watch.when, watch.series, watch.hold, watch.p, watch.due, watch.threads
@@ -319,16 +319,16 @@ def _roll(
     most = max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
 
     def ask(k: int) -> np.ndarray:
-        """The state at step k, after the law in Python was asked if it is due; a failure stops the run."""
+        """The state at step k, after the law in Python has answered if it is due; a failure stops the run."""
         if python is None or status.any() or not python.due(k):
             return x
-        there = python.asked(x, simulation.parameters(p[0], x[0])[None], when.start + k * when.step)
+        state = python.answered(x, simulation.parameters(p[0], x[0])[None], when.start + k * when.step)
         if python.failure:
             status[:], stopped[:] = causes_of(simulation).index(PYTHON_FAULT), k
-        return there
+        return state
 
     def look(k: int) -> bool:
-        """At a step at which it is due; whether that was warned of."""
+        """Compare step k if it is due; whether a warning was given."""
         if k not in watch.at:
             return False
         watch.look(k, x, (status == 0) & ((kinds == REGULAR) | (k > begin)))
@@ -350,7 +350,7 @@ def _roll(
             warned = look(begin + done) or warned
             n = min(n, most, when.steps - done, max(1, watch.until(begin + done)))
             n = min(n, python.until(begin + done)) if python else n
-            # What is asked at the end is for the last record.
+            # A law that is due at the end answers for the last record.
             last = done + n == when.steps and not (python and n and python.due(begin + when.steps))
             r = rollout(x, series, p, steps=n, first=begin + done, threads=threads, status=status, stopped=stopped,
                         last=last, **spacing)  # fmt: skip

@@ -1,6 +1,6 @@
-"""One step of time as traced functions: integrator, correction onto the manifold.
+"""One step of time as traced functions: the integrator, and the correction onto the constraints.
 
-State x: that of a System, [q; v] or another, and whatever a controller integrates.
+The state x is that of a System, [q; v] or another, followed by what a law integrates.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ class Scheme:
 
 
 class Functions(NamedTuple):
-    """What a step calls. All are shared, so that each is one text.
+    """The functions that a step calls. The first three are shared, so that each is one text.
 
-    rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...), carried what the correction and the integrator ask for.
-    project: (x, p, t, near) -> (x, violation), with what of the carried is for it.
+    rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...), carried what the correction and the integrator need.
+    project: (x, p, t, near) -> (x, violation), near its part of carried.
     energy: (x, way, p, t) -> T + V and its slope along way.
-    own: the structure that the rest of the carried is.   settled: (x, t) -> x on the state's own manifold, written out.
+    own: the structure of the rest of carried.   settled: (x, t) -> x on the state's own manifold, inlined.
     """
 
     rhs: ca.Function
@@ -107,10 +107,10 @@ def time_step(
     now: Callable[[ca.SX, ca.SX], ca.SX] = lambda p, held: p,
     arrived: ca.Function | None = None,
 ) -> ca.Function:
-    """(x, u0, u1, p, t, h) -> (x_next, fault), x_next without what comes last in x: what a law in discrete time holds.
+    """(x, u0, u1, p, t, h) -> (x_next, faults), x_next without the last part of x, which a law in discrete time holds.
 
-    variables: of the state that are stepped.   first: instead of rhs at the first stage.   now: (p, held) -> the parameters in
-    force.   arrived: (x, x after the step, p, t, h) -> faults, the last ones.
+    variables: how the state is stepped.   first: replaces rhs at the first stage.   now: (p, held) -> the parameters in force.
+    arrived: (x, x after the step, p, t, h) -> the last faults.
     """
     rhs, project, energy, own, _ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
@@ -119,7 +119,7 @@ def time_step(
     whole, x, held = x, x[: project.size1_in(0), 0], x[project.size1_in(0) :, 0]
     given, p = p, now(p, held)
 
-    def seen(f: ca.Function, x: ca.SX, u: ca.SX, t: ca.SX) -> Stage:
+    def stage(f: ca.Function, x: ca.SX, u: ca.SX, t: ca.SX) -> Stage:
         x_dot, faults, sides, carried, _ = f(ca.vertcat(x, held), u, p, t)
         near = project.size1_in(3)
         rest = unpack(own, carried[near:, 0])
@@ -129,8 +129,8 @@ def time_step(
         Step(
             m,
             variables,
-            partial(seen, first or rhs),
-            partial(seen, rhs),
+            partial(stage, first or rhs),
+            partial(stage, rhs),
             functions.settled,
             lambda x, t, near: project(x, p, t, near)[0],
             lambda x, way, t: energy(x, way, p, t),
@@ -151,27 +151,26 @@ def time_step(
 
 
 class Along(NamedTuple):
-    """What corrections move along: the factor of M, and that of the rows, of those that have something to correct, in its
-    metric."""
+    """The factors along which corrections move.   metric: of M.   rows: of the rows with a residual, in that metric."""
 
     metric: TreeFactor
     rows: MinimumNorm
 
 
 def along(T: Terms) -> Along:
-    """Rows of accelerations have no residual, and what is corrected need not keep to them."""
+    """The factors at T. Rows of accelerations have no residual, and corrections need not satisfy them."""
     with_residual = T.rows.at(POSITION, VELOCITY)
     return Along(T.factor, shortest_change(T, rows=with_residual if len(with_residual) < len(T.rows.level) else None))
 
 
 def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """(q, v) moved onto phi = 0 and eta = 0 along M^-1 A^T, and the largest |phi| left, |eta| of rows without phi, beside what
-    the row is about: see `inverse_scale`.
+    """(q, v) moved onto phi = 0 and eta = 0 along M^-1 A^T, and the largest relative residual left.
 
-    The shortest moves in the metric of M. All corrections share one factorisation: that of the state they start from, or of one
-    `near`, such as the last stage of the step, which is off by h^3. They are small, and each leaves an error that is smaller by
-    as much. Where the scheme's tolerance is met a move is of length zero, so
-    that all runs go through the same operations. [aghili05 section VI, with the metric of M]
+    The residual is |phi|, or |eta| of rows without phi, relative to the row's scale: see `inverse_scale`. The moves are the
+    shortest in the metric of M. All corrections share one factorisation: that of the state they start from, or of one `near`,
+    such as the last stage of the step, which is off by h^3. They are small, and each reduces the error by as much. Where the
+    residual is within the scheme's tolerance a move has length zero, so that all runs go through the same operations. [aghili05
+    section VI, with the metric of M]
     """
     m = T.mechanism
     q, v = normalise(m, T.q), T.v
@@ -192,7 +191,7 @@ def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX,
 
 
 def _off(T: Terms, inverse: ca.SX) -> ca.SX:
-    """How far the furthest row is off: by phi, or by eta where no phi stands behind it."""
+    """The largest relative residual: |phi|, or |eta| of rows without phi."""
     positions, velocities = T.rows.at(POSITION), T.rows.at(VELOCITY)
     return largest(ca.vertcat(T.rows.phi[positions, 0], T.rows.eta[velocities, 0]) * inverse[[*positions, *velocities], 0])
 

@@ -1,6 +1,7 @@
-"""What outputs under a law leave: the motion inside, and whether it is stable. [chhabra14 5.3, not analysed there]
+"""Zero dynamics: the motion that outputs under a law leave free, and its stability. [chhabra14 5.3, not analysed there]
 
-Momenta that a symmetry keeps, with no motor to push along it, are none of it: whatever they are, they stay, and are set apart.
+Momenta that a symmetry conserves, without a motor along it, do not belong to it: they keep whatever value they have, and are
+counted apart.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 ERRORS = ("output_error", "velocity_error")
-"""Signals of a law that its outputs are followed by."""
+"""Signals in which a law records the errors of its outputs."""
 
 NEAR = 1e-6
-"""Size of a disturbance [m, rad, m/s, rad/s] whose motion stands for its derivative."""
+"""Size of a disturbance [m, rad, m/s, rad/s] whose motion approximates the derivative."""
 
 GROWING = 1e-6
-"""[1/s] above which a disturbance grows; what only drifts has an eigenvalue of rounding."""
+"""Real part [1/s] above which a disturbance grows; one that only drifts has an eigenvalue of rounding."""
 
 GROWN = 10.0
-"""Times that a disturbance becomes along a motion for it to be told."""
+"""Growth of a disturbance along a motion above which a warning is given."""
 
 
 @dataclass(frozen=True, eq=False)
 class ZeroDynamics:
-    """x_dot = A x, the motions near a state that no output shows, at the momentum that is kept.
+    """x_dot = A x, the motions near a state that no output shows, at constant conserved momenta.
 
-    places, speeds: how many displacements and speeds the outputs leave.   kept: how many speeds more are momenta that a
-        symmetry keeps: neither stable nor unstable, and not among x.
+    places, speeds: numbers of displacements and speeds that the outputs leave.   kept: number of further speeds that are
+        momenta conserved by a symmetry: neither stable nor unstable, and not among x.
     A: (n, n) [1/s], n = places + speeds.   eigenvalues: (n,) [1/s], the least stable first.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names; a unit is one in the metric of M.
     """
@@ -68,7 +69,7 @@ class ZeroDynamics:
 
     @property
     def unstable(self) -> bool:
-        """Whether some motion inside grows; one that only drifts, with a zero eigenvalue, does not."""
+        """Whether some of these motions grows; one that only drifts, with a zero eigenvalue, does not."""
         return bool((self.eigenvalues.real > GROWING).any())
 
     def __str__(self) -> str:
@@ -126,8 +127,8 @@ def zero_dynamics(
     q0, v0, w0, p0 = (x[0] for x in given)
     still = tuple(n for n in m.wrench_names if not w0[names.index(n)])
     at = [q0, v0, w0, control.z, as_number(t, "t"), p0]
-    errors = _along(_shown(m, control, law_digest(control, m)), at, near)
-    momentum = _along(_kept(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
+    errors = _along(_error_slopes(m, control, law_digest(control, m)), at, near)
+    momentum = _along(_momentum_slopes(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
     Z, kept = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
     fixed = errors[:half, :k]
@@ -138,13 +139,13 @@ def zero_dynamics(
 
 
 def _along(slopes: ca.Function, at: list[Any], near: Linearised) -> np.ndarray:
-    """(rows, n) derivatives along x of what has slopes along q and v."""
+    """(rows, n) derivatives along x, from those along q and v."""
     by_q, by_v = (np.array(x) for x in slopes(*at))
     return by_q @ near.dq + by_v @ near.dv
 
 
 def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
-    """Orthonormal columns that change neither errors nor kept momenta, and how many of these the errors leave open."""
+    """Orthonormal columns that change neither errors nor conserved momenta, and how many of these momenta errors leave free."""
     free = complement(errors, SPLIT)
     within = momentum @ free / max(np.abs(momentum).max(initial=0.0), 1e-300)
     inner = complement(np.where(np.abs(within) > SPLIT, within, 0), SPLIT)
@@ -152,7 +153,7 @@ def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 @remembered(16)
-def _shown(m: Mechanism, control: Control, law: str) -> ca.Function:
+def _error_slopes(m: Mechanism, control: Control, law: str) -> ca.Function:
     """(q, v, w, z, t, p) -> derivatives of the errors along q and v."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
@@ -165,8 +166,8 @@ def _shown(m: Mechanism, control: Control, law: str) -> ca.Function:
 
 
 @remembered(16)
-def _kept(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Function:
-    """(q, v, p) -> derivatives along q and v of the momenta that symmetries keep while these inputs are zero."""
+def _momentum_slopes(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Function:
+    """(q, v, p) -> derivatives along q and v of the momenta that symmetries conserve while these inputs are zero."""
     T = symbols(m)
     mu = ca.densify(kept_fields(T, still, np.array(p)).T @ momenta(T))
     return ca.Function("kept", [T.q, T.v, m.p_symbols], [ca.jacobian(mu, x) for x in (T.q, T.v)])
@@ -177,11 +178,11 @@ def _kept(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Func
 
 @dataclass(frozen=True, eq=False)
 class ZeroDynamicsAlong:
-    """x(t) = transition(t) x(0): how disturbances that no output shows go on along a motion.
+    """x(t) = transition(t) x(0): how disturbances that no output shows develop along a motion.
 
     result: the run itself, as `run` gives it.   time: (K,) [s].   at: (K,) of `ZeroDynamics`, each with the basis of its x.
-    transition: (K, n, n).   growth: (K,) largest of what became of a unit disturbance, in the metric of M.
-    shown: (K,) of the motions of unit disturbances what is none inside any more, rounding unless outputs show it.
+    transition: (K, n, n).   growth: (K,) largest size that a unit disturbance has reached, in the metric of M.
+    shown: (K,) the part of these motions that has left the zero dynamics, rounding unless outputs show it.
     """
 
     result: xr.Dataset
@@ -193,19 +194,19 @@ class ZeroDynamicsAlong:
 
     @property
     def unstable(self) -> bool:
-        """Whether some disturbance becomes GROWN times what it was."""
+        """Whether some disturbance grows more than GROWN times."""
         return bool(self.growth.max(initial=0.0) > GROWN)
 
     @property
     def exponents(self) -> np.ndarray:
-        """(n,) complex [1/s] log of the eigenvalues of the last transition by its time, the least stable first: Floquet's,
-        where the motion has come back to where it began."""
+        """(n,) complex [1/s], the logarithms of the last transition's eigenvalues divided by its time, the least stable first:
+        Floquet exponents, where the motion has come back to where it began."""
         values = np.linalg.eigvals(self.transition[-1]).astype(complex)
         found = np.log(values) / (self.time[-1] - self.time[0])
         return found[np.argsort(-found.real, kind="stable")]
 
     def __str__(self) -> str:
-        return f"{self.at[0]}\nalong {self.time[-1] - self.time[0]:g} s: {_told(self)}"
+        return f"{self.at[0]}\nalong {self.time[-1] - self.time[0]:g} s: {_growth_message(self)}"
 
 
 def zero_dynamics_along(
@@ -295,12 +296,12 @@ def zero_dynamics_along(
         result.isel(run=0), time, tuple(at), Phi, np.linalg.norm(Phi, 2, axis=(1, 2)) if n else np.zeros(good), np.array(shown)
     )
     if found.unstable:
-        notice(f"zero dynamics: {_told(found)}; choose other outputs, or another motion", RunWarning)
+        notice(f"zero dynamics: {_growth_message(found)}; choose other outputs, or another motion", RunWarning)
     return found
 
 
-def _told(x: ZeroDynamicsAlong) -> str:
-    """How much the disturbance that grows most does, and what it moves."""
+def _growth_message(x: ZeroDynamicsAlong) -> str:
+    """The growth of the disturbance that grows the most, and what it moves."""
     if not x.unstable:
         return f"what no output shows grows {x.growth.max(initial=0.0):.3g} times at most"
     k = int(np.argmax(x.growth))
