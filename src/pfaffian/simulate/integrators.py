@@ -64,9 +64,8 @@ class Step(NamedTuple):
 class Moved(NamedTuple):
     """The end of a step.
 
-    x: still to be put onto the constraints.   faults: of all stages.   near: what the correction moves along, of the last
-        stage.
-    own: faults of the integrator.
+    x: still to be put onto the constraints.   faults: of all stages.   own: faults of the integrator.
+    near: what the correction moves along, of the last stage.
     """
 
     x: ca.SX

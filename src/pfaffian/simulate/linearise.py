@@ -171,9 +171,8 @@ class _Parts(NamedTuple):
     """Terms at a state, as SX and then as arrays; a derivative is one along q, v, z and the inputs.
 
     inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and eta = 0 allow.   back: W^-T.
-    bent: (nv, nq) change of v that the rows require when q moves.   r: derivative of the force balance at constant
-        accelerations
-    and multipliers.   called: of the acceleration that the rows require.   servo: of the one that the servo rows require.
+    bent: (nv, nq) change of v that the rows require when q moves.   r: derivative of the force balance, accelerations and
+    multipliers constant.   called, servo: of the accelerations that the rows and the servo rows require.
     q_dot, z_dot: of these.   A_s, Z_s: servo rows and directions, and rows of accelerations, which are their own directions.
     scale: accelerations by each kind of force, in y.
     """

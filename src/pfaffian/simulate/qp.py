@@ -70,8 +70,8 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
     term, and each row to 1e-11 of |l| + |W| |u| and 1e-14 of the largest limit, a hundred times that where u0 is 1e10 times
     beyond all limits. An infeasible problem has no u nearer than a thousand times as far as its rows are. Everything else is
     inaccurate: as a rule where H has a condition of 1e8 or more along what the rows leave free, where rows miss or meet each
-        other by 1e-14 to 1e-11
-    of their terms, and now and then where u0 is 1e10 times beyond all limits and rows are nearly parallel, or 1e20 times.
+    other by 1e-14 to 1e-11 of their terms, and now and then where u0 is 1e10 times beyond all limits and rows are nearly
+    parallel, or 1e20 times.
 
     Args:
         H: (n, n) or (runs, n, n), symmetric and positive definite.

@@ -81,10 +81,9 @@ def reduce(
     conserved while no force acts on it. [chhabra14 (3.3.35)] If the first joint slides, it is the momentum along the axes of
     that joint's frame and the angular momentum about the mass centre, which are conserved as well, and the momenta of other
     joints are those seen from there: no digits are lost however far and fast the machine goes. `momentum_map` gives the
-        momentum about the
-    frame. Where constraints act, a group is found whose velocities they determine from the others (Chaplygin), and `momentum`
-    belongs to the others. In either case the momenta of further symmetries (axially symmetric rotors, posts of cranes) are
-    conserved too, to the last bit while nothing drives them.
+    momentum about the frame. Where constraints act, a group is found whose velocities they determine from the others
+    (Chaplygin), and `momentum` belongs to the others. In either case the momenta of further symmetries (axially symmetric
+    rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
     Args:
         m: an open chain or tree on one first joint. Closures between its bodies are kept as constraints that push back.

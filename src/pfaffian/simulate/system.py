@@ -59,8 +59,7 @@ class System:
 
     All are functions that trace: they take and return CasADi expressions, and may use the mechanism's parameters. `run` takes a
     System wherever it takes a mechanism: starts are given as q and v, and laws, constraints, inputs and outputs are those of
-        the
-    mechanism, so the results of two systems of one mechanism can be subtracted.
+    the mechanism, so the results of two systems of one mechanism can be subtracted.
 
     Args:
         mechanism: whose motion it is.

@@ -34,8 +34,7 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
     """Record how much is left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
     t: [s] of the start. Warns RunWarning: more than rounding is left, so that motions are free that exact rows would block;
-        rows
-    depend on each other at the parameters of a run but not at the defaults.
+    rows depend on each other at the parameters of a run but not at the defaults.
     """
     if not m.ideal or not m.nv:
         return
