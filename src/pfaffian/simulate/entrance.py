@@ -62,7 +62,7 @@ def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndar
             regained = _rows_regained(m)(q[lost], v[lost], t=t, parameters=p[lost] if p.shape[1] else None)["regained"]
             missing = near[near > here[suspects]] - here[lost]
             kinds[lost] = np.where(regained < missing, AT_REST, PASSING)
-    return np.where([bool(words) for words in begun.words], REGULAR, kinds)
+    return np.where([bool(message) for message in begun.messages], REGULAR, kinds)
 
 
 @remembered(64)

@@ -25,14 +25,14 @@ class Stage(NamedTuple):
     """The right-hand side at a state.
 
     rate: of the stepped variables.   faults, sides: see `Command`.   near: what the correction moves along.
-    own: the terms that the integrator needs.
+    terms: those that the integrator needs.
     """
 
     rate: ca.SX
     faults: ca.SX
     sides: ca.SX
     near: ca.SX
-    own: Any
+    terms: Any
 
 
 Rate = Callable[[ca.SX, ca.SX, ca.SX], Stage]
@@ -64,22 +64,22 @@ class Step(NamedTuple):
 class Moved(NamedTuple):
     """The end of a step.
 
-    x: still to be put onto the constraints.   faults: of all stages.   own: faults of the integrator.
+    x: still to be put onto the constraints.   faults: of all stages.   own_faults: of the integrator.
     near: what the correction moves along, of the last stage.
     """
 
     x: ca.SX
     faults: ca.SX
     near: ca.SX
-    own: ca.SX
+    own_faults: ca.SX
 
 
 def _further(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
     """The faults so far, and those with a side that are raised at x or whose side has changed since the step began."""
     sided, faults = first.sides.sparsity().get_triplet()[0], ca.SX(faults)
-    own, side = faults[sided, 0], first.sides[sided, 0]
+    raised, side = faults[sided, 0], first.sides[sided, 0]
     found = ca.logic_or(here.faults[sided, 0] * side != 0, side * here.sides[sided, 0] < 0)
-    faults[sided, 0] = ca.if_else(own != 0, own, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
+    faults[sided, 0] = ca.if_else(raised != 0, raised, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
     return faults
 
 
@@ -202,14 +202,14 @@ def _midpoint(s: Step) -> Moved:
 
     def put_right(ahead: ca.SX, part: ca.SX, off: ca.SX, stage: Stage) -> tuple[ca.SX, ca.SX, ca.SX]:
         """`ahead` put onto the constraints and the energy: moved by `part` of the way, and by `off` beside it."""
-        own: Level = stage.own
-        way = own.moving + s.h**2 * own.still
+        level_there: Level = stage.terms
+        way = level_there.moving + s.h**2 * level_there.still
         way = ca.vertcat(way, ca.SX.zeros(ahead.numel() - way.numel(), 1))  # what a law integrates has no energy
         there = ahead + part * way
         held = s.project(there + off, end, stage.near)
         level, slope = s.energy(held, way, end)
-        least = (own.T_slope + s.h**2 * own.E_slope) / 4
-        part = part + (E + s.h * own.power - level) / ca.fmax(ca.fmax(slope, least), NOTHING)
+        least = (level_there.T_slope + s.h**2 * level_there.E_slope) / 4
+        part = part + (E + s.h * level_there.power - level) / ca.fmax(ca.fmax(slope, least), NOTHING)
         part, off = ca.fmax(-FARTHEST, ca.fmin(FARTHEST, part)), held - there
         return ahead + part * way + off, part, off
 
@@ -339,12 +339,12 @@ def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
     """
     m, n = s.m, s.m.nv
     x, r, t, g = ca.SX.sym("x", s.x.numel()), ca.SX.sym("r", s.x.numel()), ca.SX.sym("t"), ca.SX.sym("g")
-    numbers = ca.SX.sym("own", pack(first.own).numel())
-    own: Stiffness = unpack(first.own, numbers)
-    q, F, still = x[: m.nq, 0], own.metric, ca.SX(x.numel() - m.nq - n, 1)
+    numbers = ca.SX.sym("own", pack(first.terms).numel())
+    stiff: Stiffness = unpack(first.terms, numbers)
+    q, F, still = x[: m.nq, 0], stiff.metric, ca.SX(x.numel() - m.nq - n, 1)
     K = Kinematics(m, q, ca.SX(n, 1), t).kinematic_matrix
-    free = ca.SX.eye(n) - own.held if own.held.numel() else ca.SX.eye(n)
-    by_q, by_v = (solve_W(F, ca.densify(part)) for part in (own.by_q, own.by_v))
+    free = ca.SX.eye(n) - stiff.held if stiff.held.numel() else ca.SX.eye(n)
+    by_q, by_v = (solve_W(F, ca.densify(part)) for part in (stiff.by_q, stiff.by_v))
     Z = solve_W(F, ca.densify(g * by_v + g**2 * by_q).T).T
     r_v = s.variables.shown(ca.vertcat(q, r[m.nq : m.nq + n, 0], still))[m.nq : m.nq + n, 0]
     weighted, moving = multiply_WT(F, r_v), solve_definite(K.T @ K, K.T @ r[: m.nq, 0])
@@ -355,7 +355,7 @@ def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
     d = ca.vertcat(r[: m.nq, 0] + g * (K @ d_v), d_y, r[m.nq + n :, 0])
     inputs = [x, numbers, r, t, g, m.p_symbols]
     solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True, "cse": True})
-    return lambda x, stage, r: solve(x, pack(stage.own), r, s.t, GAMMA * s.h, s.p)
+    return lambda x, stage, r: solve(x, pack(stage.terms), r, s.t, GAMMA * s.h, s.p)
 
 
 # -- the table ----------------------------------------------------------------------------------------------------

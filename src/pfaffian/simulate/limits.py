@@ -18,7 +18,7 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
 SLIGHT = 1e-9
-"""Part of a limit by which values may exceed it by rounding."""
+"""Excess that counts as rounding, as a part of the limit."""
 
 MOST_NAMED = 5
 

@@ -152,8 +152,8 @@ def linearise(
     refuse(control, "linearise")
     at, near = _functions(m, control, law_digest(control, m) if control else None)
     names = input_names(m, control)
-    held_u = runs(u, names, np.zeros(len(names)), "u")
-    given = [configurations(m, q), velocities(m, v), held_u, parameter_values(m, parameters)]
+    u0 = runs(u, names, np.zeros(len(names)), "u")
+    given = [configurations(m, q), velocities(m, v), u0, parameter_values(m, parameters)]
     if any(len(x) != 1 for x in given):
         raise ModelError("linearise takes one state at a time")
     q0, v0, w0, p0 = (x[0] for x in given)

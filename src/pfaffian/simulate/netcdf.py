@@ -1,4 +1,4 @@
-"""Results to and from NetCDF 4 files, with a digest at the end that tells whether one is still what was written."""
+"""Results to and from NetCDF 4 files, with a digest at the end that tells whether a file is still what was written."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pfaffian.formats.file import as_path
 from pfaffian.output.whole_file import write_whole
 
 SEAL = b"\npfaffian sha256 "
-"""Stands after the HDF5 data, where its readers do not look, followed by the sha256 of all before it in hexadecimals."""
+"""Follows the HDF5 data, where HDF5's readers do not look; then comes the sha256 of all before it, in hexadecimals."""
 
 CHUNK = 4 << 20
-"""Bytes under one HDF5 checksum, about."""
+"""Approximate number of bytes under one HDF5 checksum."""
 
 
 def write_netcdf(result: xr.Dataset, path: str | Path) -> None:

@@ -71,8 +71,8 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     _check(m, first)
     group = group_of(first)
     assert group is not None
-    own = indices(m, (first.name,))
-    rest = others(m, own)
+    base = indices(m, (first.name,))
+    rest = others(m, base)
     orbit = orbit_of(group, np.array(momentum))
     d = len(orbit.names)
 
@@ -87,7 +87,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         K = blocks(at(q, t), first.name)
         y = solve_symmetric(K.shape, p)
         v = ca.SX(m.nv, 1)
-        v[own, 0], v[rest, 0] = solve_symmetric(K.K11, body_momentum(group, orbit, o)) - K.A @ y, y
+        v[base, 0], v[rest, 0] = solve_symmetric(K.K11, body_momentum(group, orbit, o)) - K.A @ y, y
         return q, v
 
     def enter(T: Terms) -> ca.SX:
@@ -141,7 +141,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         rated,
         project=project,
         signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, first.name) - ca.DM(momentum)},
-        named=(StatePart("momentum_drift", tuple(m.v_names[i] for i in own), units_of(own)),),
+        named=(StatePart("momentum_drift", tuple(m.v_names[i] for i in base), units_of(base)),),
         about=(
             f"the momentum of joint {first.name!r} is {', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or "
             "run reduce(m)",

@@ -139,7 +139,7 @@ class _Reduction(NamedTuple):
 
     found: the plan.   fields: those of the caller.   base: the first joint if its momentum is in the state, else None.
     kept: entries of v whose momenta are conserved, beyond those of the base.   shared: those of them whose momentum a mere
-    translation along the slides of the base changes; these are momenta in the world, the others in the frame of the base.
+    translation along the slides of the base changes; these are taken in the world; the others are the same there.
     """
 
     m: Mechanism
@@ -219,14 +219,14 @@ def _shared(r: _Reduction) -> tuple[int, ...]:
     frame = r.frame(T.kinematics)
     if frame is None or not r.kept:
         return ()
-    X, own = r.lift(T), r.at(r.kept)
+    X, rows = r.lift(T), r.at(r.kept)
     X = ca.SX.eye(r.m.nv) if X is None else X
-    moved = ca.horzcat(*[X[:, own].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
-    inertia = ca.sum1(X[:, own] * (T.M @ X[:, own])).T
+    moved = ca.horzcat(*[X[:, rows].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
+    inertia = ca.sum1(X[:, rows] * (T.M @ X[:, rows])).T
     f = ca.Function("shared", [T.q, T.v, T.t, r.m.p_symbols], [ca.densify(moved), inertia, frame.mass])
     random = np.random.default_rng(53)
     at = [[np.array(x) for x in f(*somewhere(r.m, random))] for _ in range(STATES)]
-    found = np.any([np.abs(x) > NOTHING * np.sqrt(mass * own) for x, own, mass in at], axis=(0, 2))
+    found = np.any([np.abs(x) > NOTHING * np.sqrt(mass * inertia) for x, inertia, mass in at], axis=(0, 2))
     return tuple(i for i, some in zip(r.kept, found, strict=True) if some)
 
 
@@ -276,17 +276,17 @@ def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
         # Reactions of closures between bodies do no work along the first joint; those of wheels vanish in X^T.
         still = [] if r.found.group else indices(r.m, (first_joint(r.m).name,))
         pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(r.m.nv)])
-    own = ca.SX(_carried(r, T, x))
-    own[r.at(r.found.kept), 0] = 0
+    intrinsic = ca.SX(_carried(r, T, x))
+    intrinsic[r.at(r.found.kept), 0] = 0
     if frame is None:
-        return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + own, to_space))
+        return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.R @ pushed[frame.entries, 0]
     forces = ca.SX(r.along(T, pushed + weight(k, frame.across(r.m.gravity) - frame.axes @ push / frame.mass)))
     kept, shared = r.at(r.kept), r.at(r.shared)
     forces[kept, 0] = r.along(T, pushed)[kept, 0]
     forces[shared, 0] += r.along(T, weight(k))[shared, 0]
     forces[frame.entries, 0] = 0
-    pi_dot = r.turned(T.q, forces + own, to_space)
+    pi_dot = r.turned(T.q, forces + intrinsic, to_space)
     pi_dot[frame.entries, 0] = frame.mass * frame.pull(r.m.gravity) + push
     return ca.vertcat(k.q_dot, pi_dot)
 
@@ -329,8 +329,8 @@ def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.
 
 def _check_values(r: _Reduction, p: np.ndarray) -> None:
     """Raise ModelError where parameters (runs, np) break what the plan found near their defaults."""
-    m, own = r.m, set(r.found.group)
-    names = [j.name for j in m.joints if own & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
+    m, group = r.m, set(r.found.group)
+    names = [j.name for j in m.joints if group & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
     for words, at, elsewhere in other_values(m, p, names):
         cause = knows_place(m, r.found.group, at, elsewhere) if names else None
         if cause:

@@ -240,7 +240,7 @@ def _result(
     result = dataset(s, course, provenance | end_attributes)
     blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
-    tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
+    tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
@@ -309,7 +309,7 @@ def _roll(
     )  # fmt: skip
     count, width, begin = len(kinds), simulation.width, when.first
     start = x = np.asfortranarray(x)
-    shut_out = np.broadcast_to(np.array([bool(words) for words in begun.words]), count)
+    shut_out = np.broadcast_to(np.array([bool(message) for message in begun.messages]), count)
     status = np.where(shut_out, len(causes_of(simulation)) - 1, 0).astype(np.int32)
     stopped = np.where(shut_out, begin, -1).astype(np.int64)
     records = np.empty((when.records, width, count)).swapaxes(1, 2)

@@ -135,18 +135,18 @@ def columns(
     outputs: Mapping[str, Output],
     record: Record = "all",
     cut: ca.SX | None = None,
-    own: Mapping[str, ca.SX] | None = None,
+    of_state: Mapping[str, ca.SX] | None = None,
 ) -> dict[str, ca.SX]:
     """The selected signals and all outputs as dense columns; what is not recorded costs nothing.
 
-    cut: what saturation cuts off the inputs.   own: the signals of the state.
+    cut: what saturation cuts off the inputs.   of_state: the signals of the state.
 
     Raises ModelError: two of one name; an unknown name in `record`.
     """
-    known, own = _standard_columns(T, motion, cut), own or {}
-    for name in [n for n in own if n in known]:
+    known, of_state = _standard_columns(T, motion, cut), of_state or {}
+    for name in [n for n in of_state if n in known]:
         raise ModelError(f"signal {name!r} of the state: the result has a signal of that name already")
-    known |= {name: partial(_as_is, x) for name, x in own.items()}
+    known |= {name: partial(_as_is, x) for name, x in of_state.items()}
     extra = {name: partial(_as_is, x) for name, x in command.signals.items()}
     extra |= {name: partial(_output_column, name, output, T, motion) for name, output in outputs.items()}
     for name in extra:

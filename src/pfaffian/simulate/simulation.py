@@ -96,8 +96,8 @@ class Traced(NamedTuple):
 
 def _of_law(m: Mechanism, name: str, unit: str, named: tuple[str, ...], size: int) -> Signal:
     """The Signal of a law in this unit, labelled if its entries have names or are those of the mechanism."""
-    own = (f"{name}_component", named) if named else (None, ())
-    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, own)
+    labels = (f"{name}_component", named) if named else (None, ())
+    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, labels)
     return Signal(unit, dim, names) if len(names) == size else Signal(unit)
 
 
@@ -173,14 +173,14 @@ class Simulation:
     def faults(self) -> tuple[str, ...]:
         """Meaning of each fault beyond those of the step."""
         servos = self.mechanism.servos
-        own = self.control.faults if self.control else ()
+        of_law = self.control.faults if self.control else ()
         parts = self.control.parts if self.control else ()
         sampled = tuple(fault for part in parts for fault in part.faults)
         python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
         integrators = tuple(INTEGRATORS[self.scheme.integrator].faults)
         arriving = tuple(fault.meaning for fault in self.arriving)
-        held = ((servo_fault(servos),) if servos else ()) + ((self.system.limit[0],) if self.system.limit else ())
-        return own + held + integrators + arriving + sampled + python
+        of_state = ((servo_fault(servos),) if servos else ()) + ((self.system.limit[0],) if self.system.limit else ())
+        return of_law + of_state + integrators + arriving + sampled + python
 
     @cached_property
     def key(self) -> str:
@@ -237,10 +237,10 @@ class Simulation:
         shares = near and self.integrator.shares and ACCELERATION not in here.T.rows.level
         shares = shares and not self.arriving
         project, needed = self._project(here, z, along(here.T) if shares else None)
-        rhs, sizes, own = self._rate("rhs", here, z, solve, needed)
+        rhs, sizes, terms = self._rate("rhs", here, z, solve, needed)
         x, w, p, t = inputs = list(rhs.sx_in())
         observe = ca.Function("observe", inputs, [rhs(x, w, self.now(p, x[x.numel() - self.layout.size :, 0]), t)[4]])
-        functions = Functions(rhs, project, self._energy(here, z), own, self._settled)
+        functions = Functions(rhs, project, self._energy(here, z), terms, self._settled)
         return Traced(rhs, project, self._step(functions), observe, sizes, functions, self._samplers())
 
     def _samplers(self) -> tuple[ca.Function, ...]:

@@ -24,7 +24,7 @@ class Start(NamedTuple):
 
     q: (runs, nq), v: (runs, nv), unchanged where a run cannot start.   p: (runs, np).   moved: (runs, nq) and moved_rate:
     (runs, nv) what was added to the given state.   residual: (runs,) of the constraints.
-    words: for each run why it cannot start, empty where it can.
+    messages: for each run why it cannot start, empty where it can.
     """
 
     q: np.ndarray
@@ -33,7 +33,7 @@ class Start(NamedTuple):
     moved: np.ndarray
     moved_rate: np.ndarray
     residual: np.ndarray
-    words: tuple[str, ...]
+    messages: tuple[str, ...]
 
 
 def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
@@ -50,7 +50,7 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
     if not closed.any():
         raise RunError(explain(given.problem, found, given.q, given.v))
     qs, vs = np.where(closed[:, None], found.q, given.q), np.where(closed[:, None], found.v, given.v)
-    moved = Start(qs, vs, given.problem.p, qs - given.q, vs - given.v, found.residual, _words(m, found, closed))
+    moved = Start(qs, vs, given.problem.p, qs - given.q, vs - given.v, found.residual, _messages(m, found, closed))
     if q is not None and not isinstance(q, Mapping):
         _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, qs, m.q_units))
     if v is not None and not isinstance(v, Mapping):
@@ -58,7 +58,7 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
     return moved
 
 
-def _words(m: Mechanism, found: State, closed: np.ndarray) -> tuple[str, ...]:
+def _messages(m: Mechanism, found: State, closed: np.ndarray) -> tuple[str, ...]:
     lost = np.flatnonzero(~closed)
     messages = dict(zip(lost.tolist(), open_row(m, found.take(lost)), strict=True)) if len(lost) else {}
     return tuple(messages.get(i, "") for i in range(len(closed)))

@@ -88,13 +88,14 @@ class Functions(NamedTuple):
     rhs: (x, u, p, t) -> (x_dot, faults, sides, carried, ...), carried what the correction and the integrator need.
     project: (x, p, t, near) -> (x, violation), near its part of carried.
     energy: (x, way, p, t) -> T + V and its slope along way.
-    own: the structure of the rest of carried.   settled: (x, t) -> x on the state's own manifold, inlined.
+    terms: the structure of the rest of carried, which the integrator needs.
+    settled: (x, t) -> x on the state's own manifold, inlined.
     """
 
     rhs: ca.Function
     project: ca.Function
     energy: ca.Function
-    own: Any
+    terms: Any
     settled: Callable[[ca.SX, ca.SX], ca.SX]
 
 
@@ -112,7 +113,7 @@ def time_step(
     variables: how the state is stepped.   first: replaces rhs at the first stage.   now: (p, held) -> the parameters in force.
     arrived: (x, x after the step, p, t, h) -> the last faults.
     """
-    rhs, project, energy, own, _ = functions
+    rhs, project, energy, terms, _ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
@@ -122,7 +123,7 @@ def time_step(
     def stage(f: ca.Function, x: ca.SX, u: ca.SX, t: ca.SX) -> Stage:
         x_dot, faults, sides, carried, _ = f(ca.vertcat(x, held), u, p, t)
         near = project.size1_in(3)
-        rest = unpack(own, carried[near:, 0])
+        rest = unpack(terms, carried[near:, 0])
         return Stage(variables.rate(x, x_dot), faults, sides, carried[:near, 0], rest)
 
     moved = INTEGRATORS[scheme.integrator].step(
@@ -143,7 +144,7 @@ def time_step(
         )
     )
     corrected, violation = project(moved.x, p, t + h, moved.near)
-    faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.own)
+    faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.own_faults)
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))

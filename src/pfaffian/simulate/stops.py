@@ -43,18 +43,18 @@ def tell_stops(
     if not lost.size:
         return
     find = _finders(s, set(status.tolist()), _step(result))
-    words, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
-    words[:] = start.words if len(start.words) == len(status) else start.words[0]
+    reasons, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
+    reasons[:] = start.messages if len(start.messages) == len(status) else start.messages[0]
     for code, finder in find.items():
-        at = np.array([i for i in lost if status[i] == code and not words[i]], dtype=int)
+        at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
-            words[at] = finder(x[at], s.parameters(p[at], x[at]), stopped[at])
+            reasons[at] = finder(x[at], s.parameters(p[at], x[at]), stopped[at])
     for code, tell in more.items():
-        at = np.array([i for i in lost if status[i] == code and not words[i]], dtype=int)
+        at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
-            words[at] = tell(at)
-    if words.any():
-        result["reason"] = ("run", words, {"meaning": "what is to blame at the last good state of a run that stopped"})
+            reasons[at] = tell(at)
+    if reasons.any():
+        result["reason"] = ("run", reasons, {"meaning": "what is to blame at the last good state of a run that stopped"})
     notice(_summary(result, lost), RunWarning)
 
 

@@ -159,8 +159,8 @@ class System:
         T, x, moves = here.T, here.x, [ca.SX.sym(name, n) for name, n in (("v_dot", m.nv), ("reaction", m.nv), ("rank", 1))]
         motion = Motion(*moves)
         at = symbols(m)
-        own, X, X_dot = self.recorded(x, T, motion), ca.SX.sym("X", self.nx), ca.SX.sym("X_dot", self.nx)
-        outputs = [self.rated(x, T, motion), self.side(x, T), *own.values()]
+        signals, X, X_dot = self.recorded(x, T, motion), ca.SX.sym("X", self.nx), ca.SX.sym("X_dot", self.nx)
+        outputs = [self.rated(x, T, motion), self.side(x, T), *signals.values()]
         outputs += [] if self.project is None else [self.projected(x, T.t)]
         outputs += [self.variables.stepped(x), self.variables.rate(x, X_dot), self.variables.shown(X)]
         graphs = [
@@ -169,7 +169,7 @@ class System:
             graph([x, *([] if here.shown is None else [T.q, T.v]), T.u, T.t, m.p_symbols, *moves, X, X_dot], outputs),
         ]
         return repr(
-            (self.name, self.parts, self.named, list(own), self.variables.straight, self.limit and self.limit[0], graphs)
+            (self.name, self.parts, self.named, list(signals), self.variables.straight, self.limit and self.limit[0], graphs)
         )
 
     def at(self) -> At:
@@ -266,10 +266,10 @@ class System:
     @cached_property
     def labels(self) -> dict[str, Signal]:
         """The Signals of the parts other than q and v, and of the state's own signals that have names."""
-        own = [part for part in (*self.parts, *self.named) if part.name not in ("q", "v")]
+        labelled = [part for part in (*self.parts, *self.named) if part.name not in ("q", "v")]
         return {
             part.name: Signal(part.units[0] if len(set(part.units)) == 1 else "per entry", f"{part.name}_entry", part.names)
-            for part in own
+            for part in labelled
         }
 
 

@@ -39,8 +39,8 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
     if not m.ideal or not m.nv:
         return
     result.attrs["left_out"] = 0.0
-    runs = [i for i, message in enumerate(begun.words) if not message][:CHECKED] or [0]
-    q, v, p = (np.broadcast_to(x, (len(begun.words), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
+    runs = [i for i, message in enumerate(begun.messages) if not message][:CHECKED] or [0]
+    q, v, p = (np.broadcast_to(x, (len(begun.messages), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
     rank, _ = rank_at(free_problem(m, p, t, backend), q, v)
     if not typical(m).dependent and (rank == _written(m)).all():
         return
@@ -62,7 +62,7 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
 def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
     """Warn where rows depend on each other at parameters p (1 or 0, np) but not at the defaults.
 
-    The defaults decide which rows are orthonormalised in the order of their size (`terms.dependence`).
+    The defaults decide which rows are orthonormalised best first (`terms.dependence`).
     """
     known = [set(block) for block in typical(m).dependent]
     new = [block for block in (typical_at(m, p[0]).dependent if len(p) else ()) if not any(k >= set(block) for k in known)]

@@ -109,8 +109,8 @@ def _straight(m: Mechanism) -> tuple[list[int], list[int]]:
 
 def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
     """Every Choice at a state x, with the slice of the joint's velocity."""
-    own = [] if m.velocities else [link for link in tree(m).links if link.joint.nv]
-    places = [(link, m.v_slices[link.joint.name]) for link in own]
+    links = [] if m.velocities else [link for link in tree(m).links if link.joint.nv]
+    places = [(link, m.v_slices[link.joint.name]) for link in links]
     found = [(at := slice(m.nq + v.start, m.nq + v.stop), choice(link, x[link.q], x[at])) for link, v in places]
     return [(at, of) for at, of in found if of is not None]
 
