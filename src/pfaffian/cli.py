@@ -378,7 +378,7 @@ def _export(chosen: argparse.Namespace) -> int:
     found = find(chosen.law)
     settings = _with_settings(found.mechanism, RunSettings(), chosen.settings)
     if settings != RunSettings(parameters=settings.parameters):
-        raise ModelError("--set: export takes values of parameters alone; the state and inputs are what each call is told")
+        raise ModelError("--set: export takes values of parameters alone; the state and inputs are arguments of each call")
     times = {k: _time(getattr(chosen, k), f"--{k}", 0.0) for k in ("period", "tick") if getattr(chosen, k) is not None}
     words: dict[str, Any] = {"name": chosen.name or found.name, "precision": chosen.precision, "tunable": chosen.tunable}
     given = {"parameters": settings.parameters, "saturate": chosen.saturate, **words, **times}

@@ -225,7 +225,9 @@ def feasibility(
     as_reference(reference)
     at, p = np.atleast_1d(floats(times, "feasibility: times")), parameter_values(m, parameters)[0]
     if reference.w_names:
-        raise ModelError("feasibility: a sampled reference is known in a run only; make a function of time by series(...)")
+        raise ModelError(
+            "feasibility: a sampled reference is known in a run only; give a function of time, e.g. polynomial(...)"
+        )
     if not m.actuators:
         raise ModelError(f"feasibility: {m.name!r} has no actuators; see actuate_all")
     if at.ndim != 1 or not at.size:

@@ -61,8 +61,8 @@ def _check(m: Mechanism, first: Joint) -> None:
         broken = "; ".join(f"{x.said}: {', '.join(why)}" for x, why in found.broken if x.joint == first.name)
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
-            f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not kept ({why}); leave momentum out, the state "
-            "then holds what it becomes"
+            f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not conserved ({why}); leave momentum out: the "
+            "state then holds it as it changes"
         )
 
 
@@ -162,8 +162,8 @@ def _check_values(m: Mechanism, p: np.ndarray) -> None:
         by = [cause for cause, some in zip(pushes.causes, changing(pushes, at).T, strict=True) if some.any()]
         if by:
             raise ModelError(
-                f"{words}the momentum of joint {first.name!r} of {m.name!r} is not kept: {', '.join(by)} changes it, which "
-                "near the defaults it does not; run reduce(m) without momentum"
+                f"{words}the momentum of joint {first.name!r} of {m.name!r} is not conserved: {', '.join(by)} changes it, "
+                "which near the defaults it does not; run reduce(m) without momentum"
             )
 
 

@@ -120,8 +120,8 @@ def reduce(
     if momentum is not None:
         if by is not None or along is not None:
             raise ModelError(
-                "reduce: momentum is of a machine that nothing constrains, in a chart; by= is of one that has constraints, "
-                "along= of a state that takes any momentum"
+                "reduce: momentum= is for a machine without constraints, whose state has a chart; by= is for one with "
+                "constraints, along= for a state that takes any momentum"
             )
         return reduced_space(as_mechanism(m), momentum)
     fields = {} if along is None else along
@@ -341,7 +341,7 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
         lost = [i for i, some in zip(r.kept, changing(_watching(r), at)[:, 0], strict=True) if some] if r.kept else []
         if lost:
             raise ModelError(
-                f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not kept, which near the defaults it is; "
+                f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not conserved, which near the defaults it is; "
                 "reduce a mechanism that has these as its defaults, or run it as it is"
             )
 
@@ -442,7 +442,7 @@ def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
         entry = m.v_names.index(name)
         if entry not in free:
             raise ModelError(
-                f"along {name!r}: that momentum is none of the free ones of {m.name!r}; take one of "
+                f"along {name!r}: that momentum is not among the free ones of {m.name!r}; take one of "
                 f"{', '.join(m.v_names[i] for i in free)}"
             )
     entries = tuple(m.v_names.index(name) for name, _ in fields)
@@ -467,6 +467,6 @@ def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
         if by:
             raise ModelError(
                 f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
-                "changes it; leave it out, the state then holds what its parts become"
+                "changes it; leave it out: the state then holds the momenta of its parts"
             )
     return entries

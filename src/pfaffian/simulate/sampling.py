@@ -51,7 +51,7 @@ def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
 def refuse(control: Control | None, what: str) -> None:
     """Raise ModelError if the law is one in discrete time, where `what` needs continuous time."""
     if control is not None and control.parts:
-        raise ModelError(f"{what} takes laws in continuous time; this one is asked once a period: use run")
+        raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: use run")
 
 
 def rates(control: Control | None) -> list[list[Part]]:

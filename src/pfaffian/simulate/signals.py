@@ -197,7 +197,7 @@ def check_names(signals: Mapping[str, tuple[Signal, int]]) -> None:
         if name in RESERVED | labelled | plain or (signals[name][0].dim is None and f"{name}_component" in labelled):
             raise ModelError(f"output {name!r}: the result has something else of that name; choose another")
         if "/" in name:
-            raise ModelError(f"output {name!r}: a name without '/' is needed, which parts the groups of a NetCDF file")
+            raise ModelError(f"output {name!r}: a name without '/' is needed, which separates the groups of a NetCDF file")
 
 
 def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:

@@ -73,6 +73,6 @@ def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[s
     where = f" in run {run} of {len(moved)}" if len(moved) > 1 else ""
     notice(
         f"{what} was off the constraints and has been moved onto them, {names[i]!r} the most, by {moved[run, i]:.3g}{unit}"
-        f"{where}; the result tells in 'moved', and {what} as a dict, {{{names[i]!r}: ...}}, keeps what it names",
+        f"{where}; see 'moved' in the result, and give {what} as a dict, {{{names[i]!r}: ...}}, to keep what it names",
         RunWarning,
     )

@@ -323,7 +323,7 @@ def as_system(value: Any) -> System:
         return _standard(as_mechanism(value))
     of = vars(value).get("_of")
     if of and of[0]() != of[1]:
-        raise ModelError(f"{value.title}: a function that it was made of gives something else now; make it again")
+        raise ModelError(f"{value.title}: a function on which it was based gives something else now; make it again")
     now = replace(value, mechanism=present(value.mechanism))  # cached properties are made anew
     return made(now, vars(value)["_known"]) if "_known" in vars(value) else now
 
