@@ -71,8 +71,8 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
         given = [x.name for x, value in zip(m.parameters, p[0], strict=True) if value != x.default]
         notice(
             f"with {listed(given)} as a run has them, rows {listed([rows[i] for i in new[0]])} depend on each other, which "
-            "they do not with the defaults; they are orthonormalised in the order in which they are written. Where a row vanishes "
-            "for a moment, as in overconstrained linkages, that may lose energy: make such numbers the defaults",
+            "they do not with the defaults; they are orthonormalised in the order in which they are written. Where a row "
+            "vanishes for a moment, as in overconstrained linkages, that may lose energy: make such numbers the defaults",
             RunWarning,
         )
 
