@@ -132,8 +132,9 @@ def linearise(
     Returns:
         A: (n, n) [1/s], B: (n, inputs) and drift: (n,), x_dot at the state itself; `equilibrium`: whether that is zero.
         eigenvalues, vectors, frequencies [rad/s] and dampings [1], the least stable first.
-        states, units and inputs, input_units: names and units of x and of the columns of B; dq: (nq, n) and dv: (nv, n), the
-        change of q and v for each unit of x. Printing it shows the eigenvalues.
+        states, units: of x: d.. displacements in mass-weighted length, s.. speeds, z.. of the law.
+        inputs, input_units: of the columns of B.
+        dq: (nq, n), dv: (nv, n), the change of q and v for each unit of x. Printing all shows the eigenvalues.
     Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there, a joint with a
     distribution.
 

@@ -80,7 +80,7 @@ def matching(
         u: (nu,) inputs that hold the set point [N, N m].   v_names: of the velocities.
         force(e, e_dot): (nv,) the matching force of small errors.
     Raises ModelError: no inputs hold the set point; the prototype has no inertia against some motion; a state off the
-    constraints, or where the machine has no derivative.
+    constraints, or where a force has no derivative; a joint with a distribution.
 
     Example:
         A cart pushes a box through a spring of 3 N/m. A prototype that has twice the box's mass on the same spring is out of
