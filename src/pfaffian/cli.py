@@ -86,10 +86,10 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
-    info = command("info", _info, "say what a file holds: bodies, joints, constraints, rank, degrees of freedom")
+    info = command("info", _info, "describe a file: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
     info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain for LaTeX (needs sympy)")
-    info.add_argument("--symmetry", action="store_true", help="say which motions change nothing, and what stands in the way")
+    info.add_argument("--symmetry", action="store_true", help="list the symmetries, and what breaks the others")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
@@ -105,10 +105,10 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     words = "a study that has a law, such as konz-quadcopter; or a Python file with functions mechanism() and law()"
     add("law", metavar="LAW", help=words)
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for NAME.h, NAME.c, NAME_test.c (default: out)")
-    add("--name", help="of the files and before all names in C (default: that of the law)")
-    add("--precision", choices=("double", "single"), default="double", help="single: of floats (default: double)")
-    add("--period", metavar="S", help="how often a law in continuous time is called [s]")
-    add("--tick", metavar="S", help="time between two calls [s] (default: the longest that all periods are multiples of)")
+    add("--name", help="name of the files and prefix of all names in C (default: that of the law)")
+    add("--precision", choices=("double", "single"), default="double", help="single: compute in floats (default: double)")
+    add("--period", metavar="S", help="time between two calls of a law in continuous time [s]")
+    add("--tick", metavar="S", help="time between two calls [s] (default: the longest one that divides all periods)")
     add("--saturate", action="store_true", help="cut inputs at their limits")
     words = "a parameter's value, which becomes a constant (may be repeated)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
@@ -143,7 +143,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--saturate", action=argparse.BooleanOptionalAction, help="cut inputs at their limits (default: as the file says)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
     add("--no-figure", action="store_true", help="write no figure")
-    add("--progress", action=argparse.BooleanOptionalAction, help="show a bar (default: on a terminal)")
+    add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
     add("--view", action="store_true", help="then show the motion in a browser (needs viser)")
 
 
@@ -390,12 +390,12 @@ def _export(chosen: argparse.Namespace) -> int:
 
 
 def _costs(made: Any) -> list[tuple[str, str]]:
-    stack = f"{made.stack} bytes at most, each value in a place of its own"
+    stack = f"{made.stack} bytes at most, if each value has a place of its own"
     rows = [("operations", f"{made.operations} a call at most"), ("stack", stack), ("state", f"{made.state} bytes")]
     if made.measured_stack is not None:
-        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as the compiler says with -O2"))
+        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as the compiler reports with -O2"))
     if made.error:
-        rows.append(("in floats", f"{made.error:.1e} of the largest number beside doubles, over the recorded calls"))
+        rows.append(("in floats", f"{made.error:.1e} of the largest number off the doubles, over the recorded calls"))
     return rows
 
 
