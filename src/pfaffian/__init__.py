@@ -1,14 +1,14 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
     describe a machine    mechanism, body, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, wrench, ...;
-                          read a file; Parameter for a number that varies
-    run it                assemble, run, run_adaptive, impact; reduce, hamiltonian for other states; Scheme for the integrator
-    ask at a state        forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
+                          read for files (URDF, YAML); Parameter for a number that varies
+    run it                assemble, run, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for other states
+    evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
                           reaction_wrench, linearise, symmetry; compile_terms for anything else
-    look                  causes, singular_passages, overview, view, write_netcdf, export
+    use a result          causes, sign_changes, singular_passages, overview, view, write_netcdf; export for a law as C99
 
-Rooms: control (laws, references, filters, and what a law can do), forces, rolling, multicopters, rotations, screws (products of
-exponentials), reduction, calculus, constraints, maths (so3, se3), study.
+Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
+rotations, screws (products of exponentials), reduction, calculus, constraints, maths (so3, se3), study.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command `pfaffian`: run a file, say what is in it, check a study, look at this machine.
+"""The command `pfaffian`: run a file, describe it, check a study, export a law, examine this machine.
 
 Exit status: 0 done; 1 a run stopped, a claim fails, a backend is wrong; 2 the input is wrong; 130 interrupted.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pfaffian.errors import ModelError, PfaffianError, nearest, plural
 from pfaffian.output.plain import lines, stem, table, text
 
-# All else is imported where it is used, so that --help answers at once.
+# Everything else is imported where it is used, so that --help answers at once.
 if TYPE_CHECKING:
     from pfaffian.formats import RunSettings
     from pfaffian.model.mechanism import Mechanism
@@ -29,7 +29,7 @@ EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, control characters escaped."""
+    """Reports what is wrong in one line, with control characters escaped."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_INPUT, f"{self.prog}: {text(message)}; see {self.prog} --help\n")
@@ -57,13 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("pfaffian: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away, as `head` does; nothing may be written to it at exit either.
+        # The reader has closed the pipe, as `head` does; nothing may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return STOPPED
 
 
 def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Warnings of ours as one line; others with what they are."""
+    """Print a warning as one line."""
     from pfaffian.errors import ModelWarning
 
     kind = "note" if issubclass(category, ModelWarning) else "warning"
@@ -86,10 +86,10 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
-    info = command("info", _info, "say what a file holds: bodies, joints, constraints, rank, degrees of freedom")
+    info = command("info", _info, "describe a file: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
     info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain for LaTeX (needs sympy)")
-    info.add_argument("--symmetry", action="store_true", help="say which motions change nothing, and what stands in the way")
+    info.add_argument("--symmetry", action="store_true", help="list the symmetries, and what breaks the others")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
@@ -105,10 +105,10 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     words = "a study that has a law, such as konz-quadcopter; or a Python file with functions mechanism() and law()"
     add("law", metavar="LAW", help=words)
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for NAME.h, NAME.c, NAME_test.c (default: out)")
-    add("--name", help="of the files and before all names in C (default: that of the law)")
-    add("--precision", choices=("double", "single"), default="double", help="single: of floats (default: double)")
-    add("--period", metavar="S", help="how often a law in continuous time is called [s]")
-    add("--tick", metavar="S", help="time between two calls [s] (default: the longest that all periods are multiples of)")
+    add("--name", help="name of the files and prefix of all names in C (default: that of the law)")
+    add("--precision", choices=("double", "single"), default="double", help="single: compute in floats (default: double)")
+    add("--period", metavar="S", help="time between two calls of a law in continuous time [s]")
+    add("--tick", metavar="S", help="time between two calls [s] (default: the longest one that divides all periods)")
     add("--saturate", action="store_true", help="cut inputs at their limits")
     words = "a parameter's value, which becomes a constant (may be repeated)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=words)
@@ -143,12 +143,12 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--saturate", action=argparse.BooleanOptionalAction, help="cut inputs at their limits (default: as the file says)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
     add("--no-figure", action="store_true", help="write no figure")
-    add("--progress", action=argparse.BooleanOptionalAction, help="show a bar (default: on a terminal)")
+    add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
     add("--view", action="store_true", help="then show the motion in a browser (needs viser)")
 
 
 def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
-    """The file, with what the command line says instead."""
+    """The file's mechanism and settings, with those of the command line in their place."""
     import pfaffian as pf
     from pfaffian.viewer.shelf import model_file
 
@@ -162,28 +162,28 @@ def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
 
 
 def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> RunSettings:
-    """Each NAME=VALUE put where its name belongs."""
+    """The settings with each NAME=VALUE in the field to which its name belongs."""
     from pfaffian.formats.number import number
 
     known = {"parameters": m.p_names, "q": m.q_names, "v": m.v_names, "u": m.u_names}
-    for words in given:
-        name, equals, value = words.rpartition("=")
+    for setting in given:
+        name, equals, value = setting.rpartition("=")
         if not equals:
-            raise ModelError(f"--set {text(words, 60)!r}: NAME=VALUE is needed, such as --set mass=2.5")
-        where, own = "parameters", name
+            raise ModelError(f"--set {text(setting, 60)!r}: NAME=VALUE is needed, such as --set mass=2.5")
+        where, name_there = "parameters", name
         if name not in known["parameters"] and name[:2] in ("q:", "v:", "u:"):
-            where, own = name[0], name[2:]
-        if own not in known[where]:
+            where, name_there = name[0], name[2:]
+        if name_there not in known[where]:
             what = EXPLAIN.get(where, "parameter")
-            raise ModelError(f"--set: there is no {what} {text(own, 60)!r}; {_hint(own, known, where)}")
-        values = {**getattr(settings, where), own: number(value, f"--set {text(name, 60)}")}
+            raise ModelError(f"--set: there is no {what} {text(name_there, 60)!r}; {_hint(name_there, known, where)}")
+        values = {**getattr(settings, where), name_there: number(value, f"--set {text(name, 60)}")}
         changed: dict[str, Any] = {where: values}
         settings = replace(settings, **changed)
     return settings
 
 
 def _hint(name: str, known: dict[str, Any], where: str) -> str:
-    """Where else the name would be known, or the nearest one."""
+    """Where else the name is known, or the nearest name."""
     elsewhere = [f"{k}:{name} (the {what})" for k, what in EXPLAIN.items() if name in known[k]]
     return f"write {' or '.join(elsewhere)}" if elsewhere else nearest(name, known[where])
 
@@ -201,7 +201,7 @@ def _time(word: str | None, what: str, otherwise: float) -> float:
 
 
 def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
-    """Times, formulation, integrator and saturation from the command line where it gives them."""
+    """The settings with times, formulation, integrator and saturation from the command line where it gives them."""
     from pfaffian.formats.run_settings import MAX_STEPS
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
@@ -344,7 +344,7 @@ def _study(chosen: argparse.Namespace) -> int:
 
 
 def _view_study(outcome: Any, name: str) -> None:
-    """Show the result of that name, as its file is called."""
+    """Show the result with that name, which is the name of its file."""
     from pfaffian.viewer.scene import view
     from pfaffian.viewer.study import datasets, folder, load
 
@@ -378,7 +378,7 @@ def _export(chosen: argparse.Namespace) -> int:
     found = find(chosen.law)
     settings = _with_settings(found.mechanism, RunSettings(), chosen.settings)
     if settings != RunSettings(parameters=settings.parameters):
-        raise ModelError("--set: export takes values of parameters alone; the state and inputs are what each call is told")
+        raise ModelError("--set: export takes values of parameters alone; the state and inputs are arguments of each call")
     times = {k: _time(getattr(chosen, k), f"--{k}", 0.0) for k in ("period", "tick") if getattr(chosen, k) is not None}
     words: dict[str, Any] = {"name": chosen.name or found.name, "precision": chosen.precision, "tunable": chosen.tunable}
     given = {"parameters": settings.parameters, "saturate": chosen.saturate, **words, **times}
@@ -390,12 +390,12 @@ def _export(chosen: argparse.Namespace) -> int:
 
 
 def _costs(made: Any) -> list[tuple[str, str]]:
-    stack = f"{made.stack} bytes at most, each value in a place of its own"
+    stack = f"{made.stack} bytes at most, if each value has a place of its own"
     rows = [("operations", f"{made.operations} a call at most"), ("stack", stack), ("state", f"{made.state} bytes")]
     if made.measured_stack is not None:
-        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as the compiler says with -O2"))
+        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as the compiler reports with -O2"))
     if made.error:
-        rows.append(("in floats", f"{made.error:.1e} of the largest number beside doubles, over the recorded calls"))
+        rows.append(("in floats", f"{made.error:.1e} of the largest number off the doubles, over the recorded calls"))
     return rows
 
 

@@ -152,7 +152,7 @@ def test_a_file_of_python(cli, gcc):
     status, out, err = cli("My-law.py", "--period", "0.01", "--set", "gain=3", "--out", "c")
     assert (status, err) == (0, "") and sorted(os.listdir("c")) == ["my_law.c", "my_law.h", "my_law_test.c"]
     assert re.search(r"operations +\d+ a call at most", out) and re.search(r"stack +\d+ bytes at most", out)
-    assert "wrote c/my_law.h" in out and "the deepest calls, as the compiler says with -O2" in out
+    assert "wrote c/my_law.h" in out and "the deepest calls, as the compiler reports with -O2" in out
     assert "0x1.8000000000000p+1" in Path("c/my_law.c").read_text()
     assert said_by_test(gcc, Path("c"), "my_law").returncode == 0
     status, out, _ = cli("My-law.py", "--period", "0.01", "--precision", "single", "--name", "small", "--tunable", "gain")

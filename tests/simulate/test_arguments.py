@@ -135,7 +135,7 @@ def two_motors() -> pf.Mechanism:
 
 @pytest.mark.parametrize("u", [np.zeros((5, 2)), {"m1": np.zeros(5)}])
 def test_runs_that_only_u_has_are_refused(u):
-    with pytest.raises(pf.ModelError, match="nothing else has 5 runs: say u_step"):
+    with pytest.raises(pf.ModelError, match="nothing else has 5 runs: give u_step"):
         pf.run(two_motors(), u=u, **RUN)
 
 

@@ -89,11 +89,11 @@ def test_a_tilted_rod_lands_on_its_tip():
 
 def test_refused():
     m, q, v = meeting()
-    with pytest.raises(pf.RunError, match=r"impact: grasp\.\w+ is .* off before anything meets; put q there first"):
+    with pytest.raises(pf.RunError, match=r"impact: grasp\.\w+ is .* off before the impact; put q onto the constraints first"):
         pf.impact(m, q + np.r_[0.1, np.zeros(15)], v)
     with pytest.raises(pf.ModelError, match="has no constraints that could begin"):
         pf.impact(m.with_(constraints=[]), q, v)
     apart = pf.nonholonomic("apart", lambda k: k.joint_rate("l") - 1)
     still = pf.nonholonomic("still", lambda k: k.joint_rate("l"))
-    with pytest.raises(pf.RunError, match="no velocities meet all constraints"):
+    with pytest.raises(pf.RunError, match="no velocities satisfy all constraints"):
         pf.impact(m.with_(constraints=[apart, still]), q, v)

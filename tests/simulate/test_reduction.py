@@ -211,10 +211,10 @@ NO_CONSTANTS = {
     "too short": (steps.rover, {"psi1": lambda k: [1, 0]}, "a field of 6 velocities is needed, .* got 2"),
     "no such": (steps.rover, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
     "of velocities": (steps.rover, {"psi1": lambda k: k.v}, "depends on velocities"),
-    "the group's own": (steps.rover, {"base.vx": ahead}, "none of the free ones of .*; take one of psi1, psi2"),
+    "the group's own": (steps.rover, {"base.vx": ahead}, "not among the free ones of .*; take one of psi1, psi2"),
     "kept as it is": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "take one of l, r$"),
     "no function": (steps.rover, {"psi1": [1, 0]}, "function of Kinematics"),
-    "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum is of a machine"),
+    "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum= is for a machine"),
 }  # fmt: skip
 
 
@@ -385,7 +385,7 @@ REFUSED = {
         lambda: rover().with_(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base") - 1)]),
         "not linear in velocities"),
     "a momentum that changes": (
-        lambda: (satellite((0, 0, -9.81)), {"momentum": [0] * 6}), r"is not kept \(moving along z of 'flight': gravity"),
+        lambda: (satellite((0, 0, -9.81)), {"momentum": [0] * 6}), r"is not conserved \(moving along z of 'flight': gravity"),
     "a momentum that is driven": (
         lambda: (satellite(forces=[pf.wrench("jet", "hull")]), {"momentum": [0] * 6}), r"input 'jet.fx' changes it"),
     "wheels that know the place": (

@@ -142,7 +142,7 @@ REFUSED = {
     "another state": ({"m": pf.hamiltonian(cart())}, "of another mechanism, state, law or switches"),
     "runs by u": ({"u": np.zeros((2, 3, 1)), "u_step": STEP}, "different numbers of runs|has 1 runs and u 3"),
     "no result": ({"start_from": 3}, "this is no result of a run"),
-    "no end": ({"start_from": lambda: result().drop_vars("end_state")}, "does not say how it ended"),
+    "no end": ({"start_from": lambda: result().drop_vars("end_state")}, "does not contain its end state"),
 }
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.signals import TAKEN, standard
+from pfaffian.simulate.signals import RESERVED, standard
 from tests.oracles.test_singular import slider_crank
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.tolerance import ALGEBRA, INTEGRATED, close
@@ -241,5 +241,5 @@ def test_what_a_result_calls_its_own_is_no_name_for_an_output():
     with pytest.warns(pf.RunWarning):
         r = pf.run(m, {}, duration=2e-3, parameters=lengths, u=np.full((3, 1), 3.0), u_step=1e-3, **NUMPY)
     names = set(map(str, r.variables)) | set(map(str, r.dims))
-    assert names - set(standard(m, True)) <= TAKEN
+    assert names - set(standard(m, True)) <= RESERVED
     assert {"reason", "limit_excess", "input_time", "sample_time", "p_unit", "entrance"} <= names

@@ -28,7 +28,7 @@ from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.limits import saturated
-from pfaffian.simulate.sampling import asked, sampling
+from pfaffian.simulate.sampling import evaluate_parts, sampling
 from pfaffian.simulate.system import as_system
 
 
@@ -230,7 +230,9 @@ class _Pool:
     def rate(self, group: list[Part], tick: float, saturate: bool) -> Rate:
         x = self.symbols
         reaction = lambda d: x["reaction"]  # noqa: E731
-        after, faults = asked(group, self.law, self.answers, self.at, self.T, x["d"], x["w"], _unknown, reaction, saturate)
+        after, faults = evaluate_parts(
+            group, self.law, self.answers, self.at, self.T, x["d"], x["w"], _unknown, reaction, saturate
+        )
         program = self.program(after, faults)
         changed = [k for k, (i, v) in enumerate(zip(self.places["d"], program.outputs[0], strict=True)) if v != i]
         program = replace(program, outputs=(tuple(program.outputs[0][k] for k in changed), program.outputs[1]))

@@ -1,1 +1,1 @@
-"""What leaves the program: text that a terminal may print, folders, files that are whole or absent."""
+"""Output of the program: text that is safe to print, folders, and files that are whole or absent."""

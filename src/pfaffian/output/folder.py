@@ -1,4 +1,4 @@
-"""The folder that results go to: made before a long run, not after it; files are whole or absent."""
+"""The folder for results: made before a long run, not after it; files are whole or absent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pfaffian.output.whole_file import write_whole
 
 
 def prepare(folder: Path) -> Path:
-    """The folder, made if it is not there. Raises ModelError: it cannot be made or written to."""
+    """The folder, made if it does not exist. Raises ModelError: it cannot be made or written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix="tmp"):
@@ -23,7 +23,7 @@ def prepare(folder: Path) -> Path:
 
 
 def place(path: Path, data: bytes) -> Path:
-    """Write a file, whole or not at all. Raises RunError: the disk is full, or closed to us."""
+    """Write a file, whole or not at all. Raises RunError: it cannot be written, since the disk is full, for instance."""
     try:
         write_whole(path, data)
     except OSError as error:
@@ -32,9 +32,9 @@ def place(path: Path, data: bytes) -> Path:
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """The name, with a number if two texts were cleaned to the same; noted as taken."""
-    wanted, n = name, 2
-    while wanted.lower() in taken:
-        wanted, n = f"{name}-{n}", n + 1
-    taken.add(wanted.lower())
-    return wanted
+    """The name, with a number if it is taken already; adds it to `taken`."""
+    candidate, n = name, 2
+    while candidate.lower() in taken:
+        candidate, n = f"{name}-{n}", n + 1
+    taken.add(candidate.lower())
+    return candidate

@@ -1,4 +1,4 @@
-"""Text that came from a file, as a terminal, a figure or a file name may have it."""
+"""Text from files, made safe for a terminal, a figure or a file name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 LONGEST = 60
-"""Characters of a name that are shown; longer ones lose their middle."""
+"""Characters of a name that are shown; longer names lose their middle."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[+-]?[0-9][0-9.e+-]*( N| N m)?|[+-]?(inf|nan)")
 
 
 def text(value: object, longest: int | None = None) -> str:
-    """As a terminal may print it: control characters, line ends, marks that turn the writing direction are escaped."""
+    """Text that is safe on a terminal: control characters, line ends and marks of the writing direction are escaped."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
     if longest is None or len(shown) <= longest:
         return shown
@@ -21,12 +21,12 @@ def text(value: object, longest: int | None = None) -> str:
 
 
 def lines(value: object) -> str:
-    """As `text`, with the ends of lines kept: for the words of a compiler."""
+    """As `text`, but line ends stay: for the output of a compiler."""
     return "\n".join(text(line) for line in str(value).split("\n"))
 
 
 def label(value: object, longest: int = 28) -> str:
-    """As a figure may draw it: no TeX, and no leading underscore, which a legend would leave out."""
+    """Text that is safe in a figure: no TeX, and no leading underscore, which a legend would leave out."""
     shown = text(value, longest).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from uuid import uuid4
 
 ORPHAN, OLD = re.compile(r"\.pfaffian-[0-9a-f]{32}\.tmp"), 3600.0
-"""Names of files aside, and the seconds after which nobody can be writing one any more."""
+"""Names of temporary files, and the age [s] at which no process can be writing one any more."""
 
 
 def write_whole(path: Path, *parts: bytes | memoryview) -> None:
-    """Write the parts of a file aside, and give it its name once all is on the disk. Raises OSError: it cannot be written.
+    """Write a temporary file, and give it its name once all parts are on the disk. Raises OSError: it cannot be written.
 
-    Clears away what killed writers of the same user left in that folder.
+    Removes temporary files that killed processes of the same user left in that folder.
     """
     _sweep(path.parent)
     aside = path.with_name(f".pfaffian-{uuid4().hex}.tmp")
@@ -34,7 +34,7 @@ def write_whole(path: Path, *parts: bytes | memoryview) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the new name to the disk as well, where the system can."""
+    """Flush the new name to the disk as well, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,8 +1,8 @@
-"""Constraints that come on or jump while a run goes on: near phi = 0 they are met there, far from it the run stops.
+"""Constraints that come on or jump during a run: near phi = 0 the state is put onto them, far from it the run stops.
 
-The correction after a step would otherwise move the state onto them at once, however far that is. A constraint that was met at
-the start of the step, or that a motion of at most two steps leads to, is one that is met; so is one that the rate of phi with
-time carries there.
+Otherwise the correction after a step would move the state onto them at once, however far that is. Near means that the
+constraint was satisfied at the start of the step, that a motion of at most two steps leads to it, or that the rate of phi with
+time does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pfaffian.terms.pfaffian import POSITION, Rows, activity, condition, positio
 from pfaffian.terms.terms import Terms, symbols
 
 COMPARISONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO))
-"""Operations whose value is a number where an operand is none."""
+"""Operations whose value is a number even where an operand is NaN."""
 
 JUMPING = COMPARISONS | {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_SIGN, ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_COPYSIGN, ca.OP_ATAN2}
 """Operations that may jump where their operands do not."""
@@ -31,45 +31,44 @@ NO_NUMBER = frozenset((
     ca.OP_DIV, ca.OP_INV, ca.OP_SQRT, ca.OP_LOG, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_ASIN, ca.OP_ACOS, ca.OP_ACOSH, ca.OP_ATANH,
     ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_TAN,
 ))  # fmt: skip
-"""Operations that may give no number where their operands are numbers."""
+"""Operations that may give NaN where their operands are numbers."""
 
 
 class Fault(NamedTuple):
-    """meaning: in words.   blame: (q, v, t, p) of some runs -> more of each; see `stops.Finder`."""
+    """meaning: the message.   blame: (q, v, t, p) of some runs -> the details of each; see `stops.Finder`."""
 
     meaning: str
     blame: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], list[str]]
 
 
 def switched(m: Mechanism) -> tuple[Target, ...]:
-    """Ideal constraints that are active for a while only."""
+    """Ideal constraints that are active only while a condition holds."""
     return tuple(c for c in m.ideal if c.active is not None)
 
 
 def faults(m: Mechanism, parameters: Sequence[str] = ()) -> tuple[Fault, ...]:
-    """What `found` looks for, in order.   parameters: those that the run changes."""
+    """The faults that `found` flags, in order.   parameters: those that the run changes."""
     come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
-    words = []
+    listed = []
     if come:
-        said = (
+        meaning = (
             f"a constraint came on (active_while) away from phi = 0: {_names(come)}; let it come on where the motion meets it"
         )
-        words.append(Fault(said, lambda *at: away(m, come, *at)))
+        listed.append(Fault(meaning, lambda *at: away(m, come, *at)))
     if jump:
-        said = f"phi of a constraint jumped: {_names(jump)}; let it change as fast as the motion can follow"
-        words.append(Fault(said, lambda *at: away(m, jump, *at)))
+        meaning = f"phi of a constraint jumped: {_names(jump)}; let it change as fast as the motion can follow"
+        listed.append(Fault(meaning, lambda *at: away(m, jump, *at)))
     if unclear:
-        said = f"the condition of a constraint (active_while) became no number: {_names(unclear)}"
-        words.append(Fault(said, lambda q, *_: [""] * len(q)))
-    return tuple(words)
+        meaning = f"the condition of a constraint (active_while) became no number: {_names(unclear)}"
+        listed.append(Fault(meaning, lambda q, *_: [""] * len(q)))
+    return tuple(listed)
 
 
 def found(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str] = ()) -> ca.SX:
-    """(n, 1) 1 where a step of h [s] meets one of the `faults`, else 0.
+    """(n, 1) flags, 1 where a step of h [s] has one of the `faults`.
 
     before, after: the state at the start of the step, and at its end before it is corrected.   ahead: that at the start, at
-    rest, at the time of the end.   limit: |phi| that counts as met, beside the row's
-    scale.
+    rest, at the time of the end.   limit: |phi| that counts as satisfied, relative to the row's scale.
     """
     m = before.mechanism
     come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
@@ -107,7 +106,7 @@ def _on(T: Terms, c: Target) -> ca.SX:
 
 
 def _off(before: Terms, after: Terms, c: Target, h: ca.SX, limit: float) -> ca.SX:
-    """Whether a constraint holds at the end of a step that the motion does not lead to."""
+    """Whether a constraint is active at the end of a step although the motion did not lead to it."""
     was, now, on, off = _always(before, c), _always(after, c), _on(after, c), ca.SX(0)
     scale = 1 / inverse_scale(before.mechanism, c, was.A, limit, reach(before.kinematics))
     for i in now.at(POSITION):
@@ -117,7 +116,7 @@ def _off(before: Terms, after: Terms, c: Target, h: ca.SX, limit: float) -> ca.S
 
 
 def _leapt(here: Terms, ahead: Terms, c: Target, h: ca.SX, limit: float) -> ca.SX:
-    """Whether phi of a constraint changes with time, the state at rest, by more than its rate says at both ends."""
+    """Whether phi of a constraint changes with time, the state at rest, by more than its rates at both ends explain."""
     was, now, on, leapt = _always(here, c), _always(ahead, c), _on(ahead, c), ca.SX(0)
     scale = 1 / inverse_scale(here.mechanism, c, was.A, limit, reach(here.kinematics))
     for i in now.at(POSITION):
@@ -127,7 +126,7 @@ def _leapt(here: Terms, ahead: Terms, c: Target, h: ca.SX, limit: float) -> ca.S
 
 
 def jumping(m: Mechanism, parameters: Sequence[str]) -> tuple[Target, ...]:
-    """Ideal constraints whose phi may jump: it has a parameter that the run changes, or compares with the time."""
+    """Ideal constraints whose phi may jump: it contains a parameter that the run changes, or a comparison with the time."""
     k, p = symbols(m).kinematics, [m.p_symbols[m.p_names.index(name)] for name in parameters]
     found = []
     for c in m.ideal:
@@ -139,7 +138,7 @@ def jumping(m: Mechanism, parameters: Sequence[str]) -> tuple[Target, ...]:
 
 
 def _unclear(m: Mechanism) -> tuple[Target, ...]:
-    """Constraints whose condition may become no number."""
+    """Constraints whose condition may become NaN."""
     return tuple(c for c in switched(m) if _compared(symbols(m), c))
 
 
@@ -148,7 +147,7 @@ def _compared(T: Terms, c: Target) -> list[ca.SX]:
 
 
 def operands(x: ca.SX) -> list[ca.SX]:
-    """What a condition compares, of that which may be no number at some state."""
+    """The operands of a condition's comparisons that may be NaN at some state."""
     found, seen, left = [], set[int](), [x]
     while left:
         node = left.pop()
@@ -169,7 +168,7 @@ def _has(x: ca.SX, operations: frozenset[int]) -> bool:
 
 
 def away(m: Mechanism, constraints: Sequence[Target], q: np.ndarray, v: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[str]:
-    """How far each of them was in each of some runs: q (runs, nq), v (runs, nv), t (runs,), p (runs, np)."""
+    """For each run a message with the residual of each constraint: q (runs, nq), v (runs, nv), t (runs,), p (runs, np)."""
     T = symbols(m)
     phi = [ca.densify(_always(T, c).phi) for c in constraints]
     f, found = ca.Function("phi", [T.q, T.v, T.t, m.p_symbols], phi), []

@@ -1,4 +1,4 @@
-"""assemble: the nearest state that meets the constraints, with the coordinates and rates that a caller names kept."""
+"""assemble: the nearest state that satisfies the constraints and keeps the coordinates and rates that a caller names."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from pfaffian.simulate.reach import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
 
 TRIED = 96
-"""Random starts among which branches are found."""
+"""Random starts from which branches are searched."""
 
 APART = 1e-6
-"""Assemblies whose coordinates differ by less [rad, of the machine's length] are one."""
+"""Assemblies whose coordinates differ by less [rad, the machine's length] are the same."""
 
 
 class Given(NamedTuple):
-    """A start as a caller gave it.   q: (runs, nq).   v: (runs, nv).   problem: how it may move."""
+    """The start that a caller gave.   q: (runs, nq).   v: (runs, nv).   problem: how it may move."""
 
     q: np.ndarray
     v: np.ndarray
@@ -46,7 +46,7 @@ class Given(NamedTuple):
 class Assembly(NamedTuple):
     """A state on the constraints, or (runs, ...) or (branches, ...) of them.
 
-    q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the state given.
+    q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the given state.
     residual: (...) the largest |phi| and |eta| left.   q_names, v_names: of the entries.
     """
 
@@ -60,7 +60,7 @@ class Assembly(NamedTuple):
 
     @property
     def named(self) -> dict[str, Any]:
-        """Coordinate name -> its value, or one for each run or branch."""
+        """Coordinate name -> its value, or (runs,) or (branches,) values."""
         return {name: self.q[..., i] for i, name in enumerate(self.q_names)}
 
 
@@ -77,26 +77,46 @@ def assemble(
     search: bool = True,
     backend: Backend = "auto",
 ) -> Assembly:
-    """The nearest state, in the metric of M, that meets the constraints at time t [s]: phi(q, t) = 0 and
-    eta(q, v, t) = 0, A v = c where it is affine.
+    """The nearest state, in the metric of M, that satisfies the constraints at a time t.
 
-    Newton's iterations with the rank-revealing inverse. What is named is kept to the last digit, the rest moves.
+        phi(q, t) = 0,   eta(q, v, t) = 0   (A v = c where eta is affine in v)
+
+    It is found by Newton's iterations with a rank-revealing inverse. What is named in a dict is kept to the last digit; the
+    rest moves.
 
     Args:
-        q, v: a state as `run` takes it: coordinates and rates named in a dict are held, an array is a guess.
-        parameters: {name: number or (runs,)} or an array, defaults if None.
-        hold: coordinates or joints that are held besides, at what q has for them, and v if it is an array.
-        weight: {name: number} or (nv,) above zero, 1 where not named: how much dearer a velocity coordinate moves than its
-            inertia makes it. Translations of free and planar joints count along the axes of the joint.
-        branches: above 1, up to so many assemblies of one state that differ (a four-bar has two for each angle of its
-            crank), the nearest first, angles being the same after a full turn. What is held must leave nothing free.
-        search: whether a state whose held coordinates do not close by these iterations is looked for further away: in strides
-            from the nearest state that closes, then from random ones. One that is out of reach takes some 250 iterations then.
-            False takes some 20 and may miss what a search finds. `branches` always searches.
-        backend: as in `run`.
-    Raises RunError: it does not close, naming the row, or the coordinate or rate in the way and its nearest possible value.
-    Of a batch in which some run closes, the runs that do not are NaN, with their residual.
-    ModelError: wrong names, shapes or numbers; motions that stay free where branches are asked for.
+        m: the mechanism.
+        q, v: a state: None (neutral, at rest), an array (n,) or (runs, n) as a guess that moves as a whole, or {name: number or
+            (runs,)}, whose entries are held.
+        parameters: {name: number or (runs,)} or an array in the mechanism's order; defaults if None.
+        t: time [s].
+        hold: names of coordinates or joints to hold as well, at their values in q, and in v if that is an array.
+        weight: {name: number} or (nv,), above zero, 1 where not named: factor on the inertia of a velocity coordinate, so that
+            one with a large weight moves less. Translations of free and planar joints count along the axes of the joint.
+        branches: above 1, up to so many different assemblies of one state (a four-bar has two for each angle of its crank), the
+            nearest first, angles being equal after a full turn. What is held must leave no motion free.
+        search: where the held coordinates do not close by these iterations, whether to look further away: in strides from the
+            nearest state that closes, then from random states. A state out of reach takes some 250 iterations then. False takes
+            some 20 and may miss what a search finds. `branches` always searches.
+        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+    Returns:
+        q: (..., nq) and v: (..., nv), the state; leading axes (runs,) or (branches,).
+        moved: (..., nq) and moved_rate: (..., nv), what was added to the given state.
+        residual: (...) the largest |phi| and |eta| left.
+        q_names, v_names: of the entries; `named` is {coordinate name: value}.
+        Where some runs of a batch close, those that do not are NaN, with their residual.
+    Raises RunError: no run closes; names the row, or the coordinate or rate in the way and its nearest possible value.
+    Raises ModelError: wrong names, shapes or numbers; motions that stay free where branches are requested.
+
+    Example:
+        A particle on a rod of 1 m, held at x = 0.6 m:
+
+        >>> import pfaffian as pf
+        >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))
+        >>> rod = pf.closure("rod", "distance", "world", "bob", length=1.0)
+        >>> m = pf.mechanism("pendulum", [pf.body("bob", mass=1.0)], [plane], constraints=[rod])
+        >>> pf.assemble(m, [0.6, -0.9], hold=["bob.x"], backend="numpy").q.round(6)
+        array([ 0.6, -0.8])
     """
     given, search = start_of(m, q, v, parameters, as_number(t, "t"), backend, hold, weight), as_flag(search, "search")
     if as_whole(branches, "branches", most=TRIED) > 1:
@@ -104,7 +124,7 @@ def assemble(
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
         return _assembly(given, _distinct(given, branches))
     found = close(given, search)
-    if not found.met.any():
+    if not found.satisfied.any():
         raise RunError(explain(given.problem, found, given.q, given.v, search))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
     a = _assembly(given, found)
@@ -121,7 +141,7 @@ def start_of(
     hold: Iterable[str] = (),
     weight: Any = None,
 ) -> Given:
-    """The state, parameters and holds of a caller as (runs, n) arrays, checked."""
+    """The state, parameters and held coordinates that a caller gave, as checked (runs, n) arrays."""
     as_mechanism(m)
     check_options(backend, 1)
     qs, vs = configurations(m, q), velocities(m, v)
@@ -137,7 +157,7 @@ def start_of(
 
 
 def _held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
-    """(nv,) of bool: the velocity coordinates of the named coordinates and joints."""
+    """(nv,) of bool, the velocity coordinates of the named coordinates and joints."""
     if isinstance(hold, str):
         raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
     marked = np.zeros(m.nv, dtype=bool)
@@ -159,7 +179,7 @@ def _weights(m: Mechanism, weight: Any) -> np.ndarray:
 
 
 def close(given: Given, search: bool = True) -> State:
-    """The state of every run on its constraints; one that cannot be there has its residual. search: as in `assemble`."""
+    """The state of every run on its constraints, with its residual where that fails.   search: as in `assemble`."""
     if given.problem.m.ideal:
         return pursue(given.problem, given.q, given.v, search=search)
     nothing = np.zeros((len(given.q), 0))
@@ -167,20 +187,20 @@ def close(given: Given, search: bool = True) -> State:
 
 
 def _assembly(given: Given, found: State) -> Assembly:
-    m, open_ = given.problem.m, ~found.met[:, None]
+    m, open_ = given.problem.m, ~found.satisfied[:, None]
     q, v = np.where(open_, np.nan, found.q), np.where(open_, np.nan, found.v)
     return Assembly(q, v, q - given.q, v - given.v, found.residual, m.q_names, m.v_names)
 
 
 def _distinct(given: Given, count: int) -> State:
-    """Up to `count` assemblies that differ, the nearest first."""
+    """Up to `count` different assemblies, the nearest first."""
     m, random = given.problem.m, np.random.default_rng(5)
     within = default_length(m) or 1.0
     starts = np.vstack([given.q, [random_configuration(m, random, within) for _ in range(TRIED - 1)]])
     problem = given.problem.take(np.zeros(TRIED, int))
     starts = check_configuration(m, np.where(held_entries(m, problem.held.q), given.q, starts))
     found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
-    good = found.met
+    good = found.satisfied
     if not good.any():
         raise RunError(explain(given.problem, close(given), given.q, given.v))
     free = m.nv - int(given.problem.held.q.sum()) - int(found.rank[good].max())

@@ -1,4 +1,4 @@
-"""Whether what a run would record fits into memory."""
+"""Whether the records of a run fit into memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 from pfaffian.errors import ModelError
 
 SMALL = 2**22
-"""Bytes that are there: to ask takes longer than a short run."""
+"""Bytes that are assumed to be available: asking the system takes longer than a short run."""
 
 UNKNOWN = 2**40
-"""Bytes taken to be there where the system does not say."""
+"""Bytes assumed to be available where the system does not tell."""
 
 
 def available() -> int:
-    """Bytes of memory that can be had without swapping, as far as the system tells."""
+    """Bytes of memory available without swapping, as far as the system tells."""
     found = []
     try:
-        words = Path("/proc/meminfo").read_text(encoding="ascii").split("MemAvailable:")[1].split()
-        found.append(int(words[0]) * 1024)
+        fields = Path("/proc/meminfo").read_text(encoding="ascii").split("MemAvailable:")[1].split()
+        found.append(int(fields[0]) * 1024)
     except (OSError, ValueError, IndexError):
         if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
             found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -33,11 +33,11 @@ def available() -> int:
 
 
 def check_memory(records: int, runs: int, signals: int, states: int) -> None:
-    """Raise ModelError, with the number of bytes, where records of `signals` numbers and states of `states` do not fit."""
+    """Raise ModelError, with the number of bytes, if records of `signals` numbers and states of `states` do not fit."""
     needed = 8 * runs * (records * signals + 4 * states)
-    if needed > SMALL and needed > (there := available()):
+    if needed > SMALL and needed > (free := available()):
         raise ModelError(
             f"this run needs {needed} bytes ({needed / 1e9:.3g} GB) for {records} records of {signals} numbers in "
-            f"{runs} run(s), and {there} bytes ({there / 1e9:.3g} GB) are available: record less often (every=...), "
+            f"{runs} run(s), and {free} bytes ({free / 1e9:.3g} GB) are available: record less often (every=...), "
             "fewer signals (record=[...]), or take fewer runs at a time"
         )

@@ -1,4 +1,4 @@
-"""A reduced run checks itself: how far its motion may have left that of the full equations, said once."""
+"""The check of a reduced run: how far its motion may have departed from that of the full equations."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate.system import System
 from pfaffian.terms.terms import symbols
 
-NOTICED = 1e-6
-"""[m, rad] of a motion by the end of a run, beside the full equations', that are more than rounding."""
+BEYOND_ROUNDING = 1e-6
+"""Departure from the motion of the full equations by the end of a run [m, rad] that is more than rounding."""
 
 
 def tell_drift(result: xr.Dataset, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
-    """Add to a result of a system with `inertia` how far its momenta let it leave the full equations, and warn if they do.
+    """Add to the result of a system with `inertia` how far its momenta let it depart from the full equations, and warn if so.
 
-    A momentum that has drifted moves its body on at drift / inertia, one whose rate errs ever faster: both are summed up over
-    the recorded instants. Adds `reduction_error` (run) [m, rad], of the motion that is the furthest off.
+    A momentum that has drifted moves its body with drift / inertia, one whose rate errs with a growing speed: both are
+    integrated over the recorded instants. Adds `reduction_error` (run) [m, rad], of the motion that departs the furthest.
     q: (runs, nq), v: (runs, nv), p: (runs, np) at the start, the time t [s].   Warns RunWarning.
     """
     if s.inertia is None or "momentum_drift" not in result:
@@ -26,22 +26,22 @@ def tell_drift(result: xr.Dataset, s: System, q: np.ndarray, v: np.ndarray, p: n
     time, drift = result["time"].values, np.abs(_entries(result, "momentum_drift"))
     names = result["momentum_drift_entry"].values.tolist()
     q, v, p = (np.broadcast_to(x, (len(drift), x.shape[1])) for x in (q, v, p))
-    own = _inertia(s, q, v, p, t)
-    speed = drift / own[:, None]
+    inertia = _inertia(s, q, v, p, t)
+    speed = drift / inertia[:, None]
     if "momentum_rate_error" in result:
         at = [names.index(n) for n in result["momentum_rate_error_entry"].values.tolist()]
-        speed[:, :, at] += _summed(np.abs(_entries(result, "momentum_rate_error")) / own[:, None, at], time)
+        speed[:, :, at] += _summed(np.abs(_entries(result, "momentum_rate_error")) / inertia[:, None, at], time)
     off = _summed(speed, time).max(axis=1)
     result["reduction_error"] = (
         "run", off.max(axis=1), {"units": "m, rad", "meaning": "how far the motion may have left that of the full equations"},
     )  # fmt: skip
-    if not off.max() > NOTICED:
+    if not off.max() > BEYOND_ROUNDING:
         return
     run, i = np.unravel_index(int(np.argmax(off)), off.shape)
     which = f", in run {run} of {len(off)} the most" if len(off) > 1 else ""
     notice(
-        f"the reduced motion leaves that of the full equations, which do not keep the momentum of {names[i]!r}: at the end "
-        f"it is off there by some {off[run, i]:.2g} m or rad{which}; run the mechanism as it is",
+        f"the reduced motion leaves that of the full equations, which do not conserve the momentum of {names[i]!r}: at the end "
+        f"it is off by some {off[run, i]:.2g} m or rad there{which}; run the mechanism as it is",
         RunWarning,
     )
 

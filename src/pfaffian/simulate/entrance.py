@@ -1,8 +1,8 @@
-"""Starts in singular configurations: found by looking a little way off, and left by a step of their own.
+"""Starts in singular configurations: detected by the rank a little way off, and left by a special first step.
 
 Where rows lose rank the first stage of a step goes without them. In a passage that is one stage of many; a run that starts
 there would carry its error for good. Such a start takes one step by `Simulation.entering`, on NumPy and so with the same bits
-everywhere; all others cost nothing but a look at their rank, here and where rows are redundant a little way off.
+everywhere. All other starts cost nothing but a rank, here and, where rows are redundant, a little way off.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 AWAY = 1e-2
-"""How far off to look [rad, the machine's length]: rows that the configuration lacks are then a thousand times above
-RANK_TOLERANCE."""
+"""Distance at which the rank is compared [rad, the machine's length]: rows that the configuration lacks are a thousand times
+above RANK_TOLERANCE there."""
 
 ITERATIONS = 8
-"""Of Newton there: from an error of AWAY^2 three are enough."""
+"""Newton iterations there: from an error of AWAY^2 three are enough."""
 
 FEW = 8
-"""Runs that tell the rank of a batch elsewhere; others are looked at closer only where theirs is lower."""
+"""Runs whose rank a little way off stands for the batch; another run is checked only where its own rank is lower."""
 
 MOST_NAMED = 6
-"""Coordinates that a warning tells."""
+"""Coordinates that a warning lists."""
 
 REGULAR, PASSING, AT_REST = 0, 1, 2
-"""What a start is: the last two singular, the velocity telling the branches apart or not."""
+"""Kinds of starts: the last two are singular; the velocity selects a branch (PASSING) or does not (AT_REST)."""
 
 
 def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndarray:
@@ -59,21 +59,21 @@ def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndar
         near = _nearby(m, *at, t, backend)
         lost = suspects[near > here[suspects]]
         if lost.size:
-            said = _said(m)(q[lost], v[lost], t=t, parameters=p[lost] if p.shape[1] else None)["said"]
+            regained = _rows_regained(m)(q[lost], v[lost], t=t, parameters=p[lost] if p.shape[1] else None)["regained"]
             missing = near[near > here[suspects]] - here[lost]
-            kinds[lost] = np.where(said < missing, AT_REST, PASSING)
-    return np.where([bool(words) for words in begun.words], REGULAR, kinds)
+            kinds[lost] = np.where(regained < missing, AT_REST, PASSING)
+    return np.where([bool(message) for message in begun.messages], REGULAR, kinds)
 
 
 @remembered(64)
-def _said(m: Mechanism) -> Compiled:
-    """How many of the rows that are lost there say something a moment later."""
-    parts = {"said": lambda T: passage.motion(T).rank - weighted_rows(T, ca.SX(T.A.shape[0], 0)).rank}
+def _rows_regained(m: Mechanism) -> Compiled:
+    """How many of the rows that are lost at a state constrain the motion a moment later."""
+    parts = {"regained": lambda T: passage.motion(T).rank - weighted_rows(T, ca.SX(T.A.shape[0], 0)).rank}
     return compile_terms(m, parts, backend="numpy", lanes=1)
 
 
 def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float, backend: Backend) -> np.ndarray:
-    """(runs,) the largest rank a little way off, along the motion and along some motion that the constraints allow."""
+    """(runs,) the larger rank a little way off, along the motion and along a random motion that the constraints allow."""
     problem, still = free_problem(m, p, t, backend), np.zeros_like(v)
     some = np.broadcast_to(np.random.default_rng(20).normal(size=m.nv), v.shape)
     tangent = settle(problem, q, some).v - settle(problem, q, still).v
@@ -101,7 +101,7 @@ def entering(s: Simulation, strict: bool) -> kernel.Rollout:
 
 
 def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:
-    """Say in a result which runs began in a singular configuration, and that nothing is left of a row where rank is lost.
+    """Record which runs began in a singular configuration, and set the regularity to zero where rank is lost.
 
     Warns RunWarning: runs began there at rest.
     """
@@ -125,9 +125,9 @@ def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:
 
 
 def _where(result: xr.Dataset, m: Mechanism, i: int, one: bool) -> str:
-    """Run i and its first state, where it was recorded and is short enough to say."""
+    """Run i and the first coordinates of its start, where they were recorded."""
     if "q" not in result:
         return "" if one else f", run {i} the first"
     at = [f"{n} = {x:.6g}" for n, x in zip(m.q_names, result["q"].values[i, 0], strict=True)]
-    said = ", ".join([*at[:MOST_NAMED], "..."] if len(at) > MOST_NAMED else at)
-    return f", at {said}" if one else f", run {i} at {said}"
+    values = ", ".join([*at[:MOST_NAMED], "..."] if len(at) > MOST_NAMED else at)
+    return f", at {values}" if one else f", run {i} at {values}"

@@ -1,4 +1,4 @@
-"""What happened in a run: passages of singular configurations, changes of rank."""
+"""Events of a run: passages of singular configurations, changes of rank."""
 
 from __future__ import annotations
 
@@ -28,8 +28,21 @@ def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
 
     Args:
         result: of one run with constraints, recorded often enough to see the passage (`every` = 1 is best).
-        near: regularity below which a minimum counts.
+        near: regularity [1] below which a minimum counts.
+    Returns:
+        list of (time [s], regularity there, ranks recorded before, at and after).
     Raises ModelError: a batch, or a result without constraints.
+
+    Example:
+        A bead on two crossing wires, x y = 0, passes the crossing after 0.5 s:
+
+        >>> import pfaffian as pf
+        >>> plane = pf.joint("bead", "planar-translation", "world", "bead")
+        >>> wires = pf.holonomic("wires", lambda k: k.q[0] * k.q[1])
+        >>> m = pf.mechanism("crossing", [pf.body("bead", mass=1.0)], [plane], constraints=[wires])
+        >>> result = pf.run(m, [-0.5, 0.0], [1.0, 0.0], duration=1.0, step=0.01, backend="numpy")
+        >>> [round(passage.time, 6) for passage in pf.singular_passages(result)]
+        [0.5]
     """
     near = named_float(near, "near")
     if not as_result(result).sizes.get("row") or "run" in result.dims:

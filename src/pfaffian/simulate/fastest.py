@@ -1,8 +1,8 @@
-"""The fastest part of a machine at a state, by name: what the length of a step has to follow.
+"""The fastest part of a machine at a state, by name: it limits the length of a step.
 
 The applied forces, those of a law and those of inertia are differentiated one by one. Along the velocities that constraints
-leave, orthonormal in the metric of M, they make a matrix whose eigenvalue of the largest size is the fastest rate; what has the
-largest part of the force along its eigenvector gives it the name.
+leave, orthonormal in the metric of M, they form a matrix whose eigenvalue of the largest modulus is the fastest rate; it gets
+the name of the force with the largest share along its eigenvector.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Fastest(NamedTuple):
 
     @property
     def damped(self) -> bool:
-        """Whether it decays without swinging much."""
+        """Whether it decays without oscillating much."""
         return self.rate.real < 0 and abs(self.rate.real) >= abs(self.rate.imag)
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Fastest(NamedTuple):
 def fastest(
     m: Mechanism, control: Control | None, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
 ) -> Fastest | None:
-    """The fastest part at one state; None where its rate is no number.
+    """The fastest part at one state; None where its rate is not finite.
 
     q (nq,), v (nv,), w: inputs of the run, z: what the law integrates, p: parameters.   control: in continuous time, or None.
     """
@@ -63,7 +63,7 @@ def fastest(
     values, vectors = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]]))
     at = int(np.argmax(np.abs(values))) if n else 0
     found = _named(m, names, S, D, complex(values[at]), vectors[:n, at], Z) if n else spin
-    # A quaternion turns by half the angle, and velocities along axes of a body with that.
+    # A quaternion turns by half the angle, velocities along axes of a body by the whole.
     spins_most = abs(spin.rate) > (1 if found.name.startswith(MOTION) else 2) * abs(found.rate) * (1 - 1e-9)
     return (spin if spins_most else found) if spin.rate or found.rate else None
 
@@ -88,7 +88,7 @@ def _spin(m: Mechanism, joint: str, v: np.ndarray) -> Fastest:
 
 @remembered(16)
 def _parts(m: Mechanism, control: Control | None, law: str | None) -> tuple[list[str], ca.Function]:
-    """Names, and (q, v, w, z, t, p) -> M, A, and of each name the force's derivatives along q, by K, and along v."""
+    """Names, and (q, v, w, z, t, p) -> M, A, and for each name df/dq K and df/dv of its force f."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z) if control else 0)
     u = w if control is None else command_of(T, control, Scheme(), z, w).u

@@ -19,9 +19,9 @@ from pfaffian.terms.terms import symbols
 
 
 class Impact(NamedTuple):
-    """v: (..., nv) velocities after it.   impulse: (..., nv) A^T i = M (v+ - v-) [N s, N m s] along v.
-    loss: (...) kinetic energy of the velocities lost, (v- - v+)^T M (v- - v+) / 2 [J]; all that is lost where the constraints
-    stand still, by Carnot's theorem."""
+    """v: (..., nv) velocities after the impact.   impulse: (..., nv) A^T i = M (v+ - v-) along v [N s, N m s].
+    loss: (...) kinetic energy of the lost velocities, (v- - v+)^T M (v- - v+) / 2 [J]; by Carnot's theorem the whole loss where
+    the constraints stand still."""
 
     v: np.ndarray
     impulse: np.ndarray
@@ -31,22 +31,43 @@ class Impact(NamedTuple):
 def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0.0, backend: Backend = "auto") -> Impact:
     """Velocities after a plastic impact, by which the constraints of a mechanism begin: a grasp, a landing, a stop.
 
-    v+ = v- - M^-1 A^T (A M^-1 A^T)^+ (A v- - c): of all velocities with A v+ = c the nearest in the metric of M, by impulses of
-    the constraints alone. Nothing else pushes, so momenta that the constraints leave alone are kept: all of it where they are
-    between bodies. What `assemble` does to velocities and a run where a constraint comes on, with q as it is.
+        v+ = v- - M^-1 A^T (A M^-1 A^T)^+ (A v- - c)
+
+    Of all velocities with A v+ = c these are the nearest in the metric of M. They are reached by impulses of the constraints
+    alone, so the momenta that the constraints leave alone are conserved: all momentum where the constraints act between bodies.
+    `assemble` does the same to velocities, and so does a run where a constraint comes on; here q stays as it is.
 
     Args:
-        m: the mechanism with the constraints that begin.   parameters: {name: value} or an array, defaults if None.   t: [s].
-        q, v: the state before, (n,) or (runs, n) arrays or {name: number or (runs,)}; q meets the constraints.
-        backend: as in `run`.
-    Raises ModelError: no constraints; wrong names, shapes or numbers. RunError: they are not met at q, or contradict.
+        m: the mechanism with the constraints that begin.
+        q, v: the state before the impact, (n,) or (runs, n) arrays or {name: number or (runs,)}; q satisfies the constraints.
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+        t: time [s].
+        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+    Returns:
+        v: (..., nv) velocities after the impact.
+        impulse: (..., nv) A^T i = M (v+ - v-) along v [N s, N m s].
+        loss: (...) kinetic energy of the lost velocities, (v- - v+)^T M (v- - v+) / 2 [J]; by Carnot's theorem this is the
+            whole loss where the constraints stand still.
+    Raises ModelError: no constraints; wrong names, shapes or numbers.
+    Raises RunError: the constraints are not satisfied at q, or contradict each other.
+
+    Example:
+        A bob of 1 kg flies with 5 m/s along x until a rod to the origin pulls taut; it loses 3 m/s along the rod:
+
+        >>> import pfaffian as pf
+        >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))
+        >>> rod = pf.closure("rod", "distance", "world", "bob", length=1.0)
+        >>> m = pf.mechanism("pendulum", [pf.body("bob", mass=1.0)], [plane], constraints=[rod])
+        >>> after = pf.impact(m, q=[0.6, -0.8], v=[5.0, 0.0], backend="numpy")
+        >>> after.v.round(6), after.impulse.round(6), round(float(after.loss), 6)
+        (array([3.2, 2.4]), array([-1.8,  2.4]), 4.5)
     """
     given = start_of(m, q, v, parameters, as_number(t, "t"), backend)
     if not m.ideal:
-        raise ModelError(f"impact: {m.name!r} has no constraints that could begin; give it the grasp as a closure, say")
+        raise ModelError(f"impact: {m.name!r} has no constraints that could begin; add the grasp as a closure, for example")
     everything = np.ones_like(given.v, dtype=bool)
     found = settle(given.problem._replace(held=given.problem.held._replace(q=everything, v=~everything)), given.q, given.v)
-    if not found.met.all():
+    if not found.satisfied.all():
         raise RunError(_why_not(m, found.take([foremost(found.off)[0]])))
     jump = found.v - given.v
     M = np.reshape(mass_matrix(m, given.q, t=t, parameters=parameters), (-1, m.nv, m.nv))
@@ -61,7 +82,7 @@ def _why_not(m: Mechanism, left: State) -> str:
     phi, eta = (foremost(x[0])[0] for x in left.parts)
     if not left.closed[0]:
         return (
-            f"impact: {names[phi]} is {abs(left.phi[0, phi]):.3g} off before anything meets; put q there first, by "
+            f"impact: {names[phi]} is {abs(left.phi[0, phi]):.3g} off before the impact; put q onto the constraints first, by "
             "pf.assemble(m, q)"
         )
-    return f"impact: no velocities meet all constraints, of {names[eta]} {abs(left.eta[0, eta]):.3g} is left"
+    return f"impact: no velocities satisfy all constraints, of {names[eta]} {abs(left.eta[0, eta]):.3g} is left"

@@ -1,4 +1,4 @@
-"""What drives a run besides its state: constant inputs, series of them, and the counts of its steps."""
+"""The inputs of a run, constant or series, and the counts of its steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pfaffian.model.number import floats
 
 class Times(NamedTuple):
     """start, step, duration: [s].   steps: of the run.   every: steps between records.   stride: steps between samples of u.
-    first: steps made since `start` before this run, by one that it goes on from."""
+    first: steps since `start` that an earlier run made, which this one continues."""
 
     start: float
     step: float
@@ -26,7 +26,7 @@ class Times(NamedTuple):
 
     @property
     def begin(self) -> float:
-        """[s] when this run begins."""
+        """Time at which this run begins [s]."""
         return self.start + self.first * self.step
 
     @property
@@ -35,7 +35,7 @@ class Times(NamedTuple):
 
 
 def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Times:
-    """The times of a run, checked. Raises ModelError: what is no number, out of range, or no whole number of steps."""
+    """The checked times of a run. Raises ModelError: not a number, out of range, or no whole number of steps."""
     begin, h = as_number(start, "start"), as_number(step, "step", above=0)
     length = as_number(duration, "duration", least=0)
     if not length / h < LARGEST:
@@ -59,23 +59,23 @@ def _stride(u_step: float, step: float) -> int:
 def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int) -> np.ndarray:
     """(samples, nu) or (samples, runs, nu) of the inputs `names`; one sample if u is constant.
 
-    others: runs that the state and parameters have.
+    others: number of runs in the state and parameters.
     Raises ModelError: as `runs`; several runs by u alone, which may have been meant as a series in time.
     """
     if u is not None and not names and np.size(u):
         raise ModelError("u: nothing takes inputs here: the mechanism has none, or a control law gives them all")
     if sampled:
         return _series(u, names)
-    held = runs(u, names, np.zeros(len(names)), "u")
-    if len(held) == 1:
-        return held
+    constant = runs(u, names, np.zeros(len(names)), "u")
+    if len(constant) == 1:
+        return constant
     if others == 1:
-        shape = f"({len(held)}, {len(names)})" if not isinstance(u, Mapping) else f"({len(held)},) for an input"
+        shape = f"({len(constant)}, {len(names)})" if not isinstance(u, Mapping) else f"({len(constant)},) for an input"
         raise ModelError(
-            f"u has the shape {shape} and nothing else has {len(held)} runs: say u_step=... [s] if these are samples in time; "
-            f"for {len(held)} runs under constant inputs give q, v or parameters for each of them"
+            f"u has the shape {shape} and nothing else has {len(constant)} runs: give u_step=... [s] if these are samples in "
+            f"time; for {len(constant)} runs under constant inputs give q, v or parameters for each of them"
         )
-    return held[None]
+    return constant[None]
 
 
 def _series(u: Any, names: Sequence[str]) -> np.ndarray:
@@ -90,7 +90,7 @@ def _series(u: Any, names: Sequence[str]) -> np.ndarray:
 
 
 def tell_short(series: np.ndarray, when: Times, hold: str) -> None:
-    """Warn RunWarning where a series ends before the run does; one sample is a constant."""
+    """Warn RunWarning if a series ends before the run does; one sample is a constant."""
     samples = len(series) - 1 if hold == "linear" else len(series)
     if len(series) > 1 and samples * when.stride < when.steps:
         needed = -(-when.steps // when.stride) + (hold == "linear")
@@ -112,8 +112,8 @@ def _named_series(u: Mapping, names: Sequence[str]) -> np.ndarray:
             raise ModelError(f"u[{name!r}] has shape {columns[name].shape}: a number, (samples,) or (samples, runs) is needed")
     samples = {len(c) for c in columns.values() if c.ndim}
     if len(samples) > 1:
-        said = ", ".join(f"{n!r} has {len(c)}" for n, c in columns.items() if c.ndim)
-        raise ModelError(f"the series of u have different numbers of samples: {said}")
+        counts = ", ".join(f"{n!r} has {len(c)}" for n, c in columns.items() if c.ndim)
+        raise ModelError(f"the series of u have different numbers of samples: {counts}")
     count = common_runs({f"u[{n!r}]": c.shape[1] for n, c in columns.items() if c.ndim == 2})
     series = np.zeros((samples.pop() if samples else 1, count, len(names)))
     for name, c in columns.items():

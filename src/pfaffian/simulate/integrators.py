@@ -1,4 +1,4 @@
-"""Rules by which a step of time goes: what each looks at, and what it needs of the equations."""
+"""The integrators: one step of time by each of them, and what each needs of the equations."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
 FAR = 1e12
-"""A stage whose state is longer than this has diverged: its faults are no cause."""
+"""A stage whose state has a larger norm has diverged: its faults are no cause."""
 
 
 class Stage(NamedTuple):
-    """What the right-hand side says at a state: rate of what is stepped, faults and sides, what the correction moves along,
-    and what the integrator asked for."""
+    """The right-hand side at a state.
+
+    rate: of the stepped variables.   faults, sides: see `Command`.   near: what the correction moves along.
+    terms: those that the integrator needs.
+    """
 
     rate: ca.SX
     faults: ca.SX
     sides: ca.SX
     near: ca.SX
-    own: Any
+    terms: Any
 
 
 Rate = Callable[[ca.SX, ca.SX, ca.SX], Stage]
@@ -37,7 +40,7 @@ Rate = Callable[[ca.SX, ca.SX, ca.SX], Stage]
 
 
 class Step(NamedTuple):
-    """What a rule goes by: from x at t, with inputs u0 and u1 at both ends, over h.
+    """The data of a step from x at t over h, with inputs u0 and u1 at its ends.
 
     start: the first stage.   f: all others.   settled: (x, t) -> x with quaternions of unit length.
     project: (x, t, near) -> x on the constraints.   energy: (x, way, t) -> T + V and its slope.
@@ -59,21 +62,24 @@ class Step(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """x after the step, still to be put onto the constraints; faults of all its stages; what the last one has near at hand;
-    the rule's own faults."""
+    """The end of a step.
+
+    x: still to be put onto the constraints.   faults: of all stages.   own_faults: of the integrator.
+    near: what the correction moves along, of the last stage.
+    """
 
     x: ca.SX
     faults: ca.SX
     near: ca.SX
-    own: ca.SX
+    own_faults: ca.SX
 
 
 def _further(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
-    """The faults so far with those seen at x: of those with a side that it is lost, or not the one of the step's start."""
+    """The faults so far, and those with a side that are raised at x or whose side has changed since the step began."""
     sided, faults = first.sides.sparsity().get_triplet()[0], ca.SX(faults)
-    own, side = faults[sided, 0], first.sides[sided, 0]
+    raised, side = faults[sided, 0], first.sides[sided, 0]
     found = ca.logic_or(here.faults[sided, 0] * side != 0, side * here.sides[sided, 0] < 0)
-    faults[sided, 0] = ca.if_else(own != 0, own, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
+    faults[sided, 0] = ca.if_else(raised != 0, raised, ca.if_else(ca.sumsqr(x) < FAR**2, found, 0))
     return faults
 
 
@@ -88,9 +94,10 @@ def _nothing(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) ->
 
 
 def _rk4(s: Step) -> Moved:
-    """The classical rule, but for the places at which it looks: coordinates whose rate is a velocity follow their acceleration
-    too (Nystroem), q + h/2 y + h^2/8 y_dot where the plain rule has h^2/4 and none. So a stage is off the constraints by h^3
-    and not h^2, which counts where their rows are short: close to a singular configuration. The rule stays of order four.
+    """The classical rule with other stages: coordinates whose rate is a velocity follow their acceleration too (Nystroem).
+
+    They are q + h/2 y + h^2/8 y_dot where the plain rule has h^2/4 and none. So a stage is off the constraints by h^3 instead
+    of h^2, which matters where their rows are short: close to a singular configuration. The rule remains of order four.
     """
     X, h, u = s.variables.stepped(s.x), s.h, (s.u0 + s.u1) / 2
     at, rate = s.variables.straight
@@ -110,7 +117,7 @@ def _rk4(s: Step) -> Moved:
 
 
 def _semi_implicit(s: Step) -> Moved:
-    """v first, then q with the new v; a controller's state as in the explicit rule. Faults are looked for at both ends."""
+    """v first, then q with the new v; a law's state by the explicit rule. Faults are checked at both ends."""
     m, first = s.m, s.start(s.x, s.u0, s.t)
     faster = s.variables.stepped(s.x) + s.h * ca.vertcat(ca.SX(m.nq, 1), first.rate[m.nq :, 0])
     v = s.variables.shown(faster)[m.nq : m.nq + m.nv, 0]
@@ -121,15 +128,15 @@ def _semi_implicit(s: Step) -> Moved:
     return Moved(moved, faults, first.near, NONE)
 
 
-# -- the midpoint, which keeps the energy -------------------------------------------------------------------------
+# -- the midpoint rule, which keeps the energy --------------------------------------------------------------------
 
 
 class Level(NamedTuple):
     """How the energy E = T + V changes at a state.
 
-    power: what works on the mechanism, E_dot less what reactions of constraints do that the state is off.
-    still, moving: (nx, 1) the shortest changes in the metric of M, along the constraints, of v that change T and of q that
-    change E.   T_slope, E_slope: how much they do, |v|^2 and |y|^2.
+    power: E_dot less the work of reactions of constraints that the state is off.
+    moving, still: (nx, 1) the shortest changes along the constraints, in the metric of M, of v that change T and of q that
+    change E.   T_slope, E_slope: how much they change them, |v|^2 and |y|^2.
     """
 
     power: ca.SX
@@ -140,7 +147,7 @@ class Level(NamedTuple):
 
 
 def level(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Level:
-    """Of the Terms at a state.   push: changes of q (nq, 1) and v (nv, 1) -> that of x."""
+    """The Level at a state.   push: changes of q (nq, 1) and v (nv, 1) -> that of x."""
     E, k, F = T.T + T.V, T.kinematics, T.factor
     K = k.kinematic_matrix
     slope, p = K.T @ ca.gradient(E, T.q), ca.gradient(T.T, T.v)
@@ -161,17 +168,16 @@ def level(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Le
 
 
 ITERATIONS = 8
-"""Right-hand sides that a step of the midpoint looks at, beside the one at its start."""
+"""Right-hand sides that a step of the midpoint rule evaluates, beside the one at its start."""
 
 POLISHED = 3
-"""Corrections at its end, onto the constraints and the energy, which need no right-hand side."""
+"""Final corrections onto the constraints and the energy, which need no right-hand side."""
 
 CONVERGED = 1e-5
-"""What the last iteration may change, beside 1 and the largest number of the state."""
+"""Change that the last iteration may make, relative to 1 plus the largest number of the state."""
 
 FARTHEST = 0.1
-"""Part of v by which energy is put right at most: beside an equilibrium, where nothing moves, rounding asks
-for any."""
+"""Largest part of v by which the energy is corrected: at an equilibrium, where nothing moves, rounding would ask for any."""
 
 UNCONVERGED = "the implicit integrator did not converge: take a shorter step"
 
@@ -180,8 +186,8 @@ def _midpoint(s: Step) -> Moved:
     """x1 = x + h f((x + x1) / 2), on the constraints and with E1 = E + h power((x + x1) / 2).
 
     After each iteration x1 is put onto the constraints along the rows of the middle, and onto its energy along the shortest
-    change of q and v there, (h^2 y, v) with y = M^-1 dE/dq along the constraints: it vanishes only where nothing moves and
-    nothing pulls, and is of the third order in h like all that the plain rule errs by.
+    change of q and v there, (h^2 y, v) with y = M^-1 dE/dq along the constraints. This vanishes only where nothing moves and
+    nothing pulls, and is of the third order in h like all errors of the plain rule.
     """
     first = s.start(s.x, s.u0, s.t)
     X, end, E = s.variables.stepped(s.x), s.t + s.h, s.energy(s.x, s.x, s.t)[0]
@@ -189,21 +195,21 @@ def _midpoint(s: Step) -> Moved:
     others = [i for i in range(X.numel()) if i not in at]
 
     def reached(slope: ca.SX) -> ca.SX:
-        """x + h slope, but for coordinates whose rate is a velocity: these by the mean of what that is at both ends."""
+        """x + h slope; coordinates whose rate is a velocity move by the mean of that velocity at both ends."""
         ahead = X + s.h * slope
         ahead[at, 0] = X[at, 0] + s.h / 2 * (X[rate, 0] + ahead[rate, 0])
         return s.variables.shown(ahead)
 
     def put_right(ahead: ca.SX, part: ca.SX, off: ca.SX, stage: Stage) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """What is ahead put onto the constraints and the energy: by so large a part of the way, and so far off that."""
-        own: Level = stage.own
-        way = own.moving + s.h**2 * own.still
+        """`ahead` put onto the constraints and the energy: moved by `part` of the way, and by `off` beside it."""
+        level_there: Level = stage.terms
+        way = level_there.moving + s.h**2 * level_there.still
         way = ca.vertcat(way, ca.SX.zeros(ahead.numel() - way.numel(), 1))  # what a law integrates has no energy
         there = ahead + part * way
         held = s.project(there + off, end, stage.near)
         level, slope = s.energy(held, way, end)
-        least = (own.T_slope + s.h**2 * own.E_slope) / 4
-        part = part + (E + s.h * own.power - level) / ca.fmax(ca.fmax(slope, least), NOTHING)
+        least = (level_there.T_slope + s.h**2 * level_there.E_slope) / 4
+        part = part + (E + s.h * level_there.power - level) / ca.fmax(ca.fmax(slope, least), NOTHING)
         part, off = ca.fmax(-FARTHEST, ca.fmin(FARTHEST, part)), held - there
         return ahead + part * way + off, part, off
 
@@ -211,7 +217,7 @@ def _midpoint(s: Step) -> Moved:
     guess, part, off, middle, stage = reached(slope), ca.SX(0), ca.SX.zeros(*X.shape), s.x, first
     for _ in range(ITERATIONS):
         middle = s.variables.shown((X + s.variables.stepped(guess)) / 2)
-        # It is off phi = 0 of a caller's coordinates by h^2, after one Newton step by h^4, which the power would show.
+        # The middle is off phi = 0 of a caller's coordinates by h^2, after one Newton step by h^4, which the power would show.
         middle = s.settled(s.settled(middle, s.t + s.h / 2), s.t + s.h / 2)
         stage = s.f(middle, (s.u0 + s.u1) / 2, s.t + s.h / 2)
         found.append((stage.rate, (stage.rate - slope)[others, 0]))
@@ -225,8 +231,10 @@ def _midpoint(s: Step) -> Moved:
 
 
 def _accelerated(found: Sequence[tuple[ca.SX, ca.SX]]) -> ca.SX:
-    """The next argument of a fixed-point iteration, from its last three values and what each was off its argument: their
-    combination of which least is off. [Anderson 1965]"""
+    """The next argument of a fixed-point iteration: of its last three values the combination with the smallest residual.
+    [Anderson 1965]
+
+    found: (value, value less argument) of each iteration."""
     value, off = found[-1]
     past = [(a - b, r - s) for (a, r), (b, s) in zip(found[:-3:-1], found[-2:-4:-1], strict=False)]
     for i, (change, by) in enumerate(past):
@@ -241,7 +249,7 @@ def _accelerated(found: Sequence[tuple[ca.SX, ca.SX]]) -> ca.SX:
 
 
 PARALLEL = 1e-3
-"""Changes that differ by less from one another tell nothing more."""
+"""Changes whose directions differ by less carry no further information."""
 
 
 def _largest(x: ca.SX) -> ca.SX:
@@ -252,8 +260,8 @@ def _largest(x: ca.SX) -> ca.SX:
 
 
 class Stiffness(NamedTuple):
-    """M = W W^T; df/dq K and df/dv (nv, nv) of the applied force f(q, v, t), springs and dampers of all kinds.
-    held: (nv, nv) the projector onto the constraint rows in mass-weighted coordinates, none without rows."""
+    """metric: W of M = W W^T.   by_q, by_v: df/dq K and df/dv (nv, nv) of the applied force f(q, v, t), springs and dampers of
+    all kinds.   held: (nv, nv) the projector onto the constraint rows in mass-weighted coordinates, empty without rows."""
 
     metric: Any
     by_q: ca.SX
@@ -262,17 +270,17 @@ class Stiffness(NamedTuple):
 
 
 def stiffness(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Stiffness:
-    """Of the Terms at a state."""
+    """The Stiffness at a state."""
     held = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
     by_q, by_v = (ca.sparsify(ca.jacobian(T.f, x)) for x in (T.q, T.v))
     return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(held))
 
 
 GAMMA = 1 - 2**-0.5
-"""Weight of both stages' own rates: with it one matrix serves both, and what is infinitely stiff is forgotten in one step."""
+"""Weight of each stage's own rate: with it one matrix serves both, and what is infinitely stiff is damped out in one step."""
 
 NEWTON = 4
-"""Iterations of a stage, each with the stiffness that it finds: a stiff direction that turns by an angle leaves its square."""
+"""Iterations of a stage, each with the stiffness at its iterate: a stiff direction that turns by an angle leaves its square."""
 
 
 def _tr_bdf2(s: Step) -> Moved:
@@ -280,14 +288,14 @@ def _tr_bdf2(s: Step) -> Moved:
 
         k1 = f(x + g h (f(x) + k1)),   k2 = f(x1),   x1 = x + w h (f(x) + k1) + g h k2,   w = sqrt(2) / 4
 
-    By Newton's iterations with the derivatives of the applied forces alone, springs and dampers of all kinds; inertia and laws
-    change little in a step, and each iteration puts what they do right by a power of h.
+    By Newton's iterations with the derivatives of the applied forces alone, springs and dampers of all kinds. Inertia and laws
+    change little in a step, and each iteration reduces the error in them by a power of h.
     """
     g, first = GAMMA * s.h, s.start(s.x, s.u0, s.t)
     X, solve, k0 = s.variables.stepped(s.x), _newton(s, first), first.rate
 
     def stage(base: ca.SX, k: ca.SX, u: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, Stage, ca.SX]:
-        """k = f(base + g k), the state there, what was seen and what the last iteration changed."""
+        """k = f(base + g k), the state and the stage there, and what the last iteration changed."""
         found = list[tuple[ca.SX, ca.SX]]()
         for _ in range(NEWTON):
             there = s.variables.shown(base + g * k)
@@ -303,14 +311,14 @@ def _tr_bdf2(s: Step) -> Moved:
     k2, there, seen, last = stage(base, k1, s.u1, s.t + s.h)
     moved = s.variables.shown(base + g * k2)
     if s.m.ideal:
-        moved = _held_softly(s, moved, seen, solve)
+        moved = _project_softly(s, moved, seen, solve)
     far = ca.fmax(change, last) > CONVERGED * (1 + _largest(s.x))
     return Moved(moved, _further(faults, first, there, seen), seen.near, far)
 
 
-def _held_softly(s: Step, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:
+def _project_softly(s: Step, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:
     """x put onto the constraints by changes that are shortest in the metric of M - g h f_v - g^2 h^2 f_q K: they leave stiff
-    springs alone, of which one in the metric of M would leave a pull."""
+    springs alone, which a change in the metric of M would stretch."""
     nq, n = s.m.nq, s.m.nv
     q, still, held = x[:nq, 0], ca.SX(x.numel() - nq - n, 1), s.project(x, s.t + s.h, seen.near)
     K = Kinematics(s.m, q, ca.SX(n, 1), s.t).kinematic_matrix
@@ -324,19 +332,19 @@ def _held_softly(s: Step, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stage, 
 
 
 def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
-    """(x, stage there, r) -> the change d of a rate of what is stepped with d - g h J d = r.
+    """(x, stage there, r) -> the change d of a rate of the stepped variables with d - g h J d = r.
 
-    For velocities in mass-weighted coordinates along the constraints it is 1 - g h W^-1 f_v W^-T - g^2 h^2 W^-1 f_q K W^-T, of
-    size nv, and positive definite where forces hold and damp.
+    For velocities in mass-weighted coordinates along the constraints the matrix is 1 - g h W^-1 f_v W^-T - g^2 h^2 W^-1 f_q K
+    W^-T, of size nv, and positive definite where forces hold and damp.
     """
     m, n = s.m, s.m.nv
     x, r, t, g = ca.SX.sym("x", s.x.numel()), ca.SX.sym("r", s.x.numel()), ca.SX.sym("t"), ca.SX.sym("g")
-    numbers = ca.SX.sym("own", pack(first.own).numel())
-    own: Stiffness = unpack(first.own, numbers)
-    q, F, still = x[: m.nq, 0], own.metric, ca.SX(x.numel() - m.nq - n, 1)
+    numbers = ca.SX.sym("own", pack(first.terms).numel())
+    stiff: Stiffness = unpack(first.terms, numbers)
+    q, F, still = x[: m.nq, 0], stiff.metric, ca.SX(x.numel() - m.nq - n, 1)
     K = Kinematics(m, q, ca.SX(n, 1), t).kinematic_matrix
-    free = ca.SX.eye(n) - own.held if own.held.numel() else ca.SX.eye(n)
-    by_q, by_v = (solve_W(F, ca.densify(part)) for part in (own.by_q, own.by_v))
+    free = ca.SX.eye(n) - stiff.held if stiff.held.numel() else ca.SX.eye(n)
+    by_q, by_v = (solve_W(F, ca.densify(part)) for part in (stiff.by_q, stiff.by_v))
     Z = solve_W(F, ca.densify(g * by_v + g**2 * by_q).T).T
     r_v = s.variables.shown(ca.vertcat(q, r[m.nq : m.nq + n, 0], still))[m.nq : m.nq + n, 0]
     weighted, moving = multiply_WT(F, r_v), solve_definite(K.T @ K, K.T @ r[: m.nq, 0])
@@ -347,17 +355,17 @@ def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
     d = ca.vertcat(r[: m.nq, 0] + g * (K @ d_v), d_y, r[m.nq + n :, 0])
     inputs = [x, numbers, r, t, g, m.p_symbols]
     solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True, "cse": True})
-    return lambda x, stage, r: solve(x, pack(stage.own), r, s.t, GAMMA * s.h, s.p)
+    return lambda x, stage, r: solve(x, pack(stage.terms), r, s.t, GAMMA * s.h, s.p)
 
 
 # -- the table ----------------------------------------------------------------------------------------------------
 
 
 class Integrator(NamedTuple):
-    """step: the rule.   order.   needs: what it asks of the Terms and the Motion at each stage.
-    shares: whether its last stage is near enough to the end to correct along.   faults: its own.
-    any_state: whether it goes with other states than [q; v].
-    refuses: what of a mechanism it cannot serve, in words, "" for nothing.
+    """step: one step of time.   order: of its error.   needs: terms that it needs at each stage, of the Terms and the Motion.
+    shares: whether its last stage is near enough to the end to correct along.   faults: its own messages.
+    any_state: whether it serves other states than [q; v].
+    refuses: message that tells what of a mechanism it cannot serve, "" for nothing.
     """
 
     step: Callable[[Step], Moved]
@@ -380,4 +388,4 @@ INTEGRATORS = {
     "midpoint": Integrator(_midpoint, 2, level, shares=True, faults=(UNCONVERGED,), refuses=_comes_and_goes),
     "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(UNCONVERGED,), any_state=False),
 }
-"""Name -> rule."""
+"""Name -> integrator."""

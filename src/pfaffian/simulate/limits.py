@@ -1,6 +1,6 @@
-"""Limits of joints and inputs: what a run did beyond them, said once; inputs cut on request.
+"""Limits of joints and inputs: how far a run exceeded them, with one warning; inputs are cut on request.
 
-Nothing holds a joint within its limits, since no force of the mechanism does. Inputs are cut by `Scheme(saturate=True)`.
+Nothing keeps a joint within its limits, since no force of the mechanism does. Inputs are cut by `Scheme(saturate=True)`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
 SLIGHT = 1e-9
-"""Part of a limit by which values beyond it may be rounded."""
+"""Excess that counts as rounding, as a part of the limit."""
 
 MOST_NAMED = 5
 
 
 def saturated(m: Mechanism, u: ca.SX) -> ca.SX:
-    """u (nu, 1) cut at the inputs' limits; one that is no number stays none."""
+    """u (nu, 1) cut at the inputs' limits; NaN stays NaN."""
     cut = ca.SX(u)
     for i, (low, high) in enumerate(m.u_limits):
         if np.isfinite(low):
@@ -35,31 +35,30 @@ def saturated(m: Mechanism, u: ca.SX) -> ca.SX:
 
 
 def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
-    """Add to a result how far its recorded instants were beyond the limits of joints and inputs, and warn once if they were.
+    """Add to a result how far its recorded instants exceed the limits of joints and inputs, and warn once if they do.
 
     Adds `limit_excess` (run, coordinate) [unit of the coordinate], the largest, and `limit_time` [s] of the first, NaN if
-    none, where a joint has limits and q is recorded; `input_excess` and `input_time` (run, input) likewise of what the inputs
-    were asked for. Where q is not recorded, the start q (runs, nq) is looked at. Warns RunWarning, but not of inputs that were
-    cut as asked for.
+    none, where a joint has limits and q is recorded; `input_excess` and `input_time` (run, input) likewise of the requested
+    inputs. Where q is not recorded, only the start q (runs, nq) is checked. Warns RunWarning, but not of inputs that were cut
+    on request.
     """
     found: dict[str, Any] = {}
     limits, inputs = "q" in result and np.isfinite(m.q_limits).any(), "u" in result and np.isfinite(m.u_limits).any()
     if limits:
         found |= _excess(result, "limit", "coordinate", m.q_limits, _entries(result, "q"))
     if inputs:
-        found |= _excess(result, "input", "input", m.u_limits, _asked(result, m))
+        found |= _excess(result, "input", "input", m.u_limits, _requested(result, m))
     if found:
         result.update(found)
-    told = (
-        _said(result, "limit", "coordinate", "q_unit", "joint") if limits else [] if "q" in result else _outside_at_start(m, q)
-    )
-    told += _said(result, "input", "input", "u_unit", "input") if inputs and not saturate else []
-    if told:
-        notice("limits are not enforced: " + "; ".join(told), RunWarning)
+    phrases = [] if "q" in result else _outside_at_start(m, q)
+    phrases = _phrases(result, "limit", "coordinate", "q_unit", "joint") if limits else phrases
+    phrases += _phrases(result, "input", "input", "u_unit", "input") if inputs and not saturate else []
+    if phrases:
+        notice("limits are not enforced: " + "; ".join(phrases), RunWarning)
 
 
 def _slight(low: float, high: float, x: np.ndarray) -> float:
-    """What of x beyond limits is rounding: a part of the larger one, of the largest x where that is zero or none."""
+    """Excess of x over the limits that is rounding: a part of the larger limit, or of the largest x where that is zero."""
     ends = np.abs([low, high])
     return SLIGHT * float(ends[np.isfinite(ends)].max(initial=0.0) or np.nan_to_num(np.abs(x), nan=0.0).max(initial=0.0))
 
@@ -73,20 +72,20 @@ def _outside_at_start(m: Mechanism, q: np.ndarray) -> list[str]:
     return out[:MOST_NAMED] + ([f"{len(out) - MOST_NAMED} more joints"] if len(out) > MOST_NAMED else [])
 
 
-def _asked(result: xr.Dataset, m: Mechanism) -> Callable[[int], np.ndarray]:
-    """Input i -> (runs, time) what it was asked for: applied, cut off, and the servo constraints' forces along it."""
+def _requested(result: xr.Dataset, m: Mechanism) -> Callable[[int], np.ndarray]:
+    """Input i -> (runs, time) what was requested of it: applied, cut off, and the servo constraints' forces along it."""
     parts = [_entries(result, name) for name in ("u", "u_cut") if name in result]
     force = _entries(result, "servo_force") if "servo_force" in result else None
 
-    def asked(i: int) -> np.ndarray:
-        own = [of(i) for of in parts] + [force(k) for k in _along(m, m.u_names[i]) if force]
-        return sum(own[1:], own[0])
+    def requested(i: int) -> np.ndarray:
+        summands = [of(i) for of in parts] + [force(k) for k in _along(m, m.u_names[i]) if force]
+        return sum(summands[1:], summands[0])
 
-    return asked
+    return requested
 
 
 def _along(m: Mechanism, name: str) -> list[int]:
-    """Which servo forces act along an input."""
+    """Entries of the servo forces that act along an input."""
     at, found = 0, list[int]()
     for s in m.servos:
         size = len(row_names(symbols(m).kinematics, (s.target,)))
@@ -102,7 +101,7 @@ def _entries(result: xr.Dataset, name: str) -> Callable[[int], np.ndarray]:
 
 
 def _excess(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Callable[[int], np.ndarray]) -> dict[str, Any]:
-    """The largest excess and the time of the first, entry by entry: a batch's record may fill the memory as it is."""
+    """The largest excess and the time of the first, entry by entry, since a batch's record may nearly fill the memory."""
     time = result["time"].values
     excess = np.zeros((result.sizes["run"], len(limits)))
     first = np.full(excess.shape, np.nan)
@@ -117,15 +116,15 @@ def _excess(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Cal
         first[some, i] = time[outside[some].argmax(axis=1)]
     what = "a joint" if name == "limit" else "an input"
     meaning = f"largest beyond {what}'s limit at the recorded instants, 0 if none"
-    said = f"first recorded instant beyond {what}'s limit"
+    first_meaning = f"first recorded instant beyond {what}'s limit"
     return {
         f"{name}_excess": (("run", dim), excess, {"units": f"per {dim}", "meaning": meaning}),
-        f"{name}_time": (("run", dim), first, {"units": "s", "meaning": said}),
+        f"{name}_time": (("run", dim), first, {"units": "s", "meaning": first_meaning}),
     }
 
 
-def _said(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:
-    """One phrase for each of the first few entries that were beyond a limit, those outside at the start first."""
+def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:
+    """One phrase for each of the first few entries that exceeded a limit, those outside at the start first."""
     excess, first = result[f"{name}_excess"].values, result[f"{name}_time"].values
     start, runs = float(result["time"][0]), len(excess)
     words = []

@@ -1,4 +1,4 @@
-"""The motion near a state, as x_dot = drift + A x + B u in coordinates of the constraint manifold."""
+"""The motion near a state, as x_dot = drift + A x + B du in coordinates of the constraint manifold."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 STILL = 1e-6
-"""An equilibrium may drift by this part of the accelerations that its forces and weight alone would give, and by as many rad/s
+"""An equilibrium may drift by this part of the accelerations that its forces and weight alone would cause, and by as many rad/s
 or m/s."""
 
 SPLIT = 1e-7
-"""Part of the largest entry of A below which an eigenvalue is none: a pair at zero splits by the root of rounding."""
+"""Part of the largest entry of A below which an eigenvalue is zero: a pair at zero splits by the root of rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """x_dot = drift + A x + B du near a state, x = [displacements; speeds; states of a law], eigenvalues and all.
+    """x_dot = drift + A x + B du near a state, x = [displacements; speeds; states of a law], with its eigenvalues.
 
-    A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether that is nothing.
+    A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether that is zero.
     states, units: names and units of x: d.. along the manifold of positions, in mass-weighted length; s.. among the velocities
         that the constraints allow; z.. what a law integrates.   inputs, input_units: of the columns of B.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names.
@@ -64,7 +64,7 @@ class Linearised:
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """(n,) of A [1/s], the least stable first; zero where rounding alone tells them from it."""
+        """(n,) of A [1/s], the least stable first; zero where they differ from it by rounding alone."""
         return self._modes[0]
 
     @property
@@ -79,7 +79,7 @@ class Linearised:
 
     @property
     def dampings(self) -> np.ndarray:
-        """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without swinging, 0 swings on, below 0 grows."""
+        """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without oscillating, 0 oscillates on, below 0 grows."""
         return np.divide(0 - self.eigenvalues.real, self.frequencies, out=np.zeros(len(self.A)), where=self.frequencies > 0)
 
     @property
@@ -95,7 +95,7 @@ class Linearised:
 
 
 def modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (n,) [1/s], the least stable first, zero where rounding alone tells them from it, and vectors (n, n)."""
+    """Eigenvalues (n,) [1/s], the least stable first, zero where they differ from it by rounding, and vectors (n, n)."""
     values, vectors = np.linalg.eig(A) if len(A) else (np.zeros(0), np.zeros((0, 0)))
     values = np.where(np.abs(values) > SPLIT * np.abs(A).max(initial=0), values, 0)
     order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
@@ -113,28 +113,48 @@ def linearise(
     control: Control | None = None,
     z: Sequence[float] | None = None,
 ) -> Linearised:
-    """The motion near a state, exactly, in as many displacements and speeds as the constraints leave free.
+    """The linear system near a state, x_dot = drift + A x + B du, in the displacements and speeds that the constraints leave.
 
-    Displacements x_1 = Z_q^T M K^+ (q - q_0) and speeds x_2 = Z_v^T M (v - v_0), the columns of Z_q (Z_v) a basis,
-    orthonormal in the metric of M, of the velocities that phi = 0 (and eta = 0) allow at the state. With the multipliers held,
-    x_2_dot = Z_v^T r, r = f + B u - c - M v_dot + A^T lambda, so that no derivative passes through a rank decision; redundant
-    rows change nothing. At a singular configuration there is no manifold, and the answer is that of the rows in use.
+        x_1 = Z_q^T M K^+ (q - q_0),   x_2 = Z_v^T M (v - v_0),   x_2_dot = Z_v^T r,   r = f + B u - c - M v_dot + A^T lambda
+
+    The columns of Z_q (Z_v) are a basis, orthonormal in the metric of M, of the velocities that phi = 0 (and eta = 0) allow at
+    the state. The multipliers are held constant, so that no derivative passes through a rank decision; redundant rows change
+    nothing. The derivatives are exact. At a singular configuration there is no manifold, and the answer is that of the rows in
+    use.
 
     Args:
-        m: the mechanism.   q, v, u: one state and its inputs, (n,) or {name: number}, on the constraints; None is neutral, at
-            rest, without inputs.   t: [s], held still.   parameters: {name: value} or an array, defaults if None.
-        control: a law in the loop; u then are its own inputs and the wrenches from outside, z what it integrates (its start
-            values if None), which become states.
+        m: the mechanism.
+        q, v, u: one state on the constraints and its inputs, (n,) or {name: number}; None: neutral, at rest, no inputs.
+        t: time [s], held constant.
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+        control: a law in the loop; u are then its own inputs and the wrenches from outside.
+        z: what the law integrates, which becomes part of x; its start values if None.
+    Returns:
+        A: (n, n) [1/s], B: (n, inputs) and drift: (n,), x_dot at the state itself; `equilibrium`: whether that is zero.
+        eigenvalues, vectors, frequencies [rad/s] and dampings [1], the least stable first.
+        states, units: of x: d.. displacements in mass-weighted length, s.. speeds, z.. of the law.
+        inputs, input_units: of the columns of B.
+        dq: (nq, n), dv: (nv, n), the change of q and v for each unit of x. Printing all shows the eigenvalues.
     Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there, a joint with a
     distribution.
+
+    Example:
+        A box of 2 kg on a spring of 8 N/m swings at 2 rad/s:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
+        >>> near = pf.linearise(m)
+        >>> near.equilibrium, near.frequencies.round(6)
+        (True, array([2., 2.]))
     """
     refuse_distributions(as_mechanism(m), "linearise")
     arguments(None, control, None)
     refuse(control, "linearise")
     at, near = _functions(m, control, law_digest(control, m) if control else None)
     names = input_names(m, control)
-    held_u = runs(u, names, np.zeros(len(names)), "u")
-    given = [configurations(m, q), velocities(m, v), held_u, parameter_values(m, parameters)]
+    u0 = runs(u, names, np.zeros(len(names)), "u")
+    given = [configurations(m, q), velocities(m, v), u0, parameter_values(m, parameters)]
     if any(len(x) != 1 for x in given):
         raise ModelError("linearise takes one state at a time")
     q0, v0, w0, p0 = (x[0] for x in given)
@@ -149,13 +169,13 @@ def linearise(
 
 
 class _Parts(NamedTuple):
-    """At a state, as SX and then as arrays; "along" is the derivative along q, v, z and the inputs.
+    """Terms at a state, as SX and then as arrays; a derivative is one along q, v, z and the inputs.
 
     inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and eta = 0 allow.   back: W^-T.
-    bent: (nv, nq) change of v that the rows call for when q moves.   r: force balance, accelerations and multipliers held,
-    along.   called: acceleration that the rows call for, along.   servo: that the servo rows call for, along.
-    q_dot, z_dot: along.   A_s, Z_s: servo rows and directions, and
-    rows of accelerations, which are their own.   scale: accelerations by each kind of force, in y.
+    bent: (nv, nq) change of v that the rows require when q moves.   r: derivative of the force balance, accelerations and
+    multipliers constant.   called, servo: of the accelerations that the rows and the servo rows require.
+    q_dot, z_dot: of these.   A_s, Z_s: servo rows and directions, and rows of accelerations, which are their own directions.
+    scale: accelerations by each kind of force, in y.
     """
 
     M: Any
@@ -188,35 +208,35 @@ def _assembled(
     states = np.vstack([dq, dv, np.hstack([np.zeros((nz, k + l)), np.eye(nz)])])
     from scipy.linalg import block_diag  # a tenth of a second to import, and only this needs it
 
-    move = block_diag(states, np.eye(n_in))  # what a unit of each state, and of each input, is among q, v, z and the inputs
+    move = block_diag(states, np.eye(n_in))  # a unit of each state, and of each input, in terms of q, v, z and the inputs
     pushed = Z_v.T @ x.r @ move
     if len(x.A_s):
-        # Servo forces answer, and the reactions of rows of accelerations: these rows get the acceleration that they call for.
+        # Servo forces, and the reactions of rows of accelerations, give these rows the acceleration that they require.
         G = x.A_s @ Z_v @ Z_v.T @ x.Z_s.T
-        missed = (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed
-        redundant = ACCELERATION in symbols(m).rows.level  # which may be, where servo rows may not
-        answer = np.linalg.pinv(G, rcond=RANK_TOLERANCE) @ missed if redundant else np.linalg.solve(G, missed)
+        missing = (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed
+        redundant = ACCELERATION in symbols(m).rows.level  # these rows may be redundant, servo rows may not
+        answer = np.linalg.pinv(G, rcond=RANK_TOLERANCE) @ missing if redundant else np.linalg.solve(G, missing)
         pushed += Z_v.T @ x.Z_s.T @ answer
     along = Z_q.T @ x.M
     rates = np.vstack([along @ x.inverse_K @ x.q_dot @ move, pushed, x.z_dot @ move])
     if not np.isfinite(rates).all():
         raise ModelError("the motion has no derivative here: a force, a constraint or the law is not smooth at this state")
     drift = np.concatenate([along @ v0, Z_v.T @ x.M @ a0, x.z_rate[:, 0]])
-    calm = (STILL * np.sqrt(np.diag(x.M).max()), STILL * x.scale.sum(), STILL)
+    bounds = (STILL * np.sqrt(np.diag(x.M).max()), STILL * x.scale.sum(), STILL)
     parts = np.split(drift, [k, k + l])
-    still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, calm, strict=True))
+    still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, bounds, strict=True))
     labels = [f"{letter}{i}" for letter, count in (("d", k), ("s", l), ("z", nz)) for i in range(count)]
     units = ["kg^0.5 m"] * k + ["kg^0.5 m/s"] * l + ["1"] * nz
-    own = m.u_units if control is None else ("1",) * len(control.w_names) + m.u_units[len(m.actuators) :]
+    input_units = m.u_units if control is None else ("1",) * len(control.w_names) + m.u_units[len(m.actuators) :]
     n = k + l + nz
     return Linearised(
-        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, own, dq, dv, m.q_names, m.v_names
+        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names, m.v_names
     )
 
 
 @remembered(16)
 def _functions(m: Mechanism, control: Control | None, law: str | None) -> tuple[ca.Function, ca.Function]:
-    """(q, v, w, z, t, p) -> (v_dot, lambda, mu, how far off the constraints); with v_dot, lambda, mu held -> _Parts."""
+    """(q, v, w, z, t, p) -> (v_dot, lambda, mu, residuals of the constraints); with v_dot, lambda, mu constant -> _Parts."""
     T = symbols(m)
     names = input_names(m, control)
     w, z = ca.SX.sym("w", len(names)), ca.SX.sym("z", len(control.z) if control else 0)
@@ -238,7 +258,7 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, 
     rows, positions = (_orthonormal(T, T.rows.at(*levels)) for levels in ((POSITION, VELOCITY), (POSITION,)))
     I, W, only = ca.SX.eye(n), T.factor, T.rows.at(ACCELERATION)
     held, along = ca.vertcat(T.servo.A, T.A[only, :]), ca.vertcat(T.servo.Z, T.A[only, :])
-    wanted = ca.vertcat(T.servo.b, T.b[only, 0])
+    required = ca.vertcat(T.servo.b, T.b[only, 0])
     velocity = T.rows.at(POSITION, VELOCITY)
 
     def particular(rhs: ca.SX) -> ca.SX:
@@ -252,7 +272,7 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, 
         T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
         particular(-ca.jacobian(T.rows.eta, T.q)[velocity, :]), ca.jacobian(r, every),
         particular(ca.jacobian(T.b - T.A @ a, every)[velocity, :]),
-        ca.jacobian(wanted - held @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
+        ca.jacobian(required - held @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
         held, along, ca.vertcat(*scale), command.z_dot,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""Where a machine with fewer inputs than motions moves as its prototype does: about a set point, and along a reference.
+"""Where a machine with fewer inputs than motions can move like its prototype: about a set point, and along a reference.
 
 What its inputs cannot give is the matching force btilde = Mbar v_dot + bbar, which `control.prototype_tracking` records. Two
-parts of it are known before a run: that of small errors about a set point, and that of no error at all. [konz25 4.6]
+cases of it are known before a run: small errors about a set point, and a reference that is followed without error. [konz25 4.6]
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from pfaffian.simulate.linearise import linearise
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
-HELD = 1e-6
-"""Part of the accelerations without inputs that they may leave at a set point."""
+HOLDING = 1e-6
+"""Part of the accelerations without inputs that the inputs may leave at a set point."""
 
 FEASIBLE = 1e-6
-"""Part of the forces that a reference asks for which the inputs may lack."""
+"""Part of the forces required by a reference that the inputs may lack."""
 
 
 class Matching(NamedTuple):
-    """Conditions under which small motions about a set point are the prototype's, and what is left where they do not hold.
+    """Conditions under which small motions about a set point are those of the prototype, and what is left otherwise.
 
         Lambda_K = Bp^T (M Mbar^-1 Kbar - K) = 0,   Lambda_D = Bp^T (M Mbar^-1 Dbar - D) = 0,   B^T Bp = 0      [konz25 (4.62)]
 
@@ -59,14 +59,43 @@ class Matching(NamedTuple):
 def matching(
     m: Mechanism, pairs: Sequence[Pair], q: Any = None, *, u: Any = None, t: float = 0.0, parameters: Any = None
 ) -> Matching:
-    """The matching conditions of a prototype about a set point, at which all approaches are one. [konz25 (4.62)]
+    """The matching conditions of a prototype about a set point, where all approaches agree. [konz25 (4.62)]
 
-    Of a machine with constraints M, D, K and B are those of the motions that these leave free.
+        Lambda_K = Bp^T (M Mbar^-1 Kbar - K) = 0,   Lambda_D = Bp^T (M Mbar^-1 Dbar - D) = 0,   B^T Bp = 0
+
+    If they hold, the inputs can make small motions about the set point those of the prototype. For a machine with constraints,
+    M, D, K and B are those of the motions that the constraints leave free.
 
     Args:
-        m: the mechanism.   pairs: see `control.pair`.   q: (nq,) or {name: number} the set point, on the constraints.
-        u: (nu,) or {name: number} inputs that hold it; found if None.   t: [s].   parameters: {name: value}, defaults if None.
-    Raises ModelError: no inputs hold the set point; the prototype has no inertia against some motion; what `linearise` refuses.
+        m: the mechanism.
+        pairs: of bodies, with the inertia, damping and stiffness of the prototype, made by `control.pair`.
+        q: (nq,) or {name: number}, the set point, on the constraints; neutral if None.
+        u: (nu,) or {name: number}, inputs that hold it [N, N m]; found if None.
+        t: time [s].
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+    Returns:
+        stiffness, damping: (k, nv) Lambda_K and Lambda_D, of displacements e along v, q - q_R = K e, and of their rates.
+        idle: (nv, k) Bp, motions on which no input does work, orthonormal in M.
+        carry: (nv, k) M Bp S with S = (Bp^T M Mbar^-1 M Bp)^-1, the matching force for each unit of lambda (4.58).
+        u: (nu,) inputs that hold the set point [N, N m].   v_names: of the velocities.
+        force(e, e_dot): (nv,) the matching force of small errors.
+    Raises ModelError: no inputs hold the set point; the prototype has no inertia against some motion; a state off the
+    constraints, or where a force has no derivative; a joint with a distribution.
+
+    Example:
+        A cart pushes a box through a spring of 3 N/m. A prototype that has twice the box's mass on the same spring is out of
+        reach of the one motor, the machine itself is not:
+
+        >>> import numpy as np, pfaffian as pf
+        >>> from pfaffian import control
+        >>> bodies = [pf.body("cart", mass=1.0), pf.body("box", mass=2.0)]
+        >>> joints = [pf.joint("cart", "prismatic", "world", "cart", axis=(1, 0, 0)),
+        ...           pf.joint("box", "prismatic", "cart", "box", axis=(1, 0, 0), stiffness=3.0)]
+        >>> m = pf.mechanism("two masses", bodies, joints, actuators=[pf.actuator("push", "cart")])
+        >>> point, spring = np.diag([0, 0, 0, 1.0]), control.pair("box", seen_from="cart", stiffness=np.diag([0, 0, 0, 3.0]))
+        >>> pairs = lambda mass: [control.pair("cart", inertia=point), control.pair("box", inertia=mass * point), spring]
+        >>> [bool(abs(control.matching(m, pairs(mass)).stiffness).max() < 1e-9) for mass in (2.0, 4.0)]
+        [True, False]
     """
     as_mechanism(m)
     pairs = as_pairs(pairs, "matching")
@@ -92,14 +121,14 @@ def matching(
 
 
 def _holding(m: Mechanism, q: np.ndarray, t: float, p: np.ndarray) -> np.ndarray:
-    """(nu,) least inputs of the motors that hold q. Raises ModelError: none do."""
+    """(nu,) the smallest inputs of the motors that hold q. Raises ModelError: none do."""
     x, n = linearise(m, q, None, None, t=t, parameters=p), len(m.actuators)
     k = sum(name.startswith("d") for name in x.states)
     B, a = x.B[k:, :n], x.drift[k:]
     u = np.zeros(m.nu)
     u[:n] = np.linalg.lstsq(B, -a, rcond=RANK_TOLERANCE)[0]
     left = a + B @ u[:n]
-    if np.linalg.norm(left) > HELD * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HELD):
+    if np.linalg.norm(left) > HOLDING * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HOLDING):
         moves = mainly(x.dv[:, k:] @ left, m.v_names)
         raise ModelError(f"matching: no inputs of {m.name!r} hold this set point, it accelerates along {moves}; take another")
     return u
@@ -115,7 +144,7 @@ def _parts(m: Mechanism, pairs: tuple[Pair, ...]) -> ca.Function:
 
 
 class Feasibility(NamedTuple):
-    """Whether inputs can give what a reference asks for, at every instant.
+    """Whether the inputs can give the accelerations of a reference, at every instant.
 
     time: (times,) [s].   u: (times, nu) inputs that come nearest [N, N m].
     force: (times, nv) what is left, W (v_dot - v_R_dot): the matching force without error.   size: (times,) [of force]
@@ -132,12 +161,12 @@ class Feasibility(NamedTuple):
 
     @property
     def worst(self) -> int:
-        """Where in `time` the most is left."""
+        """Index into `time` where the most is left."""
         return int(np.argmax(np.abs(self.force).max(axis=1)))
 
     @property
     def feasible(self) -> bool:
-        """Whether what is left is rounding beside the forces that the reference asks for."""
+        """Whether what is left is rounding relative to the forces that the reference requires."""
         return bool(np.abs(self.force).max() <= FEASIBLE * max(self.size.max(), 1e-300))
 
     def __str__(self) -> str:
@@ -160,22 +189,45 @@ class Feasibility(NamedTuple):
 def feasibility(
     m: Mechanism, reference: Reference, times: Any, *, pairs: Sequence[Pair] | None = None, parameters: Any = None
 ) -> Feasibility:
-    """What the inputs cannot give along a reference without error, lambda = -Bp^T (M v_R_dot + b). [konz25 (4.60)]
+    """What the inputs cannot give along a reference that is followed without error. [konz25 (4.60)]
 
-    A prototype of any approach asks for v_R_dot there, bbar = -Mbar v_R_dot; so only references of which nothing is left can
-    be followed, whatever its numbers.
+        lambda = -Bp^T (M v_R_dot + b)
+
+    A prototype of any approach requires v_R_dot there, bbar = -Mbar v_R_dot; so only a reference that leaves nothing can be
+    followed, whatever numbers the prototype has.
 
     Args:
-        m: the mechanism.   reference: of the whole configuration, on the constraints, a function of time.   times: (times,)
-            [s].   pairs: of a prototype, in whose metric W = Mbar the inputs come nearest; W = M if None.
-        parameters: {name: value}, defaults if None.
+        m: the mechanism.
+        reference: of the whole configuration, on the constraints, a function of time, such as `control.polynomial`.
+        times: (times,) instants to check [s].
+        pairs: of a prototype (`control.pair`), in whose metric W = Mbar the inputs come nearest; None: W = M.
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+    Returns:
+        u: (times, nu) inputs that come nearest [N, N m].
+        force: (times, nv) what they leave, W (v_dot - v_R_dot): the matching force without error.
+        size: (times,) the largest entry of W v_R_dot, W a and W S u, the forces to compare that with.
+        lacking: (times, nv) accelerations v_R_dot - v_dot that no input gives.   time, v_names: of these.
+        feasible: whether what is left is rounding; worst: the index of the time where most is left; check(): raises ModelError
+        if infeasible. Printing it says so in words.
     Raises ModelError: a reference of inputs of the run, of another size, or undefined at one of the times; no actuators.
+
+    Example:
+        An actuated box of 2 kg moves by 1 m within 1 s; its acceleration after 0.25 s is 5.625 m/s^2:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> found = pf.control.feasibility(m, pf.control.polynomial([0.0], [1.0], duration=1.0), [0.25, 0.5])
+        >>> found.feasible, found.u[0].round(9)
+        (True, array([11.25]))
     """
     as_mechanism(m)
     as_reference(reference)
     at, p = np.atleast_1d(floats(times, "feasibility: times")), parameter_values(m, parameters)[0]
     if reference.w_names:
-        raise ModelError("feasibility: a sampled reference is known in a run only; make a function of time by series(...)")
+        raise ModelError(
+            "feasibility: a sampled reference is known in a run only; give a function of time, e.g. polynomial(...)"
+        )
     if not m.actuators:
         raise ModelError(f"feasibility: {m.name!r} has no actuators; see actuate_all")
     if at.ndim != 1 or not at.size:
@@ -187,9 +239,9 @@ def feasibility(
     a, S = accelerations(here)
     W = ca.densify(here.M) if pairs is None else assembled(goal.k, as_pairs(pairs, "feasibility"), "inertia")
     u = solve_semidefinite(ca.densify(S.T @ W @ S), ca.densify(S.T @ (W @ (goal.v_dot - a))), RANK_TOLERANCE).x
-    asked = [W @ goal.v_dot, W @ a, W @ (S @ u)]
+    required = [W @ goal.v_dot, W @ a, W @ (S @ u)]
     off = a + S @ u - goal.v_dot
-    size = ca.mmax(ca.fabs(ca.densify(ca.vertcat(*asked))))
+    size = ca.mmax(ca.fabs(ca.densify(ca.vertcat(*required))))
     f = ca.Function("feasibility", [t, m.p_symbols], [ca.densify(x) for x in (u, W @ off, size, -off)], {"cse": True})
     rows = [[np.array(x).ravel() for x in f(as_number(float(x), "t"), p)] for x in at]
     inputs, force, sizes, lacking = (np.array(x) for x in zip(*rows, strict=True))

@@ -1,4 +1,4 @@
-"""Results to and from NetCDF 4 files, with a digest at the end that tells whether one is still what was written."""
+"""Results to and from NetCDF 4 files, with a digest at the end that tells whether a file is still what was written."""
 
 from __future__ import annotations
 
@@ -14,17 +14,34 @@ from pfaffian.formats.file import as_path
 from pfaffian.output.whole_file import write_whole
 
 SEAL = b"\npfaffian sha256 "
-"""Stands after the HDF5 data, where its readers do not look, followed by the sha256 of all before it in hexadecimals."""
+"""Follows the HDF5 data, where HDF5's readers do not look; then comes the sha256 of all before it, in hexadecimals."""
 
 CHUNK = 4 << 20
-"""Bytes under one HDF5 checksum, about."""
+"""Approximate number of bytes under one HDF5 checksum."""
 
 
 def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
-    """Write a result as NetCDF 4 to a path: the file is whole or absent. Raises RunError: it cannot be written.
+    """Write a result to a NetCDF 4 file, which is whole or absent.
 
-    The file is made in memory first: HDF5 does not survive a disk that fills up while it writes. Every array has a checksum of
-    HDF5's for readers of any kind, and the whole a sha256 for `read_netcdf`.
+    The file is made in memory first, because HDF5 does not survive a disk that fills up while it writes. Every array has HDF5's
+    checksum for readers of any kind, and the whole file a sha256 for `read_netcdf`.
+
+    Args:
+        result: a Dataset, as `run` returns it.
+        path: of the file.
+    Raises ModelError: result is no Dataset.
+    Raises RunError: the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> result = pf.run(m, v=[3.0], duration=0.1, step=0.01, backend="numpy")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pf.write_netcdf(result, f"{folder}/block.nc")
+        ...     pf.read_netcdf(f"{folder}/block.nc").identical(result)
+        True
     """
     if not isinstance(result, xr.Dataset):
         raise ModelError(f"write_netcdf(result, path): a Dataset is needed, got {brief(result)}")
@@ -50,7 +67,24 @@ def _encoding(x: xr.Variable) -> dict[str, Any]:
 
 
 def read_netcdf(path: str | Path) -> xr.Dataset:
-    """Read a result back into memory from a path. Raises RunError: it cannot be read, or is not what `write_netcdf` wrote."""
+    """Read a result back into memory from a file of `write_netcdf`, and check that nothing in it has changed.
+
+    Args:
+        path: of the file.
+    Returns:
+        The Dataset that was written.
+    Raises RunError: the file cannot be read, or is not what `write_netcdf` wrote.
+
+    Example:
+        >>> import tempfile
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pf.write_netcdf(pf.run(m, v=[3.0], duration=0.1, step=0.01, backend="numpy"), f"{folder}/block.nc")
+        ...     pf.causes(pf.read_netcdf(f"{folder}/block.nc"))
+        ['finished']
+    """
     place = as_path(path)
     try:
         data = place.read_bytes()

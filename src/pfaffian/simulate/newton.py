@@ -1,4 +1,4 @@
-"""Newton's iterations onto phi(q, t) = 0 and eta(q, v, t) = 0, with some coordinates held and others dear."""
+"""Newton's iterations onto phi(q, t) = 0 and eta(q, v, t) = 0, with some coordinates held and others weighted."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from pfaffian.terms.terms import Terms, relative_size, row_lengths, symbols
 
 ITERATIONS = 50
 ACCEPTED = 1e-9
-"""Largest |phi| and |eta| that count as met, beside what the row is about: see `inverse_scale`."""
+"""Largest |phi| and |eta| that count as satisfied, relative to the row's scale: see `inverse_scale`."""
 
-MET = 1e-13
-"""The same below which nothing is left to gain."""
+CONVERGED = 1e-13
+"""Relative |phi| and |eta| below which iterations gain nothing more."""
 
 PATIENCE = 8
-"""Iterations that may pass while |phi| and |eta| do not fall by a twentieth: beyond them nothing comes nearer."""
+"""Iterations that may pass while |phi| and |eta| do not fall by a twentieth: after them the run is given up."""
 
 FEW = 64
-"""Runs for which a kernel that is compiled quickly does."""
+"""Runs up to which a quickly compiled kernel will do."""
 
 HEAVY = 1e-4
-"""Part of the largest inertia that counts at least in the metric of an assembly, where some directions have next to none."""
+"""Least inertia in the metric of an assembly, as a part of the largest one, where some directions have almost none."""
 
 STRIDE = 0.5
-"""Largest turn of one iteration [rad]: far from its end a whole one would arrive at a branch far away."""
+"""Largest turn of one iteration [rad]: a full Newton step far from the solution would end on a distant branch."""
 
 
 class Held(NamedTuple):
-    """What an assembly may not touch.   q, v: (runs, nv) of bool, by velocity coordinate.
-    weight: (nv,) above zero, how much dearer than by its inertia a coordinate moves."""
+    """What an assembly may not move.   q, v: (runs, nv) of bool, by velocity coordinate.
+    weight: (nv,) above zero, factor on the inertia of each coordinate."""
 
     q: np.ndarray
     v: np.ndarray
@@ -54,13 +54,13 @@ class Held(NamedTuple):
         return Held(self.q[at], self.v[at], self.weight)
 
     def release(self, q: Any = True, v: Any = True) -> Held:
-        """Without those of q and v that are marked."""
+        """Without the marked ones of q and v."""
         return Held(self.q & ~np.asarray(q), self.v & ~np.asarray(v), self.weight)
 
 
 class State(NamedTuple):
-    """q: (runs, nq).   v: (runs, nv).   phi, eta: (runs, rows) left of the constraints.   rank: (runs,) of the position rows,
-    held coordinates apart.   inverse: (runs, rows), pace: (runs, 1) [1/s] of `lengths`."""
+    """q: (runs, nq).   v: (runs, nv).   phi, eta: (runs, rows) residuals.   rank: (runs,) of the position rows without the held
+    coordinates.   inverse: (runs, rows), pace: (runs, 1) [1/s], the scales of `terms.lengths`."""
 
     q: np.ndarray
     v: np.ndarray
@@ -72,34 +72,34 @@ class State(NamedTuple):
 
     @property
     def residual(self) -> np.ndarray:
-        """(runs,) the larger of |phi| and |eta|, infinite where it is no number."""
+        """(runs,) the larger of |phi| and |eta|, infinite where it is NaN."""
         return _worst(self.phi, self.eta)
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """(runs, rows) each: phi and eta beside what the row is about."""
+        """(runs, rows) each: phi and eta relative to the row's scale."""
         return self.phi * self.inverse, self.eta * self.inverse / self.pace
 
     @property
     def off(self) -> np.ndarray:
-        """(runs,) the largest of these, infinite where it is no number."""
+        """(runs,) the largest of these, infinite where it is NaN."""
         return _worst(*self.parts)
 
     @property
-    def met(self) -> np.ndarray:
-        """(runs,) whether all constraints are met."""
+    def satisfied(self) -> np.ndarray:
+        """(runs,) whether all constraints are satisfied."""
         return self.off <= ACCEPTED
 
     @property
     def closed(self) -> np.ndarray:
-        """(runs,) whether phi is, whatever eta."""
+        """(runs,) whether phi = 0 is satisfied, whatever eta."""
         return _worst(self.parts[0]) <= ACCEPTED
 
     def take(self, at: Any) -> State:
         return State(*[x[at] for x in self])
 
     def put(self, at: np.ndarray, of: State, where: np.ndarray) -> None:
-        """Make the runs `at` those of another State, as far as `where` says so, and leave the others."""
+        """Replace the runs `at` by those of another State where `where` is true, and leave the others."""
         for mine, new in zip(self, of, strict=True):
             mine[at[where]] = new[where]
 
@@ -110,7 +110,7 @@ def _worst(*parts: np.ndarray) -> np.ndarray:
 
 
 class Problem(NamedTuple):
-    """What an assembly is about.   p: (runs, np).   t: [s].   held: of each run."""
+    """What to assemble.   p: (runs, np).   t: [s].   held: of each run."""
 
     m: Mechanism
     p: np.ndarray
@@ -119,7 +119,7 @@ class Problem(NamedTuple):
     backend: Backend
 
     def released(self) -> Problem:
-        """Nothing held."""
+        """The same with nothing held."""
         return self._replace(held=self.held.release())
 
     def take(self, at: Any) -> Problem:
@@ -127,37 +127,37 @@ class Problem(NamedTuple):
 
 
 def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Problem:
-    """Nothing held, all as dear as its inertia: p (runs, np), t [s]."""
+    """The Problem with nothing held and weights 1: p (runs, np), t [s]."""
     none = np.zeros((len(p), m.nv), dtype=bool)
     return Problem(m, p, t, Held(none, none, np.ones(m.nv)), backend)
 
 
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
-    """(runs,) rank of the position rows at q (runs, nq), and how many rows there are."""
+    """(runs,) rank of the position rows at q (runs, nq), and the number of rows."""
     found = _step(problem, q, v)
     return found.rank, found.phi.shape[1]
 
 
 def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:
-    """Each run's Newton iterations from q, v (runs, n), until its constraints are met or no end is near.
+    """Each run's Newton iterations from q, v (runs, n), until its constraints are satisfied or it makes no progress.
 
-    A state that meets them stays as it is, to the bit. What becomes of a run never depends on the others.
+    A state that satisfies them stays as it is, to the bit. A run never depends on the others.
     """
     everything, waited = np.ones((len(q), problem.m.nv), dtype=bool), np.zeros(len(q), dtype=int)
     now = _step(problem._replace(held=problem.held._replace(q=everything, v=everything)), q, v)
     nearest = now.off
-    going = np.flatnonzero(np.isfinite(nearest) & (nearest > MET))
+    going = np.flatnonzero(np.isfinite(nearest) & (nearest > CONVERGED))
     for _ in range(iterations):
         if not len(going):
             break
         before, after = now.off[going], _step(problem.take(going), now.q[going], now.v[going])
         left = after.off
-        taken = (before > ACCEPTED) | (left < before)
-        now.put(going, after, taken)
+        accepted = (before > ACCEPTED) | (left < before)
+        now.put(going, after, accepted)
         nearer = left < 0.95 * nearest[going]
         nearest[going], waited[going] = np.where(nearer, left, nearest[going]), np.where(nearer, 0, waited[going] + 1)
         far = (left > ACCEPTED) & (waited[going] < PATIENCE)
-        going = going[np.isfinite(left) & (left > MET) & (far | (left < before / 2))]
+        going = going[np.isfinite(left) & (left > CONVERGED) & (far | (left < before / 2))]
     return now
 
 
@@ -198,10 +198,10 @@ def _newton(m: Mechanism) -> ca.Function:
 def _shortest(
     T: Terms, A: ca.SX, M: ca.SX, rhs: ca.SX, rows: list[int], free: ca.SX, stiffness: ca.SX, far: bool = False
 ) -> tuple[ca.SX, ca.SX]:
-    """The x with A x = rhs and x_i = 0 where not free that is shortest in the metric S M S, and the rank of what decides it.
+    """The x with A x = rhs and x_i = 0 where not free that is shortest in the metric S M S, and the rank of its rows.
 
-    far: rhs may be large. Rows that depend on each other at the end of the way contradict each other before it, so x is damped
-    there; and where directions are light, each is as dear as a HEAVY part of the dearest, or they alone would move.
+    far: rhs may be large. Rows that depend on each other at the solution contradict each other before it, so x is damped
+    there; and light directions get at least a HEAVY part of the largest inertia, or they alone would move.
     """
     if not rows:
         return ca.SX.zeros(T.mechanism.nv, 1), ca.SX(0)
@@ -224,8 +224,8 @@ def _least_inertia(m: Mechanism, inertia: ca.SX) -> ca.SX:
 
 
 def _rates(T: Terms) -> ca.SX:
-    """(nv, nv) velocities that change one coordinate at a time: along the joint's own axes for what translates, body-fixed
-    where a quaternion turns."""
+    """(nv, nv) velocities that change one coordinate at a time: along the joint's axes for translations, body-fixed for
+    rotations by a quaternion."""
     m, K, blocks = T.mechanism, T.kinematics.kinematic_matrix, []
     for j in m.owners:
         q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, j.plain
@@ -234,12 +234,12 @@ def _rates(T: Terms) -> ca.SX:
 
 
 def held_entries(m: Mechanism, held: np.ndarray) -> np.ndarray:
-    """(runs, nq) of bool: the entries of q that stay when the marked (runs, nv) velocity coordinates do not move."""
+    """(runs, nq) of bool, the entries of q that stay when the marked (runs, nv) velocity coordinates do not move."""
     return np.stack([held[:, list(by)].any(axis=1) for by in _movers(m)], axis=1) if m.nq else np.zeros((len(held), 0), bool)
 
 
 def held_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
-    """(nv,) of bool: the velocity coordinates that move one of the marked (nq,) entries of q."""
+    """(nv,) of bool, the velocity coordinates that move one of the marked (nq,) entries of q."""
     marked = np.zeros(m.nv, dtype=bool)
     for entry in np.flatnonzero(named):
         marked[list(_movers(m)[entry])] = True

@@ -6,7 +6,8 @@
     Y11 o_dot = d_o H - Y12 y,    p_i_dot = -d_i H + Y21 o_dot + Y22 y - gamma_ij^k y^j p_k + forces,    y = M^^-1 p
 
 [(3.3.44); Y is Xi_mu, and the connection of the isotropy group is not in it]. It is the second formulation of the reduction, by
-curvature instead of by momenta of bodies; nothing in it knows the place, which tau = K11^-1 mu_b - A y brings along beside it.
+curvature instead of by momenta of bodies. Nothing in it depends on the pose, which is integrated beside it by the twist
+tau = K11^-1 mu_b - A y.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def _check(m: Mechanism, first: Joint) -> None:
         broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x.joint == first.name)
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
-            f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not kept ({why}); leave momentum out, the state "
-            "then holds what it becomes"
+            f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not conserved ({why}); leave momentum out: the "
+            "state then holds it as it changes"
         )
 
 
@@ -70,8 +71,8 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
     _check(m, first)
     group = group_of(first)
     assert group is not None
-    own = indices(m, (first.name,))
-    rest = others(m, own)
+    base = indices(m, (first.name,))
+    rest = others(m, base)
     orbit = orbit_of(group, np.array(momentum))
     d = len(orbit.names)
 
@@ -86,7 +87,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         K = blocks(at(q, t), first.name)
         y = solve_symmetric(K.shape, p)
         v = ca.SX(m.nv, 1)
-        v[own, 0], v[rest, 0] = solve_symmetric(K.K11, body_momentum(group, orbit, o)) - K.A @ y, y
+        v[base, 0], v[rest, 0] = solve_symmetric(K.K11, body_momentum(group, orbit, o)) - K.A @ y, y
         return q, v
 
     def enter(T: Terms) -> ca.SX:
@@ -105,7 +106,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         y = solve_symmetric(K.shape, p)
         H = (ca.dot(p, y) + ca.dot(mu_b, solve_symmetric(K.K11, mu_b))) / 2
         gamma = [g[rest, rest] for i, g in enumerate(commutation_coefficients(k)) if i in rest]
-        # Rotors that joints drive have no axes that turn with them, see `terms.momentum`. Where gamma is not zero each
+        # The axes of rotors that joints drive do not turn with them, see `terms.momentum`. Where gamma is not zero each
         # velocity is the rate of one link.
         spun = k.along_v(rotors(k))[rest]
         turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ (p - spun * y) for g in gamma])
@@ -140,7 +141,7 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         rated,
         project=project,
         signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, first.name) - ca.DM(momentum)},
-        named=(StatePart("momentum_drift", tuple(m.v_names[i] for i in own), units_of(own)),),
+        named=(StatePart("momentum_drift", tuple(m.v_names[i] for i in base), units_of(base)),),
         about=(
             f"the momentum of joint {first.name!r} is {', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or "
             "run reduce(m)",
@@ -157,12 +158,12 @@ def _check_values(m: Mechanism, p: np.ndarray) -> None:
     """Raise ModelError where something changes the momentum at parameters (runs, np) of a run."""
     first = first_joint(m)
     for words, at, _ in other_values(m, p):
-        look = _pushes(m)
-        by = [cause for cause, some in zip(look.causes, changing(look, at).T, strict=True) if some.any()]
+        pushes = _pushes(m)
+        by = [cause for cause, some in zip(pushes.causes, changing(pushes, at).T, strict=True) if some.any()]
         if by:
             raise ModelError(
-                f"{words}the momentum of joint {first.name!r} of {m.name!r} is not kept: {', '.join(by)} changes it, which "
-                "near the defaults it does not; run reduce(m) without momentum"
+                f"{words}the momentum of joint {first.name!r} of {m.name!r} is not conserved: {', '.join(by)} changes it, "
+                "which near the defaults it does not; run reduce(m) without momentum"
             )
 
 

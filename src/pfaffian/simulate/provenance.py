@@ -20,7 +20,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 def machine() -> dict[str, str]:
     """Versions, sources and processor behind a result.
 
-    source_sha256: of the library's files as they are.   commit: of the checkout they lie in, if it is one.
+    source_sha256: of the library's files as they are.   commit: of the checkout that contains them, if there is one.
     """
     cpu = processor()
     commit = checked_out(Path(__file__).resolve().parents[3])
@@ -38,7 +38,7 @@ def machine() -> dict[str, str]:
 
 
 def checked_out(folder: Path) -> str | None:
-    """The commit that a checkout of this library stands at, None where the folder is none. Read from files: no git is run."""
+    """The commit of a checkout of this library, None if the folder is none. It is read from files; git is not run."""
     try:
         if 'name = "pfaffian"' not in (folder / "pyproject.toml").read_text(encoding="utf-8"):
             return None
@@ -55,7 +55,7 @@ def checked_out(folder: Path) -> str | None:
 
 
 def _resolved(ref: str, *places: Path) -> str | None:
-    """What a branch stands at: in a file of its own, or among the packed ones."""
+    """The commit of a branch: in a file of its own, or among the packed refs."""
     for place in places:
         if (place / ref).is_file():
             return (place / ref).read_text(encoding="utf-8").strip()

@@ -1,4 +1,4 @@
-"""Nearest points within linear limits, over one problem or a batch: the small quadratic programs of the kernel."""
+"""Nearest points within linear limits, of one problem or a batch: the kernel's small quadratic programs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WORDS = {
 
 
 class NearestInput(NamedTuple):
-    """What `solve_qp` found; leading axes (runs,) where a batch was given.
+    """The result of `solve_qp`; leading axes (runs,) for a batch.
 
     u: (..., n), nan where there is none.   active: (..., m) of bool, the rows that hold u; of an infeasible problem those that
         contradict each other.
     multipliers: (..., m) y >= 0 of H (u - u0) + W^T y = 0; of an infeasible problem W^T y = 0 with l^T y < 0, which no u can
-        meet, or a single row whose limit is -inf.
+        satisfy, or a single row whose limit is -inf.
     status: (...) 0 solved, 1 infeasible, 2 too many turns, 3 inaccurate, 4 H not positive definite, 5 not a number.
-    turns: (...) of the method.
+    turns: (...) iterations of the method.
     """
 
     u: np.ndarray
@@ -44,7 +44,7 @@ class NearestInput(NamedTuple):
 
     @property
     def words(self) -> str | list[str]:
-        """The status of each problem in words, with the rows that contradict each other."""
+        """The message for each problem's status, with the rows that contradict each other."""
         if self.status.ndim == 0:
             return _words(int(self.status), self.active)
         return [_words(int(s), a) for s, a in zip(self.status, self.active, strict=True)]
@@ -60,25 +60,42 @@ def _words(status: int, active: np.ndarray) -> str:
 
 
 def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> NearestInput:
-    """The u nearest to u0 in the metric of H within limits: min 1/2 (u - u0)^T H (u - u0) with W u <= l.
+    """The u nearest to u0 in the metric of H within linear limits, of one problem or a batch.
 
-    Exact to rounding times the conditioning of the active rows; rows may repeat each other, be parallel, zero, or more than n
-    meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low]. Units do not matter: of H, of each
-    row and of all inputs there may be any, from 1e-20 to 1e20. What is solved meets H (u - u0) + W^T y = 0 to 1e-9 of the
-    largest term, and each row to 1e-11 of |l| + |W| |u| and 1e-14 of the largest limit, a hundred times that where u0 is 1e10
-    times beyond all limits. What is infeasible has no u nearer than a thousand times as far as its rows are. All else is
+        min 1/2 (u - u0)^T H (u - u0)   with   W u <= l
+
+    Exact to rounding times the conditioning of the active rows. Rows may repeat each other, be parallel or zero, and more than
+    n may meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low]. Units do not matter: H, each
+    row and all inputs may have any, from 1e-20 to 1e20. A solution satisfies H (u - u0) + W^T y = 0 to 1e-9 of the largest
+    term, and each row to 1e-11 of |l| + |W| |u| and 1e-14 of the largest limit, a hundred times that where u0 is 1e10 times
+    beyond all limits. An infeasible problem has no u nearer than a thousand times as far as its rows are. Everything else is
     inaccurate: as a rule where H has a condition of 1e8 or more along what the rows leave free, where rows miss or meet each
     other by 1e-14 to 1e-11 of their terms, and now and then where u0 is 1e10 times beyond all limits and rows are nearly
     parallel, or 1e20 times.
 
     Args:
-        H: (n, n) or (runs, n, n) symmetric positive definite.   u0: (n,) or (runs, n), what would be taken without limits.
-        W: (m, n) or (runs, m, n).   l: (m,) or (runs, m); inf for a row without effect. In units of yours: those of H u0 and of
-            W^T y agree, y the multipliers.
-        backend: auto, c or numpy.
+        H: (n, n) or (runs, n, n), symmetric and positive definite.
+        u0: (n,) or (runs, n), the input without limits.
+        W: (m, n) or (runs, m, n).
+        l: (m,) or (runs, m); inf for a row without effect. Units are the caller's: those of H u0 and W^T y agree.
+        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
     Returns:
-        `NearestInput`. Nothing raises for numbers alone: status, and words, say what a problem had.
+        u: (..., n), nan where there is none.
+        active: (..., m) of bool, the rows that hold u; of an infeasible problem those that contradict each other.
+        multipliers: (..., m) y >= 0; of an infeasible problem W^T y = 0 with l^T y < 0, which no u can satisfy, or a single row
+            whose limit is -inf.
+        status: (...) 0 solved, 1 infeasible, 2 too many iterations, 3 inaccurate, 4 H not positive definite, 5 not a number;
+            `words` is the status as a message. Nothing raises for numbers alone.
+        turns: (...) iterations of the method.
     Raises ModelError: shapes that do not fit together, what is no array of real numbers, H that is not symmetric.
+
+    Example:
+        Two inputs [3, 4] N that may add up to 5 N at most:
+
+        >>> import pfaffian as pf
+        >>> nearest = pf.solve_qp([[1, 0], [0, 1]], [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
+        >>> nearest.u.round(9), nearest.words
+        (array([2., 3.]), 'solved')
     """
     given = {name: _array(x, name, axes) for name, x, axes in (("H", H, 2), ("u0", u0, 1), ("W", W, 2), ("l", l, 1))}
     n, m = given["u0"].shape[-1], given["l"].shape[-1]

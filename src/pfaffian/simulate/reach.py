@@ -1,4 +1,4 @@
-"""Where Newton's iterations do not arrive: other ways to a state with held coordinates, and who stands in the way."""
+"""Where Newton's iterations fail: other ways to a state with held coordinates, and which coordinates are to blame."""
 
 from __future__ import annotations
 
@@ -21,28 +21,31 @@ STRIDES = 80
 """Most strides of a walk."""
 
 SHORTEST, SHORT = 1e-7, 0.03
-"""Part of the way below which a stride that fails ends a walk: to the nearest possible place, and where only its end counts."""
+"""Part of the way below which a stride that fails ends a walk: towards the nearest possible value, and where only the end
+of the walk counts."""
 
 NAMED_MOST = 4
 """Culprits that an error names."""
 
 BLOCKED = "the initial state cannot be put onto the constraints"
 UNSEARCHED = "; search=True looks for it further away"
-"""The way out where only the state nearby was looked at."""
+"""The way out where only nearby states were tried."""
 
 ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
-"""What is said where no coordinate or rate is to blame, and the way out."""
+"""The way out where no coordinate or rate is to blame."""
 
 FASTER = "; a row that is not affine in v leaves velocities open, or vanishes at rest: guess all of v, as an array"
-"""The way out where only eta is left, and such a row is among those that hold."""
+"""The way out where only eta is left and such a row is among the constraints."""
 
 
 def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False, search: bool = True) -> State:
-    """`settle`, and for the runs whose held coordinates do not close from q a search: on foot from the nearest state that
-    closes, then from other starts; with `anywhere` also where nothing is held. phi decides: what held rates forbid no start can
-    mend."""
+    """`settle`, and a search for the runs whose held coordinates do not close from q.
+
+    It walks from the nearest state that closes, then tries other starts; with `anywhere` also where nothing is held. phi
+    decides whether a run closes: no other start mends what held rates forbid.
+    """
     found = settle(problem, q, v)
-    lost = _unmet(found) & (problem.held.q.any(axis=1) | anywhere) & search
+    lost = _open(found) & (problem.held.q.any(axis=1) | anywhere) & search
     if lost.any():
         _search(problem, found, lost, q, v)
     return unwind(problem, found, q)
@@ -51,12 +54,12 @@ def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = Fals
 def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     at = np.flatnonzero(lost)
     free = settle(problem.take(at).released(), q[at], v[at])
-    near = free.met
+    near = free.satisfied
     if near.any():
         way, there = walk(problem.take(at[near]), free.take(near), q[at[near]], SHORT)
         _retry(problem, found, at[near][way == 1], there.q[way == 1], v)
     for start in _starts(problem.m):
-        at = np.flatnonzero(_unmet(found) & lost)
+        at = np.flatnonzero(_open(found) & lost)
         if not len(at):
             break
         elsewhere = np.where(held_entries(problem.m, problem.held.q[at]), q[at], start)
@@ -64,28 +67,28 @@ def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: 
 
 
 def _retry(problem: Problem, found: State, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Put into `found` those of the runs `at` that close from q."""
+    """Put those of the runs `at` that close from q into `found`."""
     if not len(at):
         return
     again = settle(problem.take(at), q, v[at])
-    found.put(at, again, ~_unmet(again))
+    found.put(at, again, ~_open(again))
 
 
-def _unmet(s: State) -> np.ndarray:
+def _open(s: State) -> np.ndarray:
     return ~s.closed
 
 
 def _starts(m: Mechanism) -> Iterator[np.ndarray]:
-    """(nq,) the same for every run, so that none depends on its neighbours."""
+    """Random configurations (nq,), the same for every run, so that none depends on its neighbours."""
     random, within = np.random.default_rng(11), default_length(m) or 1.0
     return (random_configuration(m, random, within) for _ in range(STARTS))
 
 
 def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHORTEST) -> tuple[np.ndarray, State]:
-    """From states that close towards `goal` (runs, nq) at the held entries, in straight lines and strides that fit.
+    """Walk from states that close towards `goal` (runs, nq) at the held entries, straight and in adaptive strides.
 
     shortest: part of the way below which a stride that fails is the last.
-    Returns (runs,) the part of the way gone, 1 where it ends at the goal, and the states there. Rates are left free.
+    Returns (runs,) the part of the way walked, 1 where it ends at the goal, and the states there. Rates are left free.
     """
     m, entries = problem.m, held_entries(problem.m, problem.held.q)
     part, stride, now = np.zeros(len(goal)), np.full(len(goal), 0.25), State(*[x.copy() for x in begin])
@@ -95,11 +98,11 @@ def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHO
         if not len(going):
             break
         ahead = np.minimum(part[going] + stride[going], 1.0)
-        wanted = begin.q[going] + ahead[:, None] * (goal[going] - begin.q[going])
-        wanted = np.where(ahead[:, None] == 1, goal[going], wanted)
-        q = check_configuration(m, np.where(entries[going], wanted, now.q[going]))
+        target = begin.q[going] + ahead[:, None] * (goal[going] - begin.q[going])
+        target = np.where(ahead[:, None] == 1, goal[going], target)
+        q = check_configuration(m, np.where(entries[going], target, now.q[going]))
         trial = settle(problem.take(going), q, now.v[going], iterations=12)
-        good = trial.met
+        good = trial.satisfied
         now.put(going, trial, good)
         part[going[good]] = ahead[good]
         stride[going] *= np.where(good, 1.5, 0.5)
@@ -107,21 +110,21 @@ def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHO
 
 
 def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray, search: bool = True) -> str:
-    """Why the first run that does not close does not: the held coordinates or rates in its way, which takes a search, or the
-    row that is left."""
-    run = int(np.argmax(~found.met))
+    """Why the first run that does not close fails: the held coordinates or rates in its way, which takes a search, or the row
+    that is left."""
+    run = int(np.argmax(~found.satisfied))
     where = f" in run {run}" if len(q) > 1 else ""
     if not search:
         return f"{BLOCKED}: {open_row(problem.m, found.take([run]))[0]}{where}{UNSEARCHED}"
     one, state, q, v = problem.take([run]), found.take([run]), q[[run]], v[[run]]
-    met = not _unmet(state)[0]
-    said = _rates_in_the_way(one, q, v) if met else _coordinates_in_the_way(one, q, v)
-    way = FASTER if met and turning(symbols(problem.m)) else "" if said else ADVICE
-    return f"{said or f'{BLOCKED}: {open_row(problem.m, state)[0]}'}{where}{way}"
+    closed = not _open(state)[0]
+    culprits = _rates_in_the_way(one, q, v) if closed else _coordinates_in_the_way(one, q, v)
+    way = FASTER if closed and turning(symbols(problem.m)) else "" if culprits else ADVICE
+    return f"{culprits or f'{BLOCKED}: {open_row(problem.m, state)[0]}'}{where}{way}"
 
 
 def open_row(m: Mechanism, s: State) -> list[str]:
-    """For each run the row that is left the most, and by how much."""
+    """For each run a message with the row whose residual is the largest."""
     names = row_names(symbols(m).kinematics)
     left = np.maximum(*map(np.abs, s.parts))
     rows = [foremost(x)[0] for x in np.where(np.isfinite(left), left, np.inf)]
@@ -130,25 +133,25 @@ def open_row(m: Mechanism, s: State) -> list[str]:
 
 
 def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
-    """Each held rate that the others allow to be met without it, with the value it then has."""
+    """Each held rate without which the others can be satisfied, with the value it then has."""
     m, free = one.m, np.flatnonzero(one.held.v[0])
     many = one.take(np.zeros(len(free), int))
     each = settle(many._replace(held=many.held.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
                   np.repeat(q, len(free), axis=0), np.repeat(v, len(free), axis=0))  # fmt: skip
     size = scales(m, one.p, q, m.v_units)[0]
     found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
-             if each.met[k]]  # fmt: skip
+             if each.satisfied[k]]  # fmt: skip
     return _culprits("rate", found)
 
 
 def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
-    """Each held coordinate that the others allow to close without it, with the nearest value to which it then comes."""
+    """Each held coordinate without which the others close, with the nearest value that it then reaches."""
     m, found, size = one.m, [], scales(one.m, one.p, q, one.m.q_units)[0]
-    for name, own in _held_groups(one):
-        mark = np.isin(np.arange(m.nv), own)
+    for name, entries_of_v in _held_groups(one):
+        mark = np.isin(np.arange(m.nv), entries_of_v)
         loose = one._replace(held=one.held.release(q=mark))
         begin = pursue(loose, q, v, anywhere=True)
-        if _unmet(begin)[0]:
+        if _open(begin)[0]:
             continue
         _, there = walk(one, begin, q)
         entries = held_entries(m, mark[None])[0]
@@ -159,7 +162,7 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
 
 
 def _held_groups(one: Problem) -> list[tuple[str, list[int]]]:
-    """Held coordinates by name with their velocity coordinates; the four of a quaternion are one, by its joint."""
+    """Held coordinates by name with their velocity coordinates; the four of a quaternion are one entry, named by its joint."""
     m, groups = one.m, dict[str, list[int]]()
     owner = [j.name for j in m.owners for _ in range(j.nv)]
     for i in np.flatnonzero(one.held.q[0]):
@@ -175,10 +178,10 @@ def _unit(m: Mechanism, entries: np.ndarray) -> str:
 
 
 def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
-    """Held coordinates of which no single one is to blame, with the nearest place where all of them close."""
+    """Held coordinates of which no single one is to blame, with the nearest values at which all of them close."""
     m = one.m
     begin = pursue(one.released(), q, v, anywhere=True)
-    if _unmet(begin)[0]:
+    if _open(begin)[0]:
         return ""
     _, there = walk(one, begin, q)
     size = scales(m, one.p, q, m.q_units)[0]
@@ -189,29 +192,29 @@ def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
 
 
 def _culprits(what: str, found: list[tuple[str, Any, str, str]]) -> str:
-    """found: name, value given, its unit, nearest possible value."""
-    parts = [f"{name!r} = {_given(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in found]
+    """The message for culprits `found`: name, given value, its unit, nearest possible value."""
+    parts = [f"{name!r} = {_formatted(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in found]
     if not parts:
         return ""
     if len(parts) == 1:
         near = found[0][3]
         return f"the {what} {parts[0]} cannot be kept, the constraints do not allow it; the nearest possible value is {near}"
-    shown = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
+    listed = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
     more = f" and {len(parts) - NAMED_MOST} others" if len(parts) > NAMED_MOST else ""
-    return f"these {what}s cannot all be kept, one of them has to move: {', '.join(shown)}{more}"
+    return f"these {what}s cannot all be kept, one of them has to move: {', '.join(listed)}{more}"
 
 
 def _near(value: float, size: float) -> str:
-    """A number that was found no better than to ACCEPTED of its size."""
+    """A number that is known to ACCEPTED of its size."""
     return f"{0.0 if abs(value) < ACCEPTED * size else value:.6g}"
 
 
-def _given(value: float | np.ndarray) -> str:
+def _formatted(value: float | np.ndarray) -> str:
     return f"{value:.6g}" if np.ndim(value) == 0 else "(" + ", ".join(f"{x:.6g}" for x in np.asarray(value)) + ")"
 
 
 def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The same places with angles within half a turn of `near` and quaternions on its side."""
+    """The same configurations with angles within half a turn of `near` and quaternions of the same sign."""
     q, angles = q.copy(), np.array([unit == "rad" for unit in m.q_units])
     q[:, angles] -= 2 * np.pi * np.round((q - near)[:, angles] / (2 * np.pi))
     for turn in m.quaternions.values():
@@ -220,10 +223,10 @@ def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def unwind(problem: Problem, found: State, q: np.ndarray) -> State:
-    """The states with angles within half a turn of q (runs, nq), where they close there too."""
+    """The states with angles within half a turn of q (runs, nq), where they still close."""
     turned = nearest_turn(problem.m, found.q, q)
-    at = np.flatnonzero((turned != found.q).any(axis=1) & found.met)
+    at = np.flatnonzero((turned != found.q).any(axis=1) & found.satisfied)
     if len(at):
         near = settle(problem.take(at), turned[at], found.v[at])
-        found.put(at, near, near.met)
+        found.put(at, near, near.satisfied)
     return found

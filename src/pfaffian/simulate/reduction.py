@@ -1,20 +1,20 @@
-"""Reduction: a mechanism in the state that its symmetries and constraints leave, q, what is kept and what is not.
+"""Reduction: a mechanism in the state that its symmetries and constraints leave: q, and the momenta, conserved or not.
 
-All of it is one thing. Velocities that the constraints allow are v = X(q) y, the momenta that belong to y are pi = X^T p, and
+One equation covers all cases. Velocities that the constraints allow are v = X(q) y, the momenta of y are pi = X^T p, and
 
     pi_dot = X^T p_dot + X_dot^T p,        p = M v,   y = (X^T M X)^-1 pi,
 
-where the reactions are in neither term. X is 1 without constraints: reduction by momentum [chhabra14 chapter 3]. With them it
-is the horizontal lift of Chaplygin's reduction [chhabra14 section 4.3], X_dot what its curvature comes from. Momenta of a joint
+where reactions occur in neither term. X is 1 without constraints: reduction by momentum [chhabra14 chapter 3]. With them it
+is the horizontal lift of Chaplygin's reduction [chhabra14 section 4.3], whose curvature comes from X_dot. Momenta of a joint
 that is a group of symmetries are carried as the spatial ones, mu = Ad_g^-T pi_g, which forces alone change; those of the other
-symmetries are changed by forces alone as they stand. So what is kept is kept to the last bit, at any mu, with no chart of the
-group; shape and momenta know nothing of the place, which is found by q_dot = K v beside them.
+symmetries are changed by forces alone as they are. So conserved momenta are conserved to the last bit, at any mu, without a
+chart of the group; shape and momenta do not depend on the pose, which is integrated beside them by q_dot = K v.
 
-Under a first joint that slides all is seen from a frame that goes with the mass centre and does not turn: angular momentum is
-the same about all points there, and nothing grows with how far away or how fast the machine is.
+Under a first joint that slides everything is seen from a frame that moves with the mass centre and does not turn: there the
+angular momentum is the same about all points, and nothing grows with the distance or the speed of the machine.
 
-A column of X may be any field sigma(q) that the constraints allow: pi = <p, sigma> is then a momentum of it, and where it is a
-constant of motion, horizontal symmetry that no group of positions has, it is kept as the others [chhabra14 prop. 4.2.15].
+A column of X may be any field sigma(q) that the constraints allow: pi = <p, sigma> is then its momentum. If that is a constant
+of motion, a horizontal symmetry that no group of positions has, it is conserved like the others [chhabra14 prop. 4.2.15].
 """
 
 from __future__ import annotations
@@ -78,37 +78,50 @@ def reduce(
     """The mechanism reduced by its symmetries, and by its constraints on velocities: a System that `run` takes.
 
     The state is [q; momentum]. Where nothing constrains velocities, `momentum` begins with that of the first joint: spatial,
-    kept while no force acts on it. [chhabra14 (3.3.35)] Of a first joint that slides it is the momentum along its frame's axes
-    and the angular momentum about the mass centre, which are kept as well, and other joints have the momenta that are seen from
-    there: how far and how fast the machine goes then costs no digits. `momentum_map` gives that about the frame.
-    Where constraints act, a group is found whose velocities they fix by the others (Chaplygin), and `momentum` belongs to the
-    others. In either case momenta of further symmetries (axially symmetric rotors, posts of cranes) are kept too, to the last
-    bit while nothing drives them.
-
-    The result has beside q and v: `momentum`, by name; `momentum_drift`, of the momenta that are kept what q and v of the
-    bodies give less what the state says; `momentum_rate_error`, how fast the full equations would change those beyond the
-    first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these say that
-    its motion leaves that of the full equations, and refuses parameters at which a symmetry is none.
+    conserved while no force acts on it. [chhabra14 (3.3.35)] If the first joint slides, it is the momentum along the axes of
+    that joint's frame and the angular momentum about the mass centre, which are conserved as well, and the momenta of other
+    joints are those seen from there: no digits are lost however far and fast the machine goes. `momentum_map` gives the
+    momentum about the frame. Where constraints act, a group is found whose velocities they determine from the others
+    (Chaplygin), and `momentum` belongs to the others. In either case the momenta of further symmetries (axially symmetric
+    rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
     Args:
-        m: an open chain or tree on one first joint. Closures between bodies of it are kept as constraints that push back.
-        by: under constraints on velocities, the joints whose velocities they fix, names; found if None.
-        momentum: (k,) the spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
-            from outside: the state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
-            coadjoint orbit, see `simulate.orbit`. It is about the frame, so far from it few digits are left of what turns the
-            machine, of which a run warns: place the frame near. None for a state that takes any, wherever the machine is.
-        along: {name of a velocity: field}, field(k) the velocities (nv,) sigma(q) of a motion whose momentum <p, sigma> is a
-            constant of motion: in the state it stands in the place of that velocity's, and is kept. [chhabra14 thm. 4.2.17]
-            Its unit is that of sigma, whose entry for that velocity is nowhere zero.
-    Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that fix
-        no group, or a group that is no symmetry of them; a field that they do not allow, or whose momentum is not kept, and by
-        what.
+        m: an open chain or tree on one first joint. Closures between its bodies are kept as constraints that push back.
+        by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
+        momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
+            from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
+            coadjoint orbit. The momentum is about the frame, so far from it few digits are left of what turns the machine, of
+            which a run warns: place the frame near. None: a state that takes any momentum, wherever the machine is.
+        along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p, sigma>
+            is a constant of motion. It takes that velocity's place in the state, and is conserved. [chhabra14 thm. 4.2.17] Its
+            unit is that of sigma, whose entry for that velocity is nowhere zero.
+    Returns:
+        A System. A result has, beside q and v: `momentum`, by name; `momentum_drift`, the momenta that q and v of the bodies
+        give less the conserved ones of the state; `momentum_rate_error`, how fast the full equations would change those beyond
+        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these tell
+        that its motion departs from that of the full equations, and refuses parameters that break a symmetry. Printing the
+        System tells what is conserved.
+    Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that
+    determine no group, or a group that is no symmetry of them; a field that they do not allow, or whose momentum is not
+    conserved, and by what.
+
+    Example:
+        A motor between two bodies of 3 and 1 kg does not change their momentum, here 4 N s:
+
+        >>> import pfaffian as pf
+        >>> joints = [pf.joint("base", "prismatic", "world", "base", axis=(1, 0, 0)),
+        ...           pf.joint("arm", "prismatic", "base", "arm", axis=(1, 0, 0))]
+        >>> bodies = [pf.body("base", mass=3.0), pf.body("arm", mass=1.0)]
+        >>> m = pf.mechanism("pair", bodies, joints, actuators=[pf.actuator("motor", "arm")])
+        >>> result = pf.run(pf.reduce(m), v=[1.0, 0.0], u=[2.0], duration=0.1, step=0.01, backend="numpy")
+        >>> result["momentum"].sel(momentum_entry="base").values[[0, -1]]
+        array([4., 4.])
     """
     if momentum is not None:
         if by is not None or along is not None:
             raise ModelError(
-                "reduce: momentum is of a machine that nothing constrains, in a chart; by= is of one that has constraints, "
-                "along= of a state that takes any momentum"
+                "reduce: momentum= is for a machine without constraints, whose state has a chart; by= is for one with "
+                "constraints, along= for a state that takes any momentum"
             )
         return reduced_space(as_mechanism(m), momentum)
     fields = {} if along is None else along
@@ -118,15 +131,15 @@ def reduce(
 
 
 Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
-"""Name of a velocity, and the field whose momentum stands in the place of that velocity's."""
+"""Names of velocities, each with the field whose momentum takes the place of that velocity's."""
 
 
 class _Reduction(NamedTuple):
-    """What a reduced state is made of.
+    """The data of a reduced state.
 
-    found: the plan.   fields: of the caller's.   base: the first joint where its momentum is in the state, else None.
-    kept: entries of v whose momenta are kept, beyond those of the base.   shared: those of them that the machine has momentum
-    along where it is only carried along the slides of the base; these are of the machine as it is, the others are the same.
+    found: the plan.   fields: those of the caller.   base: the first joint if its momentum is in the state, else None.
+    kept: entries of v whose momenta are conserved, beyond those of the base.   shared: those of them whose momentum a mere
+    translation along the slides of the base changes; these are taken in the world; the others are the same there.
     """
 
     m: Mechanism
@@ -137,7 +150,7 @@ class _Reduction(NamedTuple):
     shared: tuple[int, ...]
 
     def at(self, entries: Sequence[int]) -> list[int]:
-        """Where entries of v stand in the momenta of the state."""
+        """Positions of entries of v among the momenta of the state."""
         return [self.found.y.index(i) for i in entries]
 
     @property
@@ -146,7 +159,7 @@ class _Reduction(NamedTuple):
         return indices(self.m, (self.base.name,)) if self.base else []
 
     def lift(self, T: Terms) -> ca.SX | None:
-        """X, None where it is 1."""
+        """X; None if it is 1."""
         return _lift(T, self.found, self.fields) if self.found.group or self.fields else None
 
     def along(self, T: Terms, x: ca.SX) -> ca.SX:
@@ -155,18 +168,18 @@ class _Reduction(NamedTuple):
         return x if X is None else X.T @ x
 
     def frame(self, k: Kinematics) -> Translation | None:
-        """In which momenta are seen, None for the world's."""
+        """The frame in which momenta are seen; None for the world's."""
         return translation(k, self.base) if self.base else None
 
     def terms(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
         return Terms(self.m, q, v, ca.SX(self.m.nu, 1), t)
 
     def turned(self, q: ca.SX, pi: ca.SX, how: Callable[[Joint, ca.SX, ca.SX], ca.SX]) -> ca.SX:
-        """pi (ny, 1) with its spatial entries carried by how(joint, q of it, they)."""
+        """pi (ny, 1) with its spatial entries transformed by how(joint, q of the joint, entries)."""
         pi = ca.SX(pi)
         for name in self.found.spatial:
-            own = self.at(indices(self.m, (name,)))
-            pi[own, 0] = how(self.m.joint(name), q[self.m.q_slices[name], 0], pi[own, 0])
+            entries = self.at(indices(self.m, (name,)))
+            pi[entries, 0] = how(self.m.joint(name), q[self.m.q_slices[name], 0], pi[entries, 0])
         return ca.densify(pi)
 
 
@@ -194,29 +207,31 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         inertia=partial(_inertia, r),
     )
     return made(
-        system, f"[q; reduced momentum] {found} {r.shared} {_said(m, fields)}", lambda: f"{digest(m)} {_said(m, fields)}"
+        system,
+        f"[q; reduced momentum] {found} {r.shared} {_fields_digest(m, fields)}",
+        lambda: f"{digest(m)} {_fields_digest(m, fields)}",
     )
 
 
 def _shared(r: _Reduction) -> tuple[int, ...]:
-    """See `_Reduction`: decided at random states, each by its own size."""
+    """See `_Reduction`: decided at random states, relative to the sizes there."""
     T = symbols(r.m)
     frame = r.frame(T.kinematics)
     if frame is None or not r.kept:
         return ()
-    X, own = r.lift(T), r.at(r.kept)
+    X, rows = r.lift(T), r.at(r.kept)
     X = ca.SX.eye(r.m.nv) if X is None else X
-    moved = ca.horzcat(*[X[:, own].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
-    inertia = ca.sum1(X[:, own] * (T.M @ X[:, own])).T
+    moved = ca.horzcat(*[X[:, rows].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
+    inertia = ca.sum1(X[:, rows] * (T.M @ X[:, rows])).T
     f = ca.Function("shared", [T.q, T.v, T.t, r.m.p_symbols], [ca.densify(moved), inertia, frame.mass])
     random = np.random.default_rng(53)
     at = [[np.array(x) for x in f(*somewhere(r.m, random))] for _ in range(STATES)]
-    found = np.any([np.abs(x) > NOTHING * np.sqrt(mass * own) for x, own, mass in at], axis=(0, 2))
+    found = np.any([np.abs(x) > NOTHING * np.sqrt(mass * inertia) for x, inertia, mass in at], axis=(0, 2))
     return tuple(i for i, some in zip(r.kept, found, strict=True) if some)
 
 
 def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
-    """v and the momenta of links of a state, seen from its frame."""
+    """v and the momenta of the links at a state, seen from its frame."""
     T, pi = r.terms(q, ca.SX(r.m.nv, 1), t), ca.SX(pi)
     frame, X, shared = r.frame(T.kinematics), r.lift(T), r.at(r.shared)
     V = ca.SX(3, 1)
@@ -239,7 +254,7 @@ def _show(r: _Reduction, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _still(r: _Reduction, T: Terms) -> Terms:
-    """The machine as its frame sees it."""
+    """The Terms as seen from the frame."""
     return still_in(T, r.frame(T.kinematics))
 
 
@@ -258,26 +273,26 @@ def _enter(r: _Reduction, T: Terms) -> ca.SX:
 def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     k, pushed, frame = T.kinematics, T.generalised_input, r.frame(T.kinematics)
     if r.found.closed:
-        # What closures between bodies push back leaves the first joint alone; what wheels do is in X^T times all of it.
+        # Reactions of closures between bodies do no work along the first joint; those of wheels vanish in X^T.
         still = [] if r.found.group else indices(r.m, (first_joint(r.m).name,))
         pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(r.m.nv)])
-    own = ca.SX(_carried(r, T, x))
-    own[r.at(r.found.kept), 0] = 0
+    intrinsic = ca.SX(_carried(r, T, x))
+    intrinsic[r.at(r.found.kept), 0] = 0
     if frame is None:
-        return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + own, to_space))
+        return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.R @ pushed[frame.entries, 0]
     forces = ca.SX(r.along(T, pushed + weight(k, frame.across(r.m.gravity) - frame.axes @ push / frame.mass)))
     kept, shared = r.at(r.kept), r.at(r.shared)
     forces[kept, 0] = r.along(T, pushed)[kept, 0]
     forces[shared, 0] += r.along(T, weight(k))[shared, 0]
     forces[frame.entries, 0] = 0
-    pi_dot = r.turned(T.q, forces + own, to_space)
+    pi_dot = r.turned(T.q, forces + intrinsic, to_space)
     pi_dot[frame.entries, 0] = frame.mass * frame.pull(r.m.gravity) + push
     return ca.vertcat(k.q_dot, pi_dot)
 
 
 def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
-    """(ny, 1) of the momenta's rate what comes of the motion itself."""
+    """(ny, 1) part of the momenta's rate that the motion itself causes."""
     X, frame = r.lift(T), r.frame(T.kinematics)
     if X is not None and frame is None:
         return carried(T, X)
@@ -286,36 +301,36 @@ def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
     return transport(there, seen.h) if X is None else carried(there, X)
 
 
-# -- what a reduced run says of itself -----------------------------------------------------------------------------------
+# -- signals and checks of a reduced run ---------------------------------------------------------------------------------
 
 
 def _motions(r: _Reduction, T: Terms) -> ca.SX:
-    """(nv, n) of the momenta that are kept beyond those of the base, in the order of `_Reduction.kept`."""
+    """(nv, n) motions whose momenta are conserved beyond those of the base, in the order of `_Reduction.kept`."""
     X = r.lift(T)
     return conserved_motions(T, ca.SX.eye(r.m.nv) if X is None else X, r.found)
 
 
 def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
     pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
-    drift, said = [Y.T @ momenta(T) - pi[r.at(r.kept), 0]], {}
+    drift, signals = [Y.T @ momenta(T) - pi[r.at(r.kept), 0]], {}
     if r.base:
         frame, rest = r.frame(T.kinematics), others(r.m, r.group)
         bodies = about_mass_centre(T, r.base, frame) if frame else in_first_joint(T, r.base.name)
         drift = [bodies - pi[r.at(r.group), 0], *drift]
         p = momenta(still)
-        said = {"shape_momentum": p[rest] - blocks(T, r.base.name).A.T @ p[r.group]} if rest else {}
+        signals = {"shape_momentum": p[rest] - blocks(T, r.base.name).A.T @ p[r.group]} if rest else {}
     if r.kept:
         shared = [i for i, entry in enumerate(r.kept) if entry in r.shared]
         error = changes(still, Y)["inertia"]
         error[shared, 0] = changes(T, Y)["inertia"][shared, 0]
-        said["momentum_rate_error"] = error
-    return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.kept else {}) | said
+        signals["momentum_rate_error"] = error
+    return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.kept else {}) | signals
 
 
 def _check_values(r: _Reduction, p: np.ndarray) -> None:
     """Raise ModelError where parameters (runs, np) break what the plan found near their defaults."""
-    m, own = r.m, set(r.found.group)
-    names = [j.name for j in m.joints if own & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
+    m, group = r.m, set(r.found.group)
+    names = [j.name for j in m.joints if group & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
     for words, at, elsewhere in other_values(m, p, names):
         cause = place_dependence(m, r.found.group, at, elsewhere) if names else None
         if cause:
@@ -326,7 +341,7 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
         lost = [i for i, some in zip(r.kept, changing(_watching(r), at)[:, 0], strict=True) if some] if r.kept else []
         if lost:
             raise ModelError(
-                f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not kept, which near the defaults it is; "
+                f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not conserved, which near the defaults it is; "
                 "reduce a mechanism that has these as its defaults, or run it as it is"
             )
 
@@ -338,13 +353,13 @@ def _watching(r: _Reduction) -> Changes:
 
 
 def _inertia(r: _Reduction, T: Terms) -> ca.SX:
-    """Along each entry of `momentum_drift`."""
+    """The inertia along each entry of `momentum_drift`."""
     Y = ca.horzcat(ca.SX.eye(r.m.nv)[:, r.group], _motions(r, T))
     return ca.sum1(Y * (T.M @ Y)).T
 
 
 def _named(r: _Reduction) -> tuple[StatePart, ...]:
-    """Names and units of what is said beside the state."""
+    """Names and units of the signals beside the state."""
     of = {
         "momentum_drift": ([*r.group, *r.kept], " s"),
         "momentum_rate_error": (r.kept, ""),
@@ -359,7 +374,7 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
 
 
 def _about(r: _Reduction) -> tuple[str, ...]:
-    """What the plan is, in words."""
+    """The plan in words, line by line."""
     m, found = r.m, r.found
     first, names = first_joint(m), m.v_names
     out = []
@@ -392,11 +407,11 @@ def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
     return ", ".join(shown.listed([names[i]]) for i in sorted(entries)) or "none"
 
 
-# -- fields of one's own -------------------------------------------------------------------------------------------------
+# -- fields of the caller ------------------------------------------------------------------------------------------------
 
 
 def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
-    """(nv, 1) of a caller's field. Raises ModelError: it is no column of that size, or of q alone."""
+    """(nv, 1) the caller's field. Raises ModelError: it is no column of that size."""
     what, x = f"along {name!r}", ask_column(f, f"along {name!r}", k)
     if x.numel() != k.mechanism.nv:
         raise ModelError(f"{what}: a field of {k.mechanism.nv} velocities is needed, in the order of v_names, got {x.numel()}")
@@ -404,20 +419,20 @@ def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
 
 
 def _lift(T: Terms, found: Plan, fields: Fields) -> ca.SX:
-    """X (nv, ny), v = X y, with the fields of the caller's in their places."""
+    """X (nv, ny), v = X y, with the caller's fields in their places."""
     X = horizontal_lift(T, found.group) if found.group else ca.SX.eye(T.mechanism.nv)
     for name, f in fields:
         X[:, found.y.index(T.mechanism.v_names.index(name))] = _field(name, f, T.kinematics)
     return X
 
 
-def _said(m: Mechanism, fields: Fields) -> str:
+def _fields_digest(m: Mechanism, fields: Fields) -> str:
     k = symbols(m).kinematics
     return " ".join(f"{name} {of_function(f, f'along {name!r}', k)}" for name, f in fields)
 
 
 def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
-    """The velocities in whose places fields stand. Raises ModelError: a field is none, or its momentum is not kept."""
+    """The velocities whose places fields take. Raises ModelError: a field is not valid, or its momentum is not conserved."""
     if not fields:
         return ()
     free = [i for i in found.y if i not in indices(m, found.spatial)]
@@ -427,7 +442,7 @@ def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
         entry = m.v_names.index(name)
         if entry not in free:
             raise ModelError(
-                f"along {name!r}: that momentum is none of the free ones of {m.name!r}; take one of "
+                f"along {name!r}: that momentum is not among the free ones of {m.name!r}; take one of "
                 f"{', '.join(m.v_names[i] for i in free)}"
             )
     entries = tuple(m.v_names.index(name) for name, _ in fields)
@@ -446,12 +461,12 @@ def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
                 raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
             if not abs(fields_at[entry, i]) > NOTHING * size:
                 raise ModelError(f"along {name!r}: the field does not move {name!r}; give it to a velocity that it moves")
-    look = changes_of(T, Y)
-    for name, changed in zip(dict(fields), changing(look, states), strict=True):
-        by = [cause for cause, some in zip(look.causes, changed, strict=True) if some]
+    found_changes = changes_of(T, Y)
+    for name, changed in zip(dict(fields), changing(found_changes, states), strict=True):
+        by = [cause for cause, some in zip(found_changes.causes, changed, strict=True) if some]
         if by:
             raise ModelError(
                 f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
-                "changes it; leave it out, the state then holds what its parts become"
+                "changes it; leave it out: the state then holds the momenta of its parts"
             )
     return entries

@@ -28,24 +28,24 @@ CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number;
 
 DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 
-STEP_ERROR = "what the errors of the steps add up to, of angles [rad] or of speeds beside the largest; nan if not looked at"
+STEP_ERROR = "sum of the errors of the steps, in angles [rad] or in speeds relative to the largest; nan if no step was compared"
 ENERGY_ERROR = (
-    "energy that the steps made: what it changed by less the work of inputs, dissipation and moving constraints; where any of "
-    "these works how much that is at most, estimated from the steps looked at; nan if a run stopped or nobody looked"
+    "energy that the steps made: its change less the work of inputs, dissipation and moving constraints; where any of these "
+    "does work an upper estimate from the steps that were compared; nan if the run stopped or no step was compared"
 )
 MOMENTUM_ERROR = (
-    "momentum that the steps made, along the slides of the first joint and about the mass centre: what it changed by less the "
-    "impulse of all that pushes; where more than weight does how much that is at most, estimated from the steps looked at"
+    "momentum that the steps made, along the slides of the first joint and about the mass centre: its change less the impulse "
+    "of all that pushes; where more than weight pushes an upper estimate from the steps that were compared"
 )
 
 
 class Course(NamedTuple):
-    """What became of some runs.
+    """What some runs did.
 
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
     start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
-    cost: of the steps; None where nobody looked.
-    end: the variable that a run can go on from.
+    cost: errors of the steps; None where no step was compared.
+    end: the variable from which a run can go on.
     """
 
     time: np.ndarray
@@ -60,7 +60,7 @@ class Course(NamedTuple):
 
 
 def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
-    """Label what a Simulation did."""
+    """The labelled Dataset of a Simulation's runs."""
     m, (time, records, status, stopped, *_) = s.mechanism, course
     data: dict[str, Any] = {}
     coords: dict[str, Any] = _coordinates(s.system) | {
@@ -89,7 +89,7 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
 
 
 def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
-    """Names of entries as lists, and other coordinates as (dimension, values, attributes), as a Dataset has them."""
+    """The Coordinates of names of entries, given as lists, and of others, given as (dimension, values, attributes)."""
     indexes: dict[Any, Any] = {}
     variables: dict[Any, Any] = {}
     for name, value in coords.items():
@@ -106,7 +106,7 @@ def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
 
 @lru_cache(maxsize=256)
 def _index(dim: str, names: tuple[str, ...]) -> PandasIndex:
-    """What finds the entries of a dimension by their names; to make one takes a tenth of a short run."""
+    """The index of a dimension's entries by name; making one takes a tenth of a short run."""
     return PandasIndex(np.array(names), dim)
 
 
@@ -121,14 +121,14 @@ def unconverged(s: Simulation) -> int:
 
 
 def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What moved onto the constraints before the first step, and what did not get there."""
+    """What moved onto the constraints before the first step, and the residual that is left."""
     start, runs = course.start, len(course.status)
     if not m.ideal:
         return {}, {}
-    said = "added to the given state to meet the constraints"
+    meaning = "added to the given state to meet the constraints"
     data: dict[str, Any] = {
-        "moved": (("run", "coordinate"), _each(start.moved, runs), {"units": "per coordinate", "meaning": said}),
-        "moved_rate": (("run", "velocity"), _each(start.moved_rate, runs), {"units": "per velocity", "meaning": said}),
+        "moved": (("run", "coordinate"), _each(start.moved, runs), {"units": "per coordinate", "meaning": meaning}),
+        "moved_rate": (("run", "velocity"), _each(start.moved_rate, runs), {"units": "per velocity", "meaning": meaning}),
         "start_residual": ("run", _each(start.residual, runs), {"units": "per row", "meaning": "left of phi and eta"}),
     }
     return data, {}
@@ -143,18 +143,18 @@ def _parameters(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str,
 
 
 def _inputs(s: Simulation, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the caller gave as u: constant, or a series; those of a law are the law's own."""
+    """The inputs that the caller gave as u, constant or a series; under a law those of the law."""
     if not s.w_names:
         return {}, {}
     series, known = course.series, dict(zip(s.mechanism.u_names, s.mechanism.u_units, strict=True))
     coords: dict[str, Any] = {"given": list(s.w_names), "given_unit": ("given", [known.get(n, "") for n in s.w_names])}
-    said = {"units": "per input", "meaning": "inputs as they were given to the run"}
+    attributes = {"units": "per input", "meaning": "inputs as they were given to the run"}
     if len(series) == 1:
-        return {"inputs": (("run", "given"), _each(series.reshape(-1, len(s.w_names)), len(course.status)), said)}, coords
+        return {"inputs": (("run", "given"), _each(series.reshape(-1, len(s.w_names)), len(course.status)), attributes)}, coords
     instants = course.time[0] + course.u_step * np.arange(len(series))
     coords["sample_time"] = "sample", instants, {"units": "s"}
     dims = ("sample", "given") if series.ndim == 2 else ("sample", "run", "given")
-    return {"inputs": (dims, series, said)}, coords
+    return {"inputs": (dims, series, attributes)}, coords
 
 
 def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -171,7 +171,7 @@ def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _each(values: np.ndarray, runs: int) -> np.ndarray:
-    """(runs, ...) of values for each run or for all."""
+    """(runs, ...) of values given for each run or for all."""
     return np.array(np.broadcast_to(values, (runs, *values.shape[1:])))
 
 
@@ -200,14 +200,28 @@ def _plain(value: Any) -> str | int | float:
 
 
 def as_result(result: Any) -> xr.Dataset:
-    """The value as it is. Raises ModelError: it is no result of a run."""
+    """The value itself. Raises ModelError: it is no result of a run."""
     if not isinstance(result, xr.Dataset) or not {"time", "status"} <= set(result.variables):
         raise ModelError(f"this is no result of a run, a Dataset as run(...) gives it: {brief(result)}")
     return result
 
 
 def causes(result: xr.Dataset) -> list[str]:
-    """For each run of a result, what ended it, with the time, and who is to blame where that could be told."""
+    """What ended each run of a result: "finished", or the fault, its time, and what is to blame where that could be determined.
+
+    Args:
+        result: of `run` or `run_adaptive`.
+    Returns:
+        list with a message for each run.
+    Raises ModelError: no result of a run.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> pf.causes(pf.run(m, v=[[1.0], [2.0]], duration=0.1, step=0.01, backend="numpy"))
+        ['finished', 'finished']
+    """
     meaning = json.loads(as_result(result)["status"].attrs["meaning"])
     status, stopped = np.atleast_1d(result["status"].values), np.atleast_1d(result["stopped"].values)
     reasons = np.atleast_1d(result["reason"].values) if "reason" in result else [""] * len(status)
@@ -218,7 +232,7 @@ def causes(result: xr.Dataset) -> list[str]:
 
 
 def recorded(result: xr.Dataset, *names: str) -> xr.Dataset:
-    """The result, if it has these variables. Raises ModelError: what to ask `run` to record."""
+    """The result, if it has these variables. Raises ModelError: they are missing; what to record."""
     missing = [n for n in names if n not in result.variables]
     if missing:
         raise ModelError(f"the result has no {', '.join(map(repr, missing))}: run with record={list(names)} or record='all'")
@@ -226,18 +240,35 @@ def recorded(result: xr.Dataset, *names: str) -> xr.Dataset:
 
 
 class SignChanges(NamedTuple):
-    """When a number passes zero.   times: (k,) [s], between samples by straight lines.   rising: (k,) from below to above."""
+    """When a number passes zero.   times: (k,) [s], interpolated linearly between samples.   rising: (k,) from - to +."""
 
     times: np.ndarray
     rising: np.ndarray
 
 
 def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> SignChanges:
-    """Where one recorded number of one run changes its sign: a contact force that would have to pull, say.
+    """Times at which one recorded number of one run changes its sign: of a contact force that would have to pull, for instance.
 
     Args:
-        variable: of the result, e.g. "multiplier" or "reaction".   name: of its entry, e.g. the row; None where it has but one.
+        result: of one run.
+        variable: of the result, such as "multiplier" or "reaction".
+        name: of the variable's entry, such as the row; None where it has but one.
+    Returns:
+        times: (k,) [s], interpolated linearly between two samples.
+        rising: (k,) of bool, True where the number changes from negative to positive.
+    Raises ModelError: no result of a run.
     Raises RunError: no such variable or entry, or several runs at once.
+
+    Example:
+        cos(2 t) passes zero at pi/4 and 3 pi/4 s:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
+        >>> result = pf.run(m, {"x": 1.0}, duration=2.5, step=0.01, backend="numpy")
+        >>> found = pf.sign_changes(result, "q", "x")
+        >>> found.times.round(4), found.rising
+        (array([0.7854, 2.3562]), array([False,  True]))
     """
     if variable not in as_result(result):
         known = ", ".join(str(v) for v in result.data_vars)

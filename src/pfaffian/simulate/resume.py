@@ -1,8 +1,8 @@
-"""What a run ends with, handed to the next one whole: `run(m, start_from=result, duration=...)`.
+"""A run that goes on from the end of another one: `run(m, start_from=result, duration=...)`.
 
-The state of a run is [x; z; d]: of the system, of what a law integrates, and of what it holds in discrete time, with the modes
-that were switched and the count of its noise. The steps go on to be counted from the start of the first run, so that times,
-the instants of laws and all bits are those of one run.
+The state of a run is [x; z; d]: the system's, what a law integrates, and what it holds in discrete time, with the modes that
+have switched and the count of its noise. Steps are counted from the start of the first run, so that times, the instants of
+laws and all bits are those of one run.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ WHOLE = "start_from goes on from a whole result: it has q, v, parameters, start 
 
 
 class End(NamedTuple):
-    """What a result ends with.
+    """The end of a result.
 
     x: (runs, nx) states.   p: (runs, np) parameters.   start: [s] of the first run.   steps: since then, of `step` [s].
-    seed: of noise.   digest: of what was run.
+    seed: of noise.   digest: of mechanism, state, law and switches.
     """
 
     x: np.ndarray
@@ -41,12 +41,12 @@ class End(NamedTuple):
 
 
 def end_of(result: Any, given: dict[str, Any]) -> End:
-    """The end of a result. Raises ModelError: it has none, a run of it stopped, or what it has itself was given too."""
+    """The end of a result. Raises ModelError: it has none, one of its runs stopped, or `given` names what comes from it."""
     r = as_result(result)
     if beside := [name for name, value in given.items() if value]:
         raise ModelError(f"{WHOLE} {', '.join(beside)}")
     if "end_state" not in r or not {"first_start", "steps_made", "digest"} <= set(r.attrs):
-        raise ModelError("start_from: this result does not say how it ended; results of `run` do")
+        raise ModelError("start_from: this result does not contain its end state; results of `run` do")
     stopped = np.flatnonzero(np.atleast_1d(r["status"].values))
     if stopped.size:
         which = f"run {stopped[0]} of the result" if "run" in r.dims else "the run"
@@ -60,7 +60,7 @@ def end_of(result: Any, given: dict[str, Any]) -> End:
 
 
 def following(end: End, when: Times) -> Times:
-    """The times of a run from there. Raises ModelError: steps of another length; records or samples of u that do not follow."""
+    """The times of a run from that end. Raises ModelError: another step; records or samples of u that do not continue there."""
     if when.step != end.step:
         raise ModelError(
             f"start_from: the result has steps of {end.step!r} s and this run of {when.step!r} s: take step={end.step!r}"
@@ -74,7 +74,7 @@ def following(end: End, when: Times) -> Times:
 
 
 def resumed(s: Simulation, end: End, runs: int, when: Times) -> Start:
-    """The start at the end of another run. Raises ModelError: of another mechanism, state or law; of as many runs as `runs`."""
+    """The start at the end of another run. Raises ModelError: its mechanism, state, law or number of runs is another."""
     if end.digest != identity(s) or end.x.shape[1] != s.nx:
         raise ModelError(
             "start_from: the result is of another mechanism, state, law or switches; a new run takes its last q and v"
@@ -87,27 +87,27 @@ def resumed(s: Simulation, end: End, runs: int, when: Times) -> Start:
 
 
 def identity(s: Simulation) -> str:
-    """What a state belongs to: the mechanism, the state's kind, the law and the switches."""
+    """Digest of all that a state belongs to: the mechanism, the kind of state, the law and the switches."""
     m = s.mechanism
-    said = (digest(m), s.system.name, s.system.digest, s.control and law_digest(s.control, m), s.changing.said, s.nx)
-    return sha256(repr(said).encode()).hexdigest()
+    parts = (digest(m), s.system.name, s.system.digest, s.control and law_digest(s.control, m), s.changing.digests, s.nx)
+    return sha256(repr(parts).encode()).hexdigest()
 
 
 def since_start(series: np.ndarray, when: Times) -> np.ndarray:
-    """Samples of u with as many before them as there were steps, which no step of this run takes."""
+    """Samples of u, preceded by as many as the earlier steps took, which no step of this run uses."""
     before = when.first // when.stride if len(series) > 1 else 0
     return np.concatenate([np.repeat(series[:1], before, axis=0), series]) if before else series
 
 
 def end_state(s: Simulation, x: np.ndarray, when: Times) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The variable and the attributes by which a result tells its end; x: (runs, nx)."""
-    meaning = "state after the last step, with all that a law holds: run(..., start_from=result) goes on from it"
-    told = {"first_start": when.start, "steps_made": when.first + when.steps, "digest": identity(s)}
-    return (("run", "state_entry"), x, {"meaning": meaning}), told
+    """The variable and the attributes that store the end of a result; x: (runs, nx)."""
+    meaning = "state after the last step, with everything that a law holds: run(..., start_from=result) goes on from it"
+    attributes = {"first_start": when.start, "steps_made": when.first + when.steps, "digest": identity(s)}
+    return (("run", "state_entry"), x, {"meaning": meaning}), attributes
 
 
 def tell_restart(s: Simulation, start: float) -> None:
-    """Warn RunWarning where a state that is taken as it is looks like the end of a run, and the law begins anew."""
+    """Warn RunWarning where an uncorrected start looks like the end of another run, since the law begins anew."""
     if start and (s.z or s.layout.size):
         notice(
             "correct_start=False takes q and v as they are, and what the law holds or integrates begins anew; "

@@ -1,4 +1,4 @@
-"""run: a mechanism, initial states and inputs -> a labelled result; the time loop is compiled code."""
+"""run: a mechanism, initial states and inputs -> a labelled result. The time loop is compiled code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
-from pfaffian.simulate.progress import told
+from pfaffian.simulate.progress import progress_line
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, Course, causes_of, dataset, unconverged
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
@@ -47,16 +47,16 @@ from pfaffian.simulate.undecided import tell_undecided
 from pfaffian.terms.kinematics import Kinematics
 
 CALL_SECONDS = 0.5
-"""What one call of the compiled loop should take: Ctrl-C and the progress bar wait for its end."""
+"""Duration of one call of the compiled loop, about: Ctrl-C and the progress bar wait for its end."""
 
 FIRST_LANE_STEPS = 20_000
-"""Steps times runs of the first call, whose time says how many the next may have."""
+"""Steps times runs of the first call, whose duration decides how many the next may have."""
 
 GROWTH = 8
-"""Times the steps of a call that the next one has at most."""
+"""Largest ratio of the steps of one call to those of the call before."""
 
 CALL_BYTES = 2**27
-"""What the records of one call may take besides the whole record, which they are copied into."""
+"""Memory that the records of one call may take besides the whole record, into which they are copied."""
 
 MOST_THREADS = 1024
 
@@ -95,55 +95,75 @@ def run(
     progress: bool = False,
     squeeze: bool = True,
 ) -> xr.Dataset:
-    """Run a mechanism, or a batch of them, through time.
+    """Run a mechanism, or a batch of them, through time; returns the recorded motion with names and units.
 
     Args:
         m: the mechanism, or a System: the mechanism in a state of another kind.
-        q, v: initial state: None (neutral, at rest), (n,), (runs, n), or {name: number or (runs,)}. What a dict names is
-            kept; unnamed coordinates move onto the constraints, the least in the metric of M. An array is a guess and moves
-            as a whole: `moved` in the result tells how far, `assemble` gives more say.
-        duration, step, start: [s]; the number of steps is duration / step, rounded.   every: record each so many steps.
-        start_from: the result of a run of the same mechanism and law, of steps of this length: its end is the start, with all
-            that the law integrates, holds and has under way, the modes that were switched and the noise, so that two halves
-            have the bits of one run. q, v, parameters, start and seed are its own. What a law in Python keeps is that law's.
-        u: inputs [N, N m]: None, (nu,), (runs, nu) with as many runs elsewhere, {name: number or (runs,)}; or with `u_step`
-            [s] between samples, a whole number of steps, a series (samples, nu), (samples, runs, nu) or {name: number,
-            (samples,) or (samples, runs)}.   hold: "zero" or "linear" between samples; the last one is held to the end.
-        parameters: {name: number or (runs,)}, or an array in the mechanism's order.
-        control: a law that drives the mechanism's inputs; `u` then are the law's own inputs.
-        switches: {name of a parameter: function of Kinematics that gives its next value}, all judged at the start of each step,
-            before laws are asked: a mode that latches, {"landed": lambda k: ca.if_else(k.position("foot")[2] < 0, 1, landed)}.
-            It starts at its value in `parameters`; constraints (`active_while`), forces and laws that have it change with it,
-            velocities by the shortest way onto a constraint that begins. Recorded by its name. An event is known at the end of
-            the step in which it falls.
+        q, v: initial state: None (neutral, at rest), an array (n,) or (runs, n), or {name: number or (runs,)}. Entries named in
+            a dict are kept, and the others move onto the constraints, as little as possible in the metric of M. An array is a
+            guess and moves as a whole. `moved` in the result tells how far; `assemble` offers more choices.
+        duration: simulated time [s]; the number of steps is duration / step, rounded.
+        step: length of a time step [s].
+        every: record every so many steps.
+        start: time at the start [s].
+        start_from: the result of a run of the same mechanism and law, with steps of this length. The run goes on from its end
+            with everything that the law integrates, holds and has under way, the modes that have switched and the noise, so
+            that two halves have the bits of one run. q, v, parameters, start and seed come from this result and must not be
+            given. What a law in Python remembers is up to that law.
+        u: inputs [N, N m]: None (zero), (nu,), (runs, nu) with as many runs elsewhere, or {name: number or (runs,)}. With
+            `u_step` a series: (samples, nu), (samples, runs, nu) or {name: number, (samples,) or (samples, runs)}.
+        u_step: time between two samples of `u` [s], a whole number of steps; None: `u` is constant.
+        hold: "zero" or "linear" between samples; the last sample is held to the end.
+        parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
+        control: a law that drives the mechanism's inputs; `u` are then the inputs of the law.
+        switches: {name of a parameter: function of Kinematics that returns its next value}. All are evaluated at the start of
+            each step, before any law: a mode that latches is {"landed": lambda k: ca.if_else(k.position("foot")[2] < 0, 1,
+            landed)}. A switched parameter starts at its value in `parameters` and is recorded under its name. Constraints
+            (`active_while`), forces and laws that contain it change with it; velocities move the shortest way onto a
+            constraint that begins. An event takes effect at the end of the step in which it falls.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
-        record: names of the signals to record, "all" or "lean". None: all of one run; of a batch the lean record, which
-            leaves out those with an entry for each row or velocity: phi, reaction, multiplier.
-        scheme: formulation, integrator, drift correction.   correct_start: put the initial state onto the constraints; leave
-            a singular configuration by a step of its own; a law begins anew in any case.
-        error_bound: a run warns where its steps add up to an error above this, of angles [rad] or of speeds beside the largest,
-            with the part of the machine that is too fast for them and a step that would do. A few steps are compared with
-            two of half their length; `step_error` in the result tells what that comes to. `energy_error` [J] tells what steps
-            make of the energy, beside the work of inputs, dissipation and moving constraints: to the last record where nothing
-            works on the machine, else at most, as the steps that are looked at tell. `momentum_error` tells the same of the
-            momenta along the first joint of a machine that floats, or of one that keeps some, beside the impulse of what
-            pushes. nan: the run stopped, or nobody looked at it. inf: nothing is said of it.
-        seed: of the noise of sensors, see `control.sensor`; a whole number from 0 to 2^52 - 1. Each run of a batch has noise
-            of its own.
+        record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
+            out the signals with an entry for each row or velocity: phi, reaction, multiplier.
+        scheme: formulation, integrator and drift correction; `Scheme()` if None.
+        correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
+            first step. A law begins anew in either case.
+        error_bound: warn where the errors of the steps add up to more than this, in angles [rad] or in speeds relative to the
+            largest; the warning names the part of the machine that is too fast and a step that would do. inf: never warn. A few
+            steps are compared with two of half their length, and the result keeps the estimates, which are nan where the run
+            stopped or no step was compared:
+            `step_error`, the sum of these errors;
+            `energy_error` [J], the energy that the steps made, beyond the work of inputs, dissipation and moving constraints:
+            up to the last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
+            `momentum_error`, the same for the momenta along the first joint of a machine that floats, or of one that conserves
+            some, beyond the impulse of what pushes it.
+        seed: of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
+            noise.
         backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
-        threads: None for one a core when the batch is large.   progress: say what is compiled, then show a bar.
-        squeeze: drop the run axis of one run.
+        threads: number of threads; None: one for each core when the batch is large.
+        progress: print what is being compiled, then show a progress bar.
+        squeeze: drop the run axis of a single run.
     Returns:
-        Dataset over (run, time): q, v, energy, ... with status (0 finished), stopped, units, provenance; parameters and
-        inputs of each run; what moved at the start; `left_out`, what is left of rows that count as
-        dependent. A run of a batch that cannot start on its constraints has its own
-        status and `start_residual`, the others go on.
-    Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their bytes. BuildError: no
-    compiler works and backend is "c". RunError: no run can start on its constraints; which row, or which named coordinate and
-    its nearest possible value. Warns RunWarning: a guess moved; a series of u ends before the run; runs stopped, see `causes`;
-    joints or inputs were beyond their limits, see `limit_excess` and `input_excess` in the result; steps err by more than
-    `error_bound`, at the start or in all.
+        Dataset over (run, time): q, v, energy, ... with units and provenance; `status` (0: finished) and `stopped` [s]; the
+        parameters and inputs of each run; `moved`, what changed at the start; `left_out`, what remains of rows that count as
+        dependent. A run of a batch that cannot start on its constraints has a status of its own and its `start_residual`; the
+        others go on.
+    Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their size in bytes.
+    Raises BuildError: no compiler works and backend is "c".
+    Raises RunError: no run can start on its constraints; names the row, or the named coordinate and its nearest possible value.
+    Warns RunWarning: a guess moved; a series of u ends before the run does; runs stopped, see `causes`; joints or inputs
+    exceeded their limits, see `limit_excess` and `input_excess` in the result; steps err by more than `error_bound`, at the
+    start or in all.
+
+    Example:
+        A box of 2 kg, pushed by 4 N for 1 s:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> result = pf.run(m, u={"push": 4.0}, duration=1.0, step=0.05, backend="numpy")
+        >>> print(f"{result['q'].sel(coordinate='x').values[-1]:.3f} m, {result['v'].sel(velocity='x').values[-1]:.3f} m/s")
+        1.000 m, 2.000 m/s
     """
     system = as_system(m)
     m = system.mechanism
@@ -173,7 +193,7 @@ def run(
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     simulation = Simulation(system, scheme, control, extra, as_record(record, count), changing.next)
-    with told(m.name, progress):
+    with progress_line(m.name, progress):
         check_memory(when.records, count, simulation.width, simulation.nx)
         if end:
             begun, x = resumed(simulation, end, count, when), end.x
@@ -204,9 +224,9 @@ def _result(
     python: InPython | None,
     seed: int,
 ) -> xr.Dataset:
-    """What came of the runs, with what there is to warn of."""
+    """The result of the runs; warns of whatever there is to warn of."""
     s, when, rollout, scheme = watch.simulation, watch.when, watch.rollout, watch.simulation.scheme
-    state, told_end = end_state(s, done.x, when)
+    state, end_attributes = end_state(s, done.x, when)
     provenance = (
         machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
     )
@@ -217,10 +237,10 @@ def _result(
     E, T, v = (done.records[:, :, _columns(s, name)] for name in ("energy", "kinetic_energy", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, v)
     course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state)
-    result = dataset(s, course, provenance | told_end)
+    result = dataset(s, course, provenance | end_attributes)
     blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
-    tell_stops(result, s, done.x, begun._replace(words=(python.failure,)) if python else begun, blamed)
+    tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
@@ -230,7 +250,7 @@ def _result(
 
 
 def _columns(s: Simulation, name: str) -> slice:
-    """Where a signal stands in a record; an empty slice where it is not recorded."""
+    """The entries of a signal in a record; an empty slice if it is not recorded."""
     start = 0
     for signal, (_, size) in s.signals.items():
         if signal == name:
@@ -242,18 +262,18 @@ def _columns(s: Simulation, name: str) -> slice:
 def _entered(
     watch: Watch, entering: kernel.Rollout, x: np.ndarray, singular: np.ndarray, how: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The first step of all runs, of the singular ones by a step of their own: x, status, stopped and the first records."""
+    """The first step of all runs, of singular ones by `entering`: x, status, stopped and the first records."""
     r = watch.rollout(x, watch.series, watch.p, threads=watch.threads, **how)
-    own = watch.series[:, singular] if watch.series.ndim == 3 else watch.series
+    series = watch.series[:, singular] if watch.series.ndim == 3 else watch.series
     how = how | {name: how[name][singular] for name in ("status", "stopped")}
-    entered = entering(x[singular], own, watch.p[singular], **how)
+    entered = entering(x[singular], series, watch.p[singular], **how)
     r.x[singular], r.status[singular], r.stopped[singular] = entered.x, entered.status, entered.stopped
     return r.x, r.status, r.stopped, r.records
 
 
 class _Rolled(NamedTuple):
-    """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps.
-    begin: (runs, nx) first states.   warned: whether the first step was said to err too much."""
+    """begin: (runs, nx) first states.   x: (runs, nx) last good states.   records: (times, runs, signals).
+    status, stopped: (runs,), the latter in steps.   warned: whether a warning about the first step was given."""
 
     begin: np.ndarray
     x: np.ndarray
@@ -279,17 +299,17 @@ def _roll(
     kinds: np.ndarray,
     strict: bool,
 ) -> _Rolled:
-    """All steps of all runs, in calls short enough to be interrupted; where one ends does not change a bit.
+    """All steps of all runs, in calls short enough to be interrupted; where a call ends does not change a bit.
 
-    watch: looks at them on the way.   x: (runs, nx) states to start from.   python: what is asked between compiled steps.
-    kinds: (runs,) how each start is left, see `entrances`.
+    watch: compares steps on the way.   x: (runs, nx) states to start from.   python: the law that runs between compiled steps.
+    kinds: (runs,) the kind of each start, see `entrances`.
     """
     simulation, rollout, when, series, hold, p, due, threads = (
         watch.simulation, watch.rollout, watch.when, watch.series, watch.hold, watch.p, watch.due, watch.threads
     )  # fmt: skip
     count, width, begin = len(kinds), simulation.width, when.first
     start = x = np.asfortranarray(x)
-    shut_out = np.broadcast_to(np.array([bool(words) for words in begun.words]), count)
+    shut_out = np.broadcast_to(np.array([bool(message) for message in begun.messages]), count)
     status = np.where(shut_out, len(causes_of(simulation)) - 1, 0).astype(np.int32)
     stopped = np.where(shut_out, begin, -1).astype(np.int64)
     records = np.empty((when.records, width, count)).swapaxes(1, 2)
@@ -299,16 +319,16 @@ def _roll(
     most = max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
 
     def ask(k: int) -> np.ndarray:
-        """The state at step k, after the law in Python was asked if it is due; a failure stops the run."""
+        """The state at step k, after the law in Python has answered if it is due; a failure stops the run."""
         if python is None or status.any() or not python.due(k):
             return x
-        there = python.asked(x, simulation.parameters(p[0], x[0])[None], when.start + k * when.step)
+        state = python.answered(x, simulation.parameters(p[0], x[0])[None], when.start + k * when.step)
         if python.failure:
             status[:], stopped[:] = causes_of(simulation).index(PYTHON_FAULT), k
-        return there
+        return state
 
     def look(k: int) -> bool:
-        """At a step at which it is due; whether that was warned of."""
+        """Compare step k if it is due; whether a warning was given."""
         if k not in watch.at:
             return False
         watch.look(k, x, (status == 0) & ((kinds == REGULAR) | (k > begin)))
@@ -330,7 +350,7 @@ def _roll(
             warned = look(begin + done) or warned
             n = min(n, most, when.steps - done, max(1, watch.until(begin + done)))
             n = min(n, python.until(begin + done)) if python else n
-            # What is asked at the end is for the last record.
+            # A law that is due at the end answers for the last record.
             last = done + n == when.steps and not (python and n and python.due(begin + when.steps))
             r = rollout(x, series, p, steps=n, first=begin + done, threads=threads, status=status, stopped=stopped,
                         last=last, **spacing)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Laws in discrete time in a run: what is sampled when, as functions of the run's state; laws in Python between the steps."""
+"""Laws in discrete time in a run: which parts are sampled when, as functions of the state; laws in Python between the steps."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from pfaffian.terms.terms import Terms
 PYTHON_FAULT = "the law in Python failed"
 
 WHOLE = 1e-9
-"""Of a period, by which it may differ from a whole number of steps."""
+"""Part of a period by which it may differ from a whole number of steps."""
 
 
 def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str], law: str = "") -> Layout:
-    """Where stands what the law holds, and the switched parameters; found again by the digest of the law."""
+    """The layout of d: what the law holds, and the switched parameters; its sizes are stored under the law's digest."""
     if control is None or not control.parts:
         return layout((), (), switched)
     key = f"layout {digest(m)} {law or law_digest(control, m)}"
@@ -44,18 +44,18 @@ def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str], la
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
-    """What the law's parts hold at the time t [s]: their inputs (nu, 1) and, by name, their signals."""
+    """What the parts of the law hold at the time t [s]: their inputs (nu, 1) and, by name, their signals."""
     return Command(at.u(d, nu, t), signals={name: d[where, 0] for name, where in at.signals.items()})
 
 
 def refuse(control: Control | None, what: str) -> None:
-    """Raise ModelError: a law in discrete time, where time is continuous."""
+    """Raise ModelError if the law is one in discrete time, where `what` needs continuous time."""
     if control is not None and control.parts:
-        raise ModelError(f"{what} takes laws in continuous time; this one is asked once a period: use run")
+        raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: use run")
 
 
 def rates(control: Control | None) -> list[list[Part]]:
-    """The parts that are sampled in compiled code, those of one period and phase that follow each other together."""
+    """The parts that are sampled in compiled code; successive ones of equal period and phase form a group."""
     parts = [part for part in (control.parts if control else ()) if part.python is None]
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
 
@@ -80,7 +80,7 @@ def samplers(
         def reaction(d: ca.SX, T: Terms = here.T, z: ca.SX = z, w: ca.SX = w) -> ca.SX:
             return _reaction(T, acting(T, z, d, w), scheme)
 
-        d, faults = asked(group, control, of, at, here.T, before, w, inputs, reaction, scheme.saturate)
+        d, faults = evaluate_parts(group, control, of, at, here.T, before, w, inputs, reaction, scheme.saturate)
         outputs = here.of_state([ca.vertcat(here.x, z, d), faults])
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
@@ -89,7 +89,7 @@ def samplers(
     return tuple(functions)
 
 
-def asked(
+def evaluate_parts(
     group: Sequence[Part],
     control: Control,
     of: Sequence[Answer],
@@ -101,27 +101,27 @@ def asked(
     reaction: Callable[[ca.SX], ca.SX],
     saturate: bool,
 ) -> tuple[ca.SX, ca.SX]:
-    """d (size, 1) after the parts of the group were asked at T, one after another, and their faults (nf, 1).
+    """d (size, 1) after the parts of the group were evaluated at T, one after another, and their faults (nf, 1).
 
-    of: what each part of the law answers.   w: (nw, 1) the run's inputs, those of the law first.
+    of: the answers of all parts of the law.   w: (nw, 1) the run's inputs, those of the law first.
     acting, reaction: d -> (nu, 1) all inputs that act while the law holds d, and the reaction (nv, 1) under these.
-    saturate: whether the law is told u as the limits leave them.
+    saturate: whether the law sees the inputs as cut at their limits.
     """
     m, d, faults = T.mechanism, ca.SX(d), [ca.SX(0, 1)]
-    said = dict(zip(control.parts, zip(of, at.slots, strict=True), strict=True))
+    answer_of = dict(zip(control.parts, zip(of, at.slots, strict=True), strict=True))
     for part in group:
-        answer, slots = said[part]
+        answer, slots = answer_of[part]
         u = at.u(d, m.nu, T.t)
         u = ca.densify(saturated(m, u) if saturate else u)
         every = acting(d) if answer.feels else ca.SX(m.nu, 1)
         F = reaction(d) if answer.reacts else ca.SX(m.nv, 1)
         others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
-        own, count = d[slots.own, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
+        state, count = d[slots.own, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
         known = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, every, F, _stream(at, d)]
-        known += [ca.vertcat(ca.SX(0, 1), *others), own, count]
-        given, next_own, fault = answer.function.call([ca.densify(x) for x in known], True, False)
+        known += [ca.vertcat(ca.SX(0, 1), *others), state, count]
+        given, next_state, fault = answer.function.call([ca.densify(x) for x in known], True, False)
         _pass_on(slots, d, given, T.t)
-        d[slots.own] = next_own
+        d[slots.own] = next_state
         d[slots.drawn] = d[slots.drawn, 0] + 1
         faults.append(fault)
     return d, ca.densify(ca.vertcat(*faults))
@@ -139,7 +139,7 @@ def _stream(at: Layout, d: ca.SX) -> ca.SX:
 
 
 def _pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
-    """Put into d what is in force and on its way once `given` is put in at the ring's end; of expressions (n, 1) or numbers."""
+    """Push `given` onto the delay line in d, and make its oldest entry current; of expressions (n, 1) or numbers."""
     n, expressions = slots.given.stop - slots.given.start, not isinstance(d, np.ndarray)
     of = (lambda s: (s, 0)) if expressions else (lambda s: s)  # a column of one, indexed without the 0, gives a row
     line = ca.vertcat(d[of(slots.ring)], given) if expressions else np.concatenate([d[slots.ring], given])
@@ -150,12 +150,12 @@ def _pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
 
 
 def instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
-    """Period and phase of each sampler in steps of `step` [s]: parameters are switched at every step, before laws are asked."""
+    """Period and phase of each sampler in steps of `step` [s]: parameters are switched at every step, before any law."""
     return [(1, 0)] * bool(switches.names) + sampling([group[0] for group in rates(control)], step)
 
 
 def sampling(parts: Sequence[Part], step: float) -> list[tuple[int, int]]:
-    """Period and phase of each part in steps of `step` [s]. Raises ModelError: no whole number of steps."""
+    """Period and phase of each part in steps of `step` [s]. Raises ModelError: they are no whole numbers."""
     return [(_steps(part, "period", part.period, step), _steps(part, "phase", part.phase, step)) for part in parts]
 
 
@@ -164,33 +164,33 @@ def _steps(part: Part, what: str, seconds: float, step: float) -> int:
     if abs(count * step - seconds) > WHOLE * part.period or (what == "period" and count < 1):
         raise ModelError(
             f"{what} {seconds!r} s of {part.title!r} must be a whole number of steps of {step!r} s, and is "
-            f"{seconds / step:.6g} of them; change the one or the other"
+            f"{seconds / step:.6g} of them; change either"
         )
     return count
 
 
 def check_seed(seed: Any) -> None:
-    """Raise ModelError: no whole number that fits into two words."""
+    """Raise ModelError if the seed is no whole number that fits into two words."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < int(WORD) ** 2:
         raise ModelError(f"seed must be a whole number from 0 to 2^52 - 1, got {brief(seed)}")
 
 
 def provenance(control: Control | None, switches: Switches, seed: int) -> dict[str, Any]:
-    """What a result says of its laws in discrete time and of what it switched."""
-    said = {"switches": json.dumps(switches.names)} if switches.names else {}
+    """Attributes of a result that describe its laws in discrete time and its switches."""
+    attributes = {"switches": json.dumps(switches.names)} if switches.names else {}
     if control is None or not control.parts:
-        return said
+        return attributes
     parts = [
         {"name": p.title, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": p.hold}
-        | ({"python": "asked between compiled steps, which is slow"} if p.python else {})
+        | ({"python": "called between compiled steps, which is slow"} if p.python else {})
         for p in control.parts
     ]
-    return said | {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in control.parts) else {})
+    return attributes | {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in control.parts) else {})
 
 
 @dataclass
 class InPython:
-    """A law in Python within a run.   at: where d begins in the state.   period, phase: in steps.   failure: in words."""
+    """A law in Python within a run.   at: where d begins in the state.   period, phase: in steps.   failure: its message."""
 
     part: Part
     system: System
@@ -204,11 +204,11 @@ class InPython:
         return k >= self.phase and (k - self.phase) % self.period == 0
 
     def until(self, k: int) -> int:
-        """Steps from k to the next at which it is asked."""
+        """Steps from k to the next one at which it is due."""
         return self.phase - k if k < self.phase else self.period - (k - self.phase) % self.period
 
-    def asked(self, x: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
-        """The state (1, nx) after the law was asked; as it was where the law fails, which `failure` then says."""
+    def answered(self, x: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+        """The state (1, nx) after the law has answered; unchanged if the law fails, with its message in `failure`."""
         m, what = self.system.mechanism, "the law in Python"
         assert self.part.python is not None
         try:
@@ -226,7 +226,7 @@ class InPython:
 
 
 def in_python(system: System, control: Control | None, at: Layout, where: int, step: float, runs: int) -> InPython | None:
-    """The law in Python, if there is one. Raises ModelError: of a batch."""
+    """The law in Python, if there is one. Raises ModelError: there are several runs."""
     found = [(part, s) for part, s in zip(control.parts, at.slots, strict=True) if part.python] if control else []
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""What a run records: states, energies, constraint signals, a control law's own, a caller's outputs."""
+"""The signals that a run records: states, energies, those of constraints and of a control law, a caller's outputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 class Signal(NamedTuple):
-    """unit: of the entries.   dim, names: what the entries run over, if the signal is no single number."""
+    """unit: of the entries.   dim, names: dimension and names of the entries, unless the signal is a single number."""
 
     unit: str
     dim: str | None = None
@@ -40,20 +40,36 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True)
 class MotionOutput:
-    """An output of a run that is a function of the forces too: column(terms, motion), recorded as `signal` says."""
+    """An output of a run that depends on forces as well: column(terms, motion), labelled by `signal`."""
 
     column: Callable[[Terms, Motion], Any]
     signal: Signal
 
 
 Output = Callable[[Kinematics], Any] | MotionOutput
-"""What a caller may record: a function of Kinematics, or one of Terms and Motion."""
+"""An output that a caller may record: a function of Kinematics, or one of Terms and Motion."""
 
 
 def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
-    """An output of a run from f(terms, motion), e.g. `outputs={"a": pf.of_motion(lambda T, motion: motion.v_dot)}`.
+    """An output of a run that depends on accelerations or forces, from f(terms, motion).
 
-    terms: with M, c, f, B, u, A, b and the kinematics at that instant.   motion: v_dot, reaction, rank.
+    Args:
+        f: function of the Terms at an instant (M, c, f, B, u, A, b and the kinematics) and of the motion there (v_dot,
+            reaction, rank) that returns a CasADi expression, a number or a column of them.
+    Returns:
+        An output for `outputs` of `run` and `run_adaptive`.
+    Raises ModelError: f is no function.
+
+    Example:
+        The acceleration of a box of 2 kg on a spring of 8 N/m, stretched by 1 m:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
+        >>> outputs = {"a": pf.of_motion(lambda terms, motion: motion.v_dot)}
+        >>> result = pf.run(m, {"x": 1.0}, duration=0.1, step=0.01, outputs=outputs, backend="numpy")
+        >>> round(float(result["a"][0]), 9)
+        -4.0
     """
     if not callable(f):
         raise ModelError(f"of_motion: a function of terms and motion is needed, got {brief(f)}")
@@ -62,7 +78,7 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
 
 @remembered(256)
 def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
-    """The signals that a run of a mechanism can record, whatever its law; `saturate`: inputs are cut at their limits."""
+    """The signals that a run of a mechanism can record under any law; `saturate`: inputs are cut at their limits."""
     signals = {
         "q": Signal("per coordinate", "coordinate", m.q_names),
         "v": Signal("per velocity", "velocity", m.v_names),
@@ -99,17 +115,17 @@ def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
 BULKY = ("phi", "reaction", "multiplier")
 """Signals with an entry for each row or velocity, which a lean record leaves out."""
 
-TAKEN = frozenset({
+RESERVED = frozenset({
     "time", "run", "coordinate", "q_unit", "velocity", "v_unit", "force_unit", "input", "u_unit", "row", "servo_row",
     "given", "given_unit", "sample", "sample_time", "parameter", "p_unit", "inputs", "parameters", "status", "stopped",
     "reason", "moved", "moved_rate", "start_residual", "entrance", "limit_excess", "limit_time", "input_excess",
     "input_time", "reduction_error", "step_error", "energy_error", "momentum_error", "momentum_error_entry",
     "momentum_error_unit", "end_state", "state_entry",
 })  # fmt: skip
-"""Names in a result that are no signals."""
+"""Names in a result that are not signals."""
 
 Record = Literal["all", "lean"] | tuple[str, ...]
-"""What to record: every signal, all but the bulky ones, or those named."""
+"""What to record: all signals, all but the bulky ones, or the named ones."""
 
 
 def columns(
@@ -119,27 +135,27 @@ def columns(
     outputs: Mapping[str, Output],
     record: Record = "all",
     cut: ca.SX | None = None,
-    own: Mapping[str, ca.SX] | None = None,
+    of_state: Mapping[str, ca.SX] | None = None,
 ) -> dict[str, ca.SX]:
-    """The chosen signals and all outputs as dense columns; what is not recorded costs nothing.
+    """The selected signals and all outputs as dense columns; what is not recorded costs nothing.
 
-    cut: what saturation takes off the inputs.   own: what the state says of itself.
+    cut: what saturation cuts off the inputs.   of_state: the signals of the state.
 
-    Raises ModelError: two of one name; a name in `record` that there is not.
+    Raises ModelError: two of one name; an unknown name in `record`.
     """
-    known, own = _standard_columns(T, motion, cut), own or {}
-    for name in [n for n in own if n in known]:
+    known, of_state = _standard_columns(T, motion, cut), of_state or {}
+    for name in [n for n in of_state if n in known]:
         raise ModelError(f"signal {name!r} of the state: the result has a signal of that name already")
-    known |= {name: partial(_as_is, x) for name, x in own.items()}
+    known |= {name: partial(_as_is, x) for name, x in of_state.items()}
     extra = {name: partial(_as_is, x) for name, x in command.signals.items()}
     extra |= {name: partial(_output_column, name, output, T, motion) for name, output in outputs.items()}
     for name in extra:
         if name in known or (name in command.signals and name in outputs):
             raise ModelError(f"output {name!r}: the result has a signal of that name already")
     built = known | extra
-    # An output was asked for by name already.
-    wanted = {*chosen(tuple(built), record), *outputs}
-    return {name: ca.densify(ca.vec(ca.SX(f()))) for name, f in built.items() if name in wanted}
+    # Outputs are always recorded: the caller named them.
+    selected = {*chosen(tuple(built), record), *outputs}
+    return {name: ca.densify(ca.vec(ca.SX(f()))) for name, f in built.items() if name in selected}
 
 
 def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX:
@@ -151,7 +167,7 @@ def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX
 
 
 def output_digest(name: str, output: Output, m: Mechanism) -> str:
-    """What tells an output from others: its labels, and the graph that it traces of terms and motion at symbols."""
+    """Digest of an output: its labels, and the graph that it traces of terms and motion at symbols."""
     T, what = symbols(m), f"output {name!r}"
     if not isinstance(output, MotionOutput):
         return of_function(output, what, T.kinematics)
@@ -161,7 +177,7 @@ def output_digest(name: str, output: Output, m: Mechanism) -> str:
 
 
 def as_record(record: Any, count: int) -> Record:
-    """What a caller's `record` of `count` runs means: None is all signals of one run, lean of a batch."""
+    """The Record for a caller's `record` of `count` runs: None is "all" for one run, "lean" for a batch."""
     if record is None:
         return "all" if count == 1 else "lean"
     if isinstance(record, str):
@@ -174,18 +190,18 @@ def as_record(record: Any, count: int) -> Record:
 
 
 def check_names(signals: Mapping[str, tuple[Signal, int]]) -> None:
-    """Raise ModelError where a result could not keep a signal of a law or an output by its name, nor a file hold it."""
+    """Raise ModelError if a result or a file could not store a signal of a law or an output under its name."""
     labelled = {signal.dim for signal, _ in signals.values() if signal.dim}
     plain = {f"{name}_component" for name, (signal, _) in signals.items() if not signal.dim}
     for name in signals:
-        if name in TAKEN | labelled | plain or (signals[name][0].dim is None and f"{name}_component" in labelled):
+        if name in RESERVED | labelled | plain or (signals[name][0].dim is None and f"{name}_component" in labelled):
             raise ModelError(f"output {name!r}: the result has something else of that name; choose another")
         if "/" in name:
-            raise ModelError(f"output {name!r}: a name without '/' is needed, which parts the groups of a NetCDF file")
+            raise ModelError(f"output {name!r}: a name without '/' is needed, which separates the groups of a NetCDF file")
 
 
 def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
-    """Those of the names that `record` asks for, in their own order. Raises ModelError: it asks for another one."""
+    """Those of the names that `record` selects, in their own order. Raises ModelError: it selects an unknown one."""
     if record == "all":
         return names
     if record == "lean":
@@ -201,7 +217,7 @@ def _as_is(x: ca.SX) -> ca.SX:
 
 
 def _standard_columns(T: Terms, motion: Motion, cut: ca.SX | None) -> dict[str, Callable[[], ca.SX]]:
-    """What builds each of the `standard` signals."""
+    """Functions that build the `standard` signals."""
     values: dict[str, Callable[[], ca.SX]] = {
         "q": lambda: T.q,
         "v": lambda: T.v,
@@ -224,10 +240,10 @@ def _standard_columns(T: Terms, motion: Motion, cut: ca.SX | None) -> dict[str, 
             "multiplier": lambda: minimum_norm_multipliers(T, ideal_reaction(T, motion)),
         }
     if m.servos:
-        held = cache(lambda: control_force(T))
+        servo = cache(lambda: control_force(T))
         values |= {
-            "servo_force": lambda: held().mu,
-            "servo_hold": lambda: held().hold,
+            "servo_force": lambda: servo().mu,
+            "servo_hold": lambda: servo().hold,
             "servo_error": lambda: T.servo.phi,
             "servo_rate": lambda: T.servo.eta,
         }

@@ -48,7 +48,7 @@ from pfaffian.terms.terms import Terms
 
 
 def arguments(scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Output], ...]]:
-    """Scheme and outputs of a run as a Simulation takes them. Raises ModelError: one of the three is something else."""
+    """Scheme and outputs of a run for a Simulation. Raises ModelError: one of the three arguments is of another type."""
     if scheme is not None and not isinstance(scheme, Scheme):
         known = {"integrator": INTEGRATORS, "formulation": ("auto", *FORMULATIONS)}
         which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
@@ -57,7 +57,7 @@ def arguments(scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tu
     if control is not None and not isinstance(control, law.Control):
         raise ModelError(
             f"control: a control law is needed, got {brief(control)}; make one by pf.control.projected(...) or another "
-            "law, or of your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"
+            "law, or from your own function law(terms, z, w, y) -> Command by pf.control.Control(law)"
         )
     if outputs is not None and not isinstance(outputs, Mapping):
         raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(outputs)}")
@@ -68,8 +68,9 @@ def arguments(scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tu
 
 
 def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
-    """Inputs of a run: the mechanism's own; under a law the law's, then what pushes from outside. Raises ModelError: two of
-    one name."""
+    """Inputs of a run: those of the mechanism; under a law those of the law, then the wrenches from outside.
+
+    Raises ModelError: two of one name."""
     if control is None:
         return m.u_names
     for name in control.w_names:
@@ -79,10 +80,10 @@ def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
 
 
 class Traced(NamedTuple):
-    """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).   step,
-    observe, samplers: as the kernel's rollout takes them; the first two call rhs, so that what they share is one text.   sizes:
-    entries of each signal.   carried: what the correction after a step needs of its last stage, and the
-    integrator of all."""
+    """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).
+    carried: what the correction after a step needs from its last stage, and the integrator from all stages.
+    step, observe, samplers: arguments of the kernel's rollout; the first two call rhs, so that what they share is one text.
+    sizes: entries of each signal.   functions: what the step calls."""
 
     rhs: ca.Function
     project: ca.Function
@@ -94,24 +95,24 @@ class Traced(NamedTuple):
 
 
 def _of_law(m: Mechanism, name: str, unit: str, named: tuple[str, ...], size: int) -> Signal:
-    """What a law records in this unit, labelled where its entries have names or are those of the mechanism."""
-    own = (f"{name}_component", named) if named else (None, ())
-    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, own)
+    """The Signal of a law in this unit, labelled if its entries have names or are those of the mechanism."""
+    labels = (f"{name}_component", named) if named else (None, ())
+    dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, labels)
     return Signal(unit, dim, names) if len(names) == size else Signal(unit)
 
 
 SHARED = {"never_inline": True, "cse": True}
-"""Options of a Function whose text every call of it shares."""
+"""Options of a Function whose calls all share one text."""
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """State [x; z; d], x that of the system, z what a control law integrates, d what it holds from one of its instants to the
-    next; inputs w, recorded signals.
+    """A system under a law and a scheme, with its recorded signals.
 
-    control: None drives the mechanism's inputs directly by w.   switches: parameters that change on the way.
+    Its state is [x; z; d]: x of the system, z what the control law integrates, d what it holds from one of its instants to the
+    next. Its inputs are w. It is made for one run, from the functions as they are then; two are equal if their keys are.
 
-    Made for one run, of functions as they are then; two are equal if their keys are.
+    control: None: w are the mechanism's inputs.   switches: parameters that change during the run.
     """
 
     system: System
@@ -138,7 +139,7 @@ class Simulation:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where what is in d stands."""
+        """The layout of d."""
         return layout_of(self.control, self.mechanism, self.changing.names, self.law)
 
     @cached_property
@@ -148,7 +149,7 @@ class Simulation:
 
     @cached_property
     def changing(self) -> Switches:
-        """The parameters that change on the way."""
+        """The parameters that change during the run."""
         return Switches(self.mechanism, self.switches)
 
     def now(self, p: ca.SX, d: ca.SX) -> ca.SX:
@@ -156,7 +157,7 @@ class Simulation:
         return self.changing.now(p, d[self.layout.switched, 0])
 
     def parameters(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """As `now`, of numbers: p (..., np) at states x (..., nx) of the whole simulation."""
+        """The same of numbers: p (..., np) at states x (..., nx) of the whole simulation."""
         return self.changing.put(p, x[..., self.nx - self.layout.size :][..., self.layout.switched])
 
     @property
@@ -170,21 +171,21 @@ class Simulation:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Meaning of each fault after the step's own."""
+        """Meaning of each fault beyond those of the step."""
         servos = self.mechanism.servos
-        own = self.control.faults if self.control else ()
+        of_law = self.control.faults if self.control else ()
         parts = self.control.parts if self.control else ()
         sampled = tuple(fault for part in parts for fault in part.faults)
         python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
         integrators = tuple(INTEGRATORS[self.scheme.integrator].faults)
         arriving = tuple(fault.meaning for fault in self.arriving)
-        held = ((servo_fault(servos),) if servos else ()) + ((self.system.limit[0],) if self.system.limit else ())
-        return own + held + integrators + arriving + sampled + python
+        of_state = ((servo_fault(servos),) if servos else ()) + ((self.system.limit[0],) if self.system.limit else ())
+        return of_law + of_state + integrators + arriving + sampled + python
 
     @cached_property
     def key(self) -> str:
-        """Digest of all that shapes the functions."""
-        said = (
+        """Digest of everything that determines the functions."""
+        parts = (
             digest(self.mechanism),
             self.system.key,
             self.system.holds,
@@ -193,13 +194,13 @@ class Simulation:
             self.control and (self.law, len(self.control.z), self.control.w_names, self.control.faults),
             [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,
-            self.changing.said,
+            self.changing.digests,
         )
-        return sha256(repr(said).encode()).hexdigest()
+        return sha256(repr(parts).encode()).hexdigest()
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """Entries of each signal, in order, found again by the key."""
+        """Entries of each signal, in order; stored under the key."""
         if "traced" in vars(self):
             return self.traced.sizes
         return kernel.noted(f"sizes {self.key}", lambda: dict(self.traced.sizes))
@@ -230,16 +231,16 @@ class Simulation:
     def traced(self) -> Traced:
         here, z = self.system.at(), ca.SX.sym("z", len(self.z))
         solve = formulation(self.scheme.formulation, here.T)
-        # Only there the rate has what a correction needs, and all rows that it corrects: those of accelerations are the rate's
-        # alone, and one that comes on after the last stage is not among its rows.
+        # Reuse the last stage's factor only if it contains every row to be corrected: rows of accelerations are the rate's
+        # alone, and one that comes on after the last stage is not among them.
         near = solve is gauss.motion and self._corrects and self.scheme.corrections > 0
         shares = near and self.integrator.shares and ACCELERATION not in here.T.rows.level
         shares = shares and not self.arriving
-        project, wanted = self._project(here, z, along(here.T) if shares else None)
-        rhs, sizes, own = self._rate("rhs", here, z, solve, wanted)
+        project, needed = self._project(here, z, along(here.T) if shares else None)
+        rhs, sizes, terms = self._rate("rhs", here, z, solve, needed)
         x, w, p, t = inputs = list(rhs.sx_in())
         observe = ca.Function("observe", inputs, [rhs(x, w, self.now(p, x[x.numel() - self.layout.size :, 0]), t)[4]])
-        functions = Functions(rhs, project, self._energy(here, z), own, self._settled)
+        functions = Functions(rhs, project, self._energy(here, z), terms, self._settled)
         return Traced(rhs, project, self._step(functions), observe, sizes, functions, self._samplers())
 
     def _samplers(self) -> tuple[ca.Function, ...]:
@@ -250,26 +251,26 @@ class Simulation:
         return first + samplers(self.system, self.control, self.scheme, at, nz, nw, changing, self._acting)
 
     def _acting(self, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
-        """(nu, 1) all inputs that act at T while the law integrates z and holds d, under the run's inputs w."""
+        """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
         assert self.control is not None
         u = command_of(T, self.control, self.scheme, z, w, in_force(self.layout, d, self.mechanism.nu, T.t)).u
         return self._cut(u) if self.scheme.saturate else u
 
     @property
     def integrator(self) -> Integrator:
-        """The scheme's. Raises ModelError: it cannot serve the system."""
+        """The integrator of the scheme. Raises ModelError: it cannot serve the system."""
         s, name = self.system, self.scheme.integrator
         found = INTEGRATORS[name]
         if s.own and not found.any_state:
             others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
-            raise ModelError(f"integrator {name!r} goes with the state [q; v]; {s.said} goes with {others}")
-        if words := found.refuses(s.mechanism):
-            raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {words}; take 'rk4'")
+            raise ModelError(f"integrator {name!r} goes with the state [q; v]; {s.title} goes with {others}")
+        if reason := found.refuses(s.mechanism):
+            raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {reason}; take 'rk4'")
         return found
 
     @cached_property
     def entering(self) -> ca.Function:
-        """The step from a start in a singular configuration: at its first stage the lost rows say what they can. [passage]"""
+        """The step from a start in a singular configuration, whose first stage uses what the lost rows still tell. [passage]"""
         first, *_ = self._rate("passage", self.system.at(), ca.SX.sym("z", len(self.z)), passage.motion, None)
         return self._step(self.traced.functions, first)
 
@@ -281,7 +282,7 @@ class Simulation:
         return ca.vertcat(s.settled(x[: s.nx, 0], t), x[s.nx :, 0])
 
     def _energy(self, here: At, z: ca.SX) -> ca.Function:
-        """(x, way, p, t) -> T + V and its slope along a way of x."""
+        """(x, way, p, t) -> T + V and its slope along a direction of x."""
         x = ca.vertcat(here.x, z)
         way = ca.SX.sym("way", x.numel())
         (E,) = here.of_state([here.T.T + here.T.V])
@@ -294,7 +295,7 @@ class Simulation:
 
     @cached_property
     def arrived(self) -> ca.Function | None:
-        """(x, x after a step, p, t, h) -> the flags of `arriving`; None: no constraint comes on or jumps."""
+        """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint comes on or jumps."""
         if not self.arriving:
             return None
         m, a, b, h = self.mechanism, self.system.at(), self.system.at(), ca.SX.sym("h")
@@ -311,13 +312,13 @@ class Simulation:
         return ca.Function("project", inputs, self._corrected(here, z, None))
 
     def _project(self, here: At, z: ca.SX, near: Along | None) -> tuple[ca.Function, list[int]]:
-        """(x, p, t, carried) -> (x, violation), and which numbers of what is near at hand it wants carried."""
+        """(x, p, t, carried) -> (x, violation), and which numbers of `near` have to be carried."""
         numbers = ca.SX.sym("carried", pack(near).numel())
         corrected = self._corrected(here, z, near and unpack(near, numbers))
         used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
-        wanted = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
-        inputs = [ca.vertcat(here.x, z), self.mechanism.p_symbols, here.T.t, numbers[wanted, 0]]
-        return ca.Function("project", inputs, corrected, SHARED), wanted
+        needed = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
+        inputs = [ca.vertcat(here.x, z), self.mechanism.p_symbols, here.T.t, numbers[needed, 0]]
+        return ca.Function("project", inputs, corrected, SHARED), needed
 
     @property
     def _corrects(self) -> bool:
@@ -325,7 +326,7 @@ class Simulation:
         return bool(self.mechanism.ideal) and not self.system.holds
 
     def _corrected(self, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
-        """The state at `here` put onto its own manifold and onto the constraints, by way of (q, v); and the largest |phi|."""
+        """The state put onto its own manifold and, by way of (q, v), onto the constraints; and the largest |phi|."""
         s, T = self.system, here.T
         x, violation = here.x, ca.SX(0)
         if s.project is None or self._corrects:
@@ -336,19 +337,20 @@ class Simulation:
         return [ca.vertcat(x, z), violation]
 
     def _rate(
-        self, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion], wanted: list[int] | None
+        self, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion], needed: list[int] | None
     ) -> tuple[ca.Function, dict[str, int], Any]:
-        """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the structure of what the
-        integrator asked for: carried are the wanted numbers of `along`, zero if they are not known, and then these."""
+        """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the integrator's terms.
+
+        carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms."""
         m, T, w = self.mechanism, here.T, ca.SX.sym("w", len(self.w_names))
         d = ca.SX.sym("d", self.layout.size)
         state = ca.vertcat(here.x, z, d)
         waiting = in_force(self.layout, d, m.nu, T.t)
         free = Command(w, signals=waiting.signals)
         command = free if self.control is None else command_of(T, self.control, self.scheme, z, w, waiting)
-        asked = command.u
+        requested = command.u
         if self.scheme.saturate:
-            command = command._replace(u=self._cut(asked))
+            command = command._replace(u=self._cut(requested))
         closed = Terms(m, T.q, T.v, command.u, T.t)
         motion = solve(closed)
         faults, sides = command.faults, command.sides
@@ -358,18 +360,18 @@ class Simulation:
         side = self.system.side(here.x, T)
         faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
         rate = ca.vertcat(self.system.rated(here.x, closed, motion), command.z_dot)
-        cut = asked - command.u if self.scheme.saturate else None
-        own = self.system.recorded(here.x, closed, motion)
-        recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut, own)
-        if wanted is None:
+        cut = requested - command.u if self.scheme.saturate else None
+        state_signals = self.system.recorded(here.x, closed, motion)
+        recorded = columns(closed, motion, command, dict(self.outputs), self.record, cut, state_signals)
+        if needed is None:
             near = ca.SX.zeros(self.traced.project.size1_in(3), 1)
         else:
-            near = ca.densify(pack(along(closed))[wanted, 0]) if wanted else ca.SX(0, 1)
-        asked_for = self.integrator.needs(closed, motion, partial(self.system.pushed, here.x, T))
-        carried = ca.vertcat(near, ca.densify(pack(asked_for)))
+            near = ca.densify(pack(along(closed))[needed, 0]) if needed else ca.SX(0, 1)
+        terms = self.integrator.needs(closed, motion, partial(self.system.pushed, here.x, T))
+        carried = ca.vertcat(near, ca.densify(pack(terms)))
         parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
         rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
-        return rhs, {name: column.numel() for name, column in recorded.items()}, asked_for
+        return rhs, {name: column.numel() for name, column in recorded.items()}, terms
 
     def _cut(self, u: ca.SX) -> ca.SX:
         m = self.mechanism
@@ -380,7 +382,7 @@ class Simulation:
 
 
 def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
-    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 what u at y = 0 would give.
+    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 the measurement under u at y = 0.
 
     held: what its parts in discrete time hold.
     """
@@ -388,12 +390,12 @@ def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, h
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
     given = len(control.w_names)
-    command = law.command(control, idle, z, _taken(control, w[:given, 0], held), y)
+    command = law.command(control, idle, z, _law_inputs(control, w[:given, 0], held), y)
     _check_command(command, control, m)
     if held is not None:
-        own = {f"law.{name}" if name in held.signals else name: x for name, x in command.signals.items()}
-        command = command._replace(u=command.u + held.u, signals={**held.signals, **own})
-    # What pushes from outside is no answer of the law's, nor seen by it.
+        signals_of_law = {f"law.{name}" if name in held.signals else name: x for name, x in command.signals.items()}
+        command = command._replace(u=command.u + held.u, signals={**held.signals, **signals_of_law})
+    # Wrenches from outside are not part of the law's answer, nor does the law see them.
     command = command._replace(u=command.u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]))
     command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
     parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
@@ -404,15 +406,15 @@ def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, h
     if ca.depends_on(ca.jacobian(command.u, y), y):
         raise ModelError("a control law must be affine in the measured reaction")
     plant = Terms(m, T.q, T.v, command.u, T.t)
-    seen = ca.densify(law.measured(control, plant, formulation(scheme.formulation, plant)(plant).reaction))
-    Y, y0 = ca.jacobian(seen, y), ca.substitute(seen, y, ca.SX.zeros(*y.shape))
+    measured = ca.densify(law.measured(control, plant, formulation(scheme.formulation, plant)(plant).reaction))
+    Y, y0 = ca.jacobian(measured, y), ca.substitute(measured, y, ca.SX.zeros(*y.shape))
     loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
     u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
     return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
 
 
-def _taken(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
-    """The w of the law in continuous time: of the run's inputs, and of what the parts in discrete time hold."""
+def _law_inputs(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
+    """The w of the law in continuous time, from the run's inputs and from what the parts in discrete time hold."""
     if control.takes is None or held is None:
         return w
     known = {name: w[i] for i, name in enumerate(control.w_names)}
@@ -420,11 +422,11 @@ def _taken(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
 
 
 def _check_command(command: Command, control: Control, m: Mechanism) -> None:
-    for what, got, wanted in (
+    for what, got, declared in (
         ("inputs", command.u, m.nu),
         ("integrated states", command.z_dot, len(control.z)),
         ("faults", command.faults, len(control.faults)),
         ("sides", command.sides, len(control.faults) if command.sides.numel() else 0),
     ):
-        if got.numel() != wanted:
-            raise ModelError(f"the control law gives {got.numel()} {what} where {wanted} are declared")
+        if got.numel() != declared:
+            raise ModelError(f"the control law gives {got.numel()} {what} where {declared} are declared")

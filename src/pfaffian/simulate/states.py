@@ -27,14 +27,28 @@ def hamiltonian(m: Mechanism) -> System:
         p_dot_i + gamma_ij^k v^j p_k + d_i H = f_i + (B u)_i + (A^T lambda)_i
 
     with H(q, p) = p^T M^-1 p / 2 + V, d_i = K_i^a d/dq^a, gamma the commutation coefficients of the d_i, and f the forces
-    without potential; summed up body by body, see `terms.momentum`. Neither M_dot nor the bias force is in it, so that it is a
-    second formulation of every mechanism; the reaction is that of the scheme's formulation. `momentum` in the result holds p
-    [N s, N m s].
+    without potential; p_dot is summed up body by body. Neither M_dot nor the bias force occurs in it, so that it is a second
+    formulation of every mechanism; the reaction A^T lambda is that of the scheme's formulation.
 
     Where the first joint carries all bodies and slides, as that of a satellite does, the state is [q; `centred_momentum`]:
     the total momentum along the slides, in the axes of the joint's parent, and the other momenta in a frame that moves with
     the mass centre. Then neither speed nor distance costs digits.
+
+    Args:
+        m: the mechanism.
+    Returns:
+        A System that `run` takes in place of the mechanism; `momentum` in the result holds p [N s, N m s].
     Raises ModelError: m is no mechanism.
+
+    Example:
+        A box of 2 kg that starts with 3 m/s has 6 N s:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> result = pf.run(pf.hamiltonian(m), v={"x": 3.0}, duration=0.1, step=0.01, backend="numpy")
+        >>> result["momentum"].values[-1].round(9)
+        array([6.])
     """
     as_mechanism(m)
     units = tuple("N s" if unit == "m/s" else "N m s" for unit in m.v_units)
@@ -104,14 +118,30 @@ def _sliding(m: Mechanism) -> Joint | None:
 
 
 def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
-    """The mechanism in the state [q; y], v = T(q) y: what changes least along the motion errs least in a step.
+    """The mechanism in the state [q; y] with velocities y of the caller's choice, v = T(q) y.
 
         y_dot = T^-1 (v_dot - T_dot y)
 
-    Start and result stay in q and v, and `y` in the result holds the others; a mechanism whose v are themselves chosen is
-    made by `mechanism(..., velocities=choice)`.
+    A step errs least in what changes least along the motion. Starts and results stay in q and v, and `y` in the result holds
+    the chosen velocities. A mechanism whose v are themselves chosen is made by `mechanism(..., velocities=choice)`.
 
-    choice: as by `velocities(T, names)`. Raises ModelError: it is none, or the mechanism has one already.
+    Args:
+        m: the mechanism, without a choice of velocities.
+        choice: T and the names of y, made by `velocities(T, names)`.
+    Returns:
+        A System that `run` takes in place of the mechanism.
+    Raises ModelError: m is no mechanism or has a choice already; `choice` is none.
+
+    Example:
+        A speed in km/h, v = y / 3.6:
+
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> system = pf.chosen_velocities(m, pf.velocities(lambda k: [[1 / 3.6]], ["speed"], "km/h"))
+        >>> result = pf.run(system, v={"x": 10.0}, duration=0.1, step=0.01, backend="numpy")
+        >>> result["y"].values[-1].round(9)
+        array([36.])
     """
     as_mechanism(m)
     if not isinstance(choice, Velocities):

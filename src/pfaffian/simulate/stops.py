@@ -1,4 +1,4 @@
-"""Runs that stopped: why, with names, and said once."""
+"""Runs that stopped: the reason, by name, and one warning."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
 
 Finder = Callable[[np.ndarray, np.ndarray, np.ndarray], list[str]]
-"""(x, p, t) -> who is to blame in each of some runs, in words: x (runs, nx) last good states, p (runs, np), t (runs,) of the
-stop."""
+"""(x, p, t) -> for each of some runs a message with what is to blame: x (runs, nx) last good states, p (runs, np), t (runs,)
+of the stop."""
 
 NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 
@@ -31,40 +31,40 @@ NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 def tell_stops(
     result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]] = NONE
 ) -> None:
-    """Add to a result what stopped its runs, and warn once, with the number of each cause.
+    """Add to a result what stopped its runs, and warn once, with the number of runs for each cause.
 
     Args:
-        x: (runs, nx) last good states.   start: of the runs.   more: status -> who is to blame in runs of these numbers, where
-            nothing else is known.
-    Adds `reason` (run): who is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
+        x: (runs, nx) last good states.   start: of the runs.
+        more: status -> function that tells for runs of given numbers what is to blame, where nothing else is known.
+    Adds `reason` (run): what is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
     """
     status, stopped = result["status"].values, result["stopped"].values
     lost = np.flatnonzero(status)
     if not lost.size:
         return
     find = _finders(s, set(status.tolist()), _step(result))
-    words, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
-    words[:] = start.words if len(start.words) == len(status) else start.words[0]
-    for code, look in find.items():
-        at = np.array([i for i in lost if status[i] == code and not words[i]], dtype=int)
+    reasons, p = np.full(len(status), "", dtype=object), np.broadcast_to(start.p, (len(status), start.p.shape[1]))
+    reasons[:] = start.messages if len(start.messages) == len(status) else start.messages[0]
+    for code, finder in find.items():
+        at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
-            words[at] = look(x[at], s.parameters(p[at], x[at]), stopped[at])
+            reasons[at] = finder(x[at], s.parameters(p[at], x[at]), stopped[at])
     for code, tell in more.items():
-        at = np.array([i for i in lost if status[i] == code and not words[i]], dtype=int)
+        at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
-            words[at] = tell(at)
-    if words.any():
-        result["reason"] = ("run", words, {"meaning": "who is to blame at the last good state of a run that stopped"})
+            reasons[at] = tell(at)
+    if reasons.any():
+        result["reason"] = ("run", reasons, {"meaning": "what is to blame at the last good state of a run that stopped"})
     notice(_summary(result, lost), RunWarning)
 
 
 def _step(result: xr.Dataset) -> float:
-    """How far a step may have looked ahead [s]."""
+    """How far ahead of its start a step may have evaluated the law [s]."""
     return float(result.attrs.get("step", np.diff(result["time"].values).max(initial=0.0)))
 
 
 def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
-    """status -> who is to blame, of those statuses that are needed."""
+    """status -> Finder, for the statuses that are needed."""
     m, meanings = s.mechanism, causes_of(s)
     found: dict[int, Finder] = {}
     if s.control and DIVERGED in needed:
@@ -100,8 +100,8 @@ def _summary(result: xr.Dataset, lost: np.ndarray) -> str:
     every, status = causes(result), result["status"].values
     if len(every) == 1:
         return f"the run stopped: {every[0]}"
-    told = []
+    messages = []
     for code, count in Counter(status[lost].tolist()).most_common():
         first = min((i for i in lost if status[i] == code), key=lambda i: result["stopped"].values[i])
-        told.append(f"{count} {every[first].replace('(at t', f'(run {first} first, at t', 1)}")
-    return f"{len(lost)} of {len(every)} runs stopped: {'; '.join(told)}"
+        messages.append(f"{count} {every[first].replace('(at t', f'(run {first} first, at t', 1)}")
+    return f"{len(lost)} of {len(every)} runs stopped: {'; '.join(messages)}"

@@ -1,4 +1,4 @@
-"""Parameters that a run changes: modes that latch, and so constraints, forces and laws that come and go at a state."""
+"""Parameters that a run changes: modes that latch, and with them constraints, forces and laws that switch at a state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Next = Callable[[Kinematics], Any]
 
 @dataclass(frozen=True, eq=False)
 class Switches:
-    """next: name of a parameter -> function of the kinematics that gives its next value, of its present one among others."""
+    """next: name of a parameter -> function of the kinematics that gives its next value, perhaps from its present one."""
 
     m: Mechanism
     next: tuple[tuple[str, Next], ...] = ()
@@ -34,25 +34,25 @@ class Switches:
 
     @property
     def at(self) -> list[int]:
-        """Where in p the parameters stand."""
+        """Indices of the parameters in p."""
         return [self.m.p_names.index(name) for name in self.names]
 
     @property
-    def said(self) -> list[tuple[str, str]]:
-        """What tells them from others."""
+    def digests(self) -> list[tuple[str, str]]:
+        """Name and digest of each function."""
         if not self.next:
             return []
         k = symbols(self.m).kinematics
         return [(name, of_function(f, f"switch {name!r}", k)) for name, f in self.next]
 
     def now(self, p: ca.SX, held: ca.SX) -> ca.SX:
-        """p (np, 1) with the values that are held (len, 1) in force."""
+        """p (np, 1) with the held values (len, 1) of the switched parameters."""
         p = ca.SX(p)
         p[self.at, 0] = held
         return p
 
     def put(self, p: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """As `now`, of numbers p (..., np) and held (..., len)."""
+        """The same of numbers p (..., np) and held (..., len)."""
         p = p.copy()
         p[..., self.at] = held
         return p
@@ -76,7 +76,7 @@ class Switches:
 
 
 def as_switches(m: Mechanism, given: Any) -> Switches:
-    """What a caller's {name of a parameter: function} means. Raises ModelError: it is none, or names no parameter."""
+    """The Switches of a caller's {name of a parameter: function}. Raises ModelError: it is none, or names no parameter."""
     if given is None:
         return Switches(m)
     if not isinstance(given, Mapping):

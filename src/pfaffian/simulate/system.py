@@ -1,4 +1,4 @@
-"""A system: a mechanism and the state in which it goes through time, [q; v] or any other that tells q and v."""
+"""A system: a mechanism and the state in which it is integrated, [q; v] or any other from which q and v follow."""
 
 from __future__ import annotations
 
@@ -25,11 +25,26 @@ from pfaffian.terms.present import present, remembered
 from pfaffian.terms.terms import Terms, symbols
 
 RETURNS = 1e-6
-"""What a velocity or coordinate may differ by, beside 1 and the largest, after it went into a state and came back."""
+"""Difference that a coordinate or velocity may have, relative to 1 plus the largest, after it went into a state and back."""
 
 
 class StatePart(NamedTuple):
-    """A named part of a state, recorded as a signal of that name.   names, units: of its entries."""
+    """A named part of a system's state, recorded as a signal of that name.
+
+    Args:
+        name: of the part; "q" and "v" are those of the mechanism.
+        names: of its entries.
+        units: of its entries, one for each name.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> pf.hamiltonian(m).parts[1]
+        StatePart(name='momentum', names=('x',), units=('N s',))
+        >>> pf.StatePart("p", names=("p_x", "p_y"), units=("N s", "N s")).units[0]
+        'N s'
+    """
 
     name: str
     names: tuple[str, ...]
@@ -42,27 +57,43 @@ class System:
 
         x_dot = rate(T, motion, x),   (q, v) = show(x, t),   x = enter(T) where T.q = q and T.v = v
 
-    All are functions that trace: they take and give CasADi expressions, and may use the mechanism's parameters. `run` takes a
+    All are functions that trace: they take and return CasADi expressions, and may use the mechanism's parameters. `run` takes a
     System wherever it takes a mechanism: starts are given as q and v, and laws, constraints, inputs and outputs are those of
-    the mechanism, so two systems of one mechanism give results that can be subtracted.
+    the mechanism, so the results of two systems of one mechanism can be subtracted.
 
-    name: of the state, said where something is refused.
-    parts: what the state consists of. One named "q" or "v" is the mechanism's own.
-    enter: Terms at a state [q; v] -> x (nx, 1).   show: (x, t) -> (q, v), its inverse.
-    rate: (T, motion, x) -> x_dot (nx, 1). T: the Terms at show(x) with the inputs applied; motion: v_dot, reaction and rank by
-        the formulation of the scheme. A rate with equations of its own takes of these what it needs, if only T.u.
-    project: (x, t) -> x on the state's own manifold, quaternions of unit length say; None: by way of (q, v). On the
-        constraints of the mechanism a state is put by way of (q, v) in any case.
-    signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None for no more.
-    named: names and units of the entries of such signals, of those that have some.
-    digest: a text that tells the system from others, beside what its functions trace; need not be given.
-    variables: what of the state is stepped; see `simulate.variables`.
-    limit: (what ends there and the way out, (x, t) -> a number, positive inside): a start where it is not is refused, and a run
-        stops where the number is zero or changes its sign, also within a step.
-    holds: whether what `show` gives meets the constraints of the mechanism whatever x is, so that no step need correct it.
-    check: raises ModelError at parameters (runs, np) of a run that the state does not serve.
-    inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
-    about: what there is to know of the state, line by line: print(system) shows it, and a result keeps it as `state_about`.
+    Args:
+        mechanism: whose motion it is.
+        name: of the state, quoted in error messages.
+        parts: `StatePart`s that make up the state. One named "q" or "v" is the mechanism's own.
+        enter: Terms at a state [q; v] -> x (nx, 1).
+        show: (x, t) -> (q, v), the inverse of `enter`.
+        rate: (T, motion, x) -> x_dot (nx, 1). T: the Terms at show(x) with the inputs applied; motion: v_dot, reaction and rank
+            by the formulation of the scheme. A rate with equations of its own uses of these what it needs, perhaps only T.u.
+        project: (x, t) -> x on the state's own manifold, such as quaternions of unit length; None: by way of (q, v). A state is
+            always put onto the constraints of the mechanism by way of (q, v).
+        signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None: no more.
+        digest: a text that tells the system from others, beside the graphs that its functions trace; optional.
+        variables: how the state is stepped; by default its entries as they are.
+        limit: (what ends there and the way out, (x, t) -> a number, positive inside). A start where it is not positive is
+            refused, and a run stops where the number is zero or changes its sign, also within a step.
+        holds: whether the (q, v) of `show` satisfy the mechanism's constraints whatever x is, so that no step need correct it.
+        about: what there is to know of the state, line by line: print(system) shows it, and a result keeps it as `state_about`.
+        named: `StatePart`s with the names and units of the entries of such signals as have them.
+        check: raises ModelError at parameters (runs, np) of a run that the state cannot represent.
+        inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
+    Raises ModelError: no mechanism; a part without a unit for each name; two parts of one name.
+
+    Example:
+        A box of 2 kg in the state [x; p] with its momentum p = 2 v:
+
+        >>> import casadi as ca, pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
+        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> parts = (pf.StatePart("q", ("x",), ("m",)), pf.StatePart("p", ("p",), ("N s",)))
+        >>> system = pf.System(m, "[x; p]", parts, enter=lambda T: ca.vertcat(T.q, 2 * T.v), show=lambda x, t: (x[0], x[1] / 2),
+        ...                    rate=lambda T, motion, x: ca.vertcat(T.v, 2 * motion.v_dot))
+        >>> pf.run(system, v=[3.0], duration=1.0, step=0.1, backend="numpy")["p"].values[-1]
+        array([6.])
     """
 
     mechanism: Mechanism
@@ -87,11 +118,11 @@ class System:
         for part in (*self.parts, *self.named):
             if not (isinstance(part, StatePart) and part.names and len(part.names) == len(part.units)):
                 raise ModelError(
-                    f"{self.said}: a StatePart(name, names, units) with a unit for each name is needed, got {brief(part)}"
+                    f"{self.title}: a StatePart(name, names, units) with a unit for each name is needed, got {brief(part)}"
                 )
         names = [part.name for part in self.parts]
         if len(set(names)) < len(names):
-            raise ModelError(f"{self.said}: two parts have one name among {', '.join(names)}")
+            raise ModelError(f"{self.title}: two parts have one name among {', '.join(names)}")
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{part.name} ({len(part.names)})" for part in self.parts)
@@ -104,7 +135,8 @@ class System:
         return shown.lines(str(self))
 
     @property
-    def said(self) -> str:
+    def title(self) -> str:
+        """What error messages call the system."""
         return f"system {self.name!r} of {self.mechanism.name!r}"
 
     @property
@@ -114,12 +146,12 @@ class System:
 
     @property
     def own(self) -> bool:
-        """Whether the state is another than the mechanism's [q; v]."""
+        """Whether the state differs from the mechanism's [q; v]."""
         return vars(self).get("_known") != STANDARD
 
     @cached_property
     def key(self) -> str:
-        """What tells the system from all others of its mechanism: how the library made it, else what its functions trace."""
+        """Digest among the systems of its mechanism: how the library made it, otherwise what its functions trace."""
         return f"made {known}" if (known := vars(self).get("_known")) else f"traced {self._traced()} {self.digest!r}"
 
     def _traced(self) -> str:
@@ -127,8 +159,8 @@ class System:
         T, x, moves = here.T, here.x, [ca.SX.sym(name, n) for name, n in (("v_dot", m.nv), ("reaction", m.nv), ("rank", 1))]
         motion = Motion(*moves)
         at = symbols(m)
-        own, X, X_dot = self.recorded(x, T, motion), ca.SX.sym("X", self.nx), ca.SX.sym("X_dot", self.nx)
-        outputs = [self.rated(x, T, motion), self.side(x, T), *own.values()]
+        signals, X, X_dot = self.recorded(x, T, motion), ca.SX.sym("X", self.nx), ca.SX.sym("X_dot", self.nx)
+        outputs = [self.rated(x, T, motion), self.side(x, T), *signals.values()]
         outputs += [] if self.project is None else [self.projected(x, T.t)]
         outputs += [self.variables.stepped(x), self.variables.rate(x, X_dot), self.variables.shown(X)]
         graphs = [
@@ -137,11 +169,11 @@ class System:
             graph([x, *([] if here.shown is None else [T.q, T.v]), T.u, T.t, m.p_symbols, *moves, X, X_dot], outputs),
         ]
         return repr(
-            (self.name, self.parts, self.named, list(own), self.variables.straight, self.limit and self.limit[0], graphs)
+            (self.name, self.parts, self.named, list(signals), self.variables.straight, self.limit and self.limit[0], graphs)
         )
 
     def at(self) -> At:
-        """The state at fresh symbols."""
+        """The state at new symbols."""
         m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
         q, v = self._shown(x, t)
         u = ca.SX.sym("u", m.nu)
@@ -150,7 +182,7 @@ class System:
         return At(Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), u, t), x, (q, v))
 
     def _shown(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        m, what = self.mechanism, f"{self.said}: show"
+        m, what = self.mechanism, f"{self.title}: show"
         pair = answer(self.show, what, x, t)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ModelError(f"{what}: (q, v) is needed, got {brief(pair)}")
@@ -159,54 +191,54 @@ class System:
 
     def entered(self, T: Terms, q: ca.SX, v: ca.SX) -> ca.SX:
         """x of a state [q; v] at the instant T.t."""
-        m, what = self.mechanism, f"{self.said}: enter"
+        m, what = self.mechanism, f"{self.title}: enter"
         here = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), T.t)
         x = sized(answer(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
         return ca.substitute(x, ca.vertcat(here.q, here.v), ca.densify(ca.vertcat(q, v)))
 
     def rated(self, x: ca.SX, closed: Terms, motion: Motion) -> ca.SX:
-        """x_dot at a state x, in its letters and those of the Terms."""
-        what = f"{self.said}: rate"
+        """x_dot at a state x, in the symbols of x and of the Terms."""
+        what = f"{self.title}: rate"
         return sized(answer(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
 
     def pushed(self, x: ca.SX, T: Terms, dq: ca.SX, dv: ca.SX) -> ca.SX:
-        """The change of a state x by those of q and v, in the letters of the Terms there."""
+        """The change of a state x for changes of q and v, in the symbols of the Terms there."""
         if not self.own:
             return ca.vertcat(dq, dv)
         return ca.jtimes(self.entered(T, T.q, T.v), ca.vertcat(T.q, T.v), ca.vertcat(dq, dv))
 
     def projected(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x on the state's own manifold."""
-        what = f"{self.said}: project"
+        what = f"{self.title}: project"
         assert self.project is not None
         return sized(answer(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
 
     def settled(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """x on the state's own manifold as far as that is known: quaternions of unit length."""
+        """x on the state's own manifold by `project`; of [q; v] with quaternions of unit length, of another state unchanged."""
         if self.project is not None:
             return self.projected(x, t)
         return x if self.own else ca.vertcat(normalise(self.mechanism, x[: self.mechanism.nq, 0]), x[self.mechanism.nq :, 0])
 
     def side(self, x: ca.SX, T: Terms) -> ca.SX:
-        """(1, 1) of the limit, (0, 1) where the state has none."""
+        """(1, 1) the number of the limit, (0, 1) if the state has none."""
         if self.limit is None:
             return ca.SX(0, 1)
-        what = f"{self.said}: limit"
+        what = f"{self.title}: limit"
         return sized(answer(self.limit[1], what, x, T.t), 1, what, (x, T.t, self.mechanism.p_symbols))
 
     def recorded(self, x: ca.SX, closed: Terms, motion: Motion) -> dict[str, ca.SX]:
-        """What the state adds to the record: its parts but those of the mechanism, and its signals."""
+        """What the state adds to the record: its parts other than q and v, and its signals."""
         ends = np.cumsum([len(part.names) for part in self.parts])
-        said = {part.name: x[end - len(part.names) : end, 0] for part, end in zip(self.parts, ends.tolist(), strict=True)}
-        said = {name: column for name, column in said.items() if name in self.labels}
+        signals = {part.name: x[end - len(part.names) : end, 0] for part, end in zip(self.parts, ends.tolist(), strict=True)}
+        signals = {name: column for name, column in signals.items() if name in self.labels}
         if self.signals is None:
-            return said
-        what = f"{self.said}: signals"
+            return signals
+        what = f"{self.title}: signals"
         more = answer(self.signals, what, closed, motion, x)
         if not isinstance(more, Mapping):
             raise ModelError(f"{what}: {{name: column}} is needed, got {brief(more)}")
         known = _known(closed, x, motion)
-        return said | {
+        return signals | {
             name: checked(column(value, f"{what}: {name}"), f"{what}: {name}", known) for name, value in more.items()
         }
 
@@ -233,11 +265,11 @@ class System:
 
     @cached_property
     def labels(self) -> dict[str, Signal]:
-        """The signals that the parts are, but those of the mechanism, and those of its own that have names."""
-        own = [part for part in (*self.parts, *self.named) if part.name not in ("q", "v")]
+        """The Signals of the parts other than q and v, and of the state's own signals that have names."""
+        labelled = [part for part in (*self.parts, *self.named) if part.name not in ("q", "v")]
         return {
             part.name: Signal(part.units[0] if len(set(part.units)) == 1 else "per entry", f"{part.name}_entry", part.names)
-            for part in own
+            for part in labelled
         }
 
 
@@ -263,7 +295,7 @@ def _known(T: Terms, x: ca.SX, motion: Motion) -> tuple[ca.SX, ...]:
 
 
 def sized(value: Any, size: int, what: str, known: tuple[ca.SX, ...]) -> ca.SX:
-    """(size, 1) of what a function of a System's gave. Raises ModelError: it is none."""
+    """(size, 1) column from the value that a function of a System returned. Raises ModelError: it is none."""
     x = checked(column(value, what), what, known)
     if x.numel() != size:
         raise ModelError(f"{what}: {size} numbers are needed, got {x.numel()}")
@@ -274,25 +306,25 @@ STANDARD = "[q; v]"
 
 
 def made(system: System, known: str, of: Callable[[], str] | None = None) -> System:
-    """A system of the library's, told from others of its mechanism by a text. One with parts replaced is none any more.
+    """Mark a system as one of the library's, identified by a text; `replace` removes the mark.
 
-    of: gives a digest of what was decided when it was made, which holds no longer where that has changed.
+    of: returns a digest of everything on which the system was decided; if it changes, the system is no longer valid.
     """
     vars(system).update(_known=known, _of=of and (of, of()))
     return system
 
 
 def as_system(value: Any) -> System:
-    """A System with the functions of its mechanism as they are now; a mechanism in its state [q; v].
+    """A System with the functions of its mechanism as they are now; for a mechanism the System of its state [q; v].
 
-    Raises ModelError: it is neither; a function of the mechanism fails, or no longer gives what a reduction rests on.
+    Raises ModelError: it is neither; a function of the mechanism fails, or no longer gives what a reduction was based on.
     """
     if not isinstance(value, System):
         return _standard(as_mechanism(value))
     of = vars(value).get("_of")
     if of and of[0]() != of[1]:
-        raise ModelError(f"{value.said}: a function that it was made of gives something else now; make it again")
-    now = replace(value, mechanism=present(value.mechanism))  # and what it keeps of itself is made anew
+        raise ModelError(f"{value.title}: a function on which it was based gives something else now; make it again")
+    now = replace(value, mechanism=present(value.mechanism))  # cached properties are made anew
     return made(now, vars(value)["_known"]) if "_known" in vars(value) else now
 
 
@@ -314,8 +346,8 @@ def _standard(m: Mechanism) -> System:
 def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
     """(runs, nx) the state of each run, from q (runs, nq), v (runs, nv), parameters p (runs, np) and the time t [s].
 
-    Raises ModelError: enter and show do not undo each other; a start is beyond the limit of the state; parameters that it does
-    not serve.
+    Raises ModelError: enter and show are not inverse to each other; a start is beyond the limit of the state; parameters that
+    the state cannot represent.
     """
     if not s.own:
         return np.hstack([q, v])
@@ -327,7 +359,7 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
         inside = (s.siding(x, p, instant)[0] > 0).ravel()
         if not inside.all():
             which = f" of run {int(np.argmin(inside))}" if len(inside) > 1 else ""
-            raise ModelError(f"{s.said}: start{which}: {s.limit[0]}")
+            raise ModelError(f"{s.title}: start{which}: {s.limit[0]}")
     back = show(s, x, p, t)
     for what, given, found, names in (("q", q, back[0], m.q_names), ("v", v, back[1], m.v_names)):
         off = np.abs(found - given) / (1 + np.abs(given).max(axis=1, keepdims=True, initial=0.0))
@@ -335,7 +367,7 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
             run, i = foremost(off)
             why = s.about[0] if s.about else "each state (q, v) needs one x, and x here no more than that"
             raise ModelError(
-                f"{s.said}: show does not undo enter: {what} {names[i]!r} went in as {given[run, i]:.6g} and came back as "
+                f"{s.title}: show does not undo enter: {what} {names[i]!r} went in as {given[run, i]:.6g} and came back as "
                 f"{found[run, i]:.6g}; {why}"
             )
     return x

@@ -1,11 +1,11 @@
 """The velocities that the integrator steps: along axes that do not spin with the body.
 
-A body that spins carries the axes of its velocity v round with it, so v changes fast where the motion is slow. The integrator
-therefore steps y = T(q) v, y_dot = T v_dot + T_dot v, with a T for each kind of joint; states and results stay in v.
+A spinning body carries the axes of its velocity v round with it, so v changes fast even where the motion is simple. The
+integrator therefore steps y = T(q) v, y_dot = T v_dot + T_dot v, with a T for each kind of joint; states and results stay in v.
 
 free, planar: the linear velocity along the axes of the joint's frame on the parent.
-free, spherical of a body with equal moments of inertia: the angular velocity too. Such a body has no axes of its own, but what
-pushes it has; of another body the angular velocity changes less along its own (torque-free, a disc's: 14 times less error).
+free, spherical, of a body with equal moments of inertia: the angular velocity too. Such a body has no principal axes, but what
+pushes it has axes; of another body the angular velocity changes less along its own (a torque-free disc: 14 times less error).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Choice(NamedTuple):
 
 
 def choice(link: Link, q: ca.SX, v: ca.SX) -> Choice | None:
-    """What is stepped of a link's joint at its q, of unit quaternion, and v; None where that is v itself."""
+    """The Choice for a link's joint at its q, with a unit quaternion, and v; None if v itself is stepped."""
     g = link.subgroup
     if g is None or link.joint.distribution is not None:
         return None
@@ -48,15 +48,15 @@ def choice(link: Link, q: ca.SX, v: ca.SX) -> Choice | None:
 
 
 def is_ball(link: Link) -> bool:
-    """Whether all moments of inertia about the joint are one and the same."""
+    """Whether all moments of inertia about the joint are equal."""
     return bool((link.I - link.I[0, 0] * ca.SX.eye(3)).is_zero())
 
 
 class Variables(NamedTuple):
-    """What is stepped of a state x: X, of as many numbers.
+    """The variables X that are stepped in place of a state x, of the same size.
 
     stepped: x -> X.   shown: X -> x.   rate: (x, x_dot) -> X_dot.
-    straight: where in X the numbers stand whose rate is another number of X, and where that stands.
+    straight: indices of the numbers in X whose rate is another number of X, and the indices of these rates.
     """
 
     stepped: Callable[[ca.SX], ca.SX]
@@ -82,7 +82,7 @@ def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
 
 
 def _shown(m: Mechanism, X: ca.SX) -> ca.SX:
-    """Quaternions are made of unit length where T takes one."""
+    """x of X, with quaternions of unit length where T needs one."""
     if not _choices(m, X):
         return X
     x = ca.vertcat(normalise(m, X[: m.nq, 0]), X[m.nq :, 0])
@@ -99,7 +99,7 @@ def _rate(m: Mechanism, x: ca.SX, x_dot: ca.SX) -> ca.SX:
 
 
 def _straight(m: Mechanism) -> tuple[list[int], list[int]]:
-    """All coordinates but quaternions, and the y that are their rates."""
+    """Indices of all coordinates but quaternions, and of the y that are their rates."""
     pairs = []
     for j in [] if m.velocities else m.joints:
         q, v = m.q_slices[j.name].start, m.nq + m.v_slices[j.name].start
@@ -108,15 +108,15 @@ def _straight(m: Mechanism) -> tuple[list[int], list[int]]:
 
 
 def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
-    """Every choice at a state x, with where the joint's velocity stands in it."""
-    own = [] if m.velocities else [link for link in tree(m).links if link.joint.nv]
-    places = [(link, m.v_slices[link.joint.name]) for link in own]
+    """Every Choice at a state x, with the slice of the joint's velocity."""
+    links = [] if m.velocities else [link for link in tree(m).links if link.joint.nv]
+    places = [(link, m.v_slices[link.joint.name]) for link in links]
     found = [(at := slice(m.nq + v.start, m.nq + v.stop), choice(link, x[link.q], x[at])) for link, v in places]
     return [(at, of) for at, of in found if of is not None]
 
 
 def _nearest(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """q - dphi/dq^+ phi, which is off phi = 0 by the square of what q is."""
+    """q - dphi/dq^+ phi, whose distance from phi = 0 is the square of that of q."""
     at = ca.SX.sym("q", c.nq)
     phi = residual(c, at, p)
     rows = orthogonalise(ca.sparsify(ca.jacobian(phi, at)), phi, RANK_TOLERANCE)
@@ -124,7 +124,7 @@ def _nearest(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
-    """q with its quaternions of unit length, and the coordinates of the caller's own on phi = 0 by one Newton step."""
+    """q with quaternions of unit length, and the caller's own coordinates put onto phi = 0 by one Newton step."""
     q = ca.densify(q)
     for c in m.coordinates:
         if c.phi is not None:

@@ -1,6 +1,7 @@
-"""What outputs under a law leave: the motion inside, and whether it is stable. [chhabra14 5.3, not analysed there]
+"""Zero dynamics: the motion that outputs under a law leave free, and its stability. [chhabra14 5.3, not analysed there]
 
-Momenta that a symmetry keeps, with no motor to push along it, are none of it: whatever they are, they stay, and are set apart.
+Momenta that a symmetry conserves, without a motor along it, do not belong to it: they keep whatever value they have, and are
+counted apart.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 ERRORS = ("output_error", "velocity_error")
-"""Signals of a law that its outputs are followed by."""
+"""Signals in which a law records the errors of its outputs."""
 
 NEAR = 1e-6
-"""Size of a disturbance [m, rad, m/s, rad/s] whose motion stands for its derivative."""
+"""Size of a disturbance [m, rad, m/s, rad/s] whose motion approximates the derivative."""
 
 GROWING = 1e-6
-"""[1/s] above which a disturbance grows; what only drifts has an eigenvalue of rounding."""
+"""Real part [1/s] above which a disturbance grows; one that only drifts has an eigenvalue of rounding."""
 
 GROWN = 10.0
-"""Times that a disturbance becomes along a motion for it to be told."""
+"""Growth of a disturbance along a motion above which a warning is given."""
 
 
 @dataclass(frozen=True, eq=False)
 class ZeroDynamics:
-    """x_dot = A x, the motions near a state that no output shows, at the momentum that is kept.
+    """x_dot = A x, the motions near a state that no output shows, at constant conserved momenta.
 
-    places, speeds: how many displacements and speeds the outputs leave.   kept: how many speeds more are momenta that a
-        symmetry keeps: neither stable nor unstable, and not among x.
+    places, speeds: numbers of displacements and speeds that the outputs leave.   kept: number of further speeds that are
+        momenta conserved by a symmetry: neither stable nor unstable, and not among x.
     A: (n, n) [1/s], n = places + speeds.   eigenvalues: (n,) [1/s], the least stable first.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names; a unit is one in the metric of M.
     """
@@ -68,7 +69,7 @@ class ZeroDynamics:
 
     @property
     def unstable(self) -> bool:
-        """Whether some motion inside grows; one that only drifts, with a zero eigenvalue, does not."""
+        """Whether some of these motions grows; one that only drifts, with a zero eigenvalue, does not."""
         return bool((self.eigenvalues.real > GROWING).any())
 
     def __str__(self) -> str:
@@ -80,17 +81,42 @@ class ZeroDynamics:
 def zero_dynamics(
     m: Mechanism, control: Control, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
 ) -> ZeroDynamics:
-    """The zero dynamics of a law's outputs, linearised: the part of `pf.linearise` that leaves the errors as they are.
+    """The zero dynamics of a law's outputs, linearised: the part of `pf.linearise` that leaves the output errors as they are.
 
-    With x the state of the closed loop, C = d(errors, kept momenta)/dx and Z a basis of C x = 0, A = Z^T (d x_dot / dx) Z. The
-    time of the reference is held still: along a steady motion, one whose C does not change, the eigenvalues tell whether it is
-    stable; along any other `zero_dynamics_along` does.
+        A = Z^T (d x_dot / dx) Z,   C Z = 0,   C = d(errors, conserved momenta)/dx
+
+    with x the state of the closed loop and Z an orthonormal basis. The time of the reference is held constant. Along a steady
+    motion, one whose C does not change, the eigenvalues tell whether it is stable; for any other use `zero_dynamics_along`.
 
     Args:
-        m: the mechanism.   control: a law that records output_error and velocity_error, such as `control.concurrent`.
-        q, v: one state where both are about zero, (n,) or {name: number}.   u: inputs of the law.   t: [s].
-        parameters: {name: value} or an array, defaults if None.
-    Raises ModelError: a law without these signals, and what `pf.linearise` refuses.
+        m: the mechanism.
+        control: a law that records output_error and velocity_error, such as `control.concurrent`.
+        q, v: one state where both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
+        u: (n,) or {name: number}, inputs of the law; zero if None.
+        t: time [s].
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+    Returns:
+        places, speeds: numbers of displacements and speeds that the outputs leave free.
+        kept: number of further speeds that are momenta conserved by a symmetry: neither stable nor unstable, and not among x.
+        A: (n, n) [1/s], n = places + speeds; eigenvalues: (n,) [1/s], the least stable first; unstable: whether some motion
+            grows.
+        dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, which is one in the metric of M; q_names, v_names of
+            these.
+    Raises ModelError: a law without these signals; a batch, a state off the constraints, a law or force without a derivative
+    there, a joint with a distribution.
+
+    Example:
+        A crane whose cart is held at its place: the bob swings at sqrt(g / l) = 3 rad/s.
+
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> bodies = [pf.body("cart", mass=1.0), pf.body("bob", mass=0.5, com=(0, 0, -1.09))]
+        >>> joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
+        ...           pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]
+        >>> m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
+        >>> law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
+        >>> abs(control.zero_dynamics(m, law).eigenvalues).round(4)
+        array([3., 3.])
     """
     as_mechanism(m)
     if not isinstance(control, Control):
@@ -101,8 +127,8 @@ def zero_dynamics(
     q0, v0, w0, p0 = (x[0] for x in given)
     still = tuple(n for n in m.wrench_names if not w0[names.index(n)])
     at = [q0, v0, w0, control.z, as_number(t, "t"), p0]
-    errors = _along(_shown(m, control, law_digest(control, m)), at, near)
-    momentum = _along(_kept(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
+    errors = _along(_error_slopes(m, control, law_digest(control, m)), at, near)
+    momentum = _along(_momentum_slopes(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
     Z, kept = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
     fixed = errors[:half, :k]
@@ -113,13 +139,13 @@ def zero_dynamics(
 
 
 def _along(slopes: ca.Function, at: list[Any], near: Linearised) -> np.ndarray:
-    """(rows, n) derivatives along x of what has slopes along q and v."""
+    """(rows, n) derivatives along x, from those along q and v."""
     by_q, by_v = (np.array(x) for x in slopes(*at))
     return by_q @ near.dq + by_v @ near.dv
 
 
 def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
-    """Orthonormal columns that change neither errors nor kept momenta, and how many of these the errors leave open."""
+    """Orthonormal columns that change neither errors nor conserved momenta, and how many of these momenta errors leave free."""
     free = complement(errors, SPLIT)
     within = momentum @ free / max(np.abs(momentum).max(initial=0.0), 1e-300)
     inner = complement(np.where(np.abs(within) > SPLIT, within, 0), SPLIT)
@@ -127,7 +153,7 @@ def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 @remembered(16)
-def _shown(m: Mechanism, control: Control, law: str) -> ca.Function:
+def _error_slopes(m: Mechanism, control: Control, law: str) -> ca.Function:
     """(q, v, w, z, t, p) -> derivatives of the errors along q and v."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
@@ -140,8 +166,8 @@ def _shown(m: Mechanism, control: Control, law: str) -> ca.Function:
 
 
 @remembered(16)
-def _kept(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Function:
-    """(q, v, p) -> derivatives along q and v of the momenta that symmetries keep while these inputs are zero."""
+def _momentum_slopes(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Function:
+    """(q, v, p) -> derivatives along q and v of the momenta that symmetries conserve while these inputs are zero."""
     T = symbols(m)
     mu = ca.densify(conserved_fields(T, still, np.array(p)).T @ momenta(T))
     return ca.Function("kept", [T.q, T.v, m.p_symbols], [ca.jacobian(mu, x) for x in (T.q, T.v)])
@@ -152,11 +178,11 @@ def _kept(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...]) -> ca.Func
 
 @dataclass(frozen=True, eq=False)
 class ZeroDynamicsAlong:
-    """x(t) = transition(t) x(0): how disturbances that no output shows go on along a motion.
+    """x(t) = transition(t) x(0): how disturbances that no output shows develop along a motion.
 
     result: the run itself, as `run` gives it.   time: (K,) [s].   at: (K,) of `ZeroDynamics`, each with the basis of its x.
-    transition: (K, n, n).   growth: (K,) largest of what became of a unit disturbance, in the metric of M.
-    shown: (K,) of the motions of unit disturbances what is none inside any more, rounding unless outputs show it.
+    transition: (K, n, n).   growth: (K,) largest size that a unit disturbance has reached, in the metric of M.
+    shown: (K,) the part of these motions that has left the zero dynamics, rounding unless outputs show it.
     """
 
     result: xr.Dataset
@@ -168,19 +194,19 @@ class ZeroDynamicsAlong:
 
     @property
     def unstable(self) -> bool:
-        """Whether some disturbance becomes GROWN times what it was."""
+        """Whether some disturbance grows more than GROWN times."""
         return bool(self.growth.max(initial=0.0) > GROWN)
 
     @property
     def exponents(self) -> np.ndarray:
-        """(n,) complex [1/s] log of the eigenvalues of the last transition by its time, the least stable first: Floquet's,
-        where the motion has come back to where it began."""
+        """(n,) complex [1/s], the logarithms of the last transition's eigenvalues divided by its time, the least stable first:
+        Floquet exponents, where the motion has come back to where it began."""
         values = np.linalg.eigvals(self.transition[-1]).astype(complex)
         found = np.log(values) / (self.time[-1] - self.time[0])
         return found[np.argsort(-found.real, kind="stable")]
 
     def __str__(self) -> str:
-        return f"{self.at[0]}\nalong {self.time[-1] - self.time[0]:g} s: {_told(self)}"
+        return f"{self.at[0]}\nalong {self.time[-1] - self.time[0]:g} s: {_growth_message(self)}"
 
 
 def zero_dynamics_along(
@@ -198,16 +224,47 @@ def zero_dynamics_along(
     scheme: Scheme | None = None,
     backend: Backend = "auto",
 ) -> ZeroDynamicsAlong:
-    """The zero dynamics of a law's outputs, linearised about a motion: what `zero_dynamics` is at one state.
+    """The zero dynamics of a law's outputs, linearised about a motion; `zero_dynamics` does the same at one state.
 
-    The motion from q, v and 2 n beside it, to and fro along a basis of what outputs and kept momenta do not show, run as one
-    batch: their differences are the transition matrix of the variational equation, to 1e-8 or so. At each recorded time there
-    are the eigenvalues too. It costs a run of 2 n + 1 machines and K linearisations; a run alone asks nothing of it.
+    The motion from q, v is run as one batch with 2 n motions beside it, displaced to and fro along a basis of what neither
+    outputs nor conserved momenta show. Their differences are the transition matrix of the variational equation, to 1e-8 or so;
+    the eigenvalues at each recorded time are there too. It costs a run of 2 n + 1 machines and K linearisations, K the recorded
+    times.
 
     Args:
-        m, control, q, v, u, parameters: as `zero_dynamics`.   duration, step, every, start, scheme, backend: as in `run`.
-    Raises ModelError: as `zero_dynamics`, `run`. RunError: it stops at once. Warns RunWarning: a disturbance becomes GROWN
-    times what it was, when, and what it moves; what `run` warns of. Where a run stops the rest is left out.
+        m: the mechanism.
+        control: a law that records output_error and velocity_error, such as `control.concurrent`.
+        q, v: the start, where both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
+        u: (n,) or {name: number}, inputs of the law; zero if None.
+        duration, step, start: simulated time, time step and time at the start [s].
+        every: record and linearise every so many steps.
+        parameters: {name: value} or an array in the mechanism's order; defaults if None.
+        scheme: formulation, integrator and drift correction; `Scheme()` if None.
+        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+    Returns:
+        result: the run itself, as `run` returns it.   time: (K,) [s].
+        at: (K,) zero dynamics at each time, each with the basis of its x.
+        transition: (K, n, n), x(t) = transition(t) x(0).
+        growth: (K,) largest size that a unit disturbance has reached, in the metric of M; unstable: whether it exceeds 10.
+        shown: (K,) part of these motions that has left the zero dynamics, rounding unless outputs show it.
+        exponents: (n,) [1/s], Floquet's where the motion has come back to where it began.
+    Raises ModelError: as `zero_dynamics` and `run` do.
+    Raises RunError: a run stops at once. Where one stops later, the rest is left out.
+    Warns RunWarning: a disturbance grows more than tenfold, when, and what it moves; what `run` warns of.
+
+    Example:
+        A crane whose cart is held at its place: the bob swings at sqrt(g / l) = 3 rad/s.
+
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> bodies = [pf.body("cart", mass=1.0), pf.body("bob", mass=0.5, com=(0, 0, -1.09))]
+        >>> joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
+        ...           pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]
+        >>> m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")])
+        >>> law = control.concurrent([control.output("cart", "position", 0.0, axes=(0,), stiffness=1, damping=2)])
+        >>> found = control.zero_dynamics_along(m, law, duration=0.2, step=0.01, every=20, backend="numpy")
+        >>> found.unstable, abs(found.exponents).round(3)
+        (False, array([3., 3.]))
     """
     as_mechanism(m)
     first = zero_dynamics(m, control, q, v, u, t=start, parameters=parameters)
@@ -239,12 +296,12 @@ def zero_dynamics_along(
         result.isel(run=0), time, tuple(at), Phi, np.linalg.norm(Phi, 2, axis=(1, 2)) if n else np.zeros(good), np.array(shown)
     )
     if found.unstable:
-        notice(f"zero dynamics: {_told(found)}; choose other outputs, or another motion", RunWarning)
+        notice(f"zero dynamics: {_growth_message(found)}; choose other outputs, or another motion", RunWarning)
     return found
 
 
-def _told(x: ZeroDynamicsAlong) -> str:
-    """How much the disturbance that grows most does, and what it moves."""
+def _growth_message(x: ZeroDynamicsAlong) -> str:
+    """The growth of the disturbance that grows the most, and what it moves."""
     if not x.unstable:
         return f"what no output shows grows {x.growth.max(initial=0.0):.3g} times at most"
     k = int(np.argmax(x.growth))
