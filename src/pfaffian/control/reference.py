@@ -184,8 +184,8 @@ def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Ref
 def sampled(names: Sequence[str]) -> Reference:
     """A reference whose samples are given with the run, as inputs of the law.
 
-    For each name there are three inputs: the value `name`, the rate `name'` and the acceleration `name''`, all values first, then
-    all rates, then all accelerations. `series` makes them from samples; run with u_step=... and hold="linear".
+    For each name there are three inputs, the value `name`, the rate `name'` and the acceleration `name''`: all values first,
+    then all rates, then all accelerations. `series` makes them from samples; run with u_step=... and hold="linear".
 
     Args:
         names: one for each coordinate of the task, all different.

@@ -19,8 +19,9 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
 Task = Callable[[Kinematics], ca.SX]
-"""A task: function of the Kinematics that returns theta (k, 1), smooth in q and t; `joints`, `point` and others make one, and any
-function of yours serves.
+"""A task: function of the Kinematics that returns theta (k, 1), smooth in q and t.
+
+`joints`, `point` and others make one; any function of yours serves.
 
 Example:
     >>> import pfaffian as pf
@@ -28,8 +29,9 @@ Example:
     >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
     >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
     >>> task: control.Task = lambda k: 2 * k.position("cart")[0]
-    >>> pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, backend="numpy")([0.3], [0.0])["theta"]
-    array([0.6])
+    >>> theta = pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, backend="numpy")
+    >>> float(theta([0.3], [0.0])["theta"])
+    0.6
 """
 
 
@@ -43,7 +45,7 @@ class TaskTerms(NamedTuple):
 
 
 def task_terms(terms: Terms, task: Task) -> TaskTerms:
-    """Task, rate, Jacobian and drift at a state. Raises ModelError: the task is empty, depends on v, or has a constant coordinate."""
+    """Differentiate a task along the motion. Raises ModelError: it is empty, depends on v, or has a constant coordinate."""
     k = terms.kinematics
     theta = ask_column(task, "the task", k)
     if theta.numel() == 0:
