@@ -450,7 +450,7 @@ WRONG = {
     "d_next in continuous time": (
         lambda: run(control.Control(lambda T, z, w, y: Command(ca.SX(2, 1), d_next={"i": 1}))), "discrete"
     ),
-    "no command": (lambda: run(control.discrete(lambda s: s.u, 0.01)), "must give a control.Command"),
+    "no command": (lambda: run(control.discrete(lambda s: s.u, 0.01)), "must return a control.Command"),
     "state of the library": (lambda: control.discrete(control.Control(lambda *_: 0), 0.01, state={"i": 0}), "state belongs to"),
     "gives what it has not": (lambda: run(control.discrete(feedback, 0.01, gives=("goal",))), "gives no signal 'goal'"),
     "state without a name": (lambda: control.discrete(feedback, 0.01, state=[0]), "state: {name: start values}"),
