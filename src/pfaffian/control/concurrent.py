@@ -1,7 +1,7 @@
-"""Concurrent control of a base and its arms: outputs on Lie groups follow references of their motor_mobility. [chhabra14 ch. 5]
+"""Concurrent control of a base and its arms: outputs on Lie groups follow references of their own. [chhabra14 ch. 5]
 
 The outputs of base and end effectors together are a point of a product of groups with body velocities V = E J v, and each
-requires a V_dot = nu of its motor_mobility (`control.output`):
+requires a V_dot = nu of its own (`control.output`):
 
     u = D^+ [nu - drift],    D = E J S,    drift = E J a + E J_dot v,                                     (5.4.30)
 
@@ -230,7 +230,7 @@ def _least(m: Mechanism, x: Decoupling, V_dot: ca.SX, R: ca.SX) -> Share:
 
 
 def _alike(x: Decoupling) -> ca.SX:
-    """(motors, 1) units of the inputs in which each accelerates its motor_mobility motor by one."""
+    """(motors, 1) units of the inputs in which each accelerates its own motor by one."""
     return 1 / ca.sqrt(ca.fmax(ca.diag(x.motor_mobility), NOTHING))
 
 

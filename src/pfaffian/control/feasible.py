@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.prototype import accelerations, limit_rows, wanted
+from pfaffian.control.prototype import accelerations, limit_rows, reference_motion
 from pfaffian.control.reason import foremost, mainly
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError
@@ -44,7 +44,7 @@ def check_reference(
     if reference.w_names or not m.actuators or not T > 0:
         raise ModelError(f"{what}: a reference without inputs of the run, a mechanism with actuators and a duration are needed")
     names, terms = m.motor_names, symbols(m)
-    goal, x = wanted(terms, reference, ca.SX(0, 1)), reference.at(terms.t, ca.SX(0, 1))
+    goal, x = reference_motion(terms, reference, ca.SX(0, 1)), reference.at(terms.t, ca.SX(0, 1))
     left = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
     lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
     path = ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, left, lengths])
