@@ -1,4 +1,4 @@
-"""Whether a machine can follow a reference at all, and if not which condition is missed, and where. [konz25 (4.60)]"""
+"""Whether a machine can follow a reference, and if not, which condition is violated, and when. [konz25 (4.60)]"""
 
 from __future__ import annotations
 
@@ -17,26 +17,42 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
 INSTANTS = 500
-"""At which a reference is looked at."""
+"""Instants at which a reference is checked."""
 
 MISSED = 1e-6
-"""Part of the largest term of a condition above which it is missed."""
+"""Part of the largest term of a condition above which it counts as violated."""
 
 
 def check_reference(
     m: Mechanism, reference: Reference, duration: float, *, begin: float = 0.0, limits: Any = None
 ) -> np.ndarray:
-    """Inputs (instants, motors) that a mechanism takes to follow a reference of its whole configuration, the shortest ones.
+    """Inputs that a mechanism needs to follow a reference of its whole configuration, the smallest ones; an error if it cannot.
 
-    Along a reference that can be followed M v_R_dot + b = B u + reactions has a solution u, the prototype's matching force
+    Along a reference that can be followed M v_R_dot + b = B u + reactions has a solution u, a prototype's matching force
     vanishes (4.60), and a run that begins on it stays on it. Flat outputs give such references.
 
     Args:
-        m: with its parameters at their defaults.   reference: of (nq,) numbers, no `sampled` one.   duration, begin: [s].
-        limits: W u <= l as of `prototype_tracking`, or None.
-    Raises ModelError: the first condition that is missed, and when it first is: the reference is no number (a flat output in
-        free fall), leaves the constraints or the configurations, asks for a motion that no input gives, or for inputs beyond
-        the limits; a reference of another size or with inputs; no actuators.
+        m: the mechanism, with its parameters at their defaults.
+        reference: of (nq,) numbers, a function of time and not `sampled`.
+        duration: [s], above zero.
+        begin: [s] first instant; default 0.
+        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,), or "actuators" for their own
+            limits; None for none.
+    Returns:
+        (instants, motors) inputs [N, N m], at 500 instants from `begin` to `begin` + `duration`.
+    Raises ModelError: the first condition that is violated, and when it first is: the reference is no number (a flat output in
+    free fall), leaves the constraints or the configurations, requires a motion that no input produces, or inputs beyond the
+    limits; a reference of another size or with inputs; no duration; no actuators.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> u = control.check_reference(m, control.function_of_time(lambda t: [0.5 * t**2], 1), duration=1.0)
+        >>> u[[0, -1]].round(6)  # 2 kg at 1 m/s^2
+        array([[2.],
+               [2.]])
     """
     what = "check_reference"
     as_mechanism(m), as_reference(reference)
