@@ -451,7 +451,7 @@ def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: floa
     z = carried / size
     parts = [ca.norm_2(v), ca.norm_2(a), ca.acos(ca.fmin(1, ca.fmax(-1, z[2]))), ca.norm_2(ca.jacobian(z, t)), size / g]
     f = ca.Function("x", [t], [ca.vertcat(*parts)])
-    values = np.array([np.array(f(x)).ravel() for x in np.linspace(0, duration, DENSE)])
+    values = np.array(f(np.linspace(0, duration, DENSE)[None, :])).T
     most = np.where(np.isfinite(values), values, np.inf).max(axis=0)
     names = ("speed", "acceleration", "tilt", "rate", "thrust")
     return dict(zip(names, most.tolist(), strict=True)) | {"least_thrust": float(values[:, 4].min())}
