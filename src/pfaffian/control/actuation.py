@@ -405,8 +405,7 @@ def quadcopter_forces(
     slowest: float = 0.0,
     fastest: float = float("inf"),
 ) -> tuple[Any, Any]:
-    """One step of the filter between requested thrust and moments and a quadcopter's propellers. [konz25 (5.36), (5.37),
-    corrected]
+    """One step of the filter between requested forces and a quadcopter's propellers. [konz25 (5.36), (5.37), corrected]
 
         s = B w^2,  w_dot = (B^-1 (h - k1 s)) / (2 w),  h_dot = k0 (wanted - f),  f = s - (0, 0, 0, spin^T w_dot)
 

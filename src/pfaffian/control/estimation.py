@@ -258,10 +258,10 @@ def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = Fal
 
 
 def imu_step(x: FlightMemory, acceleration: Any, w: Any, period: float, gravity: float = 9.81) -> FlightMemory:
-    """The memory a period later, from the IMU's reading in this period: `flight_step` and `attitude_step`. [konz25 (5.56),
-    (5.59)]
+    """The memory a period later, from the IMU's reading in this period. [konz25 (5.56), (5.59)]
 
-    R is that of the middle of the period. With that of its begin, as in (5.59), rotation looks like a bias of the
+    It takes a `flight_step` and an `attitude_step`. R is that of the middle of the period. With that of its begin, as in
+    (5.59), rotation looks like a bias of the
     accelerometer: 0.03 m/s^2 in flights to and fro with rates of 3 rad/s. Called last at a sample with the reading at this
     instant, it predicts the next; called first, with the mean of this reading and the last, it integrates up to now with an
     error of order two.

@@ -422,15 +422,14 @@ def least_time(
 
 
 def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81) -> dict[str, float]:
-    """The largest speed, acceleration, tilt, rate of the thrust's direction and thrust along a flat output r(t), and the least
-    thrust.
+    """The extremes of a flat output r(t): speed, acceleration, tilt, rate of the thrust's direction, and thrust.
 
     Args:
         position: function of the time t [s] that returns r (3,) [m], z up.
         duration: [s] of the flight, from t = 0.
         gravity: [m/s^2]; default 9.81.
     Returns:
-        {"speed": [m/s], "acceleration": [m/s^2], "tilt": [rad], "rate": [rad/s], "thrust": , "least_thrust": }, thrusts in
+        {name: largest} of speed [m/s], acceleration [m/s^2], tilt [rad], rate [rad/s] and thrust, and least_thrust, thrusts in
         parts of the weight.
     Raises ModelError: position does not return three numbers.
 

@@ -260,8 +260,7 @@ def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> Equati
 def bifilar_pendulum(
     angle: Any, rate: Any, acceleration: Any, *, mass: float, distance: float, length: float, gravity: float = 9.81
 ) -> Equations:
-    """Equations for inertia and damping (Theta, Upsilon) of a body that turns about the vertical on two strings. [konz25
-    (5.15)]
+    """Equations for (Theta, Upsilon) of a body that turns about the vertical on two strings. [konz25 (5.15)]
 
         Theta a'' + Upsilon a' + m g d^2 sin a / (4 sqrt(h^2 - d^2 / 2 (1 - cos a))) = 0
 
@@ -315,8 +314,7 @@ FLIGHT = ("com x", "com y", "com z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "
 
 
 def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass: float, gravity: float = 9.81) -> Equations:
-    """Equations for mass centre, inertia, drag and biases of a multicopter, from a flight; the numbers are `FLIGHT`. [konz25
-    5.2.3]
+    """Equations for mass centre, inertia, drag and biases of a multicopter from a flight, `FLIGHT`. [konz25 5.2.3]
 
     The first six rows of (5.5) are linear in m s, Theta, d_x, d_z, d_x l_z, Upsilon_x, Upsilon_z and the biases; Upsilon is
     the whole lower right block of (5.4), [[D_v, D_v hat(l)^T], [hat(l) D_v, Upsilon]]. Where rotation is damped about the
