@@ -374,7 +374,7 @@ WRONG = {
     "set_point: none": (lambda: control.set_point([]), "at least one number"),
     "polynomial: text": (lambda: control.polynomial([0], [1], "2"), "duration: '2'"),
     "polynomial: a Parameter": (lambda: control.polynomial([0], [1], LENGTH), "duration: .* is not a number"),
-    "function_of_time: swapped": (lambda: control.function_of_time(2, lambda t: [t]), "a function of t and a whole number"),
+    "function_of_time: swapped": (lambda: control.function_of_time(2, lambda t: [t]), "a function of t and an integer"),
     "function_of_time: if": (
         lambda: steered(reference=control.function_of_time(lambda t: [1 if t > 1 else 0, 0], 2)), "the reference in .*if_else"),
     "function_of_time: math": (
