@@ -429,7 +429,7 @@ WRONG = {
     "approach": (lambda: control.prototype_tracking(hovering(), REF, approach="best"), "one of particle, body, energy"),
     "transport": (
         lambda: control.prototype_tracking(hovering(), REF, approach="body", transport=abs),
-        "with the approach 'energy' only",
+        "approach 'energy' only",
     ),
     "one body twice": (lambda: control.pair("b", seen_from="b"), "two different bodies"),
     "not symmetric": (lambda: control.pair("b", stiffness=np.triu(np.ones((4, 4)))), "stiffness.*not symmetric"),

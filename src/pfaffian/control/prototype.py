@@ -515,7 +515,7 @@ def prototype_tracking(
     if approach not in APPROACHES:
         raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
     if transport is not None and (approach != "energy" or not callable(transport)):
-        raise ModelError("transport: a function of two kinematics is needed, and only with the approach 'energy'")
+        raise ModelError("transport: a function of two kinematics, for the approach 'energy' only")
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m, k = terms.mechanism, terms.kinematics
