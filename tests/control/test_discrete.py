@@ -451,7 +451,10 @@ WRONG = {
         lambda: run(control.Control(lambda T, z, w, y: Command(ca.SX(2, 1), d_next={"i": 1}))), "discrete"
     ),
     "no command": (lambda: run(control.discrete(lambda s: s.u, 0.01)), "must return a control.Command"),
-    "state of the library": (lambda: control.discrete(control.Control(lambda *_: 0), 0.01, state={"i": 0}), "state is for a law of your own"),
+    "state of the library": (
+        lambda: control.discrete(control.Control(lambda *_: 0), 0.01, state={"i": 0}),
+        "state is for a law of your own",
+    ),
     "gives what it has not": (lambda: run(control.discrete(feedback, 0.01, gives=("goal",))), "gives no signal 'goal'"),
     "state without a name": (lambda: control.discrete(feedback, 0.01, state=[0]), "state: {name: start values}"),
     "sensor by a number": (lambda: control.discrete(feedback, 0.01, measure={"a": 1}), "measure: {name: sensor"),

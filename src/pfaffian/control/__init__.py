@@ -1,4 +1,6 @@
-"""Control laws, what they follow and what they know; and what a law can do.
+"""Control laws, the tasks and references that they follow, and analyses of what a law can do.
+
+A law runs by `pf.run(m, control=law)`; laws, references, tasks, outputs, pairs and samples have types of these names.
 
 computed_torque, operational_space, projected, hybrid_force, tracking, regulation,       laws
     servo_control, prototype_tracking, concurrent, error_coordinates, python_law, several
@@ -69,7 +71,7 @@ _ABOVE = {
     "zero_dynamics": "pfaffian.simulate.zero_dynamics",
     "zero_dynamics_along": "pfaffian.simulate.zero_dynamics",
 }
-"""What a law can do is asked of simulations, which laws know nothing of: these names come from there when they are used."""
+"""Analyses of a law use simulations, which laws do not depend on: these names are imported when they are first used."""
 
 __all__ = [
     "APPROACHES",

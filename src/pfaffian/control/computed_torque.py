@@ -57,8 +57,8 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
         x, k = goal.x, goal.error.numel()
         if k != m.nv:
             raise ModelError(f"plain inverse dynamics needs {m.nv} task coordinates, got {k}; use control.projected")
-        wanted = goal.acceleration + goal.feedback - x.drift
-        v_dot = solve_semidefinite(x.J.T @ x.J, x.J.T @ wanted, RANK_TOLERANCE)
+        acceleration = goal.acceleration + goal.feedback - x.drift
+        v_dot = solve_semidefinite(x.J.T @ x.J, x.J.T @ acceleration, RANK_TOLERANCE)
         u, lost = inputs_of(terms, terms.M @ v_dot.x + terms.c - terms.f, "plain inverse dynamics")
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(v_dot.kept) < k, lost), signals)

@@ -91,8 +91,8 @@ def _traced(control: Control, m: Mechanism) -> str:
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     F = ca.SX.sym("F", m.nv)
     y = law.measured(control, idle, F)
-    taken = control.w_names if control.takes is None else control.takes
-    inputs = [ca.SX.sym(name, n) for name, n in (("z", len(control.z)), ("w", len(taken)), ("y", y.numel()))]
+    w_names = control.w_names if control.takes is None else control.takes
+    inputs = [ca.SX.sym(name, n) for name, n in (("z", len(control.z)), ("w", len(w_names)), ("y", y.numel()))]
     command = law.command(control, idle, *inputs)
     names = list(command.signals)
     outputs = [y, *command[:3], command.sides, *command.signals.values()]

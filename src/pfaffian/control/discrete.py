@@ -174,7 +174,7 @@ def sensor(
         period: [s] between samples, a whole number of steps of the run; that of the law if None.
         phase: [s] from the start of the run to the first sample, below the period; that of the law if None, 0 if a period is
             given.
-        latency: whole periods of its own until a sample is seen; default 0.
+        latency: periods of the sensor until the law sees a sample, a whole number; default 0.
         unit: of the signal, a text.
     Returns:
         Sensor.
@@ -262,8 +262,8 @@ def discrete(
         for name in [name for name, x in given.items() if x]:
             raise ModelError(f"discrete: {name} is for a law of your own; a law of the library has its own")
     elif callable(law):
-        taken, given_on, stops = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives", "faults"))
-        part = Part("law", law, period, state=_states(state), inputs=taken, gives=given_on, faults=stops)
+        read, passed_on, stops = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives", "faults"))
+        part = Part("law", law, period, state=_states(state), inputs=read, gives=passed_on, faults=stops)
     else:
         raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
     first = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
@@ -315,10 +315,10 @@ def several(**controls: Control) -> Control:
             raise ModelError(f"several: {name}: a law in Python runs alone")
         if in_continuous_time(c):
             flowing.append((name, c))
-        own = {fault: f"{name}: {fault}" for p in c.parts for fault in p.faults}
-        parts += [replace(p, name=name, faults=tuple(own[f] for f in p.faults)) for p in c.parts]
-        faults |= own
-        reasons |= {own.get(fault, fault): reason for fault, reason in c.reasons.items()}
+        labels = {fault: f"{name}: {fault}" for p in c.parts for fault in p.faults}
+        parts += [replace(p, name=name, faults=tuple(labels[f] for f in p.faults)) for p in c.parts]
+        faults |= labels
+        reasons |= {labels.get(fault, fault): reason for fault, reason in c.reasons.items()}
         w_names += [n for n in c.w_names if n not in given and n not in w_names]
         given |= {n for p in c.parts for n in p.gives}
     if len(flowing) > 1:
@@ -413,8 +413,8 @@ def _sensing(name: str, s: Sensor, part: Part) -> Part:
             y += spread * normals(y.numel(), at.stream, _word(f"{at.owner}.{name}"), at.count)
         return Command(ca.SX(0, 1), signals={name: y})
 
-    own = part.phase if s.period is None else 0.0
-    phase = own if s.phase is None else s.phase
+    default = part.phase if s.period is None else 0.0
+    phase = default if s.phase is None else s.phase
     period, phase = _when(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
     return Part(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
 

@@ -607,6 +607,6 @@ def tracking_error(r: Any, R: Any, r_R: Any, R_R: Any) -> TrackingError:
         )
     E = np.einsum("nji,njk->nik", R_R, R)
     sine = np.sqrt((E[:, 2, 1] - E[:, 1, 2]) ** 2 + (E[:, 0, 2] - E[:, 2, 0]) ** 2 + (E[:, 1, 0] - E[:, 0, 1]) ** 2)
-    turn = np.arctan2(sine, np.trace(E, axis1=1, axis2=2) - 1)  # the same angle, its digits kept where it is small
+    turn = np.arctan2(sine, np.trace(E, axis1=1, axis2=2) - 1)  # the same angle, without cancellation where it is small
     spin = np.abs(np.arctan2(E[:, 1, 0] - E[:, 0, 1], E[:, 0, 0] + E[:, 1, 1]))
     return TrackingError(np.linalg.norm(r - r_R, axis=1), turn, spin)

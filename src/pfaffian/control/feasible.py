@@ -68,7 +68,7 @@ def check_reference(
     state = [terms.q, terms.v, terms.t, m.p_symbols]
     parts = [*accelerations(terms), terms.M, terms.rows.phi, terms.rows.eta, *within]
     system = ca.Function("system", state, parts)
-    held, inputs = row_names(terms.kinematics), []
+    rows, inputs = row_names(terms.kinematics), []
     for t in np.linspace(t0, t0 + T, INSTANTS):
         at = f"{what}: at t = {t:.4g} s the reference"
         q, v, v_dot, slip, length = (np.array(y).ravel() for y in path(t, m.p_defaults))
@@ -88,21 +88,21 @@ def check_reference(
             )
         off = np.maximum(np.abs(phi), np.abs(eta) / size).ravel()
         if off.max(initial=0) > MISSED:
-            raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, held)}")
+            raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, rows)}")
         L = np.linalg.cholesky(M)
         lacking = (v_dot - a.ravel()) @ L
         u = np.linalg.lstsq(L.T @ S, lacking, rcond=None)[0]
         force = L @ (lacking - L.T @ S @ u)
         if np.abs(force).max() > MISSED * max(1.0, np.abs(M @ v_dot).max(), np.abs(M @ a).max()):
             raise ModelError(
-                f"{at} asks for {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
+                f"{at} requires {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
                 "M v_R_dot + b = B u has no solution; plan it by a flat output of this machine"
             )
         beyond = (W @ u - l.ravel()) / np.linalg.norm(W, axis=1)
         if beyond.max(initial=0) > MISSED:
             row = foremost(np.maximum(beyond, 0))[0]
             raise ModelError(
-                f"{at} asks for inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
+                f"{at} requires inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
                 f"{mainly(W[row], names)}; take more time, or another path"
             )
         inputs.append(u)

@@ -230,7 +230,7 @@ def _euler(a: ca.SX, b: ca.SX, phi: ca.SX) -> ca.SX:
 def _not_falling(f: ca.SX, what: str) -> None:
     """Raise ModelError: the force is zero for all t."""
     if ca.densify(f).is_constant() and not np.any(np.array(ca.evalf(f))):
-        raise ModelError(f"{what} asks for free fall at every instant, where thrust has no direction")
+        raise ModelError(f"{what}: free fall at every instant, where thrust has no direction")
 
 
 def _about_z(angle: ca.SX) -> ca.SX:
@@ -362,7 +362,7 @@ def check_thrust(
     least = int(np.argmin(np.where(np.isfinite(found), found, -1.0)))
     if not found[least] > FALLING:
         raise ModelError(
-            f"check_thrust: at t = {at[least]:.4g} s the reference asks for {max(found[least], 0):.2g} of the weight, free "
+            f"check_thrust: at t = {at[least]:.4g} s the reference requires {max(found[least], 0):.2g} of the weight, free "
             "fall, where thrust has no direction; take more time, or another path"
         )
     return found

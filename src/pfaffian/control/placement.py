@@ -276,6 +276,7 @@ def _coefficients(poles: Any, n: int, what: str) -> np.ndarray:
     return c.real
 
 
-def _need(met: bool, what: str, condition: str) -> None:
-    if not met:
+def _need(satisfied: bool, what: str, condition: str) -> None:
+    """Raise ModelError unless the condition is satisfied."""
+    if not satisfied:
         raise ModelError(f"{what}: the poles cannot be placed so that {condition}")

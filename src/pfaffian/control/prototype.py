@@ -271,7 +271,7 @@ def prototype_terms(
 
     Args:
         k: Kinematics of the machine.
-        goal: ReferenceMotion, where it shall be.
+        goal: ReferenceMotion, the reference at this instant.
         pairs: list of Pair.
         approach: "particle", "body" or "energy": what inertia and damping act on, see `prototype_tracking`.
         transport: of "energy", function of the kinematics k and k_R that returns Q (nv, nv); if None the Q nearest to 1 that

@@ -45,8 +45,8 @@ def servo_control(*servos: Servo) -> Control:
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m = terms.mechanism
-        held = m.with_(constraints=m.constraints + servos)
-        under = Terms(held, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
+        constrained = m.with_(constraints=m.constraints + servos)
+        under = Terms(constrained, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
         x = control_force(under)
         u = ca.SX.zeros(m.nu, 1)
         # The mechanism's own servo constraints, if any, come first and are held by their own forces.
