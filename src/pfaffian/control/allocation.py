@@ -61,7 +61,7 @@ class Allocation(NamedTuple):
 
 
 def weights(m: Mechanism, weight: Any = None) -> ca.SX:
-    """(motors, 1) positive weights R of the actuators, u^T R u; ones if None. Raises ModelError: another number of weights."""
+    """(motors, 1) positive weights R of u^T R u; ones if None. Raises ModelError: another count, or one not positive."""
     if weight is None:
         return ca.SX.ones(len(m.actuators), 1)
     R = vector(weight, len(m.actuators), "weight, one for each actuator")

@@ -1,4 +1,4 @@
-"""Plain inverse dynamics: every joint as if there were no constraint. A yardstick for the projected laws."""
+"""Plain inverse dynamics, as if there were no constraints; a yardstick for the projected laws."""
 
 from __future__ import annotations
 

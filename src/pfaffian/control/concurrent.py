@@ -173,9 +173,9 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         if d is None or not spare:
             u, rank, side = _least(m, x, V_dot, R)
         elif rest_weight is None:
-            u, rank, side = _calm(terms, x, V_dot, d, R)
+            u, rank, side = _damped(terms, x, V_dot, d, R)
         else:
-            u, rank, side = _calm_motors(terms, x, V_dot, d, _rest_weights(terms, x, rest_weight))
+            u, rank, side = _damped_motors(terms, x, V_dot, d, _rest_weights(terms, x, rest_weight))
         signals = {
             "output_error": ca.vertcat(*[y.error for y in servos]),
             "velocity_error": ca.vertcat(*[y.rate for y in servos]),
@@ -213,7 +213,7 @@ def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: n
 
 
 class Share(NamedTuple):
-    """u: (motors, 1).   rank: of D.   side: sign of det D where u is all that gives the outputs, else 1."""
+    """u: (motors, 1).   rank: of D.   side: sign of det D where no other u gives the outputs, else 1."""
 
     u: ca.SX
     rank: ca.SX
@@ -224,23 +224,23 @@ def _least(m: Mechanism, x: Decoupling, V_dot: ca.SX, R: ca.SX) -> Share:
     """Smallest u^T R u with D u = V_dot."""
     k, motors = x.D.shape
     square = k == motors
-    unit = _alike(x) if square else ca.SX(1 / ca.sqrt(R))
-    solved = orthogonalise(_by_column(x.D, unit), ca.SX(k, 0), RANK_TOLERANCE, _mobile(x), passes=1)
+    unit = _motor_units(x) if square else ca.SX(1 / ca.sqrt(R))
+    solved = orthogonalise(_by_column(x.D, unit), ca.SX(k, 0), RANK_TOLERANCE, _driven_share(x), passes=1)
     return Share(unit * smallest(solved, V_dot), solved.rank, handedness(solved.Q) if square else ca.SX(1))
 
 
-def _alike(x: Decoupling) -> ca.SX:
+def _motor_units(x: Decoupling) -> ca.SX:
     """(motors, 1) units of the inputs in which each accelerates its own motor by one."""
     return 1 / ca.sqrt(ca.fmax(ca.diag(x.motor_mobility), NOTHING))
 
 
-def _mobile(x: Decoupling) -> ca.SX:
+def _driven_share(x: Decoupling) -> ca.SX:
     """(k, 1) share of each output's mobility that comes from the motors; if next to none does, rank
     is lost."""
-    return ca.sum2(_by_column(x.D, _alike(x)) ** 2) / ca.fmax(x.mobility, NOTHING)
+    return ca.sum2(_by_column(x.D, _motor_units(x)) ** 2) / ca.fmax(x.mobility, NOTHING)
 
 
-def _calm(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
+def _damped(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
     """D u = V_dot with |a + S u + d v| as small as possible in the metric of inertia."""
     push = x.S.T @ (terms.M @ (x.a + d * terms.v))
     left = x.D @ x.reach.T
@@ -249,11 +249,11 @@ def _calm(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Shar
     return Share(_shared(terms, x, tau, R), ca.sum1(solved.kept), ca.SX(1))
 
 
-def _calm_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
+def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
     """D u = V_dot with |r_dot + d r| of the rates r along the motors as small as possible in the metric of W."""
     drift = motor_matrix(terms).T @ (x.a + d * terms.v)
     cheap = _by_column(x.reach, 1 / W)
-    solved = solve_semidefinite(cheap @ x.reach.T, V_dot + x.reach @ drift, RANK_TOLERANCE, _mobile(x))
+    solved = solve_semidefinite(cheap @ x.reach.T, V_dot + x.reach @ drift, RANK_TOLERANCE, _driven_share(x))
     return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.kept), ca.SX(1))
 
 

@@ -456,7 +456,7 @@ def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndar
     A = np.zeros((n + 1, n + 1))
     A[: n - 1, 1:n] = np.eye(n - 1)
     A[n - 1, :n], A[n - 1, n] = -p[:0:-1], p[-1]
-    scale = (2 * np.pi * f) ** np.append(np.arange(n), 0.0)  # derivatives in units of the cutoff: entries alike
+    scale = (2 * np.pi * f) ** np.append(np.arange(n), 0.0)  # derivatives in units of the cutoff, for entries of similar size
     E = _exponential(A * T * scale[None, :] / scale[:, None]) * scale[:, None] / scale[None, :]
     return E[:n, :n], E[:n, n]
 
@@ -547,7 +547,7 @@ def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longe
     grid = begin + h * np.arange(n)
     first, late = _between(t, x, grid), _between(s, y, grid)
     width = n - lags
-    score = [_alike(first[lags - i : lags - i + width], late[lags : lags + width]) for i in range(lags + 1)]
+    score = [_correlation(first[lags - i : lags - i + width], late[lags : lags + width]) for i in range(lags + 1)]
     i = int(np.argmax(score))
     if not np.isfinite(score).all() or i in (0, lags):
         raise ModelError("latency: no delay within the range stands out; give signals that change, or a larger `longest`")
@@ -564,7 +564,7 @@ def _between(t: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
     return ends + h * u * (1 - u) * ((1 - u) * slope[i] - u * slope[i + 1])
 
 
-def _alike(a: np.ndarray, b: np.ndarray) -> float:
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
     a, b = a - a.mean(), b - b.mean()
     size = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / size) if size > 0 else np.nan

@@ -60,9 +60,11 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
         goal = pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
         J, inverse_J = x.J, solve_M(terms.factor, x.J.T)
-        calm = -scalar(joint_damping, "joint_damping") * terms.v
-        solved = solve_semidefinite(J @ inverse_J, goal.acceleration + goal.feedback - x.drift - J @ calm, RANK_TOLERANCE)
-        tau = terms.M @ calm + J.T @ solved.x + terms.c - terms.f
+        damping_rate = -scalar(joint_damping, "joint_damping") * terms.v
+        solved = solve_semidefinite(
+            J @ inverse_J, goal.acceleration + goal.feedback - x.drift - J @ damping_rate, RANK_TOLERANCE
+        )
+        tau = terms.M @ damping_rate + J.T @ solved.x + terms.c - terms.f
         u, lost = inputs_of(terms, tau, "operational-space control")
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(solved.kept) < k, lost), signals)

@@ -254,7 +254,7 @@ def leaves_group(goal: Sequence[ca.SX]) -> ca.SX:
     """
     gamma, rate = goal[0], goal[1]
     R, R_dot = gamma[:3, :3], rate[:3, :3]
-    third = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # of a reflection too
+    third = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # nonzero for a reflection too
     bent = R.T @ R_dot
     off = ca.vertcat(ca.vec(R.T @ R - ca.SX.eye(3)), third, (gamma[3, :] - ca.DM([[0, 0, 0, 1]])).T, rate[3, :].T)
     stretched = ca.vec(bent + bent.T) / (1 + ca.norm_fro(R_dot))
@@ -340,7 +340,7 @@ def half_turn(o: Output) -> ca.SX:
 
 
 def check_moves(o: Output, J: ca.SX) -> None:
-    """Raise ModelError where nothing moves a coordinate of an output, whatever the configuration."""
+    """Raise ModelError where no joint moves a coordinate of an output, at any configuration."""
     still = [name for i, name in enumerate(o.names) if J[i, :].is_zero()]
     if still:
         raise ModelError(

@@ -49,7 +49,7 @@ def servo_control(*servos: Servo) -> Control:
         under = Terms(constrained, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
         x = control_force(under)
         u = ca.SX.zeros(m.nu, 1)
-        # The mechanism's own servo constraints, if any, come first and are held by their own forces.
+        # The mechanism's own servo constraints, if any, come first and have forces of their own.
         for i, name in enumerate(used, start=x.mu.numel() - len(used)):
             u[m.u_names.index(name)] = x.mu[i]
         return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta}, x.side)
