@@ -117,7 +117,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         outputs: a list, made by `output`.
         weight: (motors,) positive numbers R [1/N^2, 1/(N m)^2]; ones if None.
         rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is made as small as
-            they permit, also by letting passive joints move, and R decides between motors that move the machine alike. None
+            they permit, which also compensates weight; R decides between motors that move the machine alike. None
             leaves
             that motion to the smallest inputs, which do not damp it: for short runs, or if all motors are needed for the
                 outputs.
