@@ -117,19 +117,16 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         outputs: a list, made by `output`.
         weight: (motors,) positive numbers R [1/N^2, 1/(N m)^2]; ones if None.
         rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is made as small as
-            they permit, which also compensates weight; R decides between motors that move the machine alike. None
-            leaves
-            that motion to the smallest inputs, which do not damp it: for short runs, or if all motors are needed for the
-                outputs.
+            they permit, which also compensates weight; R decides between motors that move the machine alike. None leaves that
+            motion to the smallest inputs, which do not damp it: for short runs, or if all motors are needed for the outputs.
         rest_weight: (motors,) positive numbers W: |r_dot + d r| of the rates r along the motors, in the metric of W, is made
             small instead. Low weights let reaction wheels carry what arms would; 1 / (highest rate)^2 is a fair choice. None
             for the metric of inertia.
     Returns:
         Control that records, output by output along the group's axes, output_error xi_e and velocity_error v_e; lyapunov V_L
         and lyapunov_rate, in units of I; sigma_min, the smallest singular value of the generalised Jacobian, outputs'
-        velocities over rates along the motors [m or rad per m or rad], at zero of which it ends; basin, the largest ratio of
-        an output's V_L to the
-        value at which its error can be half a turn: below 1 all errors vanish exponentially.
+        velocities over rates along the motors [m or rad per m or rad], at zero of which it ends; basin, the largest ratio of an
+        output's V_L to the value at which its error can be half a turn: below 1 all errors vanish exponentially.
     Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has come to
     half a turn, or a reference has left its group; the reason names the output.
     Raises ModelError: no outputs, or one twice; a rest_damping below zero, at the parameters of a run too; a rest_weight

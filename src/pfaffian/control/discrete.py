@@ -168,9 +168,8 @@ def sensor(
         function: of the Kinematics, returns a number or a column.
         std: standard deviation of the noise, one number or one for each entry, in the unit of the signal; default 0.
         moving: True if `function` takes (terms, motion) instead, as for `of_motion`, such as an accelerometer; the motion is
-            that
-            under all that acts at the instant: inputs that laws in discrete time held until then, a law in continuous time,
-            pushes from outside. Default False.
+            that under all that acts at the instant: inputs that laws in discrete time held until then, a law in continuous
+            time, pushes from outside. Default False.
         period: [s] between samples, a whole number of steps of the run; that of the law if None.
         phase: [s] from the start of the run to the first sample, below the period; that of the law if None, 0 if a period is
             given.

@@ -301,8 +301,8 @@ def fix_step(
     corrected (`flight_correction`, scaled by the time since the last fix), takes the measured attitude, and is moved to now by
     the IMU's readings since, the first step from that time to the next sample. Where no fix is fresh x stays as it is.
     The first fix sets the position, the second position and velocity: corrections by (1, 0, 0) and (1, 1, 0). At rest that is
-    (5.58); where the machine accelerates in between it has no error, and (5.58) has half of the velocity gained.
-    A fix older than all samples, or made less than a period after the last, is ignored.
+    (5.58); where the machine accelerates in between it has no error, and (5.58) has half of the velocity gained. A fix older
+    than all samples, or made less than a period after the last, is ignored.
 
     Args:
         x: FlightMemory.
