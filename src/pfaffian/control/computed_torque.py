@@ -36,8 +36,8 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
     Returns:
         Control that records error e and error_rate e_dot.
     Stops a run: the task's Jacobian is singular; the actuators no longer drive some velocity.
-    Raises ModelError: what is no task or no reference. At the run: not as many task coordinates as velocities, a reference of
-    another size, a negative gain, or a velocity without an actuator.
+    Raises ModelError: an argument that is not a task or a Reference. At the run: not as many task coordinates as velocities, a
+    reference of another size, a negative gain, or a velocity without an actuator.
 
     Example:
         >>> import pfaffian as pf

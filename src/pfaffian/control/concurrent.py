@@ -344,7 +344,7 @@ def _turned(outputs: Sequence[Output]) -> Reason:
 
 
 def _left(outputs: Sequence[Output]) -> Reason:
-    """Names the reference that is no motion of its group."""
+    """Names the reference that is not a motion of its group."""
     turning = [o for o in outputs if o.turning]
 
     def left(T: Terms) -> ca.SX:

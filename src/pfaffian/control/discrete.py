@@ -286,7 +286,8 @@ def several(**controls: Control) -> Control:
         controls: two laws or more as keywords, several(outer=discrete(...), inner=discrete(...)).
     Returns:
         Control.
-    Raises ModelError: fewer than two laws; what is no law; two in continuous time; a law in Python, which runs alone.
+    Raises ModelError: fewer than two laws; an argument that is not a Control; two in continuous time; a law in Python, which
+    runs alone.
 
     Example:
         >>> import pfaffian as pf

@@ -40,7 +40,7 @@ def check_reference(
             limits; None for none.
     Returns:
         (instants, motors) inputs [N, N m], at 500 instants from `begin` to `begin` + `duration`.
-    Raises ModelError: the first condition that is violated, and when it first is: the reference is no number (a flat output in
+    Raises ModelError: the first condition that is violated, and when it first is: the reference is nan (a flat output in
     free fall), leaves the constraints or the configurations, requires a motion that no input produces, or inputs beyond the
     limits; a reference of another size or with inputs; no duration; no actuators.
 

@@ -72,7 +72,7 @@ def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Cal
         progress: function of the time t [s] that returns the parameter, such as `rest_to_rest`.
     Returns:
         Function of the time t [s], for flat references and `function_of_time`.
-    Raises ModelError: what is no function; when it is called, a progress of more than one number.
+    Raises ModelError: an argument that is not a function; when it is called, a progress of more than one number.
 
     Example:
         >>> import casadi as ca
@@ -104,7 +104,7 @@ def pvtol_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: fl
         gravity: [m/s^2]; default 9.81.
     Returns:
         Reference of three coordinates [m, m, rad].
-    Raises ModelError: at the run: y is no function, does not return two numbers, or is in free fall at all times
+    Raises ModelError: at the run: y is not a function, does not return two numbers, or is in free fall at all times
     (`check_thrust` says when one is).
 
     Example:
@@ -126,7 +126,7 @@ def bicopter_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity:
         gravity: [m/s^2] along -z; default 9.81.
     Returns:
         Reference of seven coordinates, the configuration of a free joint.
-    Raises ModelError: at the run: y is no function, does not return two numbers, or is in free fall at all times.
+    Raises ModelError: at the run: y is not a function, does not return two numbers, or is in free fall at all times.
 
     Example:
         >>> import casadi as ca
@@ -374,8 +374,8 @@ def least_time(
     """The shortest duration in which a flat output (x, y, z) respects limits.
 
     Args:
-        path: function of the duration T [s] that returns a function of t from 0 to T giving r (3,) [m], such as
-            lambda T: rest_to_rest(a, b, T).
+        path: function of the duration T [s] that returns a function of t from 0 to T giving r (3,) [m], such as lambda T:
+            rest_to_rest(a, b, T).
         limits: {name: number} of speed [m/s], acceleration [m/s^2], tilt [rad], rate [rad/s] of the thrust's direction, thrust
             and least_thrust in parts of the weight; at least one, each above zero.
         gravity: [m/s^2]; default 9.81.

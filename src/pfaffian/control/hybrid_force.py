@@ -66,8 +66,9 @@ def hybrid_force(
     Returns:
         Control that records error and error_rate of the task, and force_error e.
     Stops a run: uncontrollable with these actuators; a task that the constraints forbid; a force out of the actuators' reach.
-    Raises ModelError: what is no task or no reference, a force reference or integral_start of another size than rows. At the
-    run: an unknown row, a reference of another size, a negative gain, weights that are not positive, or no actuators.
+    Raises ModelError: an argument that is not a task or a Reference, a force reference or integral_start of another size than
+    rows. At the run: an unknown row, a reference of another size, a negative gain, weights that are not positive, or no
+    actuators.
 
     Example:
         >>> import pfaffian as pf

@@ -221,7 +221,7 @@ def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
-    """What the law answers, its fields as columns. Raises ModelError: it fails, or returns no Command."""
+    """What the law answers, its fields as columns. Raises ModelError: it fails, or does not return a Command."""
     what = "the control law"
     given = as_command(answer(control.law, what, terms, z, w, y), what)
     if given.d_next:
@@ -230,7 +230,7 @@ def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Com
 
 
 def as_command(given: Any, what: str) -> Command:
-    """A Command with its fields as columns. Raises ModelError: it is none."""
+    """A Command with its fields as columns. Raises ModelError: it is not a Command."""
     if not isinstance(given, Command):
         raise ModelError(f"{what} must return a control.Command(u, ...), got {brief(given)}")
     parts: dict[str, Any] = {}

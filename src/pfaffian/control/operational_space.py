@@ -39,8 +39,8 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
     Returns:
         Control that records error e and error_rate e_dot.
     Stops a run: the task's coordinates do not determine a motion; the actuators no longer drive some velocity.
-    Raises ModelError: what is no task or no reference. At the run: a reference of another size, a negative gain, or a velocity
-    without an actuator.
+    Raises ModelError: an argument that is not a task or a Reference. At the run: a reference of another size, a negative gain,
+    or a velocity without an actuator.
 
     Example:
         >>> import pfaffian as pf

@@ -157,8 +157,8 @@ def output(
         seen_from: name of the body that the motion is relative to; default the world.
     Returns:
         Output.
-    Raises ModelError: an unknown kind, one body twice, axes for what is no position, gains that are not positive definite, a
-    reference of another shape, or one that is no rotation at t = 0.
+    Raises ModelError: an unknown kind, one body twice, axes without a position, gains that are not positive definite, a
+    reference of another shape, or one that is not a rotation at t = 0.
 
     Example:
         >>> import numpy as np
@@ -249,8 +249,8 @@ def goal_at(o: Output, t: ca.SX, w: ca.SX) -> list[ca.SX]:
 
 
 def leaves_group(goal: Sequence[ca.SX]) -> ca.SX:
-    """1 where a reference, (4, 4) gamma and gamma_dot, is no motion of its group: no rotation, or a rate that leads out of it;
-    0 also where it is nan, which stops a run anyway.
+    """1 where a reference, (4, 4) gamma and gamma_dot, is not a motion of its group: not a rotation, or a rate that leads out
+    of it; 0 also where it is nan, which stops a run anyway.
     """
     gamma, rate = goal[0], goal[1]
     R, R_dot = gamma[:3, :3], rate[:3, :3]

@@ -46,8 +46,8 @@ def projected(
     Returns:
         Control that records error e and error_rate e_dot.
     Stops a run: uncontrollable with these actuators; a task that the constraints forbid; a motion beyond the limits.
-    Raises ModelError: what is no task or no reference. At the run: a reference of another size, a negative gain, weights that
-    are not positive, limits of another shape, or no actuators.
+    Raises ModelError: an argument that is not a task or a Reference. At the run: a reference of another size, a negative gain,
+    weights that are not positive, limits of another shape, or no actuators.
 
     Example:
         >>> import pfaffian as pf

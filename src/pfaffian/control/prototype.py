@@ -103,7 +103,7 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
     Returns:
         Pair. Its matrices need not be positive semidefinite by themselves: those of all pairs together must be, which the law
         checks.
-    Raises ModelError: a matrix that is not symmetric or not (4, 4); one body twice, or a name that is no text.
+    Raises ModelError: a matrix that is not symmetric or not (4, 4); one body twice, or a name that is not a text.
 
     Example:
         >>> import pfaffian as pf
@@ -125,7 +125,7 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
 
 
 def as_pairs(pairs: Any, what: str) -> tuple[Pair, ...]:
-    """The pairs as they are. Raises ModelError: they are no list of pairs, or an empty one."""
+    """The pairs as they are. Raises ModelError: they are not a list of pairs, or an empty one."""
     if not several(pairs) or not pairs or not all(isinstance(p, Pair) for p in pairs):
         raise ModelError(f"{what}: a list of pair(...) is needed, got {brief(pairs)}")
     return tuple(pairs)
@@ -409,7 +409,7 @@ def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[
             velocities, each dependent on the motion.
     Returns:
         Function (k, k_R) -> Q (nv, nv), a `transport`.
-    Raises ModelError: chi is no function.
+    Raises ModelError: chi is not a function.
 
     Example:
         >>> import casadi as ca
@@ -493,10 +493,9 @@ def prototype_tracking(
         restrict u.
     Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits, or the
     limits could not be met to the digits of a double.
-    Raises ModelError: no pairs, what is no reference, an unknown approach, a transport that is no function or not for
-    "energy". At
-    the run: unknown bodies, a prototype that is negative along some motion, a reference of another size, no actuators, limits
-    that are none.
+    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, a transport that is not a function or
+    not for "energy". At the run: unknown bodies, a prototype that is negative along some motion, a reference of another size,
+    no actuators, limits of another form.
 
     Example:
         >>> import pfaffian as pf
@@ -645,7 +644,7 @@ def _assembling(m: Mechanism, pairs: tuple[Pair, ...], what: str) -> ca.Function
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
-    """W (rows, motors) and l (rows, 1) of W u <= l. Raises ModelError: limits that are none."""
+    """W (rows, motors) and l (rows, 1) of W u <= l. Raises ModelError: limits of another form."""
     n = len(m.actuators)
     if isinstance(limits, str) and limits == "actuators":
         low, high = m.u_limits[:n].T

@@ -48,14 +48,14 @@ def tracking(
             must be.
         force: reference of the multipliers of `rows`, which u_o holds; none if None. [aghili08 (47)]
         rows: names of these constraint rows, as in the result's `row`.
-        weight: (motors,) positive weights of the inputs, of which the smallest u^T R u are chosen; ones if None.
+        weight: (motors,) positive weights R of the inputs, which have the smallest u^T R u; ones if None.
         factor: "cholesky", "symmetric" or "innovations", which W with M = W W^T; default "cholesky".
     Returns:
         Control that records eps and error e.
     Stops a run: uncontrollable with these actuators; a force out of the actuators' reach.
-    Raises ModelError: what is no reference, a force reference of another size than rows. At the run: joints with quaternions,
-    whose errors are no differences; a reference of another size, an unknown row, a negative gain, weights that are not
-    positive, or no actuators.
+    Raises ModelError: a reference that is not a Reference, a force reference of another size than rows. At the run: joints
+    with quaternions, whose errors are not differences; a reference of another size, an unknown row, a negative gain, weights
+    that are not positive, or no actuators.
 
     Example:
         >>> import pfaffian as pf
@@ -108,14 +108,14 @@ def regulation(
         position_gain: K_p [N/rad, N/m], not negative; one number, or one for each coordinate.
         force: reference of the multipliers of `rows`, which u_o holds; none if None. [aghili08 (47)]
         rows: names of these constraint rows, as in the result's `row`.
-        weight: (motors,) positive weights of the inputs, of which the smallest u^T R u are chosen; ones if None.
+        weight: (motors,) positive weights R of the inputs, which have the smallest u^T R u; ones if None.
         factor: "cholesky", "symmetric" or "innovations", which W with M = W W^T; default "cholesky".
     Returns:
         Control that records error e.
     Stops a run: uncontrollable with these actuators; a force out of the actuators' reach.
-    Raises ModelError: what is no reference, a force reference of another size than rows. At the run: joints with quaternions,
-    whose errors are no differences; a reference of another size, an unknown row, a negative gain, weights that are not
-    positive, or no actuators.
+    Raises ModelError: a reference that is not a Reference, a force reference of another size than rows. At the run: joints
+    with quaternions, whose errors are not differences; a reference of another size, an unknown row, a negative gain, weights
+    that are not positive, or no actuators.
 
     Example:
         >>> import pfaffian as pf

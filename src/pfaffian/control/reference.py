@@ -78,7 +78,7 @@ def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
 
 
 def as_reference(value: Any, what: str = "reference") -> Reference:
-    """The value as it is. Raises ModelError: it is no Reference."""
+    """The value as it is. Raises ModelError: it is not a Reference."""
     if not isinstance(value, Reference):
         raise ModelError(f"{what}: a Reference is needed, made by set_point([...]), polynomial, ..., got {brief(value)}")
     return value
@@ -91,7 +91,7 @@ def set_point(values: Any) -> Reference:
         values: (k,) numbers or Parameters, one for each coordinate of the task, in its units.
     Returns:
         Reference of k coordinates.
-    Raises ModelError: values that are no list of numbers, or an empty one.
+    Raises ModelError: values that are not a list of numbers, or an empty one.
 
     Example:
         >>> from pfaffian import control
@@ -122,7 +122,7 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
         size: how many numbers f returns, one for each coordinate of the task.
     Returns:
         Reference of `size` coordinates.
-    Raises ModelError: f is no function, size no whole number; at the law, f returns another number of values or fails.
+    Raises ModelError: f is not a function, size not an integer; at the run, f returns another number of values or fails.
 
     Example:
         >>> from pfaffian import control
@@ -158,7 +158,7 @@ def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Ref
         begin: [s] when the motion starts; default 0.
     Returns:
         Reference of k coordinates.
-    Raises ModelError: start and end of different lengths, values that are no list of numbers, a duration not above zero.
+    Raises ModelError: start and end of different lengths, values that are not a list of numbers, a duration not above zero.
 
     Example:
         >>> from pfaffian import control
@@ -191,7 +191,7 @@ def sampled(names: Sequence[str]) -> Reference:
         names: one for each coordinate of the task, all different.
     Returns:
         Reference of as many coordinates, whose `w_names` are the names of the inputs.
-    Raises ModelError: names that are no texts, none, or alike.
+    Raises ModelError: names that are not texts, none, or repeated ones.
 
     Example:
         >>> import pfaffian as pf

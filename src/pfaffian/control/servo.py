@@ -20,7 +20,7 @@ def servo_control(*servos: Servo) -> Control:
     Returns:
         Control that records error and error_rate of the constraints.
     Stops a run: the chosen inputs cannot produce the required acceleration.
-    Raises ModelError: no servo constraint, what is none, or directions that are not names of inputs.
+    Raises ModelError: no servo constraint, an argument that is not one, or directions that are not names of inputs.
 
     Example:
         >>> import pfaffian as pf

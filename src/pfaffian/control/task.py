@@ -114,7 +114,7 @@ def joints(*names: str) -> Task:
         names: of the joints, one after another; theta is their coordinates [rad, m] in this order.
     Returns:
         Task.
-    Raises ModelError: no names, or what is no text; at the law, a joint that the mechanism does not have.
+    Raises ModelError: no names, or an argument that is not a text; at the run, a joint that the mechanism does not have.
 
     Example:
         >>> import pfaffian as pf
@@ -140,7 +140,7 @@ def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Ta
         axes: which world coordinates, some of 0, 1, 2 (x, y, z); default all three.
     Returns:
         Task of as many coordinates [m] as there are axes.
-    Raises ModelError: a point without three numbers, other axes; at the law, a body that the mechanism does not have.
+    Raises ModelError: a point without three numbers, other axes; at the run, a body that the mechanism does not have.
 
     Example:
         >>> import pfaffian as pf
@@ -172,7 +172,7 @@ def pose(body: str, about: Any = None) -> Task:
         about: (3, 3) rotation from which the rotation vector is measured; the identity if None.
     Returns:
         Task of six coordinates: position of the body's origin, world axes [m], then rotation vector [rad].
-    Raises ModelError: about is no (3, 3) array of numbers; at the law, a body that the mechanism does not have.
+    Raises ModelError: about is not a (3, 3) array of numbers; at the run, a body that the mechanism does not have.
 
     Example:
         >>> import pfaffian as pf
@@ -218,7 +218,7 @@ def stack(*tasks: Task) -> Task:
         tasks: one after another; no task ranks above another, a law steers all coordinates at once.
     Returns:
         Task.
-    Raises ModelError: one that is no function.
+    Raises ModelError: an argument that is not a function.
 
     Example:
         >>> import pfaffian as pf
