@@ -32,8 +32,7 @@ shared."""
 
 
 class TaskAcceleration(NamedTuple):
-    """v_dot: (nv, 1) required.   error, error_rate: (k, 1) of the task.   infeasible: (1, 1) nonzero where it cannot be
-    produced."""
+    """v_dot: (nv, 1) required.   error, error_rate: (k, 1) of the task.   infeasible: (1, 1) nonzero where there is none."""
 
     v_dot: ca.SX
     error: ca.SX

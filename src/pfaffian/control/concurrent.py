@@ -232,8 +232,7 @@ def _motor_units(x: Decoupling) -> ca.SX:
 
 
 def _driven_share(x: Decoupling) -> ca.SX:
-    """(k, 1) share of each output's mobility that comes from the motors; if next to none does, rank
-    is lost."""
+    """(k, 1) share of each output's mobility that comes from the motors; where it is next to none, rank is lost."""
     return ca.sum2(_by_column(x.D, _motor_units(x)) ** 2) / ca.fmax(x.mobility, NOTHING)
 
 

@@ -118,8 +118,9 @@ def accelerometer(s: Sample, body: str, point: Any = (0, 0, 0)) -> ca.SX:
 
 
 class Flight(NamedTuple):
-    """Estimate of a flight: position r [m], velocity v [m/s] along the world's axes, bias a_B of the accelerometer [m/s^2]
-    along the body's, (3,) each.
+    """Estimate of a flight, (3,) each.
+
+    r: position [m], v: velocity [m/s], along the world's axes.   a_B: bias of the accelerometer along the body's [m/s^2].
     """
 
     r: Any

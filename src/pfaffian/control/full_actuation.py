@@ -55,8 +55,9 @@ def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
 
 @remembered(64)
 def without_motor(m: Mechanism) -> str:
-    """The velocities along which no actuator pushes, at a random configuration and so almost anywhere; "" where all are
-    driven. The parameters are off their defaults, as one that is zero there may have another value in a run.
+    """The velocities along which no actuator pushes, at a random configuration and so almost anywhere; "" where all are driven.
+
+    The parameters are off their defaults, as one that is zero there may have another value in a run.
     """
     T, random = symbols(m), np.random.default_rng(44)
     p = m.p_defaults + (0.1 + np.abs(m.p_defaults)) * random.uniform(0.01, 0.1, len(m.p_defaults))

@@ -39,8 +39,7 @@ class Answer(NamedTuple):
 
 
 def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
-    """The Answer of each part. Raises ModelError: a law fails, or what it returns does not fit the mechanism or its
-    declaration."""
+    """The Answer of each part. Raises ModelError: a law fails, or does not fit the mechanism or its declaration."""
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     w = ca.SX.sym("w", len(control.w_names))

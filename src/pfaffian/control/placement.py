@@ -21,8 +21,7 @@ SINGULAR = 1e12
 
 
 class Hover(NamedTuple):
-    """A prototype of a machine that hovers on thrust along one of its axes, in a plane through that axis; from
-    `hover_placement`.
+    """A prototype of a machine that hovers on thrust along one of its axes, in a plane; from `hover_placement`.
 
     mass: m [kg].   damping: d [N s/m].   stiffness: k [N/m].
     s: height of the mass's centre above the machine's mass centre [m].   h: height of the centres of damping and stiffness [m].
@@ -255,8 +254,7 @@ def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, fi
 
 
 def _about_z(moment: float) -> np.ndarray:
-    """Moments (3,) of dampers that resist a turn about z alone; impossible for a body, but not for a prototype's
-    pseudo-matrix."""
+    """Moments (3,) of dampers that resist a turn about z alone: of no body, but of a prototype's pseudo-matrix."""
     return np.array([0.0, 0.0, moment])
 
 

@@ -568,9 +568,9 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX
 
 @remembered(64)
 def motors_to_spare(m: Mechanism) -> bool:
-    """Whether some motors move a machine as others do: S has fewer independent columns than motors at one random
-    configuration, and so almost anywhere. A numerical rank: having more motors than velocities is not necessary for that, nor
-    sufficient.
+    """Whether some motors move a machine as others do, at one random configuration and so almost anywhere.
+
+    S then has fewer independent columns than motors, numerically; more motors than velocities are neither needed nor enough.
     """
     T, random = symbols(m), np.random.default_rng(43)
     f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])

@@ -35,9 +35,7 @@ ROUNDING = 1e-12
 
 
 def undriven(constrained: bool = True) -> Reason:
-    """Names the motion that the constraints leave free but no actuator drives: in N(A), orthogonal to the range of B. A law
-    that ignores the constraints needs all motions driven.
-    """
+    """Names the motion in N(A), orthogonal to the range of B, that no actuator drives; A is empty for a law that ignores it."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         N = null(x["A"])
