@@ -82,14 +82,13 @@ class Sample(Mapping[str, ca.SX]):
 class Part:
     """What is called once a period, and what of it the state of a run holds.
 
-    name: prefix of the names of its signals where two parts have the same.   call: Sample -> Command; u and signals of the
-    Command are held, `d_next` are the next values of the state.   period, phase: [s].   latency: whole periods until its
-    outputs take effect.   state: start values of its discrete state by name.   inputs: of the run, or of a part before it,
-    that it reads.
-    gives: names of its signals that later parts read as inputs.   start: (nu,) inputs held until its first take effect, zero if
-    empty.   faults: what each means.   units, entries: of its signals.   random: whether it draws random numbers.   python:
-    instead of `call`, (t, q, v) -> u between compiled steps.   sensor: its name, if it is one of the law's.   hold: what u
-    does in between, see HOLDS.
+    name: prefix of the names of its signals where two parts have the same.
+    call: Sample -> Command, whose u and signals are held, and whose `d_next` are the next values of the state.
+    period, phase: [s].   latency: whole periods until its outputs take effect.   hold: what u does in between, see HOLDS.
+    state: start values of its discrete state by name.   start: (nu,) inputs until its first take effect, zero if empty.
+    inputs: of the run, or of a part before it, that it reads.   gives: names of its signals that later parts read as inputs.
+    faults: what each means.   units, entries: of its signals.   random: whether it draws random numbers.
+    python: instead of `call`, (t, q, v) -> u between compiled steps.   sensor: its name, if it is one of the law's.
     """
 
     name: str

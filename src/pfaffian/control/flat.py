@@ -169,8 +169,8 @@ def quadcopter_reference(
         R_z along r'' + drag r' - a_G,   R = Rz(heading) Ry(beta) Rx(alpha)
         alpha = arcsin(sin(heading) R_z^x - cos(heading) R_z^y),  beta = atan2(cos(heading) R_z^x + sin(heading) R_z^y, R_z^z)
 
-    Upside down the heading is that of the machine rolled over; with thrust along y of the heading it is not defined. For loops
-    and flips through such attitudes, integrate the attitude by `turning_series`.
+    Upside down the heading is that of the machine rolled over; where the thrust is along the heading's y axis there is none.
+    For loops and flips through such attitudes, integrate the attitude by `turning_series`.
 
     Args:
         position: function of t [s] that returns r (3,) [m], four times differentiable, z up.
@@ -255,7 +255,7 @@ def turning_series(
     Args:
         position: function of t [s] that returns r (3,) [m], four times differentiable, z up.
         duration: [s], from t = 0.
-        step: [s] between samples, a whole part of the duration.
+        step: [s] between samples, which begin at t = 0; it should divide the duration.
         heading: at the start [rad]; default 0.
         gravity: [m/s^2] along -z; default 9.81.
         drag: d/m [1/s] of a drag -d r' alike in all directions; default 0.
