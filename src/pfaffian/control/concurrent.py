@@ -71,15 +71,15 @@ LOST = "the outputs are not within the inputs' reach here: the decoupling matrix
 class Decoupling(NamedTuple):
     """How the inputs move the outputs, V_dot = D u + drift.
 
-    D: (k, motors).   drift: (k, 1).   reach: (k, motors) generalised Jacobian, outputs' velocities for rates along the motors
-    at constant momentum.   motor_mobility: (motors, motors) O = B^T S, accelerations along the motors.
-    mobility: (k, 1) of each output if every velocity were driven, E J M^-1 J^T E^T.   a: (nv, 1), S: (nv, motors) v_dot = a +
-    S u.
+    D: (k, motors).   drift: (k, 1).   a: (nv, 1), S: (nv, motors) of v_dot = a + S u.
+    jacobian: (k, motors) generalised Jacobian, outputs' velocities for rates along the motors at constant momentum.
+    motor_mobility: (motors, motors) O = B^T S, accelerations along the motors.
+    mobility: (k, 1) of each output if every velocity were driven, E J M^-1 J^T E^T.
     """
 
     D: ca.SX
     drift: ca.SX
-    reach: ca.SX
+    jacobian: ca.SX
     motor_mobility: ca.SX
     mobility: ca.SX
     a: ca.SX
@@ -92,9 +92,9 @@ def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
     J, J_dot = (ca.vertcat(*x) for x in zip(*[(x.J, x.J_dot) for x in parts], strict=True))
     a, S = accelerations(terms)
     D, motor_mobility = J @ S, motor_matrix(terms).T @ S
-    reach = solve_semidefinite(ca.densify(motor_mobility), ca.densify(D.T), RANK_TOLERANCE).x.T
+    jacobian = solve_semidefinite(ca.densify(motor_mobility), ca.densify(D.T), RANK_TOLERANCE).x.T
     mobility = ca.sum1(solve_W(terms.factor, J.T) ** 2).T
-    return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, reach, ca.densify(motor_mobility), ca.densify(mobility), a, S)
+    return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, jacobian, ca.densify(motor_mobility), ca.densify(mobility), a, S)
 
 
 UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1", "basin": "1"}
@@ -178,7 +178,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             "velocity_error": ca.vertcat(*[y.rate for y in servos]),
             "lyapunov": sum((y.value for y in servos), ca.SX(0)),
             "lyapunov_rate": sum((y.decay for y in servos), ca.SX(0)),
-            "sigma_min": smallest_singular_value(x.reach),
+            "sigma_min": smallest_singular_value(x.jacobian),
         }
         turned = [(o, y) for o, y in zip(outputs, servos, strict=True) if o.turning]
         signals["basin"] = ca.mmax(ca.vertcat(0, *[y.value / half_turn(o) for o, y in turned]))
@@ -239,8 +239,8 @@ def _driven_share(x: Decoupling) -> ca.SX:
 def _damped(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
     """D u = V_dot with |a + S u + d v| as small as possible in the metric of inertia."""
     push = x.S.T @ (terms.M @ (x.a + d * terms.v))
-    left = x.D @ x.reach.T
-    solved = solve_semidefinite(left, V_dot + x.reach @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
+    left = x.D @ x.jacobian.T
+    solved = solve_semidefinite(left, V_dot + x.jacobian @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
     tau = x.D.T @ solved.x - push
     return Share(_shared(terms, x, tau, R), ca.sum1(solved.kept), ca.SX(1))
 
@@ -248,8 +248,8 @@ def _damped(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Sh
 def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
     """D u = V_dot with |r_dot + d r| of the rates r along the motors as small as possible in the metric of W."""
     drift = motor_matrix(terms).T @ (x.a + d * terms.v)
-    cheap = _by_column(x.reach, 1 / W)
-    solved = solve_semidefinite(cheap @ x.reach.T, V_dot + x.reach @ drift, RANK_TOLERANCE, _driven_share(x))
+    cheap = _by_column(x.jacobian, 1 / W)
+    solved = solve_semidefinite(cheap @ x.jacobian.T, V_dot + x.jacobian @ drift, RANK_TOLERANCE, _driven_share(x))
     return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.kept), ca.SX(1))
 
 
@@ -301,7 +301,7 @@ def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
 
     def slope(T: Terms) -> ca.SX:
         """(nv, 1) slope of log det along each velocity; dominated by the singular value that vanishes."""
-        G = decoupling(T, outputs).reach
+        G = decoupling(T, outputs).jacobian
         falls = ca.sum1(ca.log(ca.diag(ca.chol(G @ G.T))))
         return T.kinematics.kinematic_matrix.T @ ca.gradient(falls, T.q)
 
@@ -311,18 +311,18 @@ def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
         return ca.sqrt(x.mobility @ (1 / ca.fmax(ca.diag(x.motor_mobility), NOTHING)).T)
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        reach = np.where(np.abs(x["reach"]) > ROUNDING * x["most"], x["reach"], 0.0)
-        found = weakest(reach.T)
+        jacobian = np.where(np.abs(x["jacobian"]) > ROUNDING * x["most"], x["jacobian"], 0.0)
+        found = weakest(jacobian.T)
         still, idle = mainly(share(found.inputs), names, 3), mainly(share(found.outputs), m.motor_names, 3)
         steep, q = x["slope"].ravel(), x["q"].ravel()
         joints = [j.name for j in m.joints if j.nv]
         turns = np.array([np.linalg.norm(steep[m.v_slices[n]]) for n in joints])
-        places = reach.any() and np.isfinite(turns).all() and turns.any()
+        places = jacobian.any() and np.isfinite(turns).all() and turns.any()
         guilty = mainly(turns, joints, 3).split(", ") if places else joints
         at = [f"{m.q_names[i]} = {q[i]:.4g}" for n in guilty for i in range(m.nq)[m.q_slices[n]]]
         return f"{still} hardly move, by {found.gain:.2g} for a unit of {idle}, because of {', '.join(at)}"
 
-    matrices = {"reach": lambda T: decoupling(T, outputs).reach, "most": most, "slope": slope, "q": lambda T: T.q}
+    matrices = {"jacobian": lambda T: decoupling(T, outputs).jacobian, "most": most, "slope": slope, "q": lambda T: T.q}
     return Reason(matrices, words)
 
 

@@ -54,8 +54,8 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
         state = {name: ca.SX.sym(name, len(start)) for name, start in part.state}
         count, others = ca.SX.sym("count"), ca.vertcat(ca.SX(0, 1), *earlier.values())
         run = {name: w[i] for i, name in enumerate(control.w_names)} | {name: plain[name] for name in offered}
-        inputs_ = {name: run[name] for name in part.inputs if name in run}
-        known = {**earlier, **plain, **inputs_, **state}
+        read = {name: run[name] for name in part.inputs if name in run}
+        known = {**earlier, **plain, **read, **state}
         numbers = Stream(*ca.vertsplit(stream))
         command = as_command(answer(part.call, what, Sample(idle, u, known, acting, F, part.name, count, numbers)), what)
         _check(command, part, m, what)
