@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.allocation import allocate
-from pfaffian.control.prototype import accelerations, limit_rows, motors_to_spare, prototype_terms, wanted
+from pfaffian.control.prototype import accelerations, limit_rows, motors_to_spare, prototype_terms, reference_motion
 from tests.tolerance import close
 
 G = 9.81
@@ -115,7 +115,7 @@ def system(name: str, limits: str | None):
     terms, goal = pf.Terms(m, T.q, T.v, ca.SX.zeros(m.nu, 1), T.t), control.set_point(m.neutral())
     law = control.prototype_tracking(pairs(m), goal, approach="body", limits=limits)
     x = law.law(terms, none, none, ca.SX.zeros(m.nv, 1))
-    P = prototype_terms(terms.kinematics, wanted(terms, goal, none), pairs(m), "body", None)
+    P = prototype_terms(terms.kinematics, reference_motion(terms, goal, none), pairs(m), "body", None)
     a, S = accelerations(terms)
     return ca.Function("law", [T.q, T.v, T.t, m.p_symbols], [x.u, x.faults, S, P.M, P.M @ a + P.b])
 

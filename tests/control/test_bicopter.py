@@ -131,7 +131,7 @@ def test_a_flat_reference_leaves_no_matching_force(name):
     m, feasible, other = FLAT[name]
     u = control.check_reference(m, feasible, 2.0)
     assert u.shape == (500, m.nu)
-    with pytest.raises(pf.ModelError, match=r"at t = .* s the reference asks for .* along .* that no input gives"):
+    with pytest.raises(pf.ModelError, match=r"at t = .* s the reference requires .* along .* that no input gives"):
         control.check_reference(m, other, 2.0)
 
 
@@ -197,11 +197,11 @@ MISSED = {
     "inputs": (lambda: control.check_reference(QUAD, control.sampled(QUAD.q_names), 1.0), "without inputs of the run"),
     "free fall for ever": (
         lambda: control.check_reference(QUAD, control.quadcopter_reference(lambda t: [0, 0, -G / 2 * t**2]), 1.0),
-        "quadcopter_reference asks for free fall",
+        "quadcopter_reference: free fall",
     ),
     "free fall in a plane": (
         lambda: control.check_reference(BI, control.bicopter_reference(lambda t: [t, -G / 2 * t**2]), 1.0),
-        "bicopter_reference asks for free fall",
+        "bicopter_reference: free fall",
     ),
     "of another size": (lambda: control.check_reference(QUAD, control.set_point([0.0]), 1.0), "the configuration of .* 7"),
 }

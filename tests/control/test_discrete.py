@@ -450,8 +450,11 @@ WRONG = {
     "d_next in continuous time": (
         lambda: run(control.Control(lambda T, z, w, y: Command(ca.SX(2, 1), d_next={"i": 1}))), "discrete"
     ),
-    "no command": (lambda: run(control.discrete(lambda s: s.u, 0.01)), "must give a control.Command"),
-    "state of the library": (lambda: control.discrete(control.Control(lambda *_: 0), 0.01, state={"i": 0}), "state belongs to"),
+    "no command": (lambda: run(control.discrete(lambda s: s.u, 0.01)), "must return a control.Command"),
+    "state of the library": (
+        lambda: control.discrete(control.Control(lambda *_: 0), 0.01, state={"i": 0}),
+        "state is for a law of your own",
+    ),
     "gives what it has not": (lambda: run(control.discrete(feedback, 0.01, gives=("goal",))), "gives no signal 'goal'"),
     "state without a name": (lambda: control.discrete(feedback, 0.01, state=[0]), "state: {name: start values}"),
     "sensor by a number": (lambda: control.discrete(feedback, 0.01, measure={"a": 1}), "measure: {name: sensor"),
@@ -464,7 +467,7 @@ WRONG = {
     "negative noise": (lambda: control.sensor(lambda k: k.q, -1), "std must not be negative"),
     "noise of wrong size": (
         lambda: run(control.discrete(feedback, 0.01, measure={"a": control.sensor(lambda k: k.q, [1, 2])})),
-        "std has 2 numbers, and it measures 3",
+        "std has 2 numbers, but it measures 3",
     ),
     "a signal called as a sensor": (
         lambda: run(control.discrete(lambda s: Command(s.u, signals={"a": 1}), 1.0, measure={"a": SPEED})),

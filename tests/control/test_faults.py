@@ -86,7 +86,7 @@ STOPS = {
         (THREE, control.projected(CRANK, crank_to(1.2), **GAINS), BENT),
     ),
     "hybrid, force out of reach of three motors on one joint": (
-        (THREE, hybrid(force=1.0), BENT, "the wanted constraint force is out of reach"),
+        (THREE, hybrid(force=1.0), BENT, "the requested constraint force is out of reach"),
         (FOUR, hybrid(force=1.0), BENT),
     ),
     "projected, infeasible": (
@@ -95,17 +95,17 @@ STOPS = {
     ),
     "hybrid, infeasible": ((BOTH, hybrid(**FORBIDDEN), BENT, "infeasible"), (BOTH, hybrid(**MET), BENT)),
     "hybrid, force out of reach": (
-        (ONE, hybrid(force=1.0), BENT, "the wanted constraint force is out of reach"),
+        (ONE, hybrid(force=1.0), BENT, "the requested constraint force is out of reach"),
         (BOTH, hybrid(force=1.0), BENT),
     ),
     "tracking, uncontrollable": ((ONE, reduced("tracking"), UPRIGHT, "uncontrollable"), (ONE, reduced("tracking"), BENT)),
     "tracking, force out of reach": (
-        (ONE, reduced("tracking", **FORCE), BENT, "the wanted constraint force is out of reach"),
+        (ONE, reduced("tracking", **FORCE), BENT, "the requested constraint force is out of reach"),
         (BOTH, reduced("tracking", **FORCE), BENT),
     ),
     "regulation, uncontrollable": ((ONE, reduced("regulation"), UPRIGHT, "uncontrollable"), (ONE, reduced("regulation"), BENT)),
     "regulation, force out of reach": (
-        (ONE, reduced("regulation", **FORCE), BENT, "the wanted constraint force is out of reach"),
+        (ONE, reduced("regulation", **FORCE), BENT, "the requested constraint force is out of reach"),
         (BOTH, reduced("regulation", **FORCE), BENT),
     ),
     "servo law, not realisable": (

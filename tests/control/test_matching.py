@@ -9,7 +9,7 @@ from scipy.linalg import null_space
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control.prototype import APPROACHES, prototype_terms, wanted
+from pfaffian.control.prototype import APPROACHES, prototype_terms, reference_motion
 from tests.control.test_placement import POLES, quadcopter
 from tests.control.test_prototype import NUMBERS, PLANAR, G, definite, hovering, pvtol, random_pairs
 from tests.random_mechanisms import random_body, random_pose
@@ -260,7 +260,7 @@ def test_inputs_are_those_of_the_formulas(motors, approach):
     law = control.prototype_tracking(pairs, reference, approach=approach)
 
     def bars(T):
-        P = prototype_terms(T.kinematics, wanted(T, reference, ca.SX(0, 1)), pairs, approach, None)
+        P = prototype_terms(T.kinematics, reference_motion(T, reference, ca.SX(0, 1)), pairs, approach, None)
         return ca.horzcat(P.M, P.b)
 
     parts = {"model": lambda T: ca.horzcat(T.M, T.c - T.f), "B": lambda T: T.B, "bars": bars}

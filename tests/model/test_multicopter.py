@@ -186,8 +186,8 @@ def test_numbers_may_be_parameters():
 
 
 WRONG = {
-    "no arms": ({"azimuths": [], "spins": []}, "an azimuth and a spin for each arm"),
-    "a spin too many": ({"spins": [1, -1, 1, -1, 1]}, "an azimuth and a spin for each arm"),
+    "no arms": ({"azimuths": [], "spins": []}, "an azimuth and a spin are needed for each arm"),
+    "a spin too many": ({"spins": [1, -1, 1, -1, 1]}, "an azimuth and a spin are needed for each arm"),
     "a spin of two": ({"spins": [1, -1, 1, -2]}, "spins must be 1"),
     "drag of one": ({"drag": (1,)}, "drag: 2 numbers"),
     "bias of three": ({"bias": (1, 2, 3)}, "bias: 6 numbers"),

@@ -374,14 +374,14 @@ WRONG = {
     "set_point: none": (lambda: control.set_point([]), "at least one number"),
     "polynomial: text": (lambda: control.polynomial([0], [1], "2"), "duration: '2'"),
     "polynomial: a Parameter": (lambda: control.polynomial([0], [1], LENGTH), "duration: .* is not a number"),
-    "function_of_time: swapped": (lambda: control.function_of_time(2, lambda t: [t]), "a function of t and a whole number"),
+    "function_of_time: swapped": (lambda: control.function_of_time(2, lambda t: [t]), "a function of t and an integer"),
     "function_of_time: if": (
         lambda: steered(reference=control.function_of_time(lambda t: [1 if t > 1 else 0, 0], 2)), "the reference in .*if_else"),
     "function_of_time: math": (
         lambda: steered(reference=control.function_of_time(lambda t: [math.sin(t), 0], 2)), "the reference: nan.*np.sin"),
-    "sampled: text": (lambda: control.sampled("ab"), "different names"),
-    "sampled: values": (lambda: control.sampled(np.zeros((5, 1))), "different names"),
-    "sampled: twice": (lambda: control.sampled(["a", "a"]), "different names"),
+    "sampled: text": (lambda: control.sampled("ab"), "distinct names"),
+    "sampled: values": (lambda: control.sampled(np.zeros((5, 1))), "distinct names"),
+    "sampled: twice": (lambda: control.sampled(["a", "a"]), "distinct names"),
     "series: step": (lambda: control.series([0, 1], [[0], [1]], 0), "step must be a time above zero"),
     "series: nan": (lambda: control.series([0, 1], [[0], [math.nan]], 0.1), "values is not finite"),
     "task by name": (lambda: steered(task="A"), "task: a function of the kinematics"),

@@ -1,15 +1,29 @@
-"""Control laws, what they follow and what they know; and what a law can do.
+"""Control laws, the tasks and references that they follow, and analyses of what a law can do.
+
+A law is run by `pf.run(m, control=law)`. Types: Control, Command; Task, Output; Reference, Setpoint, ReferenceMotion; Sample,
+Sensor; Pair, Hover, Matched, TwoMasses.
 
 computed_torque, operational_space, projected, hybrid_force, tracking, regulation,       laws
-    servo_control, prototype_tracking, concurrent, error_coordinates, python_law, several
+    servo_control, prototype_tracking, concurrent; length_weights
 joints, point, pose, centre_of_mass, whole, stack; output                                tasks and outputs
-set_point, polynomial, sampled, series, function_of_time; along, rest_to_rest,           references
-    least_time, extremes, turning_series; pvtol_, bicopter_, quadcopter_reference
-discrete, sensor; actuation, estimation, identification                                  laws in discrete time and their parts
+set_point, polynomial, function_of_time, sampled, series                                 references
+rest_to_rest, along, least_time, extremes, turning_series, thrust_attitude,              references from flat outputs
+    pvtol_reference, bicopter_reference, quadcopter_reference
+discrete, sensor, several, python_law; actuation, estimation, identification             laws in discrete time and their parts
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
-    prototype_terms, transport_error, APPROACHES
+    prototype_terms, error_coordinates, transport_error, APPROACHES
 matching, feasibility, check_reference, check_thrust, zero_dynamics,                     what a law can do
     zero_dynamics_along, position_gain_bound
+
+Example:
+    >>> import pfaffian as pf
+    >>> from pfaffian import control
+    >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+    >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+    >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
+    >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+    >>> run["u"].values[0]  # mass times stiffness times error
+    array([8.])
 """
 
 from importlib import import_module
@@ -69,7 +83,7 @@ _ABOVE = {
     "zero_dynamics": "pfaffian.simulate.zero_dynamics",
     "zero_dynamics_along": "pfaffian.simulate.zero_dynamics",
 }
-"""What a law can do is asked of simulations, which laws know nothing of: these names come from there when they are used."""
+"""Analyses of a law use simulations, which laws do not depend on: these names are imported when they are first used."""
 
 __all__ = [
     "APPROACHES",

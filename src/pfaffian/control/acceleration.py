@@ -1,4 +1,4 @@
-"""The acceleration that a task asks for, within the constraints."""
+"""The acceleration that a task requires, within the constraints."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from pfaffian.model.number import scalar
 from pfaffian.terms.terms import Terms
 
 INFEASIBLE = (
-    "infeasible: the task asks for a motion that the constraints forbid, or its coordinates do not determine the motion here; "
+    "infeasible: the task requires a motion that the constraints forbid, or its coordinates do not determine the motion here; "
     "choose other task coordinates"
 )
 
 INFEASIBLE_PART, INCONSISTENT_PART = 1e-6, 1e-3
-"""Of the wanted acceleration that the task, that the constraints may miss."""
+"""Parts of the required acceleration that the task and the constraints may miss."""
 
 NEGLIGIBLE = 1e-6
-"""Of a coordinate or rate: where the wanted acceleration passes zero, errors are measured by this part of these."""
+"""Part of a coordinate or rate: where the required acceleration passes zero, errors are measured by this part of these."""
 
 WORTH_TAKING_OUT = 8
-"""Joints under a task of their own from which on it pays to take them out; below, the plant's factor and rows are shared."""
+"""Number of joints with a task of their own from which eliminating them pays; with fewer, the plant's factor and rows are
+shared."""
 
 
 class TaskAcceleration(NamedTuple):
-    """v_dot: (nv, 1) wanted.   error, error_rate: (k, 1) of the task.   infeasible: (1, 1) nonzero where it cannot be had."""
+    """v_dot: (nv, 1) required.   error, error_rate: (k, 1) of the task.   infeasible: (1, 1) nonzero where there is none."""
 
     v_dot: ca.SX
     error: ca.SX
@@ -45,8 +46,8 @@ def task_acceleration(
     """v_dot with A v_dot = b and theta_ddot = theta_ddot_d + G_D e_dot + G_P e, e = theta_d - theta. [aghili05 (43) (44)]
 
     The task's rows follow the constraints' in one orthonormalisation, so q itself is never parametrised and singular
-    parametrisations do not matter. Motion that neither determines is damped by rest_damping [1/s] (smallest in the metric
-    of M).
+    parametrisations do not matter. Motion that neither determines is damped by rest_damping [1/s] (smallest in the metric of
+    M).
     """
     goal = pursue(terms, task, reference, w, stiffness, damping)
     x = goal.x
@@ -56,7 +57,7 @@ def task_acceleration(
     missed = x.J @ v_dot - rhs[m:, 0]
     slight = ca.sumsqr(goal.G_D * x.rate) + ca.sumsqr(goal.G_P * x.theta)
     size = ca.sumsqr(rhs) + ca.sumsqr(x.drift) + NEGLIGIBLE**2 * slight
-    # Short rows, near a singular configuration, magnify what the state is off by: that is no contradiction.
+    # Short rows, near a singular configuration, magnify errors of the state: that is no contradiction.
     infeasible = ca.logic_or(
         ca.sumsqr(missed) * shortest > INFEASIBLE_PART**2 * size, ca.sumsqr(rest) > INCONSISTENT_PART**2 * size
     )
@@ -64,18 +65,18 @@ def task_acceleration(
 
 
 def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; what A misses where J leaves it no choice; and
-    the squared length left of the shortest constraint row in use, at most 1.
+    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; the residual of A where J leaves it no choice;
+    and the squared length left of the shortest constraint row in use, at most 1.
 
-    Joints whose own acceleration the task gives, if they are many, are taken out first: the others then are a smaller
+    Joints whose own acceleration the task prescribes, if they are many, are eliminated first: the others then are a smaller
     mechanism with a factor of its own, M_FF = W_F W_F^T.
     """
     n, m, k = J.shape[1], terms.A.shape[0], terms.kinematics
     given = _given(J)
     given = given if len(given) >= WORTH_TAKING_OUT else {}
     F = [i for i in range(n) if i not in given]
-    S, own = list(given), list(given.values())
-    others = [m + i for i in range(J.shape[0]) if i not in own]
+    S, taken_rows = list(given), list(given.values())
+    others = [m + i for i in range(J.shape[0]) if i not in taken_rows]
     v_S = ca.vertcat(ca.SX(0, 1), *[rhs[m + i] / J[i, j] for j, i in given.items()])
     rows = ca.vertcat(terms.A, J)[list(range(m)) + others, :]
     W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.parents, F))
@@ -91,13 +92,13 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     v_dot[F, 0] = v_t[F, 0] + move
     v_dot[S, 0] = v_S
     # A row that is itself short, at a singular configuration, is set aside for a moment: no contradiction.
-    there = terms.row_size > RANK_TOLERANCE**2
+    in_use = terms.row_size > RANK_TOLERANCE**2
     shortest = ca.mmin(ca.if_else(Q.kept[:m, 0], ca.fmin(Q.left[:m, 0], 1), 1)) if m else ca.SX(1)
-    return v_dot, there * (terms.A @ v_dot - rhs[:m, 0]) if S else ca.SX(0, 1), shortest
+    return v_dot, in_use * (terms.A @ v_dot - rhs[:m, 0]) if S else ca.SX(0, 1), shortest
 
 
 def _given(J: ca.SX) -> dict[int, int]:
-    """Velocity -> the row of J that holds it alone, with a constant."""
+    """Velocity -> the row of J that contains it alone, with a constant."""
     found: dict[int, int] = {}
     for i in range(J.shape[0]):
         row = ca.sparsify(J[i, :])
@@ -107,7 +108,7 @@ def _given(J: ca.SX) -> dict[int, int]:
 
 
 def _contracted(parents: Sequence[int], F: Sequence[int]) -> list[int]:
-    """The tree of the coordinates F, the others rigid: for each its nearest forerunner in F."""
+    """Parents in the tree of the coordinates F, the others rigid: the nearest ancestor of each that is in F."""
     out = []
     for i in F:
         before = parents[i]

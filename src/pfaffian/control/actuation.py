@@ -1,7 +1,22 @@
-"""What stands between a wanted wrench and servos and motors: one step of each filter, for laws in discrete time. [konz25 5.3]
+"""Between a requested wrench and servos and motors: one step of each filter, for laws in discrete time. [konz25 5.3]
 
-Every function is one step from k to k+1 of a period T, of numbers or of symbols, to be called from a law of one's own in
-`discrete`, whose state it carries on. The coefficients of a propeller are (p1, p2, p3) = (kT, k_M, tau_MB) / Theta_P.
+servo_step, propeller_step, propeller_observer, propeller_current      one servo, one propeller
+tilt_thrusts, tilt_wrench, tilt_jacobian, low_pass                     thrusts and tilts of a tricopter
+tricopter_forces, tricopter_transfer                                   its filter and the filter's frequency response
+quadcopter_filter, quadcopter_forces, quadcopter_wrench,               the same of a quadcopter
+    spin_coupling, quadcopter_transfer
+
+The functions ending in `_step`, `_observer` or `_forces` are one step from k to k+1 of a period T, for numbers or symbols; call
+them in a law of your own (`discrete`), which carries their state. The coefficients of a propeller are
+(p1, p2, p3) = (kT, k_M, tau_MB) / Theta_P.
+
+Example:
+    >>> from pfaffian.control import actuation
+    >>> speed = 500.0
+    >>> for _ in range(2):
+    ...     speed = actuation.propeller_step(speed, 10.0, 0.01, (4e-5, 10.0, 0.0))
+    >>> round(speed, 3)  # [rad/s], towards sqrt(p2 i / p1) = 1581
+    501.8
 """
 
 from __future__ import annotations
@@ -19,11 +34,22 @@ Number = Any  # float, ca.SX or ca.DM
 
 
 def servo_step(angle: Number, rate: Number, wanted: Number, period: float, p0: Number, p1: Number) -> tuple[Number, Number]:
-    """Next angle [rad] and rate [rad/s] of a servo that is simulated since it measures nothing. [konz25 (5.18)]
+    """One step of a simulated servo, for servos that measure nothing. [konz25 (5.18)]
 
         angle'' + p1 angle' + p0 angle = p0 wanted,  by Euler's rule
 
-    angle, rate, wanted: of one servo, or a column.   period: [s].   p0 [1/s^2], p1 [1/s]: k_PS / Theta_A and k_DS / Theta_A.
+    Args:
+        angle, rate: of one servo, or a column [rad], [rad/s].
+        wanted: requested angle [rad].
+        period: [s].
+        p0, p1: k_PS / Theta_A [1/s^2] and k_DS / Theta_A [1/s].
+    Returns:
+        next angle and rate.
+
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> actuation.servo_step(0.0, 1.0, 0.5, 0.1, 100.0, 10.0)  # 1 + 0.1 (100 * 0.5 - 10 * 1)
+        (0.1, 5.0)
     """
     return angle + period * rate, rate + period * (p0 * (wanted - angle) - p1 * rate)
 
@@ -31,13 +57,27 @@ def servo_step(angle: Number, rate: Number, wanted: Number, period: float, p0: N
 def propeller_step(speed: Number, current: Number, period: float, p: tuple[Number, Number, Number]) -> Number:
     """Next speed of a propeller, varpi + T (p2 i - p3 - p1 varpi^2). [konz25 (5.19)]
 
-    speed: varpi [rad/s].   current: i_M [A].   period: [s].   p: (p1 [1/rad], p2 [rad/(s^2 A)], p3 [rad/s^2]).
+    Args:
+        speed: varpi [rad/s].
+        current: i_M of its motor [A].
+        period: T [s].
+        p: (p1 [1/rad], p2 [rad/(s^2 A)], p3 [rad/s^2]).
+    Returns:
+        next speed [rad/s].
+
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> actuation.propeller_step(500.0, 10.0, 0.01, (4e-5, 10.0, 0.0))  # 500 + 0.01 (100 - 10)
+        500.9
     """
     return speed + period * (p[1] * current - p[2] - p[0] * speed**2)
 
 
 class PropellerEstimate(NamedTuple):
-    """Speed at k and at k - 1 [rad/s], and the friction p3 [rad/s^2]."""
+    """Estimate of a propeller's state.
+
+    speed, before: at k and at k - 1 [rad/s].   friction: p3 [rad/s^2].
+    """
 
     speed: Number
     before: Number
@@ -47,15 +87,29 @@ class PropellerEstimate(NamedTuple):
 def propeller_observer(
     x: PropellerEstimate, measured: Number, current: Number, period: float, p: tuple[Number, Number], gains: tuple[float, float]
 ) -> PropellerEstimate:
-    """Next estimate from the mean speed over the last period, which is what an encoder gives. [konz25 (5.22)-(5.23)]
+    """Next estimate from the mean speed over the last period, which is what an encoder measures. [konz25 (5.22)-(5.23)]
 
         e = measured - (speed + before) / 2,  friction' = friction + T l2 e
         speed' = speed + T (p2 i - friction - p1 speed^2 + l1 e)
 
-    Errors have the polynomial (5.24), z^3 + (T/2 (4 p1 w + l1) - 2) z^2 + (1 - T/2 (4 p1 w + T l2)) z - T/2 (l1 + T l2); it
-    is stable with l1 > 0 and a small l2 < 0.
+    The errors have the polynomial (5.24), z^3 + (T/2 (4 p1 w + l1) - 2) z^2 + (1 - T/2 (4 p1 w + T l2)) z - T/2 (l1 + T l2);
+    it is stable with l1 > 0 and a small l2 < 0.
 
-    x: estimate.   measured: [rad/s].   current: [A].   period: T [s].   p: (p1, p2).   gains: (l1 [1/s], l2 [1/s^2]).
+    Args:
+        x: PropellerEstimate.
+        measured: mean speed [rad/s].
+        current: i_M [A].
+        period: T [s].
+        p: (p1 [1/rad], p2 [rad/(s^2 A)]).
+        gains: (l1 [1/s], l2 [1/s^2]).
+    Returns:
+        PropellerEstimate.
+
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> x = actuation.PropellerEstimate(500.0, 500.0, 0.0)
+        >>> actuation.propeller_observer(x, 510.0, 1.0, 0.01, (4e-6, 1.0), (20.0, -10.0))
+        PropellerEstimate(speed=502.0, before=500.0, friction=-1.0)
     """
     e = measured - (x.speed + x.before) / 2
     speed = x.speed + period * (p[1] * current - x.friction - p[0] * x.speed**2 + gains[0] * e)
@@ -65,10 +119,24 @@ def propeller_observer(
 def propeller_current(
     wanted: Number, then: Number, speed: Number, friction: Number, period: float, p: tuple[Number, Number], gain: float
 ) -> Number:
-    """i_M [A] by which a propeller at `speed` follows `wanted` now and `then` a period later. [konz25 (5.25)]
+    """Motor current by which a propeller follows a speed. [konz25 (5.25)]
 
-    The error then decays by 1 - T (2 p1 varpi + gain) a period.   wanted, then, speed: [rad/s].   friction: p3 [rad/s^2].
-    period: T [s].   p: (p1, p2).   gain: k_P [1/s].
+    The error decays by the factor 1 - T (2 p1 varpi + gain) each period.
+
+    Args:
+        wanted, then: requested speed now and a period later [rad/s].
+        speed: varpi [rad/s].
+        friction: p3 [rad/s^2].
+        period: T [s].
+        p: (p1 [1/rad], p2 [rad/(s^2 A)]).
+        gain: k_P [1/s].
+    Returns:
+        i_M [A].
+
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> actuation.propeller_current(500.0, 500.0, 500.0, 0.0, 0.01, (4e-6, 2.0), 10.0)  # p1 varpi^2 / p2
+        0.5
     """
     return ((then - wanted) / period + p[0] * wanted**2 + friction + gain * (wanted - speed)) / p[1]
 
@@ -81,10 +149,21 @@ class TiltThrusts(NamedTuple):
 
 
 def tilt_thrusts(f: Any, B: Any, *, thrust: tuple[float, float] = (0.3, 7.0), angle: float = 0.7853981633974483) -> TiltThrusts:
-    """Thrusts and tilts for a wrench: (F cos, F sin) = B^-1 f, then each within its limits. [konz25 (5.28)]
+    """Thrusts and tilts for a wrench: (F cos, F sin) = B^-1 f, then each limited. [konz25 (5.28)]
 
-    f: (6,) [N, N m].   B: (6, 6), of a `thrust_multicopter` with arms that tilt.   thrust: (low, high) [N].
-    angle: the largest tilt [rad]. The defaults are the tricopter's of the thesis.
+    Args:
+        f: (6,) requested wrench [N, N m].
+        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+        thrust: (lowest, highest) [N]; default the tricopter's of the thesis.
+        angle: largest tilt [rad]; default pi/4, the tricopter's.
+    Returns:
+        TiltThrusts.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> actuation.tilt_thrusts([3.0, 4.0, 9.0, 0.0, 0.0, 9.0], np.eye(6))  # the last one is limited to pi/4 and 7 N
+        TiltThrusts(thrust=DM([3, 4, 7]), angle=DM([0, 0, 0.785398]))
     """
     x = ca.solve(B, f) if isinstance(B, ca.SX) else ca.inv(ca.DM(B)) @ f
     n = x.numel() // 2
@@ -96,21 +175,42 @@ def tilt_thrusts(f: Any, B: Any, *, thrust: tuple[float, float] = (0.3, 7.0), an
 
 
 def tilt_wrench(x: TiltThrusts, B: Any) -> Any:
-    """(6,) [N, N m] that thrusts and tilts make, B (F cos, F sin). [konz25 (5.16c), (5.16d)]
+    """The wrench of thrusts and tilts, B (F cos, F sin). [konz25 (5.16c), (5.16d)]
 
-    B: (6, 6), as of `tilt_thrusts`.
+    Args:
+        x: TiltThrusts, or whatever has thrust [N] and angle [rad].
+        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+    Returns:
+        (6,) [N, N m].
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> print(actuation.tilt_wrench(actuation.TiltThrusts([3.0, 4.0, 5.0], [0.0, 0.0, 0.0]), np.eye(6)))
+        [3, 4, 5, 0, 0, 0]
     """
     F, angle = _column(x.thrust), _column(x.angle)
     return _column(B) @ ca.vertcat(F * ca.cos(angle), F * ca.sin(angle))
 
 
 def low_pass(x: Number, wanted: Number, share: float) -> Number:
-    """Next x, share x + (1 - share) wanted: what smooths the tricopter's thrusts. [konz25 (5.29)]"""
+    """Next x of a low pass of order one, share x + (1 - share) wanted, which smooths the tricopter's thrusts. [konz25 (5.29)]
+
+    Args:
+        x: its state.   wanted: its input.   share: of x that remains, 0 to 1.
+    Returns:
+        next x.
+
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> actuation.low_pass(1.0, 2.0, 0.75)
+        1.25
+    """
     return share * x + (1 - share) * wanted
 
 
 class TiltDrives(NamedTuple):
-    """Thrusts [N], tilt angles [rad] and their rates [rad/s], a column each: what the drives of a tricopter do."""
+    """State of a tricopter's drives: thrusts [N], tilt angles [rad] and their rates [rad/s], a column each."""
 
     thrust: Any
     angle: Any
@@ -128,12 +228,31 @@ def tricopter_forces(
     thrust: tuple[float, float] = (0.3, 7.0),
     angle: float = 0.7853981633974483,
 ) -> tuple[TiltDrives, Any]:
-    """Next x that brings the wrench to `wanted`, and the angles (3,) for the servos. [konz25 (5.18), (5.28), (5.29)]
+    """One step of the filter between a requested wrench and a tricopter's drives. [konz25 (5.18), (5.28), (5.29)]
 
-    Thrusts are `low_pass` of those wanted, the propellers follow them (`propeller_current`, speeds sqrt(thrust / kF)); angles
-    are those that a servo takes by itself, `servo_step`. What x makes is `tilt_wrench`.
+    Thrusts are the `low_pass` of those requested, and the propellers follow them (`propeller_current`, speeds sqrt(thrust /
+    kF)); angles are those that a servo reaches by itself, `servo_step`. The wrench of x is `tilt_wrench`.
 
-    wanted: (6,) [N, N m].   period: [s].   B, thrust, angle: of `tilt_thrusts`.   share: c_F.   servo: (p0 [1/s^2], p1 [1/s]).
+    Args:
+        x: TiltDrives.
+        wanted: (6,) requested wrench [N, N m].
+        period: [s].
+        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+        share: c_F of the thrusts that remains each period, 0 to 1.
+        servo: (p0 [1/s^2], p1 [1/s]) of its servos.
+        thrust: (lowest, highest) [N]; default the tricopter's of the thesis.
+        angle: largest tilt [rad]; default pi/4, the tricopter's.
+    Returns:
+        next TiltDrives, and the angles (3,) for the servos [rad].
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> x = actuation.TiltDrives([3.0, 3.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+        >>> wrench = [5.0, 5.0, 5.0, 0.0, 0.0, 0.0]
+        >>> x, angles = actuation.tricopter_forces(x, wrench, 0.005, np.eye(6), share=0.5, servo=(100.0, 20.0))
+        >>> print(x.thrust)  # half-way from 3 to 5
+        [4, 4, 4]
     """
     goal = tilt_thrusts(wanted, B, thrust=thrust, angle=angle)
     turned, rate = servo_step(_column(x.angle), _column(x.rate), goal.angle, period, *servo)
@@ -141,9 +260,20 @@ def tricopter_forces(
 
 
 def tilt_jacobian(thrust: Any, angle: Any, B: Any) -> np.ndarray:
-    """J (6, 6) of `tilt_wrench` by thrusts and angles. [konz25 (5.33)]
+    """Derivative J (6, 6) of `tilt_wrench` by thrusts and angles. [konz25 (5.33)]
 
-    thrust: (3,) [N].   angle: (3,) [rad].   B: (6, 6).
+    Args:
+        thrust: (3,) [N].
+        angle: (3,) [rad].
+        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+    Returns:
+        (6, 6), columns by thrusts, then by angles.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> np.diag(actuation.tilt_jacobian([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], np.eye(6)))
+        array([1., 1., 1., 1., 2., 3.])
     """
     F, a = floats(thrust, "tilt_jacobian: thrust"), floats(angle, "tilt_jacobian: angle")
     c, s = np.diag(np.cos(a)), np.diag(np.sin(a))
@@ -153,11 +283,28 @@ def tilt_jacobian(thrust: Any, angle: Any, B: Any) -> np.ndarray:
 def tricopter_transfer(
     z: complex, angle: Any, B: Any, period: float, *, share: float, servo: tuple[float, float]
 ) -> np.ndarray:
-    """G (6, 6) from wanted wrench to wrench of `tricopter_forces` about tilts, within its limits. [konz25 (5.31)-(5.33)]
+    """Frequency response of `tricopter_forces` about given tilts, within its limits. [konz25 (5.31)-(5.33)]
 
-        J diag(G_F, G_theta) J^-1,  G_F = (1 - c) / (z - c),  G_theta = p0 T^2 / ((z - 1)^2 + p1 T (z - 1) + p0 T^2)
+        G = J diag(G_F, G_theta) J^-1,  G_F = (1 - c) / (z - c),  G_theta = p0 T^2 / ((z - 1)^2 + p1 T (z - 1) + p0 T^2)
 
-    Thrusts cancel out.   z: exp(i 2 pi f T) at f Hz.   angle: (3,) [rad].   the others: as of `tricopter_forces`.
+    The thrusts cancel out.
+
+    Args:
+        z: exp(i 2 pi f T) at f Hz.
+        angle: (3,) [rad].
+        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+        period: T [s].
+        share: c of the thrusts that remains each period, 0 to 1.
+        servo: (p0 [1/s^2], p1 [1/s]) of its servos.
+    Returns:
+        G (6, 6), from the requested wrench to the actual one.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> G = actuation.tricopter_transfer(1.0, [0.0, 0.0, 0.0], np.eye(6), 0.005, share=0.5, servo=(100.0, 20.0))
+        >>> bool(np.abs(G - np.eye(6)).max() < 1e-9)  # a constant wrench is reached
+        True
     """
     J, q = tilt_jacobian(np.ones(3), angle, B), (z - 1) / period
     turned = servo[0] / (q**2 + servo[1] * q + servo[0])
@@ -165,11 +312,12 @@ def tricopter_transfer(
 
 
 class QuadcopterFilter(NamedTuple):
-    """Numbers of `quadcopter_forces`.
+    """Parameters of `quadcopter_forces`; made by `quadcopter_filter`.
 
-    B: (4, 4) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF.   spin: Theta_P times the signs of varpi_dot in
-    -tau_z, (4,) [kg m^2].   k0, k1: (magnitude, tilt, tilt, heading) [1/s^2], [1/s].   static: whether the filter takes spin
-    for zero, (5.42), which a quadcopter does not.
+    B: (4, 4) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF.
+    spin: (4,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
+    k0, k1: of (magnitude, tilt, tilt, heading) [1/s^2], [1/s].
+    static: whether the filter takes spin as zero, (5.42), which it is not for a quadcopter.
     """
 
     B: Any
@@ -182,14 +330,32 @@ class QuadcopterFilter(NamedTuple):
 def quadcopter_filter(
     B: Any, spin: Any, hover: float, *, magnitude: float, tilt: float, heading: float, static: bool = False
 ) -> QuadcopterFilter:
-    """The filter with these cut-off frequencies. [konz25 5.3.4]
+    """The filter of `quadcopter_forces` with given cut-off frequencies. [konz25 5.3.4]
 
-    Thrust and tilting are Butterworth's low passes of order two, k0 = w^2, k1 = sqrt(2) w. In hovering the pole at -1 / p4 of
-    what turns the quadcopter is put onto the zero there, which leaves k0 p4 / (q + k0 p4): k1 = 1 / p4 for the filter (5.35),
-    k1 = 1 / p4 + k0 p4 for the static one (5.42).
+    Thrust and tilting are Butterworth low passes of order two, k0 = w^2, k1 = sqrt(2) w. In hover the pole at -1 / p4 of
+    rotation about the vertical is placed onto the zero there, which leaves k0 p4 / (q + k0 p4): k1 = 1 / p4 for the filter
+    (5.35), k1 = 1 / p4 + k0 p4 for the static one (5.42).
 
-    B, spin, static: see `QuadcopterFilter`.   hover: speed of all propellers [rad/s].   magnitude, tilt, heading: [Hz].
-    Raises ModelError: frequencies or a speed that are not above zero; propellers whose acceleration does not turn the machine.
+    Args:
+        B: (4, 4) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF.
+        spin: (4,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
+        hover: speed of all propellers [rad/s].
+        magnitude, tilt, heading: cut-off frequencies of thrust, of moments about x and y, and of that about z [Hz].
+        static: whether the filter takes spin as zero; default False.
+    Returns:
+        QuadcopterFilter.
+    Raises ModelError: frequencies or a speed not above zero; propellers whose acceleration does not turn the machine as drag
+    does.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> kF, kM, l = 1e-5, 2e-7, 0.2
+        >>> B = np.array([[kF] * 4, [0, kF * l, 0, -kF * l], [-kF * l, 0, kF * l, 0], [-kM, kM, -kM, kM]])
+        >>> spin = 3e-5 * np.array([1, -1, 1, -1])
+        >>> of = actuation.quadcopter_filter(B, spin, 500.0, magnitude=5.0, tilt=5.0, heading=1.0)
+        >>> of.k1.round(3)  # sqrt(2) 2 pi 5 Hz, and 1 / p4 = 2 * 500 * kM / 3e-5
+        array([44.429, 44.429, 44.429,  6.667])
     """
     named = (("hover", hover), ("magnitude", magnitude), ("tilt", tilt), ("heading", heading))
     speed, *f = (named_float(x, f"quadcopter_filter: {n}") for n, x in named)
@@ -198,20 +364,33 @@ def quadcopter_filter(
     p4 = spin_coupling(np.full(4, speed), B, spin)[3]
     if not p4 > 0:
         raise ModelError(
-            f"quadcopter_filter: p4 is {p4:g} s: a gain in speed must turn the machine as drag does; check the signs of spin"
+            f"quadcopter_filter: p4 is {p4:g} s: a propeller that speeds up must turn the machine as its drag does; check the "
+            "signs of spin"
         )
     w = 2 * pi * np.array(f)
     turning = w[2] / p4
     k0 = np.array([w[0] ** 2, w[1] ** 2, w[1] ** 2, turning])
     k1 = np.array([*(sqrt(2) * w[[0, 1, 1]]), 1 / p4 + static * turning * p4])
-    own_B, own_spin = (np.array(floats(x, f"quadcopter_filter: {n}")) for n, x in (("B", B), ("spin", spin)))
-    return QuadcopterFilter(own_B, own_spin, k0, k1, static)
+    B_copy, spin_copy = (np.array(floats(x, f"quadcopter_filter: {n}")) for n, x in (("B", B), ("spin", spin)))
+    return QuadcopterFilter(B_copy, spin_copy, k0, k1, static)
 
 
 def quadcopter_wrench(speeds: Any, rates: Any, B: Any, spin: Any) -> Any:
-    """(F_z, tau) (4,) [N, N m], B w^2 - (0, 0, 0, spin^T w_dot). [konz25 (5.17c), (5.34)]
+    """Thrust and moments (F_z, tau) of a quadcopter's propellers, B w^2 - (0, 0, 0, spin^T w_dot). [konz25 (5.17c), (5.34)]
 
-    speeds: w (4,) [rad/s].   rates: w_dot (4,) [rad/s^2].   B, spin: see `QuadcopterFilter`.
+    Args:
+        speeds: w (4,) [rad/s].
+        rates: w_dot (4,) [rad/s^2].
+        B: (4, 4) of (F_z, tau) = B w^2, a `thrust_multicopter`'s rows times kF.
+        spin: (4,) Theta_P times the signs of w_dot in -tau_z [kg m^2].
+    Returns:
+        (4,) [N, N m].
+
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> B = [[1e-5] * 4, [0, 2e-6, 0, -2e-6], [-2e-6, 0, 2e-6, 0], [-2e-7, 2e-7, -2e-7, 2e-7]]
+        >>> print(actuation.quadcopter_wrench([500.0] * 4, [0.0] * 4, B, [3e-5, -3e-5, 3e-5, -3e-5]))
+        [10, 0, 0, 0]
     """
     return _column(B) @ _column(speeds) ** 2 - ca.vertcat(0, 0, 0, ca.dot(_column(spin), _column(rates)))
 
@@ -226,15 +405,32 @@ def quadcopter_forces(
     slowest: float = 0.0,
     fastest: float = float("inf"),
 ) -> tuple[Any, Any]:
-    """Next h (4,) and propeller speeds (4,) that bring thrust and moments to `wanted`. [konz25 (5.36), (5.37), corrected]
+    """One step of the filter between requested forces and a quadcopter's propellers. [konz25 (5.36), (5.37), corrected]
 
         s = B w^2,  w_dot = (B^-1 (h - k1 s)) / (2 w),  h_dot = k0 (wanted - f),  f = s - (0, 0, 0, spin^T w_dot)
 
-    so that s'' + k1 s' + k0 (f - wanted) = 0: what it takes to change the speeds is part of the moment that it makes. A static
+    so that s'' + k1 s' + k0 (f - wanted) = 0: the moment that changes the speeds is part of the moment on the machine. A static
     filter has f = s here.
 
-    h: its state, k1 s at rest.   speeds: w [rad/s].   wanted: (F_z [N], tau [N m]).   period: [s].   of: its numbers.
-    slowest, fastest: limits of the speeds [rad/s].
+    Args:
+        h: (4,) its state, k1 s at rest.
+        speeds: w (4,) [rad/s].
+        wanted: (F_z [N], tau [N m]), requested.
+        period: [s].
+        of: QuadcopterFilter.
+        slowest, fastest: limits of the speeds [rad/s]; default 0 and none.
+    Returns:
+        next h (4,), and the speeds (4,) for the propellers [rad/s].
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> B = np.array([[1e-5] * 4, [0, 2e-6, 0, -2e-6], [-2e-6, 0, 2e-6, 0], [-2e-7, 2e-7, -2e-7, 2e-7]])
+        >>> spin = 3e-5 * np.array([1, -1, 1, -1])
+        >>> of = actuation.quadcopter_filter(B, spin, 500.0, magnitude=5.0, tilt=5.0, heading=1.0)
+        >>> rest = of.k1 * [10.0, 0, 0, 0]
+        >>> print(actuation.quadcopter_forces(rest, [500.0] * 4, [10.0, 0, 0, 0], 0.005, of)[1])  # hover
+        [500, 500, 500, 500]
     """
     B, k0, k1, w, h = (_column(x) for x in (of.B, of.k0, of.k1, speeds, h))
     s = B @ w**2
@@ -244,18 +440,30 @@ def quadcopter_forces(
 
 
 def spin_coupling(speeds: Any, B: Any, spin: Any) -> np.ndarray:
-    """p (4,) of tau_z = s_4 + p^T s_dot, s = B w^2: what turns a quadcopter while its thrusts change. [konz25 (5.41)]
+    """p (4,) of tau_z = s_4 + p^T s_dot, s = B w^2: how a quadcopter is turned while its thrusts change. [konz25 (5.41)]
 
         p = -(spin / (2 w))^T B^-1
 
-    speeds: w (4,) [rad/s].   B, spin: see `QuadcopterFilter`.
+    Args:
+        speeds: w (4,) [rad/s].
+        B: (4, 4) of (F_z, tau) = B w^2, a `thrust_multicopter`'s rows times kF.
+        spin: (4,) Theta_P times the signs of w_dot in -tau_z [kg m^2].
+    Returns:
+        p (4,) [m s, s, s, s].
+
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> B = [[1e-5] * 4, [0, 2e-6, 0, -2e-6], [-2e-6, 0, 2e-6, 0], [-2e-7, 2e-7, -2e-7, 2e-7]]
+        >>> p = actuation.spin_coupling([500.0] * 4, B, [3e-5, -3e-5, 3e-5, -3e-5])
+        >>> round(p[3].item(), 6)  # 3e-5 / (2 * 500 * 2e-7)
+        0.15
     """
     w, rows, s = (floats(x, f"spin_coupling: {n}") for n, x in (("speeds", speeds), ("B", B), ("spin", spin)))
     return -np.linalg.solve(rows.T, s / (2 * w))
 
 
 def quadcopter_transfer(z: complex, speeds: Any, of: QuadcopterFilter, period: float) -> np.ndarray:
-    """G (4, 4) from wanted (F_z, tau) to those of `quadcopter_forces` about speeds. [konz25 (5.40), (5.43), corrected]
+    """Frequency response of `quadcopter_forces` about given speeds. [konz25 (5.40), (5.43), corrected]
 
     With q = (z - 1) / T, G_jj = k0 / (q^2 + k1 q + k0) for j < 4, and D = q^2 + (k1 + k0 p4) q + k0 of the last k0, k1,
 
@@ -263,15 +471,30 @@ def quadcopter_transfer(z: complex, speeds: Any, of: QuadcopterFilter, period: f
 
     A static filter has D = q^2 + k1 q + k0 and G_4j = p_j G_jj q.
 
-    z: exp(i 2 pi f T) at f Hz.   speeds: (4,) [rad/s].   of: the filter.   period: T [s].
+    Args:
+        z: exp(i 2 pi f T) at f Hz.
+        speeds: (4,) of the propellers [rad/s].
+        of: QuadcopterFilter.
+        period: T [s].
+    Returns:
+        G (4, 4), from requested (F_z, tau) to the actual ones.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import actuation
+        >>> B = np.array([[1e-5] * 4, [0, 2e-6, 0, -2e-6], [-2e-6, 0, 2e-6, 0], [-2e-7, 2e-7, -2e-7, 2e-7]])
+        >>> of = actuation.quadcopter_filter(B, 3e-5 * np.array([1, -1, 1, -1]), 500.0, magnitude=5.0, tilt=5.0, heading=1.0)
+        >>> G = actuation.quadcopter_transfer(np.exp(2j * np.pi * 1.0 * 0.005), [500.0] * 4, of, 0.005)
+        >>> round(float(abs(G[3, 3])), 2)  # 1 / sqrt(2) is left at 1 Hz
+        0.71
     """
     k0, k1 = (floats(x, f"quadcopter_transfer: {n}") for n, x in (("k0", of.k0), ("k1", of.k1)))
     q = (z - 1) / period
     p = spin_coupling(speeds, of.B, of.spin)
-    own = k0 / (q**2 + k1 * q + k0)
+    low = k0 / (q**2 + k1 * q + k0)
     D = q**2 + (k1[3] + (0.0 if of.static else k0[3] * p[3])) * q + k0[3]
-    G = np.diag([*own[:3], k0[3] * (p[3] * q + 1) / D])
-    G[3, :3] = p[:3] * own[:3] * q * (1.0 if of.static else q * (q + k1[3]) / D)
+    G = np.diag([*low[:3], k0[3] * (p[3] * q + 1) / D])
+    G[3, :3] = p[:3] * low[:3] * q * (1.0 if of.static else q * (q + k1[3]) / D)
     return G
 
 

@@ -1,7 +1,7 @@
-"""Inputs of smallest weighted norm that give a wanted motion, with whatever joints are actuated.
+"""Inputs of smallest weighted norm that give a requested motion, whatever joints are actuated.
 
-A generalised force tau and inputs u give the same motion if B u = tau + W Q^T nu for some nu, Q the orthonormal constraint
-rows in mass-weighted coordinates: only the reaction changes, by -nu. What is left free goes to the smallest u^T R u.
+A generalised force tau and inputs u give the same motion if B u = tau + W Q^T nu for some nu, with Q the orthonormal constraint
+rows in mass-weighted coordinates: only the reaction changes, by -nu. The remaining freedom is used for the smallest u^T R u.
 [aghili05 (45) (46) (53)-(62)]
 """
 
@@ -25,18 +25,21 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms
 
 STRUCTURAL = 1e-9
-"""A constraint row counts for controllability down to this part of its length: passing a singular configuration, where a row
-is set aside for a moment, is no loss of actuators."""
+"""A constraint row counts for controllability down to this part of its length: passing a singular configuration, where a row is
+set aside for a moment, is no loss of actuators.
+"""
 
 UNCONTROLLABLE = (
     "uncontrollable with these actuators at this configuration: some motion that the constraints leave free has no actuator; "
     "actuate another joint or keep away from this configuration"
 )
 BEYOND_LIMITS = (
-    "the wanted motion is beyond the limits of the actuators, however they share it: ask for a slower one, widen the limits, "
-    "or leave them out and let Scheme(saturate=True) cut"
+    "the requested motion is beyond the limits of the actuators, however they share it: request a slower one, widen the "
+    "limits, or leave them out and let Scheme(saturate=True) cut the inputs"
 )
-FORCE_UNREACHABLE = "the wanted constraint force is out of reach of these actuators: actuate more joints or control fewer rows"
+FORCE_UNREACHABLE = (
+    "the requested constraint force is out of reach of these actuators: actuate more joints or control fewer rows"
+)
 
 
 _NOTHING = ca.SX(0, 1)
@@ -44,7 +47,7 @@ _NEVER = ca.SX(0)
 
 
 class Allocation(NamedTuple):
-    """u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where the motion, the reaction cannot be had.
+    """u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where the motion or the reaction cannot be produced.
 
     spare: (k, motors) orthonormal rows, or zero, of R^1/2 u along which only inputs change.   beyond: (1, 1) nonzero where no u
     within limits will do.
@@ -58,7 +61,7 @@ class Allocation(NamedTuple):
 
 
 def weights(m: Mechanism, weight: Any = None) -> ca.SX:
-    """(motors, 1) positive weights R of the actuators, u^T R u; ones if None. Raises ModelError: another number of weights."""
+    """(motors, 1) positive weights R of u^T R u; ones if None. Raises ModelError: another count, or one not positive."""
     if weight is None:
         return ca.SX.ones(len(m.actuators), 1)
     R = vector(weight, len(m.actuators), "weight, one for each actuator")
@@ -68,25 +71,42 @@ def weights(m: Mechanism, weight: Any = None) -> ca.SX:
 
 
 def input_limits(m: Mechanism, limits: Any) -> np.ndarray | None:
-    """(motors, 2) lowest and highest of each actuator, those of wrenches left out; None if None.
+    """(motors, 2) lowest and highest input of each actuator, without those of wrenches; None if None.
 
-    Raises ModelError: another shape, none of them finite, or the wrong way round.
+    Raises ModelError: another shape, none of them finite, or low above high.
     """
     if limits is None:
         return None
     count = len(m.actuators)
     rows = list(limits) if several(limits) else []
     if len(rows) not in (count, m.nu):
-        raise ModelError(f"limits: (low, high) of each of {plural(count, 'actuator')} is needed, such as m.u_limits")
+        raise ModelError(f"limits: (low, high) is needed for each of {plural(count, 'actuator')}, such as m.u_limits")
     pairs = [interval(pair, f"limits of {name}") for pair, name in zip(rows, m.motor_names, strict=False)]
     if not np.isfinite(pairs).any():
-        raise ModelError("limits: none of them is finite; give the actuators limits=(low, high), or leave limits out")
+        raise ModelError("limits: none of them is finite; give the actuators limits=(low, high), or omit limits")
     return np.array(pairs)
 
 
 def length_weights(m: Mechanism, length: float) -> np.ndarray:
-    """(motors,) weights that make forces [N] and moments [N m] of the actuators comparable by a characteristic length [m].
-    [aghili05 (47) (48)]"""
+    """Weights that make the forces and moments of actuators comparable, by a characteristic length. [aghili05 (47) (48)]
+
+    Args:
+        m: the mechanism.
+        length: characteristic length [m], above zero; a moment counts as the force that it makes at this length.
+    Returns:
+        (motors,) 1 for actuators in N, 1 / length^2 for those in N m; `weight` of a law.
+    Raises ModelError: a length not above zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> arm = pf.joint("arm", "revolute", "world", "arm", axis=(0, 0, 1))
+        >>> rail = pf.joint("rail", "prismatic", "arm", "cart", axis=(1, 0, 0))
+        >>> motors = [pf.actuator("turn", "arm"), pf.actuator("slide", "rail")]
+        >>> m = pf.mechanism("crane", [pf.body("arm", 1.0), pf.body("cart", 2.0)], [arm, rail], actuators=motors)
+        >>> control.length_weights(m, length=0.5)
+        array([4., 1.])
+    """
     as_mechanism(m)
     if not named_float(length, "the characteristic length") > 0:
         raise ModelError(f"the characteristic length must be positive, got {length!r}")
@@ -101,10 +121,10 @@ def allocate(
     reaction: ca.SX = _NOTHING,
     limits: np.ndarray | None = None,
 ) -> Allocation:
-    """Smallest u^T R u whose motion is that of the generalised force tau (nv, 1), of those within limits if given.
+    """Smallest u^T R u with the motion of the generalised force tau (nv, 1), of those within limits if given.
 
-    With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1), as far as it goes: motion
-    first.
+    With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1) as far as possible; the motion
+    has priority.
     weight: (motors, 1) diagonal of R. Wrenches from outside stay zero. Raises ModelError: there are no actuators.
     """
     m = terms.mechanism
@@ -125,8 +145,9 @@ def allocate(
 
 
 def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation:
-    """The smallest inputs within limits (motors, 2): from the smallest of all a shortest step along what is spare, as that is
-    orthogonal to them."""
+    """The smallest inputs within limits (motors, 2): the smallest of all plus the shortest step along `spare`, which is
+    orthogonal to them.
+    """
     part = ca.sum1(answer.spare**2).T
     Y = ca.diag((part > RANK_TOLERANCE**2) / ca.sqrt(weight)) @ answer.spare.T
     low, high = (np.flatnonzero(np.isfinite(x)) for x in limits.T)
@@ -140,7 +161,7 @@ def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation
 
 
 def _direct(B: ca.SX) -> list[int] | None:
-    """The velocity that each input drives, if each drives one of its own."""
+    """The velocity that each input drives, if each drives exactly one of its own; else None."""
     driven, inputs = B.sparsity().get_triplet()
     alone = list(inputs) == list(range(B.shape[1])) and len(set(driven)) == len(driven)
     return list(driven) if alone else None
@@ -156,14 +177,15 @@ def _by_reaction(
     reaction_rows: ca.SX,
     reaction: ca.SX,
 ) -> Allocation:
-    """By nu, of which there are as many as constraint rows: it has to free the passive coordinates of force, then to give the
-    wanted reaction, and may then spare the inputs."""
+    """By nu, of which there are as many as constraint rows: it must free the passive coordinates of force, then give the
+    requested reaction, and may then save inputs.
+    """
     n, F = terms.M.shape[0], terms.factor
     passive = [i for i in range(n) if i not in driven]
     E = ca.horzcat(ca.SX(n, 0), *[multiply_W(F, rows.Q[i, :].T) for i in range(rows.Q.shape[0])])
     G = ca.densify(ca.vertcat(E[passive, :], reaction_rows @ rows.Q.T))
     rhs = ca.densify(ca.vertcat(-tau[passive, 0], reaction))
-    # Of a passive coordinate's inertia at least some part must be held by the constraints.
+    # The constraints must hold at least some part of a passive coordinate's inertia.
     size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(reaction_rows.shape[0], 1))
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
     nu = solved.Q.T @ solved.D
@@ -184,9 +206,9 @@ def _by_motion(
 ) -> Allocation:
     """By P_y W^-1 (B u - tau) = 0, P_y = I - Q^T Q, for any B; costs more."""
     F, scale = terms.factor, 1 / ca.sqrt(weight)
-    B, wanted = solve_W(F, B) @ ca.diag(scale), solve_W(F, tau)
+    B, requested = solve_W(F, B) @ ca.diag(scale), solve_W(F, tau)
     G = ca.densify(ca.vertcat(_free(rows, B), reaction_rows @ B))
-    rhs = ca.densify(ca.vertcat(_free(rows, wanted), reaction_rows @ wanted + reaction))
+    rhs = ca.densify(ca.vertcat(_free(rows, requested), reaction_rows @ requested + reaction))
     n = B.shape[0]
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D
@@ -196,7 +218,7 @@ def _by_motion(
 
 
 def _uncontrollable(rows: Orthogonal, lost: ca.SX) -> ca.SX:
-    """Whether motions are lost beside those that rows set aside for a moment would hold."""
+    """Whether more motions are lost than rows that are set aside for a moment account for."""
     structural = ca.sum1(rows.left > STRUCTURAL**2) if rows.left.numel() else ca.SX(0)
     return lost - (structural - rows.rank) > 0.5
 
@@ -215,7 +237,7 @@ def chosen_rows(terms: Terms, rows: Sequence[str]) -> list[int]:
 
 
 def controlled_directions(terms: Terms, chosen: list[int]) -> tuple[ca.SX, ca.SX]:
-    """Orthonormal rows, in y, of the chosen constraint rows less what the other rows span, and those rows A W^-T themselves."""
+    """The chosen constraint rows: orthonormal in y and without what the other rows span; and as they are, A W^-T."""
     others = [i for i in range(terms.A.shape[0]) if i not in chosen]
     Lam = solve_W(terms.factor, terms.A.T).T
     order, k = others + chosen, len(others)
@@ -224,5 +246,5 @@ def controlled_directions(terms: Terms, chosen: list[int]) -> tuple[ca.SX, ca.SX
     groups = [*before, *[[k + i for i in group] for group in after]]
     size, none = terms.row_size[order, 0], ca.SX(len(order), 0)
     found = orthogonalise(Lam[order, :], none, RANK_TOLERANCE, size, terms.counted, groups=groups)
-    own = [i for i, step in enumerate(found.steps) if step.picked[0][0] >= k]
-    return found.Q[own, :], Lam[chosen, :]
+    last = [i for i, step in enumerate(found.steps) if step.picked[0][0] >= k]
+    return found.Q[last, :], Lam[chosen, :]

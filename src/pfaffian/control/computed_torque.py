@@ -1,4 +1,4 @@
-"""Plain inverse dynamics: every joint as if there were no constraint. A yardstick for the projected laws."""
+"""Plain inverse dynamics, as if there were no constraints; a yardstick for the projected laws."""
 
 from __future__ import annotations
 
@@ -21,15 +21,33 @@ SINGULAR = "the task's Jacobian is singular here: plain inverse dynamics cannot 
 
 @maker
 def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping: Any) -> Control:
-    """u = B^-1 (M v_dot_d + c - f), J v_dot_d = theta_ddot_d + G_D e_dot + G_P e - drift; as many task coordinates as v.
+    """Steer every motion by plain inverse dynamics, without regard to constraints.
 
-    Ignores the constraints: a reference that is off by a millimetre pushes against them. Where motors share a joint u is the
-    smallest of those that give the same forces.
+        u = B^-1 (M v_dot_d + c - f),   J v_dot_d = theta_ddot_d + G_D e_dot + G_P e - drift,   e = theta_d - theta
+
+    Without constraints the closed loop is e_ddot + G_D e_dot + G_P e = 0. With them, a reference that is off by a millimetre
+    pushes against them; use `projected`. Where motors share a joint, u is the smallest of those that give the same forces.
 
     Args:
-        task, reference, stiffness, damping: as in `projected`.
-    Stops a run: the task's Jacobian is singular; the actuators drive some velocity no more.
-    Raises ModelError: not as many task coordinates as velocities, or some velocity has no actuator.
+        task: theta(q), a function of the Kinematics that returns (k, 1), such as joints(...) or point(...).
+        reference: theta_d(t), of as many coordinates.
+        stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
+        damping: G_D [1/s], not negative; one number, or one for each task coordinate.
+    Returns:
+        Control that records error e and error_rate e_dot.
+    Stops a run: the task's Jacobian is singular; the actuators no longer drive some velocity.
+    Raises ModelError: an argument that is not a task or a Reference. At the run: not as many task coordinates as velocities, a
+    reference of another size, a negative gain, or a velocity without an actuator.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> law = control.computed_torque(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[0]  # mass times stiffness times error
+        array([8.])
     """
 
     check_aim(task, reference)
@@ -39,8 +57,8 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
         x, k = goal.x, goal.error.numel()
         if k != m.nv:
             raise ModelError(f"plain inverse dynamics needs {m.nv} task coordinates, got {k}; use control.projected")
-        wanted = goal.acceleration + goal.feedback - x.drift
-        v_dot = solve_semidefinite(x.J.T @ x.J, x.J.T @ wanted, RANK_TOLERANCE)
+        acceleration = goal.acceleration + goal.feedback - x.drift
+        v_dot = solve_semidefinite(x.J.T @ x.J, x.J.T @ acceleration, RANK_TOLERANCE)
         u, lost = inputs_of(terms, terms.M @ v_dot.x + terms.c - terms.f, "plain inverse dynamics")
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(v_dot.kept) < k, lost), signals)

@@ -1,20 +1,20 @@
 """Concurrent control of a base and its arms: outputs on Lie groups follow references of their own. [chhabra14 ch. 5]
 
-Outputs of the base as of any end effector are together a point of a product of groups, their body velocities V = E J v, and
-each asks for a V_dot = nu of its own (`control.output`):
+The outputs of base and end effectors together are a point of a product of groups with body velocities V = E J v, and each
+requires a V_dot = nu of its own (`control.output`):
 
     u = D^+ [nu - drift],    D = E J S,    drift = E J a + E J_dot v,                                     (5.4.30)
 
-where v_dot = a + S u on the constraints. Momentum that is kept and wheels that roll are in a and S, so that D is the
-generalised Jacobian times an inertia: nothing has to be reduced first.
+where v_dot = a + S u on the constraints. Conserved momentum and rolling wheels are in a and S, so that D is the generalised
+Jacobian times an inertia: nothing has to be reduced first.
 
-More motors than outputs leave motions open. The smallest inputs, D^+, are indifferent to them, and light wrists then spin; with
-a damping d the motion is the one nearest to v_dot = -d v instead, in the metric of inertia, of all that give the outputs:
+More motors than outputs leave motions open. The smallest inputs, D^+, do not act on them, and light wrists then spin; with a
+damping d the motion is, of all that give the outputs, the one nearest to v_dot = -d v in the metric of inertia:
 
     O u = D^T y - S^T M (a + d v),    y = (D O^-1 D^T)^-1 [nu - drift + D O^-1 S^T M (a + d v)],    O = B^T S,
 
-which spares what is heavy: arms swing before wheels turn. With weights W it is the rates r = B^T v along the motors that come
-nearest to r_dot = -d r in the metric of W, by the generalised Jacobian G = D O^-1:
+which spares what is heavy: arms swing before wheels turn. With weights W the rates r = B^T v along the motors come nearest to
+r_dot = -d r in the metric of W, by the generalised Jacobian G = D O^-1:
 
     O u = W^-1 G^T y - B^T (a + d v),    y = (G W^-1 G^T)^-1 [nu - drift + G B^T (a + d v)].
 """
@@ -56,7 +56,9 @@ from pfaffian.model.number import at_defaults, scalar, several
 from pfaffian.terms.terms import Terms
 
 HALF_TURN = 0.01
-"""How near to half a turn [rad] an attitude error is said to have no one logarithm: it would jump to the other side there."""
+"""Distance from half a turn [rad] within which an attitude error counts as having no unique logarithm: it would jump to the
+other side.
+"""
 
 TURNED = f"an attitude error is within {HALF_TURN:g} rad of half a turn, where it has two logarithms and the law no direction"
 LEFT = (
@@ -69,61 +71,77 @@ LOST = "the outputs are not within the inputs' reach here: the decoupling matrix
 class Decoupling(NamedTuple):
     """How the inputs move the outputs, V_dot = D u + drift.
 
-    D: (k, motors).   drift: (k, 1).   reach: (k, motors) generalised Jacobian, outputs' velocities for rates along the motors
-    at the momentum that is kept.   own: (motors, motors) O = B^T S, accelerations along the motors.
-    mobility: (k, 1) of each output if everything were driven, E J M^-1 J^T E^T.   a: (nv, 1), S: (nv, motors) v_dot = a + S u.
+    D: (k, motors).   drift: (k, 1).   a: (nv, 1), S: (nv, motors) of v_dot = a + S u.
+    jacobian: (k, motors) generalised Jacobian, outputs' velocities for rates along the motors at constant momentum.
+    motor_mobility: (motors, motors) O = B^T S, accelerations along the motors.
+    mobility: (k, 1) of each output if every velocity were driven, E J M^-1 J^T E^T.
     """
 
     D: ca.SX
     drift: ca.SX
-    reach: ca.SX
-    own: ca.SX
+    jacobian: ca.SX
+    motor_mobility: ca.SX
     mobility: ca.SX
     a: ca.SX
     S: ca.SX
 
 
 def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
-    """[chhabra14 (5.3.27)], by any formulation's a and S: v_dot = a + S u."""
+    """The decoupling of outputs [chhabra14 (5.3.27)], from v_dot = a + S u of any formulation."""
     parts = [moving(terms.kinematics, o) for o in outputs]
     J, J_dot = (ca.vertcat(*x) for x in zip(*[(x.J, x.J_dot) for x in parts], strict=True))
     a, S = accelerations(terms)
-    D, own = J @ S, motor_matrix(terms).T @ S
-    reach = solve_semidefinite(ca.densify(own), ca.densify(D.T), RANK_TOLERANCE).x.T
+    D, motor_mobility = J @ S, motor_matrix(terms).T @ S
+    jacobian = solve_semidefinite(ca.densify(motor_mobility), ca.densify(D.T), RANK_TOLERANCE).x.T
     mobility = ca.sum1(solve_W(terms.factor, J.T) ** 2).T
-    return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, reach, ca.densify(own), ca.densify(mobility), a, S)
+    return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, jacobian, ca.densify(motor_mobility), ca.densify(mobility), a, S)
 
 
 UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1", "basin": "1"}
-"""Of what the law records beside errors."""
+"""Units of the signals that the law records beside errors."""
 
 
 @maker
 def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: Any = None, rest_weight: Any = None) -> Control:
-    """u = D^+ [nu - drift]: outputs of base and arms at once on SE(3), SO(3), R^n, SE(2), SO(2). [chhabra14 theorem 5.4.2]
+    """Steer outputs of base and arms at once on SE(3), SO(3), R^n, SE(2), SO(2). [chhabra14 theorem 5.4.2]
 
-    With as many inputs as coordinates of the outputs each error goes its own way, v_e_dot = nu - ..., whatever the others do,
-    and V_L falls as -<K_D v_e, v_e>; with more inputs u is the smallest of those that do it, u^T R u, or with a
-    `rest_damping` the one whose motion calms down. Bases without actuators, momentum that is kept, and wheels that roll are
-    taken into account, and `pf.reduce` of the machine runs under the same law. Errors vanish whatever goes on inside, where
-    no output sees it: `pf.control.zero_dynamics_along` asks that of a motion.
+        u = D^+ [nu - drift],    V_dot = D u + drift of the outputs,    nu as their servo laws require it
+
+    With as many inputs as coordinates of the outputs each error evolves by itself, v_e_dot = nu - ..., and V_L falls as
+    -<K_D v_e, v_e>; with more inputs u is the smallest u^T R u of those that do it, or with a `rest_damping` the one that
+    damps the remaining motion. Bases without actuators, conserved momentum and rolling wheels are taken into account, and
+    `pf.reduce` of the machine runs under the same law. The errors vanish whatever the motion that no output sees;
+    `zero_dynamics_along` tells whether that motion is stable.
 
     Args:
-        outputs: made by `output`.   weight: R, (motors,) positive numbers [1/N^2, 1/(N m)^2], ones if None.
-        rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is as small as they
-            let it be, weight off the joints included, and R decides between motors that move the machine alike. None leaves
-            that motion to the smallest inputs, which do not damp it: for a moment, or for motors that all have work to do.
-        rest_weight: W, (motors,) positive numbers: with it |r_dot + d r| of the rates r along the motors, in the metric of W,
-            is what is small. Low weights let reaction wheels carry what arms would; 1 / (highest rate)^2 is a fair choice.
-    Records `output_error` xi_e, `velocity_error` v_e, output by output along the group's axes; `lyapunov` V_L and
-    `lyapunov_rate`, in units of I; `sigma_min`, the smallest singular value of the generalised Jacobian, outputs' velocities
-    over rates along the motors [m or rad per m or rad]. At zero it ends. `basin`, the largest V_L of an output that turns by
-    its `half_turn`: below 1 all errors vanish exponentially.
+        outputs: a list, made by `output`.
+        weight: (motors,) positive numbers R [1/N^2, 1/(N m)^2]; ones if None.
+        rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is made as small as
+            they permit, which also compensates weight; R decides between motors that move the machine alike. None leaves that
+            motion to the smallest inputs, which do not damp it: for short runs, or if all motors are needed for the outputs.
+        rest_weight: (motors,) positive numbers W: |r_dot + d r| of the rates r along the motors, in the metric of W, is made
+            small instead. Low weights let reaction wheels carry what arms would; 1 / (highest rate)^2 is a fair choice. None
+            for the metric of inertia.
+    Returns:
+        Control that records, output by output along the group's axes, output_error xi_e and velocity_error v_e; lyapunov V_L
+        and lyapunov_rate, in units of I; sigma_min, the smallest singular value of the generalised Jacobian, outputs'
+        velocities over rates along the motors [m or rad per m or rad], at zero of which it ends; basin, the largest ratio of an
+        output's V_L to the value at which its error can be half a turn: below 1 all errors vanish exponentially.
     Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has come to
     half a turn, or a reference has left its group; the reason names the output.
-    Raises ModelError: no outputs, one twice, unknown bodies, more coordinates than actuators, an output that cannot move; a
-    rest_damping below zero, at the parameters of a run too; a rest_weight without a rest_damping, or with motors that move the
-    machine alike.
+    Raises ModelError: no outputs, or one twice; a rest_damping below zero, at the parameters of a run too; a rest_weight
+    without a rest_damping, or with motors that move the machine alike. At the run: unknown bodies, more coordinates than
+    actuators, an output that cannot move.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> place = control.output("cart", "position", [1.0], stiffness=4.0, damping=4.0, axes=[0])
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=control.concurrent([place]), backend="numpy")
+        >>> run["u"].values[0].round(6), round(float(run["lyapunov"].values[0]), 6)  # 2 kg * 4 / s^2 * 1 m, and 4 / 2
+        (array([8.]), 2.0)
     """
     _check_outputs(outputs)
     names = tuple(name for o in outputs for name in o.names)
@@ -137,7 +155,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         m = terms.mechanism
         _check_count(m, names)
         R = weights(m, weight)
-        asked, left, begin = [], ca.SX(0), 0
+        servos, left, begin = [], ca.SX(0), 0
         for o in outputs:
             end = begin + len(o.reference.w_names)
             at = moving(terms.kinematics, o)
@@ -145,24 +163,24 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             check_in_group(o, terms.kinematics)
             goal = goal_at(o, terms.t, w[begin:end, 0])
             left = ca.logic_or(left, leaves_group(goal)) if o.turning else left
-            asked.append(servo(o, at.R, at.p, at.J @ terms.v, goal))
+            servos.append(servo(o, at.R, at.p, at.J @ terms.v, goal))
             begin = end
         x = decoupling(terms, outputs)
-        V_dot, spare = ca.vertcat(*[y.nu for y in asked]) - x.drift, len(m.actuators) > len(names)
+        V_dot, spare = ca.vertcat(*[y.nu for y in servos]) - x.drift, len(m.actuators) > len(names)
         if d is None or not spare:
             u, rank, side = _least(m, x, V_dot, R)
         elif rest_weight is None:
-            u, rank, side = _calm(terms, x, V_dot, d, R)
+            u, rank, side = _damped(terms, x, V_dot, d, R)
         else:
-            u, rank, side = _calm_motors(terms, x, V_dot, d, _rest_weights(terms, x, rest_weight))
+            u, rank, side = _damped_motors(terms, x, V_dot, d, _rest_weights(terms, x, rest_weight))
         signals = {
-            "output_error": ca.vertcat(*[y.error for y in asked]),
-            "velocity_error": ca.vertcat(*[y.rate for y in asked]),
-            "lyapunov": sum((y.value for y in asked), ca.SX(0)),
-            "lyapunov_rate": sum((y.decay for y in asked), ca.SX(0)),
-            "sigma_min": smallest_singular_value(x.reach),
+            "output_error": ca.vertcat(*[y.error for y in servos]),
+            "velocity_error": ca.vertcat(*[y.rate for y in servos]),
+            "lyapunov": sum((y.value for y in servos), ca.SX(0)),
+            "lyapunov_rate": sum((y.decay for y in servos), ca.SX(0)),
+            "sigma_min": smallest_singular_value(x.jacobian),
         }
-        turned = [(o, y) for o, y in zip(outputs, asked, strict=True) if o.turning]
+        turned = [(o, y) for o, y in zip(outputs, servos, strict=True) if o.turning]
         signals["basin"] = ca.mmax(ca.vertcat(0, *[y.value / half_turn(o) for o, y in turned]))
         half = ca.mmax(ca.vertcat(0, *[ca.norm_2(y.error[o.turning, 0]) for o, y in turned])) > np.pi - HALF_TURN
         faults, sides = ca.vertcat(rank < len(names), left, half), ca.vertcat(side, 1, 1)
@@ -179,7 +197,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
 
 
 def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError where gains or the damping of the rest are none at parameters (runs, np) of a run."""
+    """Raise ModelError where gains or the rest damping are not admissible at the parameters (runs, np) of a run."""
     gains = [(f"output {o.kind!r} of {o.body!r}: {n}", getattr(o, n)) for o in outputs for n in GAINS]
     f = ca.Function("gains", [m.p_symbols], [ca.densify(x) for x in (*[X for _, X in gains], ca.SX(0) if d is None else d)])
     for words, values in at_values(m, p):
@@ -192,7 +210,7 @@ def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: n
 
 
 class Share(NamedTuple):
-    """u: (motors, 1).   rank: of D.   side: sign of det D where u is all that gives the outputs, else 1."""
+    """u: (motors, 1).   rank: of D.   side: sign of det D where no other u gives the outputs, else 1."""
 
     u: ca.SX
     rank: ca.SX
@@ -203,36 +221,36 @@ def _least(m: Mechanism, x: Decoupling, V_dot: ca.SX, R: ca.SX) -> Share:
     """Smallest u^T R u with D u = V_dot."""
     k, motors = x.D.shape
     square = k == motors
-    unit = _alike(x) if square else ca.SX(1 / ca.sqrt(R))
-    solved = orthogonalise(_by_column(x.D, unit), ca.SX(k, 0), RANK_TOLERANCE, _mobile(x), passes=1)
+    unit = _motor_units(x) if square else ca.SX(1 / ca.sqrt(R))
+    solved = orthogonalise(_by_column(x.D, unit), ca.SX(k, 0), RANK_TOLERANCE, _driven_share(x), passes=1)
     return Share(unit * smallest(solved, V_dot), solved.rank, handedness(solved.Q) if square else ca.SX(1))
 
 
-def _alike(x: Decoupling) -> ca.SX:
-    """(motors, 1) units of the inputs that accelerate their motors alike."""
-    return 1 / ca.sqrt(ca.fmax(ca.diag(x.own), NOTHING))
+def _motor_units(x: Decoupling) -> ca.SX:
+    """(motors, 1) units of the inputs in which each accelerates its own motor by one."""
+    return 1 / ca.sqrt(ca.fmax(ca.diag(x.motor_mobility), NOTHING))
 
 
-def _mobile(x: Decoupling) -> ca.SX:
-    """(k, 1) share of its mobility that the motors give an output; next to none, by what is not driven, is short of rank."""
-    return ca.sum2(_by_column(x.D, _alike(x)) ** 2) / ca.fmax(x.mobility, NOTHING)
+def _driven_share(x: Decoupling) -> ca.SX:
+    """(k, 1) share of each output's mobility that comes from the motors; where it is next to none, rank is lost."""
+    return ca.sum2(_by_column(x.D, _motor_units(x)) ** 2) / ca.fmax(x.mobility, NOTHING)
 
 
-def _calm(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
-    """D u = V_dot with |a + S u + d v| as small as can be in the metric of inertia."""
+def _damped(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
+    """D u = V_dot with |a + S u + d v| as small as possible in the metric of inertia."""
     push = x.S.T @ (terms.M @ (x.a + d * terms.v))
-    left = x.D @ x.reach.T
-    solved = solve_semidefinite(left, V_dot + x.reach @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
+    left = x.D @ x.jacobian.T
+    solved = solve_semidefinite(left, V_dot + x.jacobian @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
     tau = x.D.T @ solved.x - push
     return Share(_shared(terms, x, tau, R), ca.sum1(solved.kept), ca.SX(1))
 
 
-def _calm_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
-    """D u = V_dot with |r_dot + d r| of the rates r along the motors as small as can be in the metric of W."""
-    held = motor_matrix(terms).T @ (x.a + d * terms.v)
-    cheap = _by_column(x.reach, 1 / W)
-    solved = solve_semidefinite(cheap @ x.reach.T, V_dot + x.reach @ held, RANK_TOLERANCE, _mobile(x))
-    return Share(solve_definite(x.own, cheap.T @ solved.x - held), ca.sum1(solved.kept), ca.SX(1))
+def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
+    """D u = V_dot with |r_dot + d r| of the rates r along the motors as small as possible in the metric of W."""
+    drift = motor_matrix(terms).T @ (x.a + d * terms.v)
+    cheap = _by_column(x.jacobian, 1 / W)
+    solved = solve_semidefinite(cheap @ x.jacobian.T, V_dot + x.jacobian @ drift, RANK_TOLERANCE, _driven_share(x))
+    return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.kept), ca.SX(1))
 
 
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
@@ -246,11 +264,11 @@ def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
 
 
 def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
-    """u with O u = tau, of motors that move the machine alike the smallest u^T R u."""
+    """u with O u = tau; the smallest u^T R u where motors move the machine alike."""
     if not motors_to_spare(terms.mechanism):
-        return solve_definite(x.own, tau)
+        return solve_definite(x.motor_mobility, tau)
     unit = 1 / ca.sqrt(R)
-    rows = orthogonalise(_by_column(x.own, unit), ca.SX(x.own.shape[0], 0), RANK_TOLERANCE)
+    rows = orthogonalise(_by_column(x.motor_mobility, unit), ca.SX(x.motor_mobility.shape[0], 0), RANK_TOLERANCE)
     return unit * smallest(rows, tau)
 
 
@@ -261,13 +279,13 @@ def _by_column(A: ca.SX, x: ca.SX) -> ca.SX:
 def _check_outputs(outputs: Any) -> None:
     if not several(outputs) or not len(outputs) or not all(isinstance(o, Output) for o in outputs):
         raise ModelError(f"concurrent: a list of outputs made by control.output(...) is needed, got {brief(outputs)}")
-    said = set()
+    seen = set()
     for o in outputs:
         for i in o.axes if o.kind == "position" else (0,):
             this = (o.body, o.seen_from, o.kind, "" if o.kind in ("attitude", "heading") else str(o.at), i)
-            if this in said:
+            if this in seen:
                 raise ModelError(f"concurrent: the {o.kind} of {o.body!r} is an output twice; leave one out")
-            said.add(this)
+            seen.add(this)
 
 
 def _check_count(m: Mechanism, names: Sequence[str]) -> None:
@@ -279,37 +297,37 @@ def _check_count(m: Mechanism, names: Sequence[str]) -> None:
 
 
 def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
-    """Which outputs no motor moves, which motors then move none, and the joints whose places make it so."""
+    """Names the outputs that no motor moves, the motors that are then idle, and the joints whose positions cause it."""
 
     def slope(T: Terms) -> ca.SX:
-        """(nv, 1) of log det along each velocity: the singular value that vanishes decides where it falls."""
-        G = decoupling(T, outputs).reach
+        """(nv, 1) slope of log det along each velocity; dominated by the singular value that vanishes."""
+        G = decoupling(T, outputs).jacobian
         falls = ca.sum1(ca.log(ca.diag(ca.chol(G @ G.T))))
         return T.kinematics.kinematic_matrix.T @ ca.gradient(falls, T.q)
 
     def most(T: Terms) -> ca.SX:
-        """What the motors could at most do to each output, by its mobility: less by far is rounding of zero."""
+        """Upper bound of what the motors can do to each output, from its mobility; far less is rounding of zero."""
         x = decoupling(T, outputs)
-        return ca.sqrt(x.mobility @ (1 / ca.fmax(ca.diag(x.own), NOTHING)).T)
+        return ca.sqrt(x.mobility @ (1 / ca.fmax(ca.diag(x.motor_mobility), NOTHING)).T)
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        reach = np.where(np.abs(x["reach"]) > ROUNDING * x["most"], x["reach"], 0.0)
-        found = weakest(reach.T)
+        jacobian = np.where(np.abs(x["jacobian"]) > ROUNDING * x["most"], x["jacobian"], 0.0)
+        found = weakest(jacobian.T)
         still, idle = mainly(share(found.inputs), names, 3), mainly(share(found.outputs), m.motor_names, 3)
         steep, q = x["slope"].ravel(), x["q"].ravel()
         joints = [j.name for j in m.joints if j.nv]
         turns = np.array([np.linalg.norm(steep[m.v_slices[n]]) for n in joints])
-        places = reach.any() and np.isfinite(turns).all() and turns.any()
+        places = jacobian.any() and np.isfinite(turns).all() and turns.any()
         guilty = mainly(turns, joints, 3).split(", ") if places else joints
         at = [f"{m.q_names[i]} = {q[i]:.4g}" for n in guilty for i in range(m.nq)[m.q_slices[n]]]
         return f"{still} hardly move, by {found.gain:.2g} for a unit of {idle}, because of {', '.join(at)}"
 
-    matrices = {"reach": lambda T: decoupling(T, outputs).reach, "most": most, "slope": slope, "q": lambda T: T.q}
+    matrices = {"jacobian": lambda T: decoupling(T, outputs).jacobian, "most": most, "slope": slope, "q": lambda T: T.q}
     return Reason(matrices, words)
 
 
 def _turned(outputs: Sequence[Output]) -> Reason:
-    """Which attitude error is half a turn."""
+    """Names the attitude error that is half a turn."""
     turning = [o for o in outputs if o.turning]
 
     def angle(T: Terms, o: Output) -> ca.SX:
@@ -325,7 +343,7 @@ def _turned(outputs: Sequence[Output]) -> Reason:
 
 
 def _left(outputs: Sequence[Output]) -> Reason:
-    """Which reference is no motion of its group."""
+    """Names the reference that is not a motion of its group."""
     turning = [o for o in outputs if o.turning]
 
     def left(T: Terms) -> ca.SX:
@@ -333,7 +351,7 @@ def _left(outputs: Sequence[Output]) -> Reason:
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         found = [f"{o.kind} of {o.body!r}" for o, some in zip(turning, x["left"].ravel(), strict=True) if some]
-        # Within the step that was tried, if not yet at its start.
+        # It may leave its group only within the step that was tried, not yet at its start.
         return f"it is that of the {' or the '.join(found or [f'{o.kind} of {o.body!r}' for o in turning])}"
 
     return Reason({"left": left}, words)

@@ -1,4 +1,4 @@
-"""A control law's fingerprint: by what it was made of, else by the graph that it traces."""
+"""The digest of a control law: of what it was made from, or else of the graph that it traces."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from pfaffian.terms.terms import Terms, symbols
 def digest(control: Control, m: Mechanism) -> str:
     """sha256 of all that shapes the equations of a law on a mechanism.
 
-    A law of the library tells of what it was made: numbers, references, and tasks, of which only the graph is traced. Of
-    another law, or one of which a function was replaced, the whole graph is.
+    A law of the library records what it was made from: numbers, references, and tasks, of which only the graph is traced. Of
+    any other law, or one of which a function was replaced, the whole graph is traced.
     """
     with suppress(_Unknown):
         return _by_maker(control, m)
@@ -45,19 +45,19 @@ def _by_maker(control: Control, m: Mechanism) -> str:
         raise _Unknown  # a function of a Sample
     if any(name == "transport" and x is not None for name, x in made.arguments):
         raise _Unknown  # a function of two kinematics
-    # The equations of a mechanism do not know the limits of its actuators; a law may.
-    said = made.maker, m.u_limits.tolist(), [(name, _said(x, m)) for name, x in made.arguments]
-    return sha256(repr(said).encode()).hexdigest()
+    # A law may depend on the limits of actuators, which a mechanism's equations do not contain.
+    identity = made.maker, m.u_limits.tolist(), [(name, _identity(x, m)) for name, x in made.arguments]
+    return sha256(repr(identity).encode()).hexdigest()
 
 
 class _Unknown(Exception):
-    """A part of a law that is none of the library's."""
+    """A part of a law that is not from the library."""
 
 
-def _said(x: Any, m: Mechanism) -> Any:
-    """What tells a part of a law from others."""
+def _identity(x: Any, m: Mechanism) -> Any:
+    """What distinguishes a part of a law from others, as nested tuples for repr."""
     if isinstance(x, (tuple, list)):
-        return [_said(part, m) for part in x]
+        return [_identity(part, m) for part in x]
     if isinstance(x, np.ndarray):
         return x.dtype.str, x.shape, x.tolist()
     if isinstance(x, (ca.SX, ca.DM, Parameter)):
@@ -69,16 +69,16 @@ def _said(x: Any, m: Mechanism) -> Any:
     if isinstance(x, Servo):
         return equations.digest(m.with_(constraints=(*m.constraints, x)))
     if isinstance(x, Control):
-        # A law in discrete time may ask for what others hold, so that it cannot be traced alone.
+        # A law in discrete time may read what others hold, so that it cannot be traced alone.
         return _by_maker(x, m) if x.parts else digest(x, m)
     if isinstance(x, (Pair, Output)):
-        return [_said(getattr(x, f.name), m) for f in fields(x)]
+        return [_identity(getattr(x, f.name), m) for f in fields(x)]
     if isinstance(x, Mapping):
-        return [(name, _said(value, m)) for name, value in x.items()]
+        return [(name, _identity(value, m)) for name, value in x.items()]
     if isinstance(x, Sensor):
         if x.moving:
             raise _Unknown  # a function of terms and motion
-        return _said((x.function, x.std, x.period, x.phase, x.latency, x.unit), m)
+        return _identity((x.function, x.std, x.period, x.phase, x.latency, x.unit), m)
     if callable(x):
         return equations.of_function(x, "the task", symbols(m).kinematics)
     if x is None or isinstance(x, (str, bool, int, float, np.generic)):
@@ -91,16 +91,16 @@ def _traced(control: Control, m: Mechanism) -> str:
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     F = ca.SX.sym("F", m.nv)
     y = law.measured(control, idle, F)
-    taken = control.w_names if control.takes is None else control.takes
-    inputs = [ca.SX.sym(name, n) for name, n in (("z", len(control.z)), ("w", len(taken)), ("y", y.numel()))]
-    said = law.command(control, idle, *inputs)
-    names = list(said.signals)
-    outputs = [y, *said[:3], said.sides, *said.signals.values()]
-    of = answers(control, m)
-    graphs = [equations.graph(a.function.sx_in(), a.function.call(a.function.sx_in())) for a in of]
+    w_names = control.w_names if control.takes is None else control.takes
+    inputs = [ca.SX.sym(name, n) for name, n in (("z", len(control.z)), ("w", len(w_names)), ("y", y.numel()))]
+    command = law.command(control, idle, *inputs)
+    names = list(command.signals)
+    outputs = [y, *command[:3], command.sides, *command.signals.values()]
+    of_parts = answers(control, m)
+    graphs = [equations.graph(a.function.sx_in(), a.function.call(a.function.sx_in())) for a in of_parts]
     parts = [
         (x.name, x.period, x.phase, x.latency, x.hold, x.state, x.start, x.faults, x.units, x.random, *a[1:], graph)
-        for x, a, graph in zip(control.parts, of, graphs, strict=True)
+        for x, a, graph in zip(control.parts, of_parts, graphs, strict=True)
     ]
     graph = equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs)
     return sha256(repr((names, control.takes, control.w_names, parts, graph)).encode()).hexdigest()

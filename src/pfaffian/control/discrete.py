@@ -1,4 +1,4 @@
-"""Laws in discrete time: called once a period, held in between; sensors with noise; several rates; laws in plain Python."""
+"""Laws in discrete time, called once a period and held in between; noisy sensors; several rates; laws in plain Python."""
 
 from __future__ import annotations
 
@@ -22,20 +22,36 @@ from pfaffian.model.number import column, floats, named_float
 from pfaffian.terms.terms import Terms
 
 HOLDS = ("zero", "first")
-"""What an input does between two instants: stays, or goes on as it changed from the last to this one."""
+"""What an input does between two instants: keeps its value, or continues the change from the last instant to this one."""
 
 MOST_LATENCY = 1000
-"""Periods that a ring of outputs on their way may hold."""
+"""Most periods that a delay line of outputs may hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample(Mapping[str, ca.SX]):
-    """What a law in discrete time sees at an instant.
+    """What a law in discrete time sees at an instant: a mapping from names to columns, s["gyro"].
 
-    terms: at the state, with zero inputs, at the time terms.t.   u: (nu, 1) inputs of the mechanism held until now by laws in
-    discrete time.   known: by name its own discrete state, what sensors measured, what the parts before it hold, and the run's
-    inputs: s["gyro"].   acting: (nu, 1) all that acts at the instant: u, a law in continuous time, what pushes from outside.
-    reaction: (nv, 1) generalised reaction under that.   owner, count, stream: whose sample it is and which, for random numbers.
+    Its names are the law's own discrete state, what its sensors measured, what the parts called before it hold, and the inputs
+    of the run that it takes.
+
+    terms: Terms at the state, with zero inputs, at the time terms.t.
+    u: (nu, 1) inputs of the mechanism that laws in discrete time held until now.
+    known: the mapping as a dict.
+    acting: (nu, 1) all that acts at the instant: u, a law in continuous time, pushes from outside.
+    reaction: (nv, 1) generalised reaction under that.
+    owner, count, stream: name of the law, number of this sample, and the run's random stream, for random numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> def integrate(s: control.Sample):
+        ...     return control.Command(s["sum"], d_next={"sum": s["sum"] + s.terms.q})
+        >>> law = control.discrete(integrate, 0.1, state={"sum": 0.0})
+        >>> pf.run(m, q=[1.0], duration=0.2, step=0.1, control=law, backend="numpy")["u"].values.ravel().round(4)
+        array([0., 1., 2.])
     """
 
     terms: Terms
@@ -52,7 +68,7 @@ class Sample(Mapping[str, ca.SX]):
 
     def __getitem__(self, name: str) -> ca.SX:
         if name not in self.known:
-            raise ModelError(f"at a sample of {self.owner!r} there is no {brief(name)}; {nearest(name, tuple(self.known))}")
+            raise ModelError(f"the sample of {self.owner!r} has no {brief(name)}; {nearest(name, tuple(self.known))}")
         return self.known[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -66,13 +82,13 @@ class Sample(Mapping[str, ca.SX]):
 class Part:
     """What is called once a period, and what of it the state of a run holds.
 
-    name: before the names of what it gives, where two parts give the same.   call: Sample -> Command; what the Command gives as
-    u and signals is held, `d_next` are the next values of the state.   period, phase: [s].   latency: whole periods until what
-    it gives comes out.   state: start values of its discrete state by name.   inputs: of the run that it takes, or of a part
-    before it.   gives: names of its signals that later parts take as inputs.   start: (nu,) inputs that are held until its
-    first come out, zero if empty.   faults: what each means.   units, entries: of its signals.   random: whether it draws.
+    name: prefix of the names of its signals where two parts have the same.
+    call: Sample -> Command, whose u and signals are held, and whose `d_next` are the next values of the state.
+    period, phase: [s].   latency: whole periods until its outputs take effect.   hold: what u does in between, see HOLDS.
+    state: start values of its discrete state by name.   start: (nu,) inputs until its first take effect, zero if empty.
+    inputs: of the run, or of a part before it, that it reads.   gives: names of its signals that later parts read as inputs.
+    faults: what each means.   units, entries: of its signals.   random: whether it draws random numbers.
     python: instead of `call`, (t, q, v) -> u between compiled steps.   sensor: its name, if it is one of the law's.
-    hold: what u does in between, see HOLDS.
     """
 
     name: str
@@ -103,7 +119,19 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Sensor:
-    """What a sensor measures: see `sensor`."""
+    """What a sensor measures; made by `sensor`.
+
+    function: of the kinematics, or with `moving` of terms and motion.   moving: which of the two.   std: standard deviation of
+    the noise.   period, phase: [s], None for those of the law.   latency: periods.   unit: of the signal.
+
+    Example:
+        >>> from pfaffian import control
+        >>> gyro = control.sensor(lambda k: k.v, std=0.01, period=0.005, unit="rad/s")
+        >>> gyro
+        <Sensor: a lambda, every 0.005 s>
+        >>> gyro.period, gyro.latency
+        (0.005, 0)
+    """
 
     function: Callable[..., Any]
     moving: bool
@@ -128,17 +156,37 @@ def sensor(
     latency: int = 0,
     unit: str = "",
 ) -> Sensor:
-    """A signal as a law in discrete time gets it: sampled, noisy, late; `discrete(law, 0.005, measure={"gyro": sensor(...)})`.
+    """A signal as a law in discrete time receives it: sampled, noisy and late.
 
-    y_k = function(at t_k) + std n_k, n_k independent normal numbers that the seed of the run, the number of the run in its
-    batch, the name of the sensor and k alone decide.
+        y_k = function(at t_k) + std n_k
+
+    n_k are independent standard normal numbers; they depend on nothing but the seed of the run, the number of the run in its
+    batch, the name of the sensor and k. Give it to a law by `discrete(law, 0.005, measure={"gyro": sensor(...)})`.
 
     Args:
-        function: of the kinematics, a number or a column.   std: standard deviation of the noise, one or one for each number.
-        moving: the function is one of terms and motion, as of `of_motion`, such as an accelerometer's; under all that acts at
-            the instant: inputs that laws in discrete time held until then, a law in continuous time, pushes from outside.
-        period, phase: [s], those of its law if None.   latency: whole periods of its own until a sample is seen.   unit: of it.
-    Raises ModelError: what is none of these.
+        function: of the Kinematics, returns a number or a column.
+        std: standard deviation of the noise, one number or one for each entry, in the unit of the signal; default 0.
+        moving: True if `function` takes (terms, motion) instead, as for `of_motion`, such as an accelerometer; the motion is
+            that under all that acts at the instant: inputs that laws in discrete time held until then, a law in continuous
+            time, pushes from outside. Default False.
+        period: [s] between samples, a whole number of steps of the run; that of the law if None.
+        phase: [s] from the start of the run to the first sample, below the period; that of the law if None, 0 if a period is
+            given.
+        latency: periods of the sensor until the law sees a sample, a whole number; default 0.
+        unit: of the signal, a text.
+    Returns:
+        Sensor.
+    Raises ModelError: an argument that is none of these; a negative std.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> late = control.sensor(lambda k: k.joint("rail"), latency=1, unit="m")
+        >>> law = control.discrete(lambda s: control.Command(-s["x"]), 0.1, measure={"x": late})
+        >>> pf.run(m, v=[1.0], duration=0.2, step=0.1, control=law, backend="numpy")["x"].values.round(3)
+        array([0. , 0. , 0.1])
     """
     if not callable(function) or not isinstance(moving, bool):
         raise ModelError(
@@ -171,38 +219,55 @@ def discrete(
 ) -> Control:
     """A law that is called once a period and whose inputs are held in between.
 
-    At t_k = start of the run + phase + k period the law is asked, after its sensors; what it answers comes out `latency`
-    periods later. A law of the library is evaluated at the state of the instant; what it integrates goes on by one period at
-    the rate of the instant, z_k+1 = z_k + period z_dot_k; reactions that it measures are those under the inputs until then. A
-    law of your own is a function of a `Sample`: law(s) -> Command(u, signals=..., d_next=...), of s["name"] (own state,
-    sensors, inputs) and s.terms; its signals are held and recorded as u is.
+    It is called at t_k = start of the run + phase + k period, after its sensors; its answer takes effect `latency` periods
+    later. A law of the library is evaluated at the state of the instant; its integrated states advance by z_k+1 = z_k + period
+    z_dot_k; reactions that it measures are those under the inputs held until then. A law of your own is a function of a
+    `Sample`, law(s) -> Command(u, signals=..., d_next=...), with s["name"] (own state, sensors, inputs) and s.terms; its
+    signals are held and recorded as u is.
 
     Args:
-        law: of the library, or a function.   period: [s], a whole number of steps of the run.   phase: [s], below the period.
-        latency: whole periods, 0 for none.   hold: "zero" keeps u; "first" goes on as it changed, u_k + (u_k - u_k-1) (t - t_k)
-            / period. Signals are kept.
-        state: {name: start values} of the discrete state of a law of your own; the law gives all of it in d_next each time.
-        inputs: of the run that a law of your own takes.   gives: names of its signals that laws after it take as inputs, see
-            `several`.   measure: {name: sensor(...)}.   start: (nu,) inputs until the first come out; zero if None.
-        faults: what each fault of a law of your own means.
-    Stops a run: as the law does, at the instants at which it is asked.
-    Raises ModelError: what is none of these; a law that is in discrete time already.
+        law: of the library, or a function of a Sample that returns a Command.
+        period: [s], a whole number of steps of the run.
+        phase: [s] from the start of the run to the first call, below the period; default 0.
+        latency: whole periods until its inputs take effect; default 0.
+        hold: "zero" keeps u in between; "first" extrapolates it, u_k + (u_k - u_k-1) (t - t_k) / period. Signals are kept.
+        state: {name: start values} of the discrete state of a law of your own, which returns all of it in d_next each time.
+        inputs: names of the run's inputs that a law of your own reads.
+        gives: names of its signals that laws after it read as inputs, see `several`.
+        measure: {name: sensor(...)}.
+        start: (nu,) inputs until the first take effect [N, N m]; zero if None.
+        faults: for each fault of a law of your own a text that says what it means.
+    Returns:
+        Control.
+    Stops a run: as the law does, at the instants at which it is called.
+    Raises ModelError: an argument that is none of these; a law that is in discrete time already; state, inputs, gives or
+    faults for a law of the library, which has its own.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
+        >>> run = pf.run(m, duration=0.2, step=0.05, control=control.discrete(law, period=0.1), backend="numpy")
+        >>> run["u"].values.ravel().round(2)
+        array([8.  , 8.  , 4.64, 4.64, 2.37])
     """
     period, phase = _when(period, phase, "discrete")
     given = {"state": state, "inputs": inputs, "gives": gives, "faults": faults}
     if isinstance(law, Control):
         part = _of_library(law, period)
         for name in [name for name, x in given.items() if x]:
-            raise ModelError(f"discrete: {name} belongs to a law of your own; a law of the library has them already")
+            raise ModelError(f"discrete: {name} is for a law of your own; a law of the library has its own")
     elif callable(law):
-        taken, given_on, stops = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives", "faults"))
-        part = Part("law", law, period, state=_states(state), inputs=taken, gives=given_on, faults=stops)
+        read, passed_on, stops = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives", "faults"))
+        part = Part("law", law, period, state=_states(state), inputs=read, gives=passed_on, faults=stops)
     else:
         raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
-    held = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
+    first = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
     if hold not in HOLDS:
         raise ModelError(f"discrete: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
-    part = replace(part, phase=phase, latency=_late(latency, "discrete"), start=held, hold=hold)
+    part = replace(part, phase=phase, latency=_late(latency, "discrete"), start=first, hold=hold)
     sensors = [_sensing(name, s, part) for name, s in _sensors(measure)]
     reasons = law.reasons if isinstance(law, Control) else {}
     return Control(_nothing, w_names=part.inputs, reasons=reasons, parts=(*sensors, part))
@@ -210,15 +275,29 @@ def discrete(
 
 @maker
 def several(**controls: Control) -> Control:
-    """Several laws as one: `several(outer=discrete(...), inner=discrete(...))`; what they give adds up.
+    """Several laws as one; their inputs are added up.
 
-    At a common instant they are asked in this order. A law sees by name what those before it hold, and takes of it what a
-    law before it `gives` and it has as an input; all other inputs are the run's. One of them may be in continuous time. Signals
-    that two have of one name are told apart by the law's: "inner.error".
+    At a common instant they are called in this order. A law sees by name what those before it hold, and reads as its inputs the
+    signals that a law before it `gives`; all other inputs are the run's. One of them may be in continuous time. Where two have
+    signals of one name, the law's name is put before it: "inner.error".
 
     Args:
-        controls: two laws or more, by the name of each.
-    Raises ModelError: what is no law; two in continuous time; a law in Python, which runs alone.
+        controls: two laws or more as keywords, several(outer=discrete(...), inner=discrete(...)).
+    Returns:
+        Control.
+    Raises ModelError: fewer than two laws; an argument that is not a Control; two in continuous time; a law in Python, which
+    runs alone.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> push = control.Control(lambda terms, z, w, y: control.Command(10.0))
+        >>> brake = control.discrete(lambda s: control.Command(-4.0 * s.terms.v), period=0.1)
+        >>> law = control.several(push=push, brake=brake)
+        >>> pf.run(m, v=[1.0], duration=0.1, step=0.1, control=law, backend="numpy")["u"].values[0]
+        array([6.])
     """
     if len(controls) < 2:
         raise ModelError("several: two laws or more are needed, several(outer=..., inner=...)")
@@ -235,10 +314,10 @@ def several(**controls: Control) -> Control:
             raise ModelError(f"several: {name}: a law in Python runs alone")
         if in_continuous_time(c):
             flowing.append((name, c))
-        own = {fault: f"{name}: {fault}" for p in c.parts for fault in p.faults}
-        parts += [replace(p, name=name, faults=tuple(own[f] for f in p.faults)) for p in c.parts]
-        faults |= own
-        reasons |= {own.get(fault, fault): reason for fault, reason in c.reasons.items()}
+        labels = {fault: f"{name}: {fault}" for p in c.parts for fault in p.faults}
+        parts += [replace(p, name=name, faults=tuple(labels[f] for f in p.faults)) for p in c.parts]
+        faults |= labels
+        reasons |= {labels.get(fault, fault): reason for fault, reason in c.reasons.items()}
         w_names += [n for n in c.w_names if n not in given and n not in w_names]
         given |= {n for p in c.parts for n in p.gives}
     if len(flowing) > 1:
@@ -255,44 +334,60 @@ def python_law(
     latency: int = 0,
     start: Any = None,
 ) -> Control:
-    """A law in plain Python for a single run: function(t, q, v) -> u, of numbers, called once a period. Slow.
+    """A law in plain Python for a single run, called with numbers once a period; slow.
 
-    The compiled steps stop for each call: some 0.2 ms a period beside the function's own time, and one run at a time. For more
-    write the law with CasADi's functions, see `discrete`. Modes that switch at the same instant (`switches` of `run`) do
-    so after it was asked.
+    The compiled steps stop for each call: some 0.2 ms a period beside the function's own time, and one run at a time. For more,
+    write the law with CasADi's functions, see `discrete`. Modes that switch at the same instant (`switches` of `run`) do so
+    after the call.
 
     Args:
-        function: of t [s], q (nq,), v (nv,); it gives u (nu,) [N, N m]. It may keep a state of its own, and is called with
-            times that grow.   period, phase: [s].   latency: whole periods.   start: (nu,) inputs until the first come out.
-    Stops a run: the function raises, or gives no such u; `reason` in the result says what.
-    Raises ModelError: what is none of these.
+        function: (t [s], q (nq,), v (nv,)) -> u (nu,) [N, N m]. It may keep a state of its own, and is called with times that
+            grow.
+        period: [s], a whole number of steps of the run.
+        phase: [s] from the start of the run to the first call, below the period; default 0.
+        latency: whole periods until its inputs take effect; default 0.
+        start: (nu,) inputs until the first take effect [N, N m]; zero if None.
+    Returns:
+        Control.
+    Stops a run: the function raises, or returns no such u; `reason` in the result says what.
+    Raises ModelError: an argument that is none of these.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> law = control.python_law(lambda t, q, v: [-8.0 * q[0] - 8.0 * v[0]], period=0.1)
+        >>> run = pf.run(m, q=[1.0], duration=0.2, step=0.05, control=law, backend="numpy")
+        >>> run["u"].values.ravel().round(2)
+        array([-8.  , -8.  , -4.64, -4.64, -2.37])
     """
     if not callable(function):
         raise ModelError(f"python_law: a function of t, q and v is needed, got {brief(function)}")
     period, phase = _when(period, phase, "python_law")
-    held = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
-    part = Part("law", _silent, period, phase, _late(latency, "python_law"), start=held, python=function)
+    first = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
+    part = Part("law", _silent, period, phase, _late(latency, "python_law"), start=first, python=function)
     return Control(_nothing, parts=(part,))
 
 
 def in_continuous_time(control: Control) -> bool:
-    """Whether something of the law is asked at every instant."""
+    """Whether some part of the law is evaluated at every instant."""
     return control.law is not _nothing
 
 
 def _nothing(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
-    """The law in continuous time where there is none."""
+    """The continuous-time law of a control that has none."""
     return Command(ca.SX(terms.mechanism.nu, 1))
 
 
 def _silent(s: Sample) -> Command:
-    """What stands for a law in Python where equations are made."""
+    """Stands for a law in Python where equations are traced."""
     return Command(ca.SX.zeros(s.terms.mechanism.nu, 1))
 
 
 def _of_library(law: Control, period: float) -> Part:
     if law.parts:
-        raise ModelError("discrete: this law is in discrete time already; compose laws by several(...)")
+        raise ModelError("discrete: this law is in discrete time already; combine laws by several(...)")
 
     def call(s: Sample) -> Command:
         w = ca.vertcat(ca.SX(0, 1), *[s[name] for name in law.w_names])
@@ -312,19 +407,19 @@ def _sensing(name: str, s: Sensor, part: Part) -> Part:
         what = f"sensor {name!r}"
         y, spread = _measured(s, what, at), column(s.std, what)
         if spread.numel() not in (1, y.numel()):
-            raise ModelError(f"{what}: std has {spread.numel()} numbers, and it measures {y.numel()}")
+            raise ModelError(f"{what}: std has {spread.numel()} numbers, but it measures {y.numel()}")
         if noisy:
             y += spread * normals(y.numel(), at.stream, _word(f"{at.owner}.{name}"), at.count)
         return Command(ca.SX(0, 1), signals={name: y})
 
-    own = part.phase if s.period is None else 0.0
-    phase = own if s.phase is None else s.phase
+    default = part.phase if s.period is None else 0.0
+    phase = default if s.phase is None else s.phase
     period, phase = _when(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
     return Part(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
 
 
 def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:
-    """What a sensor without noise would measure."""
+    """The measurement without noise."""
     if not s.moving:
         return ask_column(s.function, what, at.terms.kinematics)
     T = Terms(at.terms.mechanism, at.terms.q, at.terms.v, at.acting, at.terms.t)
@@ -332,7 +427,7 @@ def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:
 
 
 def _word(name: str) -> int:
-    """What tells the numbers of one signal from those of another."""
+    """Number that keeps the random numbers of one signal apart from those of another."""
     return int.from_bytes(sha256(name.encode()).digest()[:4], "big") % int(WORD)
 
 
@@ -360,7 +455,7 @@ def _states(state: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
 
 
 def _when(period: Any, phase: Any, what: str) -> tuple[float, float]:
-    """The two [s]. Raises ModelError: no period above zero, no phase within it."""
+    """Period and phase [s]. Raises ModelError: the period is not above zero, or the phase not within it."""
     period, phase = named_float(period, f"{what}: period"), named_float(phase, f"{what}: phase")
     if not period > 0:
         raise ModelError(f"{what}: period must be a time above zero, got {period:g}")

@@ -1,7 +1,20 @@
-"""What a machine in flight knows of itself: observers, calibration, errors of tracking. [konz25 5.4, 5.5]
+"""State estimation of a machine in flight: observers, calibration, tracking errors. [konz25 5.4, 5.5]
 
-The functions ending in `_step` are one step of an observer, of numbers or of symbols, as those of `actuation`;
-calibration takes arrays of measurements.
+turning_step, attitude_step, force_bias_step                           angular velocity, attitude, unknown force
+accelerometer, flight_step, flight_correction                          position and velocity by accelerometer and fixes
+flight_memory, imu_step, fix_step, clock_step, latency                 the same with fixes that come late
+imu_misalignment, bessel_filter, tracking_error                        calibration, smooth references, errors of a flight
+
+The functions ending in `_step` are one step of an observer, for numbers or symbols, to be called in a law of your own
+(`discrete`); calibration takes arrays of measurements.
+
+Example:
+    >>> from pfaffian.control import estimation
+    >>> q = [0.0, 0.0, 0.0, 1.0]
+    >>> for _ in range(100):  # 1 rad/s about z for 1 s
+    ...     q = estimation.attitude_step(q, [0.0, 0.0, 1.0], 0.01)
+    >>> [round(x, 3) for x in q.elements()]  # sin and cos of half the angle
+    [0.0, 0.0, 0.479, 0.878]
 """
 
 from __future__ import annotations
@@ -23,13 +36,30 @@ from pfaffian.model.rotations import special_polar
 def turning_step(
     w: Any, bias: Any, measured: Any, moment: Any, inertia: Any, period: float, gains: tuple[float, float] = (0.2, 0.01)
 ) -> tuple[Any, Any]:
-    """Next angular velocity [rad/s] and moment that nobody knows of [N m], from a gyro. [konz25 (5.51)]
+    """One step of an observer of angular velocity and of an unknown moment, from a gyro. [konz25 (5.51)]
 
         w' = w + T Theta^-1 (moment + bias - w x Theta w) + L_w e,  bias' = bias + L_tau e,  e = measured - w
 
-    Errors about a principal axis: z^2 - (2 - L_w) z + 1 - L_w + T L_tau / Theta.
+    The errors about a principal axis have the polynomial z^2 - (2 - L_w) z + 1 - L_w + T L_tau / Theta.
 
-    w, bias, measured, moment: (3,).   inertia: Theta (3, 3) [kg m^2].   period: T [s].   gains: (L_w [1], L_tau [N m s]).
+    Args:
+        w: estimate (3,) [rad/s].
+        bias: estimate of the unknown moment (3,) [N m].
+        measured: by the gyro (3,) [rad/s].
+        moment: known moment (3,) [N m].
+        inertia: Theta (3, 3) [kg m^2].
+        period: T [s].
+        gains: (L_w [1], L_tau [N m s]); default (0.2, 0.01).
+    Returns:
+        next w and bias.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import estimation
+        >>> zero = np.zeros(3)
+        >>> w, bias = estimation.turning_step(zero, zero, [0.0, 0.0, 1.0], zero, np.eye(3), 0.1)
+        >>> print(w, bias)
+        [0, 0, 0.2] [0, 0, 0.01]
     """
     w, I = so3.matrix(w, 3), inertia if isinstance(inertia, ca.SX) else ca.DM(inertia)
     e = measured - w
@@ -37,29 +67,61 @@ def turning_step(
 
 
 def attitude_step(q: Any, w: Any, period: float, pull: Any = 1.0) -> Any:
-    """Next quaternion (x, y, z, w) at angular velocity w (3,) along the body's axes [rad/s]. [konz25 (5.56), corrected]
+    """Next attitude at an angular velocity, kept near unit length. [konz25 (5.56), corrected]
 
-        q + T q_dot - pull (|q|^2 - 1) q / 2:  with pull = 1 lengths that are off by e are off by some 3/2 e^2 a step later.
+        q + T q_dot - pull (|q|^2 - 1) q / 2
 
-    q: (4,).   w: (3,).   period: T [s].   pull: of the length towards one; of a part of a period its share of the whole.
+    With pull = 1 a length that is off by e is off by some 3/2 e^2 a step later.
+
+    Args:
+        q: quaternion (4,), x, y, z, w.
+        w: angular velocity (3,) along the body's axes [rad/s].
+        period: T [s].
+        pull: of the length towards one; for a part of a period, that part. Default 1.
+    Returns:
+        next q (4, 1).
+
+    Example:
+        >>> from pfaffian.control import estimation
+        >>> print(estimation.attitude_step([0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0], 0.1))
+        [0, 0, 0.05, 1]
     """
     x = so3.matrix(q, 4)
     return x + period * (so3.quat_rate(x) @ w) - pull * (ca.sumsqr(x) - 1) / 2 * x
 
 
 def accelerometer(s: Sample, body: str, point: Any = (0, 0, 0)) -> ca.SX:
-    """(3, 1) R^T (r'' - a_G) of a point of a body under the inputs held until this instant [m/s^2]. [konz25 (5.46)]
+    """The reading of an ideal accelerometer, R^T (r'' - a_G) of a point of a body. [konz25 (5.46)]
 
-    What an accelerometer there says, its own misalignment, bias and noise aside, along the body's axes.
+    Along the body's axes, under the inputs held until this instant; without misalignment, bias and noise.
 
-    s: of the law.   body: its name.   point: (3,) on it [m].
+    Args:
+        s: Sample of the law.
+        body: its name.
+        point: (3,) in the body's frame [m]; default its origin.
+    Returns:
+        (3, 1) [m/s^2].
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> def law(s):
+        ...     return control.Command([4.0], signals={"imu": control.estimation.accelerometer(s, "cart")})
+        >>> run = pf.run(m, duration=0.1, step=0.1, control=control.discrete(law, 0.1), backend="numpy")
+        >>> run["imu"].values[-1].round(6)  # 4 N on 2 kg, and gravity
+        array([2.  , 0.  , 9.81])
     """
     T = s.terms
     return T.kinematics.specific_force(body, solve_M(T.factor, T.force + T.B @ s.u + s.reaction), point)
 
 
 class Flight(NamedTuple):
-    """Position [m], velocity [m/s] along the world's axes, bias of the accelerometer [m/s^2] along the body's, (3,) each."""
+    """Estimate of a flight, (3,) each.
+
+    r: position [m], v: velocity [m/s], along the world's axes.   a_B: bias of the accelerometer along the body's [m/s^2].
+    """
 
     r: Any
     v: Any
@@ -67,9 +129,25 @@ class Flight(NamedTuple):
 
 
 def flight_step(x: Flight, R: Any, acceleration: Any, period: float, gravity: float = 9.81) -> Flight:
-    """x a period later, by what the accelerometer says, held: r'' = a_G + R (a_M - a_B). [konz25 (5.59)-(5.60)]
+    """The estimate a period later, from the accelerometer's reading. [konz25 (5.59)-(5.60)]
 
-    x: estimate.   R: (3, 3) attitude.   acceleration: a_M (3,) [m/s^2].   period: [s].   gravity: [m/s^2] along -z.
+        r'' = a_G + R (a_M - a_B), constant over the period
+
+    Args:
+        x: Flight.
+        R: (3, 3) attitude.
+        acceleration: a_M (3,) [m/s^2].
+        period: [s].
+        gravity: [m/s^2] along -z; default 9.81.
+    Returns:
+        Flight.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.control import estimation
+        >>> x = estimation.Flight(ca.DM([0, 0, 1]), ca.DM([1, 0, 0]), ca.DM([0, 0, 0]))
+        >>> print(estimation.flight_step(x, ca.DM.eye(3), ca.DM([0, 0, 9.81]), 0.1).r)  # hovers at 1 m/s
+        [0.1, 0, 1]
     """
     bend = R @ (acceleration - x.a_B) - gravity * ca.DM([0, 0, 1])
     return Flight(x.r + period * x.v + period**2 / 2 * bend, x.v + period * bend, x.a_B)
@@ -78,14 +156,29 @@ def flight_step(x: Flight, R: Any, acceleration: Any, period: float, gravity: fl
 def flight_correction(
     x: Flight, R: Any, position: Any, period: Any, gains: tuple[Any, Any, Any] = (1.0, 0.575, -0.025)
 ) -> Flight:
-    """x after a position was measured, once every `period`. [konz25 (5.62)-(5.65)]
+    """The estimate after a position was measured, once every `period`. [konz25 (5.62)-(5.65)]
 
         r + l_r e,  v + l_v e / T',  a_B + 2 l_a R^T e / T'^2,  e = position - r
 
-    Errors from one measurement to the next: z^3 + (l_r + l_v - l_a - 3) z^2 + (3 - 2 l_r - l_v - l_a) z + l_r - 1; the gains
-    given are the thesis's, {0, 0.5, 0.9}.
+    From one measurement to the next the errors have the polynomial z^3 + (l_r + l_v - l_a - 3) z^2 + (3 - 2 l_r - l_v - l_a) z
+    + l_r - 1; with the default gains, the thesis's, its roots are {0, 0.5, 0.9}.
 
-    x, R: as in `flight_step`.   position: (3,) [m].   period: T' [s].   gains: (l_r, l_v, l_a).
+    Args:
+        x: Flight.
+        R: (3, 3) attitude.
+        position: measured (3,) [m].
+        period: T' between measurements [s].
+        gains: (l_r, l_v, l_a); default (1, 0.575, -0.025).
+    Returns:
+        Flight.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.control import estimation
+        >>> x = estimation.Flight(ca.DM([0, 0, 1]), ca.DM([0, 0, 0]), ca.DM([0, 0, 0]))
+        >>> x = estimation.flight_correction(x, ca.DM.eye(3), ca.DM([0, 0, 1.1]), 0.1)
+        >>> print(x.r, x.v)
+        [0, 0, 1.1] [0, 0, 0.575]
     """
     e = position - x.r
     return Flight(
@@ -95,7 +188,10 @@ def flight_correction(
 
 
 class Fix(NamedTuple):
-    """Position (3,) [m] and attitude (4,), x, y, z, w, of `delay` [s] ago; `fresh` is 1 where they came just now, else 0."""
+    """A late measurement of position (3,) [m] and attitude (4,), x, y, z, w.
+
+    delay: how long ago it was made [s].   fresh: 1 where it arrived just now, else 0.
+    """
 
     position: Any
     q: Any
@@ -104,10 +200,11 @@ class Fix(NamedTuple):
 
 
 class FlightMemory(NamedTuple):
-    """What is known at an instant and what was said before, as columns: `_asdict()` is a state of `discrete`.
+    """The estimate at an instant and the samples before it, as columns: `_asdict()` is a state of `discrete`.
 
-    estimate: (13,) r, v, a_B and q.   samples: (19 n,) of the n samples before, the newest first: r, v, a_B, q, a_M and w.
-    fixes: (2,) how many were taken, no further than 2, and how long ago the last was made [s].
+    estimate: (13,) r, v, a_B and q.
+    samples: (19 n,) of the last n samples, newest first: r, v, a_B, q, a_M and w.
+    fixes: (2,) how many were used, counted up to 2, and the age of the last [s].
     """
 
     estimate: Any
@@ -126,16 +223,28 @@ class FlightMemory(NamedTuple):
 
 
 KEPT = 19
-"""Numbers of a sample that is kept."""
+"""Numbers that are stored of a sample."""
 
 
 def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = False, gravity: float = 9.81) -> FlightMemory:
-    """The memory of `fix_step` and `imu_step` at the start: as if the machine had rested there for ever.
+    """Start of the memory of `fix_step` and `imu_step`, as if the machine had always been at rest there.
 
-    position: (3,) [m].   q: (4,) attitude, x, y, z, w.   samples: how many to keep; together they last longer than any delay,
-    and `fix_step` takes some 240 operations for each.   known: whether the start is sure: the first fix is a correction then.
-    gravity: [m/s^2] along -z.
-    Raises ModelError: other shapes, no samples, a quaternion that is not of length one.
+    Args:
+        position: (3,) [m].
+        q: (4,) attitude, x, y, z, w, of unit length.
+        samples: how many to store; together they must last longer than any delay, and `fix_step` takes some 240 operations for
+            each. Default 64.
+        known: whether the start is certain, so that the first fix is a correction; default False: it replaces the position.
+        gravity: [m/s^2] along -z; default 9.81.
+    Returns:
+        FlightMemory.
+    Raises ModelError: other shapes, no samples, a quaternion that is not of unit length.
+
+    Example:
+        >>> from pfaffian.control import estimation
+        >>> x = estimation.flight_memory([0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0], samples=4)
+        >>> x.samples.shape, x.q
+        ((76,), array([0., 0., 0., 1.]))
     """
     r, x = floats(position, "flight_memory: position"), floats(q, "flight_memory: q")
     if r.shape != (3,) or x.shape != (4,) or abs(x @ x - 1) > 1e-6:
@@ -150,19 +259,34 @@ def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = Fal
 
 
 def imu_step(x: FlightMemory, acceleration: Any, w: Any, period: float, gravity: float = 9.81) -> FlightMemory:
-    """x a period later, by what the IMU says of this period: `flight_step` and `attitude_step`. [konz25 (5.56), (5.59)]
+    """The memory a period later, from the IMU's reading in this period. [konz25 (5.56), (5.59)]
 
-    R is that of the middle of the period. With that of its begin, as (5.59) has it, turning looks like a bias of the
-    accelerometer: 0.03 m/s^2 in flights to and fro with rates of 3 rad/s. Called last at a sample with what the IMU says then,
-    it predicts the next; called first, with the mean of this sample and the last, it comes from there with an error of order
-    two.
+    It takes a `flight_step` and an `attitude_step`. R is that of the middle of the period. With that of its begin, as in
+    (5.59), rotation looks like a bias of the
+    accelerometer: 0.03 m/s^2 in flights to and fro with rates of 3 rad/s. Called last at a sample with the reading at this
+    instant, it predicts the next; called first, with the mean of this reading and the last, it integrates up to now with an
+    error of order two.
 
-    x: memory.   acceleration: a_M (3,) [m/s^2].   w: (3,) [rad/s].   period: [s].   gravity: [m/s^2] along -z.
+    Args:
+        x: FlightMemory.
+        acceleration: a_M (3,) [m/s^2].
+        w: angular velocity (3,) [rad/s].
+        period: [s].
+        gravity: [m/s^2] along -z; default 9.81.
+    Returns:
+        FlightMemory.
+
+    Example:
+        >>> from pfaffian.control import estimation
+        >>> x = estimation.flight_memory([0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0], samples=4)
+        >>> x = estimation.imu_step(x, [1.0, 0.0, 9.81], [0.0, 0.0, 0.0], 0.1)
+        >>> print(x.flight.v)
+        [0.1, 0, 0]
     """
-    now, said = so3.matrix(x.estimate, 13), ca.vertcat(so3.matrix(acceleration, 3), so3.matrix(w, 3))
-    kept, fixes = _column(x.samples), so3.matrix(x.fixes, 2)
-    later = _moved(now, said, period, period, gravity)
-    return FlightMemory(later, ca.vertcat(now, said, kept[:-KEPT]), ca.vertcat(fixes[0], fixes[1] + period))
+    now, reading = so3.matrix(x.estimate, 13), ca.vertcat(so3.matrix(acceleration, 3), so3.matrix(w, 3))
+    stored, fixes = _column(x.samples), so3.matrix(x.fixes, 2)
+    later = _moved(now, reading, period, period, gravity)
+    return FlightMemory(later, ca.vertcat(now, reading, stored[:-KEPT]), ca.vertcat(fixes[0], fixes[1] + period))
 
 
 def fix_step(
@@ -172,40 +296,54 @@ def fix_step(
     gains: tuple[float, float, float] = (1.0, 0.575, -0.025),
     gravity: float = 9.81,
 ) -> FlightMemory:
-    """x after a position and an attitude came that were measured a while ago. [konz25 5.4.4, 5.4.5]
+    """The memory after a position and an attitude arrived that were measured a while ago. [konz25 5.4.4, 5.4.5]
 
-    The estimate of that time is the one of the sample before it, moved by the part of a period in between. It is corrected
-    (`flight_correction`, scaled by the time since the fix before), takes the measured attitude, and is moved to now by what the
-    IMU said since, the first step from that time to the next sample. Where no fix is fresh x stays as it is.
-    The first fix sets the position, the second position and velocity: corrections by (1, 0, 0) and (1, 1, 0). In rest that is
-    (5.58); where the machine accelerates in between it has no error and (5.58) has half of what it gained.
-    A fix older than all samples, or made less than a period after the last, is left out.
+    The estimate at the time of measurement is the one of the sample before it, moved by the part of a period in between. It is
+    corrected (`flight_correction`, scaled by the time since the last fix), takes the measured attitude, and is moved to now by
+    the IMU's readings since, the first step from that time to the next sample. Where no fix is fresh x stays as it is.
+    The first fix sets the position, the second position and velocity: corrections by (1, 0, 0) and (1, 1, 0). At rest that is
+    (5.58); where the machine accelerates in between it has no error, and (5.58) has half of the velocity gained. A fix older
+    than all samples, or made less than a period after the last, is ignored.
 
-    x: memory.   fix: late by `delay`, as of `clock_step`; below zero is now.   period: T of the samples [s].
-    gains: (l_r, l_v, l_a).   gravity: [m/s^2] along -z.
+    Args:
+        x: FlightMemory.
+        fix: Fix; its delay as of `clock_step`, a negative one counts as zero.
+        period: T of the samples [s].
+        gains: (l_r, l_v, l_a) of `flight_correction`; default (1, 0.575, -0.025).
+        gravity: [m/s^2] along -z; default 9.81.
+    Returns:
+        FlightMemory.
+
+    Example:
+        >>> from pfaffian.control import estimation
+        >>> x = estimation.flight_memory([0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0], samples=4)
+        >>> x = estimation.imu_step(x, [0.0, 0.0, 9.81], [0.0, 0.0, 0.0], 0.005)
+        >>> x = estimation.fix_step(x, estimation.Fix([0.0, 0.0, 1.2], [0.0, 0.0, 0.0, 1.0], 0.002, 1.0), 0.005)
+        >>> print(x.flight.r)
+        [0, 0, 1.2]
     """
-    now, (taken, age), kept = so3.matrix(x.estimate, 13), so3.scalars(x.fixes, 2), _column(x.samples)
-    past = [kept[i : i + KEPT] for i in range(0, kept.numel(), KEPT)]
+    now, (count, age), stored = so3.matrix(x.estimate, 13), so3.scalars(x.fixes, 2), _column(x.samples)
+    past = [stored[i : i + KEPT] for i in range(0, stored.numel(), KEPT)]
     n, late, q = len(past), ca.fmax(fix.delay, 0), so3.matrix(fix.q, 4)
-    used = ca.logic_and(fix.fresh, ca.logic_and(late < n * period, ca.logic_or(taken < 1, age - late >= period)))
-    before, lead = past[-1], n * period - late  # the sample before the fix, and by how much
+    used = ca.logic_and(fix.fresh, ca.logic_and(late < n * period, ca.logic_or(count < 1, age - late >= period)))
+    before, lead = past[-1], n * period - late  # the sample before the fix, and how long before
     for i in reversed(range(n - 1)):
         inside = late < (i + 1) * period
         before, lead = ca.if_else(inside, past[i], before), ca.if_else(inside, (i + 1) * period - late, lead)
     there = FlightMemory(_moved(before[:13], before[13:], lead, period, gravity), None, None).flight
     gain = (
-        ca.if_else(taken < 2, 1, gains[0]),
-        ca.if_else(taken < 1, 0, ca.if_else(taken < 2, 1, gains[1])),
-        ca.if_else(taken < 2, 0, gains[2]),
+        ca.if_else(count < 2, 1, gains[0]),
+        ca.if_else(count < 1, 0, ca.if_else(count < 2, 1, gains[1])),
+        ca.if_else(count < 2, 0, gains[2]),
     )
     since = ca.fmax(age - late, period)
     there = flight_correction(there, so3.quat_to_matrix(q), so3.matrix(fix.position, 3), since, gain)
     moved = ca.vertcat(*there, q)
     for i in reversed(range(n)):
-        said = past[i][13:]
-        past[i] = ca.if_else(ca.logic_and(used, late >= (i + 1) * period), ca.vertcat(moved, said), past[i])
-        moved = _moved(moved, said, ca.fmin(ca.fmax(late - i * period, 0), period), period, gravity)
-    fixes = ca.if_else(used, ca.vertcat(ca.fmin(taken + 1, 2), late), ca.vertcat(taken, age))
+        reading = past[i][13:]
+        past[i] = ca.if_else(ca.logic_and(used, late >= (i + 1) * period), ca.vertcat(moved, reading), past[i])
+        moved = _moved(moved, reading, ca.fmin(ca.fmax(late - i * period, 0), period), period, gravity)
+    fixes = ca.if_else(used, ca.vertcat(ca.fmin(count + 1, 2), late), ca.vertcat(count, age))
     return FlightMemory(ca.if_else(used, moved, now), ca.vertcat(*past), fixes)
 
 
@@ -214,7 +352,7 @@ def _column(x: Any) -> Any:
 
 
 def _moved(estimate: Any, imu: Any, time: Any, period: float, gravity: float) -> Any:
-    """(13,) r, v, a_B, q after `time`, a part of a period: the acceleration along the axes of its middle."""
+    """(13,) r, v, a_B, q after `time`, a part of a period, with the acceleration along the body's axes at its middle."""
     x = FlightMemory(estimate, None, None)
     turned = attitude_step(x.q, imu[3:], time, time / period)
     R = so3.quat_to_matrix((x.q + turned) / 2)
@@ -222,21 +360,34 @@ def _moved(estimate: Any, imu: Any, time: Any, period: float, gravity: float) ->
 
 
 class Clock(NamedTuple):
-    """How far the clock of a measurement is behind ours, T_PC, and how late this one came, T_D [s]."""
+    """The clock of a measurement.   offset: T_PC, how far it is behind ours [s].   delay: T_D of this message [s]."""
 
     offset: Any
     delay: Any
 
 
 def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.034, share: float = 0.99) -> Clock:
-    """Offset of a sender's clock and the delay of what it sent, by its time stamp. [konz25 (5.53)-(5.54)]
+    """Offset of a sender's clock and the delay of its message, from the message's time stamp. [konz25 (5.53)-(5.54)]
 
         T_PC' = share T_PC + (1 - share) (received - stamped - mean_delay),  T_D = received - stamped - T_PC'
 
-    The first offset is received - stamped - mean_delay itself. Delays that vary show one by one; their mean is `mean_delay`,
-    which `latency` finds.
+    The first offset is received - stamped - mean_delay itself. Delays that vary are seen one by one; their mean is taken to be
+    `mean_delay`, which `latency` finds.
 
-    offset: T_PC before [s].   received: by our clock [s].   stamped: by the sender's [s].   mean_delay: [s].
+    Args:
+        offset: T_PC before [s].
+        received: by our clock [s].
+        stamped: by the sender's clock [s].
+        mean_delay: [s]; default 0.034.
+        share: of the offset that remains, 0 to 1; default 0.99.
+    Returns:
+        Clock.
+
+    Example:
+        >>> from pfaffian.control import estimation
+        >>> x = estimation.clock_step(5.0, 15.044, 10.0)
+        >>> round(x.offset, 6), round(x.delay, 6)
+        (5.0001, 0.0439)
     """
     apart = low_pass(offset, received - stamped - mean_delay, share)
     return Clock(apart, received - stamped - apart)
@@ -245,20 +396,48 @@ def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.0
 def force_bias_step(
     bias: Any, acceleration: Any, v: Any, force: Any, *, mass: float, drag: float = 0.0, share: float = 0.98
 ) -> Any:
-    """Next F_B [N]: share F_B + (1 - share) (m a + d v - F), all along the body's axes. [konz25 (5.67)]
+    """Next estimate of an unknown force, share F_B + (1 - share) (m a + d v - F), along the body's axes. [konz25 (5.67)]
 
-    bias, force: F_B, F (3,) [N].   acceleration: a_M - a_B (3,) [m/s^2].   v: (3,) [m/s].   mass: m [kg].   drag: d [kg/s].
+    Args:
+        bias: F_B (3,) [N].
+        acceleration: a_M - a_B (3,) [m/s^2].
+        v: velocity (3,) [m/s].
+        force: F (3,) of the propellers [N].
+        mass: m [kg].
+        drag: d [kg/s]; default 0.
+        share: of the estimate that remains, 0 to 1; default 0.98.
+    Returns:
+        next F_B (3,) [N].
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import estimation
+        >>> a, F = np.array([0, 0, 9.0]), np.array([0, 0, 8.0])
+        >>> estimation.force_bias_step(np.zeros(3), a, np.zeros(3), F, mass=1.0).round(6)
+        array([0.  , 0.  , 0.02])
     """
     return share * bias + (1 - share) * (mass * acceleration + drag * v - force)
 
 
 def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """(F, G) of x' = F x + G u, exactly what Bessel's low pass does to a u that is held. [konz25 (5.72)]
+    """Bessel's low pass in discrete time, exact for an input that is held: x' = F x + G u. [konz25 (5.72)]
 
-    x is the output and its first order - 1 derivatives, at rest (u, 0, 0, ...): a stick turned into a smooth reference.
+    x is the output and its first order - 1 derivatives, at rest (u, 0, 0, ...): it turns a stick's signal into a smooth
+    reference.
 
-    cutoff: [Hz], where 1 / sqrt(2) is left.   period: [s].   order: 1 to 9.   -> (order, order), (order,).
-    Raises ModelError: no number above zero, another order.
+    Args:
+        cutoff: frequency at which 1 / sqrt(2) is left [Hz].
+        period: [s].
+        order: 1 to 9; default 4.
+    Returns:
+        F (order, order) and G (order,).
+    Raises ModelError: a cutoff or period not above zero, another order.
+
+    Example:
+        >>> from pfaffian.control import estimation
+        >>> F, G = estimation.bessel_filter(1.0, 0.01, order=1)
+        >>> F.round(4), G.round(4)  # exp(-2 pi 0.01), and the rest of one
+        (array([[0.9391]]), array([0.0609]))
     """
     f, T = (named_float(x, f"bessel_filter: {n}") for n, x in (("cutoff", cutoff), ("period", period)))
     if not (f > 0 and T > 0) or isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= 9:
@@ -278,7 +457,7 @@ def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndar
     A = np.zeros((n + 1, n + 1))
     A[: n - 1, 1:n] = np.eye(n - 1)
     A[n - 1, :n], A[n - 1, n] = -p[:0:-1], p[-1]
-    scale = (2 * np.pi * f) ** np.append(np.arange(n), 0.0)  # derivatives in units of the cutoff: entries alike
+    scale = (2 * np.pi * f) ** np.append(np.arange(n), 0.0)  # derivatives in units of the cutoff, for entries of similar size
     E = _exponential(A * T * scale[None, :] / scale[:, None]) * scale[:, None] / scale[None, :]
     return E[:n, :n], E[:n, n]
 
@@ -296,17 +475,31 @@ def _exponential(A: np.ndarray) -> np.ndarray:
 
 
 class Misalignment(NamedTuple):
-    """How an accelerometer sits in its machine: rotation R_B (3, 3) and bias a_B (3,) [m/s^2]."""
+    """How an accelerometer is mounted: rotation R_B (3, 3), and its bias a_B (3,) [m/s^2]."""
 
     rotation: np.ndarray
     bias: np.ndarray
 
 
 def imu_misalignment(measured: Any, attitudes: Any, gravity: float = 9.81) -> Misalignment:
-    """R_B and a_B with the least sum |a_M + R_B R^T a_G - a_B|^2 over attitudes at rest. [konz25 (5.48)-(5.49), corrected]
+    """Mounting and bias of an accelerometer, from readings at rest. [konz25 (5.48)-(5.49), corrected]
 
-    measured: a_M (n, 3) [m/s^2].   attitudes: R (n, 3, 3).   gravity: [m/s^2] along -z.
-    Raises ModelError: numbers of other shapes; attitudes that leave R_B open, such as turns about the vertical alone.
+        R_B and a_B with the least sum |a_M + R_B R^T a_G - a_B|^2
+
+    Args:
+        measured: a_M (n, 3) [m/s^2].
+        attitudes: R (n, 3, 3) of the machine.
+        gravity: [m/s^2] along -z; default 9.81.
+    Returns:
+        Misalignment.
+    Raises ModelError: other shapes; attitudes that do not determine R_B, such as rotations about the vertical alone.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import estimation
+        >>> R = np.array([np.roll(np.eye(3), i, axis=0) for i in range(3)])
+        >>> estimation.imu_misalignment(9.81 * R[:, 2] + [0.1, 0.0, 0.0], R).bias.round(6)
+        array([0.1, 0. , 0. ])
     """
     a, R = floats(measured, "imu_misalignment: measured"), floats(attitudes, "imu_misalignment: attitudes")
     if a.ndim != 2 or a.shape[1] != 3 or R.shape != (len(a), 3, 3):
@@ -314,17 +507,29 @@ def imu_misalignment(measured: Any, attitudes: Any, gravity: float = 9.81) -> Mi
     u = -gravity * R[:, 2, :]  # R^T a_G
     spread = np.linalg.svd(u - u.mean(axis=0), compute_uv=False)
     if len(spread) < 2 or spread[1] < 1e-3 * gravity:
-        raise ModelError("imu_misalignment: the attitudes leave R_B open: tilt the machine about two axes at least")
+        raise ModelError("imu_misalignment: the attitudes do not determine R_B: tilt the machine about at least two axes")
     best = special_polar(-(a - a.mean(axis=0)).T @ (u - u.mean(axis=0)))
     return Misalignment(best[0], (a + u @ best[0].T).mean(axis=0))
 
 
 def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longest: float = 0.2, step: float = 1e-3) -> float:
-    """By how much [s] the second signal comes after the first: where their correlation is highest. [konz25 (5.52)]
+    """By how much a second signal is late: where the correlation of the two is highest. [konz25 (5.52)]
 
-    times, late_times: (n,) increasing [s], each at its own instants.   values, late_values: (n,).   longest: the largest delay
-    looked at, [s].   step: of the grid both are brought to by cubic pieces [s]; between its points a parabola decides.
-    Raises ModelError: arrays that do not match, signals too short or without a change, a delay at the end of the range.
+    Args:
+        times, late_times: (n,) increasing instants of each signal [s]; each may have its own.
+        values, late_values: (n,) the signals.
+        longest: largest delay that is tried [s]; default 0.2.
+        step: of the grid to which both are interpolated by cubics [s], default 1e-3; between its points a parabola decides.
+    Returns:
+        the delay [s].
+    Raises ModelError: arrays that do not match, signals that are too short or constant, a delay at the end of the range.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import estimation
+        >>> t = np.linspace(0.0, 3.0, 301)
+        >>> round(estimation.latency(t, np.sin(2 * t), t + 0.05, np.sin(2 * t)), 4)
+        0.05
     """
     names = ("times", "values", "late_times", "late_values")
     t, x, s, y = (floats(a, f"latency: {n}") for n, a in zip(names, (times, values, late_times, late_values), strict=True))
@@ -343,7 +548,7 @@ def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longe
     grid = begin + h * np.arange(n)
     first, late = _between(t, x, grid), _between(s, y, grid)
     width = n - lags
-    score = [_alike(first[lags - i : lags - i + width], late[lags : lags + width]) for i in range(lags + 1)]
+    score = [_correlation(first[lags - i : lags - i + width], late[lags : lags + width]) for i in range(lags + 1)]
     i = int(np.argmax(score))
     if not np.isfinite(score).all() or i in (0, lags):
         raise ModelError("latency: no delay within the range stands out; give signals that change, or a larger `longest`")
@@ -352,7 +557,7 @@ def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longe
 
 
 def _between(t: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Cubic pieces through x with the slopes of parabolas through three neighbours."""
+    """Cubics through x with the slopes of parabolas through three neighbours."""
     slope, i = np.gradient(x, t), np.clip(np.searchsorted(t, at) - 1, 0, len(t) - 2)
     h = t[i + 1] - t[i]
     u = (at - t[i]) / h
@@ -360,14 +565,14 @@ def _between(t: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
     return ends + h * u * (1 - u) * ((1 - u) * slope[i] - u * slope[i + 1])
 
 
-def _alike(a: np.ndarray, b: np.ndarray) -> float:
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
     a, b = a - a.mean(), b - b.mean()
     size = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / size) if size > 0 else np.nan
 
 
 class TrackingError(NamedTuple):
-    """e_r [m], e_R and e_phi [rad], (n,) each."""
+    """Errors of a flight, (n,) each: position [m], attitude and heading [rad]."""
 
     position: np.ndarray
     attitude: np.ndarray
@@ -375,11 +580,26 @@ class TrackingError(NamedTuple):
 
 
 def tracking_error(r: Any, R: Any, r_R: Any, R_R: Any) -> TrackingError:
-    """How far a flight is from its reference. [konz25 (5.73)-(5.75)]
+    """Errors of a flight from its reference. [konz25 (5.73)-(5.75)]
 
         e_r = |r - r_R|,  e_R = acos((tr E - 1) / 2),  e_phi = |atan2(E_yx - E_xy, E_xx + E_yy)|,  E = R_R^T R
 
-    e_phi <= e_R.   r, r_R: (n, 3) [m].   R, R_R: (n, 3, 3).   Raises ModelError: other shapes.
+    The error of heading e_phi is never above that of attitude e_R.
+
+    Args:
+        r: (n, 3) positions [m].
+        R: (n, 3, 3) attitudes.
+        r_R, R_R: the same of the reference.
+    Returns:
+        TrackingError.
+    Raises ModelError: other shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import estimation
+        >>> x = estimation.tracking_error([[0, 0, 1.0]], [np.eye(3)], [[0, 0, 0.5]], [np.eye(3)])
+        >>> x.position
+        array([0.5])
     """
     r, R, r_R, R_R = (floats(x, f"tracking_error: {n}") for n, x in (("r", r), ("R", R), ("r_R", r_R), ("R_R", R_R)))
     if r.ndim != 2 or r.shape[1] != 3 or r_R.shape != r.shape or not R.shape == R_R.shape == (len(r), 3, 3):
@@ -388,6 +608,6 @@ def tracking_error(r: Any, R: Any, r_R: Any, R_R: Any) -> TrackingError:
         )
     E = np.einsum("nji,njk->nik", R_R, R)
     sine = np.sqrt((E[:, 2, 1] - E[:, 1, 2]) ** 2 + (E[:, 0, 2] - E[:, 2, 0]) ** 2 + (E[:, 1, 0] - E[:, 0, 1]) ** 2)
-    turn = np.arctan2(sine, np.trace(E, axis1=1, axis2=2) - 1)  # the same angle, its digits kept where it is small
+    turn = np.arctan2(sine, np.trace(E, axis1=1, axis2=2) - 1)  # the same angle, without cancellation where it is small
     spin = np.abs(np.arctan2(E[:, 1, 0] - E[:, 0, 1], E[:, 0, 0] + E[:, 1, 1]))
     return TrackingError(np.linalg.norm(r - r_R, axis=1), turn, spin)

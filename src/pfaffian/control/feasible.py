@@ -1,4 +1,4 @@
-"""Whether a machine can follow a reference at all, and if not which condition is missed, and where. [konz25 (4.60)]"""
+"""Whether a machine can follow a reference, and if not, which condition is violated, and when. [konz25 (4.60)]"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.prototype import accelerations, limit_rows, wanted
+from pfaffian.control.prototype import accelerations, limit_rows, reference_motion
 from pfaffian.control.reason import foremost, mainly
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError
@@ -17,26 +17,42 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
 INSTANTS = 500
-"""At which a reference is looked at."""
+"""Instants at which a reference is checked."""
 
 MISSED = 1e-6
-"""Part of the largest term of a condition above which it is missed."""
+"""Part of the largest term of a condition above which it counts as violated."""
 
 
 def check_reference(
     m: Mechanism, reference: Reference, duration: float, *, begin: float = 0.0, limits: Any = None
 ) -> np.ndarray:
-    """Inputs (instants, motors) that a mechanism takes to follow a reference of its whole configuration, the shortest ones.
+    """Inputs that a mechanism needs to follow a reference of its whole configuration, the smallest ones; an error if it cannot.
 
-    Along a reference that can be followed M v_R_dot + b = B u + reactions has a solution u, the prototype's matching force
+    Along a reference that can be followed M v_R_dot + b = B u + reactions has a solution u, a prototype's matching force
     vanishes (4.60), and a run that begins on it stays on it. Flat outputs give such references.
 
     Args:
-        m: with its parameters at their defaults.   reference: of (nq,) numbers, no `sampled` one.   duration, begin: [s].
-        limits: W u <= l as of `prototype_tracking`, or None.
-    Raises ModelError: the first condition that is missed, and when it first is: the reference is no number (a flat output in
-        free fall), leaves the constraints or the configurations, asks for a motion that no input gives, or for inputs beyond
-        the limits; a reference of another size or with inputs; no actuators.
+        m: the mechanism, with its parameters at their defaults.
+        reference: of (nq,) numbers, a function of time and not `sampled`.
+        duration: [s], above zero.
+        begin: [s] first instant; default 0.
+        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,), or "actuators" for their own
+            limits; None for none.
+    Returns:
+        (instants, motors) inputs [N, N m], at 500 instants from `begin` to `begin` + `duration`.
+    Raises ModelError: the first condition that is violated, and when it first is: the reference is nan (a flat output in
+    free fall), leaves the constraints or the configurations, requires a motion that no input produces, or inputs beyond the
+    limits; a reference of another size or with inputs; no duration; no actuators.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> u = control.check_reference(m, control.function_of_time(lambda t: [0.5 * t**2], 1), duration=1.0)
+        >>> u[[0, -1]].round(6)  # 2 kg at 1 m/s^2
+        array([[2.],
+               [2.]])
     """
     what = "check_reference"
     as_mechanism(m), as_reference(reference)
@@ -44,7 +60,7 @@ def check_reference(
     if reference.w_names or not m.actuators or not T > 0:
         raise ModelError(f"{what}: a reference without inputs of the run, a mechanism with actuators and a duration are needed")
     names, terms = m.motor_names, symbols(m)
-    goal, x = wanted(terms, reference, ca.SX(0, 1)), reference.at(terms.t, ca.SX(0, 1))
+    goal, x = reference_motion(terms, reference, ca.SX(0, 1)), reference.at(terms.t, ca.SX(0, 1))
     left = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
     lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
     path = ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, left, lengths])
@@ -52,7 +68,7 @@ def check_reference(
     state = [terms.q, terms.v, terms.t, m.p_symbols]
     parts = [*accelerations(terms), terms.M, terms.rows.phi, terms.rows.eta, *within]
     system = ca.Function("system", state, parts)
-    held, inputs = row_names(terms.kinematics), []
+    rows, inputs = row_names(terms.kinematics), []
     for t in np.linspace(t0, t0 + T, INSTANTS):
         at = f"{what}: at t = {t:.4g} s the reference"
         q, v, v_dot, slip, length = (np.array(y).ravel() for y in path(t, m.p_defaults))
@@ -72,21 +88,21 @@ def check_reference(
             )
         off = np.maximum(np.abs(phi), np.abs(eta) / size).ravel()
         if off.max(initial=0) > MISSED:
-            raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, held)}")
+            raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, rows)}")
         L = np.linalg.cholesky(M)
         lacking = (v_dot - a.ravel()) @ L
         u = np.linalg.lstsq(L.T @ S, lacking, rcond=None)[0]
         force = L @ (lacking - L.T @ S @ u)
         if np.abs(force).max() > MISSED * max(1.0, np.abs(M @ v_dot).max(), np.abs(M @ a).max()):
             raise ModelError(
-                f"{at} asks for {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
+                f"{at} requires {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
                 "M v_R_dot + b = B u has no solution; plan it by a flat output of this machine"
             )
         beyond = (W @ u - l.ravel()) / np.linalg.norm(W, axis=1)
         if beyond.max(initial=0) > MISSED:
             row = foremost(np.maximum(beyond, 0))[0]
             raise ModelError(
-                f"{at} asks for inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
+                f"{at} requires inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
                 f"{mainly(W[row], names)}; take more time, or another path"
             )
         inputs.append(u)

@@ -1,7 +1,7 @@
-"""References that machines with fewer inputs than motions can follow, from flat outputs. [konz25 4.8, 5.5]
+"""References from flat outputs, which machines with fewer inputs than motions can follow. [konz25 4.8, 5.5]
 
-A flat output y(t) fixes the motion and the inputs, by its derivatives: along such a reference a prototype that matches leaves
-no matching force. Where it asks for free fall the thrust has no direction, and there is none.
+A flat output y(t) and its derivatives determine the motion and the inputs: along such a reference a prototype that matches
+leaves no matching force. In free fall the thrust has no direction, and there is no such reference.
 """
 
 from __future__ import annotations
@@ -20,21 +20,32 @@ from pfaffian.model.caller import answer
 from pfaffian.model.number import column, floats, named_float
 
 FALLING = 0.05
-"""Part of the weight below which thrust has no sure direction."""
+"""Part of the weight below which the direction of thrust is not reliable."""
 
 DENSE = 2000
-"""Instants at which a reference is looked at."""
+"""Instants at which a reference is sampled."""
 
 
 def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, smooth: int = 4) -> Callable[[ca.SX], ca.SX]:
-    """y(t) from rest at `start` to rest at `end` by a polynomial of degree 2 smooth + 1, still before and after.
+    """A path in time from rest to rest, by a polynomial of degree 2 smooth + 1, constant before and after.
 
     The first `smooth` derivatives vanish at both ends: four for what a multicopter's attitude needs. [konz25 5.5]
 
     Args:
-        start, end: (k,) [unit of y].   duration, begin: [s].   smooth: 1 to 9.
-    Returns: a function of t for the references here and for `function_of_time`.
-    Raises ModelError: sizes that differ, no duration, another smooth.
+        start: (k,) where it rests before `begin`, in any unit.
+        end: (k,) where it rests after `begin` + `duration`.
+        duration: of the motion [s], above zero.
+        begin: [s] when the motion starts; default 0.
+        smooth: number of derivatives that vanish at both ends, 1 to 9; default 4.
+    Returns:
+        Function of the time t [s] that returns (k, 1), for flat references and `function_of_time`.
+    Raises ModelError: sizes that differ, a duration not above zero, another smooth.
+
+    Example:
+        >>> from pfaffian import control
+        >>> y = control.rest_to_rest([0.0], [2.0], duration=3.0)
+        >>> [float(y(t)) for t in (0.0, 1.5, 4.0)]
+        [0.0, 1.0, 2.0]
     """
     a, b = (np.array(floats(np.atleast_1d(x), f"rest_to_rest: {n}")) for n, x in (("start", start), ("end", end)))
     T, t0 = named_float(duration, "rest_to_rest: duration"), named_float(begin, "rest_to_rest: begin")
@@ -54,10 +65,21 @@ def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, s
 
 
 def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Callable[[ca.SX], ca.SX]:
-    """t -> path(progress(t)): a curve said by its own parameter, such as an angle, run through as `progress` says.
+    """A path in time from a curve of its own parameter: t -> path(progress(t)).
 
-    Circles and loopings are `along(lambda a: [ca.cos(a), ca.sin(a)], rest_to_rest([0], [2 * pi], 3.0))`.
-    Raises ModelError: functions that are none.
+    Args:
+        path: function of the curve's parameter, such as an angle, that returns a column or list of numbers.
+        progress: function of the time t [s] that returns the parameter, such as `rest_to_rest`.
+    Returns:
+        Function of the time t [s], for flat references and `function_of_time`.
+    Raises ModelError: an argument that is not a function; when it is called, a progress of more than one number.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian import control
+        >>> circle = control.along(lambda a: [ca.cos(a), ca.sin(a)], control.rest_to_rest([0.0], [3.141592653589793], 2.0))
+        >>> float(circle(1.0)[1])  # half-way along half a circle
+        1.0
     """
     if not (callable(path) and callable(progress)):
         raise ModelError(f"along: two functions are needed, got {brief(path)} and {brief(progress)}")
@@ -72,25 +94,46 @@ def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Cal
 
 
 def pvtol_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: float = 9.81) -> Reference:
-    """(x, y, angle) of a machine in a vertical plane from its flat output (y1, y2), the point eps above its mass centre.
+    """Reference (x, y, angle) of a machine in a vertical plane, from its flat output: the point eps above its mass centre.
 
         angle = atan2(-y1'', y2'' + g),  x = y1 + eps sin angle,  y = y2 - eps cos angle            [konz25 4.8.2, corrected]
 
     Args:
-        y: function of t giving y1 along the horizon and y2 upwards [m], smooth four times.   lean: eps [m], see
-            `hover_placement`.   gravity: [m/s^2].
-    Raises ModelError: y is no function of two numbers; it asks for free fall (`check_thrust` says when).
+        y: function of t [s] that returns y1 along the horizon and y2 upwards [m], four times differentiable.
+        lean: eps [m], by which the inputs push sideways as they turn the machine, see `hover_placement`; default 0.
+        gravity: [m/s^2]; default 9.81.
+    Returns:
+        Reference of three coordinates [m, m, rad].
+    Raises ModelError: at the run: y is not a function, does not return two numbers, or is in free fall at all times
+    (`check_thrust` says when one is).
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian import control
+        >>> reference = control.pvtol_reference(lambda t: [5.0 * t**2, 0.0], gravity=10.0)
+        >>> print(ca.evalf(reference.at(0.0, []).value))  # 10 m/s^2 to the right: 45 degrees
+        [0, 0, -0.785398]
     """
     return function_of_time(_in_a_plane(y, lean, gravity, "pvtol_reference"), 3)
 
 
 def bicopter_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: float = 9.81) -> Reference:
-    """(x, y, z, qx, qy, qz, qw) of a bicopter that keeps to the yz-plane, tilting about x as a PVTOL. [konz25 4.8.4]
+    """Reference (x, y, z, qx, qy, qz, qw) of a bicopter that stays in the yz-plane and tilts about x as a PVTOL. [konz25 4.8.4]
 
     Args:
-        y: function of t giving y1 along the world's y and y2 along z [m], smooth four times.   lean: eps_y [m], see
-            `bicopter_lean`.   gravity: [m/s^2] along -z.
-    Raises ModelError: as `pvtol_reference`.
+        y: function of t [s] that returns y1 along the world's y and y2 along z [m], four times differentiable.
+        lean: eps_y [m], see `bicopter_lean`; default 0.
+        gravity: [m/s^2] along -z; default 9.81.
+    Returns:
+        Reference of seven coordinates, the configuration of a free joint.
+    Raises ModelError: at the run: y is not a function, does not return two numbers, or is in free fall at all times.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian import control
+        >>> reference = control.bicopter_reference(lambda t: [2.0, 1.0])  # hovers
+        >>> print(ca.evalf(reference.at(0.0, []).value))
+        [0, 2, 1, 0, 0, 0, 1]
     """
     place = _in_a_plane(y, lean, gravity, "bicopter_reference")
 
@@ -121,18 +164,29 @@ def quadcopter_reference(
     gravity: float = 9.81,
     drag: float = 0.0,
 ) -> Reference:
-    """(x, y, z, qx, qy, qz, qw) of a machine that thrusts along its z axis, from its position and its heading. [konz25 5.5]
+    """Reference (x, y, z, qx, qy, qz, qw) of a machine that thrusts along its z axis, from position and heading. [konz25 5.5]
 
         R_z along r'' + drag r' - a_G,   R = Rz(heading) Ry(beta) Rx(alpha)
         alpha = arcsin(sin(heading) R_z^x - cos(heading) R_z^y),  beta = atan2(cos(heading) R_z^x + sin(heading) R_z^y, R_z^z)
 
-    Upside down the heading is that of the machine rolled over; thrust across the heading's x axis has none. For loopings and
-    flips through such places the attitude can be integrated, see `turning_series`.
+    Upside down the heading is that of the machine rolled over; where the thrust is along the heading's y axis there is none.
+    For loops and flips through such attitudes, integrate the attitude by `turning_series`.
 
     Args:
-        position: function of t giving r (3,) [m], smooth four times, z up.   heading: function of t, or a number [rad].
-        gravity: [m/s^2] along -z.   drag: d/m [1/s] of a drag -d r' that is alike in all directions.
-    Raises ModelError: functions of another size.
+        position: function of t [s] that returns r (3,) [m], four times differentiable, z up.
+        heading: function of t, or a number [rad]; default 0.
+        gravity: [m/s^2] along -z; default 9.81.
+        drag: d/m [1/s] of a drag -d r' alike in all directions; default 0.
+    Returns:
+        Reference of seven coordinates, the configuration of a free joint.
+    Raises ModelError: at the run: functions that return another number of values, or free fall at all times.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian import control
+        >>> reference = control.quadcopter_reference(lambda t: [5.0 * t**2, 0.0, 1.0], gravity=10.0)
+        >>> print(ca.evalf(reference.at(0.0, []).value))  # tilted by 45 degrees about y
+        [0, 0, 1, 0, 0.382683, 0, 0.92388]
     """
     g, slowing = (named_float(x, f"quadcopter_reference: {n}") for n, x in (("gravity", gravity), ("drag", drag)))
 
@@ -147,9 +201,20 @@ def quadcopter_reference(
 
 
 def thrust_attitude(force: Any, heading: Any) -> ca.SX:
-    """(qx, qy, qz, qw) with the z axis along a force and this heading: the attitude in `quadcopter_reference`. [konz25 5.5]
+    """Attitude (qx, qy, qz, qw) with the z axis along a force and a given heading, as of `quadcopter_reference`. [konz25 5.5]
 
-    force: (3,) of any length and unit, but not zero; along the world's axes.   heading: [rad].
+    Args:
+        force: (3,) along the world's axes, of any unit and any length but zero; numbers or expressions.
+        heading: [rad].
+    Returns:
+        (4, 1) expression, scalar last.
+    Raises ModelError: a force without three numbers.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian import control
+        >>> print(ca.evalf(control.thrust_attitude([1.0, 0.0, 1.0], 0.0)))  # 45 degrees about y
+        [0, 0.382683, 0, 0.92388]
     """
     f, phi = so3.matrix(column(force, "thrust_attitude: force"), 3), ca.SX(heading)
     z, s, c = f / ca.norm_2(f), ca.sin(phi), ca.cos(phi)
@@ -163,9 +228,9 @@ def _euler(a: ca.SX, b: ca.SX, phi: ca.SX) -> ca.SX:
 
 
 def _not_falling(f: ca.SX, what: str) -> None:
-    """Raise ModelError: the force is zero whatever t is."""
+    """Raise ModelError: the force is zero for all t."""
     if ca.densify(f).is_constant() and not np.any(np.array(ca.evalf(f))):
-        raise ModelError(f"{what} asks for free fall at every instant, where thrust has no direction")
+        raise ModelError(f"{what}: free fall at every instant, where thrust has no direction")
 
 
 def _about_z(angle: ca.SX) -> ca.SX:
@@ -181,16 +246,31 @@ def turning_series(
     gravity: float = 9.81,
     drag: float = 0.0,
 ) -> np.ndarray:
-    """Inputs (samples, 21) of a `sampled` reference (x, y, z, qx, qy, qz, qw): the attitude turns no more than its thrust does.
+    """Inputs of a `sampled` reference of a free joint, whose attitude turns no more than its thrust does.
 
         R_z along r'' + drag r' - a_G,  w_x = -R_y^T R_z_dot,  w_y = R_x^T R_z_dot,  w_z = 0           [konz25 (5.70)]
 
-    So no place has a singularity, upside down neither: for loopings and flips. Heading is not chosen but where it comes to.
+    No attitude is singular, also not upside down: for loops and flips. The heading is not chosen but results.
 
     Args:
-        position: function of t giving r (3,) [m], smooth four times, z up.   duration, step: [s]; a sample every step.
-        heading: at the start [rad].   gravity: [m/s^2] along -z.   drag: d/m [1/s], as of `quadcopter_reference`.
-    Raises ModelError: `check_thrust`'s; a position of another size; a step that is no part of the duration.
+        position: function of t [s] that returns r (3,) [m], four times differentiable, z up.
+        duration: [s], from t = 0.
+        step: [s] between samples, which begin at t = 0; it should divide the duration.
+        heading: at the start [rad]; default 0.
+        gravity: [m/s^2] along -z; default 9.81.
+        drag: d/m [1/s] of a drag -d r' alike in all directions; default 0.
+    Returns:
+        (samples, 21): (x, y, z, qx, qy, qz, qw), their rates and their accelerations.
+    Raises ModelError: a position of another size; a step not above zero or longer than the duration; somewhere less thrust
+    than a twentieth of the weight, free fall, and when.
+
+    Example:
+        >>> from pfaffian import control
+        >>> u = control.turning_series(lambda t: [5.0 * t**2, 0.0, 0.0], 1.0, 0.5, gravity=10.0)
+        >>> u.shape
+        (3, 21)
+        >>> u[0, 3:7].round(6)  # tilted by 45 degrees about y
+        array([0.      , 0.382683, 0.      , 0.92388 ])
     """
     given = {"duration": duration, "step": step, "gravity": gravity, "drag": drag}
     T, h, g, slowing = (named_float(x, f"turning_series: {n}") for n, x in given.items())
@@ -217,14 +297,14 @@ def turning_series(
 
 
 def _turning(q: ca.SX, z_dot: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """q_dot and w (3,) at which the z axis of q moves by z_dot and nothing turns about it."""
+    """q_dot and w (3,) with which the z axis of q moves by z_dot, without rotation about it."""
     R = so3.quat_to_matrix(q)
     w = ca.vertcat(-ca.dot(R[:, 1], z_dot), ca.dot(R[:, 0], z_dot), 0)
     return so3.quat_rate(q) @ w, w
 
 
 def _onward(turn: ca.Function, q: ca.SX, t: ca.SX, h: float) -> ca.SX:
-    """q a step of h later, by Runge and Kutta's rule."""
+    """q after a step of h, by the classical Runge-Kutta scheme."""
     k1 = turn(q, t)[0]
     k2 = turn(q + h / 2 * k1, t + h / 2)[0]
     k3 = turn(q + h / 2 * k2, t + h / 2)[0]
@@ -233,12 +313,12 @@ def _onward(turn: ca.Function, q: ca.SX, t: ca.SX, h: float) -> ca.SX:
 
 
 def _upright(z: ca.DM, heading: float) -> ca.DM:
-    """The attitude (x, y, z, w) with thrust along z (3,) that turns least from the heading."""
+    """Attitude (x, y, z, w) with thrust along z (3,) that is turned least from the heading."""
     return _along(z, ca.DM([0, 0, np.sin(heading / 2), np.cos(heading / 2)]))
 
 
 def _along(z: Any, q: Any) -> Any:
-    """q, made of length one, with the smallest turn that brings its z axis along z (3,)."""
+    """q, normalised, after the smallest rotation that brings its z axis along z (3,)."""
     q = q / ca.norm_2(q)
     have = so3.quat_to_matrix(q)[:, 2]
     found = so3.quat_mul(ca.vertcat(ca.cross(have, z), 1 + ca.dot(have, z)), q)
@@ -248,11 +328,25 @@ def _along(z: Any, q: Any) -> Any:
 def check_thrust(
     position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81, begin: float = 0.0, drag: float = 0.0
 ) -> np.ndarray:
-    """(instants,) |r'' + drag r' - a_G| / g, what a machine carries in parts of its weight along a flat output, from begin on.
+    """The thrust that a flat output requires, in parts of the weight.
 
-    position: function of t giving (..., up) [m], the last entry upwards.   duration, begin: [s].   gravity: [m/s^2].
-    drag: d/m [1/s].
-    Raises ModelError: somewhere it asks for less than a twentieth of the weight, in free fall, and when.
+        |r'' + drag r' - a_G| / g
+
+    Args:
+        position: function of t [s] that returns (..., up) [m], the last entry upwards.
+        duration: [s].
+        gravity: [m/s^2]; default 9.81.
+        begin: [s] first instant; default 0.
+        drag: d/m [1/s] of a drag -d r' alike in all directions; default 0.
+    Returns:
+        (instants,) from `begin` to `begin` + `duration`, evenly spaced.
+    Raises ModelError: somewhere it requires less than a twentieth of the weight, free fall, and when.
+
+    Example:
+        >>> from pfaffian import control
+        >>> thrust = control.check_thrust(lambda t: [0.0, 5.0 * t**2], 1.0, gravity=10.0)
+        >>> round(float(thrust.max()), 6)  # 10 m/s^2 upwards beside the weight
+        2.0
     """
     given = {"gravity": gravity, "duration": duration, "begin": begin, "drag": drag}
     g, T, t0, slowing = (named_float(x, f"check_thrust: {n}") for n, x in given.items())
@@ -268,7 +362,7 @@ def check_thrust(
     least = int(np.argmin(np.where(np.isfinite(found), found, -1.0)))
     if not found[least] > FALLING:
         raise ModelError(
-            f"check_thrust: at t = {at[least]:.4g} s the reference asks for {max(found[least], 0):.2g} of the weight, free "
+            f"check_thrust: at t = {at[least]:.4g} s the reference requires {max(found[least], 0):.2g} of the weight, free "
             "fall, where thrust has no direction; take more time, or another path"
         )
     return found
@@ -277,14 +371,24 @@ def check_thrust(
 def least_time(
     path: Callable[[float], Callable[[ca.SX], Any]], limits: dict[str, float], *, gravity: float = 9.81, longest: float = 100.0
 ) -> float:
-    """The shortest duration T [s] for which path(T), a flat output (x, y, z), keeps to limits.
+    """The shortest duration in which a flat output (x, y, z) respects limits.
 
     Args:
-        path: duration -> function of t from 0 to T giving r (3,) [m], such as lambda T: rest_to_rest(a, b, T).
-        limits: any of speed [m/s], acceleration [m/s^2], tilt [rad], rate [rad/s] of the thrust's direction, thrust and
-            least_thrust in parts of the weight.
-        gravity: [m/s^2].   longest: where to give up [s].
-    Raises ModelError: an unknown limit, or none that `longest` meets; which, and by how much it is missed there.
+        path: function of the duration T [s] that returns a function of t from 0 to T giving r (3,) [m], such as lambda T:
+            rest_to_rest(a, b, T).
+        limits: {name: number} of speed [m/s], acceleration [m/s^2], tilt [rad], rate [rad/s] of the thrust's direction, thrust
+            and least_thrust in parts of the weight; at least one, each above zero.
+        gravity: [m/s^2]; default 9.81.
+        longest: duration at which to give up [s]; default 100.
+    Returns:
+        T [s].
+    Raises ModelError: an unknown limit, or none; one that even `longest` does not respect, which, and by what factor.
+
+    Example:
+        >>> from pfaffian import control
+        >>> T = control.least_time(lambda T: control.rest_to_rest([0, 0, 0], [1, 0, 0], T), {"speed": 1.0})
+        >>> round(T, 3)  # the polynomial is 2.461 times as fast as the mean
+        2.461
     """
     known = ("speed", "acceleration", "tilt", "rate", "thrust", "least_thrust")
     for name, x in limits.items():
@@ -318,11 +422,22 @@ def least_time(
 
 
 def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: float = 9.81) -> dict[str, float]:
-    """Of a flat output r(t): the largest speed, acceleration, tilt, rate of the thrust's direction and thrust, and the least.
+    """The extremes of a flat output r(t): speed, acceleration, tilt, rate of the thrust's direction, and thrust.
 
-    position: r(t), a function of the time [s] that gives (3,) [m].   duration: [s] of the flight from t = 0.
-    gravity: [m/s^2].   Returns {name: number} in m/s, m/s^2, rad, rad/s, and the thrust as a multiple of the weight.
-    Raises ModelError: position gives something else.
+    Args:
+        position: function of the time t [s] that returns r (3,) [m], z up.
+        duration: [s] of the flight, from t = 0.
+        gravity: [m/s^2]; default 9.81.
+    Returns:
+        {name: largest} of speed [m/s], acceleration [m/s^2], tilt [rad], rate [rad/s] and thrust, and least_thrust, thrusts in
+        parts of the weight.
+    Raises ModelError: position does not return three numbers.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.extremes(lambda t: [3.0 * t, 0.0, 4.0 * t + 5.0 * t**2], 1.0, gravity=10.0)
+        >>> round(x["acceleration"], 6), round(x["thrust"], 6)
+        (10.0, 2.0)
     """
     g, t = named_float(gravity, "extremes: gravity"), ca.SX.sym("t")
     r = column(answer(position, "extremes: position", t), "extremes: position")
@@ -335,7 +450,7 @@ def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: floa
     z = carried / size
     parts = [ca.norm_2(v), ca.norm_2(a), ca.acos(ca.fmin(1, ca.fmax(-1, z[2]))), ca.norm_2(ca.jacobian(z, t)), size / g]
     f = ca.Function("x", [t], [ca.vertcat(*parts)])
-    values = np.array([np.array(f(x)).ravel() for x in np.linspace(0, duration, DENSE)])
+    values = np.array(f(np.linspace(0, duration, DENSE)[None, :])).T
     most = np.where(np.isfinite(values), values, np.inf).max(axis=0)
     names = ("speed", "acceleration", "tilt", "rate", "thrust")
     return dict(zip(names, most.tolist(), strict=True)) | {"least_thrust": float(values[:, 4].min())}

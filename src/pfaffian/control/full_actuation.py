@@ -1,6 +1,6 @@
-"""Inputs that give a generalised force along every velocity, for laws that leave nothing to constraints.
+"""Inputs that give any generalised force, for laws that leave nothing to constraints.
 
-What counts is the rank of what the motors drive and not their number: of three motors on two joints all three may be on one of
+What counts is the rank of what the motors drive, not their number: of three motors on two joints all three may be on one of
 them, and two that share a joint drive it together.
 """
 
@@ -27,16 +27,16 @@ UNDRIVEN = (
 
 
 class Inputs(NamedTuple):
-    """u: (motors, 1).   undriven: (1, 1) nonzero where some velocity is driven by no motor."""
+    """u: (motors, 1).   undriven: (1, 1) nonzero where no motor drives some velocity."""
 
     u: ca.SX
     undriven: ca.SX
 
 
 def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
-    """The u with B u = tau (nv, 1), the smallest where there are more motors than velocities.
+    """The u with B u = tau (nv, 1); the smallest where there are more motors than velocities.
 
-    law: what needs it. Raises ModelError: some velocity has no actuator, whatever the configuration.
+    law: name of the law, for the message. Raises ModelError: some velocity has no actuator, at any configuration.
     """
     m, n = terms.mechanism, terms.mechanism.nv
     lost = without_motor(m)
@@ -55,14 +55,16 @@ def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
 
 @remembered(64)
 def without_motor(m: Mechanism) -> str:
-    """The velocities along whose motion no actuator pushes at a configuration and parameters at random, as almost anywhere; ""
-    where all are driven. Parameters are off their defaults, as one that is zero there may have another value in a run."""
+    """The velocities along which no actuator pushes, at a random configuration and so almost anywhere; "" where all are driven.
+
+    The parameters are off their defaults, as one that is zero there may have another value in a run.
+    """
     T, random = symbols(m), np.random.default_rng(44)
     p = m.p_defaults + (0.1 + np.abs(m.p_defaults)) * random.uniform(0.01, 0.1, len(m.p_defaults))
     B = np.array(
         ca.Function("B", [T.q, T.t, m.p_symbols], [ca.densify(motor_matrix(T))])(random_configuration(m, random), 0.3, p)
     )
     sizes = np.linalg.norm(B, axis=0)
-    own = np.divide(B, sizes, out=np.zeros_like(B), where=sizes > 0)
-    found = weakest(own.T)
+    unit = np.divide(B, sizes, out=np.zeros_like(B), where=sizes > 0)
+    found = weakest(unit.T)
     return mainly(share(found.inputs), m.v_names) if found.gain == 0 else ""

@@ -1,4 +1,4 @@
-"""Hybrid motion and constraint-force control with a proportional-integral force loop. [aghili05]"""
+"""Hybrid control of motion and constraint force, with a proportional-integral force loop. [aghili05]"""
 
 from __future__ import annotations
 
@@ -43,17 +43,45 @@ def hybrid_force(
     weight: Any = None,
     rest_damping: Any = 0.0,
 ) -> Control:
-    """Steer a task, and the multipliers of some constraint rows, at once. [aghili05 (49)-(52)]
+    """Steer a task and, at once, the multipliers of some constraint rows. [aghili05 (49)-(52)]
 
-    The reaction along the chosen rows is made A^T (lambda_d + G_F e + G_I int e), e = lambda_d - lambda measured; the motion
-    is that of `projected`. Where the model is right e obeys (1 + G_F) e_dot + G_I e = 0. (The print has C q_dot where M C q_dot
+        reaction along the rows = A^T (lambda_d + G_F e + G_I int e),   e = lambda_d - lambda measured
+
+    The motion is that of `projected`: theta_ddot = theta_ddot_d + G_D e_dot + G_P e in the task's error, by the smallest u^T R
+    u. Where the model is right the force error obeys (1 + G_F) e_dot + G_I e = 0. (The print has C q_dot where M C q_dot
     belongs.)
 
     Args:
-        task, reference, stiffness, damping, weight, rest_damping: as in `projected`.
-        force: lambda_d of the chosen rows, sign as in the reaction A^T lambda.   rows: their names, as in the result's `row`.
-        force_gain G_F [1], integral_gain G_I [1/s]: one number or one for each row.   integral_start: (k,) of the integral.
-    Stops a run: uncontrollable, infeasible, or the force out of the actuators' reach.
+        task: theta(q), a function of the Kinematics that returns (k, 1), such as joints(...) or point(...).
+        reference: theta_d(t), of as many coordinates.
+        stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
+        damping: G_D [1/s], not negative; one number, or one for each task coordinate.
+        force: reference lambda_d of the chosen rows, with the sign of the reaction A^T lambda.
+        rows: names of these rows, as in the result's `row`.
+        force_gain: G_F [1], one number or one for each row; default 0.
+        integral_gain: G_I [1/s], one number or one for each row; default 0.
+        integral_start: (rows,) start values of the integral; zero if None.
+        weight: (motors,) positive numbers, the diagonal of R; ones if None.
+        rest_damping: [1/s] of motion that the task leaves open; default 0.
+    Returns:
+        Control that records error and error_rate of the task, and force_error e.
+    Stops a run: uncontrollable with these actuators; a task that the constraints forbid; a force out of the actuators' reach.
+    Raises ModelError: an argument that is not a task or a Reference, a force reference or integral_start of another size than
+    rows. At the run: an unknown row, a reference of another size, a negative gain, weights that are not positive, or no
+    actuators.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> bodies = [pf.body("slide", 0.0), pf.body("block", 2.0)]
+        >>> x = pf.joint("x", "prismatic", "world", "slide", axis=(1, 0, 0))
+        >>> z = pf.joint("z", "prismatic", "slide", "block", axis=(0, 0, 1))
+        >>> floor, motors = pf.holonomic("floor", lambda k: k.joint("z")), [pf.actuator("push", "x"), pf.actuator("press", "z")]
+        >>> m = pf.mechanism("block", bodies, [x, z], constraints=[floor], actuators=motors, gravity=(0, 0, -10))
+        >>> aim = {"stiffness": 4.0, "damping": 4.0, "force": control.set_point([30.0]), "rows": ["floor"]}
+        >>> law = control.hybrid_force(control.joints("x"), control.set_point([1.0]), **aim)
+        >>> pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")["u"].values[0].round(6)  # 20 N of 30 N is weight
+        array([  8., -10.])
     """
     check_aim(task, reference)
     rows = as_names(rows, "rows")

@@ -1,12 +1,25 @@
-"""Numbers of a machine from measurements, by least squares, with how sure they are. [konz25 5.2.3]
+"""Parameters of a machine from measurements, by least squares, with confidence intervals. [konz25 5.2.3]
 
-Equations of motion are linear in masses, inertias and coefficients: A x = b, rows for each sample. `propeller_bench` and the
-others like it make such `Equations` of measurements, `least_squares` solves them.
+least_squares                                                          parameters and their intervals from equations
+thrust_scale, propeller_bench, servo_bench, bifilar_pendulum           equations of a bench test
+flight, propeller_wrench, FLIGHT                                       equations of a flight
+derivatives                                                            rates and accelerations from samples
 
-What is measured is noisy. Noise in b spreads an estimate, and its interval says how far. Noise in A draws it towards zero, as
-if A were larger than it is, and no interval says so: with one column of root mean square a and noise e, 1 / (1 + (e / a)^2) of
-the number is left. Two things help: smoother measurements (a longer window of `derivatives`), and `instruments`, the same
-equations made of another measurement of the same motion, or of a simulation of it.
+Equations of motion are linear in masses, inertias and coefficients: A x = b, with rows for each sample. `propeller_bench` and
+the others like it make such `Equations` from measurements, `least_squares` solves them.
+
+Measurements are noisy. Noise in b spreads an estimate, and its interval says how far. Noise in A draws the estimate towards
+zero, as if A were larger than it is, and no interval says so: with one column of root mean square a and noise e, the part
+1 / (1 + (e / a)^2) of the number is left. Two things help: smoother measurements (a longer window of `derivatives`), and
+`instruments`, the same equations made from another measurement of the same motion, or from a simulation of it.
+
+Example:
+    >>> import numpy as np
+    >>> from pfaffian.control import identification
+    >>> speed = np.array([100.0, 200.0, 300.0, 400.0])
+    >>> x = identification.least_squares(identification.thrust_scale(speed, 1.5e-5 * speed**2 + [0.01, -0.02, 0.01, 0.0]))
+    >>> f"{x.value[0]:.2e} +- {x.half_width[0]:.1e}"
+    '1.50e-05 +- 1.5e-07'
 """
 
 from __future__ import annotations
@@ -21,16 +34,16 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.model.number import floats, named_float
 
 SURE = 1.959963984540054
-"""Standard deviations to either side that hold 95 in 100 of normal errors."""
+"""Standard deviations to either side that contain 95 in 100 of normally distributed errors."""
 
 APART = 1e-10
-"""Singular values below this part of the largest, columns of length one, are none."""
+"""Singular values below this part of the largest count as zero, for columns of unit length."""
 
 BLOCK = 256
 """Rows that are made orthonormal at a time."""
 
 TURNS = 3
-"""How often rows of different kinds are weighed by what the turn before left of them."""
+"""Iterations in which rows of different kinds are weighted by their residuals of the iteration before."""
 
 
 class Equations(NamedTuple):
@@ -45,7 +58,11 @@ class Equations(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """x (k,), half the width of its 95 % interval (k,), its covariance (k, k), and the deviation of what is left of b (r,)."""
+    """Result of `least_squares`.
+
+    value: x (k,).   half_width: half the width of its 95 % interval (k,).   covariance: (k, k).   deviation: standard
+    deviation of the residuals, for each kind of row (r,).
+    """
 
     value: np.ndarray
     half_width: np.ndarray
@@ -54,17 +71,27 @@ class Estimate(NamedTuple):
 
 
 def least_squares(equations: Equations, *, instruments: Equations | None = None, together: int = 1) -> Estimate:
-    """x of A x = b with the least sum of squares, each kind of row weighed by its deviation s, and its 95 % interval.
+    """x of A x = b with the least sum of squares, each kind of row weighted by its deviation s, and its 95 % interval.
 
         Z^T (A x - b) = 0,  covariance = (Z^T A)^-1 (Z^T Z) (A^T Z)^-1,  rows and instruments Z divided by s
 
-    Without instruments Z = A. With them errors of A do not bias x, if those of Z are independent of them. Errors of samples
-    `together` apart or more are taken for independent; for less than that the middle of the covariance is what sums of the
-    errors over so many samples spread (Bartlett's window).
+    Without instruments Z = A. With them errors of A do not bias x, if those of Z are independent of them.
 
-    equations: n r > k.   instruments: of the same shape; their b is not used.   together: samples whose errors may hang
-    together, as by a filter; some times its window.
-    Raises ModelError: other shapes; too few rows; numbers that the rows do not tell apart, and which.
+    Args:
+        equations: Equations with n r > k.
+        instruments: Equations of the same shape, whose b is not used; None for the equations themselves.
+        together: errors of samples this far apart or further count as independent; the middle of the covariance comes from
+            sums of the errors over so many samples (Bartlett's window). Where a filter correlates errors, take some times its
+            window; default 1.
+    Returns:
+        Estimate.
+    Raises ModelError: other shapes; too few rows; numbers that the rows do not distinguish, and which.
+
+    Example:
+        >>> from pfaffian.control import identification
+        >>> line = identification.Equations([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [1.0, 3.0, 5.0], ("slope", "offset"))
+        >>> identification.least_squares(line).value.round(6)
+        array([2., 1.])
     """
     A, b = floats(equations.A, "least_squares: A"), floats(equations.b, "least_squares: b")
     if A.ndim not in (2, 3) or b.shape != A.shape[:-1] or not A.size:
@@ -100,7 +127,7 @@ def least_squares(equations: Equations, *, instruments: Equations | None = None,
 
 
 def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q (n r, k) orthonormal along Z, Q^T A with columns of A of length one, and those lengths."""
+    """Q (n r, k) orthonormal along Z, Q^T A with columns of A of unit length, and those lengths."""
     A, Z = (x.reshape(-1, x.shape[-1]) for x in (A, Z))
     length, long = (np.linalg.norm(x, axis=0) for x in (A, Z))
     length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
@@ -114,7 +141,7 @@ def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarr
 
 
 def _orthonormal(Z: np.ndarray) -> np.ndarray:
-    """Orthonormal columns that span those of Z. In blocks, each too small for BLAS to set threads on it that then wait."""
+    """Orthonormal columns that span those of Z; in blocks too small for BLAS to start threads on."""
     n, k = Z.shape
     blocks = np.zeros((-(-n // BLOCK), BLOCK, k))
     blocks.reshape(-1, k)[:n] = Z
@@ -124,7 +151,7 @@ def _orthonormal(Z: np.ndarray) -> np.ndarray:
 
 
 def _spread(errors: np.ndarray, together: int) -> np.ndarray:
-    """(k, k) of the sum of errors (n, k) that hang together over less than so many samples."""
+    """(k, k) covariance of the sum of errors (n, k) that are correlated over fewer than `together` samples."""
     pad = np.zeros((together, errors.shape[1]))
     total = np.cumsum(np.concatenate([pad, errors, pad]), axis=0)
     sums = total[together:] - total[:-together]
@@ -132,13 +159,25 @@ def _spread(errors: np.ndarray, together: int) -> np.ndarray:
 
 
 def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:
-    """x and its first two derivatives by the parabola, or the like, nearest to `window` samples: Savitzky and Golay's filter.
+    """x and its first two derivatives by polynomials fitted to `window` samples, the filter of Savitzky and Golay.
 
-    A longer window leaves less noise, of the second derivative by its power -5/2, and rounds off more of what changes in it.
+    A longer window leaves less noise, in the second derivative by its power -5/2, and rounds off more of the changes.
 
-    x: (n, ...), a sample a period [s].   window: an odd number of samples.   order: of the polynomial, 2 or more.
-    -> (3, n - window + 1, ...), of the samples that have window // 2 others to either side.
-    Raises ModelError: a window that is even, shorter than order + 1 or longer than x.
+    Args:
+        x: (n, ...), a sample each period.
+        period: [s].
+        window: odd number of samples, above `order` and at most n.
+        order: of the polynomial, 2 or more; default 3.
+    Returns:
+        (3, n - window + 1, ...): x, its rate and its acceleration, at the samples that have window // 2 others to either side.
+    Raises ModelError: a period not above zero, a window that is even, not above order or longer than x.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import identification
+        >>> t = np.arange(0.0, 1.0, 0.1)
+        >>> identification.derivatives(t**2, 0.1, window=5)[:, 0].round(6)  # at t = 0.2
+        array([0.04, 0.4 , 2.  ])
     """
     x, T = floats(x, "derivatives: x"), named_float(period, "derivatives: period")
     if not T > 0 or window % 2 == 0 or not 2 <= order < window <= len(x):
@@ -153,28 +192,66 @@ def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarra
 
 
 def thrust_scale(speed: Any, thrust: Any) -> Equations:
-    """kF of F = kF varpi^2, from propellers on a scale. [konz25 (5.3)]
+    """Equations for kF of F = kF varpi^2, from propellers on a scale. [konz25 (5.3)]
 
-    speed: varpi (n,) [rad/s].   thrust: F (n,) [N].   Raises ModelError: other shapes.
+    Args:
+        speed: varpi (n,) [rad/s].
+        thrust: F (n,) [N].
+    Returns:
+        Equations for (kF,) [N s^2].
+    Raises ModelError: other shapes.
+
+    Example:
+        >>> from pfaffian.control import identification
+        >>> x = identification.least_squares(identification.thrust_scale([100.0, 200.0], [0.1, 0.4]))
+        >>> f"{x.value[0]:.3e}"
+        '1.000e-05'
     """
     w, F = _signals("thrust_scale", speed=speed, thrust=thrust)
     return Equations(w[:, None] ** 2, F, ("kF",))
 
 
 def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> Equations:
-    """(p1, p2, p3) of varpi_dot + p1 varpi^2 = p2 i - p3. [konz25 (5.13), corrected]
+    """Equations for (p1, p2, p3) of varpi_dot + p1 varpi^2 = p2 i - p3. [konz25 (5.13), corrected]
 
-    speed: varpi (n,) [rad/s].   speed_rate: (n,) [rad/s^2], as of `derivatives`.   current: i (n,) [A].
+    Args:
+        speed: varpi (n,) [rad/s].
+        speed_rate: (n,) [rad/s^2], as from `derivatives`.
+        current: i (n,) [A].
+    Returns:
+        Equations for (p1 [1/rad], p2 [rad/(s^2 A)], p3 [rad/s^2]).
     Raises ModelError: other shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import identification
+        >>> w, i = np.array([100.0, 200.0, 300.0, 400.0]), np.array([1.0, 2.0, 1.0, 2.0])
+        >>> bench = identification.propeller_bench(w, 20 * i - 4e-4 * w**2 - 3, i)
+        >>> identification.least_squares(bench).value.round(6)
+        array([4.e-04, 2.e+01, 3.e+00])
     """
     w, w_dot, i = _signals("propeller_bench", speed=speed, speed_rate=speed_rate, current=current)
     return Equations(np.column_stack([-(w**2), i, -np.ones_like(w)]), w_dot, ("p1", "p2", "p3"))
 
 
 def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> Equations:
-    """(p0, p1) of angle'' + p1 angle' + p0 angle = p0 wanted. [konz25 (5.14)]
+    """Equations for (p0, p1) of angle'' + p1 angle' + p0 angle = p0 wanted. [konz25 (5.14)]
 
-    angle, rate, acceleration: (n,) [rad] and its derivatives.   wanted: (n,) [rad].   Raises ModelError: other shapes.
+    Args:
+        angle, rate, acceleration: (n,) [rad] and its derivatives.
+        wanted: requested angle (n,) [rad].
+    Returns:
+        Equations for (p0 [1/s^2], p1 [1/s]).
+    Raises ModelError: other shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import identification
+        >>> t = np.linspace(0.0, 1.0, 20)
+        >>> angle, rate = np.exp(-5 * t) * (1 + 5 * t), -25 * t * np.exp(-5 * t)  # returns to zero
+        >>> bench = identification.servo_bench(angle, rate, -25 * angle - 10 * rate, 0 * t)
+        >>> identification.least_squares(bench).value.round(6)
+        array([25., 10.])
     """
     a, a1, a2, goal = _signals("servo_bench", angle=angle, rate=rate, acceleration=acceleration, wanted=wanted)
     return Equations(np.column_stack([goal - a, -a1]), a2, ("p0", "p1"))
@@ -183,15 +260,32 @@ def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> Equati
 def bifilar_pendulum(
     angle: Any, rate: Any, acceleration: Any, *, mass: float, distance: float, length: float, gravity: float = 9.81
 ) -> Equations:
-    """(Theta, Upsilon) of a body that turns on two strings about the vertical. [konz25 (5.15)]
+    """Equations for (Theta, Upsilon) of a body that turns about the vertical on two strings. [konz25 (5.15)]
 
         Theta a'' + Upsilon a' + m g d^2 sin a / (4 sqrt(h^2 - d^2 / 2 (1 - cos a))) = 0
 
-    In small turns it swings with sqrt(m g d^2 / (4 h Theta)). Here noise is in A, not in b: see the top of this file.
+    Small turns have the frequency sqrt(m g d^2 / (4 h Theta)) [rad/s]. Here the noise is in A and not in b, so that it draws
+    the estimate towards zero.
 
-    angle, rate, acceleration: a (n,) [rad] and its derivatives.   mass: m [kg].   distance, length: d of and h along the
-    strings [m].   gravity: g [m/s^2].
-    Raises ModelError: other shapes; strings that are not long enough for the angle.
+    Args:
+        angle, rate, acceleration: a (n,) [rad] and its derivatives.
+        mass: m [kg].
+        distance: d between the strings [m].
+        length: h of the strings [m].
+        gravity: g [m/s^2]; default 9.81.
+    Returns:
+        Equations for (Theta [kg m^2], Upsilon [kg m^2/s]).
+    Raises ModelError: other shapes; strings that are too short for the angle.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import identification
+        >>> t = np.linspace(0.0, 3.0, 50)
+        >>> a = 1e-3 * np.cos(2 * t)  # 2 rad/s
+        >>> rate, acceleration = -2e-3 * np.sin(2 * t), -4 * a
+        >>> bench = identification.bifilar_pendulum(a, rate, acceleration, mass=1.0, distance=0.2, length=1.0, gravity=10.0)
+        >>> round(float(identification.least_squares(bench).value[0]), 5)  # 1 * 10 * 0.2^2 / (4 * 1 * 2^2)
+        0.025
     """
     a, a1, a2 = _signals("bifilar_pendulum", angle=angle, rate=rate, acceleration=acceleration)
     m, d, h, g = (
@@ -206,7 +300,7 @@ def bifilar_pendulum(
 
 
 def _signals(what: str, **given: Any) -> list[np.ndarray]:
-    """All of them (n,). Raises ModelError: they are not."""
+    """All of them as arrays (n,). Raises ModelError: they are not of one length."""
     found = [floats(x, f"{what}: {name}") for name, x in given.items()]
     if any(x.ndim != 1 or x.shape != found[0].shape for x in found):
         shapes = ", ".join(f"{name} {x.shape}" for name, x in zip(given, found, strict=True))
@@ -216,20 +310,34 @@ def _signals(what: str, **given: Any) -> list[np.ndarray]:
 
 FLIGHT = ("com x", "com y", "com z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "d_x", "d_z", "d_x l_z", "Ups_x",
           "Ups_z", "F_x", "F_y", "F_z", "tau_x", "tau_y", "tau_z")  # fmt: skip
-"""What `flight` finds; the first three are m s [kg m]."""
+"""Names of the numbers that `flight` identifies; the first three are m s [kg m]."""
 
 
 def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass: float, gravity: float = 9.81) -> Equations:
-    """Mass centre, inertia, drag and biases of a multicopter from a flight, the numbers `FLIGHT`. [konz25 5.2.3]
+    """Equations for mass centre, inertia, drag and biases of a multicopter from a flight, `FLIGHT`. [konz25 5.2.3]
 
-    The first six rows of (5.5) are linear in m s, Theta, d_x, d_z, d_x l_z, Upsilon_x, Upsilon_z and the biases; Upsilon is the
-    whole lower right block of (5.4), as `linear_drag_matrix` has it. Where turning is damped about the point l instead,
-    Upsilon_x is that damping plus d_x l_z^2.
+    The first six rows of (5.5) are linear in m s, Theta, d_x, d_z, d_x l_z, Upsilon_x, Upsilon_z and the biases; Upsilon is
+    the whole lower right block of (5.4), [[D_v, D_v hat(l)^T], [hat(l) D_v, Upsilon]]. Where rotation is damped about the
+    point l instead, Upsilon_x is that damping plus d_x l_z^2.
 
-    v, w: (n, 3) velocity [m/s] and angular velocity [rad/s], along the body's axes.   v_dot, w_dot: (n, 3) their rates.
-    up: (n, 3) the vertical in the body, R^T e_z.   wrench: (n, 6) of the propellers on the body, as of `propeller_wrench`.
-    mass: [kg].   gravity: [m/s^2].
+    Args:
+        v, w: (n, 3) velocity [m/s] and angular velocity [rad/s], along the body's axes.
+        v_dot, w_dot: (n, 3) their rates.
+        up: (n, 3) the vertical in the body, R^T e_z.
+        wrench: (n, 6) of the propellers on the body [N, N m], as from `propeller_wrench`.
+        mass: m [kg].
+        gravity: [m/s^2]; default 9.81.
+    Returns:
+        Equations with six rows for each sample.
     Raises ModelError: other shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import identification
+        >>> rest, up = np.zeros((5, 3)), np.tile([0.0, 0.0, 1.0], (5, 1))
+        >>> x = identification.flight(rest, rest, rest, rest, up, np.tile([0, 0, 9.81, 0, 0, 0], (5, 1)), mass=1.0)
+        >>> x.A.shape, x.names[:3]
+        ((5, 6, 20), ('com x', 'com y', 'com z'))
     """
     named = (("v", v), ("w", w), ("v_dot", v_dot), ("w_dot", w_dot), ("up", up))
     v, w, v1, w1, z = (floats(x, f"flight: {n}") for n, x in named)
@@ -237,7 +345,7 @@ def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass
     n = len(v)
     if not all(x.shape == (n, 3) for x in (v, w, v1, w1, z)) or f.shape != (n, 6):
         raise ModelError(f"flight: five arrays (n, 3) and a wrench (n, 6) are needed, got {v.shape} and {f.shape}")
-    a = v1 + np.cross(w, v) + named_float(gravity, "flight: gravity") * z  # of the origin, without its weight
+    a = v1 + np.cross(w, v) + named_float(gravity, "flight: gravity") * z  # acceleration of the origin less gravity
     A = np.zeros((n, 6, len(FLIGHT)))
     for i, e in enumerate(np.eye(3)):  # m s
         A[:, :3, i] = np.cross(w1, e) + np.cross(w, np.cross(w, e))
@@ -258,12 +366,32 @@ def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass
 def propeller_wrench(
     speeds: Any, rates: Any, w: Any, azimuths: Any, spins: Any, *, arm: float, rotor: float, thrust: float, torque: float
 ) -> np.ndarray:
-    """(n, 6) what propellers on arms that do not tilt do to a body [N, N m]. [konz25 (5.9), (5.12)]
+    """The wrench of propellers on a body, on arms that do not tilt. [konz25 (5.9), (5.12)]
 
         F = kF varpi^2 along z,  sum (l_A F, -kT varpi^2 eps) - Theta_P (w x e_z eps varpi + e_z eps varpi_dot)
 
-    speeds, rates: varpi (n, rho) [rad/s], [rad/s^2].   w: (n, 3) of the body [rad/s].   the others: as of a `multicopter`.
+    Args:
+        speeds: varpi (n, rho) [rad/s].
+        rates: varpi_dot (n, rho) [rad/s^2].
+        w: angular velocity (n, 3) of the body [rad/s].
+        azimuths: (rho,) of the arms [rad].
+        spins: (rho,) eps, 1 for propellers that turn anticlockwise seen from above, else -1.
+        arm: l_A from the centre to a propeller [m].
+        rotor: Theta_P of a propeller with its motor's rotor [kg m^2].
+        thrust: kF [N s^2].
+        torque: kT [N m s^2].
+    Returns:
+        (n, 6) [N, N m].
     Raises ModelError: other shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.control import identification
+        >>> arms, spins = np.arange(4) * np.pi / 2, [1, -1, 1, -1]
+        >>> numbers = {"arm": 0.2, "rotor": 3e-5, "thrust": 1e-5, "torque": 2e-7}
+        >>> x = identification.propeller_wrench([[500.0] * 4], [[0.0] * 4], [[0.0] * 3], arms, spins, **numbers)
+        >>> round(float(x[0, 2]), 6)  # 4 * 1e-5 * 500^2
+        10.0
     """
     named = (("speeds", speeds), ("rates", rates), ("w", w), ("azimuths", azimuths), ("spins", spins))
     x, x1, w, phi, eps = (floats(y, f"propeller_wrench: {n}") for n, y in named)

@@ -1,4 +1,4 @@
-"""What a control law is to the step that runs it."""
+"""A control law, as the step that runs it sees it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reason(NamedTuple):
-    """Who is to blame for a fault.   matrices: name -> function of Terms.   words: what their numbers say, with names."""
+    """How to find who is to blame for a fault.   matrices: name -> function of Terms.   words: message from their values."""
 
     matrices: Mapping[str, Callable[[Terms], ca.SX]]
     words: Callable[[Mechanism, Mapping[str, np.ndarray]], str]
@@ -32,11 +32,24 @@ class Reason(NamedTuple):
 class Command(NamedTuple):
     """What a law answers at one instant.
 
-    u: (nu, 1) inputs of the mechanism [N, N m].   z_dot: (nz, 1) rates of what it integrates [unit of z / s].
-    faults: (nf, 1) nonzero where it cannot go on; Control.faults says what each means.   signals: recorded columns.
-    sides: (nf, 1), or empty for none: where fault i has a side that is not zero, it is looked for at every stage of a step,
-    and also is where the side changes its sign; the others are judged at the start of a step, on the constraints.
-    d_next: of a law in discrete time, the next values of its discrete state by name; see `discrete`.
+    u: (nu, 1) inputs of the mechanism [N, N m].
+    z_dot: (nz, 1) rates of the states that the law integrates [unit of z / s]; none if empty.
+    faults: (nf, 1), nonzero where the law cannot go on; `Control.faults` says what each means.
+    signals: {name: column} to be recorded.
+    sides: (nf, 1), or empty for none. A fault whose side is not zero is checked at every stage of a step, and is also raised
+        when its side changes sign; the other faults are checked at the start of a step, on the constraints.
+    d_next: of a law in discrete time, {name: column} of its discrete state at the next instant; see `discrete`.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> def brake(terms, z, w, y):
+        ...     return control.Command(-4.0 * terms.v, signals={"slip": terms.v})
+        >>> run = pf.run(m, v=[1.0], duration=0.1, step=0.01, control=control.Control(brake), backend="numpy")
+        >>> float(run["u"].values[0, 0]), float(run["slip"].values[0])
+        (-4.0, 1.0)
     """
 
     u: ca.SX
@@ -57,12 +70,12 @@ def motor_matrix(terms: Terms) -> ca.SX:
 
 
 def with_no_wrench(terms: Terms, u: ca.SX) -> ca.SX:
-    """(nu, 1) inputs from those of the motors (motors, 1): wrenches from outside are not a law's to use."""
+    """(nu, 1) inputs from those of the motors (motors, 1): a law does not use wrenches from outside."""
     return ca.vertcat(u, ca.SX.zeros(len(terms.mechanism.wrench_names), 1))
 
 
 class Made(NamedTuple):
-    """How a law was made: by which maker of the library, of what, and the functions that this gave."""
+    """Which maker of the library made a law, from which arguments, and the functions that it returned."""
 
     maker: str
     arguments: tuple[tuple[str, Any], ...]
@@ -73,21 +86,43 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """A control law in the loop.
+    """A control law in continuous time, or in discrete time with `parts`.
 
-    law(terms, z, w, y) -> Command: terms at the measured state with zero inputs (a push from outside is not foreseen),
-    z (nz, 1) what it integrates, w (nw, 1) the run's inputs under this law (references, say), y (ny, 1) what it measures of
-    the reaction. A law that uses y closes an algebraic loop, which the step solves exactly, ny equations: both sides are
+    The laws of this room return one; for a law of your own give the function:
+
+        law(terms, z, w, y) -> Command
+
+    terms: Terms at the measured state with zero inputs (a push from outside is not foreseen).   z: (nz, 1) states that the law
+    integrates.   w: (nw, 1) inputs of the run under this law, such as references.   y: (ny, 1) what it measures of the
+    reaction. A law that uses y closes an algebraic loop, which the step solves exactly by ny equations, as both sides are
     affine.
-    z: start values.   w_names: of the run's inputs.   faults: what each fault means and what to do.
-    measured(terms, reaction) -> y, linear in the generalised reaction (nv, 1); all of it if not given.
-    reasons: fault -> how to find at the stopping state who is to blame.   made: by which maker of the library, if by one.
-    parts: what is called once a period instead of at every stage of a step, see `discrete`; what they hold adds to the law's u.
-    takes: names of the law's w, where parts give some of it; None: w_names.
-    units: of the signals that it records, by name; one "per velocity" or "per input" is labelled by these.
-    entries: of such a signal the names of its entries, where it has some of its own.
-    check: (mechanism, parameters (runs, np) of a run) raises ModelError where the law cannot have them.
-    Raises ModelError: what should be a function, texts or finite numbers is not. What the law answers is checked by a run.
+
+    Args:
+        law: the function.
+        z: (nz,) start values of the states that it integrates; none by default.
+        w_names: names of the run's inputs under this law; none by default.
+        faults: for each fault a text that says what it means and what to do.
+        measured: function (terms, reaction) -> y, linear in the generalised reaction (nv, 1); by default y is all of it.
+        reasons: {fault: Reason}, how to find at the stopping state who is to blame.
+        made: which maker of the library made it; set by these makers.
+        parts: what is called once a period instead of at every stage of a step, made by `discrete`; the inputs that parts hold
+            are added to those of `law`.
+        takes: names of the inputs w of `law` where parts supply some; None: w_names.
+        units: {signal: unit} of recorded signals; "per velocity" or "per input" labels the entries by velocity or input.
+        entries: {signal: names of its entries}, for signals with entry names of their own.
+        check: function (mechanism, parameters (runs, np) of a run) that raises ModelError where the law cannot take them.
+    Raises ModelError: an argument that should be a function, texts or finite numbers is not. What the law answers is checked
+    by a run.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> brake = control.Control(lambda terms, z, w, y: control.Command(-4.0 * terms.v))
+        >>> run = pf.run(m, v=[1.0], duration=1.0, step=0.01, control=brake, backend="numpy")
+        >>> run["v"].values[-1].round(4)  # exp(-4 / 2 * 1 s)
+        array([0.1353])
     """
 
     law: Callable[[Terms, ca.SX, ca.SX, ca.SX], Command]
@@ -135,7 +170,7 @@ _Arguments = ParamSpec("_Arguments")
 
 
 def copied(x: Any) -> Any:
-    """What a law keeps of numbers and containers that it is given: copies, which nobody changes."""
+    """Copies of the numbers and containers that a law was given, so that nobody changes them later."""
     if isinstance(x, (ca.SX, ca.DM)):
         return type(x)(x)
     if type(x) in (list, tuple):
@@ -146,25 +181,25 @@ def copied(x: Any) -> Any:
 
 
 def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
-    """A maker of laws whose laws tell how they were made: what they compile is found again without tracing."""
+    """Decorator: laws of this maker record how they were made, so that compiled code is found again without tracing."""
 
     @wraps(make)
     def made(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Control:
         try:
             given = signature(make).bind(*args, **kwargs)
         except TypeError:
-            return make(*args, **kwargs)  # which says what is missing
+            return make(*args, **kwargs)  # raises the TypeError that names the missing argument
         given.apply_defaults()
         given.arguments.update({name: copied(x) for name, x in given.arguments.items()})
         control = make(*given.args, **given.kwargs)
-        said = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured, control.parts)
-        return replace(control, made=said)
+        origin = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured, control.parts)
+        return replace(control, made=origin)
 
     return made
 
 
 def check_parameters(law: Any, m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError where a law, or one that it is made of, cannot have the parameters (runs, np) of a run."""
+    """Raise ModelError where a law, or one that it is composed of, cannot take the parameters (runs, np) of a run."""
     if isinstance(law, Control):
         if law.check is not None:
             law.check(m, p)
@@ -177,27 +212,27 @@ def check_parameters(law: Any, m: Mechanism, p: np.ndarray) -> None:
 
 
 def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Each row of parameters (runs, np) that differs from the others, the first of its kind, with words for whose it is."""
+    """Each distinct row of parameters (runs, np), with a label of the first run that has it."""
     _, first = np.unique(p, axis=0, return_index=True)
     for run in sorted(first.tolist()):
-        of = f" of run {run}" if len(p) > 1 else ""
+        owner = f" of run {run}" if len(p) > 1 else ""
         values = ", ".join(f"{name} = {x:.6g}" for name, x in zip(m.p_names, p[run], strict=True))
-        yield f"parameters{of} ({values}): " if values else "", p[run]
+        yield f"parameters{owner} ({values}): " if values else "", p[run]
 
 
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
-    """What the law answers, its parts as columns. Raises ModelError: it fails, or gives no Command."""
+    """What the law answers, its fields as columns. Raises ModelError: it fails, or does not return a Command."""
     what = "the control law"
     given = as_command(answer(control.law, what, terms, z, w, y), what)
     if given.d_next:
-        raise ModelError(f"{what} gives d_next, and only a law in discrete time has such a state: see control.discrete")
+        raise ModelError(f"{what} returns d_next, but only a law in discrete time has such a state: see control.discrete")
     return given
 
 
 def as_command(given: Any, what: str) -> Command:
-    """A Command, its parts as columns. Raises ModelError: it is none."""
+    """A Command with its fields as columns. Raises ModelError: it is not a Command."""
     if not isinstance(given, Command):
-        raise ModelError(f"{what} must give a control.Command(u, ...), got {brief(given)}")
+        raise ModelError(f"{what} must return a control.Command(u, ...), got {brief(given)}")
     parts: dict[str, Any] = {}
     for field_name, value in given._asdict().items():
         if field_name not in ("signals", "d_next"):

@@ -1,4 +1,4 @@
-"""What the parts of a law in discrete time answer, as functions; and where in a run's state what they hold stands."""
+"""What the parts of a law in discrete time answer, as functions; and where their values are in a run's state."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STREAM = 3
 class Answer(NamedTuple):
     """What a part answers at an instant.
 
-    function: (q, v, t, p, w, u, acting, F, stream, others, own, count) -> (given, next own, faults); u what laws in discrete
-    time hold, acting all inputs that act, F the generalised reaction under these, others what all parts before it hold, own its
-    discrete state, given u and signals one after another.
-    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.   feels, reacts: whether `acting`
-    and F are used.
+    function: (q, v, t, p, w, u, acting, F, stream, others, state, count) -> (given, next state, faults); u what laws in
+    discrete time hold, acting all inputs that act, F the generalised reaction under these, others what all parts before it
+    hold, state its discrete state, given u and then its signals.
+    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.   feels, reacts: whether it depends
+    on `acting` and on F.
     """
 
     function: ca.Function
@@ -39,50 +39,49 @@ class Answer(NamedTuple):
 
 
 def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
-    """Of each part. Raises ModelError: a law fails, or gives what does not fit the mechanism or what it declares."""
+    """The Answer of each part. Raises ModelError: a law fails, or does not fit the mechanism or its declaration."""
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     w = ca.SX.sym("w", len(control.w_names))
     u, acting, F, stream = (ca.SX.sym(n, k) for n, k in (("u", m.nu), ("acting", m.nu), ("F", m.nv), ("stream", STREAM)))
     common = [T.q, T.v, T.t, m.p_symbols, w, u, acting, F, stream]
-    held: dict[str, ca.SX] = {}
+    earlier: dict[str, ca.SX] = {}
     plain: dict[str, ca.SX] = {}
-    taken: set[str] = set()
+    offered: set[str] = set()
     found: list[Answer] = []
     for part in control.parts:
         what = f"the law {part.name!r} in discrete time" if part.name != "law" else "the law in discrete time"
-        own = {name: ca.SX.sym(name, len(start)) for name, start in part.state}
-        count, others = ca.SX.sym("count"), ca.vertcat(ca.SX(0, 1), *held.values())
-        run = {name: w[i] for i, name in enumerate(control.w_names)} | {name: plain[name] for name in taken}
-        inputs_ = {name: run[name] for name in part.inputs if name in run}
-        known = {**held, **plain, **inputs_, **own}
-        drawn = Stream(*ca.vertsplit(stream))
-        command = as_command(answer(part.call, what, Sample(idle, u, known, acting, F, part.name, count, drawn)), what)
+        state = {name: ca.SX.sym(name, len(start)) for name, start in part.state}
+        count, others = ca.SX.sym("count"), ca.vertcat(ca.SX(0, 1), *earlier.values())
+        run = {name: w[i] for i, name in enumerate(control.w_names)} | {name: plain[name] for name in offered}
+        read = {name: run[name] for name in part.inputs if name in run}
+        known = {**earlier, **plain, **read, **state}
+        numbers = Stream(*ca.vertsplit(stream))
+        command = as_command(answer(part.call, what, Sample(idle, u, known, acting, F, part.name, count, numbers)), what)
         _check(command, part, m, what)
-        next_own = ca.vertcat(ca.SX(0, 1), *[command.d_next[name] for name in own])
+        next_state = ca.vertcat(ca.SX(0, 1), *[command.d_next[name] for name in state])
         given = ca.vertcat(command.u, *command.signals.values())
-        inputs = [*common, others, ca.vertcat(ca.SX(0, 1), *own.values()), count]
-        outputs = [checked(x, what, inputs) for x in (given, next_own, command.faults)]
+        inputs = [*common, others, ca.vertcat(ca.SX(0, 1), *state.values()), count]
+        outputs = [checked(x, what, inputs) for x in (given, next_state, command.faults)]
         sizes = tuple((name, x.numel()) for name, x in command.signals.items())
         f, every = ca.Function("answer", inputs, outputs), ca.veccat(*outputs)
         found.append(Answer(f, command.u.numel(), sizes, ca.depends_on(every, acting), ca.depends_on(every, F)))
         symbolic = {name: ca.SX.sym(name, n) for name, n in sizes}
         for name in symbolic:
-            if f"{part.name}.{name}" in held:
+            if f"{part.name}.{name}" in earlier:
                 raise ModelError(f"{what}: two signals or sensors are called {name!r}")
-        held |= {f"{part.name}.{name}": x for name, x in symbolic.items()}
+        earlier |= {f"{part.name}.{name}": x for name, x in symbolic.items()}
         plain = symbolic | plain
-        taken |= set(part.gives)
+        offered |= set(part.gives)
     return tuple(found)
 
 
 def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
+    """Raise ModelError where a Command does not fit the mechanism or the part's declaration."""
     if command.u.numel() not in (0, m.nu):
-        raise ModelError(
-            f"{what} gives {command.u.numel()} inputs: {m.nu} are needed, or none of a law that only gives signals"
-        )
+        raise ModelError(f"{what} gives {command.u.numel()} inputs: {m.nu} are needed, or none if the law only gives signals")
     if command.z_dot.numel():
-        raise ModelError(f"{what} gives z_dot: what it remembers is its state, whose next values go into d_next")
+        raise ModelError(f"{what} gives z_dot: it has a discrete state instead, whose next values go into d_next")
     if command.faults.numel() != len(part.faults):
         raise ModelError(f"{what} gives {command.faults.numel()} faults where {len(part.faults)} are declared")
     if part.start and len(part.start) != m.nu:
@@ -103,24 +102,26 @@ def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
 
 
 class Slots(NamedTuple):
-    """Where what a part holds stands. given: u and signals in force.   ring: those on their way.   own: its discrete state.
-    drawn: count of its samples, where it draws random numbers.   before, since: with a hold of first order the u before that in
-    force, and when this came into force [s]."""
+    """Where the values of a part are. given: u and signals in force.   ring: the delay line of later ones.   state: its
+    discrete state.
+    drawn: count of its samples, where it draws random numbers.   before, since: with a first-order hold the u before that in
+    force, and the time at which this took effect [s].
+    """
 
     given: slice
     ring: slice
-    own: slice
+    state: slice
     drawn: slice
     before: slice
     since: slice
 
 
 class Layout(NamedTuple):
-    """Where in d (size,), the part of a run's state that is discrete, everything stands.
+    """Where everything is in d (size,), the discrete part of a run's state.
 
-    slots, periods [s]: of each part.   inputs: how many of what each part gives are u.   signals: recorded name -> where.
-    stream: the Stream, empty where nothing draws numbers.   switched: parameters that the run changes.   start: (size,) start
-    values, Stream and parameters aside.
+    slots, periods [s]: of each part.   inputs: how many of each part's `given` are u.   signals: recorded name -> where.
+    stream: the Stream, empty if no random numbers are drawn.   switched: parameters that the run changes.   start: (size,)
+    start values, without Stream and parameters.
     """
 
     slots: tuple[Slots, ...]
@@ -146,7 +147,7 @@ class Layout(NamedTuple):
         return total
 
     def started(self, runs: int, seed: int, switched: np.ndarray | None = None) -> np.ndarray:
-        """(runs, size) of d at the start, where the switched parameters are (1 or runs, ...)."""
+        """(runs, size) start values of d, with the switched parameters (1 or runs, ...)."""
         d = np.tile(self.start, (runs, 1))
         if switched is not None:
             d[:, self.switched] = switched
@@ -156,7 +157,7 @@ class Layout(NamedTuple):
 
 
 Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
-"""Of each part how many inputs it gives, and its signals with their sizes."""
+"""For each part how many inputs it gives, and its signals with their sizes."""
 
 
 def sizes(of: Sequence[Answer]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
@@ -164,7 +165,7 @@ def sizes(of: Sequence[Answer]) -> list[tuple[int, tuple[tuple[str, int], ...]]]
 
 
 def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> Layout:
-    """The layout of what the parts of a law hold, of these sizes, and of parameters that the run changes."""
+    """The layout of the values of a law's parts, of these sizes, and of parameters that the run changes."""
     slots: list[Slots] = []
     start: list[float] = []
     places: list[tuple[str, str, slice]] = []
@@ -176,13 +177,13 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
     for part, (inputs, signals) in zip(parts, of, strict=True):
         first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * sum(n for _, n in signals)]
         given, ring = place(first), place(first * part.latency)
-        own = place([x for _, values in part.state for x in values])
+        state = place([x for _, values in part.state for x in values])
         first_order = part.hold == "first" and inputs
         drawn, before = place([0.0] * part.random), place(first[:inputs] if first_order else ())
-        slots.append(Slots(given, ring, own, drawn, before, place([0.0] if first_order else ())))
+        slots.append(Slots(given, ring, state, drawn, before, place([0.0] if first_order else ())))
         for at, entries in (
             (given.start + inputs, signals),
-            (own.start, [(name, len(values)) for name, values in part.state]),
+            (state.start, [(name, len(values)) for name, values in part.state]),
         ):
             for name, n in entries:
                 places.append((part.name, name, slice(at, at + n)))
@@ -200,11 +201,11 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
 
 
 def units(control: Control) -> dict[str, Any]:
-    """Units of recorded signals that are known."""
+    """Known units of recorded signals."""
     return {**control.units, **{name: unit for part in control.parts for name, unit in part.units.items()}}
 
 
 def entries(control: Control) -> dict[str, tuple[str, ...]]:
-    """Names of the entries of recorded signals that have some."""
+    """Names of the entries of recorded signals, where they have names."""
     found = {**control.entries, **{name: names for part in control.parts for name, names in part.entries.items()}}
     return {name: tuple(names) for name, names in found.items()}

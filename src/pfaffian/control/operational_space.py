@@ -1,4 +1,5 @@
-"""Operational-space control: the task's own inertia, no constraints. A yardstick for the projected laws."""
+"""Operational-space control: inverse dynamics in the task's own inertia, without constraints; a yardstick for the projected
+laws."""
 
 from __future__ import annotations
 
@@ -21,14 +22,36 @@ from pfaffian.terms.terms import Terms
 
 @maker
 def operational_space(task: Task, reference: Reference, *, stiffness: Any, damping: Any, joint_damping: float = 0.0) -> Control:
-    """tau = J^T Lambda (theta_ddot_d + G_D e_dot + G_P e - drift) + c - f - N^T joint_damping M v, Lambda = (J M^-1 J^T)^-1.
+    """Steer a task by its own inertia, without regard to constraints.
 
-    Every velocity must be actuated; u is the smallest with B u = tau, of which there are many where motors share a joint.
+        tau = J^T Lambda (theta_ddot_d + G_D e_dot + G_P e - drift) + c - f - N^T joint_damping M v,
+        Lambda = (J M^-1 J^T)^-1,   e = theta_d - theta
+
+    N projects onto motions that the task does not see. Every velocity must be actuated; u is the smallest with B u = tau, of
+    which there are many where motors share a joint. Closed loop: e_ddot + G_D e_dot + G_P e = 0.
 
     Args:
-        task, reference, stiffness, damping: as in `projected`.   joint_damping: [1/s] of motion that the task leaves open.
-    Stops a run: the task's coordinates do not determine a motion; the actuators drive some velocity no more.
-    Raises ModelError: some velocity has no actuator.
+        task: theta(q), a function of the Kinematics that returns (k, 1), such as joints(...) or point(...).
+        reference: theta_d(t), of as many coordinates.
+        stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
+        damping: G_D [1/s], not negative; one number, or one for each task coordinate.
+        joint_damping: [1/s] of motion that the task leaves open; default 0.
+    Returns:
+        Control that records error e and error_rate e_dot.
+    Stops a run: the task's coordinates do not determine a motion; the actuators no longer drive some velocity.
+    Raises ModelError: an argument that is not a task or a Reference. At the run: a reference of another size, a negative gain,
+    or a velocity without an actuator.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> task = control.point("cart", axes=[0])
+        >>> law = control.operational_space(task, control.set_point([1.0]), stiffness=4.0, damping=4.0)
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[0]  # mass times stiffness times error
+        array([8.])
     """
 
     check_aim(task, reference)
@@ -37,9 +60,11 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
         goal = pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
         J, inverse_J = x.J, solve_M(terms.factor, x.J.T)
-        calm = -scalar(joint_damping, "joint_damping") * terms.v
-        solved = solve_semidefinite(J @ inverse_J, goal.acceleration + goal.feedback - x.drift - J @ calm, RANK_TOLERANCE)
-        tau = terms.M @ calm + J.T @ solved.x + terms.c - terms.f
+        damping_rate = -scalar(joint_damping, "joint_damping") * terms.v
+        solved = solve_semidefinite(
+            J @ inverse_J, goal.acceleration + goal.feedback - x.drift - J @ damping_rate, RANK_TOLERANCE
+        )
+        tau = terms.M @ damping_rate + J.T @ solved.x + terms.c - terms.f
         u, lost = inputs_of(terms, tau, "operational-space control")
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(solved.kept) < k, lost), signals)

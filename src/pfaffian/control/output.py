@@ -1,12 +1,12 @@
-"""Outputs on Lie groups: what shall follow a reference, how wrong it is, and the motion that mends it. [chhabra14 5.2, 5.4]
+"""Outputs on Lie groups: what follows a reference, its error, and the acceleration that reduces it. [chhabra14 5.2, 5.4]
 
-An output r is the pose, the attitude or the position of a body: a point of SE(3), SO(3) or R^n, and in the plane of SE(2) or
-SO(2). With V = r^-1 r_dot = E J v and eta = gamma^-1 gamma_dot of its reference gamma(t),
+An output r is the pose, attitude or position of a body: a point of SE(3), SO(3) or R^n, in the plane of SE(2) or SO(2). With
+V = r^-1 r_dot = E J v and eta = gamma^-1 gamma_dot of its reference gamma(t),
 
     r_e = r^-1 gamma,    xi_e = log r_e,    v_e = V - Ad(r_e) eta,                                        (5.2), (5.4.34)
     nu = I^-1 [Theta^-T K_P xi_e - K_D v_e] - [V, Ad(r_e) eta] + Ad(r_e) eta_dot,                         (5.4.32)-(5.4.33)
 
-where Theta = int_0^1 exp(x ad xi_e) dx is the left differential of exp. With V_dot = nu the value
+where Theta = int_0^1 exp(x ad xi_e) dx is the left differential of exp. With V_dot = nu the Lyapunov function
 V_L = <K_P xi_e, xi_e> / 2 + <I v_e, v_e> / 2 falls as V_L_dot = -<K_D v_e, v_e>.                                    (5.4.35)
 """
 
@@ -34,23 +34,23 @@ from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 
 IN_GROUP = 1e-9
-"""How far from R^T R = 1 a reference may be at the start."""
+"""Largest error of R^T R = 1 in a reference at the start."""
 
 LEFT_GROUP = 1e-5
-"""How far it may come to be, as one that is interpolated between samples does; its rate likewise."""
+"""Largest error later, as of a reference interpolated between samples; the same for its rate."""
 
 
 GAINS = ("stiffness", "damping", "inertia")
-"""Of an output, each symmetric and positive definite."""
+"""The gains of an output, each symmetric and positive definite."""
 
 
 class Kind(NamedTuple):
     """Which part of a motion is an output.
 
-    group: in the table of subgroups.   shape: of the matrix that says a point of it.
-    pose: such a matrix -> (4, 4) within SE(3), c in the corner: 1, or 0 for a rate.
+    group: its name in the table of subgroups.   shape: of the matrix that represents a point of it.
+    pose: such a matrix -> (4, 4) in SE(3), c in the corner: 1, or 0 for a rate.
     part: R, p, J of a body -> those of the output, its twist J v along the axes of the group.   unit: of the error.
-    still: entries of the twist that the body must not have, so that its motions are of the group.
+    still: entries of the twist that must be zero, so that the body's motions are of the group.
     """
 
     group: str
@@ -87,10 +87,21 @@ KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """What shall follow a reference on a group of its own; made by `output`.
+    """A pose, attitude, heading or position of a body that follows a reference on its group; made by `output`.
 
-    body, seen_from: names.   kind: a key of `KINDS`.   at: (3,) point of the body [m].   axes: of a position, of 0, 1, 2.
-    reference: of the matrix that says a point of the group, column by column.   stiffness K_P, damping K_D, inertia I: (k, k).
+    body, seen_from: names of the body and of the body that its motion is relative to.
+    kind: "pose", "attitude", "position", "planar pose" or "heading".
+    at: (3,) point of the body [m].   axes: of a position, which of 0, 1, 2.
+    reference: of the matrix that represents a point of the group, column by column.
+    stiffness, damping, inertia: K_P, K_D, I (k, k).
+
+    Example:
+        >>> from pfaffian import control
+        >>> tip = control.output("hand", "position", [0.3, 0.4], stiffness=25.0, damping=10.0, axes=(0, 2))
+        >>> tip
+        <Output: position of 'hand'>
+        >>> tip.names
+        ('hand.x', 'hand.z')
     """
 
     body: str
@@ -115,7 +126,7 @@ class Output:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the k coordinates of the algebra."""
+        """Names of the k coordinates of the algebra."""
         return tuple(f"{self.body}.{'xyz'[i] if i < 3 else 'r' + 'xyz'[i - 3]}" for i in self.group.axes)
 
     def __repr__(self) -> str:
@@ -127,18 +138,34 @@ def output(
     body: str, kind: str, reference: Any, *, stiffness: Any, damping: Any, inertia: Any = 1.0, at: Any = (0, 0, 0),
     axes: Sequence[int] = (0, 1, 2), seen_from: str = WORLD,
 ) -> Output:  # fmt: skip
-    """What shall follow a reference: "pose" on SE(3), "attitude" on SO(3) or "position" in R^n; of a body that moves in the x y
-    plane "planar pose" on SE(2) or "heading" on SO(2). [chhabra14 5.2]
+    """An output for `concurrent`: a part of a body's motion with its reference and gains. [chhabra14 5.2]
+
+        "pose" on SE(3), "attitude" on SO(3), "position" in R^n;
+        of a body that moves in the x y plane "planar pose" on SE(2), "heading" on SO(2)
 
     Args:
-        body: whose.   kind: one of these five.   seen_from: the body, or the world, that it is the motion over.
-        reference: gamma(t), a matrix: a function of t [s], a constant, or a Reference of its entries column by column; of a
-            pose (4, 4) homogeneous [1, m], in the plane (3, 3), of an attitude (3, 3), a heading (2, 2), a position (n,) [m].
-        stiffness K_P, damping K_D, inertia I: symmetric and positive definite on the algebra, [v; w] in this order and along
-            the body's axes, of a position along those of `seen_from`: one number, k numbers, or (k, k). In units of I, K_P is
-            in 1/s^2 and K_D in 1/s.
-        at: (3,) point of the body whose position or pose it is [m].   axes: of a position, which of x, y, z.
-    Raises ModelError: an unknown kind, gains that are not positive definite, a reference of another shape or of no rotation.
+        body: its name.
+        kind: one of these five.
+        reference: gamma(t), a matrix: a function of t [s], a constant, or a Reference of its entries column by column. Of a
+            pose (4, 4) homogeneous [1, m], in the plane (3, 3); of an attitude (3, 3), a heading (2, 2), a position (n,) [m].
+        stiffness: K_P, symmetric and positive definite on the algebra [v; w], in this order and along the body's axes, of a
+            position along those of `seen_from`; one number, k numbers, or (k, k); in units of `inertia` [1/s^2].
+        damping: K_D, likewise; in units of `inertia` [1/s].
+        inertia: I, likewise; default 1.
+        at: (3,) point of the body whose position or pose it is [m]; default its origin.
+        axes: of a position, which of 0, 1, 2 (x, y, z); default all three.
+        seen_from: name of the body that the motion is relative to; default the world.
+    Returns:
+        Output.
+    Raises ModelError: an unknown kind, one body twice, axes without a position, gains that are not positive definite, a
+    reference of another shape, or one that is not a rotation at t = 0.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian import control
+        >>> base = control.output("base", "attitude", np.eye(3), stiffness=4.0, damping=4.0)
+        >>> base.names
+        ('base.rx', 'base.ry', 'base.rz')
     """
     what = f"output {brief(kind)} of {brief(body)}"
     if not isinstance(body, str) or not isinstance(seen_from, str) or body == seen_from:
@@ -200,7 +227,7 @@ def is_definite(X: np.ndarray) -> bool:
 
 
 def _check_start(o: Output, what: str) -> None:
-    """Raise ModelError unless the reference at t = 0 is of its group, as far as numbers tell."""
+    """Raise ModelError unless the reference at t = 0 is in its group, if it is known there."""
     X = None if o.reference.w_names else at_defaults(goal_at(o, ca.SX(0), ca.SX(0, 1))[0])
     if X is None:
         return
@@ -222,11 +249,12 @@ def goal_at(o: Output, t: ca.SX, w: ca.SX) -> list[ca.SX]:
 
 
 def leaves_group(goal: Sequence[ca.SX]) -> ca.SX:
-    """1 where a reference, (4, 4) gamma, gamma_dot, is no motion of its group: no rotation, or a rate that makes it none; 0 too
-    where it is no number, which ends a run by itself."""
+    """1 where a reference, (4, 4) gamma and gamma_dot, is not a motion of its group: not a rotation, or a rate that leads out
+    of it; 0 also where it is nan, which stops a run anyway.
+    """
     gamma, rate = goal[0], goal[1]
     R, R_dot = gamma[:3, :3], rate[:3, :3]
-    third = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # of a reflection too
+    third = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # nonzero for a reflection too
     bent = R.T @ R_dot
     off = ca.vertcat(ca.vec(R.T @ R - ca.SX.eye(3)), third, (gamma[3, :] - ca.DM([[0, 0, 0, 1]])).T, rate[3, :].T)
     stretched = ca.vec(bent + bent.T) / (1 + ca.norm_fro(R_dot))
@@ -252,7 +280,7 @@ def moving(k: Kinematics, o: Output) -> Moving:
 
 
 def check_in_group(o: Output, k: Kinematics) -> None:
-    """Raise ModelError where the body has motions that are none of the output's group: looked for at one configuration."""
+    """Raise ModelError where the body has motions outside the output's group; checked at one random configuration."""
     still, m = list(KINDS[o.kind].still), k.mechanism
     if not still:
         return
@@ -268,9 +296,9 @@ def check_in_group(o: Output, k: Kinematics) -> None:
 
 
 class Servo(NamedTuple):
-    """What the servo law makes of an output and its goal.
+    """The servo law of an output.
 
-    nu: (k, 1) V_dot that it asks for.   error, rate: (k, 1) xi_e and v_e.   value: V_L.   decay: its rate, -<K_D v_e, v_e>.
+    nu: (k, 1) V_dot that it requires.   error, rate: (k, 1) xi_e and v_e.   value: V_L.   decay: its rate, -<K_D v_e, v_e>.
     """
 
     nu: ca.SX
@@ -302,8 +330,9 @@ def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Ser
 
 
 def half_turn(o: Output) -> ca.SX:
-    """The least V_L with which an error is half a turn: pi^2 / 2 times the smallest eigenvalue of what K_P leaves of rotations
-    while the other coordinates give way. As long as V_L is below it, no error gets there. [chhabra14 theorem 5.4.2]"""
+    """The least V_L at which an error can be half a turn: pi^2 / 2 times the smallest eigenvalue of the Schur complement of
+    K_P on rotations. As long as V_L is below it, no error gets there. [chhabra14 theorem 5.4.2]
+    """
     turn, K = o.turning, ca.densify(o.stiffness)
     rest = [i for i in range(K.shape[0]) if i not in turn]
     S = K[turn, turn] - K[turn, rest] @ solve_definite(K[rest, rest], K[rest, turn]) if rest else K
@@ -311,7 +340,7 @@ def half_turn(o: Output) -> ca.SX:
 
 
 def check_moves(o: Output, J: ca.SX) -> None:
-    """Raise ModelError where nothing moves a coordinate of an output, whatever the configuration."""
+    """Raise ModelError where no joint moves a coordinate of an output, at any configuration."""
     still = [name for i, name in enumerate(o.names) if J[i, :].is_zero()]
     if still:
         raise ModelError(

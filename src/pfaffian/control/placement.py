@@ -1,8 +1,8 @@
-"""Prototypes whose poles are chosen, of machines with fewer inputs than motions: what matching leaves free. [konz25 4.8]
+"""Prototypes with chosen poles, for machines with fewer inputs than motions: the freedom that matching leaves. [konz25 4.8]
 
-About a set point the prototype's motion is the machine's own only if the matching conditions hold, Lambda_K = 0 and
-Lambda_D = 0 (4.62). They tie its parameters together; the rest place the poles. Each function here has solved both for one
-kind of machine, and names the condition that chosen poles cannot meet.
+About a set point the machine can move as its prototype does only if the matching conditions hold, Lambda_K = 0 and Lambda_D = 0
+(4.62). They couple the prototype's parameters; the remaining ones place the poles. Each function here has solved both for one
+kind of machine, and names the condition that the chosen poles cannot satisfy.
 """
 
 from __future__ import annotations
@@ -21,10 +21,17 @@ SINGULAR = 1e12
 
 
 class Hover(NamedTuple):
-    """A prototype of a machine that hovers on thrust along one of its axes, in a plane through that axis.
+    """A prototype of a machine that hovers on thrust along one of its axes, in a plane; from `hover_placement`.
 
-    mass m [kg], damping d [N s/m], stiffness k [N/m]; the height of their centres above the mass centre: s of the mass, h of
-    the others [m]; moments about these: inertia [kg m^2], of the stiffness [N m], none of the damping.
+    mass: m [kg].   damping: d [N s/m].   stiffness: k [N/m].
+    s: height of the mass's centre above the machine's mass centre [m].   h: height of the centres of damping and stiffness [m].
+    inertia: about s [kg m^2].   moment: of the stiffness about h [N m]; that of the damping is zero.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.hover_placement([-1, -1, -1, -1], gravity=10.0)
+        >>> round(x.s, 6), round(x.h, 6)
+        (2.0, 10.0)
     """
 
     mass: float
@@ -37,7 +44,16 @@ class Hover(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """Matrices (n, n) of a prototype about a set point, along the machine's own coordinates: inertia, damping, stiffness."""
+    """Matrices (n, n) of a prototype about a set point, along the machine's own coordinates; from `matched_placement`.
+
+    inertia: Mbar.   damping: Dbar.   stiffness: Kbar.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.matched_placement([[1.0]], [[0.0]], [1.0], poles=[-1, -2])
+        >>> x.damping.round(6)
+        array([[3.]])
+    """
 
     inertia: np.ndarray
     damping: np.ndarray
@@ -45,7 +61,17 @@ class Matched(NamedTuple):
 
 
 class TwoMasses(NamedTuple):
-    """Two masses on a line, the first driven: inertia [kg], damping [N s/m] and stiffness [N/m] of (0, 1), (1, 2), (0, 2)."""
+    """A prototype of two masses on a line, the first one driven; from `two_mass_placement`.
+
+    m01, m12, m02 [kg], d01, d12, d02 [N s/m] and k01, k12, k02 [N/m]: inertia, damping and stiffness between the ground 0, the
+    first mass 1 and the second 2.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.two_mass_placement([-1, -1, -1, -1], ratio=2.0)
+        >>> round(x.m01, 6), round(x.m02, 6)
+        (1.0, 1.5)
+    """
 
     m01: float
     m12: float
@@ -59,18 +85,29 @@ class TwoMasses(NamedTuple):
 
 
 def hover_placement(poles: Any, *, lean: float = 0.0, mass: float = 1.0, gravity: float = 9.81) -> Hover:
-    """Prototype of a PVTOL, a quadcopter in one plane or a bicopter whose tilt has four poles of one's choice. [konz25 (4.141)]
+    """Prototype with four chosen poles of tilt, of a PVTOL, a quadcopter in one plane or a bicopter. [konz25 (4.141)]
 
         k = m p0 p1 / q,  d = m p1^2 / q,  h = eps + g p3 / p1,  s = eps + g p1 / q,  q = p1 p2 - p0 p3
         Theta = m (h - s) (s - eps),  Pi = m g (h - s),  s^4 + p3 s^3 + ... + p0 the polynomial of the poles
 
-    What moves along the axis then has the poles of s^2 + (d / m) s + k / m.
+    Motion along the axis of thrust then has the poles of s^2 + (d / m) s + k / m.
 
     Args:
-        poles: four, complex ones in pairs [1/s].   lean: eps [m], by which the machine's inputs push sideways as they turn it,
-            eps = Theta_z tan(beta) / (m l) of propellers whose thrusts lean outwards by beta at a distance l.
-        mass: m of the prototype [kg].   gravity: [m/s^2], above zero.
-    Raises ModelError: not four poles in pairs, or poles for which the first condition named cannot be met.
+        poles: four, complex ones in pairs [1/s].
+        lean: eps [m], by which the machine's inputs push sideways as they turn it, eps = Theta_z tan(beta) / (m l) of
+            propellers whose thrusts lean outwards by beta at a distance l; default 0.
+        mass: m of the prototype [kg]; default 1.
+        gravity: [m/s^2], above zero; default 9.81.
+    Returns:
+        Hover.
+    Raises ModelError: not four poles in pairs; a mass or gravity not above zero; poles for which the first condition named
+    cannot be satisfied.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.hover_placement([-1, -1, -1, -1], gravity=10.0)
+        >>> round(x.damping, 6), round(x.stiffness, 6)  # 4^2 / (4 * 6 - 1 * 4) and 4 / 20
+        (0.8, 0.2)
     """
     what = "hover_placement"
     p0, p1, p2, p3 = _polynomial(poles, what)
@@ -90,15 +127,29 @@ def quadcopter_pair(
     body: str, poles: Any, *, heading: tuple[float, float], lean: Any = 0.0, share: float = 1.0, mass: float = 1.0,
     gravity: float = 9.81,
 ) -> Pair:  # fmt: skip
-    """Prototype of a multicopter that thrusts along its z axis: tilt as `hover_placement`, heading as chosen. [konz25 (4.147)]
+    """Prototype of a multicopter that thrusts along its z axis: chosen poles of tilt and heading. [konz25 (4.147)]
 
     Args:
-        body: with its frame at the mass centre, z along the thrust.   poles, mass, gravity: as in `hover_placement`.
-        heading: (w0 [rad/s], zeta) of s^2 + 2 zeta w0 s + w0^2.
+        body: name of the body, whose frame is at the mass centre with z along the thrust.
+        poles: four of tilt, complex ones in pairs [1/s].
+        heading: (w0 [rad/s], zeta) of the polynomial s^2 + 2 zeta w0 s + w0^2 of heading.
         lean: eps [m], or (eps_x, eps_y) of a bicopter, by which inputs push along x and y as they turn about y and x (4.154);
-            the poles then are those of the tilt about x, and h and s are the same for both.
-        share: inertia about z as a part of that about x, what heading counts beside tilt where inputs are short.
-    Raises ModelError: as `hover_placement`; s is not above eps of the other plane; a w0, zeta or share that is not above zero.
+            the poles then are those of tilt about x, and h and s are the same for both. Default 0.
+        share: inertia about z as a part of that about x: the weight of heading beside tilt where inputs are short; default 1.
+        mass: of the prototype [kg]; default 1.
+        gravity: [m/s^2], above zero; default 9.81.
+    Returns:
+        Pair, for `prototype_tracking`.
+    Raises ModelError: not four poles in pairs; a mass, gravity, w0, zeta or share not above zero; poles for which the first
+    condition named cannot be satisfied, among them that s is above eps_x.
+
+    Example:
+        >>> from pfaffian import control
+        >>> p = control.quadcopter_pair("body", [-1, -1, -1, -1], heading=(2.0, 1.0), gravity=10.0)
+        >>> p
+        <Pair: 'body' seen from 'world'>
+        >>> round(float(p.stiffness[3, 3]), 6)  # k [N/m]
+        0.2
     """
     what = "quadcopter_pair"
     eps = np.broadcast_to(np.asarray(lean, dtype=float), 2)
@@ -118,12 +169,22 @@ def quadcopter_pair(
 
 
 def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> TwoMasses:
-    """Prototype of two masses with a spring between them, a force on the first, with four poles of one's choice. [konz25 4.8.1]
+    """Prototype with four chosen poles, of two masses with a spring between them and a force on the first. [konz25 4.8.1]
 
     Args:
-        poles: four, complex ones in pairs [1/s].   ratio: varpi = k12 / m2 of the machine [1/s^2].
-        coupling: m12 of the prototype [kg]; not zero, and of the sign of varpi p3 - p1, or no poles can be placed.
-    Raises ModelError: the first condition named that cannot be met.
+        poles: four, complex ones in pairs [1/s].
+        ratio: varpi = k12 / m2 of the machine [1/s^2], above zero.
+        coupling: m12 of the prototype [kg]; not zero, and of the sign of varpi p3 - p1, where s^4 + p3 s^3 + ... + p0 is the
+            polynomial of the poles; default 1.
+    Returns:
+        TwoMasses.
+    Raises ModelError: not four poles in pairs; the first condition named that cannot be satisfied.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.two_mass_placement([-1, -1, -1, -1], ratio=2.0)
+        >>> round(x.d01, 6), round(x.k01, 6)  # p1 p3 / q and p0 p3 / q with p1 = p3 = 4, q = 2 * 4 - 4
+        (4.0, 1.0)
     """
     what = "two_mass_placement"
     p0, p1, p2, p3 = _polynomial(poles, what)
@@ -141,21 +202,32 @@ def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> Tw
 
 
 def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, first: float = 1.0) -> Matched:
-    """The prototype of any machine with one input about a set point, M x'' + K x = b u, with 2 n poles of one's choice.
+    """Prototype with 2 n chosen poles about a set point, of any machine with one input: M x'' + K x = b u.
 
-    Whatever stable poles there are, one prototype meets both matching conditions (4.62). With p(s) = e(s^2) + s o(s^2) their
+    For any stable poles one prototype satisfies both matching conditions (4.62). With p(s) = e(s^2) + s o(s^2) their
     polynomial, e has n roots -w_i^2 and o / e = sum c_i / (s^2 + w_i^2) has c_i > 0 (Hermite, Biehler), so that
 
         V = [(K - w_i^2 M)^-1 b],  z = V^-1 M^-1 b,  D = diag(c_i / z_i^2),  Omega = diag(w_i)
         Mbar = V^-T D V^-1,  Kbar = V^-T D Omega^2 V^-1,  Dbar = d d^T with d = Mbar M^-1 b
 
-    are positive, and the closed loop's modes damp each other through the one input into p(s). For a PVTOL it is
-    `hover_placement`, for two masses `two_mass_placement`; pairs of bodies then have to be found that add up to it.
+    are positive, and the modes of the closed loop, damped through the one input, have p(s). For a PVTOL this is
+    `hover_placement`, for two masses `two_mass_placement`; pairs of bodies that add up to it then have to be found.
 
     Args:
-        inertia, stiffness: M, K (n, n) of the machine; K, of weight and thrust too, need not be symmetric.
-        push: b (n,).   poles: 2 n, complex ones in pairs [1/s].   first: Mbar[0, 0], whose size is free.
-    Raises ModelError: sizes that differ; the first condition named that cannot be met.
+        inertia: M (n, n) of the machine.
+        stiffness: K (n, n) of the machine, of weight and thrust too; it need not be symmetric.
+        push: b (n,), what the input drives.
+        poles: 2 n, complex ones in pairs [1/s].
+        first: Mbar[0, 0], which sets the size of the prototype; default 1.
+    Returns:
+        Matched.
+    Raises ModelError: sizes that differ, a first not above zero; the first condition named that cannot be satisfied.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.matched_placement([[1.0]], [[0.0]], [1.0], poles=[-1, -2])  # s^2 + 3 s + 2
+        >>> round(x.damping.item(), 6), round(x.stiffness.item(), 6)
+        (3.0, 2.0)
     """
     what = "matched_placement"
     M, K, b = (floats(x, f"{what}: {n}") for x, n in ((inertia, "inertia"), (stiffness, "stiffness"), (push, "push")))
@@ -182,7 +254,7 @@ def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, fi
 
 
 def _about_z(moment: float) -> np.ndarray:
-    """Moments (3,) of dampers that resist a turn about z alone; a body's could not be so, a prototype's pseudo-matrix may."""
+    """Moments (3,) of dampers that resist a turn about z alone: of no body, but of a prototype's pseudo-matrix."""
     return np.array([0.0, 0.0, moment])
 
 
@@ -193,7 +265,7 @@ def _polynomial(poles: Any, what: str) -> tuple[float, float, float, float]:
 
 
 def _coefficients(poles: Any, n: int, what: str) -> np.ndarray:
-    """(n + 1,) of the polynomial of n poles, the highest power first."""
+    """(n + 1,) coefficients of the polynomial of n poles, highest power first."""
     given = np.asarray(poles if several(poles) else [], dtype=complex)
     c = np.poly(given)
     if given.shape != (n,) or not np.isfinite(given).all() or np.abs(np.imag(c)).max() > 1e-9 * np.abs(c).max():
@@ -202,6 +274,7 @@ def _coefficients(poles: Any, n: int, what: str) -> np.ndarray:
     return c.real
 
 
-def _need(met: bool, what: str, condition: str) -> None:
-    if not met:
+def _need(satisfied: bool, what: str, condition: str) -> None:
+    """Raise ModelError unless the condition is satisfied."""
+    if not satisfied:
         raise ModelError(f"{what}: the poles cannot be placed so that {condition}")

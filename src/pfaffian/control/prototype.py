@@ -1,21 +1,21 @@
-"""Tracking of a prototype: the machine moves as nearly as its inputs can make it like another of one's choice. [konz25 ch. 4]
+"""Tracking of a prototype: the machine moves as much like a chosen other machine as its inputs permit. [konz25 ch. 4]
 
-The prototype has the machine's kinematics, and between any pairs of bodies inertia, damping and stiffness of its own, 4 x 4
+The prototype has the machine's kinematics and, between any pairs of bodies, inertia, damping and stiffness of its own: 4 x 4
 pseudo-matrices Mbar', Dbar', Kbar'. Its motion towards a reference q_R(t) is Mbar v_dot + bbar = 0 with
 
     Mbar = sum J^T Vee(Mbar') J,    bbar = cbar + fDbar + fKbar,    fKbar = sum J^T vee2((1 - G_E^-1) Kbar'),    (4.66)
 
-G_E = G_R^-1 G the error of the pose G of each pair and J its body Jacobian. Inertia and damping feel the difference of the
-motions, in one of three ways:
+where G_E = G_R^-1 G is the error of the pose G of each pair and J its body Jacobian. Inertia and damping act on the difference
+of the motions, in one of three ways:
 
-particle: of all points of the body, seen from the first one of the pair (4.66c,d).
+particle: of all points of the body, relative to the first one of the pair (4.66c,d).
 body: of the twists, xi_E = J v - Ad(G_E^-1) J_R v_R (4.66e,f).
 energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g-i).
 
-At a constant reference the energy Wbar of each falls, by what the dampers take, where the inputs leave no matching force. Along
-one that moves it does with `energy` where the transport error (4.30) is zero, and with `body` where the xi_E of all pairs are
-J v_E of one velocity v_E, as those of one pair on a body that moves any way are; those of several pairs of an arm are not, and
-the energy may rise there. With `particle` it may rise along any. `prototype_power` tells what it does.
+At a constant reference the energy Wbar of each falls by what the dampers dissipate, where the inputs leave no matching force.
+Along a moving one it does so with `energy` where the transport error (4.30) is zero, and with `body` where the xi_E of all
+pairs are J v_E of one velocity v_E, as those of one pair on a body that moves any way are; those of several pairs of an arm are
+not, and the energy may rise there. With `particle` it may rise along any. `prototype_power` records its rate.
 """
 
 from __future__ import annotations
@@ -53,21 +53,33 @@ from pfaffian.terms.terms import Terms, symbols
 EXCLUDED = "no input is within the limits W u <= l: widen them"
 UNSOLVED = (
     "the limits could not be met to the digits of a double: give the prototype more even inertia along what the inputs drive, "
-    "leave out rows of W that all but repeat others, or ask for inputs that are less far beyond their limits"
+    "leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
 )
-SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give a pair of bodies more Mbar'"
+SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
 
 SMALL = 1e-7
-"""What the size of inputs counts beside the motion in the first search for those within limits; see `_within`."""
+"""Weight of the size of inputs beside the motion in the first search for those within limits; see `_within`."""
 
 
 ALIKE = 1e-9
-"""Squared part of a motor's motion that others cannot make below which they make all of it."""
+"""A motor counts as redundant if other motors produce all of its motion but this squared part."""
 
 
 @data
 class Pair:
-    """What the prototype has between two bodies: pseudo-matrices (4, 4) in the frame of `body`, seen from `seen_from`."""
+    """What a prototype has between two bodies; made by `pair`.
+
+    body, seen_from: their names.   inertia, damping, stiffness: pseudo-matrices (4, 4) in the frame of `body`.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> p = control.pair("tool", seen_from="base", inertia=pf.forces.pseudo_matrix(3.0))
+        >>> p
+        <Pair: 'tool' seen from 'base'>
+        >>> print(p.inertia[3, 3])  # the mass [kg]
+        3
+    """
 
     body: str
     seen_from: str
@@ -83,11 +95,26 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
     """Inertia, damping and stiffness of a prototype between two bodies. [konz25 (4.66)]
 
     Args:
-        body, seen_from: names of bodies; the world is the other end of an absolute pair.
-        inertia: Mbar' [kg, kg m, kg m^2].   damping: Dbar' [N s/m, N s, N m s].   stiffness: Kbar' [N/m, N, N m]. Each (4, 4),
-            symmetric, in the frame of `body`; `pseudo_matrix` makes one; None for none. Of one pair they need not be positive
-            semidefinite: all pairs together must be, which the law checks.
-    Raises ModelError: a matrix that is not symmetric; one body twice.
+        body: name of the body in whose frame the matrices are.
+        seen_from: name of the body that its motion is relative to; default the world, for an absolute pair.
+        inertia: Mbar' (4, 4) symmetric [kg, kg m, kg m^2], made by `pf.forces.pseudo_matrix`; none if None.
+        damping: Dbar' (4, 4) symmetric [N s/m, N s, N m s]; none if None.
+        stiffness: Kbar' (4, 4) symmetric [N/m, N, N m]; none if None.
+    Returns:
+        Pair. Its matrices need not be positive semidefinite by themselves: those of all pairs together must be, which the law
+        checks.
+    Raises ModelError: a matrix that is not symmetric or not (4, 4); one body twice, or a name that is not a text.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> weight = {"inertia": 1.0, "damping": 2.0, "stiffness": 1.0}
+        >>> soft = control.pair("cart", **{n: pf.forces.pseudo_matrix(x) for n, x in weight.items()})
+        >>> law = control.prototype_tracking([soft], control.set_point([1.0]))  # as a cart of 1 kg on a spring of 1 N/m
+        >>> pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")["u"].values[0].round(6)
+        array([2.])
     """
     what = f"pair {body!r} seen from {seen_from!r}"
     if body == seen_from or not all(isinstance(n, str) for n in (body, seen_from)):
@@ -98,14 +125,14 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
 
 
 def as_pairs(pairs: Any, what: str) -> tuple[Pair, ...]:
-    """The pairs as they are. Raises ModelError: it is no list of pairs, or an empty one."""
+    """The pairs as they are. Raises ModelError: they are not a list of pairs, or an empty one."""
     if not several(pairs) or not pairs or not all(isinstance(p, Pair) for p in pairs):
         raise ModelError(f"{what}: a list of pair(...) is needed, got {brief(pairs)}")
     return tuple(pairs)
 
 
 class Motion(NamedTuple):
-    """How a pair moves.   G: (4, 4) pose of the body seen from the other.   J: (6, nv) body Jacobian.   J_dot: (6, nv)."""
+    """The motion of a pair.   G: (4, 4) pose of the body seen from the other.   J: (6, nv) body Jacobian.   J_dot: (6, nv)."""
 
     G: ca.SX
     J: ca.SX
@@ -113,41 +140,56 @@ class Motion(NamedTuple):
 
 
 def motion_of(k: Kinematics, of: Pair) -> Motion:
-    """Of a pair at k."""
+    """The motion of a pair at k."""
     s = fresh(k)
     G, J = s.relative(of.body, of.seen_from)
     return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
 
 
 def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
-    """(nv, nv) sum J^T Vee(X') J of what the pairs have together, X' their inertia, damping or stiffness. [konz25 (4.48)]"""
+    """(nv, nv) sum J^T Vee(X') J over all pairs, with X' their inertia, damping or stiffness. [konz25 (4.48)]"""
     total = ca.SX(k.mechanism.nv, k.mechanism.nv)
     for p in pairs:
-        said = f"pair {p.body!r} seen from {p.seen_from!r}: {what}"
-        J, X = motion_of(k, p).J, checked(getattr(p, what), said, [k.mechanism.p_symbols])
+        label = f"pair {p.body!r} seen from {p.seen_from!r}: {what}"
+        J, X = motion_of(k, p).J, checked(getattr(p, what), label, [k.mechanism.p_symbols])
         total += J.T @ se3.Vee(X) @ J
     return ca.densify(total)
 
 
 Transport = Callable[[Kinematics, Kinematics], Any]
-"""(k, k_R) -> what carries velocities of the reference to where the machine is, see `prototype_tracking`."""
+"""(k, k_R) -> Q, the map that transports velocities of the reference to the machine's configuration, see
+`prototype_tracking`."""
 
 
 class ReferenceMotion(NamedTuple):
-    """The reference as a motion of the mechanism.   k: its kinematics.   v_dot: (nv, 1)."""
+    """The reference as a motion of the mechanism, for `prototype_terms`.
+
+    k: its Kinematics, at q_R and v_R.   v_dot: (nv, 1) its acceleration.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> there = pf.Kinematics(m, ca.SX([1.0]), ca.SX([0.5]), ca.SX(0.0))
+        >>> goal = control.ReferenceMotion(there, ca.SX([0.0]))
+        >>> print(goal.k.joint("rail"), goal.k.v)
+        1 0.5
+    """
 
     k: Kinematics
     v_dot: ca.SX
 
 
-def wanted(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceMotion:
-    """q_R(t), its quaternions made of length one, with v_R = K^+ q_R_dot, and v_R_dot.
+def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceMotion:
+    """q_R(t), its quaternions normalised, with v_R = K^+ q_R_dot, and v_R_dot.
 
     Raises ModelError: a reference of another size, or with a quaternion that is zero.
     """
     m, x = terms.mechanism, reference.at(terms.t, w)
     if reference.size != m.nq:
-        raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: it needs all")
+        raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: all are needed")
     for name, turn in m.quaternions.items():
         x = of_unit_length(x, turn, f"the reference of joint {name!r}")
     s = fresh(terms.kinematics)
@@ -171,11 +213,14 @@ UNITS = {
     "limit_slack": "per limit",
     "limit_active": "1",
 }
-"""Of what a law that tracks a prototype records."""
+"""Units of the signals that a law which tracks a prototype records."""
 
 
 class Prototype(NamedTuple):
-    """Mbar (nv, nv), bbar (nv, 1): Mbar v_dot + bbar = 0.   energy: (1, 1) Wbar = Tbar + Vbar [J].   potential: Vbar."""
+    """Equations of a prototype.
+
+    M: Mbar (nv, nv), b: bbar (nv, 1) of Mbar v_dot + bbar = 0.   energy: (1, 1) Wbar = Tbar + Vbar [J].   potential: Vbar [J].
+    """
 
     M: ca.SX
     b: ca.SX
@@ -184,7 +229,7 @@ class Prototype(NamedTuple):
 
 
 class _Error(NamedTuple):
-    """Of one pair.   of: the pair.   here, there: actual and wanted motion.   back: (4, 4) G_E^-1.   carry: (6, 6) Ad of it."""
+    """Of one pair.   of: the pair.   here, there: motion and its reference.   back: (4, 4) G_E^-1.   carry: (6, 6) Ad of it."""
 
     of: Pair
     here: Motion
@@ -220,9 +265,32 @@ def prototype_terms(
     approach: str,
     transport: Transport | None,
 ) -> Prototype:
-    """Mbar, bbar and energies of the prototype at k on its way to the goal. [konz25 (4.66)]
+    """Mbar, bbar and the energies of a prototype, for laws and analyses of your own. [konz25 (4.66)]
 
-    pairs, approach, transport: as in `prototype_tracking`.
+        Mbar v_dot + bbar = 0,   Wbar = Tbar + Vbar
+
+    Args:
+        k: Kinematics of the machine.
+        goal: ReferenceMotion, the reference at this instant.
+        pairs: list of Pair.
+        approach: "particle", "body" or "energy": what inertia and damping act on, see `prototype_tracking`.
+        transport: of "energy", function of the kinematics k and k_R that returns Q (nv, nv); if None the Q nearest to 1 that
+            carries the pairs' twists as their stiffness sees them.
+    Returns:
+        Prototype with expressions M (nv, nv), b (nv, 1), energy and potential [J].
+    Raises ModelError: unknown bodies, a transport of another size.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> here, there = (pf.Kinematics(m, ca.SX([x]), ca.SX([0.0]), ca.SX(0.0)) for x in (0.0, 1.0))
+        >>> spring = control.pair("cart", inertia=pf.forces.pseudo_matrix(1.0), stiffness=pf.forces.pseudo_matrix(3.0))
+        >>> x = control.prototype_terms(here, control.ReferenceMotion(there, ca.SX([0.0])), [spring], "body", None)
+        >>> float(x.M), float(x.b), float(x.energy)  # 1 kg, -3 N, 3 / 2 J
+        (1.0, -3.0, 1.5)
     """
     errors = _errors(k, goal.k, pairs)
     v, v_R, n = k.v, goal.k.v, k.mechanism.nv
@@ -291,18 +359,37 @@ def _transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transp
     n = k.mechanism.nv
     if Q.shape != (n, n):
         raise ModelError(f"transport must give Q ({n}, {n}), got {Q.shape}")
-    held = ca.SX.sym("v_R", n)
-    turning = ca.jtimes(Q @ held, s.q, s.q_dot) + ca.jtimes(Q @ held, s_R.q, s_R.q_dot)
+    v_R = ca.SX.sym("v_R", n)
+    turning = ca.jtimes(Q @ v_R, s.q, s.q_dot) + ca.jtimes(Q @ v_R, s_R.q, s_R.q_dot)
     p = k.mechanism.p_symbols
-    f = ca.Function("Q", [s.q, s.v, s_R.q, s_R.v, held, p], [Q, ca.densify(turning)])
+    f = ca.Function("Q", [s.q, s.v, s_R.q, s_R.v, v_R, p], [Q, ca.densify(turning)])
     Q, turning = f.call([k.q, k.v, goal.k.q, goal.k.v, goal.k.v, p])
     return Q, turning
 
 
 def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca.SX) -> ca.SX:
-    """(nv, 1) grad_R Vbar + Q^T grad Vbar, which vanishes for a map along which the energy falls. [konz25 (4.30), (4.46)]
+    """How far a transport map misses the condition under which the prototype's energy falls. [konz25 (4.30), (4.46)]
 
-    k, k_R: kinematics of the machine and of its reference.   pairs: as in `prototype_tracking`.   Q: (nv, nv) the map.
+        grad_R Vbar + Q^T grad Vbar
+
+    Args:
+        k: Kinematics of the machine.
+        k_R: Kinematics of its reference.
+        pairs: list of Pair, of which the stiffness counts.
+        Q: (nv, nv) the map.
+    Returns:
+        (nv, 1) expression along the velocities of the reference, zero where the map satisfies the condition.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> here, there = (pf.Kinematics(m, ca.SX([x]), ca.SX([0.0]), ca.SX(0.0)) for x in (0.0, 1.0))
+        >>> spring = control.pair("cart", stiffness=pf.forces.pseudo_matrix(3.0))
+        >>> [float(control.transport_error(here, there, [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
+        [0.0, 1.5]
     """
     off = ca.SX(k.mechanism.nv, 1)
     for e in _errors(k, k_R, pairs):
@@ -311,12 +398,29 @@ def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca
 
 
 def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[[Kinematics, Kinematics], ca.SX]:
-    """The transport map of error coordinates e = chi(k, k_R): Q = -(d chi)^+ (d_R chi), the derivatives along v and v_R.
+    """The transport map of error coordinates e = chi(k, k_R), for the approach "energy" of `prototype_tracking`.
+
+        Q = -(d chi)^+ (d_R chi), the derivatives along v and v_R
 
     It serves every potential that is a function of e alone. [konz25 (A.8)]
 
-    chi: function of the kinematics of motion and reference giving at least as many error coordinates as there are velocities,
-        of which none stands still. Raises ModelError: it is no function.
+    Args:
+        chi: function of the kinematics of motion and reference that returns at least as many error coordinates as there are
+            velocities, each dependent on the motion.
+    Returns:
+        Function (k, k_R) -> Q (nv, nv), a `transport`.
+    Raises ModelError: chi is not a function.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> transport = control.error_coordinates(lambda k, k_R: k.q - 2 * k_R.q)
+        >>> here, there = (pf.Kinematics(m, ca.SX.sym(x), ca.SX([0.0]), ca.SX(0.0)) for x in ("q", "q_R"))
+        >>> print(transport(here, there))
+        2
     """
     if not callable(chi):
         raise ModelError(f"error_coordinates: a function of two kinematics is needed, got {brief(chi)}")
@@ -341,6 +445,13 @@ def _transport(s: Kinematics, s_R: Kinematics, pairs: list[Pair]) -> ca.SX:
 
 
 APPROACHES = ("particle", "body", "energy")
+"""What inertia and damping of a prototype act on: the `approach` of `prototype_tracking`.
+
+Example:
+    >>> from pfaffian import control
+    >>> control.APPROACHES
+    ('particle', 'body', 'energy')
+"""
 
 
 @maker
@@ -352,30 +463,51 @@ def prototype_tracking(
     transport: Transport | None = None,
     limits: Any = None,
 ) -> Control:
-    """u such that the motion is nearest to the prototype's, |v_dot + Mbar^-1 bbar| in the metric of Mbar. [konz25 (4.52)]
+    """Move as nearly like a prototype as the inputs permit: |v_dot + Mbar^-1 bbar| least in the metric of Mbar. [konz25 (4.52)]
 
         v_dot = a + S u,    u = -(S^T Mbar S)^-1 S^T (Mbar a + bbar)
 
-    With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what is left is the
-    matching force Mbar v_dot + bbar, recorded as `matching_force` along v. Constraints are taken into account: a and S are
-    those of the constrained mechanism. Where there are more motors than motions that they drive, as on closed loops, legs and
-    multicopters with more than four propellers, u is the smallest of those that move alike.
+    With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what remains is the
+    matching force Mbar v_dot + bbar. Constraints are taken into account: a and S are those of the constrained mechanism. Where
+    there are more motors than motions that they drive, as on closed loops, legs and multicopters with more than four
+    propellers, u is the smallest of those with the same motion.
+
+    Inertia and damping act on the difference between motion and reference: with "particle" of all points of a body relative to
+    the other of the pair, with "body" of the twists, with "energy" of the velocities, v - Q v_R; at a constant reference the
+    three are the same. With "energy" the energy Wbar falls wherever the transport error (4.30) is zero and no matching force
+    is left.
 
     Args:
-        pairs: of bodies with what the prototype has between them, see `pair`.
+        pairs: list of `pair`, bodies with what the prototype has between them.
         reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints; quaternions of any length.
-        approach: "particle", "body" or "energy", see above; at a constant reference they are the same.
-        transport: of "energy": function of the kinematics k and k_R of motion and reference giving Q (nv, nv), with Q = 1
-            where the two are equal, as `error_coordinates` makes one; the one nearest to 1 that carries the pairs' twists as
-            their stiffness sees them if None.
-        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,) numbers or parameters, or
-            "actuators" for their own; None for none. Within them u is the nearest to the one without, in the metric of
-            S^T Mbar S: the motion then is as near as the limits let it be. [konz25 (4.63)-(4.64)]
-    Records `prototype_energy` Wbar [J], `prototype_power` its rate [W], `prototype_potential` Vbar [J], `matching_force`; of
-    "energy" `transport_error` along v, which is zero where the map does what it should (4.30): the energy falls there; and
-    with limits `limit_slack` l - W u and `limit_active`, 1 for rows that hold u.
-    Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits.
-    Raises ModelError: no pairs, unknown bodies or approach, a reference of another size, no actuators, no limits.
+        approach: "particle", "body" or "energy"; default "energy".
+        transport: of "energy", function of the kinematics k and k_R of motion and reference that returns Q (nv, nv), with Q = 1
+            where the two are equal, such as `error_coordinates` makes; if None the Q nearest to 1 that carries the pairs'
+            twists as their stiffness sees them.
+        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,) numbers or Parameters, or
+            "actuators" for their own limits; None for none. Within them u is the nearest to the one without limits, in the
+            metric of S^T Mbar S, so that the motion is as near as the limits permit. [konz25 (4.63)-(4.64)]
+    Returns:
+        Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
+        matching_force; of "energy" transport_error along v; with limits limit_slack l - W u and limit_active, 1 for rows that
+        restrict u.
+    Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits, or the
+    limits could not be met to the digits of a double.
+    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, a transport that is not a function or
+    not for "energy". At the run: unknown bodies, a prototype that is negative along some motion, a reference of another size,
+    no actuators, limits of another form.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> weight = {"inertia": 1.0, "damping": 2.0, "stiffness": 1.0}
+        >>> soft = control.pair("cart", **{n: pf.forces.pseudo_matrix(x) for n, x in weight.items()})
+        >>> law = control.prototype_tracking([soft], control.set_point([1.0]))
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[0].round(6), round(float(run["prototype_energy"].values[0]), 6)  # 2 kg * 1 m/s^2, and 1/2 J
+        (array([2.]), 0.5)
     """
     as_pairs(pairs, "prototype_tracking")
     as_reference(reference)
@@ -389,10 +521,10 @@ def prototype_tracking(
         if not m.actuators:
             raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")
         check_together(tuple(pairs), m, m.p_defaults[None])
-        goal = wanted(terms, reference, w)
+        goal = reference_motion(terms, reference, w)
         P = prototype_terms(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
-        # All rows count here, those of constraints that are not active yet among them.
+        # All rows count here, also those of constraints that are not active yet.
         spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
         u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
         faults, more_signals = [short], dict[str, ca.SX]()
@@ -420,10 +552,10 @@ def prototype_tracking(
 
 
 def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX]:
-    """u of least |v_dot + Mbar^-1 bbar| in the metric of M, force = Mbar a + bbar; whether M is short of rank along S.
+    """u of least |v_dot + Mbar^-1 bbar| in the metric of M, with force = Mbar a + bbar; and whether M lacks rank along S.
 
     Along orthonormal accelerations, the rows Q = D S^T, the rank is that of M and not of S, whose columns may differ by 1e4.
-    spare: there may be more motors than motions that they drive; u is the smallest of those that move alike then.
+    spare: there may be more motors than motions that they drive; then u is the smallest of those with the same motion.
     """
     driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
     solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
@@ -436,13 +568,15 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX
 
 @remembered(64)
 def motors_to_spare(m: Mechanism) -> bool:
-    """Whether some motors move a machine as others do: S has fewer independent columns than motors at one configuration, as
-    almost anywhere. A rank of numbers: more motors than velocities are not needed for that, and may not suffice."""
+    """Whether some motors move a machine as others do, at one random configuration and so almost anywhere.
+
+    S then has fewer independent columns than motors, numerically; more motors than velocities are neither needed nor enough.
+    """
     T, random = symbols(m), np.random.default_rng(43)
     f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
     at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
     M, A, B = (np.array(x) for x in f(*at))
-    rank = np.linalg.matrix_rank(A) if A.size else 0  # of nothing NumPy 2.0 has none
+    rank = np.linalg.matrix_rank(A) if A.size else 0  # NumPy 2.0 has no rank of an empty matrix
     N = null(A) if rank < m.nv else np.zeros((m.nv, 0))
     driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
     size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
@@ -451,10 +585,11 @@ def motors_to_spare(m: Mechanism) -> bool:
 
 
 def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
-    """The u nearest to u0 in the metric of H with W u <= l; where motors are to spare the smallest of those that move alike.
+    """The u nearest to u0 in the metric of H with W u <= l; with spare motors the smallest of those with the same motion.
 
-    What small inputs count beside the motion moves it by as much. So a second search counts only how far u is from the first,
-    which has found almost the smallest: that moves it by the square. [Rockafellar 1976]
+    The weight on small inputs disturbs the motion by as much. A second search therefore weighs only the distance from the
+    result of
+    the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
     """
     if not spare:
         return nearest(H, u0, W, l)
@@ -462,21 +597,21 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
     second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
-    # Its move is so small that rounding is much of it: what it is worth the first has told.
+    # Its step is so small that much of it is rounding, so the first search determines the status.
     ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
     return second._replace(status=ca.if_else(ended, first.status, second.status))
 
 
 def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError where inertia, damping or stiffness of all pairs together are negative along some motion.
+    """Raise ModelError where inertia, damping or stiffness of all pairs together is negative along some motion.
 
-    p: (runs, np) parameters. Looked at in a few configurations.
+    p: (runs, np) parameters. Checked at a few configurations.
     """
     for words, values in at_values(m, p):
         for what in MATRICES:
             for q in _places(m):
                 X = np.array(_assembling(m, pairs, what)(q, values))
-                # Each motion in units of its own, or what is light is rounding beside what is heavy.
+                # Each motion in its own unit, lest light ones be rounding beside heavy ones.
                 unit = np.sqrt(np.maximum(np.abs(np.diag(X)), 1e-5 * np.abs(X).max()))
                 unit = np.where(unit > 0, unit, 1.0)
                 scaled = X / np.outer(unit, unit)
@@ -490,10 +625,10 @@ def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None
 
 
 MATRICES = ("inertia", "damping", "stiffness")
-"""Of a pair, each of which is positive semidefinite for all pairs together."""
+"""The matrices of a pair; the sum over all pairs must be positive semidefinite for each."""
 
 PLACES = 8
-"""Random configurations at which that is looked at, beside the neutral one."""
+"""Random configurations at which that is checked, beside the neutral one."""
 
 
 @remembered(64)
@@ -509,7 +644,7 @@ def _assembling(m: Mechanism, pairs: tuple[Pair, ...], what: str) -> ca.Function
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
-    """W (rows, motors) and l (rows, 1)."""
+    """W (rows, motors) and l (rows, 1) of W u <= l. Raises ModelError: limits of another form."""
     n = len(m.actuators)
     if isinstance(limits, str) and limits == "actuators":
         low, high = m.u_limits[:n].T
@@ -530,7 +665,7 @@ def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
 
 
 def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
-    """a (nv, 1) and S (nv, motors): v_dot = a + S u on the constraints."""
+    """a (nv, 1) and S (nv, motors) of v_dot = a + S u on the constraints."""
     m, u = terms.mechanism, ca.SX.sym("u", terms.mechanism.nu)
     v_dot = gauss.motion(Terms(m, terms.q, terms.v, u, terms.t)).v_dot
     S = ca.jacobian(v_dot, u)
@@ -545,7 +680,7 @@ def _power(
     transport: Transport | None,
     v_dot: ca.SX,
 ) -> ca.SX:
-    """Rate of Wbar along the motion and the reference."""
+    """Rate of Wbar along motion and reference."""
     s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
     W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
     bend = ca.SX.sym("v_dot", k.mechanism.nv)
@@ -556,7 +691,7 @@ def _power(
 
 
 def _contradicting(limits: Any) -> Reason:
-    """Which rows of W u <= l no u meets together."""
+    """Names the rows of W u <= l that no u satisfies together."""
 
     def rows(terms: Terms) -> ca.SX:
         W, l = limit_rows(terms.mechanism, limits)
@@ -572,7 +707,7 @@ def _contradicting(limits: Any) -> Reason:
 
 
 def _weightless(pairs: Sequence[Pair]) -> Reason:
-    """What the inputs drive along which the prototype has no inertia, or the least."""
+    """Names the motion driven by the inputs against which the prototype has no inertia, or the least."""
 
     def M(terms: Terms) -> ca.SX:
         parts = [(motion_of(terms.kinematics, p).J, se3.Vee(p.inertia)) for p in pairs]

@@ -1,7 +1,7 @@
 """Tracking, regulation and force control in reduced quasi-velocities. [aghili08]
 
-Vectors of the reduced space are y-vectors in the range of P (see dynamics/quasivelocity.py), so the laws hold for every
-choice of basis; gains are one number, or one for each component of y.
+Vectors of the reduced space are y-vectors in the range of P (see dynamics/quasivelocity.py), so the laws hold for every choice
+of basis; a gain is one number, or one for each component of y.
 """
 
 from __future__ import annotations
@@ -34,18 +34,38 @@ def tracking(
     reference: Reference, *, velocity_gain: Any, position_gain: Any, force: Reference | None = None, rows: Sequence[str] = (),
     weight: Any = None, factor: str = "cholesky",
 ) -> Control:  # fmt: skip
-    """u_r = s_dot + Gamma_r s - K_d eps, eps = v_r - s, s = P W^T (v_d - K_p e), e = q - q_d. [aghili08 (40)-(43)]
+    """Follow a reference of the whole configuration in reduced quasi-velocities. [aghili08 (40)-(43)]
 
-    eps_dot = -(Gamma_r + K_d) eps and Gamma_r is skew: |eps(t)| <= |eps(0)| exp(-min K_d t). With driven constraints eps =
-    P (y - W^T (v_d - K_p e)), to the same end.
+        u_r = s_dot + Gamma_r s - K_d eps,   eps = v_r - s,   s = P W^T (v_d - K_p e),   e = q - q_d
+
+    Then eps_dot = -(Gamma_r + K_d) eps with Gamma_r skew, so that |eps(t)| <= |eps(0)| exp(-min K_d t). With driven constraints
+    eps = P (y - W^T (v_d - K_p e)), to the same end. (The print's (44) has K_d where K_p acts on e.)
 
     Args:
-        reference: q_d(t) of the whole configuration (nq,), meeting the constraints.   velocity_gain K_d [1/s].
-        position_gain K_p [1/s]: of (nq,) errors; `pfaffian.position_gain_bound` says how large. (The print's (44) has K_d where
-            K_p acts on e.)
-        force, rows: multipliers of the named rows, held by u_o. [aghili08 (47)]   weight: as in `projected`.
-        factor: cholesky, symmetric or innovations.
-    Raises ModelError: joints with quaternions, whose errors are no differences.
+        reference: q_d(t), (nq,), which satisfies the constraints.
+        velocity_gain: K_d [1/s], not negative; one number, or one for each quasi-velocity.
+        position_gain: K_p [1/s], not negative; one number, or one for each coordinate; `position_gain_bound` says how large it
+            must be.
+        force: reference of the multipliers of `rows`, which u_o holds; none if None. [aghili08 (47)]
+        rows: names of these constraint rows, as in the result's `row`.
+        weight: (motors,) positive weights R of the inputs, which have the smallest u^T R u; ones if None.
+        factor: "cholesky", "symmetric" or "innovations", which W with M = W W^T; default "cholesky".
+    Returns:
+        Control that records eps and error e.
+    Stops a run: uncontrollable with these actuators; a force out of the actuators' reach.
+    Raises ModelError: a reference that is not a Reference, a force reference of another size than rows. At the run: joints
+    with quaternions, whose errors are not differences; a reference of another size, an unknown row, a negative gain, weights
+    that are not positive, or no actuators.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> law = control.tracking(control.set_point([1.0]), velocity_gain=2.0, position_gain=3.0)
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[0].round(6)  # 2 kg times K_d K_p times 1 m
+        array([12.])
     """
 
     _check(reference, force, rows)
@@ -54,15 +74,15 @@ def tracking(
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
         r = reduced_quasi_velocity(terms, x)
         split = len(reference.w_names)
-        wanted = _wanted(terms, reference, w[:split, 0])
-        K_p, e, e_dot = gain(position_gain, n, "position_gain"), terms.q - wanted.value, terms.v - wanted.rate
-        pull = wanted.rate - K_p * e
+        goal = _setpoint(terms, reference, w[:split, 0])
+        K_p, e, e_dot = gain(position_gain, n, "position_gain"), terms.q - goal.value, terms.v - goal.rate
+        pull = goal.rate - K_p * e
         off = x.y - x.W.T @ pull
         eps = r.P @ off
-        # P d(off)/dt = P (W^T pull)_dot taken from P y_dot; P P_dot off is what the turning of the null space adds.
-        pull_dot = x.W_dot.T @ pull + x.W.T @ (wanted.acceleration - K_p * e_dot)
+        # P d(off)/dt = P y_dot - P (W^T pull)_dot; P P_dot off comes from the rotation of the null space.
+        pull_dot = x.W_dot.T @ pull + x.W.T @ (goal.acceleration - K_p * e_dot)
         turning = projector_rate(terms, x) @ off
-        # P (y_dot + Gamma y) = u_r: what the applied force must give beside the velocity-free part of c.
+        # P (y_dot + Gamma y) = u_r: what the applied force must supply beside the velocity-free part of c.
         u_r = r.P @ (pull_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
         return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"eps": eps, "error": e})
 
@@ -75,17 +95,37 @@ def regulation(
     q_d: Reference, *, velocity_gain: Any, position_gain: Any, force: Reference | None = None, rows: Sequence[str] = (),
     weight: Any = None, factor: str = "cholesky",
 ) -> Control:  # fmt: skip
-    """u_r = -K_d v_r - P W^-1 K_p e: to a set point, without Gamma. [aghili08 (48) (51)]
+    """Go to a set point of the whole configuration in reduced quasi-velocities, without Gamma. [aghili08 (48) (51)]
 
-    (|v_r|^2 + e^T K_p e) / 2 falls as v_r^T K_d v_r. The force law is u_o = Lam^T lambda_d alone: off by gamma |v_r|^2 while
-    moving, exact at rest.
+        u_r = -K_d v_r - P W^-1 K_p e,   e = q - q_d
+
+    (|v_r|^2 + e^T K_p e) / 2 falls at the rate v_r^T K_d v_r. The force law is u_o = Lam^T lambda_d alone: off by gamma |v_r|^2
+    while moving, exact at rest.
 
     Args:
-        q_d: the set point of the whole configuration (nq,), meeting the constraints.
-        velocity_gain: K_d [1/s].   position_gain: K_p [N/rad, N/m], of (nq,) errors.
-        force, rows: multipliers of the named rows, held by u_o. [aghili08 (47)]   weight: as in `projected`.
-        factor: cholesky, symmetric or innovations.
-    Raises ModelError: joints with quaternions, whose errors are no differences.
+        q_d: reference of the whole configuration (nq,), constant, which satisfies the constraints.
+        velocity_gain: K_d [1/s], not negative; one number, or one for each quasi-velocity.
+        position_gain: K_p [N/rad, N/m], not negative; one number, or one for each coordinate.
+        force: reference of the multipliers of `rows`, which u_o holds; none if None. [aghili08 (47)]
+        rows: names of these constraint rows, as in the result's `row`.
+        weight: (motors,) positive weights R of the inputs, which have the smallest u^T R u; ones if None.
+        factor: "cholesky", "symmetric" or "innovations", which W with M = W W^T; default "cholesky".
+    Returns:
+        Control that records error e.
+    Stops a run: uncontrollable with these actuators; a force out of the actuators' reach.
+    Raises ModelError: a reference that is not a Reference, a force reference of another size than rows. At the run: joints
+    with quaternions, whose errors are not differences; a reference of another size, an unknown row, a negative gain, weights
+    that are not positive, or no actuators.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> law = control.regulation(control.set_point([1.0]), velocity_gain=2.0, position_gain=3.0)
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[0].round(6)  # 3 N/m times 1 m
+        array([3.])
     """
 
     _check(q_d, force, rows)
@@ -94,7 +134,7 @@ def regulation(
         x = quasi_velocity(terms, factor)
         r = reduced_quasi_velocity(terms, x)
         split = len(q_d.w_names)
-        e = terms.q - _wanted(terms, q_d, w[:split, 0]).value
+        e = terms.q - _setpoint(terms, q_d, w[:split, 0]).value
         n = terms.mechanism.nv
         u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
         return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"error": e}, static=True)
@@ -104,22 +144,22 @@ def regulation(
 
 
 def check_rates(m: Mechanism) -> None:
-    """Raise ModelError unless v = q_dot throughout: errors of the configuration then are differences."""
+    """Raise ModelError unless v = q_dot throughout, so that errors of the configuration are differences."""
     K = symbols(m).kinematics.kinematic_matrix
     if m.nq != m.nv or not ca.sparsify(K - ca.SX.eye(m.nv)).nnz() == 0:
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
 
 
 def _check(reference: Any, force: Any, rows: Any) -> None:
-    """Raise ModelError: what the two laws share is something else."""
+    """Raise ModelError: the reference, or force and rows, are not what both laws need."""
     as_reference(reference)
     count = len(as_names(rows, "rows"))
     if (as_reference(force, "force").size if force is not None else 0) != count:
         raise ModelError(f"the force reference has {force.size if force else 'no'} components for {count} rows")
 
 
-def _wanted(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
-    """The reference of the whole configuration."""
+def _setpoint(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
+    """The reference of the whole configuration at this instant."""
     m = terms.mechanism
     check_rates(m)
     if reference.size != m.nq:
@@ -131,17 +171,18 @@ def _apply(
     terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, force: Reference | None, rows: Sequence[str], w: ca.SX, weight: Any,
     signals: dict[str, ca.SX], static: bool = False,
 ) -> Command:  # fmt: skip
-    """Inputs with P W^-1 (B u + f - g) = u_r, and the force part when asked for.
+    """Inputs with P W^-1 (B u + f - g) = u_r, and the force part if a force is given.
 
-    (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), the reaction A^T lambda doing the constraint's
-    bidding: hence the sign of lambda against (47).
+    (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), as the reaction A^T lambda supplies what the
+    constraints
+    need: hence the sign of lambda against (47).
     """
     R = weights(terms.mechanism, weight)
     if force is None:
         answer = allocate(terms, x.W @ u_r + x.g - terms.f, R)
     else:
-        own = ca.SX.zeros(u_r.shape[0], 1) if static else r.Q.T @ (r.D + r.Q @ (x.Gamma @ x.y))
+        inertial = ca.SX.zeros(u_r.shape[0], 1) if static else r.Q.T @ (r.D + r.Q @ (x.Gamma @ x.y))
         Q, Lam = controlled_directions(terms, chosen_rows(terms, rows))
         lam_d = force.at(terms.t, w).value
-        answer = allocate(terms, x.W @ (u_r + own) + x.g - terms.f, R, Q, -(Q @ Lam.T @ lam_d))
+        answer = allocate(terms, x.W @ (u_r + inertial) + x.g - terms.f, R, Q, -(Q @ Lam.T @ lam_d))
     return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, answer.unreachable), signals)

@@ -16,16 +16,17 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms
 
 INSTANTS = 4
-"""Into how many parts a step is divided where the instant is looked for at which a reference ends."""
+"""Parts into which a step is divided to find the instant at which a reference ends."""
 
 SHARE = 0.1
-"""Velocities, task coordinates, rows and directions with this part of the largest share are named."""
+"""Velocities, task coordinates, rows and directions with at least this part of the largest share are named."""
 
 MOST_NAMED = 6
 
 DIGITS = 6
-"""Shares and gains that are the same to so many digits of the largest are the same: which of them comes first is a matter of
-rounding, and no two machines round alike."""
+"""Shares and gains that agree to so many digits of the largest count as equal: which of them comes first is a matter of
+rounding, and no two machines round alike.
+"""
 
 ALIKE = 10.0**-DIGITS
 
@@ -34,8 +35,7 @@ ROUNDING = 1e-12
 
 
 def undriven(constrained: bool = True) -> Reason:
-    """Which motion that the constraints leave free has no actuator: of N(A) what is orthogonal to the range of B. A law that
-    ignores the constraints is asked for all motions."""
+    """Names the motion in N(A), orthogonal to the range of B, that no actuator drives; A is empty for a law that ignores it."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         N = null(x["A"])
@@ -47,7 +47,7 @@ def undriven(constrained: bool = True) -> Reason:
 
 
 def out_of_reach(task: Task, constrained: bool = True) -> Reason:
-    """Which coordinates of a task the motion, within the constraints unless a law ignores them, moves least."""
+    """Names the task coordinates that the possible motions move least, within the constraints unless the law ignores them."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         J, N = x["J"], null(x["A"])
@@ -65,7 +65,7 @@ def _rows(terms: Terms, constrained: bool) -> ca.SX:
 
 
 def references(made: Any, what: str = "law") -> list[tuple[str, Reference]]:
-    """Those that a law follows, as far as the library made it: (what it is called, it)."""
+    """The references that a law follows, as (label, Reference), as far as it was made by the library."""
     if isinstance(made, Reference):
         return [(repr(what), made)]
     if isinstance(made, Control):
@@ -80,7 +80,7 @@ def references(made: Any, what: str = "law") -> list[tuple[str, Reference]]:
 
 
 def ended(m: Mechanism, law: Control, t: np.ndarray, step: float, p: np.ndarray) -> list[str]:
-    """Which reference of a law is no number within the step after t (runs,), parameters p (runs, np); "" where none."""
+    """Which reference of a law is nan within the step after t (runs,), at parameters p (runs, np); "" where none is."""
     known = [(name, x) for name, x in references(law) if not x.w_names]
     if not known:
         return [""] * len(t)
@@ -88,9 +88,9 @@ def ended(m: Mechanism, law: Control, t: np.ndarray, step: float, p: np.ndarray)
     parts = [(name, kind, x) for name, r in known for kind, x in zip(Setpoint._fields, r.at(at, w), strict=True)]
     f = ca.Function("references", [at, m.p_symbols], [ca.vertcat(*[ca.sum1(ca.densify(x)) for *_, x in parts])])
     found = []
-    for begin, own in zip(t, p, strict=True):
+    for begin, values in zip(t, p, strict=True):
         instants = begin + step * np.arange(INSTANTS + 1) / INSTANTS
-        lost = ~np.isfinite(np.array([np.array(f(x, own)).ravel() for x in instants]))
+        lost = ~np.isfinite(np.array([np.array(f(x, values)).ravel() for x in instants]))
         first, which = np.unravel_index(int(np.argmax(lost)), lost.shape)
         name, kind, _ = parts[which]
         found.append(f"the {kind} of the reference {name} is no number at t = {instants[first]:.6g} s" if lost.any() else "")
@@ -98,26 +98,27 @@ def ended(m: Mechanism, law: Control, t: np.ndarray, step: float, p: np.ndarray)
 
 
 def mainly(w: np.ndarray, names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """The names with a large part in w (n,), the largest first and in their own order where they are alike, `most` of them."""
+    """The names with a large part in w (n,), the largest first and equal ones in their own order; at most `most` of them."""
     part = _parts(w)
     return ", ".join([names[i] for i in np.argsort(-part, kind="stable") if part[i] >= SHARE][:most])
 
 
 def foremost(w: np.ndarray) -> tuple[int, ...]:
-    """Where the largest entry of w is, by amount; the first of those that are alike."""
+    """Index of the largest entry of w by absolute value; the first of equal ones."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(_parts(w))), w.shape))
 
 
 def _parts(w: np.ndarray) -> np.ndarray:
-    """|w| in parts of the largest, to as many digits as rounding leaves."""
+    """|w| in parts of the largest, rounded to DIGITS."""
     w = np.nan_to_num(np.abs(w), nan=np.inf, posinf=np.inf)
     largest = w.max(initial=0.0)
     return np.round(w / largest, DIGITS) if 0 < largest < np.inf else np.where(w == largest, 1.0, 0.0)
 
 
 class Weakest(NamedTuple):
-    """gain: the least |A x| of |x| = 1.   inputs: (n, d) orthonormal x of that gain, all there are.   outputs: (k, d) A x of
-    length one, or where the gain is zero what A does not reach."""
+    """gain: the least |A x| of |x| = 1.   inputs: (n, d) orthonormal x of that gain, all of them.   outputs: (k, d) A x,
+    normalised; where the gain is zero, what A does not reach.
+    """
 
     gain: float
     inputs: np.ndarray
@@ -125,7 +126,7 @@ class Weakest(NamedTuple):
 
 
 def weakest(A: np.ndarray) -> Weakest:
-    """The inputs to which A (k, n) gives the least, however many directions of them there are."""
+    """The directions of x in which A (k, n) has the least gain, all of them."""
     U, s, Vt = np.linalg.svd(A)
     gains = np.concatenate([s, np.zeros(max(A.shape) - len(s))])
     gains[gains <= ROUNDING * s.max(initial=0.0)] = 0.0
@@ -135,18 +136,18 @@ def weakest(A: np.ndarray) -> Weakest:
 
 
 def lowest(S: np.ndarray) -> np.ndarray:
-    """(n, d) orthonormal eigenvectors of the lowest eigenvalue of a symmetric S (n, n), all there are."""
+    """(n, d) orthonormal eigenvectors of the lowest eigenvalue of a symmetric S (n, n), all of them."""
     values, vectors = np.linalg.eigh(S)
     return vectors[:, values <= values[0] + ALIKE * np.abs(values).max()]
 
 
 def share(directions: np.ndarray) -> np.ndarray:
-    """(n,) part of each coordinate in the space of orthonormal directions (n, d), which no choice of them changes."""
+    """(n,) part of each coordinate in the space of orthonormal directions (n, d), whatever the choice of these."""
     return np.linalg.norm(directions, axis=1)
 
 
 def null(A: np.ndarray) -> np.ndarray:
-    """Orthonormal columns of the null space, the most nearly lost direction last; that one even where nothing is lost."""
+    """Orthonormal columns of the null space, the direction nearest to being lost last; that one even if none is lost."""
     if not len(A):
         return np.eye(A.shape[1])
     _, s, Vt = np.linalg.svd(A)

@@ -1,4 +1,4 @@
-"""What a task shall do: set point, polynomial, function of time, sampled series."""
+"""References that a task follows: a constant, a polynomial, a function of time, a sampled series."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from pfaffian.model.number import column, floats, named_float, several
 
 
 class Setpoint(NamedTuple):
-    """Value, rate and acceleration of a reference, each (k, 1)."""
+    """What a reference demands at one instant.
+
+    value: (k, 1) in the task's units.   rate: (k, 1) its derivative by time.   acceleration: (k, 1) its second derivative.
+
+    Example:
+        >>> from pfaffian import control
+        >>> x = control.polynomial([0.0], [1.0], duration=2.0).at(1.0, [])
+        >>> print(x.value, x.rate, x.acceleration)
+        0.5 0.9375 0
+    """
 
     value: ca.SX
     rate: ca.SX
@@ -25,7 +34,19 @@ class Setpoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """at(t, w) -> Setpoint; w (nw, 1) are inputs of the run, named by w_names, for a sampled reference."""
+    """A reference of k coordinates over time; made by `set_point`, `polynomial`, `function_of_time`, `sampled` and others.
+
+    at: function (t, w) -> Setpoint of the time t [s] and the run's inputs w (nw, 1).   size: k.
+    w_names: names of the inputs of the run that it reads, for a sampled reference; () otherwise.
+
+    Example:
+        >>> from pfaffian import control
+        >>> reference = control.set_point([0.3, 1.0])
+        >>> reference
+        <Reference: set_point of 2 coordinates>
+        >>> print(reference.size, reference.at(0.0, []).value)
+        2 [0.3, 1]
+    """
 
     at: Callable[[ca.SX, ca.SX], Setpoint]
     size: int
@@ -37,14 +58,14 @@ class Reference:
 
 
 def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
-    """x with the quaternion at `turn` made of length one, and its rate and acceleration those of that one.
+    """x with the quaternion at `turn` normalised, and with the rate and acceleration of the normalised one.
 
     With n = q / |q| and P = 1 - n n^T: n_dot = P q_dot / |q|, n_ddot = (P q_ddot - 2 n^T q_dot n_dot) / |q| - |n_dot|^2 n.
-    Raises ModelError: it is zero, whatever t is. One that becomes zero is no number there.
+    Raises ModelError: it is zero for all t. One that passes through zero gives nan there.
     """
     q, rate, bend = (ca.densify(ca.SX(part))[turn, 0] for part in x)
     if q.is_constant() and not np.any(np.array(ca.evalf(q))):
-        raise ModelError(f"{what}: its quaternion is zero, which is no attitude; [0, 0, 0, 1] is none turned")
+        raise ModelError(f"{what}: its quaternion is zero, which is no attitude; the identity is [0, 0, 0, 1]")
     size = ca.norm_2(q)
     n = q / size
     slope = ca.dot(n, rate)
@@ -57,16 +78,25 @@ def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
 
 
 def as_reference(value: Any, what: str = "reference") -> Reference:
-    """The value as it is. Raises ModelError: it is no Reference."""
+    """The value as it is. Raises ModelError: it is not a Reference."""
     if not isinstance(value, Reference):
         raise ModelError(f"{what}: a Reference is needed, made by set_point([...]), polynomial, ..., got {brief(value)}")
     return value
 
 
 def set_point(values: Any) -> Reference:
-    """Stay where one is told.   values: (k,) numbers or Parameters, one for each coordinate of the task.
+    """A reference that stays at constant values, with rate and acceleration zero.
 
-    Raises ModelError: something else.
+    Args:
+        values: (k,) numbers or Parameters, one for each coordinate of the task, in its units.
+    Returns:
+        Reference of k coordinates.
+    Raises ModelError: values that are not a list of numbers, or an empty one.
+
+    Example:
+        >>> from pfaffian import control
+        >>> print(control.set_point([0.3, 1.0]).at(5.0, []).value)
+        [0.3, 1]
     """
     x = _column(values, "set_point")
     rest = ca.SX.zeros(x.numel(), 1)
@@ -84,9 +114,25 @@ def _column(values: Any, what: str) -> ca.SX:
 
 
 def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
-    """Any expression of t [s] and parameters, differentiated twice, as a column or list of `size` numbers."""
+    """A reference given by an expression of time, which is differentiated twice.
+
+    Args:
+        f: function of the time t [s] (a CasADi symbol) that returns a column or list of numbers in the task's units; it may
+            contain Parameters.
+        size: how many numbers f returns, one for each coordinate of the task.
+    Returns:
+        Reference of `size` coordinates.
+    Raises ModelError: f is not a function, size not an integer; at the run, f returns another number of values or fails.
+
+    Example:
+        >>> from pfaffian import control
+        >>> circle = control.function_of_time(lambda t: [t**2, 3 * t], 2)
+        >>> x = circle.at(2.0, [])
+        >>> print(x.value, x.rate)
+        [4, 6] [4, 3]
+    """
     if not callable(f) or isinstance(size, bool) or not isinstance(size, (int, np.integer)):
-        raise ModelError(f"function_of_time(f, size): a function of t and a whole number, got {brief(f)} and {brief(size)}")
+        raise ModelError(f"function_of_time(f, size) takes a function of t and an integer, got {brief(f)} and {brief(size)}")
 
     def at(t: ca.SX, w: ca.SX) -> Setpoint:
         s = ca.SX.sym("s")
@@ -101,14 +147,29 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
 
 
 def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Reference:
-    """From rest at `start` (k,) to rest at `end` (k,) by a polynomial of degree five, still before and after.
+    """A reference from rest to rest along a polynomial of degree five, constant before and after.
 
-    duration: [s] of the motion.   begin: [s] its first instant.   Raises ModelError: lengths differ; a duration not above zero.
+    Position, rate and acceleration are continuous; the rate is largest half-way, 15/8 of the mean.
+
+    Args:
+        start: (k,) numbers or Parameters, where it rests before `begin`, in the task's units.
+        end: (k,) where it rests after `begin` + `duration`.
+        duration: of the motion [s], above zero.
+        begin: [s] when the motion starts; default 0.
+    Returns:
+        Reference of k coordinates.
+    Raises ModelError: start and end of different lengths, values that are not a list of numbers, a duration not above zero.
+
+    Example:
+        >>> from pfaffian import control
+        >>> reference = control.polynomial([0.0], [4.0], duration=2.0)
+        >>> [float(reference.at(t, []).value) for t in (-1.0, 1.0, 3.0)]
+        [0.0, 2.0, 4.0]
     """
     a, b = _column(start, "polynomial: start"), _column(end, "polynomial: end")
     duration, begin = named_float(duration, "polynomial: duration"), named_float(begin, "polynomial: begin")
     if a.numel() != b.numel() or not duration > 0:
-        raise ModelError("a polynomial reference needs a start and an end of one length and a duration above zero")
+        raise ModelError("a polynomial reference needs a start and an end of equal length and a duration above zero")
 
     def at(t: ca.SX, w: ca.SX) -> Setpoint:
         s = ca.fmin(ca.fmax((t - begin) / duration, 0), 1)
@@ -121,14 +182,31 @@ def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Ref
 
 
 def sampled(names: Sequence[str]) -> Reference:
-    """A series given with the run: for each name its value, rate and acceleration as inputs `name`, `name'`, `name''`.
+    """A reference whose samples are given with the run, as inputs of the law.
 
-    names: one for each coordinate of the task. Make the inputs from samples with `series`, and run with hold="linear".
-    Raises ModelError: names that are none, or alike.
+    For each name there are three inputs, the value `name`, the rate `name'` and the acceleration `name''`: all values first,
+    then all rates, then all accelerations. `series` makes them from samples; run with u_step=... and hold="linear".
+
+    Args:
+        names: one for each coordinate of the task, all different.
+    Returns:
+        Reference of as many coordinates, whose `w_names` are the names of the inputs.
+    Raises ModelError: names that are not texts, none, or repeated ones.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> u = control.series([0.0, 0.1, 0.2], [[0.0], [0.1], [0.2]], step=0.01)  # 1 m/s
+        >>> law = control.projected(control.joints("rail"), control.sampled(["x"]), stiffness=100.0, damping=20.0)
+        >>> run = pf.run(m, v=[1.0], duration=0.2, step=0.01, control=law, u=u, u_step=0.01, hold="linear", backend="numpy")
+        >>> run["q"].values[-1].round(6)
+        array([0.2])
     """
     given = tuple(names) if several(names) else ()
     if not given or not all(isinstance(n, str) for n in given) or len(set(given)) < len(given):
-        raise ModelError(f"sampled: different names, one for each coordinate of the task, such as ['x'], got {brief(names)}")
+        raise ModelError(f"sampled: distinct names are needed, one for each task coordinate, such as ['x'], got {brief(names)}")
     names = given
     n = len(names)
     inputs = tuple(f"{name}{mark}" for mark in ("", "'", "''") for name in names)
@@ -136,7 +214,23 @@ def sampled(names: Sequence[str]) -> Reference:
 
 
 def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
-    """Inputs (samples, 3 k) of a sampled reference: values (n, k) at times (n,), by a cubic spline every `step` [s]."""
+    """Inputs for a `sampled` reference from samples, by a natural cubic spline.
+
+    Args:
+        times: (n,) instants of the samples [s], increasing, two or more.
+        values: (n, k) samples in the task's units, a row for each instant.
+        step: [s] between the rows of the result, from the first instant to the last; give it to the run as `u_step`.
+    Returns:
+        (samples, 3 k): k values, k rates, k accelerations in each row. At both ends the acceleration is zero.
+    Raises ModelError: times that do not increase, shapes that do not fit, numbers that are not finite, a step not above zero.
+
+    Example:
+        >>> from pfaffian import control
+        >>> control.series([0.0, 1.0, 2.0], [[0.0], [3.0], [6.0]], step=1.0)
+        array([[0., 3., 0.],
+               [3., 3., 0.],
+               [6., 3., 0.]])
+    """
     times, values, step = floats(times, "times"), floats(values, "values"), named_float(step, "series: step")
     if not step > 0:
         raise ModelError(f"series: step must be a time above zero, got {step:g}")
@@ -149,7 +243,7 @@ def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
 
 
 def _spline(x: np.ndarray, y: np.ndarray, t: np.ndarray, order: int) -> np.ndarray:
-    """Natural cubic spline and its derivatives."""
+    """Natural cubic spline through (x, y) at t, or its derivative of this order."""
     h, slope = np.diff(x), np.diff(y, axis=0) / np.diff(x)[:, None]
     A = np.eye(len(x))
     rhs = np.zeros_like(y)

@@ -1,4 +1,4 @@
-"""Servo constraints as inputs: the forces along chosen inputs that hold a wanted motion. [ider]"""
+"""Servo constraints as a control law: forces along chosen inputs hold a prescribed motion. [ider]"""
 
 from __future__ import annotations
 
@@ -13,12 +13,25 @@ from pfaffian.terms.terms import Terms
 
 @maker
 def servo_control(*servos: Servo) -> Control:
-    """Inputs that hold servo constraints on a mechanism that does not have them. [ider (14)-(19)]
+    """Hold servo constraints by chosen inputs, on a mechanism that does not contain them. [ider (14)-(19)]
 
     Args:
-        servos: made by `servo`, their directions being names of inputs; a wrench's component may be one of them.
-    Stops a run: the chosen directions cannot produce the wanted acceleration.
-    Raises ModelError: directions that are not inputs.
+        servos: one after another, made by `pf.servo` with names of inputs as directions; a component of a wrench may be one.
+    Returns:
+        Control that records error and error_rate of the constraints.
+    Stops a run: the chosen inputs cannot produce the required acceleration.
+    Raises ModelError: no servo constraint, an argument that is not one, or directions that are not names of inputs.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> motion = pf.holonomic("speed up", lambda k: k.joint("rail") - 0.5 * k.t**2)
+        >>> law = control.servo_control(pf.servo(motion, ["motor"]))
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[-1].round(6)  # 2 kg at 1 m/s^2
+        array([2.])
     """
     if not servos:
         raise ModelError("servo_control needs at least one servo constraint")
@@ -32,11 +45,11 @@ def servo_control(*servos: Servo) -> Control:
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         m = terms.mechanism
-        held = m.with_(constraints=m.constraints + servos)
-        under = Terms(held, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
+        constrained = m.with_(constraints=m.constraints + servos)
+        under = Terms(constrained, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
         x = control_force(under)
         u = ca.SX.zeros(m.nu, 1)
-        # The mechanism's own servo constraints, if any, come first and are held by their own forces.
+        # The mechanism's own servo constraints, if any, come first and have forces of their own.
         for i, name in enumerate(used, start=x.mu.numel() - len(used)):
             u[m.u_names.index(name)] = x.mu[i]
         return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta}, x.side)

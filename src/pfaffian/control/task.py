@@ -19,7 +19,20 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
 Task = Callable[[Kinematics], ca.SX]
-"""Kinematics -> theta, a column of smooth functions of q and t."""
+"""A task: function of the Kinematics that returns theta (k, 1), smooth in q and t.
+
+`joints`, `point` and others make one; any function of yours serves.
+
+Example:
+    >>> import pfaffian as pf
+    >>> from pfaffian import control
+    >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+    >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+    >>> task: control.Task = lambda k: 2 * k.position("cart")[0]
+    >>> theta = pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, backend="numpy")
+    >>> float(theta([0.3], [0.0])["theta"])
+    0.6
+"""
 
 
 class TaskTerms(NamedTuple):
@@ -32,13 +45,13 @@ class TaskTerms(NamedTuple):
 
 
 def task_terms(terms: Terms, task: Task) -> TaskTerms:
-    """Differentiate a task along the motion."""
+    """Differentiate a task along the motion. Raises ModelError: it is empty, depends on v, or has a constant coordinate."""
     k = terms.kinematics
     theta = ask_column(task, "the task", k)
     if theta.numel() == 0:
         raise ModelError("a task needs at least one coordinate")
     if ca.depends_on(theta, k.v):
-        raise ModelError("a task is a function of the configuration and time; this one depends on velocities")
+        raise ModelError("a task is a function of configuration and time; this one depends on velocities")
     still = [i for i in range(theta.numel()) if not ca.depends_on(theta[i], k.q)]
     if still:
         raise ModelError(f"the task's coordinate {still[0]} does not depend on the configuration: no motion can change it")
@@ -49,8 +62,9 @@ def task_terms(terms: Terms, task: Task) -> TaskTerms:
 
 class Pursuit(NamedTuple):
     """A task on its way to a reference.   x: the task's terms.   acceleration: (k, 1) of the reference.
-    error, error_rate: (k, 1) reference less task.   G_P, G_D: (k, 1) gains.
-    feedback: (k, 1) G_D e_dot + G_P e. [aghili05 (43)]"""
+    error, error_rate: (k, 1) reference minus task.   G_P, G_D: (k, 1) gains.
+    feedback: (k, 1) G_D e_dot + G_P e. [aghili05 (43)]
+    """
 
     x: TaskTerms
     acceleration: ca.SX
@@ -62,15 +76,15 @@ class Pursuit(NamedTuple):
 
 
 def pursue(terms: Terms, task: Task, reference: Reference, w: ca.SX, stiffness: Any, damping: Any) -> Pursuit:
-    """Error and feedback of a task. Raises ModelError: task and reference do not have the same number of coordinates."""
+    """Error and feedback of a task. Raises ModelError: task and reference have different numbers of coordinates."""
     x = task_terms(terms, task)
     k = x.theta.numel()
     if reference.size != k:
         raise ModelError(f"the reference has {reference.size} coordinates, the task {k}")
-    wanted = reference.at(terms.t, w)
-    error, error_rate = wanted.value - x.theta, wanted.rate - x.rate
+    goal = reference.at(terms.t, w)
+    error, error_rate = goal.value - x.theta, goal.rate - x.rate
     G_P, G_D = gain(stiffness, k, "stiffness"), gain(damping, k, "damping")
-    return Pursuit(x, wanted.acceleration, error, error_rate, G_P, G_D, G_D * error_rate + G_P * error)
+    return Pursuit(x, goal.acceleration, error, error_rate, G_P, G_D, G_D * error_rate + G_P * error)
 
 
 def check_aim(task: Any, reference: Any) -> None:
@@ -94,9 +108,23 @@ def gain(value: Any, size: int, what: str) -> ca.SX:
 
 
 def joints(*names: str) -> Task:
-    """The coordinates of joints [rad, m], as a task.   names: of the joints, in the order of the task.
+    """Task: the coordinates of joints.
 
-    Raises ModelError: no name; at the law, a joint that is not there.
+    Args:
+        names: of the joints, one after another; theta is their coordinates [rad, m] in this order.
+    Returns:
+        Task.
+    Raises ModelError: no names, or an argument that is not a text; at the run, a joint that the mechanism does not have.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> law = control.projected(control.joints("rail"), control.set_point([1.0]), stiffness=4.0, damping=4.0)
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[0]  # mass times stiffness times error
+        array([8.])
     """
     if not names or not all(isinstance(n, str) for n in names):
         raise ModelError(f"joints takes names, one after another, such as joints('hip', 'knee'), got {brief(names)}")
@@ -104,10 +132,24 @@ def joints(*names: str) -> Task:
 
 
 def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Task:
-    """World position of a point of a body [m], as a task.
+    """Task: the world position of a point of a body.
 
-    body: its name.   at: (3,) the point in the body's frame [m].   axes: which of its coordinates, of 0, 1, 2.
-    Raises ModelError: wrong shapes; at the law, a body that is not there.
+    Args:
+        body: its name.
+        at: (3,) the point in the body's frame [m]; default its origin.
+        axes: which world coordinates, some of 0, 1, 2 (x, y, z); default all three.
+    Returns:
+        Task of as many coordinates [m] as there are axes.
+    Raises ModelError: a point without three numbers, other axes; at the run, a body that the mechanism does not have.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> task = control.point("cart", at=(0.0, 0.0, 0.5), axes=(0, 2))
+        >>> pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, backend="numpy")([0.3], [0.0])["theta"]
+        array([0.3, 0.5])
     """
     x, rows = vector(at, 3, f"point of {brief(body)}"), _axes(axes)
     return lambda k: k.position(body, x)[rows, 0]
@@ -121,7 +163,25 @@ def _axes(axes: Any) -> list[int]:
 
 
 def pose(body: str, about: Any = None) -> Task:
-    """Position [m] and rotation vector [rad] of a body: (6, 1), regular within half a turn of the rotation `about` (3, 3)."""
+    """Task: position and rotation vector of a body, (6, 1).
+
+    The rotation vector is log(about^T R) of the body's rotation R; it is regular within half a turn of `about`.
+
+    Args:
+        body: its name.
+        about: (3, 3) rotation from which the rotation vector is measured; the identity if None.
+    Returns:
+        Task of six coordinates: position of the body's origin, world axes [m], then rotation vector [rad].
+    Raises ModelError: about is not a (3, 3) array of numbers; at the run, a body that the mechanism does not have.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> m = pf.mechanism("wheel", [pf.body("wheel", 1.0)], [pf.joint("axle", "revolute", "world", "wheel", axis=(0, 0, 1))])
+        >>> task = control.pose("wheel")
+        >>> pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, backend="numpy")([0.5], [0.0])["theta"].round(6)
+        array([0. , 0. , 0. , 0. , 0. , 0.5])
+    """
     reference = np.eye(3) if about is None else np.array(floats(about, f"pose task of {body!r}: about"))
     if reference.shape != (3, 3):
         raise ModelError(f"pose task of {body!r}: about must be a (3, 3) rotation, got shape {reference.shape}")
@@ -129,16 +189,46 @@ def pose(body: str, about: Any = None) -> Task:
 
 
 def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
-    """World position of the mass centre of all that moves [m], as a task.   axes: which of its coordinates, of 0, 1, 2.
+    """Task: the world position of the mass centre of all bodies.
 
-    Raises ModelError: axes that are none.
+    Args:
+        axes: which world coordinates, some of 0, 1, 2 (x, y, z); default all three.
+    Returns:
+        Task of as many coordinates [m] as there are axes.
+    Raises ModelError: other axes.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0, com=(0.1, 0, 0))], [rail])
+        >>> task = control.centre_of_mass(axes=[0])
+        >>> theta = pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, backend="numpy")
+        >>> round(float(theta([0.3], [0.0])["theta"]), 6)
+        0.4
     """
     rows = _axes(axes)
     return lambda k: mass_centre(k)[rows, 0]
 
 
 def stack(*tasks: Task) -> Task:
-    """Several tasks as one, in order."""
+    """Several tasks as one, their coordinates one below the other.
+
+    Args:
+        tasks: one after another; no task ranks above another, a law steers all coordinates at once.
+    Returns:
+        Task.
+    Raises ModelError: an argument that is not a function.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> task = control.stack(control.joints("rail"), control.point("cart", axes=[2]))
+        >>> pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, backend="numpy")([0.3], [0.0])["theta"]
+        array([0.3, 0. ])
+    """
     for t in tasks:
         if not callable(t):
             raise ModelError(f"stack takes tasks, functions of the kinematics, got {brief(t)}")
@@ -146,7 +236,24 @@ def stack(*tasks: Task) -> Task:
 
 
 def whole(m: Mechanism) -> Task:
-    """Every joint coordinate, for mechanisms whose coordinates are free of quaternions."""
+    """Task: every coordinate of a mechanism without quaternions.
+
+    Args:
+        m: the mechanism.
+    Returns:
+        Task of nq coordinates [rad, m].
+    Raises ModelError: a joint whose rotation is a quaternion; name the task's coordinates instead.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> law = control.projected(control.whole(m), control.set_point([1.0]), stiffness=4.0, damping=4.0)
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> float(run["error"].values[0])
+        1.0
+    """
     for j in as_mechanism(m).joints:
         if j.nq != j.nv:
             raise ModelError(

@@ -292,7 +292,7 @@ class _Pool:
             given = [*_entries(m.u_names[:inputs], m.u_units[:inputs]), *self._of_signals(signals)]
             labels[slots.given] = given
             labels[slots.ring] = [e._replace(name=f"{e.name}, on its way") for e in given] * part.latency
-            labels[slots.own] = self._of_signals([(name, len(x)) for name, x in part.state])
+            labels[slots.state] = self._of_signals([(name, len(x)) for name, x in part.state])
             if slots.before.stop > slots.before.start:
                 labels[slots.before] = [e._replace(name=f"{e.name}, before") for e in given[:inputs]]
                 labels[slots.since] = [Entry("since when", "s")]

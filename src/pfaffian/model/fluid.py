@@ -1,4 +1,4 @@
-"""What a fluid does to a body: quadratic drag, and the thrust and torque of a propeller."""
+"""Forces of a fluid on a body: quadratic drag, and thrust and torque of a propeller."""
 
 from __future__ import annotations
 
@@ -15,23 +15,39 @@ from pfaffian.model.force import Wrench, wrench
 from pfaffian.model.number import Scalar, direction, not_negative, scalar, vector
 
 AIR = 1.225
-"""[kg/m^3] at sea level and 15 degrees C."""
+"""Density of air at sea level and 15 degrees C [kg/m^3]."""
 
 STILL = 1e-12
-"""[m/s] at which a speed is rounded off, so that it has a derivative at rest."""
+"""Speed by which |w| is smoothed [m/s], so that it has a derivative at rest."""
 
 
 def drag(
     name: str, body: str, area: Scalar, *, coefficient: Scalar = 1.0, density: Scalar = AIR, point: Any = (0, 0, 0),
     wind: Any = (0, 0, 0),
 ) -> Wrench:  # fmt: skip
-    """The force -rho C A |w| w / 2 at the centre of pressure, w = v - wind the velocity of that point in the fluid.
+    """Quadratic drag of a body in a fluid.
+
+        F = -rho C A |w| w / 2 at the centre of pressure, w = v - wind the velocity of that point relative to the fluid
 
     Args:
-        area: A [m^2], the same from all sides.   coefficient: C [1].   density: rho [kg/m^3].
-        point: (3,) the centre of pressure, in the body [m].
-        wind: (3,) velocity of the fluid, world axes [m/s]; or f(k) that gives it, k being the mechanism's Kinematics.
+        name: of the force.
+        body: name of the body.
+        area: A [m^2], the same from all sides.
+        coefficient: C [1]; default 1.
+        density: rho of the fluid [kg/m^3]; default 1.225, air at sea level and 15 degrees C.
+        point: (3,) the centre of pressure, in the body's frame [m]; default its origin.
+        wind: (3,) velocity of the fluid, world axes [m/s]; or a function f(k) of the mechanism's Kinematics that returns it;
+            default none.
+    Returns:
+        Wrench, for `forces` of a mechanism.
     Raises ModelError: a number below zero, a wind that is none of these.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], forces=[pf.forces.drag("air", "cart", 0.5, density=1.0)])
+        >>> float(pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0.0], [4.0])["f"])  # -0.5 * 4^2 / 2
+        -4.0
     """
     what = f"force {name!r}"
     words = (("area", area), ("coefficient", coefficient), ("density", density))
@@ -45,14 +61,31 @@ def propeller(
     name: str, body: str, speed: Any, *, thrust: Scalar, torque: Scalar = 0.0, handed: str = "right", axis: Any = (0, 0, 1),
     point: Any = (0, 0, 0),
 ) -> Wrench:  # fmt: skip
-    """The thrust k_T |w| w along an axis of a body and the torque -k_M |w| w about it, which works against the rotation.
+    """Thrust of a propeller along an axis of a body, and its torque against the rotation.
+
+        thrust k_T |w| w along the axis,  torque -k_M |w| w about it
 
     Args:
-        body: that carries the propeller, or is the propeller.
-        speed: w [rad/s] about the axis: the name of a joint, its rate; a number or Parameter; f(k) that gives it.
-        thrust, torque: k_T [N s^2/rad^2], k_M [N m s^2/rad^2].   handed: "right", or "left" for one that pushes along its axis
-            when w is negative.   axis: (3,) in the body, of any length.   point: (3,) in the body [m].
-    Raises ModelError: a coefficient below zero, an axis that is zero, a speed or a hand that is none of these.
+        name: of the force.
+        body: name of the body that carries the propeller, or is the propeller.
+        speed: w [rad/s] about the axis: the name of a joint, for its rate; a number or Parameter; or a function f(k) of the
+            mechanism's Kinematics that returns it.
+        thrust: k_T [N s^2/rad^2].
+        torque: k_M [N m s^2/rad^2]; default 0.
+        handed: "right" (default), or "left" for one that pushes along its axis when w is negative.
+        axis: (3,) in the body's frame, of any length but zero; default z.
+        point: (3,) where it acts, in the body's frame [m]; default its origin.
+    Returns:
+        Wrench, for `forces` of a mechanism.
+    Raises ModelError: a coefficient below zero, an axis that is zero, a speed or `handed` that is none of these.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> fan = pf.forces.propeller("fan", "cart", 100.0, thrust=1e-3, axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], forces=[fan])
+        >>> round(float(pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0.0], [0.0])["f"]), 6)  # 1e-3 * 100^2
+        10.0
     """
     what = f"force {name!r}"
     if handed not in ("right", "left"):
@@ -65,7 +98,7 @@ def propeller(
 
 @data
 class Drag:
-    """f(k) of quadratic drag: a force, world axes."""
+    """f(k) of quadratic drag: a force along the world's axes."""
 
     body: str
     point: ca.SX

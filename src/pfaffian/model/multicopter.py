@@ -1,13 +1,13 @@
-"""Multicopters: a body in flight, arms that may tilt, and propellers that turn on them. [konz25 5.2]
+"""Multicopters: a flying body, arms that may tilt, and propellers that turn on them. [konz25 5.2]
 
-`multicopter` is the whole machine, its propellers turning bodies driven by motors; `thrust_multicopter` the simplified one
-whose inputs are thrusts. Arm k points to the azimuth phi_k and tilts by theta_k about itself; its propeller turns at
-eps_k varpi_k about
+`multicopter` is the whole machine, its propellers being bodies driven by motors; `thrust_multicopter` is the simplified one
+whose inputs are thrusts. Arm k points to the azimuth phi_k and tilts by theta_k about itself; its propeller turns at eps_k
+varpi_k about
 
-    H3 = (sin phi sin theta, -cos phi sin theta, cos theta),   eps = 1 against the clock as seen from above, -1 with it,
+    H3 = (sin phi sin theta, -cos phi sin theta, cos theta),   eps = 1 anticlockwise as seen from above, -1 clockwise,
 
 and pushes along H3 with kF varpi^2. `TRICOPTER` and `QUADCOPTER` are the machines of the thesis, Table 5.1. `bicopter` has two
-propellers that tilt and lean outwards; what they can give within limits is `thrust_polygon`. [konz25 4.8.4]
+propellers that tilt and lean outwards; `thrust_polygon` gives what they can do within limits. [konz25 4.8.4]
 """
 
 from __future__ import annotations
@@ -40,7 +40,14 @@ TRICOPTER = MappingProxyType({
     "drag": (0.29, 0.45), "drag_height": 4.0e-3, "turning_drag": (8.5e-3, 14e-3),
     "bias": (-0.21, -0.02, 0.03, 0.037, -0.024, -0.003),
 })  # fmt: skip
-"""What `multicopter` takes for the tricopter. [konz25 Table 5.1]"""
+"""Arguments of `multicopter` for the tricopter of the thesis, a read-only mapping. [konz25 Table 5.1]
+
+Example:
+    >>> import pfaffian as pf
+    >>> m = pf.multicopters.multicopter("tricopter", **pf.multicopters.TRICOPTER)
+    >>> m.u_names
+    ('servo 1', 'servo 2', 'servo 3', 'motor 1', 'motor 2', 'motor 3')
+"""
 
 QUADCOPTER = MappingProxyType({
     "azimuths": (0.0, pi / 2, pi, 3 * pi / 2), "spins": (1, -1, 1, -1),
@@ -49,7 +56,16 @@ QUADCOPTER = MappingProxyType({
     "drag": (0.30, 0.36), "drag_height": 12e-3, "turning_drag": (-1.5e-3, 10e-3),
     "bias": (0.09, 0.02, -0.09, 0.049, -0.015, -0.012),
 })  # fmt: skip
-"""What `multicopter` takes for the quadcopter; its drag about x and y is as identified, below zero. [konz25 Table 5.1]"""
+"""Arguments of `multicopter` for the quadcopter of the thesis, a read-only mapping. [konz25 Table 5.1]
+
+Its drag about x and y is negative, as identified.
+
+Example:
+    >>> import pfaffian as pf
+    >>> m = pf.multicopters.multicopter("quadcopter", **pf.multicopters.QUADCOPTER)
+    >>> m.u_names
+    ('motor 1', 'motor 2', 'motor 3', 'motor 4')
+"""
 
 
 def multicopter(
@@ -58,24 +74,44 @@ def multicopter(
     turning_drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0), friction: Scalar = 0.0, gravity: Scalar = 9.81,
     parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
-    """A multicopter with propellers that turn, on arms that tilt or do not. [konz25 (5.5)-(5.9)]
+    """A multicopter whose propellers turn, on arms that tilt or do not. [konz25 (5.5)-(5.9)]
 
     Its body `body` is on the free joint `body`; velocities are [v; w; tilt rates; propeller rates varpi], inputs the moments
-    `servo 1`, ... about the arms and `motor 1`, ... about the propellers' axes [N m]. Arms and propellers have no mass of their
-    own: that of all is the body's, as their mass centres lie on the arms' axes and arm and propeller together are alike
-    around these.
+    `servo 1`, ... about the arms and `motor 1`, ... about the propellers' axes [N m]. Arms and propellers have no mass of
+    their own: that of all is the body's, as their mass centres are on the arms' axes and arm and propeller together are
+    symmetric about these.
 
     Args:
-        name: of the mechanism.   azimuths: of the arms, phi [rad].   spins: eps, 1 or -1 for each propeller.
-        mass, com: m [kg], s (3,) [m].   inertia: Theta of all about the origin of the body frame, said as of a `body`.
-        arm, height: l_A, h_A, from the origin to a propeller, outwards and up [m].
-        tilt: (Theta_A, Theta_AC) [kg m^2], of an arm about itself with its servo's rotor, and what of it the body feels;
-            None for arms that do not tilt.   rotor: Theta_P of a propeller with its motor's rotor [kg m^2].
-        thrust, torque: kF [N s^2], kT [N m s^2].   friction: tau_MB of a motor that turns [N m]; propellers may not stop.
-        drag: (d_x, d_z) [kg/s], in the body's xy-plane and along z, at drag_height l_z [m].
-        turning_drag: (Upsilon_x, Upsilon_z) [kg m^2/s].   bias: F_B [N], tau_B [N m], along the body's axes.
-        gravity: [m/s^2] along -z.   parameters: all that the numbers use.
+        name: of the mechanism.
+        azimuths: (rho,) of the arms, phi [rad].
+        spins: (rho,) eps of the propellers, 1 for anticlockwise as seen from above, -1 for clockwise.
+        mass: m of all [kg].
+        com: s (3,) mass centre of all [m]; default the origin.
+        inertia: Theta of all about the origin of the body frame [kg m^2]: a number, (3,) principal, (6,) or (3, 3), as of a
+            `body`.
+        arm: l_A from the origin outwards to a propeller [m].
+        height: h_A from the origin up to a propeller [m]; default 0.
+        tilt: (Theta_A, Theta_AC) [kg m^2] of an arm about itself: with its servo's rotor, and the part of it that the body
+            feels; None (default) for arms that do not tilt.
+        rotor: Theta_P of a propeller with its motor's rotor [kg m^2].
+        thrust: kF [N s^2].
+        torque: kT [N m s^2].
+        friction: tau_MB of a motor that turns [N m], so that propellers may not stop; default 0.
+        drag: (d_x, d_z) [kg/s], in the body's xy-plane and along z; default none.
+        drag_height: l_z [m] at which the drag acts; default 0.
+        turning_drag: (Upsilon_x, Upsilon_z) [kg m^2/s]; default none.
+        bias: F_B [N], tau_B [N m], along the body's axes (6,); default none.
+        gravity: [m/s^2] along -z; default 9.81.
+        parameters: all Parameters that the numbers use.
+    Returns:
+        Mechanism.
     Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m = pf.multicopters.multicopter("quadcopter", **pf.multicopters.QUADCOPTER)
+        >>> m.nv, m.u_names  # six of the body, four of the propellers
+        (10, ('motor 1', 'motor 2', 'motor 3', 'motor 4'))
     """
     what = f"multicopter {name!r}"
     phi, eps = _arms(azimuths, spins, what)
@@ -89,9 +125,9 @@ def multicopter(
         carrier, place, whole = "body", foot, flat
         if tilt is not None:
             total, felt = ca.vertsplit(vector(tilt, 2, f"{what}: tilt"))
-            own = ca.diag(ca.vertcat(felt - spin / 2, felt, felt - spin / 2))
-            carrier, place, whole = f"arm {i}", pose(), own + flat
-            arms.append(body(carrier, 0.0, inertia=own))
+            of_arm = ca.diag(ca.vertcat(felt - spin / 2, felt, felt - spin / 2))
+            carrier, place, whole = f"arm {i}", pose(), of_arm + flat
+            arms.append(body(carrier, 0.0, inertia=of_arm))
             tilts.append(joint(f"tilt {i}", "revolute", "body", carrier, axis=(1, 0, 0), placement=foot, armature=total - felt))
             servos.append(actuator(f"servo {i}", f"tilt {i}"))
         R = ca.SX(ca.DM(so3.rotation((0, 0, 1), at)))
@@ -118,16 +154,40 @@ def thrust_multicopter(
     height: Scalar = 0.0, tilting: bool = False, drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0), gravity: Scalar = 9.81,
     limits: tuple[float, float] = (-inf, inf), parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
-    """The simplified multicopter: one body about its mass centre, inputs the thrusts of propellers. [konz25 (5.16), (5.17)]
+    """The simplified multicopter: one body about its mass centre, whose inputs are the propellers' thrusts. [konz25 (5.16),
+    (5.17)]
 
-    Inputs are `thrust 1`, ... along z [N]; with arms that tilt `up 1`, ..., F cos theta, and `across 1`, ..., F sin theta.
-    What propellers take to gain speed, Theta_P varpi_dot about z, is left out.
+    Inputs are `thrust 1`, ... along z [N]; with arms that tilt `up 1`, ..., F cos theta, and `across 1`, ..., F sin theta. The
+    moment that accelerates the propellers, Theta_P varpi_dot about z, is neglected.
 
     Args:
-        name, azimuths, spins, arm, height, thrust, torque, bias, gravity, parameters: as of `multicopter`.   mass: [kg].
-        inertia: (3,) principal moments [kg m^2].   tilting: whether the arms tilt.   limits: (low, high) of each input [N].
-        drag: (d_x, d_z) [kg/s], of which d = (2 d_x + d_z) / 3 slows all translation.
-    Raises ModelError: as `multicopter`.
+        name: of the mechanism, whose body `body` is on the free joint `body`.
+        azimuths: (rho,) of the arms, phi [rad].
+        spins: (rho,) eps of the propellers, 1 for anticlockwise as seen from above, -1 for clockwise.
+        mass: m [kg].
+        inertia: (3,) principal moments about the mass centre [kg m^2].
+        arm: from the mass centre outwards to a propeller [m].
+        thrust: kF [N s^2].
+        torque: kT [N m s^2]; only kT / kF counts.
+        height: from the mass centre up to a propeller [m]; default 0.
+        tilting: whether the arms tilt; default False.
+        drag: (d_x, d_z) [kg/s], of which d = (2 d_x + d_z) / 3 slows all translation; default none.
+        bias: F_B [N], tau_B [N m], along the body's axes (6,); default none.
+        gravity: [m/s^2] along -z; default 9.81.
+        limits: (low, high) of each input [N]; default none.
+        parameters: all Parameters that the numbers use.
+    Returns:
+        Mechanism.
+    Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> numbers = {"mass": 1.0, "inertia": (0.02, 0.02, 0.03), "arm": 0.2, "thrust": 1e-5, "torque": 2e-7}
+        >>> m = pf.multicopters.thrust_multicopter("quad", np.arange(4) * np.pi / 2, [1, -1, 1, -1], **numbers)
+        >>> B = pf.compile_terms(m, {"B": lambda T: T.B}, backend="numpy")(m.neutral(), np.zeros(6))["B"]
+        >>> B[5].round(3) + 0.0  # moments about z for 1 N of each propeller, kT / kF
+        array([-0.02,  0.02, -0.02,  0.02])
     """
     what = f"multicopter {name!r}"
     phi, eps = _arms(azimuths, spins, what)
@@ -152,7 +212,7 @@ def bicopter(
     name: str, *, mass: Scalar, inertia: Any, arm: Scalar, height: Scalar, lean: float = 0.0, gravity: Scalar = 9.81,
     parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
-    """One body about its mass centre and two propellers on its y axis that tilt about it by theta. [konz25 (4.150)]
+    """One body about its mass centre, and two propellers on its y axis that tilt about it by theta. [konz25 (4.150)]
 
     Inputs are `across 1`, F1 sin theta1, `up 1`, F1 cos theta1, `across 2`, `up 2` [N]. Propeller 1 is at (0, l_y, l_z), 2 at
     (0, -l_y, l_z); at theta = 0 they push along (0, sin beta, cos beta) and (0, -sin beta, cos beta), so that B is
@@ -160,13 +220,28 @@ def bicopter(
         Fx = [1 0 1 0],  Fy = sin beta [0 1 0 -1],  Fz = cos beta [0 1 0 1]
         tau_x = l'y [0 1 0 -1],  tau_y = l_z [1 0 1 0],  tau_z = l_y [-1 0 1 0],     l'y = l_y cos beta - l_z sin beta
 
-    A force along x comes with a turn about y, one along y with a turn about x: see `bicopter_lean`.
+    A force along x comes with a moment about y, one along y with a moment about x: see `bicopter_lean`.
 
     Args:
-        name: of the mechanism, whose body `body` is on the free joint `body`.   mass: m [kg].
-        inertia: (3,) principal moments [kg m^2].   arm, height: l_y, l_z [m].   lean: beta_F, outwards [rad].
-        gravity: [m/s^2] along -z.   parameters: all that the numbers use.
+        name: of the mechanism, whose body `body` is on the free joint `body`.
+        mass: m [kg].
+        inertia: (3,) principal moments about the mass centre [kg m^2].
+        arm: l_y from the mass centre to each side [m].
+        height: l_z from the mass centre up [m].
+        lean: beta, outwards [rad]; default 0.
+        gravity: [m/s^2] along -z; default 9.81.
+        parameters: all Parameters that the numbers use.
+    Returns:
+        Mechanism.
     Raises ModelError: numbers of the wrong count.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> m = pf.multicopters.bicopter("bicopter", mass=1.0, inertia=(0.02, 0.01, 0.02), arm=0.2, height=0.1)
+        >>> B = pf.compile_terms(m, {"B": lambda T: T.B}, backend="numpy")(m.neutral(), np.zeros(6))["B"]
+        >>> B[4].round(3) + 0.0  # moments about y: l_z of `across 1` and `across 2`
+        array([0.1, 0. , 0.1, 0. ])
     """
     what = f"bicopter {name!r}"
     out, up = scalar(arm, f"{what}: arm"), scalar(height, f"{what}: height")
@@ -183,12 +258,27 @@ def bicopter(
 
 
 def bicopter_lean(*, mass: float, inertia: Any, arm: float, height: float, lean: float = 0.0) -> tuple[float, float]:
-    """(eps_x, eps_y) [m] of a `bicopter`, which `quadcopter_pair` and `bicopter_reference` take. [konz25 4.8.4]
+    """(eps_x, eps_y) of a bicopter: by how much its inputs push sideways as they turn it. [konz25 4.8.4]
 
-        eps_x = -Theta_y / (m l_z),    eps_y = Theta_x sin beta / (m l'y)
+        eps_x = -Theta_y / (m l_z),    eps_y = Theta_x sin beta / (m l'y),    l'y = l_y cos beta - l_z sin beta
 
-    mass, inertia, arm, height, lean: as of `bicopter`, numbers.
-    Raises ModelError: l_z or l'y is zero: the propellers do not turn it about that axis.
+    `quadcopter_pair` takes both as `lean`, `bicopter_reference` takes eps_y.
+
+    Args:
+        mass: m [kg], above zero.
+        inertia: (3,) principal moments about the mass centre [kg m^2].
+        arm: l_y from the mass centre to each side [m].
+        height: l_z from the mass centre up [m].
+        lean: beta, outwards [rad]; default 0.
+    Returns:
+        (eps_x, eps_y) [m].
+    Raises ModelError: a mass not above zero; l_z or l'y is zero, so that the propellers do not turn it about that axis.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> eps_x, eps_y = pf.multicopters.bicopter_lean(mass=1.0, inertia=(0.02, 0.01, 0.02), arm=0.2, height=0.1, lean=0.3)
+        >>> round(eps_x, 6), round(eps_y, 6)
+        (-0.1, 0.036593)
     """
     what = "bicopter_lean"
     given = {"mass": mass, "arm": arm, "height": height, "lean": lean}
@@ -203,16 +293,27 @@ def bicopter_lean(*, mass: float, inertia: Any, arm: float, height: float, lean:
 def thrust_polygon(
     least: float, most: float, tilt: float, *, propellers: int = 1, chords: int = 4
 ) -> tuple[np.ndarray, np.ndarray]:
-    """W u <= l of propellers with least <= F <= most and |theta| <= tilt, u = (F sin theta, F cos theta) of each in turn.
+    """Limits W u <= l of propellers with least <= F <= most and |theta| <= tilt, for inputs u = (F sin theta, F cos theta) of
+    each.
 
-    What each can give, a part of a ring, is no convex set; this is a convex polygon within it: F cos theta >= least,
-    |F sin theta| <= F cos theta tan(tilt), and chords of the outer circle. [konz25 fig. 4.20, whose corners are not given]
+    The set of what one propeller can do, a part of a ring, is not convex; this is a convex polygon within it: F cos theta >=
+    least, |F sin theta| <= F cos theta tan(tilt), and chords of the outer circle. [konz25 fig. 4.20, whose corners are not
+    given]
 
     Args:
-        least, most: of F [N].   tilt: [rad], above zero and below pi/2.   propellers: how many there are.
-        chords: of the outer circle; those of four leave out 0.9 % of F at a tilt of 30 degrees.
-    Returns: W (propellers (chords + 3), 2 propellers) of unit rows, l [N]: `limits` of a law.
-    Raises ModelError: numbers out of range; least where no input is left, above most cos(tilt / chords).
+        least, most: of the thrust F [N], with least from 0.
+        tilt: largest angle [rad], above zero and below pi/2.
+        propellers: how many there are; default 1.
+        chords: of the outer circle, default 4, which leave out 0.9 % of F at a tilt of 30 degrees.
+    Returns:
+        W (propellers (chords + 3), 2 propellers) of unit rows, and l (rows,) [N]: the `limits` of `prototype_tracking`.
+    Raises ModelError: numbers out of range; a least that leaves no input, above most cos(tilt / chords).
+
+    Example:
+        >>> import pfaffian as pf
+        >>> W, l = pf.multicopters.thrust_polygon(1.0, 10.0, tilt=0.5)
+        >>> [bool((W @ u <= l).all()) for u in ([0.0, 5.0], [0.0, 11.0], [4.0, 5.0])]  # within, too strong, tilted too far
+        [True, False, False]
     """
     what = "thrust_polygon"
     low, high, a = (named_float(x, f"{what}: {n}") for x, n in ((least, "least"), (most, "most"), (tilt, "tilt")))
@@ -255,16 +356,17 @@ class LinearDrag:
 
 
 def _around(D: ca.SX, bias: Any, what: str) -> list[Wrench]:
-    """Drag and bias of the body, where there are any."""
+    """Drag and bias of the body, if any."""
     given = vector(bias, 6, f"{what}: bias")
     drag = [] if D.is_zero() else [wrench("drag", "body", LinearDrag("body", D), axes="LOCAL")]
     return drag if given.is_zero() else [*drag, wrench("bias", "body", given, axes="LOCAL")]
 
 
 def _arms(azimuths: Any, spins: Any, what: str) -> tuple[list[float], list[int]]:
+    """Azimuths and spins, checked."""
     phi, eps = floats(azimuths, f"{what}: azimuths"), floats(spins, f"{what}: spins")
     if phi.ndim != 1 or not phi.size or phi.shape != eps.shape:
-        raise ModelError(f"{what}: an azimuth and a spin for each arm are needed, got {brief(azimuths)} and {brief(spins)}")
+        raise ModelError(f"{what}: an azimuth and a spin are needed for each arm, got {brief(azimuths)} and {brief(spins)}")
     if not (abs(eps) == 1).all():
-        raise ModelError(f"{what}: spins must be 1, against the clock from above, or -1, got {brief(spins)}")
+        raise ModelError(f"{what}: spins must be 1, anticlockwise from above, or -1, got {brief(spins)}")
     return phi.tolist(), [int(e) for e in eps]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.prototype import Pair, accelerations, as_pairs, assembled, wanted
+from pfaffian.control.prototype import Pair, accelerations, as_pairs, assembled, reference_motion
 from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE
@@ -234,7 +234,7 @@ def feasibility(
         raise ModelError(f"feasibility: times must be (times,) numbers, got the shape {at.shape}")
     t = ca.SX.sym("t")
     T = symbols(m)
-    goal = wanted(Terms(m, T.q, T.v, ca.SX(m.nu, 1), t), reference, ca.SX(0, 1))
+    goal = reference_motion(Terms(m, T.q, T.v, ca.SX(m.nu, 1), t), reference, ca.SX(0, 1))
     here = Terms(m, goal.k.q, goal.k.v, ca.SX(m.nu, 1), t)
     a, S = accelerations(here)
     W = ca.densify(here.M) if pairs is None else assembled(goal.k, as_pairs(pairs, "feasibility"), "inertia")

@@ -116,12 +116,12 @@ def evaluate_parts(
         every = acting(d) if answer.feels else ca.SX(m.nu, 1)
         F = reaction(d) if answer.reacts else ca.SX(m.nv, 1)
         others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
-        state, count = d[slots.own, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
+        state, count = d[slots.state, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
         known = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, every, F, _stream(at, d)]
         known += [ca.vertcat(ca.SX(0, 1), *others), state, count]
         given, next_state, fault = answer.function.call([ca.densify(x) for x in known], True, False)
         _pass_on(slots, d, given, T.t)
-        d[slots.own] = next_state
+        d[slots.state] = next_state
         d[slots.drawn] = d[slots.drawn, 0] + 1
         faults.append(fault)
     return d, ca.densify(ca.vertcat(*faults))
