@@ -1,6 +1,6 @@
 """Tracking of joints, orientations, planar and free bodies: three approaches, their forces written out. [konz25 4.3.2, 4.7]
 
-C2, C3, F1 to F5 of the thesis: a joint that slides (all approaches are one), one that turns, an orientation, a planar and a
+A joint that slides (all approaches are one), one that turns, an orientation, a planar and a
 free body, whose forces are typed in as the thesis has them (corrected, see errata) and compared with the general law; and joint
 coordinates on R^n, where the law is augmented PD control or computed torque.
 
@@ -8,7 +8,7 @@ From the thesis: theta_R = pi / 2 sin(2 pi t / 2.5) of the turning joint, and al
 reference which turns on the spot (fig. 4.8). It gives no gains of the turning joint: Pi / Theta = 25 / s^2, Upsilon / Theta =
 6 / s are ours, chosen so that Pi / Theta is above the largest rate squared, 15.6 / s^2, which the particle approach needs. All
 other numbers are ours too. A body on a helical joint has a coordinate in R, along which springs at points of its axis pull
-linearly; so C3 is shown with such joints.
+linearly; so 4.3.2 is shown with such joints.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ POLES = np.array([[-3.0, -5.0], [-2.0, -6.0]])
 
 
 def mechanism() -> pf.Mechanism:
-    """F4, F5: a planar body."""
+    """A planar body. [konz25 4.7.4, 4.7.5]"""
     return on_a_joint("planar", 1.0, inertia=0.3)
 
 

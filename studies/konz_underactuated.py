@@ -1,8 +1,8 @@
 """Two masses on a spring and a PVTOL, each with fewer inputs than motions: poles placed, flat references. [konz25 4.8.1-2]
 
-U1, U2 of the thesis. Two masses: the matching conditions leave five numbers, four of which place all poles; then the prototype
-is met exactly, along every reference z1 = z2 + z2'' / varpi. A PVTOL: only about a set point and along its flat reference; away
-from both a matching force is left, which differs by approach.
+Two masses (4.8.1): the matching conditions leave five numbers, four of which place all poles; then the machine follows the
+prototype exactly, along every reference z1 = z2 + z2'' / varpi. A PVTOL (4.8.2) does so only about a set point and along its
+flat reference; away from both a matching force is left, which differs by approach.
 
 The thesis gives no numbers. Both masses of 1 kg, varpi = 5 / s^2 with all poles at -2, and a PVTOL of 1 kg with eps = 5 cm and
 four poles at -3 are worked out from its formulas; the start off the set point, the loop of 1 m in 2.5 s with four poles at -6,

@@ -163,7 +163,7 @@ def test_the_motion_between_two_bodies_is_the_difference_of_theirs():
 
 
 def test_forces_are_derivatives_of_their_energies():
-    """f^K = grad V, f^D = dR/dv, f^M = dS/dv_dot with the acceleration energies of the differences. [konz25 (4.16), T15]"""
+    """f^K = grad V, f^D = dR/dv, f^M = dS/dv_dot with the acceleration energies of the differences. [konz25 (4.16)]"""
     m, pairs = TREE, random_pairs(TREE, 1)
     v_dot = ca.SX.sym("v_dot", m.nv)
 
@@ -203,7 +203,7 @@ def test_forces_are_derivatives_of_their_energies():
 
 
 def test_the_three_are_one_at_rest_and_without_error():
-    """Constant reference: the same bbar [T17]; no error: bbar = -Mbar v_R_dot [T16]."""
+    """Constant reference: the same bbar; no error: bbar = -Mbar v_R_dot."""
     pairs = random_pairs(TREE, 2)
 
     def all_three(k, goal):
@@ -222,7 +222,7 @@ def test_the_three_are_one_at_rest_and_without_error():
 
 
 def test_the_closed_loop_does_not_know_its_coordinates():
-    """The same pairs of a robot along other velocities: one motion, of all three. [T20]"""
+    """The same pairs of a robot along other velocities: one motion, of all three."""
     random = np.random.default_rng(4)
     m = pf.actuate_all(random_tree(random, ["revolute", "prismatic", "revolute"], [-1, 0, 1]))
     A = np.eye(3) + 0.3 * random.normal(size=(3, 3))
@@ -293,7 +293,10 @@ def test_poles_of_a_hovering_pvtol_are_where_they_were_placed(approach):
 
 
 def test_the_matching_force_is_that_of_the_thesis():
-    """btilde = (h - s) / (h - eps) [1, 0, -eps]^T lambda of a moving reference, of three lambdas. [konz25 (4.142), FIX-23]"""
+    """btilde = (h - s) / (h - eps) [1, 0, -eps]^T lambda of a moving reference, of three lambdas.
+
+    [konz25 (4.142)] as corrected in studies/errata.md.
+    """
     x, m = NUMBERS, pvtol()
     y = lambda t: (0.8 * ca.sin(1.1 * t), 0.5 * ca.cos(0.7 * t))  # noqa: E731
 
@@ -332,7 +335,7 @@ def test_the_matching_force_is_that_of_the_thesis():
 
 
 def test_no_other_input_comes_nearer():
-    """|v_dot + Mbar^-1 bbar| in the metric of Mbar is least: any other u is further off. [konz25 (4.52), T23]"""
+    """|v_dot + Mbar^-1 bbar| in the metric of Mbar is least: any other u is further off. [konz25 (4.52)]"""
     m, random = pvtol(), np.random.default_rng(2)
     law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]))
     r = pf.run(m, [0.3, -0.2, 0.9], [0.1, 0.2, -0.3], duration=0.01, step=1e-3, control=law)
@@ -505,7 +508,7 @@ def tool(k):
 
 
 def test_a_tool_moves_like_a_point_on_a_spring():
-    """Weights at the tool alone: m e'' + d e' + k e = 0 by particles, and by energy with the map of its errors. [(4.111b), T31]
+    """Weights at the tool alone: m e'' + d e' + k e = 0 by particles, and by energy with the map of its errors: (4.111b).
 
     With the map of the pairs' twists, which lets the reference's body carry the tool, the energy falls as well, otherwise.
     """
