@@ -182,7 +182,7 @@ TWO = {"m01": 4, "m12": 1, "m02": 12, "d01": 32, "d12": 8, "d02": -6.4, "k01": 1
 """Prototype of the two masses [kg, N s/m, N/m]. [konz25 4.8.1, recomputed]"""
 FEEDBACK = np.array([-14, 10.8, -8, 1.6])
 """Of the errors of both masses and of their rates. [konz25 (4.127), recomputed]"""
-HOVER = {"stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.190096, "moment": 8.55432}
+HOVER = {"mass": 1.0, "stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.190096, "moment": 8.55432}
 """Prototype of the PVTOL. [konz25 (4.141), recomputed]"""
 
 
