@@ -27,8 +27,8 @@ def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str
     """NAME.h.   about: lines that describe the law."""
     guard = f"{name.upper()}_H"
     state = [f"  {of.real} d[{len(c.state)}];", *_listed([e for _, _, e in c.state])] if c.state else []
-    state += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is asked */"] if c.counts else []
-    state = state or ["  char nothing; /* it remembers nothing */"]
+    state += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is evaluated */"] if c.counts else []
+    state = state or ["  char nothing; /* a law without memory */"]
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f"#ifndef {guard}", f"#define {guard}", ""]
     lines += ["#include <stdint.h>", ""] if c.counts else []
     lines += ["typedef struct {", *_fields([port for port, _ in c.inputs], of), f"}} {name}_in;", ""]
@@ -36,8 +36,8 @@ def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str
     lines += ["typedef struct {", *_fields([*c.outputs, *([c.faults] if c.faults.entries else [])], of), f"}} {name}_out;", ""]
     lines += [f"void {name}_init({name}_state *state);", ""]
     lines += [
-        "/* 0; or i + 1 where fault i is the first that is not zero; or -1 where something that comes out is no finite number:",
-        "   then stop the machine, and start the state anew before the next call. */",
+        "/* Returns 0; i + 1 if fault i is the first that is not zero; or -1 if an output is not a finite number: then stop",
+        "   the machine, and initialise the state again before the next call. */",
     ]
     lines += [f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out);", "", "#endif", ""]
     return "\n".join(lines)
@@ -78,7 +78,7 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
     width = max(program.n_out for program in c.programs)
     yield f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out) {{"
     yield f"  {V} x[{c.size}] = {{0}}, y[{max(1, width)}];"
-    yield "  int said = 0;"
+    yield "  int status = 0;"
     if not c.inputs:
         yield "  (void)in;"
     if not c.state and not c.counts:
@@ -114,11 +114,11 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
         yield f"  state->d[{k}] = x[{place}];"
     for port in c.outputs:
         yield f"  for (int i = 0; i < {len(port.entries)}; i++)"
-        yield f"    if (!(out->{port.name}[i] - out->{port.name}[i] == {literal(of, 0.0)})) said = -1;"
+        yield f"    if (!(out->{port.name}[i] - out->{port.name}[i] == {literal(of, 0.0)})) status = -1;"
     if c.faults.entries:
         yield f"  for (int i = {len(c.faults.entries)}; i > 0; i--)"
-        yield f"    if (out->faults[i - 1] != {literal(of, 0.0)}) said = i;"
-    yield "  return said;"
+        yield f"    if (out->faults[i - 1] != {literal(of, 0.0)}) status = i;"
+    yield "  return status;"
     yield "}"
 
 
