@@ -127,7 +127,7 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
     word, digits = of.words["word"], int(of.words["width"]) // 4
     count = len(calls.faults)
     given = _columns([calls.inputs[port.name] for port, _ in c.inputs], count)
-    wanted = _columns([*[calls.outputs[port.name] for port in c.outputs], calls.faults], count)
+    expected = _columns([*[calls.outputs[port.name] for port in c.outputs], calls.faults], count)
     fields = [f"in.{p.name}{'' if p.name == 't' else f'[{k}]'}" for p, _ in c.inputs for k in range(len(p.entries))]
     results = [f"out.{p.name}[{k}]" for p in (*c.outputs, c.faults) for k in range(len(p.entries))]
     macro = f"UINT{of.words['width']}_C"
@@ -137,10 +137,11 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
             yield "  {" + ", ".join(f"{macro}(0x{int(x):0{digits}x})" for x in row) + "},"
 
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", "#include <stdint.h>", "#include <stdio.h>", ""]
-    lines += [f'#include "{name}.h"', "", f"enum {{ CALLS = {count}, GIVEN = {given.shape[1]}, WANTED = {wanted.shape[1]} }};"]
+    sizes = f"CALLS = {count}, GIVEN = {given.shape[1]}, EXPECTED = {expected.shape[1]}"
+    lines += [f'#include "{name}.h"', "", f"enum {{ {sizes} }};"]
     if given.shape[1]:
         lines += [f"static const {word} given[CALLS][GIVEN] = {{", *rows(given), "};"]
-    lines += [f"static const {word} wanted[CALLS][WANTED] = {{", *rows(wanted), "};"]
+    lines += [f"static const {word} expected[CALLS][EXPECTED] = {{", *rows(expected), "};"]
     if c.state:
         lines += [f"static const {word} left[1][{len(c.state)}] = {{", *rows(calls.state[None]), "};"]
     union = f"union {{ {of.real} real; {word} bits; }} u;"
@@ -151,11 +152,11 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
     lines += [f"  {name}_init(&state);", "  for (int k = 0; k < CALLS; k++) {"]
     lines += [f"    {field} = number(given[k][{i}]);" for i, field in enumerate(fields)] or ["    in.nothing = 0;"]
     lines += [f"    (void){name}_step(&in, &state, &out);"]
-    lines += [f"    wrong += differs({field}, wanted[k][{i}]);" for i, field in enumerate(results)]
+    lines += [f"    wrong += differs({field}, expected[k][{i}]);" for i, field in enumerate(results)]
     lines += ["  }"]
     lines += [f"  wrong += differs(state.d[{i}], left[0][{i}]);" for i in range(len(c.state))]
     lines += [
-        f'  printf("{name}: %d numbers of %d calls, %d of them wrong\\n", CALLS * WANTED + {len(c.state)}, CALLS, wrong);'
+        f'  printf("{name}: %d numbers of %d calls, %d of them wrong\\n", CALLS * EXPECTED + {len(c.state)}, CALLS, wrong);'
     ]
     lines += ["  return wrong != 0;", "}", ""]
     return "\n".join(lines)
