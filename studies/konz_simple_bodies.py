@@ -563,7 +563,7 @@ def sway(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 # -- claims ---------------------------------------------------------------------------------------------------------------
 
-GOLDEN = {  # e at 0.5, 1, 2, 3 s, and W_r at 0 and there [konz25 fig. 4.8, recomputed]
+GOLDEN = {  # e at 0.5, 1, 2, 3 s, and W_r at 0 and there [konz25 fig. 4.8, numbers computed apart]
     "particle": ([(0, 0.735759), (0, 0.406006), (0, 0.091578), (0, 0.017351)], (2.0, 1.353353, 0.476207, 0.027508, 0.001045)),
     "body": ([(-0.735759, 0.577864), (-0.425168, -0.406006), (0.115081, 0.091578), (-0.023362, -0.017351)],
              (6.934802, 2.021206, 0.928127, 0.068894, 0.002894)),
@@ -571,7 +571,7 @@ GOLDEN = {  # e at 0.5, 1, 2, 3 s, and W_r at 0 and there [konz25 fig. 4.8, reco
                (6.934802, 1.212096, 0.351324, 0.124162, 0.042135)),
 }  # fmt: skip
 ROOTS = np.array([-0.5366 + 0.5760j, -0.5366 - 0.5760j, -3.4634 + 3.7176j, -3.4634 - 3.7176j])
-"""Of the energy approach's translation. [konz25 4.7.5, recomputed]"""
+"""Of the energy approach's translation. [konz25 4.7.5, computed apart]"""
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:

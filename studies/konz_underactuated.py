@@ -179,11 +179,11 @@ def silhouettes(ax, q: np.ndarray, colour: str) -> None:
 
 
 TWO = {"m01": 4, "m12": 1, "m02": 12, "d01": 32, "d12": 8, "d02": -6.4, "k01": 16, "k12": 84, "k02": -3.2}
-"""Prototype of the two masses [kg, N s/m, N/m]. [konz25 4.8.1, recomputed]"""
+"""Prototype of the two masses [kg, N s/m, N/m]. [konz25 4.8.1, computed apart]"""
 FEEDBACK = np.array([-14, 10.8, -8, 1.6])
-"""Of the errors of both masses and of their rates. [konz25 (4.127), recomputed]"""
+"""Of the errors of both masses and of their rates. [konz25 (4.127), computed apart]"""
 HOVER = {"mass": 1.0, "stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.190096, "moment": 8.55432}
-"""Prototype of the PVTOL. [konz25 (4.141), recomputed]"""
+"""Prototype of the PVTOL. [konz25 (4.141), computed apart]"""
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:

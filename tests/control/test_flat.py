@@ -36,7 +36,7 @@ def test_a_path_from_rest_to_rest_is_as_smooth_as_asked():
 
 
 def test_what_a_transition_asks_for():
-    """Two metres in 1.5 s at degree nine. [konz25 5.6, recomputed]"""
+    """Two metres in 1.5 s at degree nine. [konz25 5.6]"""
     found = control.extremes(control.rest_to_rest([0, 0, 0], [2, 0, 0], 1.5), 1.5)
     close(found["speed"], 3.28, 2e-3, "speed")
     close(found["acceleration"], 8.33, 2e-3, "acceleration")
