@@ -1,7 +1,8 @@
 """Products of exponentials: the graph of four bodies, and a rover with two hands on a moving base. [chhabra14 2.5, 3.3.1]
 
 The thesis gives matrices and no numbers. Home poses and screw parameters of the rover are ours: its deck 0.6 m above the base's
-origin, joints upwards of it on one column, the last one 0.3 m aside; parameters up to an angle of 1 rad.
+origin, joints upwards of it on one column, the last one 0.3 m aside; parameters up to an angle of 1 rad. Places, norms and
+Sigma_2 were also computed by a separate program from the thesis's equations ("computed apart").
 """
 
 from __future__ import annotations
@@ -281,7 +282,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
 
 
 def _graph() -> Iterator[Claim]:
-    source, g = "[chhabra14 (3.3.29)] X0", pf.calculus.graph_matrices(four_bodies())
+    source, g = "[chhabra14 (3.3.29)]", pf.calculus.graph_matrices(four_bodies())
     GM = [[-1, 1, 0, 0, 0], [0, -1, 1, 0, 0], [0, -1, 0, 1, 0], [0, 0, 0, -1, 1]]
     Ph = [[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
     yield Claim("four bodies: entries of GM that differ", np.sum(g.GM != GM), 0, 0, source)
@@ -295,7 +296,7 @@ def _graph() -> Iterator[Claim]:
 
 
 def _rover(r: xr.Dataset) -> Iterator[Claim]:
-    here, source = r.sel(run="at s"), "K4"
+    here, source = r.sel(run="at s"), "[chhabra14 2.5.1], computed apart"
     wanted = {
         "B5": ((0.9010308656, -1.374929737, 2.0124262923), 5.440968159202, 5.397589819754),
         "B6": ((0.6038435511, -1.3348624454, 2.0210467464), 5.208554034454, 5.163223458527),
@@ -320,12 +321,12 @@ def _rover(r: xr.Dataset) -> Iterator[Claim]:
 def _wheels(r: xr.Dataset, w: xr.Dataset) -> Iterator[Claim]:
     s, own = S[6:9], r["Sigma"].values[6:9, 6:8]
     wanted = [[0.9790793412, -0.1332634729], [0.25, -0.2125523953], [0, 1]]
-    yield Claim("Sigma_2: entries off", np.abs(own - wanted).max(), 0, 6e-11, "K4")
+    yield Claim("Sigma_2: entries off", np.abs(own - wanted).max(), 0, 6e-11, "[chhabra14 (2.1.5)], computed apart")
     D = differential(s)
-    yield Claim("Sigma_2: slip across, for both speeds", np.abs(D @ own)[1].max(), 0, 1e-15, "K4")
+    yield Claim("Sigma_2: slip across, for both speeds", np.abs(D @ own)[1].max(), 0, 1e-15, "[chhabra14 (2.1.5)]")
     for k, slip in enumerate((-0.4695, 0.0884)):
         found = (D @ printed_sigma(s))[1, k]
-        yield Claim(f"Sigma_2 as in print: slip across by speed {k + 1}", found, slip, 6e-5, "errata")
+        yield Claim(f"Sigma_2 as in print: slip across by speed {k + 1}", found, slip, 6e-5, "studies/errata.md, 2.5.2")
     a = s[2]
     print_11 = np.sin(a) / a
     yield Claim("Sigma_2 as in print is Z C_bar, its first entry", printed_sigma(s)[0, 0], print_11, 1e-15, "[chhabra14 2.5.2]")
@@ -336,10 +337,11 @@ def _wheels(r: xr.Dataset, w: xr.Dataset) -> Iterator[Claim]:
     across = {"0 1 0": [[1, 0], [0, 0], [0, 1]], "0 1 x": [[1, 0], [0, -x], [0, 1]]}
     for C, C_bar in across.items():
         wanted = abs(x) if C == "0 1 0" else 0.0
-        yield Claim(f"C_2 = ({C}): slip that its speeds leave", np.abs(twist @ C_bar)[1].max(), wanted, 1e-15, "errata")
-    off = np.abs(w["place"] - w["arc"]).max(("time", "xy"))
+        slip = np.abs(twist @ C_bar)[1].max()
+        yield Claim(f"C_2 = ({C}): slip that its speeds leave", slip, wanted, 1e-15, "studies/errata.md, 2.5.2")
+    off, source = np.abs(w["place"] - w["arc"]).max(("time", "xy")), "studies/errata.md, 2.5.2"
     yield Claim("the way by Sigma off the arc [m]", float(off.sel(law="corrected")), 0, 1e-12, "closed form")
-    yield Claim("the way as in print off the arc [m]", float(off.sel(law="printed")), 0.5, 0, "errata", "at least")
+    yield Claim("the way as in print off the arc [m]", float(off.sel(law="printed")), 0.5, 0, source, "at least")
 
 
 def _closed(f: xr.Dataset) -> Iterator[Claim]:
@@ -347,7 +349,7 @@ def _closed(f: xr.Dataset) -> Iterator[Claim]:
         off = np.abs(f[name] - f[name].sel(form="quadrature")).max(("row", "column"))
         right, wrong = (float(off.sel(form=form)) for form in ("corrected", "printed"))
         yield Claim(f"{number} corrected, off the {name} of ad", right, 0, 2e-15, f"[chhabra14 {number}]")
-        yield Claim(f"{number} as in print, off it", wrong, least, 0, "errata", "at least")
+        yield Claim(f"{number} as in print, off it", wrong, least, 0, f"studies/errata.md, {number}", "at least")
     off = np.abs(f["dexp_left"] - f["integral"].sel(form="quadrature")).max()
     yield Claim("dexp_left of the library, off the integral", float(off), 0, 2e-15, "[chhabra14 (2.1.4)]")
 

@@ -1,4 +1,4 @@
-"""Matrices of the thesis's three machines in its letters: spacecraft X2, rover X3, car with a crane X4. [chhabra14 3.4, 4.6]
+"""Matrices of the thesis's three machines in its letters: spacecraft, rover, car with a crane. [chhabra14 3.4, 4.6]
 
 Each machine is described to the library with letters for its lengths, masses and inertias, and a second time by what the thesis
 prints: relative poses q_j, bases S_j, places of mass centres. Kinetic energy, connections, two-forms and reduced equations of
@@ -831,9 +831,9 @@ EXACT = 1e-14
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     sources = {
-        "spacecraft": "[chhabra14 3.4] X2",
-        "rover": "[chhabra14 example 4.6.1] X3",
-        "car": "[chhabra14 example 4.6.2] X4",
+        "spacecraft": "[chhabra14 3.4]",
+        "rover": "[chhabra14 example 4.6.1]",
+        "car": "[chhabra14 example 4.6.2]",
     }
     for name, source in sources.items():
         for what, x in zip(result[name]["what"].values, result[name]["off"].values, strict=True):

@@ -3,9 +3,10 @@
 Two propellers that tilt and lean; the flight is in the yz-plane, the body's mass centre begins half a metre off along each axis
 and turned by 90 degrees about the vertical. From the thesis: machine, law, limits 2 N <= F <= 14 N and |theta| <= 30 degrees,
 circle and start. It gives no numbers of machine and prototype; those here are made up to fly it (1 kg, 1.6 m, 2 s a round).
-It does not give the corners of its polygon either (fig. 4.20): here four chords of the outer circle. The table of errors below
-was recomputed elsewhere with a polygon that it does not say. It is met to 1 mm from the first second on, and to 6 mm at 0.5 s,
-soon after the limits held; other numbers of chords move that by 3 mm, what else differs is not known.
+It does not give the corners of its polygon either (fig. 4.20): here four chords of the outer circle. Numbers of the
+prototype and the table of errors below were also computed by a separate program ("computed apart"), whose polygon is not known.
+The table holds to 1 mm from the first second on, and to 6 mm at 0.5 s, soon after the limits held; other numbers of chords move
+that by 3 mm, what else differs is not known.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ OFF = {
     "body": (0.299, 0.053, 0.143, 0.035, 0.022, 0.009, 0.0003),
     "energy": (0.268, 0.116, 0.149, 0.055, 0.011, 0.004, 0.0),
 }
-"""|r - r_R| at TIMES [m], recomputed elsewhere."""
+"""|r - r_R| at TIMES [m], computed apart."""
 
 
 def mechanism() -> pf.Mechanism:
@@ -147,13 +148,13 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         "Pi_x": (own.moment, 1.18268),
     }  # fmt: skip
     for name, (found, known) in numbers.items():
-        yield Claim(f"{name} of the prototype", found, known, 5e-6 * max(1.0, abs(known)), "recomputed")
+        yield Claim(f"{name} of the prototype", found, known, 5e-6 * max(1.0, abs(known)), "computed apart")
     W, l = polygon()
     for a in control.APPROACHES:
         r, off = result[a], errors(result[a])[0]
         for t, known in zip(TIMES, OFF[a], strict=True):
             found = off[round(t / STEP)]
-            yield Claim(f"{a}: off after {t:g} s [m]", found, known, 7e-3 if t < 1 else 1.5e-3, "recomputed elsewhere")
+            yield Claim(f"{a}: off after {t:g} s [m]", found, known, 7e-3 if t < 1 else 1.5e-3, "computed apart")
         yield Claim(f"{a}: run ended early", float(r["status"] != 0), 0)
         beyond = float((r["u"].values @ W.T - l).max())
         yield Claim(f"{a}: inputs beyond the polygon [N]", beyond, 0, 1e-12, "[konz25 (4.63)]", "at most")
@@ -167,8 +168,8 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"{a}: lowest cosine of the tilt", up.min(), -0.99, 0, "upside down", "at most")
     r = result["on the reference"]
     F = thrusts(r)
-    yield Claim("reference: least thrust [N]", F.min(), 3.0, 0.05, "recomputed")
-    yield Claim("reference: largest thrust [N]", F.max(), 13.3, 0.05, "recomputed")
+    yield Claim("reference: least thrust [N]", F.min(), 3.0, 0.05, "computed apart")
+    yield Claim("reference: largest thrust [N]", F.max(), 13.3, 0.05, "computed apart")
     yield Claim("reference: largest tilt of a propeller [rad]", np.abs(tilts(r)).max(), 0, 1e-9, "in the yz-plane")
     left = float(np.abs(r["matching_force"]).max())
     yield Claim("reference: left to match [N]", left, 0, 1e-8, "[konz25 (4.60)]", "at most")

@@ -1,15 +1,15 @@
 """Particles, constraints added to a machine, and what keeps coordinates on them. [konz25 3.1, 3.2, 3.5, 4.1.1, A.1, A.2]
 
-P1, P2, R3 of the thesis, which gives formulas and no numbers; all numbers are ours.
+The thesis gives formulas and no numbers; all numbers are ours.
 
-* P1: a particle with weight, a spring and a damper in moving air follows a path; the force (3.7), corrected.
-* P2: five particles on a chain of two links. Its equations by release (reactions in Cartesian coordinates), by
+* 3.1: a particle with weight, a spring and a damper in moving air follows a path; the force (3.7), corrected.
+* 3.2, 4.1.1: five particles on a chain of two links. Its equations by release (reactions in Cartesian coordinates), by
   d'Alembert's principle and by Gauss's are those of the machine of two bodies, and the particle-based law is the feasible
   acceleration that is nearest to all of m e'' + d e' + k e = 0 (4.4).
-* R3: constraints added to an arm of four joints: a point on a sphere (geometric), a point that does not cross a line that turns
-  (linear in v), a constant speed (not linear), and coupled accelerations. The multipliers (3.130), (3.132), the null space
-  (3.129) and Gauss's principle are compared with each other and with three formulations of the library. Starts off the first
-  three come back as the stabilised rows (A.13) say.
+* 3.5, A.2: constraints added to an arm of four joints: a point on a sphere (geometric), a point that does not cross a line that
+  turns (linear in v), a constant speed (not linear), and coupled accelerations. The multipliers (3.130), (3.132), the null
+  space (3.129) and Gauss's principle are compared with each other and with three formulations of the library. Starts off the
+  first three come back as the stabilised rows (A.13) say.
 * Coordinates that have left phi = 0 come back by q_dot = K v - Psi Lambda phi (A.10), written down as a System of one's own.
   What the library does with all coordinates, one Newton step at the end of each step, is Euler's step of it, Lambda = 1 / h.
 """

@@ -3,12 +3,12 @@
 The equations are typed in as the thesis has them: coordinates q with phi(q) = 0, minimal velocities with q_dot = K(q) v, T, V;
 and poses of a body as functions of q. Four systems:
 
-* M1, a body on a ball at its mass centre under a torque that is constant in the body: roll, pitch and yaw against the rotation
+* 1.2, a body on a ball at its mass centre under a torque that is constant in the body: roll, pitch and yaw against the rotation
   matrix with R^T R = 1. One motion; through a pitch of 90 degrees only the matrix goes, the angles' run says that it ended.
-* M2, a particle on a circle under gravity: a pendulum whose period is known.
-* M3, the rotation matrix as nine coordinates of which three are free, T = w^T Theta w / 2.
-* M4, T = M_ij v^i v^j / 2 + b_i v^i + c with M, b and c functions of q and t: the equations (2.44b) and Hamilton's (2.43b) as
-  corrected, against T differentiated; and a charge that falls in a magnetic field, whose path is a cycloid.
+* Example 1, a particle on a circle under gravity: a pendulum whose period is known.
+* Examples 2 to 4, the rotation matrix as nine coordinates of which three are free, T = w^T Theta w / 2.
+* Example 5, T = M_ij v^i v^j / 2 + b_i v^i + c with M, b and c functions of q and t: (2.44b) and Hamilton's (2.43b), corrected,
+  against T differentiated; and a charge that falls in a magnetic field, whose path is a cycloid.
 
 The thesis gives no numbers; those here are ours.
 """
@@ -164,7 +164,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def states() -> xr.Dataset:
-    """M and c of M1's angles, M3's terms and coefficients, at random states."""
+    """M and c along angles, terms and coefficients along the rotation matrix, at random states."""
     random = np.random.default_rng(12)
     a = random.uniform(-1.4, 1.4, (50, 3))
     rates, w, R = random.normal(size=(50, 3)), random.normal(size=(50, 3)), matrix_of(a)
@@ -321,7 +321,7 @@ def _angles(s: xr.Dataset) -> Iterator[Claim]:
 
 
 def _circle(s: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
-    yield from _spanned(s, "x", "M2", 1)
+    yield from _spanned(s, "x", "circle", 1)
     period = 4 * np.sqrt(RHO / G) * ellipk(np.sin(AMPLITUDE / 2) ** 2)
     yield Claim("M2: period of the pendulum [s]", _period(r), period, 1e-8, "closed form")
     drift = _largest(r["energy"] - r["energy"][0]) / (2 * MASS * G * RHO)
@@ -330,7 +330,7 @@ def _circle(s: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
 
 
 def _matrix(s: xr.Dataset) -> Iterator[Claim]:
-    yield from _spanned(s, "R", "M3", 6)
+    yield from _spanned(s, "R", "rotation matrix", 6)
     yield Claim("M3: gamma less the Levi-Civita symbol", _largest(s["gamma"] - LEVI_CIVITA), 0, 1e-14, "[konz25 (2.20)]")
     yield Claim("M3: M less Theta", _largest(s["top M"] - np.diag(THETA)), 0, 1e-16, "[konz25 (2.33)]")
     w = s["w"].values

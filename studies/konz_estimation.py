@@ -1,4 +1,4 @@
-"""What a multicopter knows of itself: how its IMU sits, how late its position comes, where it is. [konz25 5.4, X10-X15]
+"""What a multicopter knows of itself: how its IMU sits, how late its position comes, where it is. [konz25 5.4]
 
 All measurements are made up and noisy, so that what is found can be laid beside the truth. From the thesis: 20 attitudes of
 10 s, 200 samples a second, a camera every 0.1 s whose frames come 34 ms late on the average, all gains. Ours: an IMU that sits

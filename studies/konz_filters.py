@@ -1,4 +1,4 @@
-"""What stands between a wanted wrench and the propellers: how fast it follows, and what leaks where. [konz25 5.3, X6-X9]
+"""What stands between a wanted wrench and the propellers: how fast it follows, and what leaks where. [konz25 5.3]
 
 Each filter is driven by small sines in each of its inputs, 200 steps a second, and what comes out is laid over the transfer
 functions. As in the thesis wrenches are in parts of the largest that the machine can make. It gives neither cut-off frequencies

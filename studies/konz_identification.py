@@ -1,4 +1,4 @@
-"""A quadcopter's numbers from a bench, two strings and a flight, and how far to believe them. [konz25 5.2.3, 5.2.4, X2-X5]
+"""A quadcopter's numbers from a bench, two strings and a flight, and how far to believe them. [konz25 5.2.3, 5.2.4]
 
 Measurements are simulated with the numbers of Table 5.1 and made noisy, so each number found can be laid beside the true one.
 Ours, since the thesis does not give them: noise (1 rad/s of a propeller, 0.05 degrees of a servo, 0.05 rad/s on the strings, in

@@ -1,4 +1,4 @@
-"""One closed loop in quaternions, rotation matrices and Euler angles, and about two points of the body. [konz25 4.4, T20]
+"""One closed loop in quaternions, rotation matrices and Euler angles, and about two points of the body. [konz25 4.4]
 
 A prototype is said by poses of bodies, so the motion under its law cannot depend on the coordinates in which machine, reference
 and law are written down. A body that is held at a point and has three thrusters follows a turning reference by each of the

@@ -302,7 +302,7 @@ GOLDEN = [
     (-2.4981, np.pi, 0.18, 1),
     (-2.4981, 0.0, 0.72, 2),
 ]
-"""Critical points by the tool: angles, V / k and how many ways down. [konz25 fig. 4.12, recomputed]"""
+"""Critical points by the tool: angles, V / k and how many ways down. [konz25 fig. 4.12, numbers computed apart]"""
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:

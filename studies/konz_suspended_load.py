@@ -266,7 +266,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     rise = float(both["prototype_power"].values[waiting].max())
     yield Claim("the prototype's energy never rises in hover [W]", rise, 0, 1e-9, "[konz25 (4.23)]", "at most")
     force = float(np.abs(both["matching_force"]).max())
-    yield Claim("left to match, swing and flight [N]", force, 0, 1e-3, "see above", "at most")
+    yield Claim("left to match, swing and flight [N]", force, 0, 1e-3, "[konz25 (4.62)]", "at most")
     force = float(np.abs(alone_["matching_force"]).max())
     yield Claim("left to match by the quadcopter alone [N]", force, 1, 0, "", "at least")
     yield Claim("begun on the path: load off [m]", off(on).max(), 0, 1e-6, "[konz25 (4.60)]", "at most")

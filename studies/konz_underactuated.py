@@ -1,8 +1,8 @@
 """Two masses on a spring and a PVTOL, each with fewer inputs than motions: poles placed, flat references. [konz25 4.8.1-2]
 
-U1, U2 of the thesis. Two masses: the matching conditions leave five numbers, four of which place all poles; then the prototype
-is met exactly, along every reference z1 = z2 + z2'' / varpi. A PVTOL: only about a set point and along its flat reference; away
-from both a matching force is left, which differs by approach.
+Two masses (4.8.1): the matching conditions leave five numbers, four of which place all poles; then the machine follows the
+prototype exactly, along every reference z1 = z2 + z2'' / varpi. A PVTOL (4.8.2) does so only about a set point and along its
+flat reference; away from both a matching force is left, which differs by approach.
 
 The thesis gives no numbers. Both masses of 1 kg, varpi = 5 / s^2 with all poles at -2, and a PVTOL of 1 kg with eps = 5 cm and
 four poles at -3 are worked out from its formulas; the start off the set point, the loop of 1 m in 2.5 s with four poles at -6,
@@ -179,11 +179,11 @@ def silhouettes(ax, q: np.ndarray, colour: str) -> None:
 
 
 TWO = {"m01": 4, "m12": 1, "m02": 12, "d01": 32, "d12": 8, "d02": -6.4, "k01": 16, "k12": 84, "k02": -3.2}
-"""Prototype of the two masses [kg, N s/m, N/m]. [konz25 4.8.1, recomputed]"""
+"""Prototype of the two masses [kg, N s/m, N/m]. [konz25 4.8.1, computed apart]"""
 FEEDBACK = np.array([-14, 10.8, -8, 1.6])
-"""Of the errors of both masses and of their rates. [konz25 (4.127), recomputed]"""
-HOVER = {"stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.190096, "moment": 8.55432}
-"""Prototype of the PVTOL. [konz25 (4.141), recomputed]"""
+"""Of the errors of both masses and of their rates. [konz25 (4.127), computed apart]"""
+HOVER = {"mass": 1.0, "stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.190096, "moment": 8.55432}
+"""Prototype of the PVTOL. [konz25 (4.141), computed apart]"""
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:

@@ -23,13 +23,13 @@ CLEAR_OF_THRESHOLD = (1e-7, 1e-2)
 formulations may decide differently (RANK_TOLERANCE is 1e-5)."""
 
 PEER = 1e-10
-"""Another engine's recursions for the same numbers, relative to the largest entry (the issue's bound)."""
+"""Another engine's recursions for the same numbers, relative to the largest entry: above rounding, below any wrong term."""
 
 PEER_CONSTRAINED = 1e-8
-"""Pinocchio's proximal iteration leaves its own error of about 1e-9 (the issue's bound)."""
+"""Pinocchio's proximal iteration leaves its own error of about 1e-9."""
 
 POWER = 1e-12
-"""dE/dt against power, both exact derivatives, relative to the sum of the sizes of their parts (the issue's bound)."""
+"""dE/dt against power, both exact derivatives, relative to the sum of the sizes of their parts: rounding of long sums."""
 
 DERIVATIVE = 1e-12
 """A closed formula against CasADi's derivative of another one, relative to the size of the parts."""

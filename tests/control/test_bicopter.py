@@ -85,7 +85,7 @@ def test_wrong_bicopters_are_named(case):
         call()
 
 
-# -- references: Bp^T (M v_R_dot + b) = 0, the zero-error matching force [konz25 (4.60), T27] ------------------------------
+# -- references: Bp^T (M v_R_dot + b) = 0, the zero-error matching force [konz25 (4.60)] -----------------------------------
 
 
 def two_masses() -> pf.Mechanism:
@@ -214,7 +214,7 @@ def test_what_a_reference_misses_is_named(case):
         call()
 
 
-# -- matching force about a set point [konz25 (4.149), (4.155), corrected; T26] ---------------------------------------------
+# -- matching force about a set point [konz25 (4.149), (4.155), corrected] --------------------------------------------------
 
 
 def forces(m: pf.Mechanism, law: control.Control, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -231,7 +231,7 @@ def random_states(n: int, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 
 def expected(q, v, lean, inertia, own, Theta_z, Pi_z, m, quaternion=(0, 0, 0, 1.0)) -> np.ndarray:
-    """btilde of a constant reference, spec 4.14 [FIX-26]; of eps = 0 that of a quadcopter [FIX-25]."""
+    """btilde of a constant reference, (4.155) as in studies/errata.md; with eps = 0 that of a quadcopter, (4.149) as there."""
     (ex, ey), (x, y, z) = lean, inertia
     a, h = m * (own.h - own.s), own.h
     there = Rotation.from_quat(quaternion).as_matrix()

@@ -18,7 +18,7 @@ from pfaffian.simulate.result import causes
 from tests.tolerance import EPS
 
 EXACT = 1e-12
-"""The issue's bound; of it RK4 at steps of 1 ms and frequencies of some rad/s needs less than 1e-14 a second."""
+"""Rounding of some thousand operations; RK4 at steps of 1 ms and frequencies of some rad/s errs by less than 1e-14 a second."""
 
 STEP = 1e-3
 NOTHING = ca.SX(0, 1)

@@ -36,7 +36,7 @@ def test_a_path_from_rest_to_rest_is_as_smooth_as_asked():
 
 
 def test_what_a_transition_asks_for():
-    """Two metres in 1.5 s at degree nine. [konz25 5.6, recomputed]"""
+    """Two metres in 1.5 s at degree nine. [konz25 5.6]"""
     found = control.extremes(control.rest_to_rest([0, 0, 0], [2, 0, 0], 1.5), 1.5)
     close(found["speed"], 3.28, 2e-3, "speed")
     close(found["acceleration"], 8.33, 2e-3, "acceleration")
@@ -57,7 +57,7 @@ def test_the_shortest_time_meets_its_limits_and_a_shorter_one_does_not():
 @pytest.mark.parametrize("drag", [0.0, 0.4])
 @pytest.mark.parametrize("heading", [0.4, lambda t: 0.3 + 0.5 * ca.sin(t)])
 def test_a_quadcopter_can_follow_its_reference(heading, drag):
-    """From a start on it the run stays on it, thrust as long as r'' + drag r' - a_G, and nothing is left to match. [T27]"""
+    """From a start on it the run stays on it, thrust as long as r'' + drag r' - a_G, and nothing is left to match."""
     r = lambda t: ca.vertcat(ca.sin(t), 0.5 * ca.cos(1.3 * t), 0.2 * t + 0.1 * ca.sin(2 * t))  # noqa: E731
     reference = control.quadcopter_reference(r, heading, drag=drag)
     own = control.quadcopter_pair("b", POLES, heading=(3.0, 0.8), share=0.1)

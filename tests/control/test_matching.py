@@ -251,7 +251,7 @@ def test_wrong_questions_are_named(case):
 def test_inputs_are_those_of_the_formulas(motors, approach):
     """(4.51) with as many inputs as motions; (4.53) with fewer, and the matching force (4.54), (4.58) in each of its forms.
 
-    Bp is turned by a random matrix: the matching force does not know which is taken. [T22, T23]
+    Bp is turned by a random matrix: the matching force does not know which is taken.
     """
     m = random_machine(6)
     m = m.with_(actuators=[pf.actuator(n, n) for n in motors])

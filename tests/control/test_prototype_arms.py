@@ -1,4 +1,4 @@
-"""Laws of arms as prototypes: joint PD, augmented PD and computed torque to rounding; what arms lack is named. [konz25 T21]"""
+"""Laws of arms as prototypes: joint PD, augmented PD and computed torque to rounding; and what arms lack. [konz25 4.3.2]"""
 
 from __future__ import annotations
 

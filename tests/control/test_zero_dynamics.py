@@ -1,4 +1,4 @@
-"""What outputs leave inside: at a state, along a motion, beside momenta that are kept. [chhabra14 5.3; spec test 15]"""
+"""What outputs leave inside: at a state, along a motion, beside momenta that are kept. [chhabra14 5.3]"""
 
 from __future__ import annotations
 

@@ -99,11 +99,12 @@ def cascade(noise=0.01):
 
 def limited():
     """Within limits: the quadratic program, a loop of turns in C."""
+    x = control.hover_placement([-3] * 4, lean=0.05)
     own = control.pair(
         "b",
-        inertia=pm(1, (0, 0.268, 0), 0.190096),
-        damping=pm(2.4, (0, 1.14, 0)),
-        stiffness=pm(1.8, (0, 1.14, 0), 8.55432),
+        inertia=pm(x.mass, (0, x.s, 0), x.inertia),
+        damping=pm(x.damping, (0, x.h, 0)),
+        stiffness=pm(x.stiffness, (0, x.h, 0), x.moment),
     )
     return control.discrete(control.prototype_tracking([own], control.set_point([0, 0, 0]), limits="actuators"), 0.004)
 

@@ -21,7 +21,7 @@ MACHINES = {
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_velocities_and_constraints_split_the_rates(name):
-    """Phi K = 0, Y K = 1, K Y + Psi Phi = 1, and Penrose's conditions of both pairs. [konz25 (2.4)-(2.10), T1]"""
+    """Phi K = 0, Y K = 1, K Y + Psi Phi = 1, and Penrose's conditions of both pairs. [konz25 (2.4)-(2.10)]"""
     m = MACHINES[name]()
     phi = {
         "Phi": lambda T: ca.densify(ca.vertcat(*[_rows(c, T) for c in m.coordinates if c.phi])),

@@ -1,4 +1,4 @@
-"""Machines whose equations are printed: what the general algorithm gives for them. [konz25 4.7.4, 4.7.6, 4.8.1, T12]"""
+"""Machines whose equations are printed: what the general algorithm gives for them. [konz25 4.7.4, 4.7.6, 4.8.1]"""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ except PackageNotFoundError:
 
 TIMES = np.linspace(0, 10, 11)
 SAME, KEPT = 1e-9, 1e-12
-"""Of states after 10 s, and of momenta [N s, N m s] (the issue's bounds). They move by some 0.1 rad/s, light wrists faster: an
-error of the start grows up to some thousand times in 10 s, and the chart loses two digits more in them."""
+"""Bounds on states after 10 s, and on momenta [N s, N m s], kept to rounding. Joints move at some 0.1 rad/s, light wrists
+faster: an error of the start grows up to some thousand times in 10 s, and the chart loses two digits more in them."""
 OWN = 5e-11
 """What the arm as it is errs at most: how much it changes with steps of a fraction, of at most 0.02 s."""
 

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 import pfaffian as pf
+from studies.integrators import START
 
 Y = (0, 1, 0)
 
@@ -34,7 +35,7 @@ def four_bar(closure: str = "revolute") -> pf.Mechanism:
     return pf.mechanism("four-bar", bodies, joints, constraints=[close], actuators=[pf.actuator("motor", "a")])
 
 
-FOUR_BAR_START = np.array([-0.35270521275768546, -0.47993345215274025, -1.685514198023723])
+FOUR_BAR_START = np.array(list(START.values()))
 """Closed to the last digit: what moves further does so by its own doing."""
 
 

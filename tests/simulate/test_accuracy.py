@@ -58,7 +58,7 @@ SPUN = pf.mechanism(
 TOP_SPEED = [0, 150, -4.61538]
 
 
-# -- the numbers ------------------------------------------------------------------------------------------------
+# -- machines that are too fast for a step of 1 ms ----------------------------------------------------------------------
 
 
 def test_a_spring_too_fast_for_the_step():

@@ -24,7 +24,7 @@ from tests.tolerance import close
 
 TIMES = np.linspace(0, 10, 11)
 SAME, KEPT = 1e-9, 1e-12
-"""Of states after 10 s, and of momenta [N s, N m s] (the issue's bounds)."""
+"""Bounds on states after 10 s, and on momenta [N s, N m s], which are kept to rounding."""
 OWN = 5e-11
 """What the machine as it is errs at most in 10 s: how much it changes with steps of a fraction, of at most 0.02 s."""
 

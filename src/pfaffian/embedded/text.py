@@ -27,8 +27,8 @@ def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str
     """NAME.h.   about: lines that describe the law."""
     guard = f"{name.upper()}_H"
     state = [f"  {of.real} d[{len(c.state)}];", *_listed([e for _, _, e in c.state])] if c.state else []
-    state += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is asked */"] if c.counts else []
-    state = state or ["  char nothing; /* it remembers nothing */"]
+    state += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is evaluated */"] if c.counts else []
+    state = state or ["  char nothing; /* a law without memory */"]
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f"#ifndef {guard}", f"#define {guard}", ""]
     lines += ["#include <stdint.h>", ""] if c.counts else []
     lines += ["typedef struct {", *_fields([port for port, _ in c.inputs], of), f"}} {name}_in;", ""]
@@ -36,8 +36,8 @@ def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str
     lines += ["typedef struct {", *_fields([*c.outputs, *([c.faults] if c.faults.entries else [])], of), f"}} {name}_out;", ""]
     lines += [f"void {name}_init({name}_state *state);", ""]
     lines += [
-        "/* 0; or i + 1 where fault i is the first that is not zero; or -1 where something that comes out is no finite number:",
-        "   then stop the machine, and start the state anew before the next call. */",
+        "/* Returns 0; i + 1 if fault i is the first that is not zero; or -1 if an output is not a finite number: then stop",
+        "   the machine, and initialise the state again before the next call. */",
     ]
     lines += [f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out);", "", "#endif", ""]
     return "\n".join(lines)
@@ -78,7 +78,7 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
     width = max(program.n_out for program in c.programs)
     yield f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out) {{"
     yield f"  {V} x[{c.size}] = {{0}}, y[{max(1, width)}];"
-    yield "  int said = 0;"
+    yield "  int status = 0;"
     if not c.inputs:
         yield "  (void)in;"
     if not c.state and not c.counts:
@@ -114,11 +114,11 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
         yield f"  state->d[{k}] = x[{place}];"
     for port in c.outputs:
         yield f"  for (int i = 0; i < {len(port.entries)}; i++)"
-        yield f"    if (!(out->{port.name}[i] - out->{port.name}[i] == {literal(of, 0.0)})) said = -1;"
+        yield f"    if (!(out->{port.name}[i] - out->{port.name}[i] == {literal(of, 0.0)})) status = -1;"
     if c.faults.entries:
         yield f"  for (int i = {len(c.faults.entries)}; i > 0; i--)"
-        yield f"    if (out->faults[i - 1] != {literal(of, 0.0)}) said = i;"
-    yield "  return said;"
+        yield f"    if (out->faults[i - 1] != {literal(of, 0.0)}) status = i;"
+    yield "  return status;"
     yield "}"
 
 
@@ -127,7 +127,7 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
     word, digits = of.words["word"], int(of.words["width"]) // 4
     count = len(calls.faults)
     given = _columns([calls.inputs[port.name] for port, _ in c.inputs], count)
-    wanted = _columns([*[calls.outputs[port.name] for port in c.outputs], calls.faults], count)
+    expected = _columns([*[calls.outputs[port.name] for port in c.outputs], calls.faults], count)
     fields = [f"in.{p.name}{'' if p.name == 't' else f'[{k}]'}" for p, _ in c.inputs for k in range(len(p.entries))]
     results = [f"out.{p.name}[{k}]" for p in (*c.outputs, c.faults) for k in range(len(p.entries))]
     macro = f"UINT{of.words['width']}_C"
@@ -137,10 +137,11 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
             yield "  {" + ", ".join(f"{macro}(0x{int(x):0{digits}x})" for x in row) + "},"
 
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", "#include <stdint.h>", "#include <stdio.h>", ""]
-    lines += [f'#include "{name}.h"', "", f"enum {{ CALLS = {count}, GIVEN = {given.shape[1]}, WANTED = {wanted.shape[1]} }};"]
+    sizes = f"CALLS = {count}, GIVEN = {given.shape[1]}, EXPECTED = {expected.shape[1]}"
+    lines += [f'#include "{name}.h"', "", f"enum {{ {sizes} }};"]
     if given.shape[1]:
         lines += [f"static const {word} given[CALLS][GIVEN] = {{", *rows(given), "};"]
-    lines += [f"static const {word} wanted[CALLS][WANTED] = {{", *rows(wanted), "};"]
+    lines += [f"static const {word} expected[CALLS][EXPECTED] = {{", *rows(expected), "};"]
     if c.state:
         lines += [f"static const {word} left[1][{len(c.state)}] = {{", *rows(calls.state[None]), "};"]
     union = f"union {{ {of.real} real; {word} bits; }} u;"
@@ -151,11 +152,11 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
     lines += [f"  {name}_init(&state);", "  for (int k = 0; k < CALLS; k++) {"]
     lines += [f"    {field} = number(given[k][{i}]);" for i, field in enumerate(fields)] or ["    in.nothing = 0;"]
     lines += [f"    (void){name}_step(&in, &state, &out);"]
-    lines += [f"    wrong += differs({field}, wanted[k][{i}]);" for i, field in enumerate(results)]
+    lines += [f"    wrong += differs({field}, expected[k][{i}]);" for i, field in enumerate(results)]
     lines += ["  }"]
     lines += [f"  wrong += differs(state.d[{i}], left[0][{i}]);" for i in range(len(c.state))]
     lines += [
-        f'  printf("{name}: %d numbers of %d calls, %d of them wrong\\n", CALLS * WANTED + {len(c.state)}, CALLS, wrong);'
+        f'  printf("{name}: %d numbers of %d calls, %d of them wrong\\n", CALLS * EXPECTED + {len(c.state)}, CALLS, wrong);'
     ]
     lines += ["  return wrong != 0;", "}", ""]
     return "\n".join(lines)

@@ -84,7 +84,7 @@ def _coordinates(m: Mechanism) -> str:
     rows = [(c.name, ", ".join(f"{n} [{u}]" for n, u in zip(c.q_names, c.q_units, strict=True)),
              ", ".join(f"{n} [{u}]" for n, u in zip(c.v_names, c.v_units, strict=True)), "phi(q) = 0" if c.phi else "free")
             for c in m.coordinates]  # fmt: skip
-    parts = ["coordinates\n" + table(rows, ("name", "q", "v", "held on"))] if rows else []
+    parts = ["coordinates\n" + table(rows, ("name", "q", "v", "constraint"))] if rows else []
     if m.velocities:
         chosen = list(zip(m.velocities.names, m.velocities.units, strict=True))
         parts.append("velocities of the caller's choice\n" + table(chosen, ("name", "unit")))

@@ -44,7 +44,7 @@ class Claim(NamedTuple):
 
     Example:
         >>> from pfaffian import study
-        >>> study.Claim("period of a pendulum of 1 m [s]", 2.0064, 2.0, 0.01, "school book").holds
+        >>> study.Claim("period of a pendulum of 1 m [s]", 2.0061, 2.006, 0.001, "2 pi sqrt(l / g)").holds
         True
         >>> study.Claim("energy drift [J]", 3e-9, 1e-9, relation="at most").holds
         False
@@ -152,8 +152,8 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
     Returns:
         (name, result, claims, figures): what run() returned, a tuple of Claim, {name: matplotlib Figure}; `holds` tells whether
         there are claims and all of them hold.
-    Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim of anything but
-    finite numbers.
+    Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim of
+    something else than numbers, of an unknown relation, or whose expected number or tolerance is not finite.
 
     Example:
         >>> import pathlib, tempfile
