@@ -144,7 +144,7 @@ def test_rounding_names_no_output_motor_or_joint():
     """Of a matrix that is zero but for rounding all are named alike, and it is not told how large rounding is."""
     m = satellite()
     law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
-    reason = law.reasons[LOST]
+    (reason,) = [fault.reason for fault in law.faults if fault.meaning == LOST]
     random, joints = np.random.default_rng(2), [j.name for j in m.joints if j.nv]
     n, k = len(m.motor_names), len(joints)
     for size in (1e-17, 1e-19, 0.0):

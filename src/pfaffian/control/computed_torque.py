@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.control.full_actuation import UNDRIVEN, inputs_of
-from pfaffian.control.law import Command, Control, maker, with_no_wrench
+from pfaffian.control.law import Command, Control, Fault, maker, with_no_wrench
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
@@ -63,5 +63,8 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(v_dot.kept) < k, lost), signals)
 
-    reasons = {SINGULAR: out_of_reach(task, constrained=False), UNDRIVEN: undriven(constrained=False)}
-    return Control(law, (), reference.w_names, tuple(reasons), reasons=reasons)
+    faults = (
+        Fault(SINGULAR, out_of_reach(task, constrained=False)),
+        Fault(UNDRIVEN, undriven(constrained=False)),
+    )
+    return Control(law, (), reference.w_names, faults)

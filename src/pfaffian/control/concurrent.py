@@ -29,7 +29,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.allocation import weights
-from pfaffian.control.law import Command, Control, Reason, at_values, maker, motor_matrix, with_no_wrench
+from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
 from pfaffian.control.output import (
     GAINS,
     KINDS,
@@ -189,11 +189,11 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     error = ", ".join(dict.fromkeys(KINDS[o.kind].unit for o in outputs))
     units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
     w_names = tuple(name for o in outputs for name in o.reference.w_names)
-    reasons = {LOST: _lost(outputs, names)}
-    reasons |= {} if w_names else {TURNED: _turned(outputs), LEFT: _left(outputs)}
+    left, turned = (None, None) if w_names else (_left(outputs), _turned(outputs))
+    faults = (Fault(LOST, _lost(outputs, names)), Fault(LEFT, left), Fault(TURNED, turned))
     entries = {"output_error": names, "velocity_error": names}
     check = partial(_check_values, tuple(outputs), d)
-    return Control(law, (), w_names, (LOST, LEFT, TURNED), reasons=reasons, units=units, entries=entries, check=check)
+    return Control(law, (), w_names, faults, units=units, entries=entries, check=check)
 
 
 def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: np.ndarray) -> None:

@@ -99,7 +99,20 @@ def _traced(control: Control, m: Mechanism) -> str:
     of_parts = answers(control, m)
     graphs = [equations.graph(a.function.sx_in(), a.function.call(a.function.sx_in())) for a in of_parts]
     parts = [
-        (x.name, x.period, x.phase, x.latency, x.hold, x.state, x.start, x.faults, x.units, x.random, *a[1:], graph)
+        (
+            x.name,
+            x.period,
+            x.phase,
+            x.latency,
+            x.hold,
+            x.state,
+            x.start,
+            [fault.meaning for fault in x.faults],
+            x.units,
+            x.random,
+            *a[1:],
+            graph,
+        )
         for x, a, graph in zip(control.parts, of_parts, graphs, strict=True)
     ]
     graph = equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs)

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control import law as laws
-from pfaffian.control.law import Command, Control, Reason, maker
+from pfaffian.control.law import Command, Control, Fault, as_faults, maker
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.random import WORD, Stream, normals
@@ -100,7 +100,7 @@ class Part:
     inputs: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
     start: tuple[float, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     random: bool = False
@@ -260,7 +260,8 @@ def discrete(
         for name in [name for name, x in given.items() if x]:
             raise ModelError(f"discrete: {name} is for a law of your own; a law of the library has its own")
     elif callable(law):
-        read, passed_on, stops = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives", "faults"))
+        read, passed_on = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives"))
+        stops = as_faults(faults, "discrete: faults")
         part = Part("law", law, period, state=_states(state), inputs=read, gives=passed_on, faults=stops)
     else:
         raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
@@ -269,8 +270,7 @@ def discrete(
         raise ModelError(f"discrete: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
     part = replace(part, phase=phase, latency=_late(latency, "discrete"), start=first, hold=hold)
     sensors = [_sensing(name, s, part) for name, s in _sensors(measure)]
-    reasons = law.reasons if isinstance(law, Control) else {}
-    return Control(_nothing, w_names=part.inputs, reasons=reasons, parts=(*sensors, part))
+    return Control(_nothing, w_names=part.inputs, parts=(*sensors, part))
 
 
 @maker
@@ -302,8 +302,6 @@ def several(**controls: Control) -> Control:
     if len(controls) < 2:
         raise ModelError("several: two laws or more are needed, several(outer=..., inner=...)")
     parts: list[Part] = []
-    faults: dict[str, str] = {}
-    reasons: dict[str, Reason] = {}
     flowing: list[tuple[str, Control]] = []
     given: set[str] = set()
     w_names: list[str] = []
@@ -314,16 +312,17 @@ def several(**controls: Control) -> Control:
             raise ModelError(f"several: {name}: a law in Python runs alone")
         if in_continuous_time(c):
             flowing.append((name, c))
-        labels = {fault: f"{name}: {fault}" for p in c.parts for fault in p.faults}
-        parts += [replace(p, name=name, faults=tuple(labels[f] for f in p.faults)) for p in c.parts]
-        faults |= labels
-        reasons |= {labels.get(fault, fault): reason for fault, reason in c.reasons.items()}
+        parts += [replace(p, name=name, faults=_labelled(name, p.faults)) for p in c.parts]
         w_names += [n for n in c.w_names if n not in given and n not in w_names]
         given |= {n for p in c.parts for n in p.gives}
     if len(flowing) > 1:
         raise ModelError(f"several: {' and '.join(n for n, _ in flowing)} are in continuous time; give all but one a period")
     whole = flowing[0][1] if flowing else Control(_nothing)
-    return replace(whole, w_names=tuple(w_names), reasons=reasons, parts=tuple(parts), takes=whole.w_names, made=None)
+    return replace(whole, w_names=tuple(w_names), parts=tuple(parts), takes=whole.w_names, made=None)
+
+
+def _labelled(law: str, faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    return tuple(fault._replace(meaning=f"{law}: {fault.meaning}") for fault in faults)
 
 
 def python_law(

@@ -17,7 +17,7 @@ from pfaffian.control.allocation import (
     controlled_directions,
     weights,
 )
-from pfaffian.control.law import Command, Control, maker
+from pfaffian.control.law import Command, Control, Fault, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.control.task import Task, check_aim, gain
@@ -107,6 +107,5 @@ def hybrid_force(
     def measured(terms: Terms, reaction: ca.SX) -> ca.SX:
         return minimum_norm_multipliers(terms, reaction)[chosen_rows(terms, rows), 0]
 
-    faults = (UNCONTROLLABLE, INFEASIBLE, FORCE_UNREACHABLE)
-    reasons = {UNCONTROLLABLE: undriven(), INFEASIBLE: out_of_reach(task)}
-    return Control(law, start, reference.w_names + force.w_names, faults, measured, reasons)
+    faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)), Fault(FORCE_UNREACHABLE))
+    return Control(law, start, reference.w_names + force.w_names, faults, measured)

@@ -29,6 +29,21 @@ class Reason(NamedTuple):
     words: Callable[[Mechanism, Mapping[str, np.ndarray]], str]
 
 
+class Fault(NamedTuple):
+    """A condition that stops a run.   meaning: what it is and what to do.   reason: how to find what is to blame, None if the
+    meaning says all."""
+
+    meaning: str
+    reason: Reason | None = None
+
+
+def as_faults(value: Any, what: str) -> tuple[Fault, ...]:
+    """The faults that a caller gives, as texts or Faults. Raises ModelError: something else."""
+    if isinstance(value, (str, Fault)) or not all(isinstance(x, (str, Fault)) for x in value):
+        raise ModelError(f"{what} must be a tuple of texts, got {brief(value)}")
+    return tuple(x if isinstance(x, Fault) else Fault(x) for x in value)
+
+
 class Command(NamedTuple):
     """What a law answers at one instant.
 
@@ -103,7 +118,6 @@ class Control:
         w_names: names of the run's inputs under this law; none by default.
         faults: for each fault a text that says what it means and what to do.
         measured: function (terms, reaction) -> y, linear in the generalised reaction (nv, 1); by default y is all of it.
-        reasons: {fault: Reason}, how to find at the stopping state who is to blame.
         made: which maker of the library made it; set by these makers.
         parts: what is called once a period instead of at every stage of a step, made by `discrete`; the inputs that parts hold
             are added to those of `law`.
@@ -128,9 +142,8 @@ class Control:
     law: Callable[[Terms, ca.SX, ca.SX, ca.SX], Command]
     z: tuple[float, ...] = ()
     w_names: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
-    reasons: Mapping[str, Reason] = field(default_factory=dict)
     made: Made | None = None
     parts: tuple[Part, ...] = ()
     takes: tuple[str, ...] | None = None
@@ -150,19 +163,18 @@ class Control:
         for name in ("law", "measured"):
             if not callable(getattr(self, name)):
                 raise ModelError(f"Control: {name} must be a function, got {brief(getattr(self, name))}")
-        for name in ("w_names", "faults"):
-            texts = getattr(self, name)
-            if isinstance(texts, str) or not all(isinstance(x, str) for x in texts):
-                raise ModelError(f"Control: {name} must be a tuple of texts, got {brief(texts)}")
+        if isinstance(self.w_names, str) or not all(isinstance(x, str) for x in self.w_names):
+            raise ModelError(f"Control: w_names must be a tuple of texts, got {brief(self.w_names)}")
+        object.__setattr__(self, "faults", as_faults(self.faults, "Control: faults"))
         if not isinstance(self.units, Mapping) or not all(isinstance(x, str) for item in self.units.items() for x in item):
             raise ModelError(f"Control: units must be {{signal: unit}} of texts, got {brief(self.units)}")
         named = isinstance(self.entries, Mapping) and all(isinstance(x, (tuple, list)) for x in self.entries.values())
         if not named or not all(isinstance(name, str) for x in self.entries.values() for name in x):
             raise ModelError(f"Control: entries must be {{signal: names of its entries}}, got {brief(self.entries)}")
         object.__setattr__(self, "z", tuple(floats(self.z, "Control: z").tolist()))
-        for name in ("w_names", "faults", "parts"):
+        for name in ("w_names", "parts"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in ("units", "entries", "reasons"):
+        for name in ("units", "entries"):
             object.__setattr__(self, name, copied(dict(getattr(self, name))))
 
 

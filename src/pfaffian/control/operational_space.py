@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE
 from pfaffian.control.full_actuation import UNDRIVEN, inputs_of
-from pfaffian.control.law import Command, Control, maker, with_no_wrench
+from pfaffian.control.law import Command, Control, Fault, maker, with_no_wrench
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
@@ -69,5 +69,8 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(solved.kept) < k, lost), signals)
 
-    reasons = {INFEASIBLE: out_of_reach(task, constrained=False), UNDRIVEN: undriven(constrained=False)}
-    return Control(law, (), reference.w_names, tuple(reasons), reasons=reasons)
+    faults = (
+        Fault(INFEASIBLE, out_of_reach(task, constrained=False)),
+        Fault(UNDRIVEN, undriven(constrained=False)),
+    )
+    return Control(law, (), reference.w_names, faults)

@@ -8,7 +8,7 @@ import casadi as ca
 
 from pfaffian.control.acceleration import INFEASIBLE, task_acceleration
 from pfaffian.control.allocation import BEYOND_LIMITS, UNCONTROLLABLE, allocate, input_limits, weights
-from pfaffian.control.law import Command, Control, maker
+from pfaffian.control.law import Command, Control, Fault, maker
 from pfaffian.control.reason import out_of_reach, undriven
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim
@@ -75,6 +75,6 @@ def projected(
             {"error": a.error, "error_rate": a.error_rate},
         )
 
-    reasons = {UNCONTROLLABLE: undriven(), INFEASIBLE: out_of_reach(task)}
-    faults = (*reasons, *(() if limits is None else (BEYOND_LIMITS,)))
-    return Control(law, (), reference.w_names, faults, reasons=reasons)
+    faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)))
+    within = () if limits is None else (Fault(BEYOND_LIMITS),)
+    return Control(law, (), reference.w_names, (*faults, *within))

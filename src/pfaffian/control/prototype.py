@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Command, Control, Reason, at_values, maker, motor_matrix, with_no_wrench
+from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
 from pfaffian.control.reason import lowest, mainly, null, share
 from pfaffian.control.reference import Reference, as_reference, of_unit_length
 from pfaffian.dynamics import gauss
@@ -545,10 +545,10 @@ def prototype_tracking(
         }
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | more_signals)
 
-    known = (SINGULAR,) if limits is None else (SINGULAR, EXCLUDED, UNSOLVED)
-    reasons = {SINGULAR: _weightless(pairs)} | ({} if limits is None else {EXCLUDED: _contradicting(limits)})
+    within = () if limits is None else (Fault(EXCLUDED, _contradicting(limits)), Fault(UNSOLVED))
+    known = (Fault(SINGULAR, _weightless(pairs)), *within)
     check = partial(check_together, tuple(pairs))
-    return Control(law, (), reference.w_names, known, reasons=reasons, units=UNITS, check=check)
+    return Control(law, (), reference.w_names, known, units=UNITS, check=check)
 
 
 def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX]:

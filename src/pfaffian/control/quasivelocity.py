@@ -19,7 +19,7 @@ from pfaffian.control.allocation import (
     controlled_directions,
     weights,
 )
-from pfaffian.control.law import Command, Control, maker
+from pfaffian.control.law import Command, Control, Fault, maker
 from pfaffian.control.reason import undriven
 from pfaffian.control.reference import Reference, Setpoint, as_reference
 from pfaffian.control.task import gain
@@ -87,7 +87,7 @@ def tracking(
         return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())
-    return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE), reasons={UNCONTROLLABLE: undriven()})
+    return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))
 
 
 @maker
@@ -140,7 +140,7 @@ def regulation(
         return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"error": e}, static=True)
 
     names = q_d.w_names + (force.w_names if force else ())
-    return Control(law, (), names, (UNCONTROLLABLE, FORCE_UNREACHABLE), reasons={UNCONTROLLABLE: undriven()})
+    return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))
 
 
 def check_rates(m: Mechanism) -> None:

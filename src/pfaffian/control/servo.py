@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from pfaffian.control.law import Command, Control, maker
+from pfaffian.control.law import Command, Control, Fault, maker
 from pfaffian.dynamics.controlforce import control_force, fault
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.constraint import Servo
@@ -54,4 +54,4 @@ def servo_control(*servos: Servo) -> Control:
             u[m.u_names.index(name)] = x.mu[i]
         return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta}, x.side)
 
-    return Control(law, (), (), (fault(servos),))
+    return Control(law, (), (), (Fault(fault(servos)),))

@@ -148,7 +148,9 @@ def controller(
         rates=tuple(rates),
         result=result,
         outputs=outputs,
-        faults=Port("faults", "not zero where the law cannot go on", tuple(Entry(f) for part in parts for f in part.faults)),
+        faults=Port(
+            "faults", "not zero where the law cannot go on", tuple(Entry(f.meaning) for part in parts for f in part.faults)
+        ),
         size=pool.size,
         tick=None if free else tick,
     )

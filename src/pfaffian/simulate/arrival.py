@@ -7,13 +7,14 @@ time does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
 
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.law import Fault, Reason
 from pfaffian.control.reason import foremost
 from pfaffian.model.constraint import Holonomic, Target
 from pfaffian.model.mechanism import Mechanism
@@ -34,13 +35,6 @@ NO_NUMBER = frozenset((
 """Operations that may give NaN where their operands are numbers."""
 
 
-class Fault(NamedTuple):
-    """meaning: the message.   blame: (q, v, t, p) of some runs -> the details of each; see `stops.Finder`."""
-
-    meaning: str
-    blame: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], list[str]]
-
-
 def switched(m: Mechanism) -> tuple[Target, ...]:
     """Ideal constraints that are active only while a condition holds."""
     return tuple(c for c in m.ideal if c.active is not None)
@@ -54,13 +48,13 @@ def faults(m: Mechanism, parameters: Sequence[str] = ()) -> tuple[Fault, ...]:
         meaning = (
             f"a constraint came on (active_while) away from phi = 0: {_names(come)}; let it come on where the motion meets it"
         )
-        listed.append(Fault(meaning, lambda *at: away(m, come, *at)))
+        listed.append(Fault(meaning, _away(come)))
     if jump:
         meaning = f"phi of a constraint jumped: {_names(jump)}; let it change as fast as the motion can follow"
-        listed.append(Fault(meaning, lambda *at: away(m, jump, *at)))
+        listed.append(Fault(meaning, _away(jump)))
     if unclear:
         meaning = f"the condition of a constraint (active_while) became no number: {_names(unclear)}"
-        listed.append(Fault(meaning, lambda q, *_: [""] * len(q)))
+        listed.append(Fault(meaning))
     return tuple(listed)
 
 
@@ -167,13 +161,14 @@ def _has(x: ca.SX, operations: frozenset[int]) -> bool:
     return any(f.instruction_id(i) in operations for i in range(f.n_instructions()))
 
 
-def away(m: Mechanism, constraints: Sequence[Target], q: np.ndarray, v: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[str]:
-    """For each run a message with the residual of each constraint: q (runs, nq), v (runs, nv), t (runs,), p (runs, np)."""
-    T = symbols(m)
-    phi = [ca.densify(_always(T, c).phi) for c in constraints]
-    f, found = ca.Function("phi", [T.q, T.v, T.t, m.p_symbols], phi), []
-    for state in zip(q, v, t, p, strict=True):
-        left = [np.array(x).ravel() for x in f.call(state)]
-        most = (f"phi of {c.name!r} is {x[foremost(x)]:.3g}" for c, x in zip(constraints, left, strict=True))
-        found.append(f"at its last state {', '.join(most)}")
-    return found
+def _away(constraints: Sequence[Target]) -> Reason:
+    """Says how far from zero phi of each of them was at the last state of a run."""
+
+    def words(m: Mechanism, phi: Mapping[str, np.ndarray]) -> str:
+        return f"at its last state {', '.join(f'phi of {name!r} is {x[foremost(x)]:.3g}' for name, x in phi.items())}"
+
+    return Reason({c.name: partial(_residual, c) for c in constraints}, words)
+
+
+def _residual(c: Target, T: Terms) -> ca.SX:
+    return _always(T, c).phi

@@ -112,7 +112,7 @@ def _index(dim: str, names: tuple[str, ...]) -> PandasIndex:
 
 def causes_of(s: Simulation) -> tuple[str, ...]:
     """Meaning of each status value of a simulation."""
-    return (*CAUSES, *s.faults, NO_START)
+    return (*CAUSES, *[fault.meaning for fault in s.faults], NO_START)
 
 
 def unconverged(s: Simulation) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.control import law
 from pfaffian.control.digest import digest as law_digest
-from pfaffian.control.law import Command, Control
+from pfaffian.control.law import Command, Control, Fault
 from pfaffian.control.layout import Layout, entries, units
 from pfaffian.dynamics import FORMULATIONS, formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
@@ -170,17 +170,16 @@ class Simulation:
         return input_names(self.mechanism, self.control)
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """Meaning of each fault beyond those of the step."""
-        servos = self.mechanism.servos
+    def faults(self) -> tuple[Fault, ...]:
+        """What may stop a run beyond the faults of the step itself, in the order in which the functions give them."""
+        servos, limit = self.mechanism.servos, self.system.limit
         of_law = self.control.faults if self.control else ()
         parts = self.control.parts if self.control else ()
-        sampled = tuple(fault for part in parts for fault in part.faults)
-        python = (PYTHON_FAULT,) if any(part.python for part in parts) else ()
-        integrators = tuple(INTEGRATORS[self.scheme.integrator].faults)
-        arriving = tuple(fault.meaning for fault in self.arriving)
-        of_state = ((servo_fault(servos),) if servos else ()) + ((self.system.limit[0],) if self.system.limit else ())
-        return of_law + of_state + integrators + arriving + sampled + python
+        of_state = [*([Fault(servo_fault(servos))] if servos else []), *([Fault(limit[0])] if limit else [])]
+        of_integrator = [Fault(meaning) for meaning in INTEGRATORS[self.scheme.integrator].faults]
+        sampled = [fault for part in parts for fault in part.faults]
+        python = [Fault(PYTHON_FAULT)] if any(part.python for part in parts) else []
+        return (*of_law, *of_state, *of_integrator, *self.arriving, *sampled, *python)
 
     @cached_property
     def key(self) -> str:
@@ -191,7 +190,7 @@ class Simulation:
             self.system.holds,
             self.system.limit and self.system.limit[0],
             [(f.name, getattr(self.scheme, f.name)) for f in fields(self.scheme)],
-            self.control and (self.law, len(self.control.z), self.control.w_names, self.control.faults),
+            self.control and (self.law, len(self.control.z), self.control.w_names, [f.meaning for f in self.control.faults]),
             [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,
             self.changing.digests,
@@ -289,7 +288,7 @@ class Simulation:
         return ca.Function("energy", [x, way, self.mechanism.p_symbols, here.T.t], [E, ca.jtimes(E, x, way)], SHARED)
 
     @cached_property
-    def arriving(self) -> tuple[arrival.Fault, ...]:
+    def arriving(self) -> tuple[Fault, ...]:
         """Faults of constraints that come on or jump."""
         return arrival.faults(self.mechanism, self.changing.names)
 

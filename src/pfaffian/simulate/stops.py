@@ -15,8 +15,7 @@ from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.realisability import blamed, holds
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate import arrival
-from pfaffian.simulate.result import DIVERGED, causes, causes_of
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, causes, causes_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
@@ -65,18 +64,15 @@ def _step(result: xr.Dataset) -> float:
 
 def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     """status -> Finder, for the statuses that are needed."""
-    m, meanings = s.mechanism, causes_of(s)
+    m = s.mechanism
     found: dict[int, Finder] = {}
     if s.control and DIVERGED in needed:
         found[DIVERGED] = partial(_no_number, m, s.control, step)
-    for fault, reason in (s.control.reasons if s.control else {}).items():
-        status = meanings.index(fault)
-        if status in needed:
-            found[status] = partial(_by_law, s.system, blamed(m, reason))
+    for status, fault in enumerate(s.faults, start=FIRST_FAULT):
+        if status in needed and fault.reason:
+            found[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
     if m.servos:
-        found[meanings.index(servo_fault(m.servos))] = partial(_hold, s.system)
-    for arriving in s.arriving:
-        found[meanings.index(arriving.meaning)] = partial(_at, s.system, arriving)
+        found[causes_of(s).index(servo_fault(m.servos))] = partial(_hold, s.system)
     return found
 
 
@@ -84,12 +80,8 @@ def _no_number(m: Mechanism, law: Control, step: float, x: np.ndarray, p: np.nda
     return ended(m, law, t, step, p)
 
 
-def _by_law(s: System, look: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+def _by_reason(s: System, look: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
     return look(*show(s, x, p, t), p, t)
-
-
-def _at(s: System, fault: arrival.Fault, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
-    return fault.blame(*show(s, x, p, t), t, p)
 
 
 def _hold(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
