@@ -384,7 +384,7 @@ REFUSED = {
         lambda: (satellite(forces=[pf.wrench("jet", "hull")]), {"momentum": [0] * 6}), r"input 'jet.fx' changes it"),
     "wheels that know the place": (
         lambda: rover().with_(constraints=[pf.nonholonomic("c", uneven)]),
-        r"no group by the others: what is left by the constraints of 'rover' depends on where 'base' is: no symmetry\. Say"),
+        r"no group by the others: what is left by the constraints of 'rover' depends on where 'base' is: no symmetry\. Name"),
     "velocities chosen": (
         lambda: satellite(velocities=pf.velocities(lambda k: ca.SX.eye(8), [f"y{i}" for i in range(8)])),
         "'satellite' has coordinates, velocities or kinetic energies of its own"),

@@ -133,12 +133,12 @@ def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RA
 def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     """P_dot (nv, nv) along the motion, from P_dot P = -Lam^+ Lam_dot P: no derivative passes through a rank decision.
 
-    Raises ModelError: rows that turn with v, whose rate would need the acceleration.
+    Raises ModelError: rows that depend on v, whose rate would need the acceleration.
     """
     if turning(terms):
         raise ModelError(
             f"mechanism {terms.mechanism.name!r} has constraint rows that depend on velocities (an eta that is not affine in "
-            "v): the rate of their projector needs the acceleration, and no law or bound that asks for it is known here"
+            "v): the rate of their projector needs the acceleration, so laws and bounds that use this rate are not available"
         )
     if terms.A.shape[0] == 0:
         return ca.SX(*x.W.shape)

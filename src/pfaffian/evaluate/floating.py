@@ -179,7 +179,7 @@ def _magnus(a: np.ndarray) -> np.ndarray:
     """(6,) from twists (3, 6) at the nodes: its exponential is the motion, to order six. [Blanes, Casas, Ros 2000]"""
 
     def bracket(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Of g_dot = g hat(a): the order of products is turned round."""
+        """Bracket for g_dot = g hat(a), where the order of products is reversed."""
         return -np.array(ca.DM(se3.ad(ca.DM(x)) @ ca.DM(y))).ravel()
 
     b1, b2, b3 = a[1], np.sqrt(15) / 3 * (a[2] - a[0]), 10 / 3 * (a[2] - 2 * a[1] + a[0])

@@ -1,4 +1,4 @@
-"""How large a position gain tracking in quasi-velocities needs. [aghili08 (37)-(46)]"""
+"""The position gain that tracking in quasi-velocities needs. [aghili08 (37)-(46)]"""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _rates(m: Mechanism, factor: str) -> Compiled:
 
 
 def _lipschitz(P: np.ndarray, W: np.ndarray, W_rate: np.ndarray, P_rate: np.ndarray) -> float:
-    """|d W_r^T| / |dq|, in a basis carried along: P (P' W^T + W'^T) for each coordinate, and at most this for all together."""
+    """|d W_r^T| / |dq|, in a transported basis: P (P' W^T + W'^T) for each coordinate, and at most this for all together."""
     D = P @ (P_rate @ W.T + W_rate.transpose(0, 2, 1))
     return float(min(np.linalg.norm(np.vstack(D), 2), np.linalg.norm(np.hstack(D), 2)))
 

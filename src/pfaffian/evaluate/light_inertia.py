@@ -1,4 +1,4 @@
-"""Inertias so far from the parameters' defaults that the rank decision was prepared for another machine."""
+"""A check for inertias so far from the parameters' defaults that the rank decision no longer suits the machine."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def mass_centre(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.nd
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         (..., 3) along the world's axes [m]; the axis of runs is there if several were given.
-    Raises ModelError: unknown names, wrong shapes.
+    Raises ModelError: no body that moves has a mass; unknown names, wrong shapes.
 
     Example:
         >>> import pfaffian as pf
@@ -136,7 +136,7 @@ def mass_centre(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.nd
 
 
 def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Momentum of the bodies, [linear; angular about the world's origin]; armature takes no part.
+    """Momentum of the bodies, [linear; angular about the world's origin]; armature and kinetic energies add nothing.
 
     Args:
         m: the mechanism.

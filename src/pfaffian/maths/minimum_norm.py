@@ -101,7 +101,7 @@ def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm
 
 
 DAMPING, LEAST_DAMPING = 1e-2, 1e-12
-"""Where |b| = 1, and at least, beside squared lengths of rows."""
+"""Damping at |b| = 1, and the least one, relative to squared lengths of rows."""
 
 
 def damped(A: ca.SX, b: ca.SX, tolerance: float) -> ca.SX:

@@ -111,7 +111,7 @@ class Kinematics:
     # -- the arguments of constraint and task functions ------------------------------------------------------------
 
     def joint(self, name: str) -> ca.SX:
-        """(n, 1) coordinates of a joint, or of `coordinates` of that name, as it has them where it follows others."""
+        """(n, 1) coordinates of a joint, including one that follows others, or of `coordinates`."""
         return own_coordinates(self.mechanism, self.mechanism.owner(name), self.q)
 
     def joint_rate(self, name: str) -> ca.SX:

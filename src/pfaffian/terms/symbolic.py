@@ -311,7 +311,7 @@ class SymbolicKinematics:
 
     @cached_property
     def _made(self) -> dict[Any, Any]:
-        """Motions and frames that were asked for."""
+        """Motions and frames computed so far."""
         return {}
 
     def _motion(self, factor: int) -> tuple[SymPy, SymPy]:
@@ -354,7 +354,7 @@ class SymbolicKinematics:
         return self._of(se3.homogeneous(X.R, X.p))
 
     def _closed(self, x: Any, t: ca.SX, values: list[SymPy], factor: int) -> SymPy:
-        """An expression in the own parameters t of a factor, entire and so the same for either sign of them."""
+        """An entire function x of a factor's parameters t in closed form: found for positive t, it holds for either sign."""
         sp = need_sympy()
         rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(values))]
         found = _converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)

@@ -108,7 +108,7 @@ class Terms:
 
     @cached_property
     def f(self) -> ca.SX:
-        """(nv, 1) springs, dampers, constant wrenches [N, N m]."""
+        """(nv, 1) applied forces that are no inputs: springs, dampers, wrenches, potentials, ... [N, N m]."""
         return applied_force(self.kinematics)
 
     @cached_property
