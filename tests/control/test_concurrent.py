@@ -148,7 +148,7 @@ def test_rounding_names_no_output_motor_or_joint():
     random, joints = np.random.default_rng(2), [j.name for j in m.joints if j.nv]
     n, k = len(m.motor_names), len(joints)
     for size in (1e-17, 1e-19, 0.0):
-        x = {"reach": size * random.normal(size=(3, n)), "most": np.ones((3, n)), "slope": random.normal(size=(m.nv, 1)),
+        x = {"jacobian": size * random.normal(size=(3, n)), "most": np.ones((3, n)), "slope": random.normal(size=(m.nv, 1)),
              "q": np.zeros((m.nq, 1))}  # fmt: skip
         said = reason.words(m, x)
         motors = ", ".join(m.motor_names[:3])

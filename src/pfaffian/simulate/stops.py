@@ -15,7 +15,7 @@ from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.realisability import blamed, holds
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, causes, causes_of
+from pfaffian.simulate.result import CAUSES, DIVERGED, causes, causes_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
@@ -68,7 +68,7 @@ def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     found: dict[int, Finder] = {}
     if s.control and DIVERGED in needed:
         found[DIVERGED] = partial(_no_number, m, s.control, step)
-    for status, fault in enumerate(s.faults, start=FIRST_FAULT):
+    for status, fault in enumerate(s.faults, start=len(CAUSES)):
         if status in needed and fault.reason:
             found[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
     if m.servos:
