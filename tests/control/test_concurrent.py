@@ -155,7 +155,7 @@ def test_rounding_names_no_output_motor_or_joint():
         assert said.startswith(f"base.x, base.y, base.z hardly move, by 0 for a unit of {motors}, because")
         assert said.endswith("because of " + ", ".join(f"{name} = 0" for name in m.q_names)) and k > 3
     U, V = (np.linalg.qr(random.normal(size=(d, d)))[0] for d in (3, n))
-    x |= {"reach": U @ np.diag([2.0, 1.0, 1e-3]) @ V[:, :3].T}
+    x |= {"jacobian": U @ np.diag([2.0, 1.0, 1e-3]) @ V[:, :3].T}
     assert ", by 0.001 for a unit of " in reason.words(m, x)
     x |= {"slope": np.eye(m.nv)[:, -1:]}
     assert reason.words(m, x).endswith(f"because of {m.q_names[-1]} = 0")
