@@ -173,6 +173,7 @@ TESTS_OF = {
         "simulate/test_wrong_models.py",
         "promises/test_wrong_arguments.py",
     ],
+    "model/unphysical.py": ["model/test_check.py", "formats/test_urdf.py"],
     "model/constellation.py": ["identities/test_constellation.py"],
     "model/constraint.py": [
         "model/test_check.py",

@@ -35,7 +35,7 @@ _HOME = {
     ],
     "pfaffian.model.force": ["actuator", "dissipation", "generalised_force", "kinetic_energy", "potential", "spring", "wrench"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
-    "pfaffian.model.check": ["unphysical"],
+    "pfaffian.model.unphysical": ["unphysical"],
     "pfaffian.model.graph": ["joined"],
     "pfaffian.formats.place": ["installed"],
     "pfaffian.formats": ["parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],

@@ -16,10 +16,10 @@ from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_lin
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
 from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
-from pfaffian.model.check import unphysical
 from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, locked, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.unphysical import unphysical
 
 MAX_LINKS = 10_000
 _NOT_READ = (

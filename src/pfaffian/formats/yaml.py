@@ -24,8 +24,8 @@ from pfaffian.formats.yaml_part import (
     read_parameter,
 )
 from pfaffian.formats.yaml_tree import Node, parse_tree
-from pfaffian.model.check import unphysical
 from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.unphysical import unphysical
 
 _PARTS: dict[str, tuple[str, Callable]] = {
     "bodies": ("body", read_body),

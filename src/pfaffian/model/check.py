@@ -63,41 +63,10 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
     return (value,) if isinstance(value, ca.SX) else ()
 
 
-def check_parameters(m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError if a body is impossible at parameter values p (runs, np); a lenient mechanism is not checked."""
-    varied = [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
-    if m.lenient or not len(p):
-        return
-    for b in varied:
-        f = ca.Function("body", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia))])
-        P = np.array(f.map(len(p))(p.T)).reshape(4, len(p), 4).transpose(1, 0, 2)
-        lowest = np.linalg.eigvalsh(np.where(np.isfinite(P), P, -1.0))[:, 0]
-        for run in np.flatnonzero(lowest < 0):  # is_physical decides whether it is rounding
-            reason = is_physical(P[run])
-            if reason:
-                values = p[run]
-                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, values, strict=True))
-                raise ModelError(f"body {b.name!r} in run {run} ({at}): {reason}; correct it, or make the mechanism lenient")
-
-
-def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
-    """The bodies whose mass and inertia no body can have: dict of name -> reason, empty for a sound mechanism.
-
-    Args:
-        m: the mechanism; only one that is `lenient` can have such bodies at the default values.
-        p: (np,) values of the parameters, their defaults if None.
-    Raises ModelError: m is not a mechanism.
-
-    Example:
-        >>> import pfaffian as pf
-        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
-        >>> pf.unphysical(pf.mechanism("pendulum", [rod], [hinge], lenient=True))
-        {'rod': ...}
-    """
-    from pfaffian.model.mechanism import as_mechanism  # which imports this module
-
+def impossible_bodies(m: Mechanism, p: Any = None) -> dict[str, str]:
+    """Body name -> why no body can have its mass and inertia.   p: (np,) parameters, their defaults if None."""
     found = {}
-    for b in as_mechanism(m).bodies:
+    for b in m.bodies:
         reason = is_physical(pseudo(*moments(m.value(b.mass, p).item(), m.value(b.com, p), m.value(b.inertia, p))))
         if reason:
             found[b.name] = reason
@@ -284,7 +253,7 @@ def _check_coordinates(m: Mechanism) -> None:
 
 def _check_physics(m: Mechanism) -> None:
     if not m.lenient:
-        for name, reason in unphysical(m).items():
+        for name, reason in impossible_bodies(m).items():
             raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
     if m.kinetic_energies:
         return  # they may be all the inertia there is; what has none is reported when the equations are made

@@ -13,10 +13,10 @@ from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.formats import RunSettings
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
-from pfaffian.model.check import unphysical
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import FORCE_UNITS, Mechanism, random_configuration
+from pfaffian.model.unphysical import unphysical
 from pfaffian.output.plain import table, text
 from pfaffian.simulate.assemble import assemble
 from pfaffian.terms.pfaffian import row_names

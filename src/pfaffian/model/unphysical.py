@@ -1,0 +1,47 @@
+"""Bodies whose mass and inertia no distribution of mass has, at given values of the parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.maths.inertia import is_physical, moments, pseudo
+from pfaffian.model.check import impossible_bodies
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+
+
+def check_parameters(m: Mechanism, p: np.ndarray) -> None:
+    """Raise ModelError if a body is impossible at parameter values p (runs, np); a lenient mechanism is not checked."""
+    varied = [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
+    if m.lenient or not len(p):
+        return
+    for b in varied:
+        f = ca.Function("body", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia))])
+        P = np.array(f.map(len(p))(p.T)).reshape(4, len(p), 4).transpose(1, 0, 2)
+        lowest = np.linalg.eigvalsh(np.where(np.isfinite(P), P, -1.0))[:, 0]
+        for run in np.flatnonzero(lowest < 0):  # is_physical decides whether it is rounding
+            reason = is_physical(P[run])
+            if reason:
+                values = p[run]
+                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, values, strict=True))
+                raise ModelError(f"body {b.name!r} in run {run} ({at}): {reason}; correct it, or make the mechanism lenient")
+
+
+def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
+    """The bodies whose mass and inertia no body can have: dict of name -> reason, empty for a sound mechanism.
+
+    Args:
+        m: the mechanism; only one that is `lenient` can have such bodies at the default values.
+        p: (np,) values of the parameters, their defaults if None.
+    Raises ModelError: m is not a mechanism.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
+        >>> pf.unphysical(pf.mechanism("pendulum", [rod], [hinge], lenient=True))
+        {'rod': ...}
+    """
+    return impossible_bodies(as_mechanism(m), p)
