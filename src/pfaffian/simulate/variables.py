@@ -124,7 +124,21 @@ def _nearest(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
-    """q with quaternions of unit length, and the caller's own coordinates put onto phi = 0 by one Newton step."""
+    """q with quaternions of unit length, and coordinates of the caller's own put onto phi = 0 by one Newton step.
+
+    Args:
+        m: the mechanism.
+        q: (nq, 1) expression.
+    Returns:
+        (nq, 1) expression.
+
+    Example:
+        >>> import casadi as ca
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("ball", [pf.body("b", 1.0, inertia=0.1)], [pf.joint("pivot", "spherical", "world", "b")])
+        >>> print(ca.DM(pf.constraints.normalise(m, ca.SX([0.0, 3.0, 0.0, 4.0]))))
+        [0, 0.6, 0, 0.8]
+    """
     q = ca.densify(q)
     for c in m.coordinates:
         if c.phi is not None:
