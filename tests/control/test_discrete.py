@@ -313,8 +313,8 @@ def test_noise_has_the_same_bits_in_any_batch(many, runs, threads):
 
 
 def test_noise_is_that_of_the_interpreter_and_of_a_run_in_pieces(many, monkeypatch):
-    monkeypatch.setattr("pfaffian.simulate.run.FIRST_LANE_STEPS", 1)
-    monkeypatch.setattr("pfaffian.simulate.run.GROWTH", 1.0)
+    monkeypatch.setattr("pfaffian.simulate.roll.FIRST_LANE_STEPS", 1)
+    monkeypatch.setattr("pfaffian.simulate.roll.GROWTH", 1.0)
     r = run(noisy(), seconds=0.012, x=np.tile(X0, (5, 1)), seed=11)
     assert np.array_equal(r.place.values, many.place.values[:5]) and np.array_equal(r.v.values, many.v.values[:5])
 

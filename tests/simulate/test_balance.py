@@ -92,7 +92,7 @@ def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
 
     def look(self, k, x, ordinary):
         seen(self, k, x, ordinary)
-        looks.append((self.looks[0 if k == self.when.first else -1], x.copy()))
+        looks.append((self.looks[0 if k == self.loop.when.first else -1], x.copy()))
 
     monkeypatch.setattr(Watch, "look", look)
     r = run(m, q, v, duration=0.8, step=h, **how)

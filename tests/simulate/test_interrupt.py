@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-import pfaffian.simulate.run as module
+import pfaffian.simulate.roll as module
 from pfaffian.kernel.call.rollout import Rollout
 from pfaffian.simulate.accuracy import Watch
 from tests.simulate.machines import pendulum

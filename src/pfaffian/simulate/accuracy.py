@@ -17,16 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian import kernel
 from pfaffian.evaluate.arrays import as_number
-from pfaffian.kernel.call.rollout import Hold, RolloutResult
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.integrators import INTEGRATORS
+from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.momenta import Momenta, momenta_of
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.sizes import Sizes, relative, sizes_of
-from pfaffian.simulate.system import show
 
 BOUND = 5e-5
 """On the error that the steps of a run add up to, of angles [rad] and of speeds beside the largest: beyond it a run warns."""
@@ -96,20 +92,13 @@ class Ahead(NamedTuple):
 class Watch:
     """Looks at a run.
 
-    series, hold, p, due: as the loop takes them.   energy: where it stands in a record, if it does.   bound: see BOUND.
+    loop: the run.   energy: where it stands in a record, if it does.   bound: see BOUND.
     looks: so far.   kept: run -> (k, state x) of looks at which its step errs too much.   largest: (runs, units) |v| so far.
     suspect: runs whose first step errs too much.   silent: whose first step tells nothing.   begin: (runs, nx) first states.
     """
 
-    simulation: Simulation
-    rollout: kernel.Rollout
-    when: Times
-    series: np.ndarray
-    hold: Hold
-    p: np.ndarray
-    due: list[tuple[int, int]]
+    loop: Loop
     energy: slice
-    threads: int
     bound: float
     looks: list[Look] = field(default_factory=list)
     kept: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
@@ -120,28 +109,28 @@ class Watch:
 
     @property
     def mechanism(self) -> Mechanism:
-        return self.simulation.mechanism
+        return self.loop.simulation.mechanism
 
     @cached_property
     def sizes(self) -> Sizes:
         """What measures states."""
-        return sizes_of(self.simulation)
+        return sizes_of(self.loop.simulation)
 
     @cached_property
     def momenta(self) -> Momenta | None:
         """Of a machine that floats."""
-        return momenta_of(self.simulation)
+        return momenta_of(self.loop.simulation)
 
     @property
     def order(self) -> int:
         """Of the integrator."""
-        return INTEGRATORS[self.simulation.scheme.integrator].order
+        return INTEGRATORS[self.loop.simulation.scheme.integrator].order
 
     @cached_property
     def regular(self) -> tuple[int, ...]:
         """The steps at which to look at every run: by what a run is, so that its numbers are the same in any batch."""
-        steps = self.when.steps
-        work = steps * (self.simulation.system.nx + len(self.simulation.z))
+        steps = self.loop.when.steps
+        work = steps * (self.loop.simulation.system.nx + len(self.loop.simulation.z))
         return self._spread(min(1 + work // WORK_OF_A_LOOK, max(1, steps // STEPS_OF_A_LOOK)))
 
     @property
@@ -151,12 +140,12 @@ class Watch:
         return tuple(sorted({*self.regular, *more})) if more else self.regular
 
     def _spread(self, count: int) -> tuple[int, ...]:
-        steps, count = self.when.steps, min(LOOKS, count, self.when.steps)
-        return tuple(self.when.first + steps * i // count for i in range(count))
+        steps, count = self.loop.when.steps, min(LOOKS, count, self.loop.when.steps)
+        return tuple(self.loop.when.first + steps * i // count for i in range(count))
 
     def until(self, k: int) -> int:
         """Steps from k to the next look, or to the end."""
-        return min((i for i in self.at if i > k), default=self.when.first + self.when.steps) - k
+        return min((i for i in self.at if i > k), default=self.loop.when.first + self.loop.when.steps) - k
 
     def look(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
         """At the states x (runs, nx) before step k.   ordinary: (runs,) whether the run makes that step, and as any other.
@@ -165,12 +154,12 @@ class Watch:
         much go a little way ahead, to see whether that passes, and are looked at more often.
         """
         runs, self.begin = len(x), self.begin if self.looks else x
-        some = np.flatnonzero(ordinary)[: max(TOGETHER, runs * self.when.steps // STEPS_OF_A_LOOK)]
+        some = np.flatnonzero(ordinary)[: max(TOGETHER, runs * self.loop.when.steps // STEPS_OF_A_LOOK)]
         if k not in self.regular:
             again = np.union1d(self.suspect, self.silent) if k in self._spread(2) else self.suspect
             some = again[ordinary[again]]
         much = self._seen(k, x if len(some) == runs else x[some], some, runs)
-        if k > self.when.first:
+        if k > self.loop.when.first:
             return
         self.suspect = much
         self.silent = some[(self.looks[0].error[some] == 0).all(axis=1)]
@@ -178,13 +167,13 @@ class Watch:
 
     def _follow(self, some: np.ndarray) -> None:
         """Looks at these runs a little way ahead of their start."""
-        if not some.size or self.python:
+        if not some.size or self.loop.python:
             return
-        x, at = self.begin[some], self.when.first
+        x, at = self.begin[some], self.loop.when.first
         for part in AHEAD:
-            there = self.when.first + self.when.steps // part
+            there = self.loop.when.first + self.loop.when.steps // part
             if there > at:
-                r = self._made(x, some, first=at, steps=there - at)
+                r = self.loop.beside(x, some, first=at, steps=there - at)
                 x, at = r.x, there
                 self._seen(at, x[r.status == 0], some[r.status == 0], len(self.begin))
         self.looks.sort(key=lambda look: look.k)
@@ -199,7 +188,7 @@ class Watch:
         self.looks.append(found)
         if not some.size:
             return some
-        whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.shown(k, x, some)
+        whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.loop.shown(k, x, some)
         apart, size, change, before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
         error, top = self._error(apart, size), self.sizes.levelled(np.fmax(size, before)[:, 1:])
         parts = [error, top, change[:, 1:], self._less(whole.energy, half.energy)]
@@ -209,13 +198,13 @@ class Watch:
             both = (self.momenta_at(k + 1, y[: len(few)], few)[0][:, pushed] for y in (whole.x, half.x))
             seen[few, 3 * n + 1 + width :] = self._less(*both)
         # At a start from rest all speeds are small, and what they may reach counts.
-        reach = self.sizes.levelled(top + self.when.steps * change[:, 1:]) if k == self.when.first else top
-        if self.simulation.scheme.integrator == "tr-bdf2" and not self.python:
-            big = np.flatnonzero(self.when.steps * relative(error, reach) > min(self.bound, BOUND))
+        reach = self.sizes.levelled(top + self.loop.when.steps * change[:, 1:]) if k == self.loop.when.first else top
+        if self.loop.simulation.scheme.integrator == "tr-bdf2" and not self.loop.python:
+            big = np.flatnonzero(self.loop.when.steps * relative(error, reach) > min(self.bound, BOUND))
             if big.size:
                 error[big] = self._lasting(k + 1, error[big], whole.state[big], half.state[big], some[big])
                 found.error[some[big]] = error[big]
-        much = np.flatnonzero(self.when.steps * relative(error, reach) > self.bound)
+        much = np.flatnonzero(self.loop.when.steps * relative(error, reach) > self.bound)
         if much.size:
             finer = self.difference(*(self.ahead(k, x[much], some[much], n).x for n in (2, 4)))
             # Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
@@ -232,21 +221,15 @@ class Watch:
         """
         left = np.zeros_like(error)
         for n in LASTING:
-            ends = [self._made(x, some, first=k, steps=n) for x in (a, b)]
-            apart = self.difference(*(self.shown(k + n, r.x, some) for r in ends))
+            ends = [self.loop.beside(x, some, first=k, steps=n) for x in (a, b)]
+            apart = self.difference(*(self.loop.shown(k + n, r.x, some) for r in ends))
             left = np.fmax(left, np.where((ends[0].status + ends[1].status == 0)[:, None], apart, np.inf))
         return np.fmin(error, left)
 
-    @property
-    def python(self) -> bool:
-        """Whether a law in Python is asked on the way, which no look does."""
-        law = self.simulation.control
-        return law is not None and any(part.python for part in law.parts)
-
     def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> Ahead:
         """One step on from states x at step k, of these runs of the batch, in n parts."""
-        r = self._made(x, some, first=k * n, steps=n, parts=n)
-        found = self.shown(k + 1, r.x, some)
+        r = self.loop.beside(x, some, first=k * n, steps=n, parts=n)
+        found = self.loop.shown(k + 1, r.x, some)
         found = np.where((r.status == 0)[:, None], found, np.nan) if r.status.any() else found
         return Ahead(found, r.records[-1, :, self.energy], r.x)
 
@@ -256,26 +239,6 @@ class Watch:
         made[np.abs(made) < ROUNDING * np.abs(half)] = 0
         return made / (1 - 2.0**-self.order)
 
-    def _made(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
-        """Steps of some runs beside the run, each in so many parts, with the record at their end; first and steps count the
-        parts."""
-        series, p, whole = self.series, self.p, len(some) == len(self.p)
-        return self.rollout(
-            x, series if whole or series.ndim == 2 else series[:, some], p if whole else p[some], t0=self.when.start,
-            h=self.when.step / parts, first=first, steps=steps, every=first + steps, last=True,
-            hold=self.hold, stride=self.when.stride * parts, sampling=[(a * parts, b * parts) for a, b in self.due],
-            threads=self.threads,
-        )  # fmt: skip
-
-    def shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """(runs, nq + nv + 1) [q; v; 0] of the states x at step k, of these runs of the batch."""
-        s = self.simulation
-        p = s.parameters(self.p[some], x) if s.system.own else self.p
-        q, v = show(s.system, x, p, self.when.start + k * self.when.step)
-        found = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
-        found[:, : q.shape[1]], found[:, q.shape[1] : -1] = q, v
-        return found
-
     @staticmethod
     def few(some: np.ndarray) -> int:
         """Of so many of these runs momenta are looked at."""
@@ -284,7 +247,7 @@ class Watch:
     def momenta_at(self, k: int, shown: np.ndarray, some: np.ndarray) -> list[np.ndarray]:
         """(runs, k) each: momenta, their rates by weight and inertias at step k, see `Momenta`; shown: as of `shown`."""
         assert self.momenta is not None
-        return self.momenta.at(shown, self.p[some], self.when.start + k * self.when.step)
+        return self.momenta.at(shown, self.loop.p[some], self.loop.when.start + k * self.loop.when.step)
 
     def difference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(runs, 1 + units) error of the states a, those of half the steps being b; see Look."""
@@ -299,7 +262,7 @@ class Watch:
         self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
         runs = len(self.largest)
         total = self._added([look.error for look in self.looks], np.full(runs, -1))
-        return total, self.sizes.levelled(self.largest + self.when.steps * self.looks[0].change)
+        return total, self.sizes.levelled(self.largest + self.loop.when.steps * self.looks[0].change)
 
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """What the steps of each run add up to, as looks tell: (runs,) the error, see BOUND, and (runs, 1 + momenta) what they
@@ -318,7 +281,7 @@ class Watch:
         self.largest = reduce(np.fmax, seen)
         error, made = self._in_all(stopped)
         late = np.setdiff1d(np.flatnonzero(error > self.bound), self.suspect)
-        if late.size and not self.python:
+        if late.size and not self.loop.python:
             # Whose start erred too much only beside the speeds that they came to.
             self._follow(late)
             again = self._in_all(stopped)
@@ -333,7 +296,7 @@ class Watch:
 
     def _added(self, seen: list[np.ndarray], stopped: np.ndarray) -> np.ndarray:
         """What all steps add up to of what was seen at each look (runs, n); what jumps at a single one is left out."""
-        first, end = self.looks[0].k, self.when.first + self.when.steps
+        first, end = self.looks[0].k, self.loop.when.first + self.loop.when.steps
         ends = np.where(stopped < 0, end, stopped)
         if len(seen) == 1:
             return np.where(self.looks[0].rough, np.nan, ends - first)[:, None] * seen[0]

@@ -45,8 +45,8 @@ def tell_start(watch: Watch) -> bool:
     k, x = _states(watch, run)[0]
     part = _fastest(watch, run, k, x)
     # What now speeds up comes to about this when the fastest part swings back.
-    rate = max(abs(part.rate) if part else 0.0, 1 / (watch.when.step * watch.when.steps))
-    top = watch.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.when.step))
+    rate = max(abs(part.rate) if part else 0.0, 1 / (watch.loop.when.step * watch.loop.when.steps))
+    top = watch.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.loop.when.step))
     error[run] = relative(total[[run]], top)[0]
     _tell(watch, error, run, (k, x), top, part, " as far as its start tells")
     return True
@@ -67,7 +67,7 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
 
 def _states(watch: Watch, run: int) -> list[tuple[int, np.ndarray]]:
     """Steps and states of a run at which it errs too much, its first where none was kept."""
-    return watch.kept.get(run, [(watch.when.first, watch.begin[run])])
+    return watch.kept.get(run, [(watch.loop.when.first, watch.begin[run])])
 
 
 def _tell(
@@ -79,7 +79,7 @@ def _tell(
     part: Fastest | None,
     more: str,
 ) -> None:
-    over, runs, h = int((error > watch.bound).sum()), len(error), watch.when.step
+    over, runs, h = int((error > watch.bound).sum()), len(error), watch.loop.when.step
     who = "the run" if runs == 1 else f"{over} of {runs} runs (run {run} the most)"
     step = _shorter(watch, run, *at, top, part, float(error[run]))
     words = f"{error[run]:.2g}" if error[run] < 1 else "more than 1"
@@ -103,16 +103,16 @@ def _shorter(
     watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, part: Fastest | None, error: float
 ) -> float | None:
     """The step [s] that gathers less than the bound, made sure of at the state x of step k; None where none is found."""
-    whole, steps = _left(watch, run, k, x, top), float(watch.when.steps)
+    whole, steps = _left(watch, run, k, x, top), float(watch.loop.when.steps)
     if part and part.damped:
-        steps = min(steps, LASTING / (abs(part.rate) * watch.when.step))
+        steps = min(steps, LASTING / (abs(part.rate) * watch.loop.when.step))
     if np.isfinite(whole):
         error = min(error, max(steps, 1.0) * whole)  # of what grows only because the step is too long
     least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.order)
-    for n in _round(least, FINEST if watch.rollout.native else FINEST_INTERPRETED):
+    for n in _round(least, FINEST if watch.loop.rollout.native else FINEST_INTERPRETED):
         left = _left(watch, run, k, x, top, n)
         if left == 0 or error * left <= watch.bound * MARGIN * whole:
-            return watch.when.step / n
+            return watch.loop.when.step / n
     return None
 
 
@@ -124,19 +124,19 @@ def _round(least: float, most: int) -> Iterator[int]:
 
 def _fastest(watch: Watch, run: int, k: int, x: np.ndarray) -> Fastest | None:
     """The fastest part of a run before step k, in the state x."""
-    s, when = watch.simulation, watch.when
-    t, p = when.start + k * when.step, s.parameters(watch.p[[run]], x[None])
+    s, when = watch.loop.simulation, watch.loop.when
+    t, p = when.start + k * when.step, s.parameters(watch.loop.p[[run]], x[None])
     q, v = show(s.system, x[None], p, t)
     # Between its instants a law in discrete time does not answer to the motion.
     law = s.control if s.control and not s.control.parts else None
-    sample = watch.series[min(k // when.stride, len(watch.series) - 1)]
+    sample = watch.loop.series[min(k // when.stride, len(watch.loop.series) - 1)]
     w = (sample[run] if sample.ndim == 2 else sample) if law is s.control else np.zeros(s.mechanism.nu)
     return fastest(s.mechanism, law, q[0], v[0], w, x[s.system.nx :][: len(law.z) if law else 0], t, p[0])
 
 
 def _others(watch: Watch, part: Fastest | None) -> list[str]:
     """What another integrator would do about the fastest part."""
-    s, when = watch.simulation, watch.when
+    s, when = watch.loop.simulation, watch.loop.when
     now, turn = s.scheme.integrator, abs(part.rate) * when.step if part else np.inf
     if part and part.damped and turn > FOLLOWED / 2 and now != "tr-bdf2" and not s.system.own:
         return ["scheme=pf.Scheme(integrator='tr-bdf2') goes over what is damped so fast"]
@@ -155,7 +155,7 @@ def too_fast(watch: Watch, x: np.ndarray, k: np.ndarray) -> Callable[[np.ndarray
         found = [""] * len(some)
         for i, run in enumerate(some[:NAMED].tolist()):
             part = _fastest(watch, run, int(k[run]), x[run])
-            if part and abs(part.rate) * watch.when.step > FOLLOWED:
+            if part and abs(part.rate) * watch.loop.when.step > FOLLOWED:
                 ways = [f"a step of {FOLLOWED / 2 / abs(part.rate):.1g} s follows it", *_others(watch, part)]
                 found[i] = f"the fastest is {part}: {', '.join(ways)}"
         return found

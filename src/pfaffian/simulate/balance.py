@@ -57,7 +57,7 @@ def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: 
     if (stopped >= 0).any():
         made[stopped >= 0] = np.nan
     pushed, momentum, certain = made[:, E.shape[2] :], None, np.zeros(len(x))
-    estimated = watch.series.any() or not nothing_works(watch.simulation)
+    estimated = watch.loop.series.any() or not nothing_works(watch.loop.simulation)
     energy = None if not E.size else made[:, 0] if estimated else E[-1, :, 0] - E[0, :, 0]
     if energy is not None and T.size and not estimated:
         certain = _beside_motion(watch, energy, E[:, :, 0], T[:, :, 0])
@@ -77,7 +77,7 @@ def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray)
         return np.zeros_like(most)
     m = watch.mechanism
     mass, g = sum((link.mass for link in symbols(m).kinematics.tree.links), ca.SX(0)), ca.norm_2(m.gravity)
-    fall = float(m.value(mass * (g * watch.when.duration) ** 2 / 2).item())
+    fall = float(m.value(mass * (g * watch.loop.when.duration) ** 2 / 2).item())
     most += SMALL * (np.fmax.reduce(np.abs(E), axis=0) + fall)
     return np.divide(np.abs(made), 2 * most, out=np.zeros_like(most), where=most > 0)
 
@@ -87,7 +87,7 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
 
     pushed: (runs, ..) of those that are not.
     """
-    momenta, when = watch.momenta, watch.when
+    momenta, when = watch.momenta, watch.loop.when
     assert momenta is not None
     made, error = np.full((len(x), len(momenta.names)), np.nan), np.zeros(len(x))
     made[:, momenta.pushed] = pushed
@@ -95,9 +95,9 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
     some = some[: watch.few(some)]
     if not momenta.kept.any() or not some.size:
         return made, error
-    a, rate, inertia = watch.momenta_at(when.first, watch.shown(when.first, watch.begin[some], some), some)
+    a, rate, inertia = watch.momenta_at(when.first, watch.loop.shown(when.first, watch.begin[some], some), some)
     end = when.first + when.steps
-    b, *_ = watch.momenta_at(end, watch.shown(end, x[some], some), some)
+    b, *_ = watch.momenta_at(end, watch.loop.shown(end, x[some], some), some)
     kept = momenta.kept
     made[np.ix_(some, kept)] = (b - a - rate * (when.steps * when.step))[:, kept]
     unit = [watch.sizes.units.index(unit) for unit in momenta.v_units]

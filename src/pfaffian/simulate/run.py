@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from tqdm import tqdm
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
@@ -22,19 +20,21 @@ from pfaffian.kernel.program.loop import HOLDS
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
-from pfaffian.simulate.advice import tell_accuracy, tell_start, too_fast
+from pfaffian.simulate.advice import tell_accuracy, too_fast
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.drift import tell_drift
-from pfaffian.simulate.entrance import REGULAR, entering, entrances, tell_entrances
+from pfaffian.simulate.entrance import REGULAR, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
+from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.progress import progress_line
 from pfaffian.simulate.provenance import machine
-from pfaffian.simulate.result import DIVERGED, Course, causes_of, dataset, unconverged
+from pfaffian.simulate.result import DIVERGED, Course, dataset, unconverged
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
-from pfaffian.simulate.sampling import PYTHON_FAULT, InPython, check_seed, in_python, instants
+from pfaffian.simulate.roll import Departure, Rolled, roll
+from pfaffian.simulate.sampling import InPython, check_seed, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
@@ -45,18 +45,6 @@ from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system, enter
 from pfaffian.simulate.undecided import tell_undecided
 from pfaffian.terms.kinematics import Kinematics
-
-CALL_SECONDS = 0.5
-"""Duration of one call of the compiled loop, about: Ctrl-C and the progress bar wait for its end."""
-
-FIRST_LANE_STEPS = 20_000
-"""Steps times runs of the first call, whose duration decides how many the next may have."""
-
-GROWTH = 8
-"""Largest ratio of the steps of one call to those of the call before."""
-
-CALL_BYTES = 2**27
-"""Memory that the records of one call may take besides the whole record, into which they are copied."""
 
 MOST_THREADS = 1024
 
@@ -207,45 +195,40 @@ def run(
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
     python = in_python(system, control, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
-    energy = _columns(simulation, "energy")
-    watch = Watch(simulation, rollout, when, since_start(series, when), hold, p, due, energy, workers, bound)
-    done = _roll(watch, x, begun, python, progress, kinds, strict)
-    result = _result(watch, done, begun, series, kinds, python, end.seed if end else seed)
+    loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers)
+    watch, departure = Watch(loop, _columns(simulation, "energy"), bound), Departure(x, begun, kinds)
+    done = roll(watch, departure, python, progress, strict)
+    result = _result(watch, departure, done, series, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
     return result.squeeze("run") if squeeze and count == 1 else result
 
 
 def _result(
-    watch: Watch,
-    done: _Rolled,
-    begun: Start,
-    series: np.ndarray,
-    kinds: np.ndarray,
-    python: InPython | None,
-    seed: int,
+    watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: int
 ) -> xr.Dataset:
     """The result of the runs; warns of whatever there is to warn of."""
-    s, when, rollout, scheme = watch.simulation, watch.when, watch.rollout, watch.simulation.scheme
+    loop, begun = watch.loop, departure.start
+    s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
     state, end_attributes = end_state(s, done.x, when)
     provenance = (
-        machine() | {f"kernel_{k}": x for k, x in rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
+        machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
     )
     provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
-    provenance |= {"step": when.step, "duration": when.duration, "hold": watch.hold} | sampled(s.control, s.changing, seed)
+    provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
     E, T, v = (done.records[:, :, _columns(s, name)] for name in ("energy", "kinetic_energy", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, v)
     course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state)
     result = dataset(s, course, provenance | end_attributes)
-    blamed = {DIVERGED: too_fast(watch, done.begin, np.full_like(done.stopped, when.first))}
+    blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
     tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
         tell_accuracy(watch, np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan), cost)
-    tell_entrances(result, s.mechanism, kinds)
+    tell_entrances(result, s.mechanism, departure.kinds)
     return result
 
 
@@ -259,106 +242,8 @@ def _columns(s: Simulation, name: str) -> slice:
     return slice(0, 0)
 
 
-def _entered(
-    watch: Watch, entering: kernel.Rollout, x: np.ndarray, singular: np.ndarray, how: dict[str, Any]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The first step of all runs, of singular ones by `entering`: x, status, stopped and the first records."""
-    r = watch.rollout(x, watch.series, watch.p, threads=watch.threads, **how)
-    series = watch.series[:, singular] if watch.series.ndim == 3 else watch.series
-    how = how | {name: how[name][singular] for name in ("status", "stopped")}
-    entered = entering(x[singular], series, watch.p[singular], **how)
-    r.x[singular], r.status[singular], r.stopped[singular] = entered.x, entered.status, entered.stopped
-    return r.x, r.status, r.stopped, r.records
-
-
-class _Rolled(NamedTuple):
-    """begin: (runs, nx) first states.   x: (runs, nx) last good states.   records: (times, runs, signals).
-    status, stopped: (runs,), the latter in steps.   warned: whether a warning about the first step was given."""
-
-    begin: np.ndarray
-    x: np.ndarray
-    records: np.ndarray
-    status: np.ndarray
-    stopped: np.ndarray
-    warned: bool
-
-
 def _first(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:
     """(runs, nx) the state [x; z; d] at the start."""
     x, z = enter(s.system, begun.q, begun.v, begun.p, t), np.array(s.z, dtype=float)
     d = s.layout.started(runs, seed, begun.p[:, s.changing.at])
     return np.hstack([np.broadcast_to(x, (runs, x.shape[1])), np.broadcast_to(z, (runs, len(z))), d])
-
-
-def _roll(
-    watch: Watch,
-    x: np.ndarray,
-    begun: Start,
-    python: InPython | None,
-    progress: bool,
-    kinds: np.ndarray,
-    strict: bool,
-) -> _Rolled:
-    """All steps of all runs, in calls short enough to be interrupted; where a call ends does not change a bit.
-
-    watch: compares steps on the way.   x: (runs, nx) states to start from.   python: the law that runs between compiled steps.
-    kinds: (runs,) the kind of each start, see `entrances`.
-    """
-    simulation, rollout, when, series, hold, p, due, threads = (
-        watch.simulation, watch.rollout, watch.when, watch.series, watch.hold, watch.p, watch.due, watch.threads
-    )  # fmt: skip
-    count, width, begin = len(kinds), simulation.width, when.first
-    start = x = np.asfortranarray(x)
-    shut_out = np.broadcast_to(np.array([bool(message) for message in begun.messages]), count)
-    status = np.where(shut_out, len(causes_of(simulation)) - 1, 0).astype(np.int32)
-    stopped = np.where(shut_out, begin, -1).astype(np.int64)
-    records = np.empty((when.records, width, count)).swapaxes(1, 2)
-    spacing: dict[str, Any] = {"t0": when.start, "h": when.step, "every": when.every, "hold": hold, "stride": when.stride,
-                               "sampling": due}  # fmt: skip
-    done, at, n = 0, 0, max(1, FIRST_LANE_STEPS // count)
-    most = max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
-
-    def ask(k: int) -> np.ndarray:
-        """The state at step k, after the law in Python has answered if it is due; a failure stops the run."""
-        if python is None or status.any() or not python.due(k):
-            return x
-        state = python.answered(x, simulation.parameters(p[0], x[0])[None], when.start + k * when.step)
-        if python.failure:
-            status[:], stopped[:] = causes_of(simulation).index(PYTHON_FAULT), k
-        return state
-
-    def look(k: int) -> bool:
-        """Compare step k if it is due; whether a warning was given."""
-        if k not in watch.at:
-            return False
-        watch.look(k, x, (status == 0) & ((kinds == REGULAR) | (k > begin)))
-        return k == begin and tell_start(watch)
-
-    warned, singular = False, np.flatnonzero(kinds != REGULAR)
-    if singular.size and when.steps:
-        x = ask(0)
-        warned = look(0)
-        first = {"steps": 1, "status": status, "stopped": stopped, **spacing}
-        x, status, stopped, entered = _entered(watch, entering(simulation, strict), x, singular, first)
-        records[: len(entered)] = entered
-        done, at = 1, len(entered)
-    name = f"{simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
-    with tqdm(total=when.steps, initial=done, unit="step", disable=not progress, desc=name) as bar:
-        while True:
-            clock = time.perf_counter()
-            x = ask(begin + done)
-            warned = look(begin + done) or warned
-            n = min(n, most, when.steps - done, max(1, watch.until(begin + done)))
-            n = min(n, python.until(begin + done)) if python else n
-            # A law that is due at the end answers for the last record.
-            last = done + n == when.steps and not (python and n and python.due(begin + when.steps))
-            r = rollout(x, series, p, steps=n, first=begin + done, threads=threads, status=status, stopped=stopped,
-                        last=last, **spacing)  # fmt: skip
-            x, status, stopped = r.x, r.status, r.stopped
-            records[at : at + len(r.records)] = r.records
-            done, at = done + n, at + len(r.records)
-            bar.update(n)
-            if last:
-                return _Rolled(start, x, records, status, stopped, warned)
-            seconds = max(time.perf_counter() - clock, 1e-6)
-            n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))

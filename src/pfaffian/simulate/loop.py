@@ -1,0 +1,73 @@
+"""The compiled steps of a run, and what they take: the way on from a state, for all of its runs or for some beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.kernel.call.rollout import Hold, RolloutResult
+from pfaffian.simulate.inputs import Times
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import show
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A compiled simulation with its inputs.
+
+    when: steps and records.   series, hold: inputs, see `kernel.Rollout`.   p: (runs, np) parameters.   due: period and phase
+    of each sampler, in steps.   threads: of a call.
+    """
+
+    simulation: Simulation
+    rollout: kernel.Rollout
+    when: Times
+    series: np.ndarray
+    hold: Hold
+    p: np.ndarray
+    due: list[tuple[int, int]]
+    threads: int
+
+    @property
+    def python(self) -> bool:
+        """Whether a law in Python is evaluated between the steps."""
+        law = self.simulation.control
+        return law is not None and any(part.python for part in law.parts)
+
+    @property
+    def spacing(self) -> dict[str, Any]:
+        """What a call takes of time and inputs."""
+        when = self.when
+        return {"t0": when.start, "h": when.step, "every": when.every, "hold": self.hold, "stride": when.stride,
+                "sampling": self.due}  # fmt: skip
+
+    def steps(self, x: np.ndarray, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
+        """The next steps of all runs, from states x (runs, nx) at step `first`.
+
+        last: whether the last state is recorded.   so_far: `status` and `stopped` of the runs.
+        """
+        how = self.spacing | {"first": first, "steps": steps, "last": last, "threads": self.threads}
+        return self.rollout(x, self.series, self.p, **how, **so_far)
+
+    def beside(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
+        """Steps of some runs that the run itself does not take, with the record at their end.
+
+        x: (len(some), nx).   parts: of each step; first and steps count them.
+        """
+        series, p, when, whole = self.series, self.p, self.when, len(some) == len(self.p)
+        how = self.spacing | {"h": when.step / parts, "stride": when.stride * parts, "every": first + steps}
+        how |= {"sampling": [(period * parts, phase * parts) for period, phase in self.due]}
+        own = series if whole or series.ndim == 2 else series[:, some]
+        return self.rollout(x, own, p if whole else p[some], first=first, steps=steps, last=True, threads=self.threads, **how)
+
+    def shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """[q; v; 0] (runs, nq + nv + 1) of the states x at step k, of these runs of the batch."""
+        s = self.simulation
+        p = s.parameters(self.p[some], x) if s.system.own else self.p
+        q, v = show(s.system, x, p, self.when.start + k * self.when.step)
+        found = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
+        found[:, : q.shape[1]], found[:, q.shape[1] : -1] = q, v
+        return found

@@ -1,0 +1,151 @@
+"""All steps of all runs, in calls short enough to be interrupted; where a call ends does not change a bit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from pfaffian import kernel
+from pfaffian.kernel.call.rollout import RolloutResult
+from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.advice import tell_start
+from pfaffian.simulate.entrance import REGULAR, entering
+from pfaffian.simulate.loop import Loop
+from pfaffian.simulate.result import causes_of
+from pfaffian.simulate.sampling import PYTHON_FAULT, InPython
+from pfaffian.simulate.start import Start
+
+CALL_SECONDS = 0.5
+"""Duration of one call of the compiled loop, about: Ctrl-C and the progress bar wait for its end."""
+
+FIRST_LANE_STEPS = 20_000
+"""Steps times runs of the first call, whose duration decides how many the next may have."""
+
+GROWTH = 8
+"""Largest ratio of the steps of one call to those of the call before."""
+
+CALL_BYTES = 2**27
+"""Memory that the records of one call may take besides the whole record, into which they are copied."""
+
+
+class Departure(NamedTuple):
+    """What runs start with.   x: (runs, nx) first states.   start: what was done to put them onto their constraints.
+    kinds: (runs,) the kind of each start, see `entrances`."""
+
+    x: np.ndarray
+    start: Start
+    kinds: np.ndarray
+
+
+class Rolled(NamedTuple):
+    """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps.
+    warned: whether a warning about the first step was given."""
+
+    x: np.ndarray
+    records: np.ndarray
+    status: np.ndarray
+    stopped: np.ndarray
+    warned: bool
+
+
+@dataclass
+class _Runs:
+    """Runs on their way, after `done` steps and with `filled` records; the others as in Departure and Rolled."""
+
+    watch: Watch
+    python: InPython | None
+    kinds: np.ndarray
+    x: np.ndarray
+    status: np.ndarray
+    stopped: np.ndarray
+    records: np.ndarray
+    done: int = 0
+    filled: int = 0
+    warned: bool = False
+
+    @property
+    def loop(self) -> Loop:
+        return self.watch.loop
+
+    @property
+    def k(self) -> int:
+        """The next step."""
+        return self.loop.when.first + self.done
+
+    def ask(self) -> None:
+        """Let the law in Python answer, if it is due; a failure stops the run."""
+        if self.python is None or self.status.any() or not self.python.due(self.k):
+            return
+        loop = self.loop
+        p = loop.simulation.parameters(loop.p[0], self.x[0])[None]
+        self.x = self.python.answered(self.x, p, loop.when.start + self.k * loop.when.step)
+        if self.python.failure:
+            self.status[:], self.stopped[:] = causes_of(loop.simulation).index(PYTHON_FAULT), self.k
+
+    def look(self) -> None:
+        """Compare the next step with its halves, if that is due, and warn at the first one."""
+        if self.k in self.watch.at:
+            first = self.done == 0
+            self.watch.look(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
+            self.warned = (first and tell_start(self.watch)) or self.warned
+
+    def take(self, r: RolloutResult, steps: int) -> None:
+        """Go on by what a call has done."""
+        self.x, self.status, self.stopped = r.x, r.status, r.stopped
+        self.records[self.filled : self.filled + len(r.records)] = r.records
+        self.done, self.filled = self.done + steps, self.filled + len(r.records)
+
+    def advance(self, steps: int, last: bool) -> None:
+        """The next steps of the compiled loop."""
+        self.take(self.loop.steps(self.x, self.k, steps, last, status=self.status, stopped=self.stopped), steps)
+
+    def enter(self, first_step: kernel.Rollout) -> None:
+        """The first step, that of singular starts by `first_step`."""
+        loop, singular = self.loop, np.flatnonzero(self.kinds != REGULAR)
+        r = loop.steps(self.x, self.k, 1, False, status=self.status, stopped=self.stopped)
+        series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
+        so_far: dict[str, Any] = {"status": self.status[singular], "stopped": self.stopped[singular]}
+        entered = first_step(self.x[singular], series, loop.p[singular], first=self.k, steps=1, **loop.spacing, **so_far)
+        r.x[singular], r.status[singular], r.stopped[singular] = entered.x, entered.status, entered.stopped
+        self.take(r, 1)
+
+
+def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool, strict: bool) -> Rolled:
+    """All steps.   watch: compares some of them on the way.   python: the law that runs between compiled steps."""
+    loop, when, width = watch.loop, watch.loop.when, watch.loop.simulation.width
+    runs, count = _begun(watch, departure, python), len(departure.kinds)
+    if when.steps and (departure.kinds != REGULAR).any():
+        runs.ask()
+        runs.look()
+        runs.enter(entering(loop.simulation, strict))
+    n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
+    name = f"{loop.simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
+    with tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name) as bar:
+        while True:
+            clock = time.perf_counter()
+            runs.ask()
+            runs.look()
+            n = min(n, most, when.steps - runs.done, max(1, watch.until(runs.k)))
+            n = min(n, python.until(runs.k)) if python else n
+            # A law that is due at the end answers for the last record.
+            last = runs.done + n == when.steps and not (python and n and python.due(when.first + when.steps))
+            runs.advance(n, last)
+            bar.update(n)
+            if last:
+                return Rolled(runs.x, runs.records, runs.status, runs.stopped, runs.warned)
+            seconds = max(time.perf_counter() - clock, 1e-6)
+            n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))
+
+
+def _begun(watch: Watch, departure: Departure, python: InPython | None) -> _Runs:
+    """Before the first step; runs that could not start have stopped."""
+    loop, count = watch.loop, len(departure.kinds)
+    shut_out = np.broadcast_to(np.array([bool(message) for message in departure.start.messages]), count)
+    status = np.where(shut_out, len(causes_of(loop.simulation)) - 1, 0).astype(np.int32)
+    stopped = np.where(shut_out, loop.when.first, -1).astype(np.int64)
+    records = np.empty((loop.when.records, loop.simulation.width, count)).swapaxes(1, 2)
+    return _Runs(watch, python, departure.kinds, np.asfortranarray(departure.x), status, stopped, records)
