@@ -91,7 +91,7 @@ def test_rows_that_are_sure(apart: float, rank: int, recwarn: pytest.WarningsRec
 def test_rows_that_the_tolerance_leaves_out() -> None:
     """They are 1e-7 apart: exact mathematics holds the particle, the tolerance lets it fall, and says so."""
     with pytest.warns(
-        RunWarning, match=r"but for 2\.8e-08 of their length.*rank tolerance of 1e-05, so '(one|two)' hold nothing"
+        RunWarning, match=r"up to 2\.8e-08 of their length.*rank tolerance of 1e-05, so '(one|two)' constrain nothing"
     ):
         r = pf.run(between_planes(1e-7), duration=0.1, every=10)
     assert (r["rank"].values == 1).all() and r.q[-1, 2] < -0.04
@@ -102,7 +102,7 @@ def test_many_rows_and_runs_are_said_once(recwarn: pytest.WarningsRecorder) -> N
     """Seven rows of rank one: four of the six that hold nothing are named, and one run of ten that all begin there."""
     r = pf.run(between_planes(1e-7, tuple("abcdefg")), np.zeros((10, 3)), duration=0.001, backend="numpy")
     (said,) = [str(w.message) for w in recwarn.list]
-    assert re.search("so '[a-g]'(, '[a-g]'){3} and 2 more hold nothing here", said)
+    assert re.search("so '[a-g]'(, '[a-g]'){3} and 2 more constrain nothing here", said)
     assert 1e-8 < r.attrs["left_out"] < 6e-7
     bare = pf.run(between_planes(0.0, ()), duration=0.001, backend="numpy")
     assert "left_out" not in bare.attrs

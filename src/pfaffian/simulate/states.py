@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -52,60 +53,66 @@ def hamiltonian(m: Mechanism) -> System:
     """
     as_mechanism(m)
     units = tuple("N s" if unit == "m/s" else "N m s" for unit in m.v_units)
-    of_p, first = StatePart("momentum", m.v_names, units), _sliding(m)
+    momentum, state = StatePart("momentum", m.v_names, units), _Momenta(m, _sliding(m))
+    system = System(
+        m,
+        "[q; p]",
+        _parts(m, momentum._replace(name="centred_momentum") if state.first else momentum),
+        enter=state.enter,
+        show=state.show,
+        rate=state.rate,
+        signals=(lambda T, motion, x: {"momentum": momenta(T)}) if state.first else None,
+        named=(momentum,) if state.first else (),
+        project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
+    )
+    return made(system, "[q; p]")
 
-    def at(q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
-        return Terms(m, q, v, ca.SX(m.nu, 1), t)
 
-    def frame(k: Kinematics) -> Translation | None:
-        return translation(k, first) if first else None
+class _Momenta(NamedTuple):
+    """Hamilton's state.   first: the joint along whose slides momenta are taken in the frame of the mass centre, if any."""
 
-    def enter(T: Terms) -> ca.SX:
-        centre = frame(T.kinematics)
+    m: Mechanism
+    first: Joint | None
+
+    def frame(self, k: Kinematics) -> Translation | None:
+        return translation(k, self.first) if self.first else None
+
+    def enter(self, T: Terms) -> ca.SX:
+        centre = self.frame(T.kinematics)
         p = ca.SX(momenta(still_in(T, centre)))
         if centre:
             p[centre.entries, 0] = centre.R @ momenta(T)[centre.entries, 0]
         return ca.vertcat(T.q, p)
 
-    def seen(x: ca.SX, t: ca.SX) -> tuple[Terms, Moving]:
-        """The mechanism at rest, and how it moves as seen from its mass centre."""
-        T, p = at(x[: m.nq, 0], ca.SX(m.nv, 1), t), ca.SX(x[m.nq :, 0])
-        centre = frame(T.kinematics)
+    def show(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        T, inside = self.seen(x, t)
+        v, centre = ca.SX(inside.v), self.frame(T.kinematics)
         if centre:
-            p[centre.entries, 0] = 0
-        return T, moving(T, p)
-
-    def show(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        T, motion = seen(x, t)
-        v, centre = ca.SX(motion.v), frame(T.kinematics)
-        if centre:
-            v[centre.entries, 0] += centre.R.T @ x[m.nq :, 0][centre.entries, 0] / centre.mass
+            v[centre.entries, 0] += centre.R.T @ x[self.m.nq :, 0][centre.entries, 0] / centre.mass
         return T.q, v
 
-    def rate(T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        pushed, centre = T.generalised_input + motion.reaction, frame(T.kinematics)
-        _, inside = seen(x, T.t)
+    def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+        pushed, centre, gravity = T.generalised_input + motion.reaction, self.frame(T.kinematics), self.m.gravity
+        _, inside = self.seen(x, T.t)
         if centre is None:
             return ca.vertcat(T.kinematics.q_dot, transport(T, inside.h) + weight(T.kinematics) + pushed)
         along = centre.R @ pushed[centre.entries, 0]
         # The frame falls with the mass centre, so that of weight only what acts across the slides is felt in it.
-        fall = centre.across(m.gravity) - centre.axes @ along / centre.mass
-        p_dot = transport(at(T.q, inside.v, T.t), inside.h) + pushed + weight(T.kinematics, fall)
-        p_dot[centre.entries, 0] = centre.mass * centre.pull(m.gravity) + along
+        fall = centre.across(gravity) - centre.axes @ along / centre.mass
+        p_dot = transport(self.at(T.q, inside.v, T.t), inside.h) + pushed + weight(T.kinematics, fall)
+        p_dot[centre.entries, 0] = centre.mass * centre.pull(gravity) + along
         return ca.vertcat(T.kinematics.q_dot, p_dot)
 
-    system = System(
-        m,
-        "[q; p]",
-        _parts(m, StatePart("centred_momentum", m.v_names, units) if first else of_p),
-        enter=enter,
-        show=show,
-        rate=rate,
-        signals=(lambda T, motion, x: {"momentum": momenta(T)}) if first else None,
-        named=(of_p,) if first else (),
-        project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
-    )
-    return made(system, "[q; p]")
+    def seen(self, x: ca.SX, t: ca.SX) -> tuple[Terms, Moving]:
+        """The mechanism at rest, and its motion in the frame of the mass centre."""
+        T, p = self.at(x[: self.m.nq, 0], ca.SX(self.m.nv, 1), t), ca.SX(x[self.m.nq :, 0])
+        centre = self.frame(T.kinematics)
+        if centre:
+            p[centre.entries, 0] = 0
+        return T, moving(T, p)
+
+    def at(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
+        return Terms(self.m, q, v, ca.SX(self.m.nu, 1), t)
 
 
 def _sliding(m: Mechanism) -> Joint | None:
