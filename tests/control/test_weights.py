@@ -158,7 +158,7 @@ def test_a_motion_beyond_all_limits_is_a_fault():
 @pytest.mark.parametrize(
     "limits, said",
     [
-        ([(0, 1)], "each of 4 actuators is needed, such as m.u_limits"),
+        ([(0, 1)], "needed for each of 4 actuators, such as m.u_limits"),
         ([(1, -1)] * 4, "limits of j0 .*wrong way round"),
         (3.0, "each of 4 actuators"),
         ([(-np.inf, np.inf)] * 4, "none of them is finite"),
