@@ -127,7 +127,7 @@ def test_what_is_no_joint_of_a_tree_is_said():
         pf.joined(capture(weld), "gasp")
     with pytest.raises(pf.ModelError, match=r"closure 'rod' \(distance\) is not a joint that always holds"):
         pf.joined(capture(rod), "rod")
-    with pytest.raises(pf.ModelError, match=r"closure 'grasp' \(spherical, for a while\) is no joint"):
+    with pytest.raises(pf.ModelError, match=r"closure 'grasp' \(spherical, for a while\) is not a joint that always holds"):
         pf.joined(capture(pf.active_while(ball, lambda k: k.t - 1)), "grasp")
     driven = capture(weld).with_(actuators=[pf.actuator("jet", "drift", component=0)])
     inside = capture(pf.closure("loop", "weld", "lower", "upper"))

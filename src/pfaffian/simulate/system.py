@@ -38,10 +38,10 @@ class StatePart(NamedTuple):
 
     Example:
         >>> import pfaffian as pf
-        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
-        >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, com=(0, 0, -1))], [hinge])
         >>> pf.hamiltonian(m).parts[1]
-        StatePart(name='momentum', names=('x',), units=('N s',))
+        StatePart(name='momentum', names=('hinge',), units=('N m s',))
         >>> pf.StatePart("p", names=("p_x", "p_y"), units=("N s", "N s")).units[0]
         'N s'
     """
