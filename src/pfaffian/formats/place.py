@@ -33,22 +33,22 @@ def beside(folder: Path, name: str, allow: Iterable[str | Path], where: str) -> 
 _WAY_OUT = "move the file there, or pass allow=[folder]"
 
 
-def installed(package: str, name: str, where: str) -> Path:
+def installed(package: str, name: str, where: str = "installed") -> Path:
     """The path of a file of an installed distribution, found by the end of that path; nothing of the package is imported.
 
     Args:
         package: name of the distribution, such as "example-robot-data".
         name: end of the file's path, such as "panda.urdf".
-        where: who asks; errors begin with it.
+        where: the beginning of error messages.
     Raises ModelError: the package is not installed, or has no such file, or several.
 
     Example:
         >>> import pfaffian as pf
-        >>> pf.installed("numpy", "numpy/version.py", "my script").name
+        >>> pf.installed("numpy", "numpy/version.py").name
         'version.py'
-        >>> pf.installed("no-robots", "panda.urdf", "my script")
+        >>> pf.installed("no-robots", "panda.urdf")
         Traceback (most recent call last):
-        pfaffian.errors.ModelError: my script: the package no-robots is not installed; run `pip install no-robots`
+        pfaffian.errors.ModelError: installed: the package no-robots is not installed; run `pip install no-robots`
     """
     if not _PACKAGE.fullmatch(package):
         raise ModelError(f"{where}: {printable(package)} is not the name of a package")
