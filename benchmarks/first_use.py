@@ -10,7 +10,6 @@ import numpy as np
 import pfaffian as pf
 from benchmarks.robots import urdf, welded
 from pfaffian.control import Control
-from pfaffian.errors import ModelWarning
 from studies import humanoid_standing, stewart_platform, two_pandas
 
 First = tuple[pf.Mechanism, Control | None, np.ndarray]
@@ -54,7 +53,7 @@ def talos_on_two_feet() -> First:
 
 def _read(name: str, **how: str) -> pf.Mechanism:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", pf.ModelWarning)
         return pf.read_urdf(urdf(name), **how)
 
 

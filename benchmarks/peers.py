@@ -14,8 +14,6 @@ import pinocchio as pin
 
 import pfaffian as pf
 from pfaffian.model.constraint import Closure
-from pfaffian.model.pose import Pose
-from pfaffian.terms.terms import symbols
 from pfaffian.terms.tree import Link, Tree
 
 JOINTS = {
@@ -49,7 +47,7 @@ class Twin:
         """Their number of a link, 0 for the world."""
         return 0 if link < 0 else self.links.index(link) + 1
 
-    def ends(self, c: Closure) -> tuple[tuple[int, Pose], tuple[int, Pose]]:
+    def ends(self, c: Closure) -> tuple[tuple[int, pf.Pose], tuple[int, pf.Pose]]:
         """(link, frame of the closure in it) at both of its ends."""
         sides = ((c.body_a, c.placement_a), (c.body_b, c.placement_b))
         (a, Xa), (b, Xb) = ((self.tree.place[body][0], self.tree.place[body][1] @ X) for body, X in sides)
@@ -61,7 +59,7 @@ def twin(m: pf.Mechanism) -> Twin:
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero() and j.armature.is_zero()):
             raise ValueError(f"joint {j.name!r} has damping, a spring or armature")
-    t = symbols(m).kinematics.tree
+    t = pf.symbols(m).kinematics.tree
     return Twin(m, t, tuple(_below(t, -1)))
 
 
@@ -107,7 +105,7 @@ def pinocchio_closures(w: Twin, model: pin.Model) -> tuple[Any, Any]:
     return models, data
 
 
-def se3(m: pf.Mechanism, X: Pose) -> pin.SE3:
+def se3(m: pf.Mechanism, X: pf.Pose) -> pin.SE3:
     return pin.SE3(m.value(X.R), m.value(X.p).ravel())
 
 
@@ -157,7 +155,7 @@ def _inertial(m: pf.Mechanism, link: Link) -> str:
     return f'<inertial mass="{mass!r}" pos="{_numbers(c)}" fullinertia="{six}"/>'
 
 
-def _place(m: pf.Mechanism, X: Pose) -> str:
+def _place(m: pf.Mechanism, X: pf.Pose) -> str:
     x, y, z, w = pin.Quaternion(m.value(X.R)).coeffs()
     return f'pos="{_numbers(m.value(X.p))}" quat="{_numbers([w, x, y, z])}"'
 

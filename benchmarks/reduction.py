@@ -22,7 +22,6 @@ from benchmarks.closed_loop import STEPS, compiled, driven
 from benchmarks.result import Comparison, Goal, Timing
 from benchmarks.robots import undamped, urdf
 from benchmarks.timing import Options, interleaved
-from pfaffian.errors import ModelWarning
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from studies.chhabra_reduction import ROVER_START, rover
@@ -60,7 +59,7 @@ def run(o: Options) -> Iterator[Comparison]:
 def satellite() -> pf.Mechanism:
     """A UR5 whose base is a body of 200 kg that floats."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", pf.ModelWarning)
         m = undamped(pf.read_urdf(urdf("ur5"), base="free"))
     hull = pf.body("base_link", 200.0, com=(0, 0, -0.5), inertia=(30.0, 30.0, 40.0))
     return m.with_(bodies=[hull if b.name == hull.name else b for b in m.bodies], gravity=(0, 0, 0), actuators=[])

@@ -11,8 +11,6 @@ import casadi as ca
 import numpy as np
 
 import pfaffian as pf
-from pfaffian.errors import ModelWarning
-from pfaffian.formats.place import installed
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 READY = (0.3, -0.8, 0.2, -2.3, 0.4, 1.6, 0.8)
@@ -30,13 +28,13 @@ URDF = {
 
 def urdf(name: str) -> Path:
     """The robot's file in the installed package example-robot-data."""
-    return installed("example-robot-data", URDF[name], "benchmarks")
+    return pf.installed("example-robot-data", URDF[name], "benchmarks")
 
 
 def robot(name: str) -> pf.Mechanism:
     """A robot without joint damping, which Pinocchio's algorithms leave out; a Talos floats."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
+        warnings.simplefilter("ignore", pf.ModelWarning)
         m = pf.read_urdf(urdf(name), base="free" if name.startswith("talos") else "fixed")
     return undamped(m)
 
