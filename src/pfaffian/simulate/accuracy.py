@@ -1,12 +1,13 @@
-"""What the length of its steps costs a run: now and then a step is compared with two of half its length.
+"""The error that the length of its steps causes in a run: now and then a step is compared with two steps of half its length.
 
-Both are made by the run's own kernel, beside the run, so that no bit of it changes. Of a rule of order p their difference is
-1 - 2^-p of the local error of the step; between two looks that is taken to grow or fall exponentially, and the sum over all
-steps is what they add. Later motion may amplify it, without end in a chaotic machine, or take it back, as under a law.
+The run's own kernel takes both, beside the run, so that no bit of the run changes. For a rule of order p their difference is
+1 - 2^-p of the local error of the step. Between two such looks the error is assumed to grow or decay exponentially; its sum
+over all steps is the estimate. Later motion may amplify the error, without bound in a chaotic machine, or reduce it, as under a
+law.
 
-The same difference of energies and momenta is what the step made of them: over the time of a step the exact motion changes the
-energy by the work of inputs, dissipation and moving constraints, and by nothing else. So no power is integrated, by a rule that
-would err as much as the step. It is added up without its sign, which changes with the motion from one step to the next.
+The same difference of energies and momenta is the error that the step adds to them: over one step the exact motion changes the
+energy by the work of inputs, dissipation and moving constraints, and by nothing else. No power is integrated for this, as the
+rule would err as much as the step. The sum is of absolute values, since the sign changes from step to step with the motion.
 """
 
 from __future__ import annotations
@@ -20,42 +21,43 @@ import numpy as np
 from pfaffian.evaluate.arrays import as_number
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.integrators import INTEGRATORS
+from pfaffian.simulate.looks import Look, added
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.momenta import Momenta, momenta_of
 from pfaffian.simulate.sizes import Sizes, relative, sizes_of
 
 BOUND = 5e-5
-"""On the error that the steps of a run add up to, of angles [rad] and of speeds beside the largest: beyond it a run warns."""
+"""Bound on the accumulated error, of angles [rad] and of speeds relative to the largest; beyond it a run warns."""
 
 LOOKS = 8
-"""Looks at a run at most, the start among them."""
+"""Most looks at a run, that at its start included."""
 
 STEPS_OF_A_LOOK = 500
-"""A look takes three steps and their records, which are then 1 % of the run."""
+"""Least number of steps for each look: a look takes three steps and their records, which is then 1 % of the run."""
 
 TOGETHER = 8
-"""Runs that are looked at however few steps they make: so many lanes go side by side."""
+"""Runs of a batch that are compared however few steps they have: the lanes of one block."""
 
 WORK_OF_A_LOOK = 300_000
-"""Steps times numbers that are integrated for each look beyond the first: what its calls take is then 2 % of the run."""
+"""Steps times integrated numbers for each look beyond the first: its calls then take 2 % of the run."""
 
 FEW = 16
-"""One in so many of the runs that are looked at has its momenta looked at: those are evaluated one by one."""
+"""One in so many of the compared runs has its momenta compared too, which are evaluated run by run."""
 
 ROUNDING = 1e-13
-"""A difference [rad, unit of speed], beside 1 and the largest, that is rounding."""
+"""Differences [rad, unit of speed] below this, relative to 1 and to the largest, are rounding."""
 
 AHEAD = (160, 20)
-"""Parts of a run whose first step errs too much after which it is looked at too, before it."""
+"""A run whose first step errs too much is compared again, before it starts, after these fractions of its steps."""
 
 LASTING = (4, 8, 16)
-"""Steps after one that errs too much at which what is left of its error is looked at: no swing is zero at all of them."""
+"""Steps after one that errs too much at which the remaining error is measured: no oscillation is zero at all of them."""
 
 KEPT = 64
-"""Runs of a look whose states are kept where a step errs too much."""
+"""Most runs of a look whose states are stored because a step errs too much."""
 
 SAMPLED = 64
-"""Records that tell the largest speed."""
+"""Records from which the largest speed is taken."""
 
 
 def as_bound(value: Any) -> float:
@@ -63,25 +65,11 @@ def as_bound(value: Any) -> float:
     return np.inf if isinstance(value, float) and value == np.inf else as_number(value, "error_bound", above=0)
 
 
-class Look(NamedTuple):
-    """What was seen at step k of all runs, nan of those not looked at.
-
-    error: (runs, 1 + units) local errors of angles [rad], and of v unit by unit.   largest: (runs, units) of |v|.
-    change: likewise, of v in the step.   made: (runs, 1 + momenta) what the step made of the energy [J] and of momenta.
-    rough: (runs,) whether something jumps within it.
-    """
-
-    k: int
-    error: np.ndarray
-    largest: np.ndarray
-    change: np.ndarray
-    made: np.ndarray
-    rough: np.ndarray
-
-
 class Ahead(NamedTuple):
-    """Where a step leads, nan where it fails.   x: (runs, nq + nv + 1) [q; v; 0].   energy: (runs, 1) [J], (runs, 0) where no
-    record has it.   state: (runs, nx)."""
+    """The state after a step, nan where the step fails.
+
+    x: (runs, nq + nv + 1) [q; v; 0].   energy: (runs, 1) [J], (runs, 0) if it is not recorded.   state: (runs, nx).
+    """
 
     x: np.ndarray
     energy: np.ndarray
@@ -90,7 +78,7 @@ class Ahead(NamedTuple):
 
 @dataclass
 class Watch:
-    """Looks at a run.
+    """The looks at a run.
 
     loop: the run.   energy: where it stands in a record, if it does.   bound: see BOUND.
     looks: so far.   kept: run -> (k, state x) of looks at which its step errs too much.   largest: (runs, units) |v| so far.
@@ -145,7 +133,7 @@ class Watch:
 
     def until(self, k: int) -> int:
         """Steps from k to the next look, or to the end."""
-        return min((i for i in self.at if i > k), default=self.loop.when.first + self.loop.when.steps) - k
+        return min((i for i in self.at if i > k), default=self.loop.when.end) - k
 
     def look(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
         """At the states x (runs, nx) before step k.   ordinary: (runs,) whether the run makes that step, and as any other.
@@ -261,7 +249,7 @@ class Watch:
         """(runs, 1 + units) what the steps add up to as far as the start tells, and (runs, units) speeds that v may reach."""
         self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
         runs = len(self.largest)
-        total = self._added([look.error for look in self.looks], np.full(runs, -1))
+        total = added(self.looks, [look.error for look in self.looks], np.full(runs, -1), self.loop.when.end)
         return total, self.sizes.levelled(self.largest + self.loop.when.steps * self.looks[0].change)
 
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -291,33 +279,6 @@ class Watch:
     def _in_all(self, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `gathered`, of the looks so far."""
         errors = self.looks[0].error.shape[1]
-        added = self._added([np.concatenate([look.error, np.abs(look.made)], axis=1) for look in self.looks], stopped)
-        return relative(added[:, :errors], self.largest), added[:, errors:]
-
-    def _added(self, seen: list[np.ndarray], stopped: np.ndarray) -> np.ndarray:
-        """What all steps add up to of what was seen at each look (runs, n); what jumps at a single one is left out."""
-        first, end = self.looks[0].k, self.loop.when.first + self.loop.when.steps
-        ends = np.where(stopped < 0, end, stopped)
-        if len(seen) == 1:
-            return np.where(self.looks[0].rough, np.nan, ends - first)[:, None] * seen[0]
-        rough = np.array([look.rough for look in self.looks])
-        values = np.array(seen)
-        if rough.any():
-            count = rough.sum(axis=0)
-            values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
-        for i in range(1, len(values)):
-            values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
-        for i in reversed(range(len(values) - 1)):
-            values[i] = np.where(np.isnan(values[i]), values[i + 1], values[i])
-        edges = np.array([*(look.k for look in self.looks), end])
-        steps = np.clip(ends, edges[:-1, None], edges[1:, None]) - edges[:-1, None]
-        means = np.concatenate([_between(values[:-1], values[1:]), values[-1:]])
-        return reduce(np.add, steps[:, :, None] * means)
-
-
-def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The mean of what grows or falls exponentially from a to b, neither below zero."""
-    with np.errstate(all="ignore"):
-        least = np.finfo(float).eps * np.maximum(a, b)
-        ratio = np.maximum(b, least) / np.maximum(a, least)
-        return np.where(np.abs(ratio - 1) > 1e-6, (b - a) / np.log(ratio), (a + b) / 2)
+        seen = [np.concatenate([look.error, np.abs(look.made)], axis=1) for look in self.looks]
+        total = added(self.looks, seen, stopped, self.loop.when.end)
+        return relative(total[:, :errors], self.largest), total[:, errors:]

@@ -1,4 +1,4 @@
-"""What is said of steps that err too much, or that a run did not survive: which part is too fast, and which step would do."""
+"""Advice about steps that err too much or that stop a run: which part is too fast, and which step would be short enough."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import show
 
 FINEST, FINEST_INTERPRETED = 50_000, 100
-"""What a step is divided by at most, in compiled code and without: looking for it is not to take longer than the run."""
+"""Largest divisor of a step, in compiled code and without: the search must not take longer than the run."""
 
 DIGITS = (1, 2, 4, 5, 8)
-"""First digits of what a step is divided by."""
+"""First digits of the divisors of a step."""
 
 MARGIN = 0.1
-"""Of the bound, that a shorter step may gather: what it gathers is estimated, and may grow."""
+"""Fraction of the bound that a shorter step may reach, as its error is an estimate and may grow."""
 
 FOLLOWED = 1.0
-"""Rate times step up to which a step follows a part, however badly; beyond it a stopped run is put down to that."""
+"""Rate times step up to which a step still follows a part; beyond it, that part is blamed for a stopped run."""
 
 LASTING = 5.0
-"""Times the inverse of its rate, that what is damped lasts."""
+"""Duration of a damped motion, in multiples of the inverse of its rate."""
 
 NAMED = 64
-"""Stopped runs whose fastest part is looked for."""
+"""Most stopped runs whose fastest part is determined."""
 
 
 def tell_start(watch: Watch) -> bool:
-    """Warn RunWarning before a run whose steps err too much as far as its start tells; whether it did."""
+    """Warn RunWarning before a run if its first steps err too much; returns whether it did."""
     if not watch.suspect.size:
         return False
     total, reach = watch.at_start()
@@ -48,12 +48,12 @@ def tell_start(watch: Watch) -> bool:
     rate = max(abs(part.rate) if part else 0.0, 1 / (watch.loop.when.step * watch.loop.when.steps))
     top = watch.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.loop.when.step))
     error[run] = relative(total[[run]], top)[0]
-    _tell(watch, error, run, (k, x), top, part, " as far as its start tells")
+    _tell(watch, error, run, (k, x), top, part, ", to judge by its start")
     return True
 
 
 def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
-    """Warn RunWarning after a run whose steps add up to an error (runs,) beyond the bound.   cost: what else they did."""
+    """Warn RunWarning after a run whose accumulated error (runs,) is beyond the bound.   cost: other errors."""
     if not (error > watch.bound).any():
         return
     run = int(np.nanargmax(error))
@@ -66,7 +66,7 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
 
 
 def _states(watch: Watch, run: int) -> list[tuple[int, np.ndarray]]:
-    """Steps and states of a run at which it errs too much, its first where none was kept."""
+    """Steps and states of a run at which it errs too much; the first step if none was stored."""
     return watch.kept.get(run, [(watch.loop.when.first, watch.begin[run])])
 
 
@@ -86,7 +86,7 @@ def _tell(
     ways = ([f"step={step:.6g} would do"] if step else []) + _others(watch, part)
     notice(
         f"steps of {h:g} s cost {who} of {watch.mechanism.name!r} an error of {words}{more} (angles in rad, speeds "
-        f"beside the largest; more than {watch.bound:g})"
+        f"relative to the largest; more than {watch.bound:g})"
         + (f"; the fastest is {part}" if part else "")
         + (f"; {', '.join(ways)}" if ways else ""),
         RunWarning,
@@ -94,7 +94,7 @@ def _tell(
 
 
 def _left(watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, n: int = 1) -> float:
-    """The error of n parts of step k from the state x."""
+    """The error of step k from the state x, taken in n parts."""
     parts = (watch.ahead(k, x[None], np.array([run]), i * n).x for i in (1, 2))
     return float(np.nan_to_num(relative(watch.difference(*parts), top)[0], nan=np.inf))
 
@@ -102,7 +102,7 @@ def _left(watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, n: int
 def _shorter(
     watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, part: Fastest | None, error: float
 ) -> float | None:
-    """The step [s] that gathers less than the bound, made sure of at the state x of step k; None where none is found."""
+    """A step [s] whose accumulated error is below the bound, verified at the state x of step k; None if none is found."""
     whole, steps = _left(watch, run, k, x, top), float(watch.loop.when.steps)
     if part and part.damped:
         steps = min(steps, LASTING / (abs(part.rate) * watch.loop.when.step))
@@ -135,7 +135,7 @@ def _fastest(watch: Watch, run: int, k: int, x: np.ndarray) -> Fastest | None:
 
 
 def _others(watch: Watch, part: Fastest | None) -> list[str]:
-    """What another integrator would do about the fastest part."""
+    """Other integrators that would follow or damp the fastest part."""
     s, when = watch.loop.simulation, watch.loop.when
     now, turn = s.scheme.integrator, abs(part.rate) * when.step if part else np.inf
     if part and part.damped and turn > FOLLOWED / 2 and now != "tr-bdf2" and not s.system.own:
@@ -146,9 +146,9 @@ def _others(watch: Watch, part: Fastest | None) -> list[str]:
 
 
 def too_fast(watch: Watch, x: np.ndarray, k: np.ndarray) -> Callable[[np.ndarray], list[str]]:
-    """Of stopped runs, by their numbers, what was too fast for the step, "" where nothing was.
+    """For stopped runs, given by number: the part that was too fast for the step, "" if there is none.
 
-    x: (runs, nx) states before steps k (runs,) to look at.
+    x: (runs, nx) states before steps k (runs,).
     """
 
     def words(some: np.ndarray) -> list[str]:

@@ -1,8 +1,8 @@
-"""What the steps of a run made of what its equations say must balance: its energy less work, and its momenta.
+"""The errors that the steps of a run add to what its equations balance: its energy less the work done, and its momenta.
 
-Where nothing works on a machine is read off its parts: no input or law pushes, nothing damps, and neither forces nor
-constraints depend on the time. Then the energy at the end less that at the start is the doing of the steps, all of them, and so
-is what a momentum that weight alone changes has gained beside that. Of all others the looks tell what the steps made at most.
+The parts of a machine tell whether anything does work on it: no input or law pushes, nothing damps, and neither forces nor
+constraints depend on time. Then the change of energy over the run is the error of all steps, and so is the change of a momentum
+beyond the impulse of weight, if weight alone changes it. In all other cases the looks give an upper estimate.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pfaffian.terms.pfaffian import position_residual, target_rows
 from pfaffian.terms.terms import symbols
 
 SMALL = 1e-7
-"""Part of other energies beside which kinetic energy is none: what it changes by is rounding."""
+"""Kinetic energy below this fraction of other energies counts as none: its changes are rounding."""
 
 
 class Cost(NamedTuple):
-    """What the steps did to each run, nan where nobody looked; of energy and momenta also where it stopped.
+    """The errors of the steps of each run, nan where no step was compared; of energy and momenta also nan where it stopped.
 
-    error: (runs,) what their errors add up to, see `Watch.gathered`.
-    energy: (runs,) [J], None where it is not recorded.   estimated: whether that is how much they made at most.
+    error: (runs,) accumulated error, see `Watch.gathered`.
+    energy: (runs,) [J], None if it is not recorded.   estimated: whether that is an upper estimate.
     momentum: (runs, k) of `momenta`, None of a machine that has none.
-    certain: (runs,) what of both is no estimate, beside the largest speed.
+    certain: (runs,) the part of both that is exact, relative to the largest speed.
     """
 
     error: np.ndarray
@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, v: np.ndarray) -> Cost | None:
-    """Of the steps of all runs; None where nobody looked.
+    """The cost of the steps of all runs; None if no step was compared.
 
     x: (runs, nx) last states.   stopped: (runs,) the step at which a run stopped, -1 if it did not.
     E, T, v: (times, runs, 1 or nv) recorded energy, kinetic energy and velocities, (times, runs, 0) if they are not.
@@ -68,9 +68,9 @@ def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: 
 
 
 def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """(runs,) energy made as what it is of the largest speed; E, T: (times, runs).
+    """(runs,) error of the energy as an error of the largest speed.   E, T: (times, runs).
 
-    What a free fall of the machine gains in the run tells what is small where nothing moves and the energy happens to be zero.
+    The energy of a free fall over the run gives the scale where nothing moves and the energy happens to be zero.
     """
     most = np.fmax.reduce(T, axis=0)
     if not (np.abs(made) / (2 * watch.bound) > most).any():
@@ -83,9 +83,9 @@ def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray)
 
 
 def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(runs, k) what the steps made of all momenta, and (runs,) of those that are kept beside the largest speeds.
+    """(runs, k) errors of all momenta, and (runs,) those of the conserved ones relative to the largest speeds.
 
-    pushed: (runs, ..) of those that are not.
+    pushed: (runs, ..) errors of those that are not conserved.
     """
     momenta, when = watch.momenta, watch.loop.when
     assert momenta is not None
@@ -96,8 +96,7 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
     if not momenta.kept.any() or not some.size:
         return made, error
     a, rate, inertia = watch.momenta_at(when.first, watch.loop.shown(when.first, watch.begin[some], some), some)
-    end = when.first + when.steps
-    b, *_ = watch.momenta_at(end, watch.loop.shown(end, x[some], some), some)
+    b, *_ = watch.momenta_at(when.end, watch.loop.shown(when.end, x[some], some), some)
     kept = momenta.kept
     made[np.ix_(some, kept)] = (b - a - rate * (when.steps * when.step))[:, kept]
     unit = [watch.sizes.units.index(unit) for unit in momenta.v_units]

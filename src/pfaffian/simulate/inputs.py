@@ -30,6 +30,11 @@ class Times(NamedTuple):
         return self.start + self.first * self.step
 
     @property
+    def end(self) -> int:
+        """The step at which this run ends."""
+        return self.first + self.steps
+
+    @property
     def records(self) -> int:
         return self.steps // self.every + 1
 

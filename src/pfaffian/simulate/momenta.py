@@ -1,9 +1,9 @@
-"""What a machine that floats has to keep: its momentum along the slides of its first joint, and that about its mass centre.
+"""The momenta that a floating machine conserves: along the slides of its first joint, and about its mass centre.
 
-They are those of a reduction by the first joint (`simulate.reduction`), of the machine as it is: where the joint slides, seen
-from a frame that goes with the mass centre, so that no digit is lost far from the origin or at any speed. Weight changes them
-at a known rate. Whether anything else does is read off the forces, inputs and constraints at the first joint: those between
-bodies add up to nothing there, at a few random states and so always, unless a function of the caller's chooses between cases.
+They are those of a reduction by the first joint (`simulate.reduction`). Where the joint slides they are taken in a frame that
+moves with the mass centre, so that no digit is lost far from the origin or at high speed. Weight changes them at a known rate.
+Whether anything else does is found from the forces, inputs and constraints at the first joint: those between bodies cancel
+there, at a few random states and so everywhere, unless a function of the caller's chooses between cases.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from pfaffian.terms.reduction import (
 from pfaffian.terms.terms import Terms, symbols
 
 STATES = 3
-"""Random states at which what bodies do to each other has to add up to nothing."""
+"""Random states at which the forces between bodies have to cancel."""
 
 
 class Momenta(NamedTuple):
     """names, units: of the momenta.   v_units: of the velocities along them.   kept: (k,) whether weight alone changes each.
-    f: (q, v, t, p) -> the momenta, their rates by weight, and inertias of at least those along them, (k, 1) each."""
+    f: (q, v, t, p) -> the momenta, their rates due to weight, and lower bounds of the inertias along them, (k, 1) each."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -55,11 +55,11 @@ class Momenta(NamedTuple):
 
     @property
     def pushed(self) -> np.ndarray:
-        """Which of them something else changes too."""
+        """Those that something else changes too."""
         return np.flatnonzero(~self.kept)
 
     def at(self, x: np.ndarray, p: np.ndarray, t: float) -> list[np.ndarray]:
-        """What f gives, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and p (runs, np)."""
+        """The results of f, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and p (runs, np)."""
         nq, nv, given = self.f.size1_in(0), self.f.size1_in(1), [np.empty((len(x), len(self.names))) for _ in range(3)]
         buffer, evaluate = self.f.buffer()
         for run, (state, own) in enumerate(zip(x, p, strict=True)):
@@ -73,10 +73,10 @@ class Momenta(NamedTuple):
 
 @remembered(64)
 def momenta_of(s: Simulation) -> Momenta | None:
-    """Those along a first joint that is a group, if it is a free one or some of them are kept; else None.
+    """The momenta along a first joint that is a group, if it is free or some of them are conserved; else None.
 
-    None also of a reduced system, which has them in its state, of parameters that change on the way, and where the first joint
-    moves inertia that is no body's.
+    None also for a reduced system, which has them in its state, for parameters that change during the run, and if the first
+    joint moves inertia that belongs to no body.
     """
     m = s.mechanism
     if s.system.inertia is not None or s.changing.names:
@@ -90,7 +90,7 @@ def momenta_of(s: Simulation) -> Momenta | None:
 
 
 def _plain(m: Mechanism, first: Joint) -> bool:
-    """Whether the momenta of bodies are all that the first joint feels."""
+    """Whether all momentum along the first joint is that of bodies."""
     if first.distribution is not None or first.kind.screws or not first.armature.is_zero():
         return False
     return not any(j.pose is not None or (j.mimic and first.name in j.mimic.joints) for j in m.joints)
@@ -115,7 +115,7 @@ def _along(m: Mechanism, first: Joint) -> Momenta:
 
 
 def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
-    """(k,) which momenta something else than weight along the slides changes."""
+    """(k,) whether something else than weight along the slides changes each momentum."""
     m, k, entries = T.mechanism, T.kinematics, indices(T.mechanism, (first.name,))
     random, found = np.random.default_rng(61), np.zeros(len(entries), dtype=bool)
     states = [somewhere(m, random) for _ in range(STATES)]
@@ -135,7 +135,7 @@ def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
 
 
 def _causes(T: Terms, frame: Translation | None) -> Iterator[tuple[ca.SX, ca.SX]]:
-    """(nv, n) of forces and constraint rows, with (1, n) how large each is."""
+    """Forces and constraint rows (nv, n), with the size of each (1, n)."""
     m, k = T.mechanism, T.kinematics
     across = frame.across(m.gravity) if frame else m.gravity
     if not across.is_zero():

@@ -102,7 +102,7 @@ def since_start(series: np.ndarray, when: Times) -> np.ndarray:
 def end_state(s: Simulation, x: np.ndarray, when: Times) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The variable and the attributes that store the end of a result; x: (runs, nx)."""
     meaning = "state after the last step, with everything that a law holds: run(..., start_from=result) goes on from it"
-    attributes = {"first_start": when.start, "steps_made": when.first + when.steps, "digest": identity(s)}
+    attributes = {"first_start": when.start, "steps_made": when.end, "digest": identity(s)}
     return (("run", "state_entry"), x, {"meaning": meaning}), attributes
 
 

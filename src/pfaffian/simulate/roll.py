@@ -132,7 +132,7 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
             n = min(n, most, when.steps - runs.done, max(1, watch.until(runs.k)))
             n = min(n, python.until(runs.k)) if python else n
             # A law that is due at the end answers for the last record.
-            last = runs.done + n == when.steps and not (python and n and python.due(when.first + when.steps))
+            last = runs.done + n == when.steps and not (python and n and python.due(when.end))
             runs.advance(n, last)
             bar.update(n)
             if last:

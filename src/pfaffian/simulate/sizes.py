@@ -1,4 +1,4 @@
-"""How large states and their differences are: of angles in rad, of speeds unit by unit."""
+"""Sizes of states and of their differences: of angles in rad, of speeds for each unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pfaffian.terms.lengths import default_length
 class Sizes(NamedTuple):
     """units: of the entries of v, in the order in which speeds stand.   turns: where quaternions stand.
     lever: the machine's length [m].
-    order, begin: which numbers of [q; v; 0] to take, and where each group of them begins: plain angles (and 0), v by unit."""
+    order, begin: the numbers of [q; v; 0] in groups, and where each group begins: plain angles (and 0), v by unit."""
 
     units: tuple[str, ...]
     lever: float
@@ -31,8 +31,8 @@ class Sizes(NamedTuple):
         return found
 
     def levelled(self, speeds: np.ndarray) -> np.ndarray:
-        """(runs, units) largest speeds, that of slides no less than what the fastest turn moves at the end of the lever: how a
-        stiff rod stretches is not judged by itself."""
+        """(runs, units) largest speeds; that of slides is at least what the fastest rotation gives at the end of the lever, so
+        that the stretching of a stiff rod is not judged by itself."""
         if not self.lever or self.units != ("m/s", "rad/s"):
             return speeds
         return np.column_stack([np.fmax(speeds[:, 0], self.lever * speeds[:, 1]), speeds[:, 1]])
@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
 
 @remembered(64)
 def sizes_of(s: Simulation) -> Sizes:
-    """Of the states of its mechanism."""
+    """The Sizes of the states of its mechanism."""
     m = s.mechanism
     units, turns = sorted(set(m.v_units)), tuple(m.quaternions.values())
     inside = {i for turn in turns for i in range(turn.start, turn.stop)}
@@ -50,7 +50,7 @@ def sizes_of(s: Simulation) -> Sizes:
 
 
 def relative(error: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """(runs,) of errors as in a Look: that of angles [rad], or of speeds beside the largest (runs, units), which is more."""
+    """(runs,) the larger of the errors in a Look, of angles [rad] and of speeds relative to the largest (runs, units)."""
     speed = error[:, 1:]
     with np.errstate(all="ignore"):
         parts = np.divide(speed, largest, out=speed.copy(), where=speed > 0)

@@ -1,0 +1,57 @@
+"""Comparisons of single steps with two half steps, and the sum of their errors over a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Look(NamedTuple):
+    """A comparison of step k, for all runs; nan for those that are not compared.
+
+    error: (runs, 1 + units) local errors of angles [rad], and of v for each unit.   largest: (runs, units) of |v|.
+    change: (runs, units) of |v| in the step.   made: (runs, 1 + momenta) errors of the energy [J] and of momenta.
+    rough: (runs,) whether something jumps within the step.
+    """
+
+    k: int
+    error: np.ndarray
+    largest: np.ndarray
+    change: np.ndarray
+    made: np.ndarray
+    rough: np.ndarray
+
+
+def added(looks: Sequence[Look], seen: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
+    """(runs, n) sums over all steps of numbers that were seen at each look (runs, n).
+
+    Between two looks they grow or decay exponentially. A jump at a single look is left out.
+    """
+    first = looks[0].k
+    ends = np.where(stopped < 0, end, stopped)
+    if len(seen) == 1:
+        return np.where(looks[0].rough, np.nan, ends - first)[:, None] * seen[0]
+    rough = np.array([look.rough for look in looks])
+    values = np.array(seen)
+    if rough.any():
+        count = rough.sum(axis=0)
+        values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
+    for i in range(1, len(values)):
+        values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
+    for i in reversed(range(len(values) - 1)):
+        values[i] = np.where(np.isnan(values[i]), values[i + 1], values[i])
+    edges = np.array([*(look.k for look in looks), end])
+    steps = np.clip(ends, edges[:-1, None], edges[1:, None]) - edges[:-1, None]
+    means = np.concatenate([_between(values[:-1], values[1:]), values[-1:]])
+    return reduce(np.add, steps[:, :, None] * means)
+
+
+def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The mean of what grows or decays exponentially from a to b, neither below zero."""
+    with np.errstate(all="ignore"):
+        least = np.finfo(float).eps * np.maximum(a, b)
+        ratio = np.maximum(b, least) / np.maximum(a, least)
+        return np.where(np.abs(ratio - 1) > 1e-6, (b - a) / np.log(ratio), (a + b) / 2)
