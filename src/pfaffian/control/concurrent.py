@@ -30,6 +30,7 @@ import numpy as np
 
 from pfaffian.control.allocation import weights
 from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
+from pfaffian.control.motors import accelerations, motors_to_spare
 from pfaffian.control.output import (
     GAINS,
     KINDS,
@@ -44,7 +45,6 @@ from pfaffian.control.output import (
     moving,
     servo,
 )
-from pfaffian.control.prototype import accelerations, motors_to_spare
 from pfaffian.control.reason import ROUNDING, mainly, share, weakest
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, plural

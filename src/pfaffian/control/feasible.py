@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.prototype import accelerations, limit_rows, reference_motion
+from pfaffian.control.motors import accelerations, limit_rows
+from pfaffian.control.prototype import reference_motion
 from pfaffian.control.reason import foremost, mainly
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError
