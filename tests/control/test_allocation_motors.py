@@ -12,7 +12,8 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.allocation import allocate
-from pfaffian.control.prototype import accelerations, limit_rows, motors_to_spare, prototype_terms, reference_motion
+from pfaffian.control.motors import accelerations, limit_rows, motors_to_spare
+from pfaffian.control.prototype import prototype_terms, reference_motion
 from tests.tolerance import close
 
 G = 9.81

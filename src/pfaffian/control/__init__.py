@@ -68,9 +68,9 @@ from pfaffian.control.prototype import (
     error_coordinates,
     pair,
     prototype_terms,
-    prototype_tracking,
     transport_error,
 )
+from pfaffian.control.prototype_tracking import prototype_tracking
 from pfaffian.control.quasivelocity import regulation, tracking
 from pfaffian.control.reference import Reference, Setpoint, function_of_time, polynomial, sampled, series, set_point
 from pfaffian.control.servo import servo_control

@@ -30,10 +30,12 @@ import numpy as np
 
 from pfaffian.control.allocation import weights
 from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
+from pfaffian.control.motors import accelerations, motors_to_spare
 from pfaffian.control.output import (
     GAINS,
     KINDS,
     Output,
+    Servo,
     check_in_group,
     check_moves,
     goal_at,
@@ -43,7 +45,6 @@ from pfaffian.control.output import (
     moving,
     servo,
 )
-from pfaffian.control.prototype import accelerations, motors_to_spare
 from pfaffian.control.reason import ROUNDING, mainly, share, weakest
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief, plural
@@ -145,46 +146,18 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     """
     _check_outputs(outputs)
     names = tuple(name for o in outputs for name in o.names)
-    d = None if rest_damping is None else scalar(rest_damping, "rest_damping")
-    if d is not None and (number := at_defaults(d)) is not None and not number.item() >= 0:
-        raise ModelError(f"concurrent: rest_damping must be at least zero, got {brief(rest_damping)}: motion would grow by it")
-    if d is None and rest_weight is not None:
-        raise ModelError("concurrent: rest_weight says which motors a rest_damping spares; give that too, in 1/s")
+    d = _as_rest_damping(rest_damping, rest_weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
-        m = terms.mechanism
-        _check_count(m, names)
-        R = weights(m, weight)
-        servos, left, begin = [], ca.SX(0), 0
-        for o in outputs:
-            end = begin + len(o.reference.w_names)
-            at = moving(terms.kinematics, o)
-            check_moves(o, at.J)
-            check_in_group(o, terms.kinematics)
-            goal = goal_at(o, terms.t, w[begin:end, 0])
-            left = ca.logic_or(left, leaves_group(goal)) if o.turning else left
-            servos.append(servo(o, at.R, at.p, at.J @ terms.v, goal))
-            begin = end
+        _check_count(terms.mechanism, names)
+        R = weights(terms.mechanism, weight)
+        servos, left = _servos(terms, outputs, w)
         x = decoupling(terms, outputs)
-        V_dot, spare = ca.vertcat(*[y.nu for y in servos]) - x.drift, len(m.actuators) > len(names)
-        if d is None or not spare:
-            u, rank, side = _least(m, x, V_dot, R)
-        elif rest_weight is None:
-            u, rank, side = _damped(terms, x, V_dot, d, R)
-        else:
-            u, rank, side = _damped_motors(terms, x, V_dot, d, _rest_weights(terms, x, rest_weight))
-        signals = {
-            "output_error": ca.vertcat(*[y.error for y in servos]),
-            "velocity_error": ca.vertcat(*[y.rate for y in servos]),
-            "lyapunov": sum((y.value for y in servos), ca.SX(0)),
-            "lyapunov_rate": sum((y.decay for y in servos), ca.SX(0)),
-            "sigma_min": smallest_singular_value(x.jacobian),
-        }
-        turned = [(o, y) for o, y in zip(outputs, servos, strict=True) if o.turning]
-        signals["basin"] = ca.mmax(ca.vertcat(0, *[y.value / half_turn(o) for o, y in turned]))
-        half = ca.mmax(ca.vertcat(0, *[ca.norm_2(y.error[o.turning, 0]) for o, y in turned])) > np.pi - HALF_TURN
-        faults, sides = ca.vertcat(rank < len(names), left, half), ca.vertcat(side, 1, 1)
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, sides)
+        V_dot = ca.vertcat(*[y.nu for y in servos]) - x.drift
+        u, rank, side = _inputs(terms, x, V_dot, R, d, rest_weight)
+        signals = _signals(outputs, servos, x)
+        faults = ca.vertcat(rank < len(names), left, _half_turned(outputs, servos))
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, ca.vertcat(side, 1, 1))
 
     error = ", ".join(dict.fromkeys(KINDS[o.kind].unit for o in outputs))
     units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
@@ -194,6 +167,57 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     entries = {"output_error": names, "velocity_error": names}
     check = partial(_check_values, tuple(outputs), d)
     return Control(law, (), w_names, faults, units=units, entries=entries, check=check)
+
+
+def _as_rest_damping(rest_damping: Any, rest_weight: Any) -> ca.SX | None:
+    """The damping d, None if there is none. Raises ModelError: it is negative, or missing beside a weight."""
+    if rest_damping is None:
+        if rest_weight is not None:
+            raise ModelError("concurrent: rest_weight says which motors a rest_damping spares; give that too, in 1/s")
+        return None
+    d = scalar(rest_damping, "rest_damping")
+    if (number := at_defaults(d)) is not None and not number.item() >= 0:
+        raise ModelError(f"concurrent: rest_damping must be at least zero, got {brief(rest_damping)}: motion would grow by it")
+    return d
+
+
+def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[Servo], ca.SX]:
+    """The servo law of each output; and whether a reference of those that turn has left its group."""
+    servos, left, begin = [], ca.SX(0), 0
+    for o in outputs:
+        end = begin + len(o.reference.w_names)
+        at = moving(terms.kinematics, o)
+        check_moves(o, at.J)
+        check_in_group(o, terms.kinematics)
+        goal = goal_at(o, terms.t, w[begin:end, 0])
+        left = ca.logic_or(left, leaves_group(goal)) if o.turning else left
+        servos.append(servo(o, at.R, at.p, at.J @ terms.v, goal))
+        begin = end
+    return servos, left
+
+
+def _signals(outputs: Sequence[Output], servos: Sequence[Servo], x: Decoupling) -> dict[str, ca.SX]:
+    """What the law records."""
+    basins = [y.value / half_turn(o) for o, y in _turning(outputs, servos)]
+    return {
+        "output_error": ca.vertcat(*[y.error for y in servos]),
+        "velocity_error": ca.vertcat(*[y.rate for y in servos]),
+        "lyapunov": sum((y.value for y in servos), ca.SX(0)),
+        "lyapunov_rate": sum((y.decay for y in servos), ca.SX(0)),
+        "sigma_min": smallest_singular_value(x.jacobian),
+        "basin": ca.mmax(ca.vertcat(0, *basins)),
+    }
+
+
+def _half_turned(outputs: Sequence[Output], servos: Sequence[Servo]) -> ca.SX:
+    """Whether an attitude error is half a turn, but for HALF_TURN."""
+    angles = [ca.norm_2(y.error[o.turning, 0]) for o, y in _turning(outputs, servos)]
+    return ca.mmax(ca.vertcat(0, *angles)) > np.pi - HALF_TURN
+
+
+def _turning(outputs: Sequence[Output], servos: Sequence[Servo]) -> list[tuple[Output, Servo]]:
+    """The outputs that turn, with their servo laws."""
+    return [(o, y) for o, y in zip(outputs, servos, strict=True) if o.turning]
 
 
 def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: np.ndarray) -> None:
@@ -215,6 +239,16 @@ class Share(NamedTuple):
     u: ca.SX
     rank: ca.SX
     side: ca.SX
+
+
+def _inputs(terms: Terms, x: Decoupling, V_dot: ca.SX, R: ca.SX, d: ca.SX | None, rest_weight: Any) -> Share:
+    """Inputs with D u = V_dot: the smallest ones, or those that damp by d what the outputs leave open, if they leave any."""
+    k, motors = x.D.shape
+    if d is None or motors <= k:
+        return _least(terms.mechanism, x, V_dot, R)
+    if rest_weight is None:
+        return _damped(terms, x, V_dot, d, R)
+    return _damped_motors(terms, x, V_dot, d, _rest_weights(terms, x, rest_weight))
 
 
 def _least(m: Mechanism, x: Decoupling, V_dot: ca.SX, R: ca.SX) -> Share:

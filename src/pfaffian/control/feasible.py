@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.prototype import accelerations, limit_rows, reference_motion
+from pfaffian.control.motors import accelerations, limit_rows
+from pfaffian.control.prototype import reference_motion
 from pfaffian.control.reason import foremost, mainly
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
 from pfaffian.terms.pfaffian import row_names
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import Terms, symbols
 
 INSTANTS = 500
 """Instants at which a reference is checked."""
@@ -59,51 +60,107 @@ def check_reference(
     T, t0 = (named_float(x, f"{what}: {n}") for n, x in (("duration", duration), ("begin", begin)))
     if reference.w_names or not m.actuators or not T > 0:
         raise ModelError(f"{what}: a reference without inputs of the run, a mechanism with actuators and a duration are needed")
-    names, terms = m.motor_names, symbols(m)
-    goal, x = reference_motion(terms, reference, ca.SX(0, 1)), reference.at(terms.t, ca.SX(0, 1))
-    left = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
-    lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
-    path = ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, left, lengths])
-    within = (ca.SX(0, len(names)), ca.SX(0, 1)) if limits is None else limit_rows(m, limits)
-    state = [terms.q, terms.v, terms.t, m.p_symbols]
-    parts = [*accelerations(terms), terms.M, terms.rows.phi, terms.rows.eta, *within]
-    system = ca.Function("system", state, parts)
-    rows, inputs = row_names(terms.kinematics), []
+    terms = symbols(m)
+    path, machine = _path(terms, reference), _machine(terms, limits)
+    inputs = []
     for t in np.linspace(t0, t0 + T, INSTANTS):
         at = f"{what}: at t = {t:.4g} s the reference"
-        q, v, v_dot, slip, length = (np.array(y).ravel() for y in path(t, m.p_defaults))
-        for turn, size in zip(m.quaternions.values(), length, strict=True):
-            if abs(size - 1) > MISSED:
-                raise ModelError(
-                    f"{at} leaves the configurations, by {', '.join(m.q_names[turn])}: quaternions must keep the length 1, and "
-                    f"that one has {size:.6g}"
-                )
-        if not np.isfinite(np.concatenate([q, v, v_dot, slip])).all():
-            raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
-        a, S, M, phi, eta, W, l = (np.array(y) for y in system(q, v, t, m.p_defaults))
-        size = 1 + np.abs(v).max()
-        if np.abs(slip).max() > MISSED * size:
-            raise ModelError(
-                f"{at} leaves the configurations, by {mainly(slip, m.q_names)}: quaternions must keep their length"
-            )
-        off = np.maximum(np.abs(phi), np.abs(eta) / size).ravel()
-        if off.max(initial=0) > MISSED:
-            raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, rows)}")
-        L = np.linalg.cholesky(M)
-        lacking = (v_dot - a.ravel()) @ L
-        u = np.linalg.lstsq(L.T @ S, lacking, rcond=None)[0]
-        force = L @ (lacking - L.T @ S @ u)
-        if np.abs(force).max() > MISSED * max(1.0, np.abs(M @ v_dot).max(), np.abs(M @ a).max()):
-            raise ModelError(
-                f"{at} requires {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
-                "M v_R_dot + b = B u has no solution; plan it by a flat output of this machine"
-            )
-        beyond = (W @ u - l.ravel()) / np.linalg.norm(W, axis=1)
-        if beyond.max(initial=0) > MISSED:
-            row = foremost(np.maximum(beyond, 0))[0]
-            raise ModelError(
-                f"{at} requires inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
-                f"{mainly(W[row], names)}; take more time, or another path"
-            )
+        x = _Reference(*[np.array(y).ravel() for y in path(t, m.p_defaults)])
+        _check_numbers(m, x, at)
+        here = _Machine(*[np.array(y) for y in machine(x.q, x.v, t, m.p_defaults)])
+        _check_place(terms, x, here, at)
+        u = _driven(m, x, here, at)
+        _check_limits(m, u, here, at)
         inputs.append(u)
     return np.array(inputs)
+
+
+class _Reference(NamedTuple):
+    """A reference at one instant.   q: (nq,).   v, v_dot: (nv,).   slip: (nq,) what of its rate no v gives.   lengths: of its
+    quaternions as they were given.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    v_dot: np.ndarray
+    slip: np.ndarray
+    lengths: np.ndarray
+
+
+def _path(terms: Terms, reference: Reference) -> ca.Function:
+    """(t, parameters) -> a _Reference."""
+    m, none = terms.mechanism, ca.SX(0, 1)
+    goal, x = reference_motion(terms, reference, none), reference.at(terms.t, none)
+    slip = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
+    lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
+    return ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, slip, lengths])
+
+
+class _Machine(NamedTuple):
+    """A machine in one state.   a: (nv, 1), S: (nv, motors) of v_dot = a + S u.   M: (nv, nv).   phi, eta: what its constraints
+    miss.   W, l: its limits W u <= l.
+    """
+
+    a: np.ndarray
+    S: np.ndarray
+    M: np.ndarray
+    phi: np.ndarray
+    eta: np.ndarray
+    W: np.ndarray
+    l: np.ndarray
+
+
+def _machine(terms: Terms, limits: Any) -> ca.Function:
+    """(q, v, t, parameters) -> a _Machine, with no rows of limits if these are None."""
+    m = terms.mechanism
+    W, l = (ca.SX(0, len(m.motor_names)), ca.SX(0, 1)) if limits is None else limit_rows(m, limits)
+    parts = [*accelerations(terms), terms.M, terms.rows.phi, terms.rows.eta, W, l]
+    return ca.Function("system", [terms.q, terms.v, terms.t, m.p_symbols], parts)
+
+
+def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
+    """Raise ModelError: a quaternion of another length than 1, or numbers that are not finite.   at: begin of the message."""
+    for turn, length in zip(m.quaternions.values(), x.lengths, strict=True):
+        if abs(length - 1) > MISSED:
+            raise ModelError(
+                f"{at} leaves the configurations, by {', '.join(m.q_names[turn])}: quaternions must keep the length 1, and "
+                f"that one has {length:.6g}"
+            )
+    if not np.isfinite(np.concatenate([x.q, x.v, x.v_dot, x.slip])).all():
+        raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
+
+
+def _check_place(terms: Terms, x: _Reference, y: _Machine, at: str) -> None:
+    """Raise ModelError: the reference leaves the configurations or the constraints."""
+    size = 1 + np.abs(x.v).max()
+    if np.abs(x.slip).max() > MISSED * size:
+        by = mainly(x.slip, terms.mechanism.q_names)
+        raise ModelError(f"{at} leaves the configurations, by {by}: quaternions must keep their length")
+    off = np.maximum(np.abs(y.phi), np.abs(y.eta) / size).ravel()
+    if off.max(initial=0) > MISSED:
+        raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, row_names(terms.kinematics))}")
+
+
+def _driven(m: Mechanism, x: _Reference, y: _Machine, at: str) -> np.ndarray:
+    """(motors,) the smallest inputs with a + S u = v_R_dot. Raises ModelError: there are none."""
+    L = np.linalg.cholesky(y.M)
+    lacking = (x.v_dot - y.a.ravel()) @ L
+    u = np.linalg.lstsq(L.T @ y.S, lacking, rcond=None)[0]
+    force = L @ (lacking - L.T @ y.S @ u)
+    if np.abs(force).max() > MISSED * max(1.0, np.abs(y.M @ x.v_dot).max(), np.abs(y.M @ y.a).max()):
+        raise ModelError(
+            f"{at} requires {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
+            "M v_R_dot + b = B u has no solution; plan it by a flat output of this machine"
+        )
+    return u
+
+
+def _check_limits(m: Mechanism, u: np.ndarray, y: _Machine, at: str) -> None:
+    """Raise ModelError: the inputs are beyond the limits."""
+    beyond = (y.W @ u - y.l.ravel()) / np.linalg.norm(y.W, axis=1)
+    if beyond.max(initial=0) > MISSED:
+        row = foremost(np.maximum(beyond, 0))[0]
+        raise ModelError(
+            f"{at} requires inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "
+            f"{mainly(y.W[row], m.motor_names)}; take more time, or another path"
+        )

@@ -1,4 +1,4 @@
-"""Tracking of a prototype: the machine moves as much like a chosen other machine as its inputs permit. [konz25 ch. 4]
+"""The equations of a prototype, a chosen machine that the given one moves like as far as its inputs permit. [konz25 ch. 4]
 
 The prototype has the machine's kinematics and, between any pairs of bodies, inertia, damping and stiffness of its own: 4 x 4
 pseudo-matrices Mbar', Dbar', Kbar'. Its motion towards a reference q_R(t) is Mbar v_dot + bbar = 0 with
@@ -20,22 +20,19 @@ not, and the energy may rise there. With `particle` it may rise along any. `prot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
-from pfaffian.control.reason import lowest, mainly, null, share
-from pfaffian.control.reference import Reference, as_reference, of_unit_length
-from pfaffian.dynamics import gauss
+from pfaffian.control.law import at_values
+from pfaffian.control.reason import lowest, mainly, share
+from pfaffian.control.reference import Reference, of_unit_length
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
-from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, nearest
+from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer, checked
@@ -49,20 +46,6 @@ from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
-
-EXCLUDED = "no input is within the limits W u <= l: widen them"
-UNSOLVED = (
-    "the limits could not be met to the digits of a double: give the prototype more even inertia along what the inputs drive, "
-    "leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
-)
-SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
-
-SMALL = 1e-7
-"""Weight of the size of inputs beside the motion in the first search for those within limits; see `_within`."""
-
-
-ALIKE = 1e-9
-"""A motor counts as redundant if other motors produce all of its motion but this squared part."""
 
 
 @data
@@ -204,18 +187,6 @@ def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceM
     return ReferenceMotion(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot)
 
 
-UNITS = {
-    "prototype_energy": "J",
-    "prototype_power": "W",
-    "prototype_potential": "J",
-    "matching_force": "per velocity",
-    "transport_error": "per velocity",
-    "limit_slack": "per limit",
-    "limit_active": "1",
-}
-"""Units of the signals that a law which tracks a prototype records."""
-
-
 class Prototype(NamedTuple):
     """Equations of a prototype.
 
@@ -330,7 +301,7 @@ def _by_energy(
 ) -> tuple[ca.SX, ca.SX]:
     """cbar + fDbar, and Tbar. [konz25 (4.66g-i)]"""
     n = k.mechanism.nv
-    Q, turning = _transported(k, goal, [e.of for e in errors], transport)
+    Q, turning = transported(k, goal, [e.of for e in errors], transport)
     v_E = k.v - Q @ goal.k.v
     C, D = ca.SX(n, n), ca.SX(n, n)
     for e in errors:
@@ -348,7 +319,7 @@ def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
     return ca.SX(ca.blockcat([[m * w, -w @ s], [s @ w, turning]]))
 
 
-def _transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transport: Transport | None) -> tuple[ca.SX, ca.SX]:
+def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transport: Transport | None) -> tuple[ca.SX, ca.SX]:
     """Q(q, q_R) (nv, nv) and Q_dot v_R (nv, 1)."""
     s, s_R = fresh(k), fresh(k)
     Q = (
@@ -454,154 +425,6 @@ Example:
 """
 
 
-@maker
-def prototype_tracking(
-    pairs: Sequence[Pair],
-    reference: Reference,
-    *,
-    approach: str = "energy",
-    transport: Transport | None = None,
-    limits: Any = None,
-) -> Control:
-    """Move as nearly like a prototype as the inputs permit: |v_dot + Mbar^-1 bbar| least in the metric of Mbar. [konz25 (4.52)]
-
-        v_dot = a + S u,    u = -(S^T Mbar S)^-1 S^T (Mbar a + bbar)
-
-    With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what remains is the
-    matching force Mbar v_dot + bbar. Constraints are taken into account: a and S are those of the constrained mechanism. Where
-    there are more motors than motions that they drive, as on closed loops, legs and multicopters with more than four
-    propellers, u is the smallest of those with the same motion.
-
-    Inertia and damping act on the difference between motion and reference: with "particle" of all points of a body relative to
-    the other of the pair, with "body" of the twists, with "energy" of the velocities, v - Q v_R; at a constant reference the
-    three are the same. With "energy" the energy Wbar falls wherever the transport error (4.30) is zero and no matching force
-    is left.
-
-    Args:
-        pairs: list of `pair`, bodies with what the prototype has between them.
-        reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints; quaternions of any length.
-        approach: "particle", "body" or "energy"; default "energy".
-        transport: of "energy", function of the kinematics k and k_R of motion and reference that returns Q (nv, nv), with Q = 1
-            where the two are equal, such as `error_coordinates` makes; if None the Q nearest to 1 that carries the pairs'
-            twists as their stiffness sees them.
-        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,) numbers or Parameters, or
-            "actuators" for their own limits; None for none. Within them u is the nearest to the one without limits, in the
-            metric of S^T Mbar S, so that the motion is as near as the limits permit. [konz25 (4.63)-(4.64)]
-    Returns:
-        Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
-        matching_force; of "energy" transport_error along v; with limits limit_slack l - W u and limit_active, 1 for rows that
-        restrict u.
-    Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits, or the
-    limits could not be met to the digits of a double.
-    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, a transport that is not a function or
-    not for "energy". At the run: unknown bodies, a prototype that is negative along some motion, a reference of another size,
-    no actuators, limits of another form.
-
-    Example:
-        >>> import pfaffian as pf
-        >>> from pfaffian import control
-        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> weight = {"inertia": 1.0, "damping": 2.0, "stiffness": 1.0}
-        >>> soft = control.pair("cart", **{n: pf.forces.pseudo_matrix(x) for n, x in weight.items()})
-        >>> law = control.prototype_tracking([soft], control.set_point([1.0]))
-        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
-        >>> run["u"].values[0].round(6), round(float(run["prototype_energy"].values[0]), 6)  # 2 kg * 1 m/s^2, and 1/2 J
-        (array([2.]), 0.5)
-    """
-    as_pairs(pairs, "prototype_tracking")
-    as_reference(reference)
-    if approach not in APPROACHES:
-        raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
-    if transport is not None and (approach != "energy" or not callable(transport)):
-        raise ModelError("transport: a function of two kinematics, for the approach 'energy' only")
-
-    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
-        m, k = terms.mechanism, terms.kinematics
-        if not m.actuators:
-            raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")
-        check_together(tuple(pairs), m, m.p_defaults[None])
-        goal = reference_motion(terms, reference, w)
-        P = prototype_terms(k, goal, pairs, approach, transport)
-        a, S = accelerations(terms)
-        # All rows count here, also those of constraints that are not active yet.
-        spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
-        u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
-        faults, more_signals = [short], dict[str, ca.SX]()
-        if approach == "energy":
-            Q, _ = _transported(k, goal, list(pairs), transport)
-            more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
-        if limits is not None:
-            W, l = limit_rows(terms.mechanism, limits)
-            within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, spare)
-            u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
-            faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
-        v_dot = a + S @ u
-        signals = {
-            "prototype_energy": P.energy,
-            "prototype_power": _power(k, goal, pairs, approach, transport, v_dot),
-            "prototype_potential": P.potential,
-            "matching_force": P.M @ v_dot + P.b,
-        }
-        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | more_signals)
-
-    within = () if limits is None else (Fault(EXCLUDED, _contradicting(limits)), Fault(UNSOLVED))
-    known = (Fault(SINGULAR, _weightless(pairs)), *within)
-    check = partial(check_together, tuple(pairs))
-    return Control(law, (), reference.w_names, known, units=UNITS, check=check)
-
-
-def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX]:
-    """u of least |v_dot + Mbar^-1 bbar| in the metric of M, with force = Mbar a + bbar; and whether M lacks rank along S.
-
-    Along orthonormal accelerations, the rows Q = D S^T, the rank is that of M and not of S, whose columns may differ by 1e4.
-    spare: there may be more motors than motions that they drive; then u is the smallest of those with the same motion.
-    """
-    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
-    solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
-    short = ca.sum1(solved.kept) < driven.rank
-    if not spare:
-        return driven.D.T @ solved.x, short
-    rows = orthogonalise(driven.Q @ S, ca.SX(S.shape[1], 0), RANK_TOLERANCE, passes=1)
-    return smallest(rows, solved.x), short
-
-
-@remembered(64)
-def motors_to_spare(m: Mechanism) -> bool:
-    """Whether some motors move a machine as others do, at one random configuration and so almost anywhere.
-
-    S then has fewer independent columns than motors, numerically; more motors than velocities are neither needed nor enough.
-    """
-    T, random = symbols(m), np.random.default_rng(43)
-    f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
-    at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
-    M, A, B = (np.array(x) for x in f(*at))
-    rank = np.linalg.matrix_rank(A) if A.size else 0  # NumPy 2.0 has no rank of an empty matrix
-    N = null(A) if rank < m.nv else np.zeros((m.nv, 0))
-    driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
-    size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
-    alike = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)
-    return bool(np.linalg.matrix_rank(alike, tol=ALIKE, hermitian=True) < len(alike))
-
-
-def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
-    """The u nearest to u0 in the metric of H with W u <= l; with spare motors the smallest of those with the same motion.
-
-    The weight on small inputs disturbs the motion by as much. A second search therefore weighs only the distance from the
-    result of
-    the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
-    """
-    if not spare:
-        return nearest(H, u0, W, l)
-    small = SMALL * ca.trace(H)
-    G = H + small * ca.SX.eye(H.shape[0])
-    first = nearest(G, u0, W, l)
-    second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
-    # Its step is so small that much of it is rounding, so the first search determines the status.
-    ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
-    return second._replace(status=ca.if_else(ended, first.status, second.status))
-
-
 def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None:
     """Raise ModelError where inertia, damping or stiffness of all pairs together is negative along some motion.
 
@@ -641,83 +464,3 @@ def _places(m: Mechanism) -> list[np.ndarray]:
 def _assembling(m: Mechanism, pairs: tuple[Pair, ...], what: str) -> ca.Function:
     T = symbols(m)
     return ca.Function("X", [T.q, m.p_symbols], [assembled(T.kinematics, pairs, what)])
-
-
-def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
-    """W (rows, motors) and l (rows, 1) of W u <= l. Raises ModelError: limits of another form."""
-    n = len(m.actuators)
-    if isinstance(limits, str) and limits == "actuators":
-        low, high = m.u_limits[:n].T
-        rows = [(i, -1.0, -x) for i, x in enumerate(low) if np.isfinite(x)]
-        rows += [(i, 1.0, x) for i, x in enumerate(high) if np.isfinite(x)]
-        if not rows:
-            raise ModelError(f"limits: no actuator of {m.name!r} has any; give them limits=(low, high), or leave it out")
-        W = ca.SX(len(rows), n)
-        for r, (i, sign, _) in enumerate(rows):
-            W[r, i] = sign
-        return W, ca.SX(ca.DM([x for *_, x in rows]))
-    if not isinstance(limits, tuple) or len(limits) != 2:
-        raise ModelError(f'limits: a pair (W, l) with W u <= l is needed, or "actuators", got {brief(limits)}')
-    W, l = matrix(limits[0], "limits: W"), column(limits[1], "limits: l")
-    if W.shape != (l.numel(), n) or not l.numel():
-        raise ModelError(f"limits: W must be ({l.numel()}, {n}) for {l.numel()} limits on {n} actuators, got {W.shape}")
-    return W, l
-
-
-def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
-    """a (nv, 1) and S (nv, motors) of v_dot = a + S u on the constraints."""
-    m, u = terms.mechanism, ca.SX.sym("u", terms.mechanism.nu)
-    v_dot = gauss.motion(Terms(m, terms.q, terms.v, u, terms.t)).v_dot
-    S = ca.jacobian(v_dot, u)
-    return ca.substitute(v_dot, u, ca.SX.zeros(m.nu, 1)), ca.densify(S[:, : len(m.actuators)])
-
-
-def _power(
-    k: Kinematics,
-    goal: ReferenceMotion,
-    pairs: Sequence[Pair],
-    approach: str,
-    transport: Transport | None,
-    v_dot: ca.SX,
-) -> ca.SX:
-    """Rate of Wbar along motion and reference."""
-    s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
-    W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
-    bend = ca.SX.sym("v_dot", k.mechanism.nv)
-    rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
-    p = k.mechanism.p_symbols
-    f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
-    return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
-
-
-def _contradicting(limits: Any) -> Reason:
-    """Names the rows of W u <= l that no u satisfies together."""
-
-    def rows(terms: Terms) -> ca.SX:
-        W, l = limit_rows(terms.mechanism, limits)
-        n = W.shape[1]
-        return ca.horzcat(W, nearest(ca.SX.eye(n), ca.SX.zeros(n, 1), W, l).active)
-
-    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        active = [i for i, row in enumerate(x["rows"]) if row[-1]]
-        motors = [n for i, n in enumerate(m.motor_names) if np.any(x["rows"][active, i])]
-        return f"rows {', '.join(map(str, active))} contradict each other, of {', '.join(motors) or 'no actuator'}"
-
-    return Reason({"rows": rows}, words)
-
-
-def _weightless(pairs: Sequence[Pair]) -> Reason:
-    """Names the motion driven by the inputs against which the prototype has no inertia, or the least."""
-
-    def M(terms: Terms) -> ca.SX:
-        parts = [(motion_of(terms.kinematics, p).J, se3.Vee(p.inertia)) for p in pairs]
-        return sum((J.T @ I @ J for J, I in parts), ca.SX(terms.mechanism.nv, terms.mechanism.nv))
-
-    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        driven = np.linalg.qr(x["S"])[0]
-        lost = driven @ null(driven.T @ x["Mbar"] @ driven)
-        found = mainly(share(lost), m.v_names, m.nv)
-        given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
-        return f"the prototype has the least inertia against a motion of {found}; it has some for {given or 'no pair'}"
-
-    return Reason({"Mbar": M, "S": lambda T: accelerations(T)[1]}, words)

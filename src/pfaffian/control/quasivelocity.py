@@ -7,7 +7,7 @@ of basis; a gain is one number, or one for each component of y.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -68,7 +68,7 @@ def tracking(
         array([12.])
     """
 
-    _check(reference, force, rows)
+    asked = _asked(reference, force, rows, weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
@@ -84,7 +84,7 @@ def tracking(
         turning = projector_rate(terms, x) @ off
         # P (y_dot + Gamma y) = u_r: what the applied force must supply beside the velocity-free part of c.
         u_r = r.P @ (pull_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
-        return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"eps": eps, "error": e})
+        return _apply(terms, x, r, u_r, asked, w[split:, 0])._replace(signals={"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())
     return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))
@@ -128,7 +128,7 @@ def regulation(
         array([3.])
     """
 
-    _check(q_d, force, rows)
+    asked = _asked(q_d, force, rows, weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         x = quasi_velocity(terms, factor)
@@ -137,7 +137,7 @@ def regulation(
         e = terms.q - _setpoint(terms, q_d, w[:split, 0]).value
         n = terms.mechanism.nv
         u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
-        return _apply(terms, x, r, u_r, force, rows, w[split:, 0], weight, {"error": e}, static=True)
+        return _apply(terms, x, r, u_r, asked, w[split:, 0], static=True)._replace(signals={"error": e})
 
     names = q_d.w_names + (force.w_names if force else ())
     return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))
@@ -150,12 +150,23 @@ def check_rates(m: Mechanism) -> None:
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
 
 
-def _check(reference: Any, force: Any, rows: Any) -> None:
-    """Raise ModelError: the reference, or force and rows, are not what both laws need."""
+class _Asked(NamedTuple):
+    """What both laws are asked beside following a reference.   force: reference of the multipliers of `rows`, None for none.
+    rows: names of constraint rows.   weight: R (motors,) of the inputs.
+    """
+
+    force: Reference | None
+    rows: Sequence[str]
+    weight: Any
+
+
+def _asked(reference: Any, force: Any, rows: Any, weight: Any) -> _Asked:
+    """What is asked. Raises ModelError: the reference, or force and rows, are not what both laws need."""
     as_reference(reference)
     count = len(as_names(rows, "rows"))
     if (as_reference(force, "force").size if force is not None else 0) != count:
         raise ModelError(f"the force reference has {force.size if force else 'no'} components for {count} rows")
+    return _Asked(force, rows, weight)
 
 
 def _setpoint(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
@@ -167,22 +178,20 @@ def _setpoint(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
     return reference.at(terms.t, w)
 
 
-def _apply(
-    terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, force: Reference | None, rows: Sequence[str], w: ca.SX, weight: Any,
-    signals: dict[str, ca.SX], static: bool = False,
-) -> Command:  # fmt: skip
+def _apply(terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, asked: _Asked, w: ca.SX, static: bool = False) -> Command:
     """Inputs with P W^-1 (B u + f - g) = u_r, and the force part if a force is given.
 
     (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), as the reaction A^T lambda supplies what the
-    constraints
-    need: hence the sign of lambda against (47).
+    constraints need: hence the sign of lambda against (47).
+
+    w: inputs of the force reference.   static: leave out what the motion adds to the force.
     """
-    R = weights(terms.mechanism, weight)
-    if force is None:
+    R = weights(terms.mechanism, asked.weight)
+    if asked.force is None:
         answer = allocate(terms, x.W @ u_r + x.g - terms.f, R)
     else:
         inertial = ca.SX.zeros(u_r.shape[0], 1) if static else r.Q.T @ (r.D + r.Q @ (x.Gamma @ x.y))
-        Q, Lam = controlled_directions(terms, chosen_rows(terms, rows))
-        lam_d = force.at(terms.t, w).value
+        Q, Lam = controlled_directions(terms, chosen_rows(terms, asked.rows))
+        lam_d = asked.force.at(terms.t, w).value
         answer = allocate(terms, x.W @ (u_r + inertial) + x.g - terms.f, R, Q, -(Q @ Lam.T @ lam_d))
-    return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, answer.unreachable), signals)
+    return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, answer.unreachable))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pfaffian.embedded.controller import Calls, Controller, Entry, Port
+from pfaffian.embedded.controller import Calls, Controller, Entry, Port, Rate
 from pfaffian.kernel.text.portable import Portable, Precision, literal
 
 LONGEST = 100
@@ -59,14 +59,13 @@ def _listed(entries: Sequence[Entry]) -> list[str]:
 
 def source(c: Controller, name: str, of: Precision, programs: Portable, about: Sequence[str]) -> str:
     """NAME.c.   about: as for `header`."""
-    body = "\n".join(_step(c, name, of, programs))
+    body = "\n".join([*_init(c, name, of), "", *_step(c, name, of, programs)])
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f'#include "{name}.h"', "", programs.text, body, ""]
     return "\n".join(lines)
 
 
-def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterator[str]:
-    """The functions init and step. x is the pool, y the outputs of a Program."""
-    V = f"V{of.suffix}"
+def _init(c: Controller, name: str, of: Precision) -> Iterator[str]:
+    """The function init."""
     yield f"void {name}_init({name}_state *state) {{"
     for k, (_, start, _) in enumerate(c.state):
         yield f"  state->d[{k}] = {literal(of, start)};"
@@ -74,15 +73,34 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
         yield f"  state->wait[{i}] = {rate.phase};"
     if not c.state and not c.counts:
         yield "  state->nothing = 0;"
-    yield "}\n"
+    yield "}"
+
+
+def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterator[str]:
+    """The function step. x is the pool, y the outputs of a Program."""
     width = max(program.n_out for program in c.programs)
     yield f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out) {{"
-    yield f"  {V} x[{c.size}] = {{0}}, y[{max(1, width)}];"
+    yield f"  V{of.suffix} x[{c.size}] = {{0}}, y[{max(1, width)}];"
     yield "  int status = 0;"
     if not c.inputs:
         yield "  (void)in;"
     if not c.state and not c.counts:
         yield "  (void)state;"
+    yield from _filled(c, of)
+    first = 0
+    for i, rate in enumerate(c.rates):
+        update = _updated(rate, programs.names[i], first)
+        yield from _when_due(i, rate, update, first, of) if c.counts else update
+        first += _faults(rate)
+    yield f"  {programs.names[-1]}(x, y);"
+    yield from _stored(c)
+    yield from _judged(c, of)
+    yield "  return status;"
+    yield "}"
+
+
+def _filled(c: Controller, of: Precision) -> Iterator[str]:
+    """Constants, inputs and the state into their places of the pool."""
     for place, value, entry in c.constants:
         yield f"  x[{place}] = {literal(of, value)};{_listed([entry])[0].replace('/*   0', ' /*', 1)}"
     for port, places in c.inputs:
@@ -90,36 +108,48 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
             yield f"  x[{place}] = in->{port.name}{'' if port.name == 't' else f'[{k}]'};"
     for k, (place, _, _) in enumerate(c.state):
         yield f"  x[{place}] = state->d[{k}];"
-    first = 0
-    for i, (rate, called) in enumerate(zip(c.rates, programs.names, strict=False)):
-        new, n = len(rate.changed), len(rate.program.outputs[1])
-        update = [f"  {called}(x, y);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
-        update += [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(n)]
-        if c.counts:
-            yield from (f"  out->faults[{first + k}] = {literal(of, 0.0)};" for k in range(n))
-            yield f"  if (state->wait[{i}] == 0) {{"
-            yield from (f"  {line}" for line in update)
-            yield f"    state->wait[{i}] = {rate.period};"
-            yield "  }"
-            yield f"  state->wait[{i}]--;"
-        else:
-            yield from update
-        first += n
-    yield f"  {programs.names[-1]}(x, y);"
+
+
+def _faults(rate: Rate) -> int:
+    """How many faults the parts of a rate can have."""
+    return len(rate.program.outputs[1])
+
+
+def _updated(rate: Rate, called: str, first: int) -> list[str]:
+    """A call of the Program of a rate: what it changes in the pool, and its faults, which are listed from the first on."""
+    new = len(rate.changed)
+    lines = [f"  {called}(x, y);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
+    return lines + [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(_faults(rate))]
+
+
+def _when_due(i: int, rate: Rate, update: Sequence[str], first: int, of: Precision) -> Iterator[str]:
+    """The update of rate i in those calls in which it is due; in the others it has no fault."""
+    yield from (f"  out->faults[{first + k}] = {literal(of, 0.0)};" for k in range(_faults(rate)))
+    yield f"  if (state->wait[{i}] == 0) {{"
+    yield from (f"  {line}" for line in update)
+    yield f"    state->wait[{i}] = {rate.period};"
+    yield "  }"
+    yield f"  state->wait[{i}]--;"
+
+
+def _stored(c: Controller) -> Iterator[str]:
+    """The results of the last Program into the outputs, and the pool's part of the state into the state."""
     first = 0
     for port in c.outputs:
         yield from (f"  out->{port.name}[{k}] = y[{first + k}];" for k in range(len(port.entries)))
         first += len(port.entries)
     for k, (place, _, _) in enumerate(c.state):
         yield f"  state->d[{k}] = x[{place}];"
+
+
+def _judged(c: Controller, of: Precision) -> Iterator[str]:
+    """The status: the first fault, or else -1 if an output is not finite."""
     for port in c.outputs:
         yield f"  for (int i = 0; i < {len(port.entries)}; i++)"
         yield f"    if (!(out->{port.name}[i] - out->{port.name}[i] == {literal(of, 0.0)})) status = -1;"
     if c.faults.entries:
         yield f"  for (int i = {len(c.faults.entries)}; i > 0; i--)"
         yield f"    if (out->faults[i - 1] != {literal(of, 0.0)}) status = i;"
-    yield "  return status;"
-    yield "}"
 
 
 def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[str]) -> str:

@@ -195,67 +195,141 @@ def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) 
 
 
 def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
-    k, n, m = s.row.numel(), s.z.numel(), d.numel()
-    live = s.status < 0
+    """The state after one turn; the same state after the end."""
+    k, n = s.row.numel(), s.z.numel()
+    live, free = s.status < 0, [s.row[j] == 0 for j in range(k)]
+    chosen = _chosen(s, live, V, d, S)
+    split = _split(s, chosen.v)
+    move = _move(s, chosen, split, free)
+    into, out = places = _places(move, free)
+    t, grown, row = move.length, s.y_p + move.length, ca.horzcat(chosen.v.T, chosen.d)
+    y = ca.fmax(_where(ca.logic_not(move.contradicts), s.y) - (t + move.contradicts) * split.r, 0)
+    unfinished = ca.logic_or(move.drops, move.contradicts)
+    return _State(
+        moves=s.moves + chosen.found,
+        status=ca.if_else(move.contradicts, INFEASIBLE, s.status),
+        pending=ca.if_else(live, _where(unfinished, chosen.p), s.pending),
+        y_p=ca.if_else(live, _where(move.drops, grown) + move.contradicts, s.y_p),
+        loose=ca.fmax(s.loose, _where(ca.logic_and(chosen.found, ca.logic_not(move.restricts)), 2 * chosen.lack)),
+        z=s.z - _where(move.new, t) * split.w,
+        row=ca.vertcat(*[ca.if_else(into[j], chosen.p, _where(ca.logic_not(out[j]), s.row[j])) for j in range(k)]),
+        y=ca.vertcat(*[ca.if_else(into[j], grown, y[j]) for j in range(k)]),
+        B=_dual_vectors(s, split, move, places),
+        N=ca.vertcat(ca.SX(0, n + 1), *[ca.if_else(into[j], row, s.N[j, :]) for j in range(k)]),
+    )
 
-    # The most violated row, unless a move is unfinished.
+
+class _Chosen(NamedTuple):
+    """The row v^T z <= d that a turn moves z towards.   p: its number from 1 on, 0 for none.   found: whether there is one.
+    v: (n, 1).   lack: v^T z - d.
+    """
+
+    p: ca.SX
+    found: ca.SX
+    v: ca.SX
+    d: ca.SX
+    lack: ca.SX
+
+
+def _chosen(s: _State, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM) -> _Chosen:
+    """The most violated row, unless a move is unfinished; none after the end, where live is 0."""
     slack = d - S @ _product(V, s.z)
     none = -s.loose - ROUNDING * _total(ca.fabs(s.z))
     _, worst = _least([none, *ca.vertsplit(slack)])
     p = _where(live, ca.if_else(s.pending > 0, s.pending, worst))
-    here = ca.vertcat(ca.SX(0, 1), *[p == i + 1 for i in range(m)])
+    here = ca.vertcat(ca.SX(0, 1), *[p == i + 1 for i in range(d.numel())])
     along = S.T @ here
     v, d_p = _sum([along[i] * V[i, :].T for i in range(V.shape[0])]), _picked(ca.vertsplit(here), ca.vertsplit(d))
-    lack = _total(v * s.z) - d_p
+    return _Chosen(p, p > 0, v, d_p, _total(v * s.z) - d_p)
 
-    # v = N^T r + w; what rounding left of N in w is subtracted once more.
-    N = s.N[:, :n]
+
+class _Split(NamedTuple):
+    """v = N^T r + w.   r: (k, 1) its coordinates in the active rows.   size: 1 + the sum of |r_j|.   w: (n, 1) its part
+    orthogonal to them.   left: |w|^2.
+    """
+
+    r: ca.SX
+    size: ca.SX
+    w: ca.SX
+    left: ca.SX
+
+
+def _split(s: _State, v: ca.SX) -> _Split:
+    """A row along the active ones and orthogonal to them."""
+    N = s.N[:, : s.z.numel()]
     r = _product(s.B, v)
     w = v - _product(N.T, r)
+    # What rounding left of N in w is subtracted once more.
     more = _product(s.B, w)
     r, w = r + more, w - _product(N.T, more)
-    made, left = 1 + _total(ca.fabs(r)), _total(w * w)
-    free = [s.row[j] == 0 for j in range(k)]
-    depends = ca.logic_or(left <= (PARALLEL * made) ** 2, ca.logic_not(_any(free)))
+    return _Split(r, 1 + _total(ca.fabs(r)), w, _total(w * w))
+
+
+class _Move(NamedTuple):
+    """A move of z by -length w and of y by -length r, and how it ends; at most one of reaches, drops and contradicts.
+
+    new: whether the row is independent of the active ones; if not, z stays.   inverse: 1 / |w|^2, or 0 if not new.
+    restricts: whether the row restricts z at all beside the active ones.   reaches: z comes to the row.   drops: before that
+    the multiplier of the active row in place `first`, counted from 1, falls to zero.   contradicts: neither can happen.
+    """
+
+    length: ca.SX
+    new: ca.SX
+    inverse: ca.SX
+    restricts: ca.SX
+    reaches: ca.SX
+    drops: ca.SX
+    first: ca.SX
+    contradicts: ca.SX
+
+
+def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX]) -> _Move:
+    """The move to the chosen row, or to where a multiplier falls to zero.   free: whether each place of an active row is."""
+    depends = ca.logic_or(split.left <= (PARALLEL * split.size) ** 2, ca.logic_not(_any(free)))
     # If the row depends on active ones, only the limits tell whether it adds to them: z has accumulated rounding.
-    counts = _total(r * s.N[:, n]) > d_p
-
-    # Step length: to the row, or to where a multiplier falls to zero.
-    least = RISING * made
-    falls = [ca.if_else(r[j] > least, s.y[j] / ca.fmax(r[j], least), BEYOND) for j in range(k)]
-    fall, first = _least([ca.SX(BEYOND), *falls])
-    violated = p > 0
-    new = ca.logic_and(violated, ca.logic_not(depends))
-    inverse = _where(new, 1 / ca.fmax(left, NOTHING))
-    reach = ca.fmax(lack, 0) * inverse
-    reached = ca.logic_and(new, reach <= fall)
-    restricts = ca.logic_or(new, ca.logic_and(violated, counts))
-    dropped = ca.logic_and(ca.logic_and(restricts, ca.logic_not(reached)), first > 0)
+    counts = _total(split.r * s.N[:, s.z.numel()]) > chosen.d
+    fall, first = _fall(s, split)
+    new = ca.logic_and(chosen.found, ca.logic_not(depends))
+    inverse = _where(new, 1 / ca.fmax(split.left, NOTHING))
+    reach = ca.fmax(chosen.lack, 0) * inverse
+    reaches = ca.logic_and(new, reach <= fall)
+    restricts = ca.logic_or(new, ca.logic_and(chosen.found, counts))
+    drops = ca.logic_and(ca.logic_and(restricts, ca.logic_not(reaches)), first > 0)
     contradicts = ca.logic_and(ca.logic_and(restricts, depends), first == 0)
-    t = ca.if_else(reached, reach, _where(dropped, fall))
+    length = ca.if_else(reaches, reach, _where(drops, fall))
+    return _Move(length, new, inverse, restricts, reaches, drops, first, contradicts)
 
-    # Rows in their places, and the dual vectors.
-    out = [ca.logic_and(dropped, first == j + 1) for j in range(k)]
-    into = [ca.logic_and(reached, ca.logic_and(free[j], ca.logic_not(_any(free[:j])))) for j in range(k)]
-    b = _picked(out, [s.B[j, :].T for j in range(k)])
+
+def _fall(s: _State, split: _Split) -> tuple[ca.SX, ca.SX]:
+    """Length of the move at which the first multiplier falls to zero, and its place, counted from 1; BEYOND and 0 if none."""
+    least = RISING * split.size
+    r, y = split.r, s.y
+    falls = [ca.if_else(r[j] > least, y[j] / ca.fmax(r[j], least), BEYOND) for j in range(y.numel())]
+    return _least([ca.SX(BEYOND), *falls])
+
+
+class _Places(NamedTuple):
+    """For each place of an active row, into: whether the chosen row comes there.   out: whether the row there is dropped."""
+
+    into: list[ca.SX]
+    out: list[ca.SX]
+
+
+def _places(move: _Move, free: Sequence[ca.SX]) -> _Places:
+    """The first free place for a row that is reached, and the one that a dropped row leaves."""
+    out = [ca.logic_and(move.drops, move.first == j + 1) for j in range(len(free))]
+    into = [ca.logic_and(move.reaches, ca.logic_and(here, ca.logic_not(_any(free[:j])))) for j, here in enumerate(free)]
+    return _Places(into, out)
+
+
+def _dual_vectors(s: _State, split: _Split, move: _Move, places: _Places) -> ca.SX:
+    """B (k, n) after the move: with the vector of a row that became active, or without that of one that was dropped."""
+    k = s.row.numel()
+    b = _picked(places.out, [s.B[j, :].T for j in range(k)])
     overlap = _product(s.B, b) * (1 / ca.fmax(_total(b * b), NOTHING))
-    c = [_where(reached, r[j]) - into[j] + ca.if_else(out[j], 1, overlap[j]) for j in range(k)]
-    row, grown = ca.horzcat(v.T, d_p), s.y_p + t
-    y = ca.fmax(_where(ca.logic_not(contradicts), s.y) - (t + contradicts) * r, 0)
-    unfinished = ca.logic_or(dropped, contradicts)
-
-    return _State(
-        moves=s.moves + violated,
-        status=ca.if_else(contradicts, INFEASIBLE, s.status),
-        pending=ca.if_else(live, _where(unfinished, p), s.pending),
-        y_p=ca.if_else(live, _where(dropped, grown) + contradicts, s.y_p),
-        loose=ca.fmax(s.loose, _where(ca.logic_and(violated, ca.logic_not(restricts)), 2 * lack)),
-        z=s.z - _where(new, t) * w,
-        row=ca.vertcat(*[ca.if_else(into[j], p, _where(ca.logic_not(out[j]), s.row[j])) for j in range(k)]),
-        y=ca.vertcat(*[ca.if_else(into[j], grown, y[j]) for j in range(k)]),
-        B=s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(reached, inverse) * w + b).T,
-        N=ca.vertcat(ca.SX(0, n + 1), *[ca.if_else(into[j], row, s.N[j, :]) for j in range(k)]),
-    )
+    gain = [_where(move.reaches, split.r[j]) - places.into[j] for j in range(k)]
+    c = [gain[j] + ca.if_else(places.out[j], 1, overlap[j]) for j in range(k)]
+    return s.B - ca.vertcat(ca.SX(0, 1), *c) @ (_where(move.reaches, move.inverse) * split.w + b).T
 
 
 def _where(condition: ca.SX, x: ca.SX) -> ca.SX:

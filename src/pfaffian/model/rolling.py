@@ -166,7 +166,8 @@ def disk(
         >>> int(found.rank), float(found.v_dot[0].round(6))  # 3 / (1 + 0.01 / (2 * 0.1^2))
         (3, 2.0)
     """
-    disk = _disk(name, body, radius, axis, centre, on, through, normal, rate)
+    what = f"constraint {name!r}"
+    disk = Disk(*_circle(what, body, radius, axis, centre), _plane(what, on, through, normal, rate))
     return Holonomic(f"{name} height", DiskHeight(disk)), Nonholonomic(f"{name} slip", DiskSlip(disk))
 
 
@@ -199,7 +200,9 @@ def wheel(
         >>> float(pf.forward_dynamics(m, [0, 0, 0, 0], u={"motor": 0.3}).v_dot[0].round(6))  # (0.3 / 0.1) / (2 + 0.01 / 0.1^2)
         1.0
     """
-    return Nonholonomic(name, DiskSlip(_disk(name, body, radius, axis, centre, on, through, normal, rate)))
+    what = f"constraint {name!r}"
+    disk = Disk(*_circle(what, body, radius, axis, centre), _plane(what, on, through, normal, rate))
+    return Nonholonomic(name, DiskSlip(disk))
 
 
 def sphere(
@@ -267,10 +270,10 @@ def knife_edge(
     return Nonholonomic(name, Sideways(body, direction(along, f"{what}: along"), vector(point, 3, f"{what}: point"), plane))
 
 
-def _disk(name: str, body: str, radius: Any, axis: Any, centre: Any, on: str, through: Any, normal: Any, rate: Any) -> Disk:
-    what = f"constraint {name!r}"
-    r, a, c = positive(radius, f"{what}: radius"), direction(axis, f"{what}: axis"), vector(centre, 3, f"{what}: centre")
-    return Disk(body, r, a, c, _plane(what, on, through, normal, rate))
+def _circle(what: str, body: str, radius: Any, axis: Any, centre: Any) -> tuple[str, ca.SX, ca.SX, ca.SX]:
+    """Body, radius, axis and centre of a disk. Raises ModelError: they are none."""
+    r, a = positive(radius, f"{what}: radius"), direction(axis, f"{what}: axis")
+    return body, r, a, vector(centre, 3, f"{what}: centre")
 
 
 def _plane(what: str, on: str, through: Any, normal: Any, rate: Any) -> Plane:

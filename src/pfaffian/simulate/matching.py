@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.prototype import Pair, accelerations, as_pairs, assembled, reference_motion
+from pfaffian.control.motors import accelerations
+from pfaffian.control.prototype import Pair, as_pairs, assembled, reference_motion
 from pfaffian.control.reason import lowest, mainly, share
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE

@@ -1,0 +1,67 @@
+"""What the motors of a machine do: the accelerations that they give, whether some of them are redundant, and their limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.law import motor_matrix
+from pfaffian.control.reason import null
+from pfaffian.dynamics import gauss
+from pfaffian.errors import ModelError, brief
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.model.number import column, matrix
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import Terms, symbols
+
+ALIKE = 1e-9
+"""A motor counts as redundant if other motors produce all of its motion but this squared part."""
+
+
+def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
+    """a (nv, 1) and S (nv, motors) of v_dot = a + S u on the constraints."""
+    m, u = terms.mechanism, ca.SX.sym("u", terms.mechanism.nu)
+    v_dot = gauss.motion(Terms(m, terms.q, terms.v, u, terms.t)).v_dot
+    S = ca.jacobian(v_dot, u)
+    return ca.substitute(v_dot, u, ca.SX.zeros(m.nu, 1)), ca.densify(S[:, : len(m.actuators)])
+
+
+@remembered(64)
+def motors_to_spare(m: Mechanism) -> bool:
+    """Whether some motors move a machine as others do, at one random configuration and so almost anywhere.
+
+    S then has fewer independent columns than motors, numerically; more motors than velocities are neither needed nor enough.
+    """
+    T, random = symbols(m), np.random.default_rng(43)
+    f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
+    at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
+    M, A, B = (np.array(x) for x in f(*at))
+    rank = np.linalg.matrix_rank(A) if A.size else 0  # NumPy 2.0 has no rank of an empty matrix
+    N = null(A) if rank < m.nv else np.zeros((m.nv, 0))
+    driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
+    size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
+    alike = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)
+    return bool(np.linalg.matrix_rank(alike, tol=ALIKE, hermitian=True) < len(alike))
+
+
+def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
+    """W (rows, motors) and l (rows, 1) of W u <= l. Raises ModelError: limits of another form."""
+    n = len(m.actuators)
+    if isinstance(limits, str) and limits == "actuators":
+        low, high = m.u_limits[:n].T
+        rows = [(i, -1.0, -x) for i, x in enumerate(low) if np.isfinite(x)]
+        rows += [(i, 1.0, x) for i, x in enumerate(high) if np.isfinite(x)]
+        if not rows:
+            raise ModelError(f"limits: no actuator of {m.name!r} has any; give them limits=(low, high), or leave it out")
+        W = ca.SX(len(rows), n)
+        for r, (i, sign, _) in enumerate(rows):
+            W[r, i] = sign
+        return W, ca.SX(ca.DM([x for *_, x in rows]))
+    if not isinstance(limits, tuple) or len(limits) != 2:
+        raise ModelError(f'limits: a pair (W, l) with W u <= l is needed, or "actuators", got {brief(limits)}')
+    W, l = matrix(limits[0], "limits: W"), column(limits[1], "limits: l")
+    if W.shape != (l.numel(), n) or not l.numel():
+        raise ModelError(f"limits: W must be ({l.numel()}, {n}) for {l.numel()} limits on {n} actuators, got {W.shape}")
+    return W, l

@@ -1,0 +1,238 @@
+"""The law that tracks a prototype, by the inputs whose motion is nearest to its own. [konz25 (4.51)-(4.59), (4.63)-(4.64)]"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.law import Command, Control, Fault, Reason, maker, with_no_wrench
+from pfaffian.control.motors import accelerations, limit_rows, motors_to_spare
+from pfaffian.control.prototype import (
+    APPROACHES,
+    Pair,
+    ReferenceMotion,
+    Transport,
+    as_pairs,
+    check_together,
+    motion_of,
+    prototype_terms,
+    reference_motion,
+    transport_error,
+    transported,
+)
+from pfaffian.control.reason import mainly, null, share
+from pfaffian.control.reference import Reference, as_reference
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError, brief
+from pfaffian.maths import se3, so3
+from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
+from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, nearest
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.fresh import fresh
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.terms import Terms
+
+EXCLUDED = "no input is within the limits W u <= l: widen them"
+UNSOLVED = (
+    "the limits could not be met to the digits of a double: give the prototype more even inertia along what the inputs drive, "
+    "leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
+)
+SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
+SMALL = 1e-7
+"""Weight of the size of inputs beside the motion in the first search for those within limits; see `_within`."""
+
+UNITS = {
+    "prototype_energy": "J",
+    "prototype_power": "W",
+    "prototype_potential": "J",
+    "matching_force": "per velocity",
+    "transport_error": "per velocity",
+    "limit_slack": "per limit",
+    "limit_active": "1",
+}
+"""Units of the signals that a law which tracks a prototype records."""
+
+
+@maker
+def prototype_tracking(
+    pairs: Sequence[Pair],
+    reference: Reference,
+    *,
+    approach: str = "energy",
+    transport: Transport | None = None,
+    limits: Any = None,
+) -> Control:
+    """Move as nearly like a prototype as the inputs permit: |v_dot + Mbar^-1 bbar| least in the metric of Mbar. [konz25 (4.52)]
+
+        v_dot = a + S u,    u = -(S^T Mbar S)^-1 S^T (Mbar a + bbar)
+
+    With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what remains is the
+    matching force Mbar v_dot + bbar. Constraints are taken into account: a and S are those of the constrained mechanism. Where
+    there are more motors than motions that they drive, as on closed loops, legs and multicopters with more than four
+    propellers, u is the smallest of those with the same motion.
+
+    Inertia and damping act on the difference between motion and reference: with "particle" of all points of a body relative to
+    the other of the pair, with "body" of the twists, with "energy" of the velocities, v - Q v_R; at a constant reference the
+    three are the same. With "energy" the energy Wbar falls wherever the transport error (4.30) is zero and no matching force
+    is left.
+
+    Args:
+        pairs: list of `pair`, bodies with what the prototype has between them.
+        reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints; quaternions of any length.
+        approach: "particle", "body" or "energy"; default "energy".
+        transport: of "energy", function of the kinematics k and k_R of motion and reference that returns Q (nv, nv), with Q = 1
+            where the two are equal, such as `error_coordinates` makes; if None the Q nearest to 1 that carries the pairs'
+            twists as their stiffness sees them.
+        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,) numbers or Parameters, or
+            "actuators" for their own limits; None for none. Within them u is the nearest to the one without limits, in the
+            metric of S^T Mbar S, so that the motion is as near as the limits permit. [konz25 (4.63)-(4.64)]
+    Returns:
+        Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
+        matching_force; of "energy" transport_error along v; with limits limit_slack l - W u and limit_active, 1 for rows that
+        restrict u.
+    Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits, or the
+    limits could not be met to the digits of a double.
+    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, a transport that is not a function or
+    not for "energy". At the run: unknown bodies, a prototype that is negative along some motion, a reference of another size,
+    no actuators, limits of another form.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> from pfaffian import control
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+        >>> weight = {"inertia": 1.0, "damping": 2.0, "stiffness": 1.0}
+        >>> soft = control.pair("cart", **{n: pf.forces.pseudo_matrix(x) for n, x in weight.items()})
+        >>> law = control.prototype_tracking([soft], control.set_point([1.0]))
+        >>> run = pf.run(m, duration=0.05, step=0.01, control=law, backend="numpy")
+        >>> run["u"].values[0].round(6), round(float(run["prototype_energy"].values[0]), 6)  # 2 kg * 1 m/s^2, and 1/2 J
+        (array([2.]), 0.5)
+    """
+    as_pairs(pairs, "prototype_tracking")
+    as_reference(reference)
+    if approach not in APPROACHES:
+        raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
+    if transport is not None and (approach != "energy" or not callable(transport)):
+        raise ModelError("transport: a function of two kinematics, for the approach 'energy' only")
+
+    def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
+        m, k = terms.mechanism, terms.kinematics
+        if not m.actuators:
+            raise ModelError(f"prototype_tracking: {m.name!r} has no actuators; see actuate_all")
+        check_together(tuple(pairs), m, m.p_defaults[None])
+        goal = reference_motion(terms, reference, w)
+        P = prototype_terms(k, goal, pairs, approach, transport)
+        a, S = accelerations(terms)
+        # All rows count here, also those of constraints that are not active yet.
+        spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
+        u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
+        faults, more_signals = [short], dict[str, ca.SX]()
+        if approach == "energy":
+            Q, _ = transported(k, goal, list(pairs), transport)
+            more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
+        if limits is not None:
+            W, l = limit_rows(terms.mechanism, limits)
+            within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, spare)
+            u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
+            faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
+        v_dot = a + S @ u
+        signals = {
+            "prototype_energy": P.energy,
+            "prototype_power": _power(k, goal, pairs, approach, transport, v_dot),
+            "prototype_potential": P.potential,
+            "matching_force": P.M @ v_dot + P.b,
+        }
+        return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | more_signals)
+
+    within = () if limits is None else (Fault(EXCLUDED, _contradicting(limits)), Fault(UNSOLVED))
+    known = (Fault(SINGULAR, _weightless(pairs)), *within)
+    check = partial(check_together, tuple(pairs))
+    return Control(law, (), reference.w_names, known, units=UNITS, check=check)
+
+
+def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX]:
+    """u of least |v_dot + Mbar^-1 bbar| in the metric of M, with force = Mbar a + bbar; and whether M lacks rank along S.
+
+    Along orthonormal accelerations, the rows Q = D S^T, the rank is that of M and not of S, whose columns may differ by 1e4.
+    spare: there may be more motors than motions that they drive; then u is the smallest of those with the same motion.
+    """
+    driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
+    solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
+    short = ca.sum1(solved.kept) < driven.rank
+    if not spare:
+        return driven.D.T @ solved.x, short
+    rows = orthogonalise(driven.Q @ S, ca.SX(S.shape[1], 0), RANK_TOLERANCE, passes=1)
+    return smallest(rows, solved.x), short
+
+
+def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
+    """The u nearest to u0 in the metric of H with W u <= l; with spare motors the smallest of those with the same motion.
+
+    The weight on small inputs disturbs the motion by as much. A second search therefore weighs only the distance from the
+    result of
+    the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
+    """
+    if not spare:
+        return nearest(H, u0, W, l)
+    small = SMALL * ca.trace(H)
+    G = H + small * ca.SX.eye(H.shape[0])
+    first = nearest(G, u0, W, l)
+    second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
+    # Its step is so small that much of it is rounding, so the first search determines the status.
+    ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
+    return second._replace(status=ca.if_else(ended, first.status, second.status))
+
+
+def _power(
+    k: Kinematics,
+    goal: ReferenceMotion,
+    pairs: Sequence[Pair],
+    approach: str,
+    transport: Transport | None,
+    v_dot: ca.SX,
+) -> ca.SX:
+    """Rate of Wbar along motion and reference."""
+    s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
+    W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
+    bend = ca.SX.sym("v_dot", k.mechanism.nv)
+    rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
+    p = k.mechanism.p_symbols
+    f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
+    return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
+
+
+def _contradicting(limits: Any) -> Reason:
+    """Names the rows of W u <= l that no u satisfies together."""
+
+    def rows(terms: Terms) -> ca.SX:
+        W, l = limit_rows(terms.mechanism, limits)
+        n = W.shape[1]
+        return ca.horzcat(W, nearest(ca.SX.eye(n), ca.SX.zeros(n, 1), W, l).active)
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        active = [i for i, row in enumerate(x["rows"]) if row[-1]]
+        motors = [n for i, n in enumerate(m.motor_names) if np.any(x["rows"][active, i])]
+        return f"rows {', '.join(map(str, active))} contradict each other, of {', '.join(motors) or 'no actuator'}"
+
+    return Reason({"rows": rows}, words)
+
+
+def _weightless(pairs: Sequence[Pair]) -> Reason:
+    """Names the motion driven by the inputs against which the prototype has no inertia, or the least."""
+
+    def M(terms: Terms) -> ca.SX:
+        parts = [(motion_of(terms.kinematics, p).J, se3.Vee(p.inertia)) for p in pairs]
+        return sum((J.T @ I @ J for J, I in parts), ca.SX(terms.mechanism.nv, terms.mechanism.nv))
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        driven = np.linalg.qr(x["S"])[0]
+        lost = driven @ null(driven.T @ x["Mbar"] @ driven)
+        found = mainly(share(lost), m.v_names, m.nv)
+        given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
+        return f"the prototype has the least inertia against a motion of {found}; it has some for {given or 'no pair'}"
+
+    return Reason({"Mbar": M, "S": lambda T: accelerations(T)[1]}, words)
