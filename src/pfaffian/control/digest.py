@@ -14,7 +14,7 @@ import numpy as np
 from pfaffian.control import law
 from pfaffian.control.discrete import Sensor
 from pfaffian.control.law import Control
-from pfaffian.control.layout import answers
+from pfaffian.control.layout import Answer, answers
 from pfaffian.control.output import Output
 from pfaffian.control.prototype import Pair
 from pfaffian.control.reference import Reference
@@ -96,24 +96,14 @@ def _traced(control: Control, m: Mechanism) -> str:
     command = law.command(control, idle, *inputs)
     names = list(command.signals)
     outputs = [y, *command[:3], command.sides, *command.signals.values()]
-    of_parts = answers(control, m)
-    graphs = [equations.graph(a.function.sx_in(), a.function.call(a.function.sx_in())) for a in of_parts]
-    parts = [
-        (
-            x.name,
-            x.period,
-            x.phase,
-            x.latency,
-            x.hold,
-            x.state,
-            x.start,
-            [fault.meaning for fault in x.faults],
-            x.units,
-            x.random,
-            *a[1:],
-            graph,
-        )
-        for x, a, graph in zip(control.parts, of_parts, graphs, strict=True)
-    ]
+    parts = [_of_part(a) for a in answers(control, m)]
     graph = equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs)
     return sha256(repr((names, control.takes, control.w_names, parts, graph)).encode()).hexdigest()
+
+
+def _of_part(a: Answer) -> tuple:
+    """What shapes the equations of a part in discrete time."""
+    x, inputs = a.part, a.function.sx_in()
+    declared = (x.name, x.period, x.phase, x.latency, x.hold, x.state, x.start, [fault.meaning for fault in x.faults], x.units)
+    given = (x.random, a.inputs, a.signals, a.feels, a.reacts)
+    return *declared, *given, equations.graph(inputs, a.function.call(inputs))

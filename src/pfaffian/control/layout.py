@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -31,6 +32,7 @@ class Answer(NamedTuple):
     on `acting` and on F.
     """
 
+    part: Part
     function: ca.Function
     inputs: int
     signals: tuple[tuple[str, int], ...]
@@ -65,7 +67,7 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
         outputs = [checked(x, what, inputs) for x in (given, next_state, command.faults)]
         sizes = tuple((name, x.numel()) for name, x in command.signals.items())
         f, every = ca.Function("answer", inputs, outputs), ca.veccat(*outputs)
-        found.append(Answer(f, command.u.numel(), sizes, ca.depends_on(every, acting), ca.depends_on(every, F)))
+        found.append(Answer(part, f, command.u.numel(), sizes, ca.depends_on(every, acting), ca.depends_on(every, F)))
         symbolic = {name: ca.SX.sym(name, n) for name, n in sizes}
         for name in symbolic:
             if f"{part.name}.{name}" in earlier:
@@ -116,17 +118,49 @@ class Slots(NamedTuple):
     since: slice
 
 
+class Placed(NamedTuple):
+    """A part of a law, what it gives, and where its values are in d.
+
+    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.
+    """
+
+    part: Part
+    inputs: int
+    signals: tuple[tuple[str, int], ...]
+    slots: Slots
+
+    def u(self, d: ca.SX, t: ca.SX) -> ca.SX:
+        """(inputs, 1) what it gives at the time t [s]."""
+        given, before = d[self.slots.given, 0][: self.inputs, 0], d[self.slots.before, 0]
+        if not before.numel():
+            return given
+        return given + (given - before) * ((t - d[self.slots.since, 0]) / self.part.period)
+
+    def held(self, d: ca.SX) -> ca.SX:
+        """Its signals in force, one after another."""
+        return d[self.slots.given, 0][self.inputs :, 0]
+
+    @property
+    def named(self) -> list[tuple[str, slice]]:
+        """Its signals, then its discrete state, by name."""
+        state = [(name, len(values)) for name, values in self.part.state]
+        found: list[tuple[str, slice]] = []
+        for at, entries in ((self.slots.given.start + self.inputs, self.signals), (self.slots.state.start, state)):
+            for name, n in entries:
+                found.append((name, slice(at, at + n)))
+                at += n
+        return found
+
+
 class Layout(NamedTuple):
     """Where everything is in d (size,), the discrete part of a run's state.
 
-    slots, periods [s]: of each part.   inputs: how many of each part's `given` are u.   signals: recorded name -> where.
+    parts: of the law, in the order of their evaluation.   signals: recorded name -> where.
     stream: the Stream, empty if no random numbers are drawn.   switched: parameters that the run changes.   start: (size,)
     start values, without Stream and parameters.
     """
 
-    slots: tuple[Slots, ...]
-    periods: tuple[float, ...]
-    inputs: tuple[int, ...]
+    parts: tuple[Placed, ...]
     signals: Mapping[str, slice]
     stream: slice
     switched: slice
@@ -136,14 +170,20 @@ class Layout(NamedTuple):
     def size(self) -> int:
         return len(self.start)
 
+    def of(self, part: Part) -> Placed:
+        (found,) = [placed for placed in self.parts if placed.part is part]
+        return found
+
+    def earlier(self, part: Part, d: ca.SX) -> ca.SX:
+        """The signals that all parts before this one hold, one after another."""
+        before = takewhile(lambda placed: placed.part is not part, self.parts)
+        return ca.vertcat(ca.SX(0, 1), *[placed.held(d) for placed in before])
+
     def u(self, d: ca.SX, nu: int, t: ca.SX) -> ca.SX:
         """(nu, 1) inputs in force at the time t [s]."""
         total = ca.SX(nu, 1)
-        for s, period, n in zip(self.slots, self.periods, self.inputs, strict=True):
-            given, before = d[s.given, 0][:n, 0], d[s.before, 0]
-            if before.numel():
-                given += (given - before) * ((t - d[s.since, 0]) / period)
-            total = total + given if n else total
+        for placed in self.parts:
+            total = total + placed.u(d, t) if placed.inputs else total
         return total
 
     def started(self, runs: int, seed: int, switched: np.ndarray | None = None) -> np.ndarray:
@@ -157,7 +197,7 @@ class Layout(NamedTuple):
 
 
 Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
-"""For each part how many inputs it gives, and its signals with their sizes."""
+"""For each part, in order, how many inputs it gives, and its signals with their sizes: what is stored for the next run."""
 
 
 def sizes(of: Sequence[Answer]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
@@ -166,38 +206,45 @@ def sizes(of: Sequence[Answer]) -> list[tuple[int, tuple[tuple[str, int], ...]]]
 
 def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> Layout:
     """The layout of the values of a law's parts, of these sizes, and of parameters that the run changes."""
-    slots: list[Slots] = []
     start: list[float] = []
-    places: list[tuple[str, str, slice]] = []
 
     def place(values: Sequence[float]) -> slice:
         start.extend(values)
         return slice(len(start) - len(values), len(start))
 
-    for part, (inputs, signals) in zip(parts, of, strict=True):
-        first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * sum(n for _, n in signals)]
-        given, ring = place(first), place(first * part.latency)
-        state = place([x for _, values in part.state for x in values])
-        first_order = part.hold == "first" and inputs
-        drawn, before = place([0.0] * part.random), place(first[:inputs] if first_order else ())
-        slots.append(Slots(given, ring, state, drawn, before, place([0.0] if first_order else ())))
-        for at, entries in (
-            (given.start + inputs, signals),
-            (state.start, [(name, len(values)) for name, values in part.state]),
-        ):
-            for name, n in entries:
-                places.append((part.name, name, slice(at, at + n)))
-                at += n
+    placed = tuple(
+        Placed(part, inputs, tuple((name, n) for name, n in signals), _slots(part, inputs, sum(n for _, n in signals), place))
+        for part, (inputs, signals) in zip(parts, of, strict=True)
+    )
     stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
     modes = place([0.0] * len(switched))
+    return Layout(placed, _named(placed, switched, modes), stream, modes, np.array(start))
+
+
+def _slots(part: Part, inputs: int, others: int, place: Callable[[Sequence[float]], slice]) -> Slots:
+    """Slots for the values of a part that gives so many inputs and other numbers; place: start values -> where they are."""
+    first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * others]
+    ramp = part.hold == "first" and inputs
+    return Slots(
+        given=place(first),
+        ring=place(first * part.latency),
+        state=place([x for _, values in part.state for x in values]),
+        drawn=place([0.0] * part.random),
+        before=place(first[:inputs] if ramp else ()),
+        since=place([0.0] if ramp else ()),
+    )
+
+
+def _named(parts: Sequence[Placed], switched: Sequence[str], modes: slice) -> dict[str, slice]:
+    """Recorded name -> where, with the prefix of its part where two parts have the same."""
+    places = [(placed.part.name, name, where) for placed in parts for name, where in placed.named]
     often = Counter(name for _, name, _ in places)
     named = {f"{owner}.{name}" if often[name] > 1 else name: where for owner, name, where in places}
     for i, name in enumerate(switched, start=modes.start):
         if name in named:
             raise ModelError(f"switch {name!r}: the law has a signal of that name; give one another")
         named[name] = slice(i, i + 1)
-    periods = tuple(part.period for part in parts)
-    return Layout(tuple(slots), periods, tuple(n for n, _ in of), named, stream, modes, np.array(start))
+    return named
 
 
 def units(control: Control) -> dict[str, Any]:

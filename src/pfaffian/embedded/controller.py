@@ -18,7 +18,7 @@ import numpy as np
 
 from pfaffian.control.discrete import Part, discrete, in_continuous_time
 from pfaffian.control.law import Control
-from pfaffian.control.layout import answers, layout, sizes, units
+from pfaffian.control.layout import Answer, answers, layout, sizes, units
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import parameter_values
 from pfaffian.kernel.program.interpret import constant, evaluate
@@ -28,7 +28,7 @@ from pfaffian.kernel.program.trace import trace
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit, random_configuration
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.limits import saturated
-from pfaffian.simulate.sampling import evaluate_parts, sampling
+from pfaffian.simulate.sampling import Loads, evaluate_parts, sampling
 from pfaffian.simulate.system import as_system
 
 
@@ -130,7 +130,8 @@ def controller(
     if len(values) > 1:
         raise ModelError(f"export: parameters: one value for each is needed, got those of {len(values)} runs")
     pool = _Pool(law, m)
-    groups = groupby(parts, key=lambda part: (part.period, part.phase))
+    called = [answer for answer in pool.answers if not answer.part.sensor]
+    groups = groupby(called, key=lambda answer: (answer.part.period, answer.part.phase))
     rates = [pool.rate(list(group), tick, saturate) for _, group in groups]
     outputs, result = pool.outputs(saturate)
     needed = pool.read(result, *[rate.program for rate in rates])
@@ -205,8 +206,7 @@ class _Pool:
     def __init__(self, law: Control, m: Mechanism) -> None:
         self.law, self.m = law, m
         self.answers = answers(law, m)
-        self.sizes = sizes(self.answers)
-        self.at = layout(law.parts, self.sizes)
+        self.at = layout(law.parts, sizes(self.answers))
         self.units = units(law)
         self.T = as_system(m).at().T
         w, d, F = ca.SX.sym("w", len(law.w_names)), ca.SX.sym("d", self.at.size), ca.SX.sym("F", m.nv)
@@ -229,16 +229,14 @@ class _Pool:
         values |= {v for program in programs for output in program.outputs for v in output}
         return {v for v in values if v < self.size}
 
-    def rate(self, group: list[Part], tick: float, saturate: bool) -> Rate:
+    def rate(self, group: Sequence[Answer], tick: float, saturate: bool) -> Rate:
         x = self.symbols
-        reaction = lambda d: x["reaction"]  # noqa: E731
-        after, faults = evaluate_parts(
-            group, self.law, self.answers, self.at, self.T, x["d"], x["w"], _unknown, reaction, saturate
-        )
+        loads = Loads(_unknown, lambda d: x["reaction"])
+        after, faults = evaluate_parts(group, self.at, self.T, x["d"], x["w"], loads, saturate)
         program = self.program(after, faults)
         changed = [k for k, (i, v) in enumerate(zip(self.places["d"], program.outputs[0], strict=True)) if v != i]
         program = replace(program, outputs=(tuple(program.outputs[0][k] for k in changed), program.outputs[1]))
-        ((period, phase),) = sampling(group[:1], tick)
+        ((period, phase),) = sampling([group[0].part], tick)
         return Rate(program, tuple(self.places["d"][k] for k in changed), period, phase)
 
     def outputs(self, saturate: bool) -> tuple[tuple[Port, ...], Program]:
@@ -247,17 +245,15 @@ class _Pool:
         motors = len(m.motor_names)
         u = self.at.u(d, m.nu, self.T.t)
         u = ca.densify(saturated(m, u) if saturate else u)[:motors, 0]
-        parts = [
-            (slots, *of) for part, slots, of in zip(self.law.parts, self.at.slots, self.sizes, strict=True) if not part.sensor
-        ]
-        entries = [e for _, _, signals in parts for e in self._of_signals(signals)]
+        parts = [placed for placed in self.at.parts if not placed.part.sensor]
+        entries = [e for placed in parts for e in self._of_signals(placed.signals)]
         ports, columns = [], [ca.SX(0, 1)]
-        if any(inputs for _, inputs, _ in parts):
+        if any(placed.inputs for placed in parts):
             ports.append(Port("u", "inputs of the machine", _entries(m.motor_names, m.u_units[:motors])))
             columns.append(u)
         if entries:
             ports.append(Port("signals", "signals", tuple(entries)))
-            columns += [d[slots.given, 0][inputs:, 0] for slots, inputs, _ in parts]
+            columns += [placed.held(d) for placed in parts]
         if not ports:
             raise ModelError("export: the law gives neither inputs nor signals")
         return tuple(ports), self.program(ca.vertcat(*columns))
@@ -268,9 +264,9 @@ class _Pool:
         where = dict(zip(m.p_names, at["p"], strict=True))
         unit = {p.name: p.unit for p in m.parameters}
         measured = list[tuple[int, Entry]]()
-        for part, slots, (_, signals) in zip(self.law.parts, self.at.slots, self.sizes, strict=True):
-            if part.sensor:
-                measured += zip(at["d"][slots.given], self._of_signals(signals), strict=True)
+        for placed in self.at.parts:
+            if placed.part.sensor:
+                measured += zip(at["d"][placed.slots.given], self._of_signals(placed.signals), strict=True)
         reactions = _entries(m.v_names, [force_unit(u) for u in m.v_units])
         ports = [
             (Port("t", "time", (Entry("t", "s"),)), at["t"]),
@@ -290,7 +286,7 @@ class _Pool:
     def memory(self) -> list[tuple[int, float, Entry]]:
         """Place, start value and name of each number of d."""
         m, labels = self.m, [Entry("")] * self.at.size
-        for part, slots, (inputs, signals) in zip(self.law.parts, self.at.slots, self.sizes, strict=True):
+        for part, inputs, signals, slots in self.at.parts:
             given = [*_entries(m.u_names[:inputs], m.u_units[:inputs]), *self._of_signals(signals)]
             labels[slots.given] = given
             labels[slots.ring] = [e._replace(name=f"{e.name}, on its way") for e in given] * part.latency

@@ -17,7 +17,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
-from pfaffian.evaluate.compiled import ask, given, matrices
+from pfaffian.evaluate.compiled import Quantity, ask, given, matrices
 from pfaffian.model.caller import answer, ask_column, checked
 from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -259,7 +259,7 @@ def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, 
     if f is not None and not callable(f):
         raise ModelError("f: a function of Kinematics is needed, as holonomic's is, or None for the potential energy")
     known = f and Known(f, of_function(f, "f", symbols(m).kinematics))
-    return ask(m, what, _QUANTITIES[what], (known,), q, v, t=t, parameters=parameters)
+    return ask(m, Quantity(what, _QUANTITIES[what], (known,)), q, v, t=t, parameters=parameters)
 
 
 def _tensor(m: Mechanism, x: np.ndarray) -> np.ndarray:

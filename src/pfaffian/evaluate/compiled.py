@@ -150,43 +150,42 @@ def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
     return ca.Function("quantities", inputs, [ca.vec(ca.densify(x)) for x in values.values()], {"cse": True})
 
 
-def ask(
-    m: Mechanism,
-    what: str,
-    f: Callable[..., ca.SX],
-    arguments: tuple = (),
-    q: Any = None,
-    v: Any = None,
-    *,
-    t: float = 0.0,
-    parameters: Any = None,
-    constrained: bool = False,
-    shape: tuple[int, int] | None = None,
-) -> np.ndarray:
-    """(..., rows, columns) of f(Terms, *arguments) at one state or many, compiled once.
+class Quantity(NamedTuple):
+    """What may be asked of a mechanism at a state: f(Terms, *arguments), a matrix.
 
-    what: name of the quantity, the key under which its kernel is stored along with `arguments`.
-    q, v, t, parameters: as in `Compiled`.   constrained: whether the mechanism's constraints take part.
-    shape: of the quantity, if known without tracing.
+    name: the key under which its kernel is stored along with the arguments.   shape: if known without tracing.
+    constrained: whether the mechanism's constraints take part.
     """
-    return _kernel_of(as_mechanism(m), what, f, arguments, constrained, shape).matrices(q, v, t=t, parameters=parameters)[what]
+
+    name: str
+    f: Callable[..., ca.SX]
+    arguments: tuple = ()
+    shape: tuple[int, int] | None = None
+    constrained: bool = False
+
+    def seen_by(self, m: Mechanism) -> Mechanism:
+        """The mechanism without the constraints that take no part."""
+        return m if self.constrained else replace(m, constraints=())
+
+
+def ask(m: Mechanism, what: Quantity, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
+    """(..., rows, columns) of a quantity at one state or many, compiled once; q, v, t, parameters as in `Compiled`."""
+    return _kernel_of(as_mechanism(m), what).matrices(q, v, t=t, parameters=parameters)[what.name]
 
 
 @remembered(256)
-def _kernel_of(
-    m: Mechanism, what: str, f: Callable[..., ca.SX], arguments: tuple, constrained: bool, shape: tuple[int, int] | None
-) -> Compiled:
-    of = m if constrained else replace(m, constraints=())
+def _kernel_of(m: Mechanism, what: Quantity) -> Compiled:
+    of = what.seen_by(m)
 
     @cache
     def traced() -> tuple[ca.Function, tuple[int, int]]:
         T = symbols(of)
-        value = f(T, *arguments)
-        return function_of(T, {what: value}), value.shape
+        value = what.f(T, *what.arguments)
+        return function_of(T, {what.name: value}), value.shape
 
-    names = tuple(x.digest if isinstance(x, Known) else x for x in arguments)
-    found = kernel.compile(lambda: traced()[0], key=f"{what} {names!r} {digest(of)}")
-    return Compiled(m, found, {what: shape or traced()[1]})
+    names = tuple(x.digest if isinstance(x, Known) else x for x in what.arguments)
+    found = kernel.compile(lambda: traced()[0], key=f"{what.name} {names!r} {digest(of)}")
+    return Compiled(m, found, {what.name: what.shape or traced()[1]})
 
 
 class Dynamics(NamedTuple):

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.compiled import ask
+from pfaffian.evaluate.compiled import Quantity, ask
 from pfaffian.evaluate.reduction_plan import as_group, plan
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
@@ -190,7 +190,7 @@ def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         >>> pf.reduction.isotropy_inertia(m, [0.0, 0.0, 5.0])  # about z, the axis of the momentum
         array([[3.]])
     """
-    return of_first_joint(m, "isotropy inertia", _isotropy_inertia, _momentum(m, momentum), q, None, parameters)
+    return of_first_joint(m, Quantity("isotropy inertia", _isotropy_inertia, _momentum(m, momentum)), q, None, parameters)
 
 
 def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
@@ -217,7 +217,7 @@ def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameter
         >>> pf.reduction.isotropy_connection(m, [0.0, 0.0, 5.0])
         array([[0., 0., 1.]])
     """
-    return of_first_joint(m, "isotropy connection", _isotropy_connection, _momentum(m, momentum), q, None, parameters)
+    return of_first_joint(m, Quantity("isotropy connection", _isotropy_connection, _momentum(m, momentum)), q, None, parameters)
 
 
 def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
@@ -247,7 +247,7 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         >>> round(float(Xi[0, 1]), 3)  # 5 N m s by the curvature -0.08
         -0.4
     """
-    return of_first_joint(m, "reduced two-form", _two_form, _momentum(m, momentum), q, None, parameters)
+    return of_first_joint(m, Quantity("reduced two-form", _two_form, _momentum(m, momentum)), q, None, parameters)
 
 
 def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
@@ -311,7 +311,7 @@ def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parame
         >>> pf.reduction.constraint_connection(m)  # the radius of the wheel
         array([[-0.1]])
     """
-    return of_first_joint(m, "constraint connection", _fixing, _fixed(m, by), q, None, parameters, constrained=True)
+    return of_first_joint(m, Quantity("constraint connection", _fixing, _fixed(m, by), constrained=True), q, None, parameters)
 
 
 def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
@@ -345,7 +345,7 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
         >>> round(float(pf.reduction.constraint_curvature(m)[0, 1, 1]), 3)  # sideways per area of the wheels' angles
         0.02
     """
-    x = of_first_joint(m, "constraint curvature", _curving, _fixed(m, by), q, None, parameters, constrained=True)
+    x = of_first_joint(m, Quantity("constraint curvature", _curving, _fixed(m, by), constrained=True), q, None, parameters)
     return _over_pairs(x)
 
 
@@ -392,24 +392,11 @@ _QUANTITIES: dict[str, Callable[[Terms, str], ca.SX]] = {
 
 
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    return of_first_joint(m, what, _QUANTITIES[what], (), q, v, parameters)
+    return of_first_joint(m, Quantity(what, _QUANTITIES[what]), q, v, parameters)
 
 
-def of_first_joint(
-    m: Mechanism,
-    what: str,
-    f: Callable[..., ca.SX],
-    arguments: tuple,
-    q: Any,
-    v: Any,
-    parameters: Any,
-    *,
-    constrained: bool = False,
-) -> np.ndarray:
-    """(..., rows, columns) of f(Terms, name of the first joint, *arguments), see `compiled.ask`.
-
-    constrained: whether the mechanism's constraints take part.
-    """
-    first = first_joint(as_mechanism(m) if constrained else replace(as_mechanism(m), constraints=())).name
-    named = f"{what} of the first joint"
-    return ask(m, named, f, (first, *arguments), q, v, parameters=parameters, constrained=constrained)
+def of_first_joint(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) -> np.ndarray:
+    """(..., rows, columns) of f(Terms, name of the first joint, *arguments) of a quantity."""
+    first = first_joint(what.seen_by(as_mechanism(m))).name
+    named = what._replace(name=f"{what.name} of the first joint", arguments=(first, *what.arguments))
+    return ask(m, named, q, v, parameters=parameters)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_whole
+from pfaffian.evaluate.compiled import Quantity
 from pfaffian.evaluate.connections import mechanical_connection, of_first_joint
 from pfaffian.maths import se3
 from pfaffian.model.body import WORLD
@@ -58,7 +59,7 @@ def generalised_jacobian(
         >>> J[5].round(3)  # a wheel that turns by 1 against the hub turns by 1 - 1 / 5 in space
         array([0. , 0.8])
     """
-    return of_first_joint(m, "generalised jacobian", _jacobian, _of_body(m, body, frame, point), q, None, parameters)
+    return of_first_joint(m, Quantity("generalised jacobian", _jacobian, _of_body(m, body, frame, point)), q, None, parameters)
 
 
 def momentum_twist(
@@ -98,7 +99,7 @@ def momentum_twist(
         >>> round(float(V[5]), 3)  # a momentum of 11 N m s on 5 kg m^2
         2.2
     """
-    return of_first_joint(m, "momentum twist", _drift, _of_body(m, body, frame, point), q, v, parameters)[..., 0]
+    return of_first_joint(m, Quantity("momentum twist", _drift, _of_body(m, body, frame, point)), q, v, parameters)[..., 0]
 
 
 def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", parameters: Any = None) -> np.ndarray:
@@ -126,7 +127,7 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
         array([[1., 0.], [0., 0.]])
     """
     # n^2 numbers from r n: computed here, because their kernel for a machine of 100 joints would compile for long.
-    Q = of_first_joint(m, "reacting", _reacting, (keep,), q, None, parameters)
+    Q = of_first_joint(m, Quantity("reacting", _reacting, (keep,)), q, None, parameters)
     return np.eye(Q.shape[-1]) - Q.swapaxes(-1, -2) @ Q
 
 

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.compiled import ask
+from pfaffian.evaluate.compiled import Quantity, ask
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
@@ -247,7 +247,8 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple], 
 def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, t: float = 0.0, parameters: Any) -> np.ndarray:
     """(..., rows, columns)."""
     f, shape = _QUANTITIES[what]
-    return ask(m, what, f, arguments, q, v, t=t, parameters=parameters, shape=shape(as_mechanism(m), arguments))
+    of = Quantity(what, f, arguments, shape(as_mechanism(m), arguments))
+    return ask(m, of, q, v, t=t, parameters=parameters)
 
 
 def _body(m: Mechanism, name: str) -> str:

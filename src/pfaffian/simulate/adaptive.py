@@ -100,8 +100,8 @@ def run_adaptive(
         raise ModelError("run_adaptive makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    elsewhere = causes_of(simulation).index(simulation.arriving[0].meaning) if simulation.arriving else 0
-    done = _integrate(rhs, project, x, held[0], begun.p[0], times, tolerance, max_step, simulation.arrived, elsewhere)
+    equations = _Equations(rhs, project, held[0], begun.p[0], simulation.arrived, _first_arrival(simulation))
+    done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
         | asdict(scheme)
@@ -115,6 +115,41 @@ def run_adaptive(
     return result.squeeze("run")
 
 
+class _Equations(NamedTuple):
+    """What is integrated, with all but the state and the time given.
+
+    rhs, project: see `Traced`, compiled.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
+    elsewhere: the status of the first flag of `arrived`.
+    """
+
+    rhs: kernel.Kernel
+    project: kernel.Kernel
+    w: np.ndarray
+    p: np.ndarray
+    arrived: ca.Function | None
+    elsewhere: int
+
+    def at(self, x: np.ndarray, t: float) -> tuple[np.ndarray, ...]:
+        """(x_dot, faults, sides, carried, records)."""
+        return tuple(self.rhs(x, self.w, self.p, np.array([t])))
+
+    def on_constraints(self, x: np.ndarray, t: float) -> np.ndarray:
+        return self.project(x, self.p, np.array([t]))[0]
+
+    def arrival(self, t: float, x: np.ndarray, t_next: float, x_next: np.ndarray) -> int:
+        """The status for a constraint that comes on or jumps within a step, 0 for none."""
+        if self.arrived is None:
+            return 0
+        own = self.arrived.size1_in(0)  # of the system's state, before what the law integrates
+        flags = np.array(self.arrived(x[:own], x_next[:own], self.p, t, t_next - t))
+        return self.elsewhere + int(np.argmax(flags != 0)) if flags.any() else 0
+
+
+def _first_arrival(s: Simulation) -> int:
+    """The status of the first of its flags `arriving`, 0 if there are none."""
+    return causes_of(s).index(s.arriving[0].meaning) if s.arriving else 0
+
+
 class _Integrated(NamedTuple):
     """x: (nx,) last good state.   records: (times, 1, signals), NaN after a stop.   stopped: [s], NaN if it did not."""
 
@@ -124,53 +159,36 @@ class _Integrated(NamedTuple):
     stopped: float
 
 
-def _integrate(
-    rhs: kernel.Kernel,
-    project: kernel.Kernel,
-    x: np.ndarray,
-    w: np.ndarray,
-    p: np.ndarray,
-    times: np.ndarray,
-    tolerance: float,
-    max_step: float,
-    arrived: ca.Function | None,
-    elsewhere: int,
-) -> _Integrated:
-    """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run.
-
-    arrived: see `Simulation`.   elsewhere: the status of its first flag.
-    """
+def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
+    """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
     from scipy.integrate import DOP853  # a second to import, and only this function needs it
 
-    _, _, side, _, first = rhs(x, w, p, times[:1])
+    _, _, side, _, first = of.at(x, times[0])
     records = np.full((len(times), 1, len(first)), np.nan)
-    records[0, 0], status, at, tried = first, 0, 1, list[tuple[np.ndarray, ...]]()
+    records[0, 0], status, k, tried = first, 0, 1, list[tuple[np.ndarray, ...]]()
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
-        tried.append(rhs(y, w, p, np.array([t])))
+        tried.append(of.at(y, t))
         return tried[-1][0]
 
     solver = DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
-    while solver.status == "running" and at < len(times):
+    while solver.status == "running" and k < len(times):
         with np.errstate(all="ignore"):
             tried.clear()
-            before = solver.t, solver.y.copy()
+            t, y = solver.t, solver.y.copy()
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             # No step was short enough: the cause is a fault of a stage, if there was one.
             status = max(_fault(answer, side) for answer in tried) or DIVERGED
             break
-        t, y = before
-        flags = np.array(arrived(*(x[: arrived.size1_in(0)] for x in (y, solver.y)), p, t, solver.t - t)) if arrived else None
-        if flags is not None and flags.any():
-            return _Integrated(y, records, elsewhere + int(np.argmax(flags != 0)), t)
+        if arrival := of.arrival(t, y, solver.t, solver.y):
+            return _Integrated(y, records, arrival, t)
         dense = solver.dense_output()
-        while at < len(times) and times[at] <= solver.t:
-            here = project(dense(times[at]), p, times[at : at + 1])[0]
-            records[at, 0] = rhs(here, w, p, times[at : at + 1])[4]
-            at += 1
+        while k < len(times) and times[k] <= solver.t:
+            records[k, 0] = of.at(of.on_constraints(dense(times[k]), times[k]), times[k])[4]
+            k += 1
         # Put the state back onto the constraints, with the slope there.
-        solver.y = project(solver.y, p, np.array([solver.t]))[0]
+        solver.y = of.on_constraints(solver.y, solver.t)
         solver.f = solver.fun(solver.t, solver.y)
         status, side = _fault(tried[-1], side), tried[-1][2]
         if status:

@@ -193,7 +193,7 @@ def run(
     if not correct_start and not end:
         tell_restart(simulation, when.start)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
-    python = in_python(system, control, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
+    python = in_python(system, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
     loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers)
     watch, departure = Watch(loop, _columns(simulation, "energy"), bound), Departure(x, begun, kinds)

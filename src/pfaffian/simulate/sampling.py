@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -15,7 +15,7 @@ from pfaffian import kernel
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.discrete import Part
 from pfaffian.control.law import Command, Control
-from pfaffian.control.layout import Answer, Layout, Slots, answers, layout, sizes
+from pfaffian.control.layout import Answer, Layout, Placed, Slots, answers, layout, sizes
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.random import WORD
@@ -64,61 +64,57 @@ Acting = Callable[[Terms, ca.SX, ca.SX, ca.SX], ca.SX]
 """(T, z, d, w) -> (nu, 1) all inputs that act."""
 
 
+class Loads(NamedTuple):
+    """What acts on the machine at an instant while the law holds d.
+
+    inputs: d -> (nu, 1) all inputs that act.   reaction: d -> (nv, 1) generalised reaction under these.
+    """
+
+    inputs: Callable[[ca.SX], ca.SX]
+    reaction: Callable[[ca.SX], ca.SX]
+
+
 def samplers(
-    system: System, control: Control, scheme: Scheme, at: Layout, nz: int, nw: int, switches: Switches, acting: Acting
+    system: System, control: Control, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
 ) -> tuple[ca.Function, ...]:
-    """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z (nz); d]."""
+    """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z; d], w (nw, 1)."""
     m = system.mechanism
-    functions, of = [], answers(control, m)
-    for group in rates(control):
+    answer_of = {answer.part: answer for answer in answers(control, m)}
+
+    def sampler(group: Sequence[Part]) -> ca.Function:
         here = system.at()
-        z, before, w = ca.SX.sym("z", nz), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
-
-        def inputs(d: ca.SX, T: Terms = here.T, z: ca.SX = z, w: ca.SX = w) -> ca.SX:
-            return acting(T, z, d, w)
-
-        def reaction(d: ca.SX, T: Terms = here.T, z: ca.SX = z, w: ca.SX = w) -> ca.SX:
-            return _reaction(T, acting(T, z, d, w), scheme)
-
-        d, faults = evaluate_parts(group, control, of, at, here.T, before, w, inputs, reaction, scheme.saturate)
+        z, before, w = ca.SX.sym("z", len(control.z)), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
+        loads = Loads(
+            lambda d: acting(here.T, z, d, w),
+            lambda d: _reaction(here.T, acting(here.T, z, d, w), scheme),
+        )
+        of_law = w[: len(control.w_names), 0]
+        d, faults = evaluate_parts([answer_of[part] for part in group], at, here.T, before, of_law, loads, scheme.saturate)
         outputs = here.of_state([ca.vertcat(here.x, z, d), faults])
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
         given = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
-        functions.append(ca.Function("sample", given, outputs, {"cse": True}))
-    return tuple(functions)
+        return ca.Function("sample", given, outputs, {"cse": True})
+
+    return tuple(sampler(group) for group in rates(control))
 
 
 def evaluate_parts(
-    group: Sequence[Part],
-    control: Control,
-    of: Sequence[Answer],
-    at: Layout,
-    T: Terms,
-    d: ca.SX,
-    w: ca.SX,
-    acting: Callable[[ca.SX], ca.SX],
-    reaction: Callable[[ca.SX], ca.SX],
-    saturate: bool,
+    group: Sequence[Answer], at: Layout, T: Terms, d: ca.SX, w: ca.SX, loads: Loads, saturate: bool
 ) -> tuple[ca.SX, ca.SX]:
     """d (size, 1) after the parts of the group were evaluated at T, one after another, and their faults (nf, 1).
 
-    of: the answers of all parts of the law.   w: (nw, 1) the run's inputs, those of the law first.
-    acting, reaction: d -> (nu, 1) all inputs that act while the law holds d, and the reaction (nv, 1) under these.
-    saturate: whether the law sees the inputs as cut at their limits.
+    w: (nw, 1) inputs of the law.   saturate: whether the law sees the inputs as cut at their limits.
     """
     m, d, faults = T.mechanism, ca.SX(d), [ca.SX(0, 1)]
-    answer_of = dict(zip(control.parts, zip(of, at.slots, strict=True), strict=True))
-    for part in group:
-        answer, slots = answer_of[part]
+    for answer in group:
+        slots = at.of(answer.part).slots
         u = at.u(d, m.nu, T.t)
         u = ca.densify(saturated(m, u) if saturate else u)
-        every = acting(d) if answer.feels else ca.SX(m.nu, 1)
-        F = reaction(d) if answer.reacts else ca.SX(m.nv, 1)
-        others = [d[s.given, 0][n:, 0] for s, n in zip(at.slots, at.inputs, strict=True)][: control.parts.index(part)]
-        state, count = d[slots.state, 0], d[slots.drawn, 0] if part.random else ca.SX(0)
-        known = [T.q, T.v, T.t, m.p_symbols, w[: len(control.w_names), 0], u, every, F, _stream(at, d)]
-        known += [ca.vertcat(ca.SX(0, 1), *others), state, count]
+        every = loads.inputs(d) if answer.feels else ca.SX(m.nu, 1)
+        F = loads.reaction(d) if answer.reacts else ca.SX(m.nv, 1)
+        state, count = d[slots.state, 0], d[slots.drawn, 0] if answer.part.random else ca.SX(0)
+        known = [T.q, T.v, T.t, m.p_symbols, w, u, every, F, _stream(at, d), at.earlier(answer.part, d), state, count]
         given, next_state, fault = answer.function.call([ca.densify(x) for x in known], True, False)
         _pass_on(slots, d, given, T.t)
         d[slots.state] = next_state
@@ -192,9 +188,8 @@ def provenance(control: Control | None, switches: Switches, seed: int) -> dict[s
 class InPython:
     """A law in Python within a run.   at: where d begins in the state.   period, phase: in steps.   failure: its message."""
 
-    part: Part
+    law: Placed
     system: System
-    slots: Slots
     at: int
     period: int
     phase: int
@@ -210,10 +205,10 @@ class InPython:
     def answered(self, x: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
         """The state (1, nx) after the law has answered; unchanged if the law fails, with its message in `failure`."""
         m, what = self.system.mechanism, "the law in Python"
-        assert self.part.python is not None
+        assert self.law.part.python is not None
         try:
             q, v = (np.array(a[0]) for a in show(self.system, x, p, t))
-            u = floats(ask(self.part.python, what, t, q, v), f"{what}: u")
+            u = floats(ask(self.law.part.python, what, t, q, v), f"{what}: u")
             if u.shape != (m.nu,):
                 raise ModelError(f"{what} gives u of shape {u.shape}: ({m.nu},) is needed")
         except ModelError as error:
@@ -221,18 +216,17 @@ class InPython:
             return x
         x = x.copy(order="F")
         d = x[0, self.at :]
-        _pass_on(self.slots, d, u, t)
+        _pass_on(self.law.slots, d, u, t)
         return x
 
 
-def in_python(system: System, control: Control | None, at: Layout, where: int, step: float, runs: int) -> InPython | None:
+def in_python(system: System, at: Layout, where: int, step: float, runs: int) -> InPython | None:
     """The law in Python, if there is one. Raises ModelError: there are several runs."""
-    found = [(part, s) for part, s in zip(control.parts, at.slots, strict=True) if part.python] if control else []
-    if not found:
+    found = next((placed for placed in at.parts if placed.part.python), None)
+    if found is None:
         return None
     if runs > 1:
         raise ModelError(
             f"a law in Python drives one run, and these are {runs}: write it with CasADi's functions, see discrete"
         )
-    part, slots = found[0]
-    return InPython(part, system, slots, where, *sampling([part], step)[0])
+    return InPython(found, system, where, *sampling([found.part], step)[0])

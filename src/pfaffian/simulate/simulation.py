@@ -247,7 +247,7 @@ class Simulation:
         first = (changing.sampler(self.system, nz, at.size, at.switched, nw),) if changing.names else ()
         if self.control is None or not self.control.parts:
             return first
-        return first + samplers(self.system, self.control, self.scheme, at, nz, nw, changing, self._acting)
+        return first + samplers(self.system, self.control, self.scheme, at, nw, changing, self._acting)
 
     def _acting(self, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
         """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
