@@ -11,7 +11,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.prototype import APPROACHES, prototype_terms, reference_motion
 from tests.control.test_placement import POLES, quadcopter
-from tests.control.test_prototype import NUMBERS, PLANAR, G, definite, hovering, pvtol, random_pairs
+from tests.control.test_prototype import LEAN, PLANAR, G, definite, hovering, pvtol, random_pairs
 from tests.random_mechanisms import random_body, random_pose
 from tests.tolerance import close
 
@@ -77,7 +77,7 @@ def test_what_was_placed_matches(name):
 
 def test_conditions_are_those_of_the_thesis():
     """(4.135) of a PVTOL, (4.118) of two masses, whose free parameters are off the solution; u holds the weight."""
-    x, m, eps = NUMBERS, pvtol(), NUMBERS["eps"]
+    m, eps = pvtol(), LEAN
     k, d, h, s, Th, Pi, l, Ups = 1.8, 2.4, 1.1, 0.3, 0.25, 9.0, 0.9, 0.7
     own = control.pair("b", inertia=pm(1, (0, s, 0), Th), damping=pm(d, (0, l, 0), Ups), stiffness=pm(k, (0, h, 0), Pi))
     found = pf.control.matching(m, [own])
@@ -99,7 +99,6 @@ def test_conditions_are_those_of_the_thesis():
     close(off.stiffness[0], row * np.array(K), 1e-12, "Lambda_K of two masses")
     damped = [1.3 * p.d01 - p.m01 * 2.0, p.m01 * 2.0 + (p.m01 + 1.3) * p.d02]
     close(off.damping[0], row * np.array(damped), 1e-12, "Lambda_D of two masses")
-    assert x["eps"] == eps
 
 
 def random_machine(seed: int) -> pf.Mechanism:
@@ -194,7 +193,7 @@ def test_lambda_without_error_is_the_model_along_the_reference():
 def test_flat_references_are_feasible_and_others_say_where_not():
     m, t = pvtol(), np.linspace(0, 4, 41)
     y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0, begin=0.5)
-    found = pf.control.feasibility(m, control.pvtol_reference(y, lean=NUMBERS["eps"]), t)
+    found = pf.control.feasibility(m, control.pvtol_reference(y, lean=LEAN), t)
     assert found.feasible and str(found).startswith("feasible")
     found.check()
     close(found.u[0], np.full(2, G / 2 / np.cos(0.2)), 1e-9, "thrust at rest")
