@@ -220,6 +220,11 @@ TESTS_OF = {
     "output/whole_file.py": ["simulate/test_netcdf.py"],
     "simulate": ["simulate", "control/test_faults.py"],
     "simulate/accuracy.py": ["simulate/test_accuracy.py"],
+    "simulate/closed_loop.py": ["control/test_faults.py", "control/test_designed.py", "control/test_discrete.py"],
+    "simulate/looks.py": ["simulate/test_accuracy.py"],
+    "simulate/loop.py": ["simulate/test_accuracy.py", "simulate/test_resume.py", "simulate/test_lanes.py"],
+    "simulate/roll.py": ["simulate/test_lanes.py", "simulate/test_interrupt.py", "simulate/test_entrance.py"],
+    "simulate/tracing.py": ["simulate/test_signals.py", "simulate/test_states.py", "simulate/test_carried.py"],
     "simulate/adaptive.py": [
         "simulate/test_result.py",
         "simulate/test_order.py",

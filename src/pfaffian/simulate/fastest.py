@@ -16,7 +16,8 @@ from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.simulation import command_of, input_names
+from pfaffian.simulate.closed_loop import command_of
+from pfaffian.simulate.simulation import input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.present import remembered

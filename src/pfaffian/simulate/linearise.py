@@ -23,8 +23,9 @@ from pfaffian.maths.span import basis
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
+from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.sampling import refuse
-from pfaffian.simulate.simulation import arguments, command_of, input_names
+from pfaffian.simulate.simulation import arguments, input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY

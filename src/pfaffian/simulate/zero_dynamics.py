@@ -22,10 +22,11 @@ from pfaffian.evaluate.symmetry import conserved_fields
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.linearise import SPLIT, Linearised, linearise, modes
 from pfaffian.simulate.result import causes
 from pfaffian.simulate.run import run
-from pfaffian.simulate.simulation import command_of, input_names
+from pfaffian.simulate.simulation import input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.terms.momentum import momenta
 from pfaffian.terms.present import remembered

@@ -1,0 +1,66 @@
+"""What a control law answers in a run, the loop through the reactions that it measures closed."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from pfaffian.control import law
+from pfaffian.control.law import Command, Control
+from pfaffian.dynamics import formulation
+from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.errors import ModelError
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.step import Scheme
+from pfaffian.terms.terms import Terms
+
+
+def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
+    """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 the measurement under u at y = 0.
+
+    held: what its parts in discrete time hold.
+    """
+    m = T.mechanism
+    idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
+    y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
+    given = len(control.w_names)
+    command = law.command(control, idle, z, _law_inputs(control, w[:given, 0], held), y)
+    _check_command(command, control, m)
+    if held is not None:
+        signals_of_law = {f"law.{name}" if name in held.signals else name: x for name, x in command.signals.items()}
+        command = command._replace(u=command.u + held.u, signals={**held.signals, **signals_of_law})
+    # Wrenches from outside are not part of the law's answer, nor does the law see them.
+    command = command._replace(u=command.u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]))
+    command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
+    parts = [command.u, command.z_dot, command.faults, command.sides, *command.signals.values()]
+    if not ca.depends_on(ca.veccat(*parts), y):
+        return command
+    if scheme.saturate:
+        raise ModelError("saturate: a control law that measures reactions cannot be cut; use it without")
+    if ca.depends_on(ca.jacobian(command.u, y), y):
+        raise ModelError("a control law must be affine in the measured reaction")
+    plant = Terms(m, T.q, T.v, command.u, T.t)
+    measured = ca.densify(law.measured(control, plant, formulation(scheme.formulation, plant)(plant).reaction))
+    Y, y0 = ca.jacobian(measured, y), ca.substitute(measured, y, ca.SX.zeros(*y.shape))
+    loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
+    u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
+    return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
+
+
+def _law_inputs(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
+    """The w of the law in continuous time, from the run's inputs and from what the parts in discrete time hold."""
+    if control.takes is None or held is None:
+        return w
+    known = {name: w[i] for i, name in enumerate(control.w_names)}
+    return ca.vertcat(ca.SX(0, 1), *[known[name] if name in known else held.signals[name] for name in control.takes])
+
+
+def _check_command(command: Command, control: Control, m: Mechanism) -> None:
+    for what, got, declared in (
+        ("inputs", command.u, m.nu),
+        ("integrated states", command.z_dot, len(control.z)),
+        ("faults", command.faults, len(control.faults)),
+        ("sides", command.sides, len(control.faults) if command.sides.numel() else 0),
+    ):
+        if got.numel() != declared:
+            raise ModelError(f"the control law gives {got.numel()} {what} where {declared} are declared")

@@ -1,0 +1,192 @@
+"""The functions of a simulation that the kernel compiles: the right-hand side, the step, the correction, what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.control.law import Command
+from pfaffian.dynamics import formulation, gauss, passage
+from pfaffian.dynamics.controlforce import control_force
+from pfaffian.dynamics.motion import Motion
+from pfaffian.errors import ModelError
+from pfaffian.maths.pack import pack, unpack
+from pfaffian.simulate import arrival
+from pfaffian.simulate.closed_loop import command_of
+from pfaffian.simulate.limits import saturated
+from pfaffian.simulate.sampling import in_force, samplers
+from pfaffian.simulate.signals import columns
+from pfaffian.simulate.step import Along, Functions, along, correct, time_step
+from pfaffian.simulate.system import At
+from pfaffian.terms.pfaffian import ACCELERATION
+from pfaffian.terms.terms import Terms
+
+if TYPE_CHECKING:
+    from pfaffian.simulate.simulation import Simulation
+
+SHARED = {"never_inline": True, "cse": True}
+"""Options of a Function whose calls all share one text."""
+
+
+class Traced(NamedTuple):
+    """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).
+    carried: what the correction after a step needs from its last stage, and the integrator from all stages.
+    step, observe, samplers: arguments of the kernel's rollout; the first two call rhs, so that what they share is one text.
+    sizes: entries of each signal.   functions: what the step calls."""
+
+    rhs: ca.Function
+    project: ca.Function
+    step: ca.Function
+    observe: ca.Function
+    sizes: Mapping[str, int]
+    functions: Functions
+    samplers: tuple[ca.Function, ...] = ()
+
+
+def trace(sim: Simulation) -> Traced:
+    """All functions of a run but its entrance. Raises ModelError: the integrator, the law or an output does not fit."""
+    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
+    solve = formulation(sim.scheme.formulation, here.T)
+    # Reuse the last stage's factor only if it contains every row to be corrected: rows of accelerations are the rate's
+    # alone, and one that comes on after the last stage is not among them.
+    near = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
+    shares = near and sim.integrator.shares and ACCELERATION not in here.T.rows.level
+    shares = shares and not sim.arriving
+    project, needed = _project(sim, here, z, along(here.T) if shares else None)
+    rhs, sizes, terms = _rate(sim, "rhs", here, z, solve, needed)
+    x, w, p, t = inputs = list(rhs.sx_in())
+    observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
+    functions = Functions(rhs, project, _energy(sim, here, z), terms, partial(_settled, sim))
+    return Traced(rhs, project, _step(sim, functions), observe, sizes, functions, _samplers(sim))
+
+
+def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
+    at, changing, nz, nw = sim.layout, sim.changing, len(sim.z), len(sim.w_names)
+    first = (changing.sampler(sim.system, nz, at.size, at.switched, nw),) if changing.names else ()
+    if sim.control is None or not sim.control.parts:
+        return first
+    return first + samplers(sim.system, sim.control, sim.scheme, at, nw, changing, partial(_acting, sim))
+
+
+def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
+    """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
+    assert sim.control is not None
+    u = command_of(T, sim.control, sim.scheme, z, w, in_force(sim.layout, d, sim.mechanism.nu, T.t)).u
+    return _cut(sim, u) if sim.scheme.saturate else u
+
+
+def entering_step(sim: Simulation) -> ca.Function:
+    """The step from a start in a singular configuration, whose first stage uses what the lost rows still tell. [passage]"""
+    first, *_ = _rate(sim, "passage", sim.system.at(), ca.SX.sym("z", len(sim.z)), passage.motion, None)
+    return _step(sim, sim.traced.functions, first)
+
+
+def _step(sim: Simulation, functions: Functions, first: ca.Function | None = None) -> ca.Function:
+    return time_step(functions, sim.mechanism, sim.system.variables, sim.scheme, first, sim.now, sim.arrived)
+
+
+def _settled(sim: Simulation, x: ca.SX, t: ca.SX) -> ca.SX:
+    s = sim.system
+    return ca.vertcat(s.settled(x[: s.nx, 0], t), x[s.nx :, 0])
+
+
+def _energy(sim: Simulation, here: At, z: ca.SX) -> ca.Function:
+    """(x, way, p, t) -> T + V and its slope along a direction of x."""
+    x = ca.vertcat(here.x, z)
+    way = ca.SX.sym("way", x.numel())
+    (E,) = here.of_state([here.T.T + here.T.V])
+    return ca.Function("energy", [x, way, sim.mechanism.p_symbols, here.T.t], [E, ca.jtimes(E, x, way)], SHARED)
+
+
+def arrival_flags(sim: Simulation) -> ca.Function | None:
+    """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint comes on or jumps."""
+    if not sim.arriving:
+        return None
+    m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
+    ahead = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
+    flags = arrival.found(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
+    found = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
+    return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], found)
+
+
+def projection(sim: Simulation) -> ca.Function:
+    """(x, p, t) -> (x, violation), by a factorisation of its own."""
+    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
+    inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t]
+    return ca.Function("project", inputs, _corrected(sim, here, z, None))
+
+
+def _project(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> tuple[ca.Function, list[int]]:
+    """(x, p, t, carried) -> (x, violation), and which numbers of `near` have to be carried."""
+    numbers = ca.SX.sym("carried", pack(near).numel())
+    corrected = _corrected(sim, here, z, near and unpack(near, numbers))
+    used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
+    needed = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
+    inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]]
+    return ca.Function("project", inputs, corrected, SHARED), needed
+
+
+def _corrects(sim: Simulation) -> bool:
+    """Whether a step has to put the state onto the constraints."""
+    return bool(sim.mechanism.ideal) and not sim.system.holds
+
+
+def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
+    """The state put onto its own manifold and, by way of (q, v), onto the constraints; and the largest |phi|."""
+    s, T = sim.system, here.T
+    x, violation = here.x, ca.SX(0)
+    if s.project is None or _corrects(sim):
+        q, v, violation = correct(T, sim.scheme, near)
+        x, violation = here.of_state([s.entered(T, q, v), violation])
+    if s.project is not None:
+        x, violation = ca.substitute([x, violation], [here.x], [s.projected(here.x, T.t)])
+    return [ca.vertcat(x, z), violation]
+
+
+def _rate(
+    sim: Simulation, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion], needed: list[int] | None
+) -> tuple[ca.Function, dict[str, int], Any]:
+    """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the integrator's terms.
+
+    carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms."""
+    m, T, w = sim.mechanism, here.T, ca.SX.sym("w", len(sim.w_names))
+    d = ca.SX.sym("d", sim.layout.size)
+    state = ca.vertcat(here.x, z, d)
+    waiting = in_force(sim.layout, d, m.nu, T.t)
+    free = Command(w, signals=waiting.signals)
+    command = free if sim.control is None else command_of(T, sim.control, sim.scheme, z, w, waiting)
+    requested = command.u
+    if sim.scheme.saturate:
+        command = command._replace(u=_cut(sim, requested))
+    closed = Terms(m, T.q, T.v, command.u, T.t)
+    motion = solve(closed)
+    faults, sides = command.faults, command.sides
+    if m.servos:
+        held = control_force(closed)
+        faults, sides = ca.vertcat(faults, 1 - held.realisable), ca.vertcat(sides, held.side)
+    side = sim.system.side(here.x, T)
+    faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
+    rate = ca.vertcat(sim.system.rated(here.x, closed, motion), command.z_dot)
+    cut = requested - command.u if sim.scheme.saturate else None
+    state_signals = sim.system.recorded(here.x, closed, motion)
+    recorded = columns(closed, motion, command, dict(sim.outputs), sim.record, cut, state_signals)
+    if needed is None:
+        near = ca.SX.zeros(sim.traced.project.size1_in(3), 1)
+    else:
+        near = ca.densify(pack(along(closed))[needed, 0]) if needed else ca.SX(0, 1)
+    terms = sim.integrator.needs(closed, motion, partial(sim.system.pushed, here.x, T))
+    carried = ca.vertcat(near, ca.densify(pack(terms)))
+    parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
+    rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
+    return rhs, {name: column.numel() for name, column in recorded.items()}, terms
+
+
+def _cut(sim: Simulation, u: ca.SX) -> ca.SX:
+    m = sim.mechanism
+    if m.servos:
+        held = ", ".join(s.name for s in m.servos)
+        raise ModelError(f"saturate: the forces of {held} hold a motion and cannot be cut; use control.servo_control")
+    return saturated(m, u)
