@@ -55,7 +55,7 @@ _HOME = {
     "pfaffian.evaluate.reactions": ["reaction_wrench"],
     "pfaffian.simulate.reaction_output": ["reaction"],
     "pfaffian.simulate.result": ["causes", "sign_changes"],
-    "pfaffian.simulate.events": ["singular_passages"],
+    "pfaffian.simulate.passages": ["singular_passages"],
     "pfaffian.simulate.netcdf": ["read_netcdf", "write_netcdf"],
     "pfaffian.evaluate.compiled": ["compile_terms", "forward_dynamics"],
     "pfaffian.evaluate.quantities": [

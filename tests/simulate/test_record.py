@@ -8,7 +8,7 @@ import xarray as xr
 
 import pfaffian as pf
 import pfaffian.simulate.run as module
-from pfaffian.simulate.capacity import available
+from pfaffian.simulate.record_memory import available
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
@@ -158,7 +158,7 @@ def test_a_record_that_does_not_fit_is_refused_before_anything_is_made(monkeypat
 
     module._compiled.cache_clear()
     monkeypatch.setattr("pfaffian.kernel.compile_rollout", never)
-    monkeypatch.setattr("pfaffian.simulate.capacity.available", lambda: 10**9)
+    monkeypatch.setattr("pfaffian.simulate.record_memory.available", lambda: 10**9)
     runs, records, numbers, states = 1000, 100_001, 5, 2  # q, v, energy, kinetic_energy, u
     needed = 8 * runs * (records * numbers + 4 * states)
     with pytest.raises(pf.ModelError, match=rf"needs {needed} bytes .* {records} records .* 1000 run.*every=.*record=") as said:

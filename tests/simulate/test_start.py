@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate import newton, reach
+from pfaffian.simulate import newton, start_search
 from tests.random_mechanisms import Case, constrained, matrices
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.tolerance import MET, close
@@ -251,16 +251,16 @@ def test_the_error_tells_when_no_single_one_is_to_blame():
 def test_other_starts_are_tried_before_giving_up(monkeypatch):
     """The flat neutral state is singular: from there Newton does not get to a crank at 2.5 rad."""
     assert pf.assemble(four_bar(), {"a": 2.5}).q[0] == 2.5
-    monkeypatch.setattr(reach, "_search", lambda *_: None)
+    monkeypatch.setattr(start_search, "_search", lambda *_: None)
     with pytest.raises(pf.RunError):
         pf.assemble(four_bar(), {"a": 2.5})
 
 
 def test_a_held_coordinate_is_reached_on_foot_along_its_branch(monkeypatch):
     """From the nearest state that closes in strides to where it is held, where Newton itself does not arrive."""
-    monkeypatch.setattr(reach, "_starts", lambda m: iter(()))
+    monkeypatch.setattr(start_search, "_starts", lambda m: iter(()))
     assert (np.array([pf.assemble(four_bar(), [a, 1.8, 2.15], hold=["a"]).q[0] for a in (1.5, 1.75)]) == [1.5, 1.75]).all()
-    monkeypatch.setattr(reach, "walk", lambda problem, begin, goal, *shortest: (np.zeros(len(goal)), begin))
+    monkeypatch.setattr(start_search, "walk", lambda problem, begin, goal, *shortest: (np.zeros(len(goal)), begin))
     with pytest.raises(pf.RunError):
         pf.assemble(four_bar(), [1.5, 1.8, 2.15], hold=["a"])
 

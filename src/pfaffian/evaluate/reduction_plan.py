@@ -19,9 +19,9 @@ from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
+from pfaffian.terms.force_scale import own_sizes
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import changes, weight
-from pfaffian.terms.own_size import own_sizes
 from pfaffian.terms.pfaffian import VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters

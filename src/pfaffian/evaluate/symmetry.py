@@ -27,8 +27,8 @@ from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.terms.force_scale import own_sizes
 from pfaffian.terms.momentum import changes
-from pfaffian.terms.own_size import own_sizes
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of

@@ -25,7 +25,7 @@ from pfaffian.kernel.call.recipe import check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.model.unphysical import check_parameters
 from pfaffian.simulate.newton import Held, Problem, State, held_entries, held_velocities, settle
-from pfaffian.simulate.reach import explain, pursue, unwind
+from pfaffian.simulate.start_search import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
 
 TRIED = 96

@@ -14,10 +14,10 @@ from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.integrators import UNCONVERGED
-from pfaffian.simulate.reach import BLOCKED
 from pfaffian.simulate.signals import standard
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
+from pfaffian.simulate.start_search import BLOCKED
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
 

@@ -23,7 +23,6 @@ from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, too_fast
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.balance import cost_of
-from pfaffian.simulate.capacity import check_memory
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
@@ -31,6 +30,7 @@ from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.progress import progress_line
 from pfaffian.simulate.provenance import machine
+from pfaffian.simulate.record_memory import check_memory
 from pfaffian.simulate.result import DIVERGED, Course, dataset, unconverged
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, roll

@@ -20,7 +20,7 @@ from pfaffian.dynamics import FORMULATIONS
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate import arrival
+from pfaffian.simulate import activation
 from pfaffian.simulate.integrators import INTEGRATORS, Integrator
 from pfaffian.simulate.sampling import PYTHON_FAULT, layout_of
 from pfaffian.simulate.signals import (
@@ -215,7 +215,7 @@ class Simulation:
     @cached_property
     def arriving(self) -> tuple[Fault, ...]:
         """Faults of constraints that come on or jump."""
-        return arrival.faults(self.mechanism, self.changing.names)
+        return activation.faults(self.mechanism, self.changing.names)
 
     @cached_property
     def traced(self) -> Traced:

@@ -12,7 +12,7 @@ from pfaffian.errors import RunError, RunWarning, notice
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import Given, close
 from pfaffian.simulate.newton import State
-from pfaffian.simulate.reach import explain, open_row
+from pfaffian.simulate.start_search import explain, open_row
 from pfaffian.terms.lengths import scales
 
 ROUNDING = 1e-9

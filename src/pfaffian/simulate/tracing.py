@@ -14,7 +14,7 @@ from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.pack import pack, unpack
-from pfaffian.simulate import arrival
+from pfaffian.simulate import activation
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import in_force, samplers
@@ -107,7 +107,7 @@ def arrival_flags(sim: Simulation) -> ca.Function | None:
         return None
     m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
     ahead = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
-    flags = arrival.found(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
+    flags = activation.found(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
     found = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
     return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], found)
 

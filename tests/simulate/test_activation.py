@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate import arrival
+from pfaffian.simulate import activation
 from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import MET, close
 
@@ -170,8 +170,8 @@ def test_a_switched_parameter_that_shifts_little_is_followed():
 def test_what_cannot_jump_has_no_look_at_it():
     """A kernel of its own only where it is needed."""
     smooth = slide([shelf(lambda k: 0.1 * ca.sin(k.t)), pf.holonomic("mark", lambda k: ca.if_else(k.q[0] > 9, 1, 0) + k.q[0])])
-    assert arrival.faults(smooth) == () and arrival.faults(slide([floor(0.3, late)])) != ()
-    assert len(arrival.faults(slide([floor(0.3, late)]))) == 1, "the time is a number"
+    assert activation.faults(smooth) == () and activation.faults(slide([floor(0.3, late)])) != ()
+    assert len(activation.faults(slide([floor(0.3, late)]))) == 1, "the time is a number"
 
 
 @pytest.mark.parametrize("below", [False, True])
