@@ -128,7 +128,7 @@ def oracle(m: pf.Mechanism, r: xr.Dataset, others: int = 200) -> xr.Dataset:
         N = np.linalg.svd(A)[2][12:].T
         motion = N.T @ B
         # The acceleration under u: of all with A v_dot = b the one that the force in N(A) asks for.
-        a0 = np.linalg.lstsq(A, b, rcond=None)[0]
+        a0 = np.linalg.lstsq(A, b, rcond=1e-9)[0]
         v_dot = a0 + N @ np.linalg.solve(N.T @ M @ N, N.T @ (f + B @ u[i] - c - M @ a0))
         tau = M @ v_dot + c - f
         least = least_inputs(B, A, tau)

@@ -84,11 +84,11 @@ def test_tasks_that_the_constraints_forbid_are_infeasible(count):
 
     for q, along in states(m, 4):
         A = np.array(pursued(q, along)[0])
-        along -= np.linalg.pinv(A) @ (A @ along)
+        along -= np.linalg.pinv(A, rcond=1e-9) @ (A @ along)
         _, v_dot, infeasible = pursued(q, along)
         assert not float(infeasible)
         np.testing.assert_allclose(np.array(v_dot).ravel(), along, rtol=0, atol=1e-9)
-        across = along + 0.1 * np.linalg.pinv(A)[:, 0]
+        across = along + 0.1 * np.linalg.pinv(A, rcond=1e-9)[:, 0]
         assert float(pursued(q, across)[2])
 
 

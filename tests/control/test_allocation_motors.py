@@ -241,7 +241,7 @@ def test_projected_and_inverse_dynamics_share_by_the_pseudoinverse(name, weight)
     letters = pf.compile_terms(m, {"B": lambda T: T.B, "M": lambda T: T.M, "free": lambda T: T.c - T.f}, backend="numpy")
     for q, v in states(m, 2):
         x, a = letters(q, v), np.linspace(-1, 1, m.nv)
-        share = np.diag(R**-0.5) @ np.linalg.pinv(x["B"] @ np.diag(R**-0.5))
+        share = np.diag(R**-0.5) @ np.linalg.pinv(x["B"] @ np.diag(R**-0.5), rcond=1e-9)
         close(pf.inverse_dynamics(m, q, v, a, weight=R).u, share @ (x["M"] @ a + x["free"]), 1e-9, "inverse dynamics")
         if name == "arm":  # whose v is q_dot
             law = control.projected(control.whole(m), control.set_point(np.zeros(m.nq)), stiffness=9.0, damping=6.0, weight=R)

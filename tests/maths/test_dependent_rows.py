@@ -33,8 +33,8 @@ def test_rows_best_first(m: int, n: int, rank: int, passes: int) -> None:
     rows = orthogonalise(ca.SX(A), ca.SX(A @ x), TOLERANCE, passes=passes, groups=[range(m)])
     Q = numbers(rows.Q)
     assert float(ca.DM(rows.rank)) == rank == numbers(rows.kept).sum()
-    close(Q.T @ Q, np.linalg.pinv(A) @ A, 1e3 * ALGEBRA, "projector onto the rows")
-    close(numbers(smallest(rows, ca.SX(A @ x))), np.linalg.pinv(A) @ A @ x, 1e3 * ALGEBRA, "smallest solutions")
+    close(Q.T @ Q, np.linalg.pinv(A, rcond=1e-9) @ A, 1e3 * ALGEBRA, "projector onto the rows")
+    close(numbers(smallest(rows, ca.SX(A @ x))), np.linalg.pinv(A, rcond=1e-9) @ A @ x, 1e3 * ALGEBRA, "smallest solutions")
     close(numbers(rows.coefficients) @ Q, A, 1e3 * ALGEBRA, "rows from their coefficients")
     close(numbers(rows.rest), np.zeros((m, 2)), 1e3 * ALGEBRA, "nothing left of rows that agree")
     off = numbers(orthogonalise(ca.SX(A), ca.SX.eye(m), TOLERANCE, groups=[range(m)]).rest)
@@ -76,7 +76,7 @@ def test_semidefinite_systems_best_pivot_first(m: int, n: int, rank: int) -> Non
     b = A @ random.normal(size=(n, 2))
     found = solve_semidefinite(ca.SX(A @ A.T), ca.SX(b), TOLERANCE, groups=[range(m)])
     assert numbers(found.kept).sum() == rank
-    close(A.T @ numbers(found.x), np.linalg.pinv(A) @ b, 1e6 * ALGEBRA, "smallest solution by A A^T")
+    close(A.T @ numbers(found.x), np.linalg.pinv(A, rcond=1e-9) @ b, 1e6 * ALGEBRA, "smallest solution by A A^T")
     short = solve_semidefinite(ca.SX(A @ A.T), ca.SX(b), TOLERANCE, ca.SX.zeros(m, 1), groups=[range(m)])
     assert numbers(short.kept).sum() == 0
 
@@ -90,8 +90,8 @@ def test_blocks_along_a_chain_of_loops() -> None:
         blocks.append([[3 * i, 3 * i + 1, 3 * i + 2]])
     x = random.normal(size=(A.shape[1], 1))
     found = minimum_norm(ca.sparsify(ca.SX(A)), TOLERANCE, ca.SX.ones(len(A), 1), None, blocks)
-    assert float(ca.DM(found.rank)) == 2 * loops == np.linalg.matrix_rank(A)
-    close(numbers(found.solve(ca.SX(A @ x))), np.linalg.pinv(A) @ A @ x, 1e-9, "smallest solution")
+    assert float(ca.DM(found.rank)) == 2 * loops == np.linalg.matrix_rank(A, 1e-9)
+    close(numbers(found.solve(ca.SX(A @ x))), np.linalg.pinv(A, rcond=1e-9) @ A @ x, 1e-9, "smallest solution")
 
 
 @pytest.mark.parametrize(("left", "size", "rank"), [(2e-3, 1, 2), (8e-4, 1, 1), (8e-4, 9, 1), (2e-3, 0.1, 1), (1, 0, 0)])
@@ -127,9 +127,9 @@ def test_a_damped_solution_is_the_smallest_where_little_is_off() -> None:
     b = A @ np.random.default_rng(4).normal(size=(4, 1))
     for size, allowed in ((1e-3, 1e-6), (1e-6, 1e-8)):
         x = numbers(damped(ca.SX(A), ca.SX(size * b), TOLERANCE))
-        close(x, size * np.linalg.pinv(A) @ b, allowed, "close to the solution", scale=size)
+        close(x, size * np.linalg.pinv(A, rcond=1e-9) @ b, allowed, "close to the solution", scale=size)
     far = numbers(damped(ca.SX(A), ca.SX(10 * b), TOLERANCE))
-    assert np.linalg.norm(far) < np.linalg.norm(10 * np.linalg.pinv(A) @ b)
+    assert np.linalg.norm(far) < np.linalg.norm(10 * np.linalg.pinv(A, rcond=1e-9) @ b)
 
 
 def test_null_space_of_any_rows() -> None:

@@ -295,7 +295,7 @@ def changing(of: Changes, at: Sequence[State]) -> np.ndarray:
     for q, v, t, p in at:
         change, scale, A = (np.array(x) for x in of.f(q, v, t, p))
         if A.size:
-            change, scale, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A) @ (A @ v), t, p))
+            change, scale, _ = (np.array(x) for x in of.f(q, v - np.linalg.pinv(A, rcond=1e-9) @ (A @ v), t, p))
         most, size = np.maximum(most, np.abs(change)), size + scale / len(at)
     return most > NOTHING * size
 

@@ -287,7 +287,8 @@ def _sampled(
         at = some_parameters(m, random) if p_given is None else np.array(p_given)
         if rows.numel():
             A = np.array(f(q, v, t, at)[6])
-            v -= np.linalg.pinv(A) @ (A @ v)
+            # Rows may depend on each other, and LAPACK's rounding of them is no row.
+            v -= np.linalg.pinv(A, rcond=1e-9) @ (A @ v)
         return [np.array(x) for x in f(q, v, t, at)]
 
     found = [sample() for _ in range(STATES)]
