@@ -145,7 +145,7 @@ def _driven(m: Mechanism, x: _Reference, y: _Machine, at: str) -> np.ndarray:
     """(motors,) the smallest inputs with a + S u = v_R_dot. Raises ModelError: there are none."""
     L = np.linalg.cholesky(y.M)
     lacking = (x.v_dot - y.a.ravel()) @ L
-    u = np.linalg.lstsq(L.T @ y.S, lacking, rcond=None)[0]
+    u = np.linalg.lstsq(L.T @ y.S, lacking, rcond=1e-9)[0]
     force = L @ (lacking - L.T @ y.S @ u)
     if np.abs(force).max() > MISSED * max(1.0, np.abs(y.M @ x.v_dot).max(), np.abs(y.M @ y.a).max()):
         raise ModelError(

@@ -38,7 +38,7 @@ def motors_to_spare(m: Mechanism) -> bool:
     f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
     at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
     M, A, B = (np.array(x) for x in f(*at))
-    rank = np.linalg.matrix_rank(A) if A.size else 0  # NumPy 2.0 has no rank of an empty matrix
+    rank = np.linalg.matrix_rank(A, rtol=1e-9) if A.size else 0  # NumPy 2.0 has no rank of an empty matrix
     N = null(A) if rank < m.nv else np.zeros((m.nv, 0))
     driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
     size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))

@@ -133,7 +133,7 @@ def zero_dynamics(
     Z, kept = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
     fixed = errors[:half, :k]
-    places = k - (int(np.linalg.matrix_rank(fixed)) if fixed.size else 0)  # of nothing NumPy 2.0 has none
+    places = k - (int(np.linalg.matrix_rank(fixed, rtol=1e-9)) if fixed.size else 0)  # of nothing NumPy 2.0 has none
     return ZeroDynamics(
         places, Z.shape[1] - places, kept, Z.T @ near.A @ Z, near.dq[:, :n] @ Z, near.dv[:, :n] @ Z, near.q_names, near.v_names
     )
