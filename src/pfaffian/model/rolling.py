@@ -271,7 +271,7 @@ def knife_edge(
 
 
 def _circle(what: str, body: str, radius: Any, axis: Any, centre: Any) -> tuple[str, ca.SX, ca.SX, ca.SX]:
-    """Body, radius, axis and centre of a disk. Raises ModelError: they are none."""
+    """Body, radius, axis and centre of a disk. Raises ModelError: a radius that is not above zero, an axis that is zero."""
     r, a = positive(radius, f"{what}: radius"), direction(axis, f"{what}: axis")
     return body, r, a, vector(centre, 3, f"{what}: centre")
 
