@@ -346,6 +346,11 @@ def test_limits_are_kept_and_the_rest_is_as_near_as_may_be():
     assert loose.u.values.min() < -1 or loose.u.values.max() > 10
     slack = np.concatenate([r.u.values, 9.0 - r.u.values], axis=1)
     close(r.limit_slack.values, slack, 1e-12, "what is left to the limits")
+    rows = (np.vstack([-np.eye(2), np.eye(2)]), [0.0, 0.0, 9.0, 9.0])
+    for form in ([(0.0, 9.0)] * 2, ((0.0, 9.0), (0.0, 9.0)), rows):
+        again = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=form)
+        short = pf.run(m, *start, control=again, duration=0.1, step=2e-3, every=10)
+        assert np.array_equal(short.u, r.u[:6]), form
     wide = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=(np.eye(2), [1e3, 1e3]))
     same = [pf.run(m, [0.1, 0, 0.1], [0, 0, 0], duration=0.2, step=2e-3, control=x).u.values for x in (wide, free)]
     close(*same, 1e-10, "limits that are far change nothing")
@@ -451,7 +456,7 @@ WRONG = {
     ),
     "no limits": (
         lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), REF, limits="actuators")),
-        "no actuator of 'planar' has any",
+        "none of them is finite; give the actuators limits",
     ),
 }
 

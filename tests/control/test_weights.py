@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -144,6 +145,16 @@ def within(case: Case, limits: np.ndarray | None) -> Inputs:
     return Inputs(u, v_dot, faults, np.linalg.solve(B.reshape(4, 4, order="F"), A.reshape(2, 4, order="F").T))
 
 
+def test_limits_of_the_actuators_themselves():
+    case = chain()
+    half = np.abs(within(case, None).u).max() / 2
+    limited = case.m.with_(actuators=[replace(a, limits=(-2 * half, half)) for a in case.m.actuators])
+    given = within(case, [(-2 * half, half)] * 4).u
+    assert np.array_equal(within(case._replace(m=limited), "actuators").u, given) and not np.array_equal(
+        given, within(case, None).u
+    )
+
+
 def test_limits_that_are_not_reached_change_no_bit():
     case = chain()
     assert np.array_equal(within(case, [(-1e6, 1e6)] * 4).u, within(case, None).u)
@@ -158,7 +169,7 @@ def test_a_motion_beyond_all_limits_is_a_fault():
 @pytest.mark.parametrize(
     "limits, said",
     [
-        ([(0, 1)], "needed for each of 4 actuators, such as m.u_limits"),
+        ([(0, 1)], '"actuators" is needed for their own, or .low, high. for each of 4 actuators'),
         ([(1, -1)] * 4, "limits of j0 .*wrong way round"),
         (3.0, "each of 4 actuators"),
         ([(-np.inf, np.inf)] * 4, "none of them is finite"),

@@ -70,17 +70,20 @@ def weights(m: Mechanism, weight: Any = None) -> ca.SX:
     return R
 
 
-def input_limits(m: Mechanism, limits: Any) -> np.ndarray | None:
-    """(motors, 2) lowest and highest input of each actuator, without those of wrenches; None if None.
+def input_limits(m: Mechanism, limits: Any) -> np.ndarray:
+    """(motors, 2) lowest and highest input of each actuator, without those of wrenches; of "actuators" their own.
 
-    Raises ModelError: another shape, none of them finite, or low above high.
+    Raises ModelError: another form, none of them finite, or low above high.
     """
-    if limits is None:
-        return None
     count = len(m.actuators)
+    if isinstance(limits, str) and limits == "actuators":
+        limits = m.u_limits[:count]
     rows = list(limits) if several(limits) else []
     if len(rows) not in (count, m.nu):
-        raise ModelError(f"limits: (low, high) is needed for each of {plural(count, 'actuator')}, such as m.u_limits")
+        raise ModelError(
+            f'limits: "actuators" is needed for their own, or (low, high) for each of {plural(count, "actuator")}; '
+            "control.prototype_tracking also takes a pair (W, l) with W u <= l"
+        )
     pairs = [interval(pair, f"limits of {name}") for pair, name in zip(rows, m.motor_names, strict=False)]
     if not np.isfinite(pairs).any():
         raise ModelError("limits: none of them is finite; give the actuators limits=(low, high), or omit limits")

@@ -7,10 +7,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
 from pfaffian.control.reason import null
 from pfaffian.dynamics import gauss
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import column, matrix
 from pfaffian.terms.present import remembered
@@ -47,21 +48,26 @@ def motors_to_spare(m: Mechanism) -> bool:
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
-    """W (rows, motors) and l (rows, 1) of W u <= l. Raises ModelError: limits of another form."""
+    """W (rows, motors) and l (rows, 1) of W u <= l, from that pair or from limits of each actuator, see `input_limits`.
+
+    Raises ModelError: limits of another form.
+    """
     n = len(m.actuators)
-    if isinstance(limits, str) and limits == "actuators":
-        low, high = m.u_limits[:n].T
-        rows = [(i, -1.0, -x) for i, x in enumerate(low) if np.isfinite(x)]
-        rows += [(i, 1.0, x) for i, x in enumerate(high) if np.isfinite(x)]
-        if not rows:
-            raise ModelError(f"limits: no actuator of {m.name!r} has any; give them limits=(low, high), or leave it out")
-        W = ca.SX(len(rows), n)
-        for r, (i, sign, _) in enumerate(rows):
-            W[r, i] = sign
-        return W, ca.SX(ca.DM([x for *_, x in rows]))
-    if not isinstance(limits, tuple) or len(limits) != 2:
-        raise ModelError(f'limits: a pair (W, l) with W u <= l is needed, or "actuators", got {brief(limits)}')
-    W, l = matrix(limits[0], "limits: W"), column(limits[1], "limits: l")
-    if W.shape != (l.numel(), n) or not l.numel():
-        raise ModelError(f"limits: W must be ({l.numel()}, {n}) for {l.numel()} limits on {n} actuators, got {W.shape}")
-    return W, l
+    if isinstance(limits, tuple) and len(limits) == 2 and _is_matrix(limits[0]):
+        W, l = matrix(limits[0], "limits: W"), column(limits[1], "limits: l")
+        if W.shape != (l.numel(), n) or not l.numel():
+            raise ModelError(f"limits: W must be ({l.numel()}, {n}) for {l.numel()} limits on {n} actuators, got {W.shape}")
+        return W, l
+    low, high = input_limits(m, limits).T
+    rows = [(i, -1.0, -x) for i, x in enumerate(low) if np.isfinite(x)]
+    rows += [(i, 1.0, x) for i, x in enumerate(high) if np.isfinite(x)]
+    W = ca.SX(len(rows), n)
+    for r, (i, sign, _) in enumerate(rows):
+        W[r, i] = sign
+    return W, ca.SX(ca.DM([x for *_, x in rows]))
+
+
+def _is_matrix(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return bool(x) and all(isinstance(row, (list, tuple, np.ndarray)) for row in x)
+    return len(getattr(x, "shape", ())) == 2

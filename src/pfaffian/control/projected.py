@@ -40,7 +40,7 @@ def projected(
         damping: G_D [1/s], not negative; one number, or one for each task coordinate.
         weight: (motors,) positive numbers, the diagonal of R; ones if None.
         rest_damping: [1/s] of motion that the task leaves open; default 0.
-        limits: (motors, 2) lowest and highest input of each actuator [N, N m], such as m.u_limits: u is then the smallest
+        limits: "actuators" for their own, or (motors, 2) the lowest and highest input of each [N, N m]: u is then the smallest
             within them of the inputs with this motion, and redundant actuators share what one of them cannot do. No limits if
             None.
     Returns:
@@ -66,7 +66,7 @@ def projected(
         a = task_acceleration(terms, task, reference, w, stiffness, damping, rest_damping)
         tau = terms.M @ a.v_dot + terms.c - terms.f
         m = terms.mechanism
-        answer = allocate(terms, tau, weights(m, weight), limits=input_limits(m, limits))
+        answer = allocate(terms, tau, weights(m, weight), limits=None if limits is None else input_limits(m, limits))
         beyond = [] if limits is None else [answer.beyond]
         return Command(
             answer.u,

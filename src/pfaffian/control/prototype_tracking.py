@@ -87,9 +87,10 @@ def prototype_tracking(
         transport: of "energy", function of the kinematics k and k_R of motion and reference that returns Q (nv, nv), with Q = 1
             where the two are equal, such as `error_coordinates` makes; if None the Q nearest to 1 that carries the pairs'
             twists as their stiffness sees them.
-        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,) numbers or Parameters, or
-            "actuators" for their own limits; None for none. Within them u is the nearest to the one without limits, in the
-            metric of S^T Mbar S, so that the motion is as near as the limits permit. [konz25 (4.63)-(4.64)]
+        limits: "actuators" for their own, (motors, 2) the lowest and highest input of each [N, N m], or W u <= l as the pair
+            (W, l), W (rows, motors) and l (rows,) numbers or Parameters; None for none. Within them u is the nearest to the
+            one without limits, in the metric of S^T Mbar S, so that the motion is as near as the limits permit.
+            [konz25 (4.63)-(4.64)]
     Returns:
         Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
         matching_force; of "energy" transport_error along v; with limits limit_slack l - W u and limit_active, 1 for rows that
