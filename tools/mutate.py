@@ -59,7 +59,7 @@ TESTS_OF = {
     "control/feasible.py": ["control/test_prototype.py", "control/test_bicopter.py", "control/test_flat.py"],
     "control/flat.py": ["control/test_flat.py", "control/test_bicopter.py"],
     "control/identification.py": ["control/test_identification.py"],
-    "control/law.py": ["control/test_faults.py", "control/test_digest.py", "control/test_discrete.py"],
+    "control/law.py": ["promises/test_repr.py", "control/test_faults.py", "control/test_digest.py", "control/test_discrete.py"],
     "control/layout.py": ["control/test_discrete.py", "control/test_digest.py"],
     "control/motors.py": ["control/test_allocation_motors.py", "control/test_concurrent.py", "control/test_prototype.py"],
     "control/output.py": ["control/test_concurrent.py", "control/test_random_outputs.py"],

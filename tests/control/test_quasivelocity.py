@@ -454,3 +454,11 @@ def test_basis_that_cannot_be_carried():
     for wrong in (np.eye(2), np.zeros((0, 2, 2)), np.tile([[1.0, 0.5], [0.0, 0.0]], (2, 1, 1))):
         with pytest.raises(pf.ModelError):
             transport_basis(wrong)
+
+
+@pytest.mark.parametrize("name", ["velocity_gain", "position_gain"])
+def test_a_gain_of_another_size_is_named(name):
+    gains = {"velocity_gain": 4.0, "position_gain": 6.0} | {name: [1.0, 2.0]}
+    for law in (control.tracking(WAVES, **gains), control.regulation(control.set_point(np.zeros(4)), **gains)):
+        with pytest.raises(pf.ModelError, match=rf"{name}: .*4"):
+            pf.run(arm(), duration=0.01, control=law, backend="numpy")

@@ -34,6 +34,8 @@ def test_what_gives_the_least_is_all_of_it(gains, dims, gain):
     A = U[:, :k] @ np.diag(gains) @ V.T
     for B, left, right, sizes in ((A, U, V, dims), (A.T, V, U, dims[::-1])):
         found = weakest(B)
+        small = weakest(1e-9 * B)
+        assert small.inputs.shape == found.inputs.shape and np.isclose(small.gain, 1e-9 * found.gain, rtol=1e-9, atol=0)
         wide = B.shape[1] > B.shape[0]
         assert np.isclose(found.gain, 0 if wide else gain, rtol=1e-9, atol=0)
         if found.gain == gain == 0 or not wide:

@@ -59,6 +59,10 @@ def test_a_function_of_time_may_hold_parameters():
 
 def test_set_point_and_function():
     close(values(control.set_point([2.0, 3.0]), 0.7)[:3], np.array([[2.0, 3.0], [0, 0], [0, 0]]), ALGEBRA, "set point")
+    close(values(control.set_point(ca.SX([2.0, 3.0])), 0.7)[:3], np.array([[2.0, 3.0], [0, 0], [0, 0]]), ALGEBRA, "a column")
+    for number in (2.0, ca.SX(2.0)):
+        with pytest.raises(pf.ModelError, match="a list of numbers, one for each coordinate, is needed"):
+            control.set_point(number)
     wave = control.function_of_time(lambda t: [ca.sin(3 * t), t**3], 2)
     t = 0.4
     expected = [[np.sin(3 * t), t**3], [3 * np.cos(3 * t), 3 * t**2], [-9 * np.sin(3 * t), 6 * t]]
