@@ -444,7 +444,7 @@ WRONG = {
         "3 numbers of 'i' where its state has 2",
     ),
     "forgotten state": (lambda: run(control.discrete(feedback, 0.01, state={"i": 0})), "0 numbers of 'i' where"),
-    "inputs of wrong size": (lambda: run(control.discrete(lambda s: Command(s.terms.q), 0.01)), "time gives 3 inputs: 2 are needed"),
+    "inputs of wrong size": (lambda: run(control.discrete(lambda s: Command(s.terms.q), 0.01)), "time gives 3 inputs"),
     "start of wrong size": (lambda: run(control.discrete(feedback, 0.01, start=[1.0])), "start has 1 numbers"),
     "z_dot": (lambda: run(control.discrete(lambda s: Command(s.u, s.terms.t), 0.01)), "gives z_dot.*d_next"),
     "d_next in continuous time": (
