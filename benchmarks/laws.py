@@ -90,6 +90,8 @@ def prototypes(pair: control.Pair, goal: np.ndarray) -> dict[str, Control]:
 
 
 def machine(name: str, m: pf.Mechanism, laws: Mapping[str, Control], q: np.ndarray, o: Options) -> Iterator[Comparison]:
+    if o.quick:  # tests know the others
+        laws = dict([*laws.items()][:: len(laws) - 1])
     v, operations = np.zeros((len(q), m.nv)), dict[str, int]()
     calls: dict[str, Callable[[], Any]] = {}
     calls["plant"], plant = loop(m, None, q, v)
