@@ -101,7 +101,7 @@ class Watch:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """What measures states."""
+        """The sizes of angles and speeds by which errors are measured."""
         return sizes_of(self.loop.simulation)
 
     @cached_property
