@@ -30,7 +30,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "start": [0.0], "std": [0.0], "step": [0.001], "steps": [200], "stiffness": [0.0, 400.0], "stribeck": [0.01],
     "strict": [False, True], "t": [0.0], "through": [ORIGIN], "tilting": [False], "tolerance": [0.0, 1e-05, 1e-10],
     "torque": [0.0], "turning_drag": [(0, 0)], "unique": [False], "unit": [""], "units": ["1/s"],
-    "violation_limit": [1e-06], "viscous": [0.0], "wind": [ORIGIN], "within": [1.0], "xyz": [ORIGIN],
+    "violation_limit": [1e-06], "viscous": [0.0], "where": ["installed"], "wind": [ORIGIN], "within": [1.0], "xyz": [ORIGIN],
 }  # fmt: skip
 """Parameter -> what it is somewhere if nothing is said; what is made at each call, None and () apart."""
 
