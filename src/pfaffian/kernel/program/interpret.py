@@ -44,8 +44,8 @@ def run(
     In float32 every operation is one of floats, except elementary functions, which are those of the double, rounded.
     record: is given every step but calls, with its operands.   path: of the call that this is.
     """
-    constants, orders = _prepared(program, kind)
-    values: list[Any] = [*lanes, *constants, *[None] * sum(order.results for order in orders)]
+    constants, orders, results_in_all = _prepared(program, kind)
+    values: list[Any] = [*lanes, *constants, *[None] * results_in_all]
     for i, (step, function, results, dead) in enumerate(orders):
         args = [values[a] for a in step.args]
         if function is None:
@@ -95,13 +95,13 @@ class _Order(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_Order]]:
-    """The constants and the steps of a Program."""
+def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_Order], int]:
+    """The constants and the steps of a Program, and how many results all steps have."""
     functions = {s.op: None if s.op == "call" else _in_kind(s.op, kind) for s in program.steps}
     orders = [
         _Order(s, functions[s.op], program.width(s), dead) for s, dead in zip(program.steps, _dead_after(program), strict=True)
     ]
-    return [np.array([constant(c, kind)]) for c in program.constants], orders
+    return [np.array([constant(c, kind)]) for c in program.constants], orders, sum(order.results for order in orders)
 
 
 def _in_kind(op: str, kind: Any) -> Callable[..., Any]:
