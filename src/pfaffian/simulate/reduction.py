@@ -280,14 +280,14 @@ def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     intrinsic[r.at(r.found.kept), 0] = 0
     if frame is None:
         return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + intrinsic, to_space))
-    push = frame.R @ pushed[frame.entries, 0]
-    forces = ca.SX(r.along(T, pushed + weight(k, frame.across(r.m.gravity) - frame.axes @ push / frame.mass)))
+    push = frame.along(pushed)
+    forces = ca.SX(r.along(T, pushed + weight(k, frame.felt(r.m.gravity, push))))
     kept, shared = r.at(r.kept), r.at(r.shared)
     forces[kept, 0] = r.along(T, pushed)[kept, 0]
     forces[shared, 0] += r.along(T, weight(k))[shared, 0]
     forces[frame.entries, 0] = 0
     pi_dot = r.turned(T.q, forces + intrinsic, to_space)
-    pi_dot[frame.entries, 0] = frame.mass * frame.pull(r.m.gravity) + push
+    pi_dot[frame.entries, 0] = frame.rate(r.m.gravity, push)
     return ca.vertcat(k.q_dot, pi_dot)
 
 

@@ -85,31 +85,27 @@ class _Momenta(NamedTuple):
         return ca.vertcat(T.q, p)
 
     def show(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        T, inside = self.seen(x, t)
-        v, centre = ca.SX(inside.v), self.frame(T.kinematics)
+        T = self.at(x[: self.m.nq, 0], ca.SX(self.m.nv, 1), t)
+        v, centre = ca.SX(self.seen(T, x).v), self.frame(T.kinematics)
         if centre:
             v[centre.entries, 0] += centre.R.T @ x[self.m.nq :, 0][centre.entries, 0] / centre.mass
         return T.q, v
 
     def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        pushed, centre, gravity = T.generalised_input + motion.reaction, self.frame(T.kinematics), self.m.gravity
-        _, inside = self.seen(x, T.t)
+        pushed, centre, inside = T.generalised_input + motion.reaction, self.frame(T.kinematics), self.seen(T, x)
         if centre is None:
             return ca.vertcat(T.kinematics.q_dot, transport(T, inside.h) + weight(T.kinematics) + pushed)
-        along = centre.R @ pushed[centre.entries, 0]
-        # The frame falls with the mass centre, so that of weight only what acts across the slides is felt in it.
-        fall = centre.across(gravity) - centre.axes @ along / centre.mass
-        p_dot = transport(self.at(T.q, inside.v, T.t), inside.h) + pushed + weight(T.kinematics, fall)
-        p_dot[centre.entries, 0] = centre.mass * centre.pull(gravity) + along
+        along, still = centre.along(pushed), self.at(T.q, inside.v, T.t)
+        p_dot = transport(still, inside.h) + pushed + weight(T.kinematics, centre.felt(self.m.gravity, along))
+        p_dot[centre.entries, 0] = centre.rate(self.m.gravity, along)
         return ca.vertcat(T.kinematics.q_dot, p_dot)
 
-    def seen(self, x: ca.SX, t: ca.SX) -> tuple[Terms, Moving]:
-        """The mechanism at rest, and its motion in the frame of the mass centre."""
-        T, p = self.at(x[: self.m.nq, 0], ca.SX(self.m.nv, 1), t), ca.SX(x[self.m.nq :, 0])
-        centre = self.frame(T.kinematics)
+    def seen(self, T: Terms, x: ca.SX) -> Moving:
+        """The motion in the frame of the mass centre.   T: at q of x, and any v."""
+        p, centre = ca.SX(x[self.m.nq :, 0]), self.frame(T.kinematics)
         if centre:
             p[centre.entries, 0] = 0
-        return T, moving(T, p)
+        return moving(T, p)
 
     def at(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
         return Terms(self.m, q, v, ca.SX(self.m.nu, 1), t)

@@ -184,6 +184,18 @@ class Translation(NamedTuple):
         """(3, 1) the part of gravity that a frame falling along the slides does not follow, world axes [m/s^2]."""
         return ca.SX(3, 1) if len(self.entries) == 3 else gravity - self.axes @ self.pull(gravity)
 
+    def along(self, force: ca.SX) -> ca.SX:
+        """(n, 1) the part along the slides of a generalised force (nv, 1), in the axes of the frame [N]."""
+        return self.R @ force[self.entries, 0]
+
+    def felt(self, gravity: ca.SX, along: ca.SX) -> ca.SX:
+        """(3, 1) what acts like gravity in the frame, which weight and a force `along` the slides accelerate [m/s^2]."""
+        return self.across(gravity) - self.axes @ along / self.mass
+
+    def rate(self, gravity: ca.SX, along: ca.SX) -> ca.SX:
+        """(n, 1) how weight and a force `along` the slides change the momentum along them [N]."""
+        return self.mass * self.pull(gravity) + along
+
 
 def translation(k: Kinematics, joint: Joint) -> Translation | None:
     """Of a first joint that is a group; None where it does not slide, or has armature along its slides: an inertia that does
