@@ -43,19 +43,20 @@ def place(monkeypatch, tmp_path):
     return tmp_path / "store" / f"pfaffian-{os.getuid()}"
 
 
-def get(build, key="model", **options):
-    return kernel.compile(build, key=key, **options)
+def get(build, key="model", backend="c", **options):
+    return kernel.compile(build, key=key, backend=backend, **options)
 
 
 def values(k):
     return np.hstack(k(X))
 
 
-def test_a_hit_does_not_build(place):
+@pytest.mark.parametrize("backend", ["c", "interpreter"])
+def test_a_hit_does_not_build(place, backend):
     first, again = Build(), Build()
-    fresh, known = get(first), get(again)
+    fresh, known = get(first, backend=backend), get(again, backend=backend)
     assert (first.calls, again.calls) == (1, 0)
-    assert known.provenance["backend"] == "c"
+    assert known.provenance["backend"] == backend
     assert known.provenance["digest"] == fresh.provenance["digest"]
     assert np.array_equal(values(known), values(fresh))
     assert np.array_equal(known(X[0])[0], fresh(X[0])[0])
@@ -81,10 +82,11 @@ def test_a_rollout_by_key(place):
 
 def test_what_makes_a_difference(place):
     get(Build())
-    for options in ({"lanes": 1}, {"strict": False}, {"key": "another"}):
+    for options, calls in (({"lanes": 1}, 0), ({"strict": False}, 0), ({"backend": "auto"}, 0), ({"key": "another"}, 1)):
         build = Build()
         get(build, **options)
-        assert build.calls == 1, options
+        assert build.calls == calls, options
+    assert len(list(place.glob("*.alias"))) == 4 and len(list(place.glob("*.programs"))) == 2
     with pytest.raises(ModelError):  # the same key for a rollout is another thing
         kernel.compile_rollout(Build(), key="model")
 
@@ -116,7 +118,7 @@ def test_another_compiler_does_not_share(place, monkeypatch):
     monkeypatch.setattr(toolchain, "find_compiler", lambda: other)
     build = Build()
     get(build)
-    assert build.calls == 1
+    assert build.calls == 0 and len(list(place.glob("*.alias"))) == 2
 
 
 def damages(text):
@@ -134,8 +136,7 @@ def test_a_damaged_note_is_mended(place):
         note.write_text(text)
         build = Build()
         assert np.array_equal(values(get(build)), wanted)
-        assert build.calls == 1, text
-        assert note.read_text() == whole
+        assert note.read_text() == whole, text
     note.write_bytes(b"\xff\xfe")
     assert np.array_equal(values(get(Build())), wanted)
 
@@ -148,7 +149,20 @@ def test_a_note_of_another_key_does_not_count(place):
     other.write_text(note.read_text())
     build = Build(9.0)
     assert values(get(build, key="another"))[0, 0] == values(get(Build(9.0), key=None))[0, 0]
-    assert build.calls == 1
+
+
+def test_damaged_programs_are_traced_again(place):
+    wanted = values(get(Build(), backend="interpreter"))
+    (note,) = place.glob("*.programs")
+    get(Build(9.0), key="another", backend="interpreter")
+    (another,) = set(place.glob("*.programs")) - {note}
+    whole, other = note.read_bytes(), another.read_bytes()
+    flipped = whole[:-1] + bytes([whole[-1] ^ 1])
+    for damaged in (b"", b"\n", whole[:-1], flipped, whole[65:], b"0" * 64 + whole[64:], other):
+        note.write_bytes(damaged)
+        build = Build()
+        assert np.array_equal(values(get(build, backend="interpreter")), wanted)
+        assert build.calls == 1 and note.read_bytes() == whole
 
 
 @pytest.mark.parametrize("damage", ["absent", "empty", "flipped", "no sidecar"])
@@ -160,7 +174,7 @@ def test_a_damaged_object_is_mended(place, damage):
     if damage in ("empty", "flipped"):
         target.write_bytes(b"" if damage == "empty" else whole[:-1] + bytes([whole[-1] ^ 1]))
     build = Build()
-    assert np.array_equal(values(get(build)), wanted) and build.calls == 1
+    assert np.array_equal(values(get(build)), wanted) and target.read_bytes() == whole
     again = Build()
     get(again)
     assert again.calls == 0
@@ -180,7 +194,7 @@ assert abs(k(np.ones(3))[0] - 7 * np.sin(1)).max() < 1e-12
 def test_processes_at_once(place):
     children = [subprocess.Popen([sys.executable, "-c", SCRIPT]) for _ in range(4)]
     assert [c.wait(60) for c in children] == [0] * 4
-    assert [len(list(place.glob(f"*.{kind}"))) for kind in ("so", "json", "alias")] == [1, 1, 1]
+    assert [len(list(place.glob(f"*.{kind}"))) for kind in ("so", "json", "alias", "programs")] == [1, 1, 1, 1]
     assert not list(place.glob("tmp*"))
 
 
@@ -196,7 +210,7 @@ def test_the_interpreter_has_no_keys(place, monkeypatch):
         with pytest.raises(BuildError, match="no C compiler"):
             get(build, backend="c")
     with pytest.warns(RuntimeWarning, match="NumPy interpreter"):
-        assert get(build).provenance["backend"] == "numpy"
+        assert get(build, backend="auto").provenance["backend"] == "numpy"
     assert not list(place.glob("*.alias"))
 
 
@@ -238,7 +252,7 @@ def test_strange_keys_are_only_names(place):
 def test_a_plain_function_may_have_a_key(place):
     f = Build()()
     assert np.array_equal(values(get(f)), values(get(f))) and len(list(place.glob("*.alias"))) == 1
-    assert np.array_equal(values(kernel.compile(Build())), values(get(f)))
+    assert np.array_equal(values(kernel.compile(Build(), backend="c")), values(get(f)))
 
 
 def test_a_full_store_forgets(place, monkeypatch):

@@ -126,7 +126,7 @@ def test_damage_is_seen_and_mended(place):
     ]
     for path, good, damage in cases:
         path.unlink()  # the library in use stays as it is
-        private_files.write(path, "")
+        private_files.write(path, b"")
         path.write_bytes(damage)
         assert store.get(place, sidecar.stem) is None
         if damage in (bad_objects[1], b"[]", bad_notes[-1].encode()):

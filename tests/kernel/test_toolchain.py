@@ -44,7 +44,7 @@ FAKES = {
     "writes nothing": REAL + "exit 0",
     "writes garbage": REAL + "head -c 5000 /dev/urandom > $out",
     "writes half": REAL + 'gcc "$@" && head -c 3000 $out > $out.x && mv $out.x $out',
-    "miscompiles": REAL + 'sed -i "s/ \\* v/ + v/" $source; exec gcc "$@"',
+    "miscompiles": REAL + 'sed -i "s/ \\* \\([vr]\\)/ + \\1/" $source; exec gcc "$@"',
     "drops functions": REAL + 'sed -i s/pfaffian_/other_/ $source; exec gcc "$@"',
     "crashes when run": REAL + "sed -i 's/FP_ENTER;/FP_ENTER; *(volatile int *)0 = 1;/' $source; exec gcc \"$@\"",
     "does not answer": "exit 1",

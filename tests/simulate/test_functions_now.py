@@ -32,8 +32,9 @@ k = 1.0
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
     """Nothing is compiled, and nothing comes from the store: what is left is the memory of this process."""
-    monkeypatch.setattr(obtain, "load_or_none", lambda *_: None)
+    monkeypatch.setattr(obtain, "_tiers", lambda *_: None)
     monkeypatch.setattr(keyed, "recall", lambda *_: None)
+    monkeypatch.setattr(keyed, "programs", lambda _, recipe: recipe.programs)
 
 
 def rod(**more) -> pf.Mechanism:

@@ -14,13 +14,15 @@ from pfaffian import control
 from pfaffian.dynamics import formulation
 from pfaffian.errors import BuildError
 from pfaffian.evaluate.compiled import function_of
-from pfaffian.kernel.build import toolchain, trial
-from pfaffian.kernel.call import rollout
-from pfaffian.kernel.call.recipe import Recipe, recipe, shape
-from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.build import loop_trial, toolchain, trial
+from pfaffian.kernel.call import rollout, tiers
+from pfaffian.kernel.call.kernel import from_program
+from pfaffian.kernel.call.obtain import Code
+from pfaffian.kernel.call.recipe import recipe, shape
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
+from pfaffian.kernel.text.source import rollout_source
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.simulate import newton
 from pfaffian.simulate.simulation import Simulation
@@ -41,7 +43,7 @@ def plan():
     """The step and the observation, and states of a run through several singular configurations."""
     m, settings = pf.read(EXAMPLE)
     system = Simulation(as_system(m), pf.Scheme())
-    made = recipe(lambda: (system.traced.step, system.traced.observe), rollout.checked_source, "c", 1, True)
+    made = recipe(lambda: (system.traced.step, system.traced.observe), rollout_source, "c", 1, "strict")
     q, v, u, p = settings.arrays(m)
     r = pf.run(m, q, v, u=u, parameters=p, duration=settings.duration, step=settings.step, every=50, record="all")
     x = np.hstack([r["q"].values, r["v"].values])
@@ -85,6 +87,11 @@ def plant(program: Program, random: np.random.Generator) -> Program:
     return put(program, part, replace(part, steps=(*part.steps[:i], step, *part.steps[i + 1 :])))
 
 
+def evaluate(program, arrays):
+    """Outputs (runs, size) of the Program."""
+    return from_program(program, backend="interpreter")(*arrays)
+
+
 def same(a, b) -> bool:
     return all(
         trial.same(np.ascontiguousarray(x).ravel(), np.ascontiguousarray(y).ravel(), True) for x, y in zip(a, b, strict=True)
@@ -93,11 +100,7 @@ def same(a, b) -> bool:
 
 def loop(programs, inputs):
     """What the loop of a trial makes of its inputs with these Programs."""
-    made = Recipe(lambda: programs, rollout.checked_source, 1, True)
-    x0, u, p = inputs
-    plain = rollout.Rollout(made, tuple(map(shape, programs)), {})
-    r = plain(x0, u, p, t0=rollout.TRIAL_START, h=0.0078125, steps=1, every=1, hold="linear", last=True)
-    return [r.x, r.records, r.status.astype(float)]
+    return [loop_trial.of_loop(programs, *inputs).outputs]
 
 
 def tried_inputs(program, likely=None):
@@ -115,7 +118,7 @@ def test_every_plant_that_changes_numbers_is_noticed(plan, which):
     given = tried_inputs(program)
     right, tried = evaluate(program, reference), evaluate(program, given)
     assert all(np.isfinite(outputs[: trial.RUNS]).mean() > 0.5 for outputs in tried)
-    settled = rollout._loop_inputs(made)
+    settled = loop_trial.inputs_of(made.programs[0])
     in_loop = loop(made.programs, settled)
     random, harmful, missed = np.random.default_rng(which), 0, []
     for _ in range(PLANTS):
@@ -147,7 +150,7 @@ def of_newton(m):
 def of_terms(m, f):
     q, v, p, t, random = states(m)
     T = symbols(m)
-    return function_of(T, {"x": f(T)}), [q, v, random.normal(size=(len(q), m.nu)), t, p]
+    return function_of(T, {"x": f(T)}), [q, v, random.normal(size=(len(q), m.nu)), p, t]
 
 
 def of_system(s, which):
@@ -294,17 +297,16 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
         except BuildError as error:
             assert "miscompiles" in str(error)
             continue
-        compiled = ctypes.CDLL(str(built)).pfaffian_rollout
-        compiled.argtypes, compiled.restype = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p], None
+        compiled = tiers.compiled(ctypes.CDLL(str(built)), "pfaffian_rollout", made.source.doubles, {})
         shapes = tuple(map(shape, made.programs))
-        wrong = rollout.Rollout(made, shapes, {}, compiled, made.source.doubles)
-        good = rollout.Rollout(made, shapes, {})
+        wrong = rollout.Rollout(Code(made, shapes, "", tiers.Tiers(compiled)))
+        good = rollout.Rollout(Code(made, shapes, ""))
         keep = dict(t0=0.0, h=1e-3, steps=2, every=1, last=True)
         a, b = (f(x, u[:1], p, **keep) for f in (wrong, good))
         assert same([a.x, a.records], [b.x, b.records]), text[at.start() - 200 : at.end() + 200]
 
 
 def test_what_was_tried_is_said(plan):
-    r = pf.run(*pf.read(EXAMPLE)[:1], duration=0.002, step=1e-3)
+    r = pf.run(*pf.read(EXAMPLE)[:1], duration=0.002, step=1e-3, backend="c")
     assert re.fullmatch(r"\d+ runs, \d+ numbers", r.attrs["kernel_trial"])
     assert int(r.attrs["kernel_trial"].split()[2]) > 1000

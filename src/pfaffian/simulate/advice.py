@@ -109,7 +109,7 @@ def _shorter(
     if np.isfinite(whole):
         error = min(error, max(steps, 1.0) * whole)  # of what grows only because the step is too long
     least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.order)
-    for n in _round(least, FINEST if watch.loop.rollout.native else FINEST_INTERPRETED):
+    for n in _round(least, FINEST if watch.loop.rollout.in_c else FINEST_INTERPRETED):
         left = _left(watch, run, k, x, top, n)
         if left == 0 or error * left <= watch.bound * MARGIN * whole:
             return watch.loop.when.step / n

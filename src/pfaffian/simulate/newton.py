@@ -33,7 +33,7 @@ PATIENCE = 8
 """Iterations that may pass while |phi| and |eta| do not fall by a twentieth: after them the run is given up."""
 
 FEW = 64
-"""Runs up to which a quickly compiled kernel will do."""
+"""Runs up to which a kernel of one lane will do."""
 
 HEAVY = 1e-4
 """Least inertia in the metric of an assembly, as a part of the largest one, where some directions have almost none."""
@@ -172,7 +172,7 @@ def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 @remembered(64)
 def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> State."""
-    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few else 8, quick=few, key=f"newton {digest(m)}")
+    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few else 8, key=f"newton {digest(m)}")
 
 
 def _newton(m: Mechanism) -> ca.Function:

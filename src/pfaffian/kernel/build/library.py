@@ -61,21 +61,8 @@ def _build(
         raise BuildError(f"{compiler.argv[0]} wrote an object that does not load: {error}") from error
 
 
-def load_or_none(text: str, mode: Mode, trial: Trial, backend: str) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
-    """As `load`; if that fails, None after one warning with backend "auto", BuildError with backend "c"."""
-    try:
-        compiler = toolchain.find_compiler()
-        if compiler is None:
-            raise BuildError(toolchain.NO_COMPILER)
-        return load(text, mode, trial, compiler)
-    except (BuildError, OSError) as error:
-        if backend == "c":
-            raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
-        _warn_once(str(error))
-        return None
-
-
-def _warn_once(message: str) -> None:
+def warn_once(message: str) -> None:
+    """Say once in each process why NumPy interprets."""
     if message not in _warned:
         _warned.add(message)
         text = f"running on the NumPy interpreter, some 100 times slower: {message}"

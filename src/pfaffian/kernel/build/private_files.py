@@ -50,9 +50,9 @@ def read_note(path: Path) -> dict[str, Any]:
     return note
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, data: bytes) -> None:
     """Write a small file, whole or not at all, that only this user can read and write."""
     handle, name = tempfile.mkstemp(prefix="tmp", dir=path.parent)
-    with open(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+    with open(handle, "wb") as file:
+        file.write(data)
     os.replace(name, path)

@@ -9,7 +9,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -19,6 +20,23 @@ from pfaffian.kernel.build.waiting import tell
 MEMORY = 16 << 30  # bytes of address space for a child
 OUTPUT, ERRORS = 16 << 20, 2048  # bytes of standard output that a child may write by default; of its errors, those kept
 POLL = 0.01  # seconds between two checks of which children have ended
+
+
+_ENDED: ContextVar[Callable[[], bool]] = ContextVar("ended", default=lambda: False)
+
+
+class Ended(BaseException):
+    """Nobody waits for the commands any more."""
+
+
+@contextlib.contextmanager
+def until(ended: Callable[[], bool]) -> Iterator[None]:
+    """Within this context, commands are killed and Ended is raised as soon as `ended()` is true."""
+    token = _ENDED.set(ended)
+    try:
+        yield
+    finally:
+        _ENDED.reset(token)
 
 
 @dataclass(eq=False)
@@ -66,6 +84,8 @@ def run(
         given.seek(0)
         try:
             while waiting or running:
+                if _ENDED.get()():
+                    raise Ended
                 if activity:
                     tell(f"{activity}, {len(commands) - len(waiting) - len(running)} of {len(commands)} pieces done")
                 while waiting and len(running) < (os.cpu_count() or 1):

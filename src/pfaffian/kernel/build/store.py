@@ -2,7 +2,7 @@
 
 KEY.json is the sidecar of a build and contains the sha256 of the object KEY.SHA.so. Before every load this is checked, and that
 both files are private. Builds happen in tmp folders beside them and are published by renaming, the sidecar last. On KEY.alias
-see `keyed`.
+and KEY.programs see `keyed`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def prune(days: float = 30.0) -> int:
                 for target in store.glob(f"{sidecar.stem}.*.so"):
                     target.unlink(missing_ok=True)
                 count += 1
-    for note in store.glob("*.alias"):
+    for note in (*store.glob("*.alias"), *store.glob("*.programs")):
         with contextlib.suppress(OSError):
             if time.time() - note.stat().st_mtime > days * DAY:
                 note.unlink()

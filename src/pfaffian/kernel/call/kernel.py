@@ -13,7 +13,7 @@ from pfaffian.errors import ModelError
 from pfaffian.kernel.build.trial import Trial, answers
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.native import Native
-from pfaffian.kernel.call.obtain import obtain
+from pfaffian.kernel.call.obtain import Code, obtain
 from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, check_options, mode_of, recipe
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.program import Program
@@ -26,17 +26,17 @@ def compile(
     backend: Backend = "auto",
     lanes: int = 8,
     strict: bool = True,
-    quick: bool = False,
     key: str | None = None,
 ) -> Kernel:
     """Compile a casadi.Function of SX.
 
     Args:
         function: the Function, or a function without arguments that returns it.
-        backend: "c" compiled or BuildError, "numpy" interpreted, "auto" compiled if a compiler works.
+        backend: "auto" interpreted in C at once, and compiled beside it where that pays; "c" compiled now, or BuildError;
+            "interpreter" interpreted in C; "numpy" interpreted by NumPy, which "auto" and "interpreter" also do if nothing
+            was or can be compiled on this machine.
         lanes: runs that are computed at once, 8 or 1.
         strict: the same bits on every backend; False lets the compiler contract a b + c (20-30 % faster).
-        quick: compile in half the time to code that takes several times as long, for functions that are called a few times.
         key: identifies the function permanently, such as a digest of all that it was made from. A kernel that was compiled
             under the same key, with the same options, compiler and library, is loaded from the store; `function` is not called.
     """
@@ -44,30 +44,26 @@ def compile(
     def build() -> tuple[Any]:
         return (function if isinstance(function, ca.Function) or not callable(function) else function(),)
 
-    return _kernel(recipe(build, kernel_source, backend, lanes, mode_of(strict, quick)), backend, key)
+    return _kernel(recipe(build, kernel_source, backend, lanes, mode_of(strict)), backend, key)
 
 
-def from_program(
-    program: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True, quick: bool = False
-) -> Kernel:
+def from_program(program: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True) -> Kernel:
     """Kernel of a Program as it is, without passes; options as for `compile`."""
     check_options(backend, lanes)
-    return _kernel(Recipe(lambda: (program,), kernel_source, lanes, mode_of(strict, quick)), backend, None)
+    return _kernel(Recipe(lambda: (program,), kernel_source, lanes, mode_of(strict)), backend, None)
 
 
 def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:
-    code = obtain(plan, lambda: _trial(plan), backend, key)
-    native = Native(code.library, code.shapes[0], plan.lanes, code.doubles) if code.library else None
-    return Kernel(code.recipe, code.shapes[0], code.provenance, native)
+    code = obtain(plan, "pfaffian_evaluate", _trial, backend, key)
+    native = Native(code.tiers, code.shapes[0], plan.lanes, code.work) if code.tiers else None
+    return Kernel(code, native)
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """Compiled function: kernel(*arrays) -> tuple of arrays. See program, source (C text) and provenance."""
+    """A function of arrays: kernel(*arrays) -> tuple of arrays. See program, source (C text) and provenance."""
 
-    recipe: Recipe = field(repr=False)
-    shape: Shape
-    provenance: dict[str, Any]
+    code: Code = field(repr=False)
     native: Native | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -75,13 +71,22 @@ class Kernel:
         return f"<Kernel: inputs of {self.shape.inputs}, outputs of {self.shape.outputs} numbers, {how}>"
 
     @property
+    def shape(self) -> Shape:
+        return self.code.shapes[0]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What computes now, and what it was made from."""
+        return self.code.provenance
+
+    @property
     def program(self) -> Program:
         """The Program; traced now if the kernel came from the store by its key."""
-        return self.recipe.programs[0]
+        return self.code.recipe.programs[0]
 
     @property
     def source(self) -> str:
-        return self.recipe.source.text
+        return self.code.recipe.source.text
 
     def __call__(self, *arrays: Any, threads: int = 1, out: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, ...]:
         """Evaluate all runs of a batch.

@@ -1,7 +1,7 @@
-"""Compiled objects by a key of the caller, without tracing: small notes in the store that point to an object.
+"""Compiled objects and Programs by a key of the caller, without tracing.
 
-KEY.alias contains what is needed to call the object, and the note's name and sha256: a note that is damaged or was renamed does
-not count.
+KEY.alias is a small note that points to an object and contains what is needed to call it, and the note's name and sha256: a
+note that is damaged or was renamed does not count. KEY.programs contains Programs, after the sha256 of name and bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import casadi as ca
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build import library, private_files, store, toolchain
 from pfaffian.kernel.call.recipe import Recipe, Shape
+from pfaffian.kernel.program.pack import pack, unpack
+from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.remember import checking, compare
 
 
@@ -81,6 +83,27 @@ def remember(key: str, recipe: Recipe, meta: dict[str, Any], shapes: tuple[Shape
             _write(name, note)
 
 
+def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
+    """The Programs of the recipe: from the store if an earlier call left them there under the key, else traced and left."""
+    name = hashlib.sha256(json.dumps([key, recipe.printer.__name__, sources()]).encode()).hexdigest()
+    with contextlib.suppress(OSError, ValueError):
+        path = store.directory() / f"{name}.programs"
+        seal, data = private_files.read(path).split(b"\n", 1)
+        if seal.decode() != _sealed(name, data):
+            raise ValueError(f"{path} is not what was written")
+        os.utime(path)  # for prune
+        return unpack(data)
+    found = recipe.programs
+    with contextlib.suppress(OSError):
+        data = pack(found)
+        private_files.write(store.directory() / f"{name}.programs", _sealed(name, data).encode() + b"\n" + data)
+    return found
+
+
+def _sealed(name: str, data: bytes) -> str:
+    return hashlib.sha256(name.encode() + data).hexdigest()
+
+
 def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """make(), a JSON object; from the note that an earlier process left under the key, if there is one."""
     name = hashlib.sha256(json.dumps([key, sources()]).encode()).hexdigest()
@@ -116,7 +139,8 @@ def _read(name: str) -> dict[str, Any]:
 
 def _write(name: str, note: dict[str, Any]) -> None:
     note = {"name": name, **note}
-    private_files.write(store.directory() / f"{name}.alias", json.dumps(note | {"check": _check(note)}, indent=1))
+    text = json.dumps(note | {"check": _check(note)}, indent=1)
+    private_files.write(store.directory() / f"{name}.alias", text.encode())
 
 
 def _check(note: dict[str, Any]) -> str:

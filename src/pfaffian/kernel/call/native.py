@@ -1,8 +1,7 @@
-"""The compiled loop over a batch, called by ctypes: batches by their strides, single runs by fixed buffers."""
+"""A function over a batch, called by ctypes: batches by their strides, single runs by fixed buffers."""
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Sequence
 from itertools import accumulate
@@ -11,17 +10,14 @@ import numpy as np
 
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.recipe import Shape
+from pfaffian.kernel.call.tiers import Tier, Tiers
 
 
 class Native:
-    """The function pfaffian_evaluate of one library."""
+    """pfaffian_evaluate, as each of its tiers has it.   work: operations of one evaluation."""
 
-    def __init__(self, library: ctypes.CDLL, shape: Shape, lanes: int, doubles: int) -> None:
-        self.function = library.pfaffian_evaluate
-        self.function.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
-        self.function.restype = None
-        self.lanes, self.doubles = lanes, doubles
-        self.shape = shape
+    def __init__(self, tiers: Tiers, shape: Shape, lanes: int, work: int) -> None:
+        self.tiers, self.shape, self.lanes, self.work = tiers, shape, lanes, work
         self.local = threading.local()
 
     def batch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], batch: int, threads: int) -> None:
@@ -30,25 +26,26 @@ class Native:
         table = np.array(ports or [(0, 0, 0)], dtype=np.int64)
         first = table.ctypes.data
         second = first + 24 * len(inputs)
+        tier = self.tiers.take(self.work * -(-batch // self.lanes))
 
         def work(begin: int, end: int) -> None:
-            self.function(first, second, batch, begin, end, memory.WORKSPACES.get(self.doubles))
+            tier.call(first, second, batch, begin, end, memory.WORKSPACES.get(tier.doubles))
 
         memory.in_blocks(work, batch, self.lanes, threads)
 
     def single(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
         """Results of one run of float64 arrays (n_i,), in a few microseconds; None if the arrays are not of this kind."""
-        try:
-            buffers = self.local.buffers
-        except AttributeError:
-            buffers = self.local.buffers = _Buffers(self)
+        tier = self.tiers.take(self.work)
+        buffers = getattr(self.local, "buffers", None)
+        if buffers is None or buffers.tier is not tier:
+            buffers = self.local.buffers = _Buffers(self.shape, tier)
         if len(arrays) != len(buffers.inputs):
             return None
         for place, array in zip(buffers.inputs, arrays, strict=True):
             if type(array) is not np.ndarray or array.dtype is not memory.FLOAT or array.shape != place.shape:
                 return None
             place[...] = array
-        self.function(*buffers.call)
+        tier.call(*buffers.call)
         result = buffers.output.copy()
         return tuple([result[a:b] for a, b in buffers.edges])
 
@@ -56,11 +53,12 @@ class Native:
 class _Buffers:
     """Fixed buffers of one thread for the arrays of one run."""
 
-    def __init__(self, native: Native) -> None:
-        sizes_in, sizes_out = native.shape
+    def __init__(self, shape: Shape, tier: Tier) -> None:
+        self.tier = tier
+        sizes_in, sizes_out = shape
         edges_in, self.edges = _edges(sizes_in), _edges(sizes_out)
         self.input, self.output = np.zeros(sum(sizes_in)), np.zeros(sum(sizes_out))
-        self.work = np.zeros(native.doubles + 8)
+        self.work = np.zeros(tier.doubles + 8)
         self.inputs = [self.input[a:b] for a, b in edges_in]
         ports = [memory.port(self.input[a:b], None) for a, b in edges_in]
         ports += [memory.port(self.output[a:b], None) for a, b in self.edges]

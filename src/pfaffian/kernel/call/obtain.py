@@ -1,47 +1,89 @@
-"""Recipe -> Code: from the store by its key, or traced, printed, compiled and tried; interpreted if that fails."""
+"""Recipe -> Code: compiled code from the store, or traced and run by the interpreter until compiling pays."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pfaffian.kernel.build.library import load_or_none
+from pfaffian.errors import BuildError
+from pfaffian.kernel.build.interpreter import Words, interpreter
+from pfaffian.kernel.build.library import load, warn_once
+from pfaffian.kernel.build.toolchain import NO_COMPILER, find_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import keyed
 from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, shape
+from pfaffian.kernel.call.tiers import WORTH, Tier, Tiers, compiled, interpreted
+from pfaffian.kernel.program.encode import encode
+from pfaffian.kernel.program.program import callees_first
 from pfaffian.kernel.remember import checking, compare
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Code:
-    """The parts of a Kernel or a Rollout.   library: None if it is interpreted.   doubles: size of the workspace."""
+    """The parts of a Kernel or a Rollout.   tiers: None if NumPy interprets it.   work: operations of one evaluation."""
 
     recipe: Recipe
     shapes: tuple[Shape, ...]
-    provenance: dict[str, Any]
-    library: ctypes.CDLL | None = None
-    doubles: int = 0
+    digest: str
+    tiers: Tiers | None = None
+    work: int = 0
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Digest, options, which tiers ran (or would run first), and how the compiled one was made."""
+        about = {"digest": self.digest, "lanes": self.recipe.lanes, "strict": self.recipe.mode != "fast"}
+        if self.tiers is None:
+            return about | {"backend": "numpy"}
+        return about | {"backend": self.tiers.backend} | self.tiers.now.meta
 
 
-def obtain(recipe: Recipe, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Code:
-    """The code of the recipe. With a known key nothing is traced."""
+def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
+    """The code of the recipe. With a known key nothing is traced.
+
+    function: of the compiled object.   trial: called only if something is compiled.
+    """
     keyed.check_key(key)
-    options: dict[str, Any] = {"lanes": recipe.lanes, "strict": recipe.mode != "fast"}
-    found = keyed.recall(key, recipe) if key is not None and backend != "numpy" else None
+    found = keyed.recall(key, recipe) if key is not None and backend in ("auto", "c") else None
     if found:
         if checking():
             compare(f"the kernel of {key}", found.digest, recipe.digest)
-        provenance = {"digest": found.digest} | options | {"backend": "c"} | found.meta
-        return Code(recipe.expecting(found.digest), found.shapes, provenance, found.library, found.doubles)
+        tier = compiled(found.library, function, found.doubles, found.meta)
+        return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier))
     tell("deriving the equations")
-    shapes = tuple(map(shape, recipe.programs))
-    loaded = load_or_none(recipe.source.text, recipe.mode, trial(), backend) if backend != "numpy" else None
-    provenance = {"digest": recipe.digest} | options
-    if loaded is None:
-        return Code(recipe, shapes, provenance | {"backend": "numpy"})
-    if key is not None:
-        keyed.remember(key, recipe, loaded[1], shapes)
-    return Code(recipe, shapes, provenance | {"backend": "c"} | loaded[1], loaded[0], recipe.source.doubles)
+    stored = backend != "numpy" and key is not None
+    known = recipe.of(keyed.programs(key, recipe) if stored else recipe.programs)
+    if stored and checking():
+        compare(f"the Programs of {key}", known.digest, recipe.digest)
+    tiers = _tiers(known, function, lambda: trial(known), backend, key) if backend != "numpy" else None
+    shapes = tuple(map(shape, known.programs))
+    return Code(recipe.expecting(known.digest), shapes, known.digest, tiers, known.programs[0].n_ops)
+
+
+def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Tiers | None:
+    """What runs the Programs of the recipe; None: NumPy."""
+
+    def build() -> Tier:
+        compiler = find_compiler()
+        if compiler is None:
+            raise BuildError(NO_COMPILER)
+        library, meta = load(recipe.source.text, recipe.mode, trial(), compiler)
+        if key is not None:
+            keyed.remember(key, recipe, meta, tuple(map(shape, recipe.programs)))
+        return compiled(library, function, recipe.source.doubles, meta)
+
+    try:
+        if backend == "c" or recipe.mode == "fast":
+            return Tiers(build())
+        library = interpreter(recipe.lanes)
+    except (BuildError, OSError) as error:
+        if backend == "c":
+            raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
+        warn_once(str(error))
+        return None
+    encoded = encode(*recipe.programs)
+    first = interpreted(library, function, recipe.lanes * encoded.frame, Words(encoded))
+    if backend == "interpreter":
+        return Tiers(first)
+    return Tiers(first, build, WORTH * sum(len(program.steps) for program in callees_first(recipe.programs)))

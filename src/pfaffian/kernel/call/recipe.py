@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import casadi as ca
 
@@ -16,7 +16,8 @@ from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 from pfaffian.kernel.text.source import Source
 
-Backend = Literal["auto", "c", "numpy"]
+Backend = Literal["auto", "c", "interpreter", "numpy"]
+BACKENDS = get_args(Backend)
 
 
 class Shape(NamedTuple):
@@ -50,6 +51,10 @@ class Recipe:
     @property
     def digest(self) -> str:
         return ":".join(program.digest() for program in self.programs)
+
+    def of(self, programs: tuple[Program, ...]) -> Recipe:
+        """The same recipe of Programs that are known."""
+        return Recipe(lambda: programs, self.printer, self.lanes, self.mode)
 
     def expecting(self, digest: str) -> Recipe:
         """The same recipe, but BuildError if the digest of its Programs turns out to be another."""
@@ -87,12 +92,12 @@ def recipe(
     return Recipe(make, printer, lanes, mode)
 
 
-def mode_of(strict: bool, quick: bool = False) -> Mode:
-    return "fast" if not strict else "quick" if quick else "strict"
+def mode_of(strict: bool) -> Mode:
+    return "strict" if strict else "fast"
 
 
 def check_options(backend: str, lanes: int) -> None:
-    if backend not in ("auto", "c", "numpy"):
-        raise BuildError(f"backend {backend!r}: choose auto, c or numpy")
+    if backend not in BACKENDS:
+        raise BuildError(f"backend {backend!r}: choose auto, c, interpreter or numpy")
     if lanes not in (1, 8):
         raise BuildError(f"lanes={lanes}: choose 8 or 1")

@@ -11,15 +11,15 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
-from pfaffian.kernel.build.trial import RUNS, Answers, Trial, answers, in_rounds, one_after_another, random_inputs, split
+from pfaffian.kernel.build.loop_trial import loop_answers
+from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
-from pfaffian.kernel.call.obtain import obtain
-from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe, shape
-from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.call.obtain import Code, obtain
+from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe
 from pfaffian.kernel.program.loop import Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.share import share
-from pfaffian.kernel.text.source import Source, rollout_source
+from pfaffian.kernel.text.source import rollout_source
 
 
 def compile_rollout(
@@ -51,23 +51,17 @@ def compile_rollout(
             raise ModelError(f"the function given to compile_rollout must return (step, observe, *samplers), got {made!r}")
         return made
 
-    return _rollout(recipe(build, checked_source, backend, lanes, mode_of(strict), share), backend, key)
+    return _rollout(recipe(build, rollout_source, backend, lanes, mode_of(strict), _together), backend, key)
 
 
 def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
-    code = obtain(plan, lambda: _trial(plan), backend, key)
-    if code.library is None:
-        _check_shapes(*plan.programs)
-    native = code.library.pfaffian_rollout if code.library else None
-    if native:
-        native.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
-        native.restype = None
-    return Rollout(code.recipe, code.shapes, code.provenance, native, code.doubles)
+    code = obtain(plan, "pfaffian_rollout", _trial, backend, key)
+    return Rollout(code)
 
 
-def checked_source(step: Program, observe: Program, *samplers: Program, lanes: int) -> Source:
+def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
     _check_shapes(step, observe, *samplers)
-    return rollout_source(step, observe, *samplers, lanes=lanes)
+    return share(step, observe, *samplers)
 
 
 def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
@@ -103,28 +97,38 @@ class _Task(ctypes.Structure):
 class Rollout:
     """Compiled time loop: rollout(x0, u, p, t0=, h=, steps=, every=) -> RolloutResult."""
 
-    recipe: Recipe = field(repr=False)
-    shapes: tuple[Shape, ...]
-    provenance: dict[str, Any]
-    native: Any = field(default=None, repr=False)
-    doubles: int = 0
+    code: Code = field(repr=False)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return self.code.shapes
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What computes now, and what it was made from."""
+        return self.code.provenance
+
+    @property
+    def in_c(self) -> bool:
+        """Whether it runs in C, as compiled code or by the interpreter."""
+        return self.code.tiers is not None
 
     @property
     def step(self) -> Program:
         """The step's Program; traced now if the rollout came from the store by its key."""
-        return self.recipe.programs[0]
+        return self.code.recipe.programs[0]
 
     @property
     def observe(self) -> Program:
-        return self.recipe.programs[1]
+        return self.code.recipe.programs[1]
 
     @property
     def samplers(self) -> tuple[Program, ...]:
-        return self.recipe.programs[2:]
+        return self.code.recipe.programs[2:]
 
     @property
     def source(self) -> str:
-        return self.recipe.source.text
+        return self.code.recipe.source.text
 
     def __call__(
         self,
@@ -188,7 +192,7 @@ class Rollout:
             _resumed(status, batch, np.int32, 0),
             _resumed(stopped, batch, np.int64, -1),
         )
-        if batch and self.native is None:
+        if batch and self.code.tiers is None:
             run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
         elif batch:
             self._run(x0, u, p, span, result, threads)
@@ -207,10 +211,13 @@ class Rollout:
             sampling.ctypes.data, result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
         )  # fmt: skip
 
-        def work(begin: int, end: int) -> None:
-            self.native(ctypes.byref(task), begin, end, memory.WORKSPACES.get(self.doubles))
+        tiers, lanes = self.code.tiers, self.code.recipe.lanes
+        tier = tiers.take(self.code.work * -(-len(result.status) // lanes) * span.steps)
 
-        memory.in_blocks(work, len(result.status), self.recipe.lanes, threads)
+        def work(begin: int, end: int) -> None:
+            tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))
+
+        memory.in_blocks(work, len(result.status), lanes, threads)
 
 
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
@@ -230,47 +237,6 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
     return array
 
 
-SETTLING = 2
-"""Steps of zero length that move random states towards those where a step has no fault, as onto their constraints."""
-
-TRIAL_START, TRIAL_STEP = 0.125, 0.0078125  # s, as in rollout.h
-
-
 def _trial(plan: Recipe) -> Trial:
-    """The same calls as pfaffian_trial of rollout.h: the step, the observation, the samplers, then the loop."""
-
-    def expected() -> Answers:
-        x0, u, p = inputs = _loop_inputs(plan)
-        t, h = np.full((1, RUNS), TRIAL_START), np.full((1, RUNS), TRIAL_STEP)
-        step = np.vstack([x0.T, u[0].T, u[1].T, p.T, t, h])
-        other = np.vstack([x0.T, u[0].T, p.T, t])
-        parts = [answers(f, step if i == 0 else other) for i, f in enumerate(plan.programs)]
-        return one_after_another([*parts, _loop_answers(plan, inputs)])
-
-    return Trial(expected, plan.source.doubles, plan.mode != "fast")
-
-
-def _loop_answers(plan: Recipe, given: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Answers:
-    x0, u, p = given
-    plain = Rollout(plan, tuple(map(shape, plan.programs)), {})
-    often = [(1, 0)] * len(plan.programs[2:])
-    r = plain(x0, u, p, t0=TRIAL_START, h=TRIAL_STEP, steps=1, every=1, hold="linear", last=True, sampling=often)
-    inputs = [x0.T, *u.swapaxes(1, 2), p.T]
-    return in_rounds(np.vstack(inputs), [r.x.T, *r.records.swapaxes(1, 2), r.status.astype(np.float64)[None]])
-
-
-def _loop_inputs(plan: Recipe) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """x0 (RUNS, nx), u (2, RUNS, nu), p (RUNS, np)."""
-    step = plan.programs[0]
-    nx, nu, _, n_p, _, _ = step.inputs
-    sizes = nx, 2 * nu, n_p
-    x0, u, p = split(random_inputs(sizes), sizes)
-    u = u.reshape(RUNS, 2, nu).swapaxes(0, 1)
-    for _ in range(SETTLING):
-        x, fault = evaluate(step, [x0, u[0], u[0], p, np.array([TRIAL_START]), np.zeros(1)])
-        x = np.hstack([x, x0[:, x.shape[1] :]])
-        faulty = (np.nan_to_num(fault) != 0).any(axis=1) & np.isfinite(x).all(axis=1)
-        if not faulty.any():
-            break
-        x0 = np.where(faulty[:, None], x, x0)
-    return x0, u, p
+    """The same calls as pfaffian_trial of rollout.h."""
+    return Trial(lambda: loop_answers(plan.programs), plan.source.doubles, plan.mode != "fast")

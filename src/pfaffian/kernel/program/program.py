@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -95,6 +96,21 @@ class Program:
         parts += [f"{s.op} {s.args} {s.result} {s.callee} {s.times}" for s in self.steps]
         parts += [callee.digest() for callee in self.callees]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def callees_first(programs: Sequence[Program]) -> list[Program]:
+    """The Programs and all that they call, once each, callees before callers."""
+    order: dict[str, Program] = {}
+
+    def visit(program: Program) -> None:
+        if program.digest() not in order:
+            for callee in program.callees:
+                visit(callee)
+            order[program.digest()] = program
+
+    for program in programs:
+        visit(program)
+    return list(order.values())
 
 
 def _check_step(program: Program, step: Step, known: int) -> None:

@@ -20,9 +20,9 @@ import numpy as np
 from pfaffian.kernel.functions import elementary
 from pfaffian.kernel.program.interpret import constant
 from pfaffian.kernel.program.ops import OPS
-from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.program import Program, callees_first
 from pfaffian.kernel.program.stages import cut
-from pfaffian.kernel.text.source import PART_SIZE, callees_first, reduction_text, stage_lines
+from pfaffian.kernel.text.source import PART_SIZE, reduction_text, stage_lines
 
 
 class Precision(NamedTuple):

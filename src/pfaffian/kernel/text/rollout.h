@@ -16,8 +16,11 @@ typedef struct {
 #define NP STEP_IN[3]
 #define NF STEP_OUT[1]
 #define NY OBSERVE_OUT_TOTAL
+#ifndef SAMPLE
 static Program *const SAMPLER[] = SAMPLERS;
 static const int SAMPLER_NF[] = SAMPLER_FAULTS;
+#define SAMPLE(j, in, out, w, n) SAMPLER[j](in, out, w, n)
+#endif
 
 /* Input at node j, the time t0 + j h. */
 static void input_at(const Rollout *r, int64_t j, int64_t b, V *u, V *next) {
@@ -141,7 +144,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       const int64_t period = r->sampling[2 * j], phase = r->sampling[2 * j + 1];
       if (k < phase || (k - phase) % period != 0) continue;
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
-      SAMPLER[j](seen, sampled, slots, n * FRAME);
+      SAMPLE(j, seen, sampled, slots, n * FRAME);
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME)
         settle(r, blocks + i, k, x + f, sampled + f, NX, SAMPLER_NF[j], first);
     }

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from pfaffian.kernel.functions import elementary, reduction
 from pfaffian.kernel.program.ops import OPS
-from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.program import Program, callees_first
 from pfaffian.kernel.program.stages import Call, Stage, Stages, cut
 from pfaffian.kernel.text.units import of_unit
 
@@ -24,7 +24,7 @@ LONG_TEXT = 25_000  # operations whose code alone fills that cache: then each fe
 
 
 @cache
-def _file(name: str) -> str:
+def file_text(name: str) -> str:
     return files("pfaffian.kernel.text").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -36,7 +36,7 @@ def _elementary(name: str, inline: bool) -> str:
 @cache
 def reduction_text() -> str:
     words = ", ".join(f"UINT64_C({word})" for word in reduction.limbs())
-    return f"static const uint64_t TWO_OVER_PI[] = {{{words}}};\n" + _file("reduction.h")
+    return f"static const uint64_t TWO_OVER_PI[] = {{{words}}};\n" + file_text("reduction.h")
 
 
 @dataclass(frozen=True)
@@ -92,23 +92,9 @@ def _source(
     if steps < LONG_TEXT:
         tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
     sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
-    loops = of_unit(0, *ports, _file("transpose.h"), _file("ports.h"), _file(driver))
-    text = "\n".join([sizes, _file("prelude.h"), reduction_text(), _file("huge.h"), *functions, *bodies, *loops])
+    loops = of_unit(0, *ports, file_text("transpose.h"), file_text("ports.h"), file_text(driver))
+    text = "\n".join([sizes, file_text("prelude.h"), reduction_text(), file_text("huge.h"), *functions, *bodies, *loops])
     return Source(text, lanes, max(1, frame), tile)
-
-
-def callees_first(programs: Sequence[Program]) -> list[Program]:
-    order: dict[str, Program] = {}
-
-    def visit(program: Program) -> None:
-        if program.digest() not in order:
-            for callee in program.callees:
-                visit(callee)
-            order[program.digest()] = program
-
-    for program in programs:
-        visit(program)
-    return list(order.values())
 
 
 def _ports(name: str, program: Program, index: int) -> str:

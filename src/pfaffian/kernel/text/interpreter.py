@@ -1,0 +1,51 @@
+"""The C text of the interpreter: the operations of a Program as loops over registers, and the loops of compiled kernels."""
+
+from __future__ import annotations
+
+from pfaffian.kernel.functions import elementary
+from pfaffian.kernel.program.encode import CALL, END, encode
+from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.tried import tried
+from pfaffian.kernel.text.source import file_text, reduction_text
+
+
+def interpreter_text(lanes: int) -> str:
+    """C of the interpreter for so many lanes; its trial runs what `encode` made of `tried`."""
+    functions = [elementary.c_text(name, inline=False) for name in elementary.FUNCTIONS]
+    parts = [f"#define W {lanes}", file_text("prelude.h"), reduction_text(), file_text("huge.h"), *functions]
+    parts += [file_text(name) for name in ("interpreter.h", "transpose.h", "ports.h", "rollout.h")]
+    return "\n".join([*parts, _run_words(), _tried(), file_text("interpreted.h")])
+
+
+def _run_words() -> str:
+    """The function that carries out groups of steps until the end of a Program."""
+    cases = [f"    case {i}: {_case(name)}" for i, name in enumerate(OPS)]
+    cases.append(f"    case {CALL}: at = run_call(at, r); break;")
+    cases.append(f"    case {END}: return;")
+    lines = ["static void run_words(const int32_t *restrict at, V *restrict r) {", "  for (;;) switch (*at++) {"]
+    return "\n".join([*lines, *cases, "    default: __builtin_trap();", "  }", "}", ""])
+
+
+def _case(name: str) -> str:
+    op = OPS[name]
+    size = op.arity + op.results
+    args = [f"r[at[{op.results + i}]]" for i in range(op.arity)]
+    if op.results == 1:
+        body = f"r[at[0]] = {op.c.format(*args)}"
+    else:
+        body = f"pf_{name}({args[0]}, {', '.join(f'&r[at[{i}]]' for i in range(op.results))})"
+    return f"for (int32_t n = *at++; n; n--, at += {size}) {body}; break;"
+
+
+def _tried() -> str:
+    """The Code of what the trial runs, as C."""
+    c = encode(*tried())
+    of_each = [*(f"INPUTS{i}" for i in range(2)), *(f"OUTPUTS{i}" for i in range(2))]
+    arrays = dict(zip(of_each, (*c.inputs[:2], *c.outputs[:2]), strict=True))
+    arrays |= {"WORDS": c.words, "TABLE": c.table.ravel(), "TOPS": c.tops, "FAULTS": [sizes[1] for sizes in c.outputs[2:]]}
+    lines = [f"static const int32_t TRIED_{name}[] = {{{', '.join(map(str, values))}}};" for name, values in arrays.items()]
+    lines.append(f"static const double TRIED_CONSTANTS[] = {{{', '.join(float(x).hex() for x in c.constants)}}};")
+    fields = {name.lower(): f"TRIED_{name}" for name in ("WORDS", "TABLE", "CONSTANTS", "TOPS", "FAULTS")}
+    fields |= {side.lower(): f"{{TRIED_{side}0, TRIED_{side}1}}" for side in ("INPUTS", "OUTPUTS")}
+    fields |= {name: str(value) for name, value in c.counts.items()}
+    return "\n".join([*lines, f"static const Code TRIED = {{{', '.join(f'.{k} = {v}' for k, v in fields.items())}}};", ""])
