@@ -130,6 +130,7 @@ def test_a_loop_ends_where_it_rests():
         evaluate(program, [x]),
         from_program(program, backend="c")(x),
         from_program(program, backend="c", lanes=1)(x),
+        from_program(program, backend="interpreter")(x),
     ):
         assert np.array_equal(answer[0], x[:, [2, 1]])
 

@@ -14,11 +14,11 @@ from pfaffian import control
 from pfaffian.dynamics import formulation
 from pfaffian.errors import BuildError
 from pfaffian.evaluate.compiled import function_of
-from pfaffian.kernel.build import loop_trial, toolchain, trial
+from pfaffian.kernel.build import exercise, loop_trial, toolchain, trial
 from pfaffian.kernel.call import rollout, tiers
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.call.obtain import Code
-from pfaffian.kernel.call.recipe import recipe, shape
+from pfaffian.kernel.call.recipe import Recipe, recipe, shape
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
@@ -100,14 +100,16 @@ def same(a, b) -> bool:
 
 def loop(programs, inputs):
     """What the loop of a trial makes of its inputs with these Programs."""
-    return [loop_trial.of_loop(programs, *inputs).outputs]
+    x0, u, p = (np.ascontiguousarray(part.T) for part in inputs)
+    u = u.reshape(len(u), 2, -1).swapaxes(0, 1)
+    made = rollout._rollout(Recipe(lambda: programs, rollout_source, 8, "strict"), "interpreter", None)
+    r = made(x0, u, p, t0=loop_trial.START, h=loop_trial.STEP, steps=1, every=1, hold="linear", last=True)
+    return [r.x, r.records, r.status.astype(float)]
 
 
 def tried_inputs(program, likely=None):
     """What a trial gives to the Program, (runs, size) each."""
-    rounds = trial.answers(program, likely).inputs
-    rows = rounds.reshape(len(rounds), -1, trial.RUNS).swapaxes(0, 1).reshape(rounds.shape[1] // trial.RUNS, -1)
-    return trial.split(rows, program.inputs)
+    return trial.split(exercise.exercise(program, likely), program.inputs)
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["step", "observe"])
@@ -118,7 +120,7 @@ def test_every_plant_that_changes_numbers_is_noticed(plan, which):
     given = tried_inputs(program)
     right, tried = evaluate(program, reference), evaluate(program, given)
     assert all(np.isfinite(outputs[: trial.RUNS]).mean() > 0.5 for outputs in tried)
-    settled = loop_trial.inputs_of(made.programs[0])
+    settled = exercise.likely(made.programs[0])
     in_loop = loop(made.programs, settled)
     random, harmful, missed = np.random.default_rng(which), 0, []
     for _ in range(PLANTS):

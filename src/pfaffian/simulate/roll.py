@@ -43,13 +43,14 @@ class Departure(NamedTuple):
 
 class Rolled(NamedTuple):
     """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps.
-    warned: whether a warning about the first step was given."""
+    warned: whether a warning about the first step was given.   tiers: what computed the steps, in order."""
 
     x: np.ndarray
     records: np.ndarray
     status: np.ndarray
     stopped: np.ndarray
     warned: bool
+    tiers: tuple[str, ...]
 
 
 @dataclass
@@ -66,6 +67,7 @@ class _Runs:
     done: int = 0
     filled: int = 0
     warned: bool = False
+    tiers: tuple[str, ...] = ()
 
     @property
     def loop(self) -> Loop:
@@ -96,6 +98,7 @@ class _Runs:
     def take(self, r: RolloutResult, steps: int) -> None:
         """Go on by what a call has done."""
         self.x, self.status, self.stopped = r.x, r.status, r.stopped
+        self.tiers += () if r.tier in self.tiers[-1:] else (r.tier,)
         self.records[self.filled : self.filled + len(r.records)] = r.records
         self.done, self.filled = self.done + steps, self.filled + len(r.records)
 
@@ -136,7 +139,7 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
             runs.advance(n, last)
             bar.update(n)
             if last:
-                return Rolled(runs.x, runs.records, runs.status, runs.stopped, runs.warned)
+                return Rolled(runs.x, runs.records, runs.status, runs.stopped, runs.warned, runs.tiers)
             seconds = max(time.perf_counter() - clock, 1e-6)
             n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))
 

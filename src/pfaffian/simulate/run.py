@@ -213,6 +213,7 @@ def _result(
     provenance = (
         machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
     )
+    provenance["kernel_backend"] = ", then ".join(done.tiers)
     provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pfaffian.kernel.program.interpret import Lanes, Path, run
-from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.build.interpreter import Interpreted
+from pfaffian.kernel.program.encode import DECIDING, TURNS, groups_of
+from pfaffian.kernel.program.program import Program, callees_first
 
-DECIDING = {"lt": np.less, "le": np.less_equal, "fmin": np.less, "fmax": np.greater}
-"""Operation -> its decision on its operands. All other decisions use the results of these."""
+SIDE = {"lt": np.less, "le": np.less_equal, "fmin": np.less, "fmax": np.greater}
+"""Operation -> its decision on its operands."""
 
 MOST = 128
 """Decisions that are examined, at most."""
@@ -33,65 +34,68 @@ COARSE = 2
 pairs."""
 
 
-class _Sides:
-    """Outcomes (runs,) of each decision of each Program, at the calls and iterations where they differ between runs.
-
-    A place is the path of the call and the step in the called Program.
-    """
-
-    def __init__(self) -> None:
-        self.sides: dict[tuple[str, int], dict[Path, np.ndarray]] = {}
-
-    def record(self, program: Program, path: Path, step: int, op: str, args: Sequence[Lanes]) -> None:
-        if op in DECIDING:
-            side = DECIDING[op](*args)
-            if side.any() and not side.all():
-                self.sides.setdefault((program.digest(), step), {})[*path, step] = side
-
-    def chosen(self) -> dict[Path, np.ndarray]:
-        """At most MOST outcomes: of each decision the place that splits the runs most evenly, then the next one of each."""
-        places = [sorted(x.items(), key=lambda x: -min(x[1].sum(), (~x[1]).sum())) for x in self.sides.values()]
-        places = [places[i] for i in np.linspace(0, len(places) - 1, min(len(places), MOST)).astype(int)]
-        in_turn = [one for k in range(max(map(len, places), default=0)) for each in places for one in each[k : k + 1]]
-        return dict(in_turn[:MOST])
-
-
-class _Margins:
-    """Outcomes (runs,) of chosen decisions, and the differences of their operands."""
-
-    def __init__(self, places: Sequence[Path]) -> None:
-        self.places = set(places)
-        self.found: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
-
-    def record(self, program: Program, path: Path, step: int, op: str, args: Sequence[Lanes]) -> None:
-        if op in DECIDING and (place := (*path, step)) in self.places:
-            self.found[place] = DECIDING[op](*args), args[0] - args[1]
-
-
 def both_sides(program: Program, rows: np.ndarray) -> np.ndarray:
     """Runs (inputs, 4 n) on both sides of n decisions, near and nearer.
 
     rows: (inputs, runs) that take these decisions differently; of those with each outcome, the run with the most finite outputs
     is where the search starts.
     """
-    recorder = _Sides()
-    outputs = _outputs(program, rows, recorder)
-    order = np.argsort(-np.isfinite(outputs).sum(axis=0), kind="stable")
-    rows, sides = rows[:, order], recorder.chosen()
-    if not sides:
+    interpreted = Interpreted(program)
+    outputs, sides = interpreted.sides(rows)
+    places, ops = _chosen(program, sides)
+    if not places.size:
         return np.empty((len(rows), 0))
-    ways = np.stack([rows[:, [int(np.argmax(x[order] == side)) for x in sides.values()]] for side in (True, False)], axis=2)
-    ends, pairs = np.full((len(sides), 2), np.nan), []
+    order = np.argsort(-np.isfinite(outputs).sum(axis=0), kind="stable")
+    rows, taken = rows[:, order], np.unpackbits(sides[places], axis=1, bitorder="little").astype(bool)[:, order]
+    ways = np.stack([rows[:, np.argmax(taken == side, axis=1)] for side in (True, False)], axis=2)
+    ends, pairs = np.full((len(places), 2), np.nan), []
     for k, beside in enumerate((None, *BESIDE), 1):
         cuts = EVEN if beside is None else _cuts(ends, beside)
         points = ways[:, :, :1] + (ways[:, :, 1:] - ways[:, :, :1]) * cuts
-        side, margin = _decided(program, points, list(sides))
-        at = np.argmin(np.hstack([side, np.zeros((len(sides), 1), dtype=bool)]), axis=1)[:, None] + [0, 1]
+        side, margin = _decided(interpreted, points, places, ops)
+        at = np.argmin(np.hstack([side, np.zeros((len(places), 1), dtype=bool)]), axis=1)[:, None] + [0, 1]
         ways = np.take_along_axis(np.concatenate([ways[:, :, :1], points, ways[:, :, 1:]], axis=2), at[None], axis=2)
         ends = np.take_along_axis(np.hstack([ends[:, :1], margin, ends[:, 1:]]), at, axis=1)
         if k in (COARSE, 1 + len(BESIDE)):
             pairs += [ways[:, :, 0], ways[:, :, 1]]
     return np.hstack(pairs)
+
+
+def _chosen(program: Program, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most MOST decisions in the order in which they are taken, and the operation of each: of each comparison the one that
+    splits the runs most evenly, then the next one of each.
+
+    sides: (decisions, runs / 8) outcomes, a bit each.
+    """
+    which, names = _comparisons(program)
+    yes = np.bitwise_count(sides).sum(axis=1, dtype=np.int64)
+    even = np.minimum(yes, 8 * sides.shape[1] - yes)
+    order = np.lexsort((np.arange(len(which)), -even, which))  # comparison by comparison, the most even first
+    order = order[even[order] > 0]
+    first = np.concatenate([[True], which[order][1:] != which[order][:-1]]) if order.size else np.empty(0, bool)
+    starts = np.flatnonzero(first)
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))  # of each among those of its comparison
+    kept = np.linspace(0, len(starts) - 1, min(len(starts), MOST)).astype(int) if len(starts) else starts
+    among = np.isin(np.cumsum(first) - 1, kept)
+    found = order[among][np.argsort(rank[among], kind="stable")][:MOST]
+    return np.sort(found), names[which[np.sort(found)]]
+
+
+def _comparisons(program: Program) -> tuple[np.ndarray, np.ndarray]:
+    """Of each decision in turn the number of its comparison; of each comparison its operation."""
+    names: list[str] = []
+    turns: dict[str, np.ndarray] = {}
+    for p in callees_first([program]):
+        parts = []
+        for group in groups_of(p):
+            step = p.steps[group[0]]
+            if step.op == "call":
+                parts.append(np.tile(turns[p.callees[step.callee].digest()], min(step.times, TURNS)))
+            elif step.op in DECIDING:
+                parts.append(np.arange(len(names), len(names) + len(group)))
+                names += [step.op] * len(group)
+        turns[p.digest()] = np.concatenate([np.empty(0, np.int64), *parts])
+    return turns[program.digest()], np.array(names)
 
 
 def _cuts(margin: np.ndarray, beside: Sequence[float]) -> np.ndarray:
@@ -106,24 +110,18 @@ def _cuts(margin: np.ndarray, beside: Sequence[float]) -> np.ndarray:
     return np.clip(np.sort(np.stack([rest, meet, *around], axis=1), axis=1), 0, 1)
 
 
-def _decided(program: Program, points: np.ndarray, places: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
+def _decided(
+    interpreted: Interpreted, points: np.ndarray, places: np.ndarray, ops: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Outcome of each decision at its points, and difference of its operands there, both (decisions, points).
 
     points: (inputs, decisions, points).
     """
-    recorder, shape = _Margins(places), points.shape[1:]
-    _outputs(program, points.reshape(len(points), -1), recorder)
-    side, margin = np.zeros(shape, dtype=bool), np.full(shape, np.nan)
-    for i, place in enumerate(places):
-        if place in recorder.found:
-            for x, found in zip((side, margin), recorder.found[place], strict=True):
-                x[i] = np.broadcast_to(found, shape[0] * shape[1]).reshape(shape)[i]
-    return side, margin
-
-
-def _outputs(program: Program, rows: np.ndarray, recorder: _Sides | _Margins) -> np.ndarray:
-    """Outputs (n, runs) for the inputs (n, runs)."""
+    n, k = points.shape[1:]
+    operands = interpreted.operands(points.reshape(len(points), -1), places).reshape(n, n, k, 2)
+    a, b = np.moveaxis(operands[np.arange(n), np.arange(n)], -1, 0)
+    side = np.zeros((n, k), dtype=bool)
+    for op in np.unique(ops):
+        side[ops == op] = SIDE[op](a[ops == op], b[ops == op])
     with np.errstate(all="ignore"):
-        outputs = run(program, list(rows), record=recorder.record)
-    runs = rows.shape[1]
-    return np.array([np.broadcast_to(x, runs) for x in outputs]).reshape(len(outputs), runs)
+        return side, a - b

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.build import library, store, toolchain
+from pfaffian.kernel.build import library, toolchain
 from pfaffian.kernel.build.loop_trial import loop_answers
 from pfaffian.kernel.build.toolchain import Compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.program.encode import COUNTS, Encoded, encode
+from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.tried import tried
 from pfaffian.kernel.text.interpreter import interpreter_text
 
@@ -26,6 +27,14 @@ class _Code(ctypes.Structure):
         + [(name, ctypes.c_void_p * 2) for name in ("inputs", "outputs")]
         + [("faults", ctypes.c_void_p)]
         + [(name, ctypes.c_int64) for name in COUNTS]
+    )
+
+
+class _Log(ctypes.Structure):
+    """The struct Log of interpreter.h."""
+
+    _fields_ = (("sides", ctypes.c_void_p), ("which", ctypes.c_void_p)) + tuple(
+        [(name, ctypes.c_int64) for name in ("count", "blocks", "block")] + [("operands", ctypes.c_void_p)]
     )
 
 
@@ -52,16 +61,80 @@ def interpreter(lanes: int) -> ctypes.CDLL:
     compiler = toolchain.find_compiler()
     if compiler is None:
         raise BuildError(toolchain.NO_COMPILER)
-    return _built(lanes, compiler, str(store.directory()))
+    return _built(lanes, compiler)
 
 
 @lru_cache(maxsize=8)
-def _built(lanes: int, compiler: Compiler, folder: str) -> ctypes.CDLL:
+def _built(lanes: int, compiler: Compiler) -> ctypes.CDLL:
     programs = tried()
     trial = Trial(lambda: loop_answers(programs), lanes * encode(*programs).frame, True)
     built = library.load(interpreter_text(lanes), "interpreter", trial, compiler)[0]
-    built.pfaffian_interpret.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
-    built.pfaffian_interpret_rollout.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2 + [ctypes.c_void_p]
-    for function in (built.pfaffian_interpret, built.pfaffian_interpret_rollout):
-        function.restype = None
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    arguments = {
+        "pfaffian_interpret": [pointer] * 3 + [number] * 3 + [pointer],
+        "pfaffian_interpret_rollout": [pointer] * 2 + [number] * 2 + [pointer],
+        "pfaffian_interpret_trial": [pointer] * 4,
+        "pfaffian_interpret_rollout_trial": [pointer] * 4,
+        "pfaffian_interpret_noting": [pointer] * 3 + [number] + [pointer] * 2,
+    }
+    for name, types in arguments.items():
+        function = getattr(built, name)
+        function.argtypes, function.restype = types, None
     return built
+
+
+LANES = 8
+
+
+class Interpreted:
+    """Programs as the interpreter runs them, eight lanes at once: what the trial of a compiled object asks it."""
+
+    def __init__(self, *programs: Program) -> None:
+        self.program, self.library, self.encoded = programs[0], interpreter(LANES), encode(*programs)
+        self.words = Words(self.encoded)
+        self.work = np.zeros(LANES * self.encoded.frame + LANES)
+
+    def trial(self, inputs: np.ndarray, size: int, loop: bool) -> np.ndarray:
+        """What pfaffian_trial of a compiled object must give: (rounds, size) for inputs (rounds, numbers)."""
+        call = self.library.pfaffian_interpret_rollout_trial if loop else self.library.pfaffian_interpret_trial
+        inputs, outputs = np.array(inputs), np.zeros((len(inputs), size))
+        for given, result in zip(inputs, outputs, strict=True):
+            call(self.words.address, given.ctypes.data, result.ctypes.data, self._place())
+        return outputs
+
+    def outputs(self, rows: np.ndarray) -> np.ndarray:
+        """Outputs (n, runs) of the first Program for inputs (m, runs)."""
+        return self._run(rows, _Log(blocks=0))[:, : rows.shape[1]]
+
+    def sides(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs (n, runs) for inputs (m, runs); of each decision in turn the outcomes, a bit each: (decisions, runs / 8)."""
+        row = self.encoded.table[self.encoded.tops[0]]
+        sides = np.zeros((int(row[5]), -(-rows.shape[1] // LANES)), np.uint8)
+        return self._run(rows, _Log(sides.ctypes.data, None, 0, sides.shape[1], 0, None)), sides
+
+    def operands(self, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Operands (places, runs, 2) of decisions, given by their places in increasing order, for inputs (m, runs)."""
+        runs, places = rows.shape[1], np.array(places, np.int64)
+        found = np.full((len(places), -(-runs // LANES), 2, LANES), np.nan)
+        self._run(rows, _Log(None, places.ctypes.data, len(places), found.shape[1], 0, found.ctypes.data))
+        return found.swapaxes(2, 3).reshape(len(places), -1, 2)[:, :runs]
+
+    def _run(self, rows: np.ndarray, log: _Log) -> np.ndarray:
+        """Outputs (n, runs) for inputs (m, runs), with what is decided noted in the log."""
+        rows, runs = np.ascontiguousarray(rows), rows.shape[1]
+        outputs = np.empty((self.program.n_out, runs))
+        ports = [
+            (array.ctypes.data + 8 * runs * start, 1, runs)
+            for array, sizes in ((rows, self.encoded.inputs[0]), (outputs, self.encoded.outputs[0]))
+            for start in np.cumsum((0, *sizes[:-1]))[: len(sizes)]
+        ]
+        table = np.array(ports or [(0, 0, 0)], np.int64)
+        first = table.ctypes.data
+        second = first + 24 * len(self.encoded.inputs[0])
+        log_at = ctypes.addressof(log) if log.blocks else None
+        self.library.pfaffian_interpret_noting(self.words.address, first, second, runs, log_at, self._place())
+        return outputs
+
+    def _place(self) -> int:
+        """Address of the workspace, on a boundary of 64 bytes."""
+        return int((self.work.ctypes.data + 63) & ~63)

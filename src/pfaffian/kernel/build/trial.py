@@ -12,9 +12,6 @@ import numpy as np
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build import processes
-from pfaffian.kernel.build.decisions import both_sides
-from pfaffian.kernel.program.interpret import evaluate
-from pfaffian.kernel.program.program import Program
 
 RUNS = 32  # runs of one round; TRIAL_RUNS of ports.h
 DRAWN = 8 * RUNS  # runs with random inputs, before those on both sides of decisions
@@ -40,7 +37,7 @@ sys.stdout.buffer.write(bytes(result)[: 8 * rounds * n_out])
 
 class Answers(NamedTuple):
     """Rounds of RUNS runs.   inputs: (rounds, numbers) in the order of the C function that takes them.
-    outputs: (rounds, numbers) from the interpreter."""
+    outputs: (rounds, numbers) that are right."""
 
     inputs: np.ndarray
     outputs: np.ndarray
@@ -103,31 +100,16 @@ def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
     return np.vstack(rows)
 
 
-def answers(program: Program, likely: np.ndarray | None = None) -> Answers:
-    """Inputs that exercise all of a Program, and its outputs.   likely: (inputs, runs) some that occur in use."""
-    rows = random_inputs(program.inputs, DRAWN)
-    rows = rows if likely is None else np.hstack([rows, likely])
-    close = both_sides(program, rows)
-    rows = np.hstack([rows, close[:, np.arange(-(-close.shape[1] // RUNS) * RUNS) % max(1, close.shape[1])]])
-    outputs = evaluate(program, split(rows, program.inputs) if program.inputs else [])
-    return in_rounds(rows, [np.broadcast_to(np.atleast_2d(x), (rows.shape[1], x.shape[-1])).T for x in outputs])
+def in_rounds(rows: np.ndarray) -> np.ndarray:
+    """Numbers (n, runs) as (rounds, n RUNS), where the runs make whole rounds."""
+    rounds = rows.shape[1] // RUNS
+    return rows.reshape(len(rows), rounds, RUNS).swapaxes(0, 1).reshape(rounds, len(rows) * RUNS)
 
 
-def in_rounds(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> Answers:
-    """Answers of inputs (n, runs) and outputs (m, runs) each, where the runs make whole rounds."""
-
-    def cut(x: np.ndarray) -> np.ndarray:
-        rounds = x.shape[1] // RUNS
-        return x.reshape(len(x), rounds, RUNS).swapaxes(0, 1).reshape(rounds, len(x) * RUNS)
-
-    return Answers(cut(rows), cut(np.vstack([np.empty((0, rows.shape[1])), *outputs])))
-
-
-def one_after_another(parts: Sequence[Answers]) -> Answers:
-    """Answers of several functions that are called in turn: as many rounds as the longest has; the others start over."""
-    rounds = np.arange(max(len(part.inputs) for part in parts))
-    inputs, outputs = (np.hstack([x[rounds % len(x)] for x in each]) for each in zip(*parts, strict=True))
-    return Answers(inputs, outputs)
+def one_after_another(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Rounds of several functions that are called in turn: as many as the longest has; the others start over."""
+    rounds = np.arange(max(map(len, parts)))
+    return np.hstack([part[rounds % len(part)] for part in parts])
 
 
 def split(rows: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:

@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.kernel.build.trial import Trial, answers
+from pfaffian.kernel.build.exercise import of_program
+from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.native import Native
 from pfaffian.kernel.call.obtain import Code, obtain
@@ -146,4 +147,4 @@ class Kernel:
 
 def _trial(plan: Recipe) -> Trial:
     """The same calls as pfaffian_trial of driver.h."""
-    return Trial(lambda: answers(plan.programs[0]), plan.source.doubles, plan.mode != "fast")
+    return Trial(lambda: of_program(plan.programs[0]), plan.source.doubles, plan.mode != "fast")

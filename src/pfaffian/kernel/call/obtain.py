@@ -32,11 +32,11 @@ class Code:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Digest, options, which tiers ran (or would run first), and how the compiled one was made."""
+        """Digest, options, what runs now, and how it was compiled."""
         about = {"digest": self.digest, "lanes": self.recipe.lanes, "strict": self.recipe.mode != "fast"}
         if self.tiers is None:
             return about | {"backend": "numpy"}
-        return about | {"backend": self.tiers.backend} | self.tiers.now.meta
+        return about | {"backend": self.tiers.now.name} | self.tiers.now.meta
 
 
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
@@ -52,17 +52,21 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
         tier = compiled(found.library, function, found.doubles, found.meta)
         return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier))
     tell("deriving the equations")
-    stored = backend != "numpy" and key is not None
-    known = recipe.of(keyed.programs(key, recipe) if stored else recipe.programs)
-    if stored and checking():
+    if backend == "numpy":
+        return Code(recipe, tuple(map(shape, recipe.programs)), recipe.digest)
+    known = recipe.of(keyed.programs(key, recipe) if key is not None else recipe.programs)
+    if checking():
         compare(f"the Programs of {key}", known.digest, recipe.digest)
-    tiers = _tiers(known, function, lambda: trial(known), backend, key) if backend != "numpy" else None
+    tiers = _tiers(known, function, lambda: trial(known), backend, key)
     shapes = tuple(map(shape, known.programs))
     return Code(recipe.expecting(known.digest), shapes, known.digest, tiers, known.programs[0].n_ops)
 
 
 def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Tiers | None:
     """What runs the Programs of the recipe; None: NumPy."""
+
+    if backend == "interpreter" and recipe.mode == "fast":
+        raise BuildError("the interpreter gives strict bits only: leave out strict=False, or choose the backend c")
 
     def build() -> Tier:
         compiler = find_compiler()

@@ -11,11 +11,12 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
-from pfaffian.kernel.build.loop_trial import loop_answers
+from pfaffian.kernel.build.exercise import of_loop
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
 from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe
+from pfaffian.kernel.call.tiers import Tier
 from pfaffian.kernel.program.loop import Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.share import share
@@ -186,19 +187,28 @@ class Rollout:
         if len(set(runs)) > 1:
             raise ModelError(f"x0, u and p have different numbers of runs: {sorted(set(runs))}")
         batch = runs[0] if runs else 1
+        tier = self._tier(batch, span)
         result = RolloutResult(
             np.empty((nx, batch)).T,
             np.empty((len(span.recorded()), sum(self.shapes[1].outputs), batch)).swapaxes(1, 2),
             _resumed(status, batch, np.int32, 0),
             _resumed(stopped, batch, np.int64, -1),
+            tier.name if tier else "numpy",
         )
-        if batch and self.code.tiers is None:
-            run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
+        if batch and tier:
+            self._run(tier, x0, u, p, span, result, threads)
         elif batch:
-            self._run(x0, u, p, span, result, threads)
+            run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
         return result
 
-    def _run(self, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int) -> None:
+    def _tier(self, batch: int, span: Span) -> Tier | None:
+        """What computes these steps; None: NumPy."""
+        blocks = -(-batch // self.code.recipe.lanes)
+        return self.code.tiers.take(self.code.work * blocks * span.steps) if self.code.tiers else None
+
+    def _run(
+        self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
+    ) -> None:
         def port(array: np.ndarray, axis: int | None = 0) -> _Port:
             return _Port(*memory.port(array, axis))
 
@@ -211,13 +221,10 @@ class Rollout:
             sampling.ctypes.data, result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
         )  # fmt: skip
 
-        tiers, lanes = self.code.tiers, self.code.recipe.lanes
-        tier = tiers.take(self.code.work * -(-len(result.status) // lanes) * span.steps)
-
         def work(begin: int, end: int) -> None:
             tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))
 
-        memory.in_blocks(work, len(result.status), lanes, threads)
+        memory.in_blocks(work, len(result.status), self.code.recipe.lanes, threads)
 
 
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
@@ -239,4 +246,4 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
 
 def _trial(plan: Recipe) -> Trial:
     """The same calls as pfaffian_trial of rollout.h."""
-    return Trial(lambda: loop_answers(plan.programs), plan.source.doubles, plan.mode != "fast")
+    return Trial(lambda: of_loop(plan.programs), plan.source.doubles, plan.mode != "fast")

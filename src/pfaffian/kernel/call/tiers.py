@@ -59,13 +59,10 @@ INTERPRETED = {"pfaffian_evaluate": "pfaffian_interpret", "pfaffian_rollout": "p
 
 
 class Tiers:
-    """What is called now, and perhaps something faster later.
-
-    now: the tier of the next call.   used: names of the tiers of the calls so far.
-    """
+    """What is called now, and perhaps something faster later.   now: the tier of the next call."""
 
     def __init__(self, first: Tier, better: Callable[[], Tier] | None = None, worth: float = 0.0) -> None:
-        self.now, self.used = first, [first.name]
+        self.now = first
         self._better, self._left = better, worth
 
     def take(self, work: int) -> Tier:
@@ -75,8 +72,6 @@ class Tiers:
             if self._left < 0:
                 better, self._better = self._better, None
                 _BACKGROUND.start(partial(self._change_over, better))
-        if self.used[-1] != self.now.name:
-            self.used.append(self.now.name)
         return self.now
 
     def _change_over(self, better: Callable[[], Tier]) -> None:
@@ -87,11 +82,6 @@ class Tiers:
         except (BuildError, OSError) as error:
             text = f"running on the interpreter, some three times slower than compiled code: {error}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-    @property
-    def backend(self) -> str:
-        """Which tiers ran, in order."""
-        return ", then ".join(self.used)
 
 
 class _Background:

@@ -21,6 +21,12 @@ CALL, END = len(OPS), len(OPS) + 1
 COUNTS = "n_constants", "n_inputs", "n_outputs", "samplers", "sampled", "kept", "frame", "registers"
 """Numbers that the interpreter is given beside the arrays."""
 
+DECIDING = "lt", "le", "fmin", "fmax"
+"""Operations that decide. All other selections use their results."""
+
+TURNS = 64
+"""Turns of a repeated call, at most, in which decisions are noted."""
+
 WORD = {name: i for i, name in enumerate(OPS)} | {"call": CALL}
 
 
@@ -30,8 +36,8 @@ class Encoded:
 
     words: the groups of all Programs, one after another: operation, count, then results and arguments of each step; of a call
         the callee, how often it is made, its arguments and results.
-    table: (Programs, 5) first word, register of the first input, number of inputs, first word of the list of outputs, number
-        of outputs.
+    table: (Programs, 6) first word, register of the first input, number of inputs, first word of the list of outputs, number
+        of outputs, how many decisions an evaluation takes.
     constants: in the first registers.   registers: how many there are.
     tops: rows of the table that are called from outside.   inputs, outputs: their sizes, of each of these.
     """
@@ -74,9 +80,11 @@ def encode(*programs: Program) -> Encoded:
     values = sorted({c.hex() for program in order for c in program.constants})
     constants = {c: i for i, c in enumerate(values)}
     words: list[int] = []
-    table, base = [], len(values)
+    table: list[tuple[int, ...]] = []
+    base = len(values)
     for program in order:
-        row, size = _append(words, program, [index[c.digest()] for c in program.callees], constants, base)
+        callees = [index[c.digest()] for c in program.callees]
+        row, size = _append(words, program, callees, [table[i][5] for i in callees], constants, base)
         table.append(row)
         base += size
     numbers = np.array([float.fromhex(c) for c in values])
@@ -116,9 +124,12 @@ def groups_of(program: Program) -> list[list[int]]:
 
 
 def _append(
-    words: list[int], program: Program, callees: Sequence[int], constants: dict[str, int], base: int
+    words: list[int], program: Program, callees: Sequence[int], decided: Sequence[int], constants: dict[str, int], base: int
 ) -> tuple[tuple[int, ...], int]:
-    """Append the words of one Program; its row of the table, and how many registers it takes from `base` on."""
+    """Append the words of one Program; its row of the table, and how many registers it takes from `base` on.
+
+    decided: decisions of each callee.
+    """
     groups, n, begin = groups_of(program), program.n_in, len(words)
     place = [*range(base, base + n), *(constants[c.hex()] for c in program.constants)]
     place += [-1] * sum(map(program.width, program.steps))
@@ -145,7 +156,8 @@ def _append(
         free += [place[v] for v in gone]
     words.append(END)
     outputs = [place[v] for output in program.outputs for v in output]
-    row = begin, base, n, len(words), len(outputs)
+    decisions = sum(min(s.times, TURNS) * decided[s.callee] if s.op == "call" else s.op in DECIDING for s in program.steps)
+    row = begin, base, n, len(words), len(outputs), decisions
     words += outputs
     return row, count - base
 

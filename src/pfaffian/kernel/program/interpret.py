@@ -14,10 +14,6 @@ from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 
 Lanes = np.ndarray  # (batch,) or (1,) for a value that is the same in all runs
-Path = tuple[int, ...]
-"""Which call this is: of each call around it the step, and how many times it was made before."""
-Record = Callable[[Program, Path, int, str, list[Lanes]], None]
-"""Takes a Program, the path, the number of a step in it, its operation and its operands."""
 
 
 def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.float64) -> list[np.ndarray]:
@@ -36,28 +32,22 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.floa
     return outputs
 
 
-def run(
-    program: Program, lanes: Sequence[Lanes], kind: Any = np.float64, record: Record | None = None, path: Path = ()
-) -> list[Lanes]:
+def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> list[Lanes]:
     """All outputs in order, one array each. A value is dropped after its last use.
 
     In float32 every operation is one of floats, except elementary functions, which are those of the double, rounded.
-    record: is given every step but calls, with its operands.   path: of the call that this is.
     """
     constants, orders, results_in_all = _prepared(program, kind)
     values: list[Any] = [*lanes, *constants, *[None] * results_in_all]
-    for i, (step, function, results, dead) in enumerate(orders):
+    for step, function, results, dead in orders:
         args = [values[a] for a in step.args]
         if function is None:
-            found = turns(program.callees[step.callee], args, step.times, kind, record, (*path, i))
+            found = turns(program.callees[step.callee], args, step.times, kind)
             values[step.result : step.result + results] = found
+        elif results == 1:
+            values[step.result] = function(*args)
         else:
-            if record is not None:
-                record(program, path, i, step.op, args)
-            if results == 1:
-                values[step.result] = function(*args)
-            else:
-                values[step.result : step.result + results] = function(*args)
+            values[step.result : step.result + results] = function(*args)
         for v in dead:
             values[v] = None
     return [values[v] for output in program.outputs for v in output]
@@ -70,17 +60,15 @@ def constant(c: float, kind: Any) -> Any:
     return kind(math.copysign(size, c))
 
 
-def turns(
-    callee: Program, args: list[Lanes], times: int, kind: Any, record: Record | None = None, path: Path = ()
-) -> list[Lanes]:
+def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lanes]:
     """The callee applied so many times to its own results; fewer times if these stop changing, which changes no bit."""
     word = np.dtype(f"i{np.dtype(kind).itemsize}")
-    results = run(callee, args, kind, record, (*path, 0))
-    for turn in range(1, times):
+    results = run(callee, args, kind)
+    for _ in range(1, times):
         if all(np.array_equal(a.view(word), b.view(word)) for a, b in zip(args, results, strict=False)):
             break
         args = results + args[len(results) :]
-        results = run(callee, args, kind, record, (*path, turn))
+        results = run(callee, args, kind)
     return results
 
 

@@ -23,12 +23,16 @@ LARGEST = 2**62
 
 
 class RolloutResult(NamedTuple):
-    """x (batch, nx) last good states, records (n, batch, ny), status (batch,) int32, stopped (batch,) step or -1."""
+    """x (batch, nx) last good states, records (n, batch, ny), status (batch,) int32, stopped (batch,) step or -1.
+
+    tier: what computed them: numpy, interpreter or c.
+    """
 
     x: np.ndarray
     records: np.ndarray
     status: np.ndarray
     stopped: np.ndarray
+    tier: str = "numpy"
 
 
 class Span(NamedTuple):

@@ -1,20 +1,36 @@
 /* What callers of the interpreter call: as the functions of compiled kernels, with the Code before their arguments. */
 void pfaffian_interpret(const Code *given, const Port *in, const Port *out, int64_t batch, int64_t first, int64_t end, V *w) {
   FP_ENTER;
-  begin(given);
+  begin(given, 0);
   evaluate(PROGRAM, PROGRAM_IN, PROGRAM_N_IN, PROGRAM_OUT, PROGRAM_N_OUT, in, out, batch, first, end, w);
   FP_LEAVE;
 }
 
 void pfaffian_interpret_rollout(const Code *given, const Rollout *r, int64_t first, int64_t end, V *w) {
-  begin(given);
+  begin(given, 0);
   pfaffian_rollout(r, first, end, w);
 }
 
-#undef pfaffian_trial
-void pfaffian_trial(double *in, double *out, V *w) {
+/* The trials of compiled kernels: what these must give. */
+void pfaffian_interpret_trial(const Code *given, double *in, double *out, V *w) {
   FP_ENTER;
-  begin(&TRIED);
-  try_loops(in, out, w);
+  begin(given, 0);
+  TRY(PROGRAM, &in, &out, w);
   FP_LEAVE;
 }
+
+void pfaffian_interpret_rollout_trial(const Code *given, double *in, double *out, V *w) {
+  begin(given, 0);
+  try_loops(in, out, w);
+}
+
+/* A batch, and what is decided in it. */
+void pfaffian_interpret_noting(const Code *given, const Port *in, const Port *out, int64_t batch, Log *log, V *w) {
+  FP_ENTER;
+  begin(given, log);
+  evaluate(PROGRAM, PROGRAM_IN, PROGRAM_N_IN, PROGRAM_OUT, PROGRAM_N_OUT, in, out, batch, 0, batch, w);
+  FP_LEAVE;
+}
+
+#undef pfaffian_trial
+void pfaffian_trial(double *in, double *out, V *w) { pfaffian_interpret_rollout_trial(&TRIED, in, out, w); }

@@ -1,17 +1,28 @@
 /* Programs as data: `encode` says what the words mean. The same loops as those of compiled kernels (ports.h, rollout.h) run
    them, one block at a time; what is a constant of the text there is read from the Code here. */
 typedef struct {
-  const int32_t *words, *table, *tops;  /* of each Program: first word, first input, inputs, list of outputs, outputs */
+  const int32_t *words, *table, *tops;  /* of each Program: first word, first input, inputs, list of outputs, outputs, decisions */
   const double *constants;
   const int32_t *inputs[2], *outputs[2]; /* their sizes, of the first two Programs that the loops call */
   const int32_t *faults;                /* of each sampler */
   int64_t n_constants, n_inputs, n_outputs, samplers, sampled, kept, frame, registers; /* these are the last of a frame */
 } Code;
 
-static _Thread_local const Code *code;
-static _Thread_local V *home; /* where the constants are */
+/* What comparisons decide: of all, a bit for each lane of the block; or, of `count` chosen ones, the operands. */
+typedef struct {
+  uint8_t *sides;                       /* (decisions, blocks); 0: of the chosen only */
+  const int64_t *which;
+  int64_t count, blocks, block;
+  double *operands;                     /* (count, blocks, 2, W) */
+} Log;
 
-#define ROW(top) (code->table + 5 * code->tops[top])
+static _Thread_local const Code *code;
+static _Thread_local V *home;         /* where the constants are */
+static _Thread_local int sampler;     /* the top that sampler_program runs */
+static _Thread_local Log *book;       /* 0: nothing is noted */
+static _Thread_local int64_t decision, chosen; /* the next one; the next of those that are examined */
+
+#define ROW(top) (code->table + 6 * code->tops[top])
 #define FRAME (code->frame)
 #define TILE 1
 #define PROGRAM first_program
@@ -35,28 +46,61 @@ static _Thread_local V *home; /* where the constants are */
 #define SAMPLER_NF (code->faults)
 #define SAMPLER_OUT (code->sampled)
 #define KEPT (code->kept)
-#define SAMPLER ((Program *const[]){third_program}) /* of the trial */
-#define SAMPLE(j, in, out, w, n) interpret(2 + (j), in, out, w)
+#define SAMPLER(j) (sampler = 2 + (j), sampler_program)
 
 static void run_words(const int32_t *restrict at, V *restrict r);
 
+static NOINLINE void note(I side, V a, V b) {
+  const int64_t d = decision++;
+  if (book->sides) {
+    int64_t x[W];
+    __builtin_memcpy(x, &side, sizeof x);
+    int bits = 0;
+    for (int i = 0; i < W; i++) bits |= (x[i] & 1) << i;
+    book->sides[d * book->blocks + book->block] = (uint8_t)bits;
+  } else if (chosen < book->count && d == book->which[chosen]) {
+    double *const to = book->operands + 2 * W * (chosen++ * book->blocks + book->block);
+    __builtin_memcpy(to, &a, sizeof a);
+    __builtin_memcpy(to + W, &b, sizeof b);
+  }
+}
+
+/* The decisions of the turns that a repeated call leaves out because nothing changes any more: as in the last turn. */
+static NOINLINE void note_rest(const int32_t *row, int64_t turns, V *r) {
+  const int64_t n = row[5], end = decision + turns * n;
+  if (book->sides)
+    for (; decision < end; decision++)
+      book->sides[decision * book->blocks + book->block] = book->sides[(decision - n) * book->blocks + book->block];
+  while (chosen < book->count && book->which[chosen] < end) {
+    decision += (book->which[chosen] - decision) / n * n;
+    run_words(code->words + row[0], r);
+  }
+  decision = end;
+}
+
 /* A call: the arguments go to the callee's inputs; a repeated one goes on with its own results until they stop changing. */
 static NOINLINE const int32_t *run_call(const int32_t *restrict at, V *restrict r) {
-  const int32_t *const row = code->table + 5 * at[0], *const outs = code->words + row[3];
+  const int32_t *const row = code->table + 6 * at[0], *const outs = code->words + row[3];
   const int32_t times = at[1], n = row[2], m = row[4];
   at += 2;
   V *const in = r + row[1];
+  Log *const noted = book;
   for (int i = 0; i < n; i++) in[i] = r[at[i]];
   for (int32_t k = 1;; k++) {
     run_words(code->words + row[0], r);
     if (k == times) break;
+    if (k == TURNS) book = 0;
     int same = 1;
     for (int i = 0; i < m && same; i++) same = !ANY(NE(BITS(in[i]), BITS(r[outs[i]])));
-    if (same) break;
+    if (same) {
+      if (book && row[5]) note_rest(row, (times < TURNS ? times : TURNS) - k, r);
+      break;
+    }
     V next[m];
     for (int i = 0; i < m; i++) next[i] = r[outs[i]];
     for (int i = 0; i < m; i++) in[i] = next[i];
   }
+  book = noted;
   at += n;
   for (int i = 0; i < m; i++) r[at[i]] = r[outs[i]];
   return at + m;
@@ -64,6 +108,7 @@ static NOINLINE const int32_t *run_call(const int32_t *restrict at, V *restrict 
 
 static NOINLINE void interpret(int top, const V *in, V *out, V *w) {
   const int32_t *const row = ROW(top), *const outs = code->words + row[3];
+  decision = chosen = 0;
   if (w != home) {
     for (int64_t i = 0; i < code->n_constants; i++) w[i] = K(code->constants[i]);
     home = w;
@@ -71,12 +116,13 @@ static NOINLINE void interpret(int top, const V *in, V *out, V *w) {
   for (int i = 0; i < row[2]; i++) w[row[1] + i] = in[i];
   run_words(code->words + row[0], w);
   for (int i = 0; i < row[4]; i++) out[i] = w[outs[i]];
+  if (book) book->block++;
 }
 
 static void first_program(const V *in, V *out, V *w, int64_t n) { (void)n, interpret(0, in, out, w); }
 static void second_program(const V *in, V *out, V *w, int64_t n) { (void)n, interpret(1, in, out, w); }
-static void third_program(const V *in, V *out, V *w, int64_t n) { (void)n, interpret(2, in, out, w); }
+static void sampler_program(const V *in, V *out, V *w, int64_t n) { (void)n, interpret(sampler, in, out, w); }
 
-static void begin(const Code *given) { code = given, home = 0; }
+static void begin(const Code *given, Log *log) { code = given, book = log, home = 0; }
 
-#define pfaffian_trial try_loops
+#define pfaffian_trial try_loops /* of rollout.h */

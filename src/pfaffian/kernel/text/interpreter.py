@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pfaffian.kernel.functions import elementary
-from pfaffian.kernel.program.encode import CALL, END, encode
+from pfaffian.kernel.program.encode import CALL, END, TURNS, encode
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.tried import tried
 from pfaffian.kernel.text.source import file_text, reduction_text
+
+DECIDING = {"lt": "LT({0}, {1})", "le": "LE({0}, {1})", "fmin": "LT({0}, {1})", "fmax": "LT({1}, {0})"}
+"""Operation -> its decision on its operands. All other decisions use the results of these."""
 
 
 def interpreter_text(lanes: int) -> str:
     """C of the interpreter for so many lanes; its trial runs what `encode` made of `tried`."""
     functions = [elementary.c_text(name, inline=False) for name in elementary.FUNCTIONS]
-    parts = [f"#define W {lanes}", file_text("prelude.h"), reduction_text(), file_text("huge.h"), *functions]
+    parts = [f"#define W {lanes}\nenum {{ TURNS = {TURNS} }};", file_text("prelude.h"), reduction_text(), file_text("huge.h")]
+    parts += functions
     parts += [file_text(name) for name in ("interpreter.h", "transpose.h", "ports.h", "rollout.h")]
     return "\n".join([*parts, _run_words(), _tried(), file_text("interpreted.h")])
 
@@ -34,14 +40,20 @@ def _case(name: str) -> str:
         body = f"r[at[0]] = {op.c.format(*args)}"
     else:
         body = f"pf_{name}({args[0]}, {', '.join(f'&r[at[{i}]]' for i in range(op.results))})"
-    return f"for (int32_t n = *at++; n; n--, at += {size}) {body}; break;"
+    if name in DECIDING:
+        a, b = args
+        noted = f"for (int32_t n = at[0], i = 0; i < n; i++) {{ const int32_t *const at = from + {size} * i;"
+        text = f"if (book) {{ const int32_t *const from = at + 1; {noted} note({DECIDING[name].format(a, b)}, {a}, {b}); }} }} "
+    else:
+        text = ""
+    return f"{text}for (int32_t n = *at++; n; n--, at += {size}) {body}; break;"
 
 
 def _tried() -> str:
     """The Code of what the trial runs, as C."""
     c = encode(*tried())
     of_each = [*(f"INPUTS{i}" for i in range(2)), *(f"OUTPUTS{i}" for i in range(2))]
-    arrays = dict(zip(of_each, (*c.inputs[:2], *c.outputs[:2]), strict=True))
+    arrays: dict[str, Iterable[int]] = dict(zip(of_each, (*c.inputs[:2], *c.outputs[:2]), strict=True))
     arrays |= {"WORDS": c.words, "TABLE": c.table.ravel(), "TOPS": c.tops, "FAULTS": [sizes[1] for sizes in c.outputs[2:]]}
     lines = [f"static const int32_t TRIED_{name}[] = {{{', '.join(map(str, values))}}};" for name, values in arrays.items()]
     lines.append(f"static const double TRIED_CONSTANTS[] = {{{', '.join(float(x).hex() for x in c.constants)}}};")

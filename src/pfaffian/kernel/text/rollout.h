@@ -16,10 +16,10 @@ typedef struct {
 #define NP STEP_IN[3]
 #define NF STEP_OUT[1]
 #define NY OBSERVE_OUT_TOTAL
-#ifndef SAMPLE
-static Program *const SAMPLER[] = SAMPLERS;
+#ifndef SAMPLER
+static Program *const SAMPLER_PROGRAM[] = SAMPLERS;
 static const int SAMPLER_NF[] = SAMPLER_FAULTS;
-#define SAMPLE(j, in, out, w, n) SAMPLER[j](in, out, w, n)
+#define SAMPLER(j) SAMPLER_PROGRAM[j]
 #endif
 
 /* Input at node j, the time t0 + j h. */
@@ -144,7 +144,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       const int64_t period = r->sampling[2 * j], phase = r->sampling[2 * j + 1];
       if (k < phase || (k - phase) % period != 0) continue;
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
-      SAMPLE(j, seen, sampled, slots, n * FRAME);
+      SAMPLER(j)(seen, sampled, slots, n * FRAME);
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME)
         settle(r, blocks + i, k, x + f, sampled + f, NX, SAMPLER_NF[j], first);
     }
@@ -185,7 +185,7 @@ void pfaffian_trial(double *in, double *out, V *w) {
   int64_t sampling[2 * N_SAMPLERS + 1];
   for (int j = 0; j < N_SAMPLERS; j++) {
     const int sizes[] = {NX, SAMPLER_NF[j]};
-    try_program(SAMPLER[j], OBSERVE_IN, OBSERVE_N_IN, sizes, 2, &in, &out, w);
+    try_program(SAMPLER(j), OBSERVE_IN, OBSERVE_N_IN, sizes, 2, &in, &out, w);
     sampling[2 * j] = 1, sampling[2 * j + 1] = 0;
   }
   FP_LEAVE;
