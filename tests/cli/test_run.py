@@ -294,7 +294,7 @@ def test_doctor_without_a_compiler(cli, here: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PFAFFIAN_CC", str(here / "no-such-compiler"))
     monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
     said = cli("doctor")
-    assert said.status == 0 and said.out.count("NONE") == 2 and "`pip install ziglang`" in said.out
+    assert said.status == 0 and said.out.count("NONE") == 4 and "`pip install ziglang`" in said.out
 
 
 def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +303,7 @@ def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch
     if not which("gcc"):
         pytest.skip("no gcc to break")
     liar = here / "liar"
-    liar.write_text('#!/bin/sh\nfor a; do case $a in *.c) sed -i \'s/ [*] / + /g\' "$a";; esac; done\nexec gcc "$@"\n')
+    liar.write_text('#!/bin/sh\nfor a; do case $a in *.c) sed -i \'s/ [*] v/ + v/g\' "$a";; esac; done\nexec gcc "$@"\n')
     liar.chmod(0o755)
     monkeypatch.setenv("PFAFFIAN_CC", str(liar))
     monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))

@@ -114,7 +114,8 @@ def compile_terms(
         m: the mechanism.
         quantities: {name: function of Terms that returns a matrix}, e.g. {"M": lambda T: T.M,
             "tip": lambda T: T.kinematics.position("tool")}.
-        backend: c (compiled), numpy (interpreted) or auto (c if a compiler works).
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
         lanes: runs evaluated at once, 8 for batches, 1 for single states.
     Returns:
         f(q, v, u, t=0, parameters=None) -> {name: array}: arrays (n,) or (runs, n) or {name: number} in; (rows, columns) or

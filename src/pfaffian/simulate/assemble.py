@@ -98,7 +98,8 @@ def assemble(
         search: where the held coordinates do not close by these iterations, whether to look further away: in strides from the
             nearest state that closes, then from random states. A state out of reach takes some 250 iterations then. False takes
             some 20 and may miss what a search finds. `branches` always searches.
-        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         q: (..., nq) and v: (..., nv), the state; leading axes (runs,) or (branches,).
         moved: (..., nq) and moved_rate: (..., nv), what was added to the given state.

@@ -42,7 +42,8 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
         q, v: the state before the impact, (n,) or (runs, n) arrays or {name: number or (runs,)}; q satisfies the constraints.
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
         t: time [s].
-        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         v: (..., nv) velocities after the impact.
         impulse: (..., nv) A^T i = M (v+ - v-) along v [N s, N m s].

@@ -78,7 +78,8 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
         u0: (n,) or (runs, n), the input without limits.
         W: (m, n) or (runs, m, n).
         l: (m,) or (runs, m); inf for a row without effect. Units are the caller's: those of H u0 and W^T y agree.
-        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         u: (..., n), nan where there is none.
         active: (..., m) of bool, the rows that hold u; of an infeasible problem those that contradict each other.

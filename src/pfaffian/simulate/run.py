@@ -126,7 +126,8 @@ def run(
             some, beyond the impulse of what pushes it.
         seed: of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
             noise.
-        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
         threads: number of threads; None: one for each core when the batch is large.
         progress: print what is being compiled, then show a progress bar.

@@ -241,7 +241,8 @@ def zero_dynamics_along(
         every: record and linearise every so many steps.
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
-        backend: "c" compiled, "numpy" interpreted, "auto" compiled if a compiler works.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         result: the run itself, as `run` returns it.   time: (K,) [s].
         at: (K,) zero dynamics at each time, each with the basis of its x.

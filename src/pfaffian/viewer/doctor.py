@@ -28,7 +28,13 @@ EXTRAS = {
     "mujoco": "oracle of the tests",
     "example-robot-data": "robots of the examples",
 }
-BACKENDS = (("NumPy interpreter", "numpy", 1), ("compiled, 1 lane", "c", 1), ("compiled, 8 lanes", "c", 8))
+BACKENDS = (
+    ("NumPy", "numpy", 1),
+    ("interpreter, 1 lane", "interpreter", 1),
+    ("interpreter, 8 lanes", "interpreter", 8),
+    ("compiled, 1 lane", "c", 1),
+    ("compiled, 8 lanes", "c", 8),
+)
 
 
 class Check(NamedTuple):
@@ -87,7 +93,7 @@ def check(name: str, backend: str, lanes: int) -> Check:
     if not np.allclose(found, expected, rtol=1e-14, atol=1e-15):
         return Check(name, "FAIL", f"wrong by {np.abs(found - expected).max():.2g}")
     if not np.array_equal(found, exact):
-        return Check(name, "FAIL", "not the bits of the interpreter")
+        return Check(name, "FAIL", "not the bits of NumPy")
     return Check(name, "PASS")
 
 
@@ -123,5 +129,5 @@ def _advice(checks: list[Check]) -> str:
     if "FAIL" in verdicts:
         return "a backend gives wrong numbers: do not trust its results; try another compiler with PFAFFIAN_CC"
     if "NONE" in verdicts:
-        return f"runs go some 100 times slower on the interpreter: install gcc or clang, or {install('ziglang')}"
+        return f"runs go some 100 times slower by NumPy: install gcc or clang, or {install('ziglang')}"
     return "all is well"

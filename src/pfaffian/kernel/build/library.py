@@ -20,7 +20,7 @@ _warned: set[str] = set()
 def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
     """The library of the source text, and its sidecar.
 
-    A new object is tried against the NumPy interpreter before it is published. Raises BuildError with the compiler's message or
+    A new object is tried against the interpreter before it is published. Raises BuildError with the compiler's message or
     the path of the source.
     """
     place = store.directory()
@@ -65,5 +65,5 @@ def warn_once(message: str) -> None:
     """Say once in each process why NumPy interprets."""
     if message not in _warned:
         _warned.add(message)
-        text = f"running on the NumPy interpreter, some 100 times slower: {message}"
+        text = f"running by NumPy, some 100 times slower: {message}"
         warnings.warn(text, RuntimeWarning, stacklevel=6)

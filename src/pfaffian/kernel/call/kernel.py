@@ -33,9 +33,8 @@ def compile(
 
     Args:
         function: the Function, or a function without arguments that returns it.
-        backend: "auto" interpreted in C at once, and compiled beside it where that pays; "c" compiled now, or BuildError;
-            "interpreter" interpreted in C; "numpy" interpreted by NumPy, which "auto" and "interpreter" also do if nothing
-            was or can be compiled on this machine.
+        backend: "auto" interpreted in C at once, and compiled beside it where that pays, or by NumPy, after a warning, where
+            nothing can be compiled; "c" compiled now, "interpreter" interpreted in C, or BuildError; "numpy" by NumPy.
         lanes: runs that are computed at once, 8 or 1.
         strict: the same bits on every backend; False lets the compiler contract a b + c (20-30 % faster).
         key: identifies the function permanently, such as a digest of all that it was made from. A kernel that was compiled

@@ -82,7 +82,7 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
             return Tiers(build())
         library = interpreter(recipe.lanes)
     except (BuildError, OSError) as error:
-        if backend == "c":
+        if backend != "auto":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
         warn_once(str(error))
         return None
