@@ -94,7 +94,7 @@ def _rates(m: Mechanism, factor: str) -> Compiled:
         "W_rate": lambda T: ca.densify(form(T).W_dot),
         "P_rate": lambda T: projector_rate(T, form(T)),
     }
-    return compile_terms(m, parts, backend="numpy", lanes=1)
+    return compile_terms(m, parts, lanes=1)
 
 
 def _lipschitz(P: np.ndarray, W: np.ndarray, W_rate: np.ndarray, P_rate: np.ndarray) -> float:

@@ -123,7 +123,7 @@ def _decoupling(m: Mechanism) -> Compiled:
         "rows": lengths(lambda T: T.servo.A),
         "directions": lengths(lambda T: T.servo.Z),
     }
-    return compile_terms(m, parts, backend="numpy", lanes=1)
+    return compile_terms(m, parts, lanes=1)
 
 
 def _rows(m: Mechanism) -> tuple[str, ...]:

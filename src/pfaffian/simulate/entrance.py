@@ -69,7 +69,7 @@ def entrances(m: Mechanism, begun: Start, t: float, backend: Backend) -> np.ndar
 def _rows_regained(m: Mechanism) -> Compiled:
     """How many of the rows that are lost at a state constrain the motion a moment later."""
     parts = {"regained": lambda T: passage.motion(T).rank - weighted_rows(T, ca.SX(T.A.shape[0], 0)).rank}
-    return compile_terms(m, parts, backend="numpy", lanes=1)
+    return compile_terms(m, parts, lanes=1)
 
 
 def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float, backend: Backend) -> np.ndarray:
@@ -89,15 +89,13 @@ def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float,
 @remembered(64)
 def _q_dot(m: Mechanism) -> kernel.Kernel:
     T = symbols(m)
-    return kernel.compile(ca.Function("q_dot", [T.q, T.v], [ca.densify(T.kinematics.q_dot)]), backend="numpy", lanes=1)
+    return kernel.compile(ca.Function("q_dot", [T.q, T.v], [ca.densify(T.kinematics.q_dot)]), lanes=1)
 
 
 @by_key(64)
-def entering(s: Simulation, strict: bool) -> kernel.Rollout:
+def entering(s: Simulation) -> kernel.Rollout:
     """The first step of singular starts."""
-    return kernel.compile_rollout(
-        lambda: (s.entering, s.traced.observe, *s.traced.samplers), backend="numpy", lanes=1, strict=strict
-    )
+    return kernel.compile_rollout(lambda: (s.entering, s.traced.observe, *s.traced.samplers), lanes=1)
 
 
 def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:

@@ -117,14 +117,14 @@ class _Runs:
         self.take(r, 1)
 
 
-def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool, strict: bool) -> Rolled:
+def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool) -> Rolled:
     """All steps.   watch: compares some of them on the way.   python: the law that runs between compiled steps."""
     loop, when, width = watch.loop, watch.loop.when, watch.loop.simulation.width
     runs, count = _begun(watch, departure, python), len(departure.kinds)
     if when.steps and (departure.kinds != REGULAR).any():
         runs.ask()
         runs.look()
-        runs.enter(entering(loop.simulation, strict))
+        runs.enter(entering(loop.simulation))
     n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
     name = f"{loop.simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
     with tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name) as bar:

@@ -198,7 +198,7 @@ def run(
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
     loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers)
     watch, departure = Watch(loop, _columns(simulation, "energy"), bound), Departure(x, begun, kinds)
-    done = roll(watch, departure, python, progress, strict)
+    done = roll(watch, departure, python, progress)
     result = _result(watch, departure, done, series, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
     return result.squeeze("run") if squeeze and count == 1 else result

@@ -247,21 +247,21 @@ class System:
         """(q, v, p, t) -> x."""
         T = symbols(self.mechanism)
         function = ca.Function("enter", [T.q, T.v, self.mechanism.p_symbols, T.t], [ca.densify(self.entered(T, T.q, T.v))])
-        return kernel.compile(function, backend="numpy", lanes=1)
+        return kernel.compile(function, lanes=1)
 
     @cached_property
     def siding(self) -> kernel.Kernel:
         """(x, p, t) -> the number of the limit."""
         m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
         T = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), t)
-        return kernel.compile(ca.Function("side", [x, m.p_symbols, t], [ca.densify(self.side(x, T))]), backend="numpy", lanes=1)
+        return kernel.compile(ca.Function("side", [x, m.p_symbols, t], [ca.densify(self.side(x, T))]), lanes=1)
 
     @cached_property
     def showing(self) -> kernel.Kernel:
         """(x, p, t) -> (q, v)."""
         x, t = ca.SX.sym("x", self.nx), ca.SX.sym("t")
         shown = [ca.densify(part) for part in self._shown(x, t)]
-        return kernel.compile(ca.Function("show", [x, self.mechanism.p_symbols, t], shown), backend="numpy", lanes=1)
+        return kernel.compile(ca.Function("show", [x, self.mechanism.p_symbols, t], shown), lanes=1)
 
     @cached_property
     def labels(self) -> dict[str, Signal]:

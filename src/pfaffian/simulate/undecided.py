@@ -92,4 +92,4 @@ def _left_out(m: Mechanism) -> Compiled:
         rows = weighted_rows(T, ca.SX(T.A.shape[0], 0))
         return (1 - rows.kept) * rows.left
 
-    return compile_terms(m, {"left": left}, backend="numpy", lanes=1)
+    return compile_terms(m, {"left": left}, lanes=1)

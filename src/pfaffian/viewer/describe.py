@@ -181,7 +181,7 @@ def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
 
 def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
     """Ranks at the start and at random configurations, these all moved onto the constraints at once."""
-    kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).kept}, backend="numpy", lanes=1)
+    kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).kept}, lanes=1)
     q, _, _, p = settings.arrays(m)
     random = np.random.default_rng(0)
     elsewhere = np.array([random_configuration(m, random) for _ in range(SAMPLES)])

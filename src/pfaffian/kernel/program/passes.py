@@ -24,7 +24,7 @@ def rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callee
     known, fresh = program.first_result, []
     for step in steps:
         args = tuple([number[renamed.get(a, a)] for a in step.args])
-        fresh.append(step._replace(args=args, result=known))
+        fresh.append(Step(step.op, args, known, step.callee, step.times))
         width = callees[step.callee].n_out if step.op == "call" else OPS[step.op].results
         for k in range(width):
             number[step.result + k] = known + k

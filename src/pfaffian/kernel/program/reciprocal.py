@@ -34,7 +34,7 @@ def share_reciprocals(program: Program) -> Program:
             continue
         if y in shared:
             step, args = Step("mul", step.args, step.result), (args[0], reciprocal[y])
-        steps.append(step._replace(args=args, result=known))
+        steps.append(Step(step.op, args, known, step.callee, step.times))
         for k in range(program.width(step)):
             number[step.result + k] = known + k
         known += program.width(step)

@@ -65,7 +65,7 @@ def _tail(function: Program, rest: list[Step], crossing: list[int], values: Sequ
     number |= {v: n + i for i, v in enumerate(crossing)}
     steps, known = [], function.first_result + more
     for s in rest:
-        steps.append(s._replace(args=tuple([number[a] for a in s.args]), result=known))
+        steps.append(Step(s.op, tuple([number[a] for a in s.args]), known, s.callee, s.times))
         number |= {s.result + k: known + k for k in range(function.width(s))}
         known += function.width(s)
     outputs = (tuple([number[v] for v in values]),)
