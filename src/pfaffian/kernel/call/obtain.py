@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +41,20 @@ class Code:
         return about | {"backend": self.tiers.now.name} | self.tiers.now.meta
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector: it would look at hundreds of thousands of steps again and again, a fifth of the time, and
+    none of them is in a cycle."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_uncollected()
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
     """The code of the recipe. With a known key nothing is traced.
 
