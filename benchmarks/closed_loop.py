@@ -11,7 +11,7 @@ And a UR5 under computed torque at 200 Hz, held for five steps at a time, beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,17 +19,13 @@ import pinocchio as pin
 
 import pfaffian as pf
 from benchmarks.check import agree
+from benchmarks.ours import again
 from benchmarks.peers import Twin, pinocchio_model, se3, twin
 from benchmarks.result import Comparison, Goal
 from benchmarks.robots import robot
 from benchmarks.timing import Options, interleaved
 from pfaffian import control
 from pfaffian.control import Control
-from pfaffian.kernel import compile_rollout
-from pfaffian.kernel.call.rollout import Rollout
-from pfaffian.simulate.sampling import rates, sampling
-from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.system import as_system, enter
 from studies import two_pandas
 
 STEP, STEPS = 1e-3, 50
@@ -83,31 +79,12 @@ def loop(
     law: Control | None,
     q: np.ndarray,
     v: np.ndarray,
-    u: Sequence[float] = (),
+    u: Mapping[str, float] | None = None,
     scheme: pf.Scheme | None = None,
 ) -> tuple[Callable[[], np.ndarray], int]:
-    """The compiled loop alone: the last [x, z], x = [q, v] of a mechanism; and the operations of its right-hand side.
-    u: the first inputs."""
-    s = Simulation(as_system(m), scheme or pf.Scheme(), law)
-    return driven(s, compiled(s, len(q)), q, v, u), s.traced.rhs.n_instructions()
-
-
-def compiled(s: Simulation, runs: int) -> Rollout:
-    """The loop of a run of so many, which records the first and the last state."""
-    traced, lanes = s.traced, 8 if runs > 1 else 1
-    return compile_rollout(traced.step, traced.observe, traced.samplers, backend="c", lanes=lanes)
-
-
-def driven(s: Simulation, rollout: Rollout, q: np.ndarray, v: np.ndarray, u: Sequence[float] = ()) -> Callable[[], np.ndarray]:
-    """A call of it: the last [x, z]."""
-    p0, runs = s.mechanism.p_defaults, len(q)
-    state = enter(s.system, q, v, np.tile(p0, (runs, 1)), 0.0)
-    x0 = np.asfortranarray(np.hstack([state, np.tile(np.array(s.z), (runs, 1)), s.layout.started(runs, 0)]))
-    held, n = np.zeros((1, len(s.w_names))), s.system.nx + len(s.z)
-    held[0, : len(u)] = u
-    rates_of_law = [g[0] for g in rates(s.control)]
-    when = {"t0": 0.0, "h": STEP, "steps": STEPS, "every": STEPS, "sampling": sampling(rates_of_law, STEP)}
-    return lambda: rollout(x0, held, p0, **when).x[:, :n]
+    """Steps alone: the last states, [q, v, z]; and the operations of the right-hand side.   u: held inputs."""
+    call, operations = again(m, q, v, STEPS, u, step=STEP, control=law, scheme=scheme)
+    return call, operations["rate"]
 
 
 @dataclass

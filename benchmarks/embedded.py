@@ -7,17 +7,18 @@ timed. Notes: operations, stack as gcc says and as computed, and of single how f
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 
 import pfaffian as pf
 from benchmarks.check import CheckFailed
 from benchmarks.result import Comparison
 from benchmarks.timing import Options, interleaved
-from pfaffian.kernel.build.toolchain import find_compiler
-from pfaffian.viewer.laws import find
+from studies import konz_quadcopter
 
 CALLS = 1000
 LOOP = """\
@@ -40,15 +41,15 @@ int again(int calls) {
 
 
 def run(o: Options) -> Iterator[Comparison]:
-    law, mechanism, _ = find("konz-quadcopter")
-    compiler = find_compiler()
+    law, mechanism = konz_quadcopter.law(), konz_quadcopter.mechanism()
+    compiler = os.environ.get("PFAFFIAN_CC") or which("gcc") or which("clang")
     if compiler is None:
         raise CheckFailed("no C compiler")
     for precision in ("double", "single"):
         with TemporaryDirectory() as folder:
             made = pf.export(law, mechanism, folder, precision=precision)
             (Path(folder) / "loop.c").write_text(LOOP, encoding="ascii")
-            argv = [*compiler.argv, "-std=c99", "-O2", "-shared", "-fPIC", "law.c", "loop.c", "-o", "law.so"]
+            argv = [compiler, "-std=c99", "-O2", "-shared", "-fPIC", "law.c", "loop.c", "-o", "law.so"]
             subprocess.run(argv, cwd=folder, check=True)
             again = ctypes.CDLL(str(Path(folder) / "law.so")).again
             if again(CALLS):

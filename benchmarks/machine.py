@@ -9,7 +9,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from pfaffian.kernel.build.toolchain import find_compiler
+import pfaffian as pf
 
 PACKAGES = (
     "pfaffian", "casadi", "numpy", "xarray", "pin", "mujoco", "example-robot-data", "daqp", "quadprog", "proxsuite",
@@ -19,7 +19,7 @@ PACKAGES = (
 
 def describe(core: int | None) -> dict[str, Any]:
     """Processor with its flags, system, versions, compiler, threads, load."""
-    compiler = find_compiler()
+    compiled = _compiled()
     return {
         "processor": _cpu("model name") or platform.processor(),
         "cores": os.cpu_count(),
@@ -28,14 +28,23 @@ def describe(core: int | None) -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": _commit(),
-        "compiler": compiler.version if compiler else None,
-        "compiler_flags": list(compiler.flags("strict")) if compiler else None,
+        "compiler": compiled.get("compiler"),
+        "compiler_flags": compiled.get("flags"),
         "pinned_to_core": core,
         "threads": {k: os.environ.get(k) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XLA_FLAGS")},
         "load_at_start": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         "clock": "processor time of the pinned process; wall time in fresh processes (build_time)",
         "turbo": "as the system has it, not changed",
     }
+
+
+def _compiled() -> dict[str, Any]:
+    """How a small function is compiled; nothing without a compiler."""
+    m = pf.mechanism("cart", [pf.body("cart", 1.0)], [pf.joint("slide", "prismatic", "world", "cart")])
+    try:
+        return pf.compile_terms(m, {"M": lambda T: T.M}, backend="c").kernel.provenance
+    except pf.BuildError:
+        return {}
 
 
 def headline(about: dict[str, Any]) -> str:

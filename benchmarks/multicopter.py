@@ -58,7 +58,7 @@ def run(o: Options) -> Iterator[Comparison]:
     v, command = random.normal(size=(o.runs, 6)), 1.02 * speed_of(MASS * G / 4)
     what = f"Crazyflie, {{}}, {o.runs} runs"
     for ours, theirs in (("rk4", "rk4"), ("euler", "symplectic_euler")):
-        call, operations = loop(m, rotors(), q, v, [command] * 4, pf.Scheme(integrator=ours))
+        call, operations = loop(m, rotors(), q, v, dict.fromkeys(COMMANDS, command), pf.Scheme(integrator=ours))
         peers = [
             crazyflow("Crazyflow", q, v, theirs, command),
             crazyflow("float32", q, v, theirs, command, wide=False),

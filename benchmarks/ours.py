@@ -1,24 +1,43 @@
-"""Our side: a kernel of accelerations with all its arrays laid out beforehand."""
+"""Our side: a kernel of accelerations with all its arrays laid out beforehand, and runs that begin again and again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import pfaffian as pf
-from pfaffian.kernel.call.kernel import Kernel, from_program
 
 
-def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True) -> Kernel:
+def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True) -> Any:
     """Kernel (q, v, u, p, t) -> v_dot."""
-    made = pf.compile_terms(m, {"v_dot": lambda T: pf.FORMULATIONS[formulation](T).v_dot}, backend="c").kernel
-    return made if strict else from_program(made.program, backend="c", strict=False)
+    v_dot = {"v_dot": lambda T: pf.FORMULATIONS[formulation](T).v_dot}
+    return pf.compile_terms(m, v_dot, backend="c", strict=strict).kernel
+
+
+def again(
+    m: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, steps: int, u: Any = None, **how: Any
+) -> tuple[Callable[[], np.ndarray], dict[str, int]]:
+    """A call that makes so many steps from q, v (runs, n) and returns the last states, [q, v, ...]; and its operations.
+
+    u: held inputs.   how: options of `pf.stepper`.
+    """
+    s = pf.stepper(m, runs=len(q), backend="c", **how)
+    s.reset(q, v)
+    start = s.save()
+
+    def call() -> np.ndarray:
+        s.restore(start)
+        s.step(u, steps=steps)
+        return s.save().x
+
+    return call, s.operations
 
 
 def prepared(
-    kernel: Kernel, m: pf.Mechanism, q: np.ndarray, v: np.ndarray, u: np.ndarray, order: str = "F"
+    kernel: Any, m: pf.Mechanism, q: np.ndarray, v: np.ndarray, u: np.ndarray, order: str = "F"
 ) -> tuple[Callable[[], object], np.ndarray]:
     """A call that fills the returned array (runs, nv).
 

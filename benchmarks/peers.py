@@ -13,8 +13,6 @@ import numpy as np
 import pinocchio as pin
 
 import pfaffian as pf
-from pfaffian.model.constraint import Closure
-from pfaffian.terms.tree import Link, Tree
 
 JOINTS = {
     "revolute": pin.JointModelRZ,
@@ -30,7 +28,7 @@ class Twin:
     """The numbers of a mechanism as the peers need them.   links: our indices, depth first."""
 
     mechanism: pf.Mechanism
-    tree: Tree
+    tree: Any
     links: tuple[int, ...]
 
     @property
@@ -47,7 +45,7 @@ class Twin:
         """Their number of a link, 0 for the world."""
         return 0 if link < 0 else self.links.index(link) + 1
 
-    def ends(self, c: Closure) -> tuple[tuple[int, pf.Pose], tuple[int, pf.Pose]]:
+    def ends(self, c: Any) -> tuple[tuple[int, pf.Pose], tuple[int, pf.Pose]]:
         """(link, frame of the closure in it) at both of its ends."""
         sides = ((c.body_a, c.placement_a), (c.body_b, c.placement_b))
         (a, Xa), (b, Xb) = ((self.tree.place[body][0], self.tree.place[body][1] @ X) for body, X in sides)
@@ -63,14 +61,14 @@ def twin(m: pf.Mechanism) -> Twin:
     return Twin(m, t, tuple(_below(t, -1)))
 
 
-def _below(t: Tree, parent: int) -> Iterator[int]:
+def _below(t: Any, parent: int) -> Iterator[int]:
     for i, link in enumerate(t.links):
         if link.parent == parent:
             yield i
             yield from _below(t, i)
 
 
-def _inertia(m: pf.Mechanism, link: Link) -> tuple[float, np.ndarray, np.ndarray]:
+def _inertia(m: pf.Mechanism, link: Any) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass, mass centre (3,) and inertia about it (3, 3)."""
     mass, h, I = m.value(link.mass).item(), m.value(link.h).ravel(), m.value(link.I)
     c = h / mass if mass else h
@@ -144,12 +142,12 @@ def _bodies(w: Twin, parent: int, sites: dict[int, list[str]]) -> str:
     return "".join(text)
 
 
-def _joint(link: Link) -> str:
+def _joint(link: Any) -> str:
     kind = link.joint.kind.name
     return "<freejoint/>" if kind == "free" else f'<joint type="{HINGES[kind]}" axis="0 0 1"/>'
 
 
-def _inertial(m: pf.Mechanism, link: Link) -> str:
+def _inertial(m: pf.Mechanism, link: Any) -> str:
     mass, c, I = _inertia(m, link)
     six = _numbers([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
     return f'<inertial mass="{mass!r}" pos="{_numbers(c)}" fullinertia="{six}"/>'

@@ -23,8 +23,7 @@ import pfaffian as pf
 from benchmarks.check import agree
 from benchmarks.result import Comparison, Goal
 from benchmarks.timing import Options, interleaved
-from pfaffian.kernel import compile
-from pfaffian.maths import qp
+from pfaffian import control
 
 SAME = 1e-9
 FOUND, TOLERANCE = 1e-6, 1e-12
@@ -45,20 +44,20 @@ def box(n: int, where: str, share: float, o: Options) -> Comparison:
     u0[np.random.default_rng(0).random(len(u0)) > share] /= 10
     W = np.vstack([np.eye(n), -np.eye(n)])
     l = np.ones((o.runs, 2 * n))
-    law, operations = kernel(n, ca.sparsify(ca.SX(ca.DM(W))))
+    law, operations = kernel(n, 2 * n, W)
     given = columns(H, u0, l)
-    ours = {"": lambda: law(*given), "solve_qp": lambda: pf.solve_qp(H, u0, W, l)}
+    ours = {"": lambda: law(given), "solve_qp": lambda: pf.solve_qp(H, u0, W, l)}
     what = f"nearest of {n} inputs {where}, {o.runs} problems"
-    return beside(what, ours, law(*given), operations, in_box(H, u0), o)
+    return beside(what, ours, law(given), operations, in_box(H, u0), o)
 
 
 def rows(n: int, m: int, o: Options) -> Comparison:
     H, u0 = drawn(n, o)
     W = np.random.default_rng(m).normal(size=(o.runs, m, n))
-    solve, operations = kernel(n, ca.SX.sym("W", m, n))
+    solve, operations = kernel(n, m)
     given = columns(H, u0, np.ones((o.runs, m)), W)
     what = f"nearest of {n} inputs within {m} rows, {o.runs} problems"
-    return beside(what, {"": lambda: solve(*given)}, solve(*given), operations, in_rows(H, u0, W), o)
+    return beside(what, {"": lambda: solve(given)}, solve(given), operations, in_rows(H, u0, W), o)
 
 
 Solver = Callable[[], np.ndarray]
@@ -101,17 +100,36 @@ def drawn(n: int, o: Options) -> tuple[np.ndarray, np.ndarray]:
     return (H + H.swapaxes(1, 2)) / 2, 1.5 * random.normal(size=(o.runs, n))
 
 
-def kernel(n: int, W: ca.SX) -> tuple[Callable, tuple[int, int]]:
-    """(H, u0, l[, W]) -> (u, turns), and its operations beside the turns and in one."""
-    H, u0, l = ca.SX.sym("H", n, n), ca.SX.sym("u0", n), ca.SX.sym("l", W.shape[0])
-    r = qp.nearest(H, u0, W, l)
-    f = compile(ca.Function("nearest", [H, u0, l, *([] if W.is_constant() else [W])], [r.u, r.turns]), backend="c")
-    return f, (len(f.program.steps), len(f.program.callees[0].steps))
+def kernel(n: int, m: int, box: np.ndarray | None = None) -> tuple[Callable, tuple[int, int]]:
+    """numbers of H, u0, l[, W] -> (u, turns), and its operations beside the turns and in one.
+
+    A machine whose parameters are these numbers, and a quantity of it.   box: (m, n) a W that the kernel knows.
+    """
+    sizes = [(n, n), (n, 1), (m, 1), *([] if box is not None else [(m, n)])]
+    numbers = [pf.Parameter(f"p{i}", 0.0) for i in range(sum(a * b for a, b in sizes))]
+    slide = pf.joint("slide", "prismatic", "world", "cart")
+    machine = pf.mechanism("problem", [pf.body("cart", 1.0)], [slide], parameters=numbers)
+
+    def solved(T: pf.Terms) -> ca.SX:
+        parts = ca.vertsplit(T.mechanism.p_symbols, np.cumsum([0, *(a * b for a, b in sizes)]).tolist())
+        H, u0, l, *rest = [ca.reshape(x, *size) for x, size in zip(parts, sizes, strict=True)]
+        W = rest[0] if rest else ca.sparsify(ca.SX(ca.DM(box)))
+        r = control.nearest(H, u0, W, l)
+        return ca.vertcat(r.u, r.turns)
+
+    f = pf.compile_terms(machine, {"nearest": solved}, backend="c").kernel
+    at = machine.neutral(), np.zeros(1), np.zeros(0)
+
+    def solve(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = f(*at, p, np.zeros(1))[0]
+        return found[:, :n], found[:, n:]
+
+    return solve, (len(f.program.steps), len(f.program.callees[0].steps))
 
 
-def columns(*arrays: np.ndarray) -> list[np.ndarray]:
-    """(runs, numbers) each, matrices column by column, the runs of a number side by side."""
-    return [np.asfortranarray(x.swapaxes(1, -1).reshape(len(x), -1)) for x in arrays]
+def columns(*arrays: np.ndarray) -> np.ndarray:
+    """(runs, numbers) of all, matrices column by column, the runs of a number side by side."""
+    return np.asfortranarray(np.hstack([x.swapaxes(1, -1).reshape(len(x), -1) for x in arrays]))
 
 
 def in_box(H: np.ndarray, u0: np.ndarray) -> dict[str, Solver]:

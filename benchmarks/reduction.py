@@ -18,12 +18,11 @@ import numpy as np
 
 import pfaffian as pf
 from benchmarks.check import CheckFailed
-from benchmarks.closed_loop import STEPS, compiled, driven
+from benchmarks.closed_loop import STEP, STEPS
+from benchmarks.ours import again
 from benchmarks.result import Comparison, Goal, Timing
 from benchmarks.robots import undamped, urdf
 from benchmarks.timing import Options, interleaved
-from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.system import as_system
 from studies.chhabra_reduction import ROVER_START, rover
 
 SOON, LATE = 10.0, 100.0
@@ -74,9 +73,8 @@ def beside(case: Case, o: Options) -> Iterator[Comparison]:
     sides["full"] = m
     calls, operations = {}, {}
     for side, x in sides.items():
-        s = Simulation(as_system(x), pf.Scheme())
-        rollout = compiled(s, len(q))
-        calls[side], operations[side] = driven(s, rollout, q, v), rollout.step.n_ops
+        calls[side], counted = again(x, q, v, STEPS, step=STEP)
+        operations[side] = counted["step"]
         if not np.isfinite(calls[side]()).all():
             raise CheckFailed(f"{case.name}, {side}: not all numbers are finite")
     times = interleaved(calls, len(q) * STEPS, o)

@@ -12,21 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import casadi as ca
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
 import pfaffian as pf
 from benchmarks.check import STATES, agree
-from benchmarks.ours import acceleration
+from benchmarks.ours import acceleration, again
 from benchmarks.peers import Twin, mjcf, twin
 from benchmarks.result import Comparison, Goal
 from benchmarks.robots import closed_states, panda_arm, random_states, ready, welded
 from benchmarks.timing import Options, interleaved
-from pfaffian.kernel import compile_rollout
-from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.system import as_system
 
 GOAL = Goal("ratio", ">=", 20)
 STEP, STEPS = 1e-3, 100
@@ -103,12 +99,8 @@ def mujoco_call(
 
 
 def loop(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> Callable[[], np.ndarray]:
-    """The compiled loop alone: the last [q, v]."""
-    step = Simulation(as_system(m), pf.Scheme()).traced.step
-    x, u, p, t = (ca.SX.sym(n, s) for n, s in (("x", m.nq + m.nv), ("u", 0), ("p", 0), ("t", 1)))
-    rollout = compile_rollout(step, ca.Function("state", [x, u, p, t], [x]), backend="c")
-    x0, none = np.asfortranarray(np.hstack([q, v])), np.zeros(0)
-    return lambda: rollout(x0, none[None], none, t0=0.0, h=STEP, steps=STEPS, every=STEPS).x
+    """Steps alone: the last [q, v]."""
+    return again(m, q, v, STEPS, step=STEP)[0]
 
 
 def whole_run(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> Callable[[], np.ndarray]:

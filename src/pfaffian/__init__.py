@@ -2,7 +2,8 @@
 
     describe a machine    mechanism, body, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, wrench, ...;
                           read for files (URDF, YAML); Parameter for a number that varies
-    run it                assemble, run, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for other states
+    run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
+                          other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
                           reaction_wrench, linearise, symmetry; compile_terms for anything else
     use a result          causes, sign_changes, singular_passages, overview, view, write_netcdf; export for a law as C99
@@ -43,6 +44,7 @@ _HOME = {
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],
     "pfaffian.simulate.run": ["run"],
+    "pfaffian.simulate.stepper": ["stepper"],
     "pfaffian.simulate.adaptive": ["run_adaptive"],
     "pfaffian.simulate.step": ["Scheme"],
     "pfaffian.simulate.system": ["StatePart", "System"],

@@ -28,7 +28,8 @@ DEFAULTS: dict[str, list[Any]] = {
     "rest": [0.0, ORIGIN], "rest_damping": [0.0], "saturate": [False], "search": [True], "seed": [0],
     "seen_from": ["world"], "share": [1.0], "smooth": [0.001, 4], "source": ["", "URDF", "YAML"], "squeeze": [True],
     "start": [0.0], "std": [0.0], "step": [0.001], "steps": [200], "stiffness": [0.0, 400.0], "stribeck": [0.01],
-    "strict": [False, True], "t": [0.0], "through": [ORIGIN], "tilting": [False], "tolerance": [0.0, 1e-05, 1e-10],
+    "strict": [False, True], "t": [0.0], "threads": [1], "through": [ORIGIN],
+    "tilting": [False], "tolerance": [0.0, 1e-05, 1e-10],
     "torque": [0.0], "turning_drag": [(0, 0)], "unique": [False], "unit": [""], "units": ["1/s"],
     "violation_limit": [1e-06], "viscous": [0.0], "where": ["installed"], "wind": [ORIGIN], "within": [1.0], "xyz": [ORIGIN],
 }  # fmt: skip

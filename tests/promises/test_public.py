@@ -30,8 +30,8 @@ def test_the_top_stays_small_and_each_name_has_one_place():
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
 
 
-def test_studies_and_examples_take_nothing_below_the_public_names():
-    places = [p for folder in ("studies", "examples") for p in (ROOT / folder).glob("*.py")]
+def test_studies_examples_and_benchmarks_take_nothing_below_the_public_names():
+    places = [p for folder in ("studies", "examples", "benchmarks") for p in (ROOT / folder).glob("*.py")]
     taken = [
         (path.name, module.name if isinstance(node, ast.Import) else node.module, module.name)
         for path in places

@@ -418,21 +418,23 @@ def test_what_is_found_again_is_checked(monkeypatch):
     forgetful(m), plain(1)
 
 
-def test_a_kernel_and_a_note_from_the_store_are_checked(monkeypatch, tmp_path):
+@pytest.mark.parametrize("backend, what", [("c", "the kernel of k"), ("auto", "the Programs of k")])
+def test_a_kernel_and_a_note_from_the_store_are_checked(monkeypatch, tmp_path, backend, what):
     from pfaffian import kernel
 
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path))
     x = ca.SX.sym("x")
     one, two = (ca.Function("f", [x], [c * x]) for c in (1.0, 2.0))
-    kernel.compile(one, key="k", lanes=1)
+    how = {"key": "k", "lanes": 1, "backend": backend}
+    kernel.compile(one, **how)
     kernel.noted("n", lambda: {"a": 1})
-    kernel.compile(two, key="k", lanes=1)
+    kernel.compile(two, **how)
     monkeypatch.setattr(remember, "CHECKING", True)
-    with pytest.raises(BuildError, match="the kernel of k"):
-        kernel.compile(two, key="k", lanes=1)
+    with pytest.raises(BuildError, match=what):
+        kernel.compile(two, **how)
     with pytest.raises(BuildError, match="note n"):
         kernel.noted("n", lambda: {"a": 2})
-    assert kernel.noted("n", lambda: {"a": 1}) == {"a": 1} and kernel.compile(one, key="k", lanes=1)(np.ones(1))[0] == 1
+    assert kernel.noted("n", lambda: {"a": 1}) == {"a": 1} and kernel.compile(one, **how)(np.ones(1))[0] == 1
 
 
 @pytest.mark.parametrize("name", ["particle-on-circle", "arm-on-slider"])

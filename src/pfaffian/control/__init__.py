@@ -10,6 +10,7 @@ set_point, polynomial, function_of_time, sampled, series                        
 rest_to_rest, along, least_time, extremes, turning_series, thrust_attitude,              references from flat outputs
     pvtol_reference, bicopter_reference, quadcopter_reference
 discrete, sensor, several, python_law; actuation, estimation, identification             laws in discrete time and their parts
+nearest                                                                                  inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
     prototype_terms, error_coordinates, transport_error, APPROACHES
 matching, feasibility, check_reference, check_thrust, zero_dynamics,                     what a law can do
@@ -75,6 +76,7 @@ from pfaffian.control.quasivelocity import regulation, tracking
 from pfaffian.control.reference import Reference, Setpoint, function_of_time, polynomial, sampled, series, set_point
 from pfaffian.control.servo import servo_control
 from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
+from pfaffian.maths.qp import nearest
 
 _ABOVE = {
     "feasibility": "pfaffian.simulate.matching",
@@ -122,6 +124,7 @@ __all__ = [
     "length_weights",
     "matched_placement",
     "matching",
+    "nearest",
     "operational_space",
     "output",
     "pair",

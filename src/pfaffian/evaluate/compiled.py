@@ -106,7 +106,12 @@ def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
 
 
 def compile_terms(
-    m: Mechanism, quantities: Mapping[str, Callable[[Terms], ca.SX]], *, backend: Backend = "auto", lanes: int = 8
+    m: Mechanism,
+    quantities: Mapping[str, Callable[[Terms], ca.SX]],
+    *,
+    backend: Backend = "auto",
+    lanes: int = 8,
+    strict: bool = True,
 ) -> Compiled:
     """Compile functions of the terms of a mechanism, to evaluate at one state or many.
 
@@ -117,6 +122,7 @@ def compile_terms(
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
         lanes: runs evaluated at once, 8 for batches, 1 for single states.
+        strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
     Returns:
         f(q, v, u, t=0, parameters=None) -> {name: array}: arrays (n,) or (runs, n) or {name: number} in; (rows, columns) or
         (runs, rows, columns) out, without the axis of one column, and then without that of one row.
@@ -137,7 +143,7 @@ def compile_terms(
     T = symbols(m)
     values = {name: _quantity(f, name, T) for name, f in quantities.items()}
     shapes = {name: x.shape for name, x in values.items()}
-    return Compiled(m, kernel.compile(function_of(T, values), backend=backend, lanes=lanes), shapes)
+    return Compiled(m, kernel.compile(function_of(T, values), backend=backend, lanes=lanes, strict=strict), shapes)
 
 
 def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:

@@ -118,13 +118,27 @@ class _State(NamedTuple):
 
 
 def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
-    """The u nearest to u0 in the metric of H with W u <= l.
+    """The u nearest to u0 in the metric of H with W u <= l, as an expression, for laws of one's own.
+
+        u = argmin (u - u0)^T H (u - u0) / 2   with   W u <= l
 
     Rows of W may be zero, parallel or contradict each other; an l of inf is no limit, and no u satisfies one of -inf. No
     constant of SX may be infinite: leave out such rows.
 
     Args:
-        H: (n, n) positive definite.   u0: (n, 1).   W: (m, n), a row shorter than 1e-150 counts as zero.   l: (m, 1).
+        H: (n, n) positive definite.
+        u0: (n, 1).
+        W: (m, n), a row shorter than 1e-150 counts as zero.
+        l: (m, 1).
+    Returns:
+        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.solve_qp`), turns, error.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian import control
+        >>> found = control.nearest(ca.SX.eye(2), ca.SX([3.0, 4.0]), ca.SX([[1.0, 1.0]]), ca.SX(5.0))
+        >>> ca.evalf(found.u)
+        DM([2, 3])
     """
     m, n = W.shape
     k = min(n, m)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from pfaffian import kernel
 from pfaffian.kernel.call.rollout import RolloutResult
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.advice import tell_start
@@ -17,7 +16,9 @@ from pfaffian.simulate.entrance import REGULAR, entering
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.result import causes_of
 from pfaffian.simulate.sampling import PYTHON_FAULT, InPython
+from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
+from pfaffian.simulate.system import enter
 
 CALL_SECONDS = 0.5
 """Duration of one call of the compiled loop, about: Ctrl-C and the progress bar wait for its end."""
@@ -106,15 +107,9 @@ class _Runs:
         """The next steps of the compiled loop."""
         self.take(self.loop.steps(self.x, self.k, steps, last, status=self.status, stopped=self.stopped), steps)
 
-    def enter(self, first_step: kernel.Rollout) -> None:
-        """The first step, that of singular starts by `first_step`."""
-        loop, singular = self.loop, np.flatnonzero(self.kinds != REGULAR)
-        r = loop.steps(self.x, self.k, 1, False, status=self.status, stopped=self.stopped)
-        series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
-        so_far: dict[str, Any] = {"status": self.status[singular], "stopped": self.stopped[singular]}
-        entered = first_step(self.x[singular], series, loop.p[singular], first=self.k, steps=1, **loop.spacing, **so_far)
-        r.x[singular], r.status[singular], r.stopped[singular] = entered.x, entered.status, entered.stopped
-        self.take(r, 1)
+    def enter(self) -> None:
+        """The first step."""
+        self.take(entered(self.loop, self.x, self.k, self.kinds, self.status, self.stopped), 1)
 
 
 def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool) -> Rolled:
@@ -124,7 +119,7 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
     if when.steps and (departure.kinds != REGULAR).any():
         runs.ask()
         runs.look()
-        runs.enter(entering(loop.simulation))
+        runs.enter()
     n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
     name = f"{loop.simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
     with tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name) as bar:
@@ -144,11 +139,33 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
             n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))
 
 
+def entered(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
+    """Step k from the states x (runs, nx), that of singular starts by a step of its own."""
+    singular = np.flatnonzero(kinds != REGULAR)
+    r = loop.steps(x, k, 1, False, status=status, stopped=stopped)
+    series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
+    so_far: dict[str, Any] = {"status": status[singular], "stopped": stopped[singular]}
+    own = entering(loop.simulation)(x[singular], series, loop.p[singular], first=k, steps=1, **loop.spacing, **so_far)
+    r.x[singular], r.status[singular], r.stopped[singular] = own.x, own.status, own.stopped
+    return r
+
+
+def first_state(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:
+    """(runs, nx) the state [x; z; d] at the start."""
+    x, z = enter(s.system, begun.q, begun.v, begun.p, t), np.array(s.z, dtype=float)
+    d = s.layout.started(runs, seed, begun.p[:, s.changing.at])
+    return np.hstack([np.broadcast_to(x, (runs, x.shape[1])), np.broadcast_to(z, (runs, len(z))), d])
+
+
+def shut_out(s: Simulation, begun: Start, runs: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Status and stopping step (runs,) before step k: runs that could not start have stopped."""
+    out = np.broadcast_to(np.array([bool(message) for message in begun.messages]), runs)
+    return np.where(out, len(causes_of(s)) - 1, 0).astype(np.int32), np.where(out, k, -1).astype(np.int64)
+
+
 def _begun(watch: Watch, departure: Departure, python: InPython | None) -> _Runs:
-    """Before the first step; runs that could not start have stopped."""
+    """Before the first step."""
     loop, count = watch.loop, len(departure.kinds)
-    shut_out = np.broadcast_to(np.array([bool(message) for message in departure.start.messages]), count)
-    status = np.where(shut_out, len(causes_of(loop.simulation)) - 1, 0).astype(np.int32)
-    stopped = np.where(shut_out, loop.when.first, -1).astype(np.int64)
+    status, stopped = shut_out(loop.simulation, departure.start, count, loop.when.first)
     records = np.empty((loop.when.records, loop.simulation.width, count)).swapaxes(1, 2)
     return _Runs(watch, python, departure.kinds, np.asfortranarray(departure.x), status, stopped, records)

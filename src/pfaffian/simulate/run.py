@@ -33,16 +33,16 @@ from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.record_memory import check_memory
 from pfaffian.simulate.result import DIVERGED, Course, dataset, unconverged
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
-from pfaffian.simulate.roll import Departure, Rolled, roll
+from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import InPython, check_seed, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
-from pfaffian.simulate.start import Start, start_state
+from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
-from pfaffian.simulate.system import System, as_system, enter
+from pfaffian.simulate.system import System, as_system
 from pfaffian.simulate.undecided import tell_undecided
 from pfaffian.terms.kinematics import Kinematics
 
@@ -50,7 +50,7 @@ MOST_THREADS = 1024
 
 
 @remembered(64)
-def _compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
+def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
     build = lambda: (simulation.traced.step, simulation.traced.observe, *simulation.traced.samplers)  # noqa: E731
     return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
 
@@ -189,8 +189,8 @@ def run(
         else:
             assert given_start is not None
             begun = start_state(given_start, q, v, correct_start)
-            x = _first(simulation, begun, when.start, count, seed)
-        rollout = _compiled(simulation, backend, 8 if count > 1 else 1, strict)
+            x = first_state(simulation, begun, when.start, count, seed)
+        rollout = compiled(simulation, backend, 8 if count > 1 else 1, strict)
     if not correct_start and not end:
         tell_restart(simulation, when.start)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
@@ -242,10 +242,3 @@ def _columns(s: Simulation, name: str) -> slice:
             return slice(start, start + size)
         start += size
     return slice(0, 0)
-
-
-def _first(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:
-    """(runs, nx) the state [x; z; d] at the start."""
-    x, z = enter(s.system, begun.q, begun.v, begun.p, t), np.array(s.z, dtype=float)
-    d = s.layout.started(runs, seed, begun.p[:, s.changing.at])
-    return np.hstack([np.broadcast_to(x, (runs, x.shape[1])), np.broadcast_to(z, (runs, len(z))), d])

@@ -17,7 +17,7 @@ from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
 from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe
 from pfaffian.kernel.call.tiers import Tier
-from pfaffian.kernel.program.loop import Hold, RolloutResult, Span, check_span, run_loop
+from pfaffian.kernel.program.loop import LARGEST, Hold, RolloutResult, Span, check_span, run_loop
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.share import share
 from pfaffian.kernel.text.source import rollout_source
@@ -76,6 +76,10 @@ def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
     for s in samplers:
         if s.inputs != observe.inputs or len(s.outputs) != 2 or len(s.outputs[0]) != nx:
             raise BuildError(f"a sampler has inputs {s.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} -> (x, fault)")
+
+
+LIMIT = 1e12
+"""A run stops when an entry of its state is larger."""
 
 
 class _Port(ctypes.Structure):
@@ -144,7 +148,7 @@ class Rollout:
         first: int = 0,
         hold: Hold = "zero",
         stride: int = 1,
-        limit: float = 1e12,
+        limit: float = LIMIT,
         sampling: Sequence[tuple[int, int]] = (),
         threads: int = 1,
         status: Any = None,
@@ -187,7 +191,7 @@ class Rollout:
         if len(set(runs)) > 1:
             raise ModelError(f"x0, u and p have different numbers of runs: {sorted(set(runs))}")
         batch = runs[0] if runs else 1
-        tier = self._tier(batch, span)
+        tier = self.tier(batch, span.steps)
         result = RolloutResult(
             np.empty((nx, batch)).T,
             np.empty((len(span.recorded()), sum(self.shapes[1].outputs), batch)).swapaxes(1, 2),
@@ -201,30 +205,86 @@ class Rollout:
             run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
         return result
 
-    def _tier(self, batch: int, span: Span) -> Tier | None:
-        """What computes these steps; None: NumPy."""
+    def tier(self, batch: int, steps: int) -> Tier | None:
+        """What computes so many steps; None: NumPy."""
         blocks = -(-batch // self.code.recipe.lanes)
-        return self.code.tiers.take(self.code.work * blocks * span.steps) if self.code.tiers else None
+        return self.code.tiers.take(self.code.work * blocks * steps) if self.code.tiers else None
 
     def _run(
         self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
     ) -> None:
-        def port(array: np.ndarray, axis: int | None = 0) -> _Port:
-            return _Port(*memory.port(array, axis))
-
-        shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
-        shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
-        when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
         sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
-        task = _Task(
-            *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
-            sampling.ctypes.data, result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
-        )  # fmt: skip
+        task = _task(x0, u, p, span, result, sampling)
 
         def work(begin: int, end: int) -> None:
             tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))
 
         memory.in_blocks(work, len(result.status), self.code.recipe.lanes, threads)
+
+
+def _task(x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, sampling: np.ndarray) -> _Task:
+    """The struct of a call; the arrays must outlive it."""
+
+    def port(array: np.ndarray, axis: int | None = 0) -> _Port:
+        return _Port(*memory.port(array, axis))
+
+    shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
+    shared += [port(p, 0 if p.ndim == 2 else None), port(result.x), port(result.records, 1)]
+    when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
+    return _Task(
+        *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
+        sampling.ctypes.data, result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
+    )  # fmt: skip
+
+
+class InPlace:
+    """A rollout whose arrays stay where they are: each call goes on from there, in a few microseconds.
+
+    x: (runs, nx).   u: (1, runs, nu).   p: (runs, np).   status, stopped: (runs,).
+    Nothing is recorded; what is observed is asked of the rollout.
+    """
+
+    def __init__(
+        self,
+        rollout: Rollout,
+        arrays: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+        *,
+        t0: float,
+        h: float,
+        sampling: Sequence[tuple[int, int]],
+        threads: int,
+    ) -> None:
+        self.rollout, self.arrays, self.threads = rollout, arrays, threads
+        x, u, p, status, stopped = arrays
+        self.spacing = {"t0": t0, "h": h, "every": LARGEST, "sampling": sampling}
+        self.runs = len(status)
+        self._record = np.empty((1, sum(rollout.shapes[1].outputs), self.runs)).swapaxes(1, 2)  # the loop records step 0
+        self._sampling = np.array(sampling, dtype=np.int64).reshape(-1)
+        span = Span(t0, h, 1, LARGEST, 0, False, "zero", 1, LIMIT, tuple(sampling))
+        check_span(span)
+        self._task = _task(x, u, p, span, RolloutResult(x, self._record, status, stopped), self._sampling)
+        self._at = ctypes.addressof(self._task)
+
+    def advance(self, first: int, steps: int) -> None:
+        """Steps first ... first + steps - 1."""
+        tier = self.rollout.tier(self.runs, steps)
+        if tier is None:
+            self._by_numpy(first, steps)
+            return
+        self._task.first, self._task.steps, self._task.count = first, steps, first == 0
+        if self.threads == 1:
+            tier.call(self._at, 0, self.runs, memory.WORKSPACES.get(tier.doubles))
+            return
+
+        def work(begin: int, end: int) -> None:
+            tier.call(self._at, begin, end, memory.WORKSPACES.get(tier.doubles))
+
+        memory.in_blocks(work, self.runs, self.rollout.code.recipe.lanes, self.threads)
+
+    def _by_numpy(self, first: int, steps: int) -> None:
+        x, u, p, status, stopped = self.arrays
+        r = self.rollout(x, u, p, first=first, steps=steps, status=status, stopped=stopped, **self.spacing)  # type: ignore[arg-type]
+        x[...], status[...], stopped[...] = r.x, r.status, r.stopped
 
 
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:

@@ -1,0 +1,337 @@
+"""A machine that somebody else's loop moves: state in, state out, one call a step, without a labelled result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfaffian.control.law import Control, check_parameters
+from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
+from pfaffian.evaluate.arrays import runs as rows_of
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import check_options
+from pfaffian.kernel.call.rollout import InPlace
+from pfaffian.kernel.program.loop import LARGEST
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.assemble import start_of
+from pfaffian.simulate.entrance import REGULAR, entrances
+from pfaffian.simulate.inputs import Times
+from pfaffian.simulate.loop import Loop
+from pfaffian.simulate.result import causes_of
+from pfaffian.simulate.resume import identity
+from pfaffian.simulate.roll import entered, first_state, shut_out
+from pfaffian.simulate.run import MOST_THREADS, compiled
+from pfaffian.simulate.sampling import check_seed, instants
+from pfaffian.simulate.signals import Output, as_record
+from pfaffian.simulate.simulation import Simulation, arguments, input_names
+from pfaffian.simulate.start import start_state
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.switches import as_switches
+from pfaffian.simulate.system import System, as_system
+from pfaffian.terms.kinematics import Kinematics
+
+
+class Saved(NamedTuple):
+    """Where a stepper stands; `Stepper.restore` goes on from it.
+
+    x: (runs, nx) states, with all that a law holds.   u: (1, runs, nu) inputs that are held.   p: (runs, np) parameters.
+    status, stopped: (runs,).   kinds: (runs,) of singular starts.   start: [s].   k: steps since then.
+    identity: digest of machine, state and law.
+    """
+
+    x: np.ndarray
+    u: np.ndarray
+    p: np.ndarray
+    status: np.ndarray
+    stopped: np.ndarray
+    kinds: np.ndarray
+    start: float
+    k: int
+    identity: str
+
+
+ARRAYS = "x", "u", "p", "status", "stopped", "kinds"
+
+
+class Stepper:
+    """One machine or many of one kind at one instant, moved step by step; made by `stepper`.
+
+    q: (nq,) or (runs, nq) configuration.   v: (nv,) or (runs, nv) velocities.   t: [s].   u_names: of the inputs.
+    status: 0, or why a run stopped, a place in `causes`; an integer or (runs,).
+    A run that stops keeps its last good state, and the others go on. What `run` says about accuracy, limits and rank is not
+    looked at here: judge the step with `run` first.
+
+    Example:
+        >>> import numpy as np, pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> s = pf.stepper(m, step=0.01)
+        >>> for _ in range(100):
+        ...     s.step(4.0 - 2.0 * s.v)
+        >>> s.t, s.q.round(3), s.v.round(3)
+        (1.0, array([0.738]), array([1.268]))
+    """
+
+    def __init__(self, simulation: Simulation, options: _Options) -> None:
+        self._s, self._options = simulation, options
+        self._rollout = compiled(simulation, options.backend, 8 if (options.runs or 1) > 1 else 1, options.strict)
+        self.causes = causes_of(simulation)
+        self.u_names = simulation.w_names
+        self._identity = identity(simulation)
+        self._now: Saved | None = None
+
+    @property
+    def runs(self) -> int:
+        """How many machines there are."""
+        return self._options.runs or 1
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """How many operations there are in the rate of the state, with the law in it, and in a step of the whole."""
+        return {"rate": self._s.traced.rhs.n_instructions(), "step": self._rollout.step.n_ops}
+
+    def reset(
+        self, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None, correct_start: bool = True
+    ) -> None:
+        """Begin anew.
+
+        Args:
+            q, v: configuration and velocities, (n,), (runs, n) or {name: value}; neutral and zero by default.
+            t: [s], 0 by default.
+            parameters: {name: value or (runs,) values}; the defaults of the mechanism by default.
+            correct_start: whether q and v are put onto the constraints, as in `run`; True by default.
+        Raises:
+            ModelError: an argument is wrong, or has other runs than the stepper.
+            RunError: no run can be put onto the constraints.
+
+        Example:
+            >>> import numpy as np, pfaffian as pf
+            >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+            >>> s = pf.stepper(pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide]), runs=2)
+            >>> s.reset(q=[[0.0], [1.0]], v={"x": 3.0})
+            >>> s.q.ravel(), s.v.ravel()
+            (array([0., 1.]), array([3., 3.]))
+        """
+        s, m, start = self._s, self._s.mechanism, as_number(t, "t")
+        given = start_of(m, q, v, parameters, start, self._options.backend)
+        check_parameters(s.control, m, given.problem.p)
+        if len(given.q) not in (1, self.runs):
+            raise ModelError(f"reset: q, v and parameters are for {len(given.q)} runs; the stepper has {self.runs}")
+        begun = start_state(given, q, v, as_flag(correct_start, "correct_start"))
+        x = np.array(np.broadcast_to(first_state(s, begun, start, self.runs, self._options.seed), (self.runs, s.nx)))
+        kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
+        u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))
+        status, stopped = shut_out(s, begun, self.runs, 0)
+        self._place(Saved(x, u, p, status, stopped, np.broadcast_to(kinds, self.runs), start, 0, ""))
+
+    def _place(self, at: Saved) -> None:
+        """Take copies of the arrays, and tell compiled code where they are."""
+        o = self._options
+        copies: dict[str, Any] = {name: np.array(getattr(at, name), order="F") for name in ARRAYS}
+        self._now = now = at._replace(**copies)
+        self._k, self._singular = at.k, at.k == 0 and bool((at.kinds != REGULAR).any())
+        self._due = instants(self._s.control, self._s.changing, o.step)
+        held = now.x, now.u, now.p, now.status, now.stopped
+        self._moved = InPlace(self._rollout, held, t0=at.start, h=o.step, sampling=self._due, threads=o.threads)
+
+    @property
+    def _at(self) -> Saved:
+        """Where it stands; at the default start if nobody said where."""
+        if self._now is None:
+            self.reset()
+            assert self._now is not None
+        return self._now
+
+    def step(self, u: Any = None, steps: int = 1) -> None:
+        """Go on by some steps under inputs that are held.
+
+        Args:
+            u: (nu,), (runs, nu) or {name: value} in the units of the mechanism; None: as in the call before, zero at first.
+            steps: how many, 1 by default.
+        Raises:
+            ModelError: u has another shape, an unknown name, or a number that is not finite.
+        """
+        if steps != 1:
+            as_whole(steps, "steps")
+        at = self._at
+        if u is not None:
+            self._take(u, at.u)
+        if self._singular:
+            self._enter(at)
+            steps -= 1
+        if steps:
+            self._moved.advance(self._k, steps)
+            self._k += steps
+
+    def _take(self, u: Any, to: np.ndarray) -> None:
+        if type(u) is np.ndarray and u.dtype == np.float64 and u.shape == to.shape[1 + (self._options.runs is None) :]:
+            given = u
+        else:
+            given = rows_of(u, self.u_names, np.zeros(len(self.u_names)), "u")
+            if len(given) not in (1, self.runs):
+                raise ModelError(f"u is for {len(given)} runs; the stepper has {self.runs}")
+        if not math.isfinite(np.vdot(given, given)) and not np.isfinite(given).all():
+            raise ModelError("u is not finite everywhere")
+        to[0] = given
+
+    def _enter(self, at: Saved) -> None:
+        """The first step, that of singular starts by a step of its own."""
+        when = Times(at.start, self._options.step, 0.0, 1, LARGEST, 1)
+        loop = Loop(self._s, self._rollout, when, at.u, "zero", at.p, self._due, self._options.threads)
+        r = entered(loop, at.x, self._k, at.kinds, at.status, at.stopped)
+        at.x[...], at.status[...], at.stopped[...] = r.x, r.status, r.stopped
+        self._k, self._singular = self._k + 1, False
+
+    @property
+    def t(self) -> float:
+        return self._at.start + self._k * self._options.step
+
+    @property
+    def q(self) -> np.ndarray:
+        return self._part("q", 0, self._s.mechanism.nq)
+
+    @property
+    def v(self) -> np.ndarray:
+        return self._part("v", self._s.mechanism.nq, self._s.system.nx)
+
+    @property
+    def status(self) -> Any:
+        status = self._at.status
+        return int(status[0]) if self._options.runs is None else status.copy()
+
+    def _part(self, name: str, start: int, end: int) -> np.ndarray:
+        """q or v, as a copy: a part of the state, unless the system has a state of its own."""
+        if self._s.system.own:
+            return self.observe()[name]
+        x = self._at.x
+        return x[0, start:end].copy() if self._options.runs is None else x[:, start:end].copy()
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """q, v and the signals that `record` of the stepper names, at this instant: {name: (size,) or (runs, size)}.
+
+        Example:
+            >>> import pfaffian as pf
+            >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+            >>> s = pf.stepper(pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide]), record=["energy"])
+            >>> s.reset(v={"x": 3.0})
+            >>> s.observe()
+            {'q': array([0.]), 'v': array([3.]), 'energy': array([9.])}
+        """
+        at = self._at
+        how: dict[str, Any] = {"t0": at.start, "h": self._options.step, "every": 1, "sampling": self._due, "first": self._k}
+        r = self._rollout(at.x, at.u, at.p, steps=0, last=True, status=at.status, stopped=at.stopped, **how)
+        found, start = {}, 0
+        for name, (_, size) in self._s.signals.items():
+            values = r.records[0, :, start : start + size]
+            found[name] = values[0].copy() if self._options.runs is None else values.copy()
+            start += size
+        return found
+
+    def save(self) -> Saved:
+        """Where it stands now, with all that a law holds: see `restore`."""
+        at = self._at
+        copies: dict[str, Any] = {name: getattr(at, name).copy() for name in ARRAYS}
+        return at._replace(**copies, k=self._k, identity=self._identity)
+
+    def restore(self, saved: Saved) -> None:
+        """Go on from where a stepper of the same machine, law and number of runs was when it was saved, to the same bits.
+
+        Raises ModelError: it was of another machine, law or number of runs.
+
+        Example:
+            >>> import pfaffian as pf
+            >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+            >>> s = pf.stepper(pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide]), step=0.5)
+            >>> s.reset(v={"x": 1.0})
+            >>> there = s.save()
+            >>> s.step()
+            >>> s.restore(there)
+            >>> s.t, s.q
+            (0.0, array([0.]))
+        """
+        if saved.identity != self._identity or saved.x.shape != (self.runs, self._s.nx):
+            raise ModelError("restore: what was saved is of another mechanism, law, state or number of runs")
+        self._place(saved)
+
+
+class _Options(NamedTuple):
+    """step: [s].   runs: None for one without an axis of runs.   The others as in `stepper`."""
+
+    step: float
+    runs: int | None
+    seed: int
+    threads: int
+    backend: Backend
+    strict: bool
+
+
+def stepper(
+    m: Mechanism | System,
+    *,
+    step: float = 1e-3,
+    runs: int | None = None,
+    control: Control | None = None,
+    switches: Mapping[str, Callable[[Kinematics], Any]] | None = None,
+    outputs: Mapping[str, Output] | None = None,
+    record: Any = (),
+    scheme: Scheme | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    backend: Backend = "auto",
+    strict: bool = True,
+) -> Stepper:
+    """A machine, or many of one kind, that your own loop moves step by step, with the bits that `run` gives.
+
+    Args:
+        m: the mechanism, or a System such as `pf.hamiltonian(m)`.
+        step: [s] length of a step, 1e-3 by default.
+        runs: how many machines; None (default): one, without an axis of runs.
+        control: a control law; its inputs replace those of the mechanism. None by default.
+        switches: {parameter: function of the kinematics}, as in `run`. None by default.
+        outputs: {name: function of the kinematics} that `observe` can name, as in `run`. None by default.
+        record: names of the signals that `Stepper.observe` gives besides q and v, as in `run`; none by default.
+        scheme: formulation and integrator; `pf.Scheme()` by default.
+        seed: of noise, 0 by default.
+        threads: that share the runs of a step, 1 by default.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+        strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
+    Raises:
+        ModelError: an argument is wrong, or the law is one in Python, which your loop can call itself.
+
+    Example:
+        >>> import numpy as np, pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=0.1)], [hinge])
+        >>> s = pf.stepper(m, runs=3, step=0.01)
+        >>> s.reset(q=[[0.1], [0.2], [0.3]])
+        >>> s.step(steps=50)
+        >>> s.q.ravel().round(3)
+        array([-0.03 , -0.058, -0.086])
+    """
+    system = as_system(m)
+    m = system.mechanism
+    scheme, extra = arguments(scheme, control, outputs)
+    check_options(backend, 1)
+    check_seed(seed)
+    count = None if runs is None else as_whole(runs, "runs")
+    options = _Options(
+        as_number(step, "step", above=0),
+        count,
+        seed,
+        as_whole(threads, "threads", most=MOST_THREADS),
+        backend,
+        as_flag(strict, "strict"),
+    )
+    if control is not None and any(part.python for part in control.parts):
+        raise ModelError(
+            "stepper: a law in Python needs no stepper to call it: call it in your loop, and give s.step its inputs"
+        )
+    input_names(m, control)
+    changing = as_switches(m, switches)
+    recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
+    return Stepper(Simulation(system, scheme, control, extra, recorded, changing.next), options)

@@ -1,0 +1,212 @@
+"""A machine in somebody else's loop: the bits of `run`, with laws, sensors, switches, singular starts, saved and restored."""
+
+import itertools
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.errors import ModelError, RunError
+from tests.oracles.test_known_answers import n_four_bar
+from tests.simulate.machines import four_bar
+from tests.simulate.test_entrance import ALONG, FLAT
+
+STEP, STEPS = 2e-3, 40
+X, Y = (1, 0, 0), (0, 1, 0)
+
+
+def cart(**more):
+    """A cart with a rod on a hinge."""
+    bodies = [pf.body("cart", 1.5), pf.body("rod", 1.0, (0, 0, -0.5), 0.1)]
+    joints = [pf.joint("slide", "prismatic", "world", "cart", axis=X), pf.joint("hinge", "revolute", "cart", "rod", axis=Y)]
+    return pf.mechanism("cart", bodies, joints, actuators=[pf.actuator("push", "slide"), pf.actuator("turn", "hinge")], **more)
+
+
+def noisy():
+    sensor = control.sensor(lambda K: ca.vertcat(K.q, K.v), 0.05, latency=1)
+    return control.discrete(lambda s: control.Command(-3 * s["y"][:2] - s["y"][2:4]), 0.01, measure={"y": sensor})
+
+
+def regulating():
+    return control.computed_torque(control.joints("slide", "hinge"), control.set_point([0.1, 0.2]), stiffness=50, damping=10)
+
+
+def sprung():
+    """A spring between the world and the cart, of a stiffness that a run may change."""
+    stiffness = pf.Parameter("stiffness", 10.0)
+    bound = pf.joint("slide", "prismatic", "world", "cart", axis=X, stiffness=stiffness)
+    return cart().with_(joints=[bound, *cart().joints[1:]], parameters=[stiffness])
+
+
+SWITCHED = {"stiffness": lambda K: ca.if_else(K.q[0] > 0.052, 500.0, 10.0)}
+CASES = {
+    "free": (cart(), {}),
+    "a law": (cart(), {"control": regulating()}),
+    "a law with noise and latency": (cart(), {"control": noisy(), "seed": 5}),
+    "a switch": (sprung(), {"switches": SWITCHED}),
+    "Hamilton": (pf.hamiltonian(cart()), {}),
+    "a loop": (four_bar(), {}),
+}
+
+
+def bits(a, b):
+    assert np.array_equal(np.asarray(a, float).view(np.int64), np.asarray(b, float).view(np.int64))
+
+
+@pytest.mark.parametrize("case, runs", itertools.product(CASES, (None, 5)))
+def test_the_bits_of_a_run(case, runs):
+    """One step at a time, and some at once, each with inputs of its own."""
+    m, how = CASES[case]
+    mechanism = getattr(m, "mechanism", m)
+    random = np.random.default_rng(3)
+    q, v = {mechanism.q_names[0]: 0.4 if "loop" in case else 0.05}, {}
+    if runs:
+        q = {name: value + 0.01 * np.arange(runs) for name, value in q.items()}
+    s = pf.stepper(m, step=STEP, runs=runs, record=["q", "v", "energy"], **how)
+    s.reset(q, v)
+    n = len(s.u_names)
+    u = random.normal(size=(STEPS, runs, n) if runs else (STEPS, n))
+    given = {"u": u, "u_step": STEP} if n else {}
+    r = pf.run(m, q, v, duration=STEPS * STEP, step=STEP, record=["q", "v", "energy"], progress=False, **given, **how)
+    for k in range(STEPS + 1):
+        at = r.isel(time=k)
+        for name in ("q", "v"):
+            bits(getattr(s, name), at[name].values)
+        if k % 13 == 0:
+            seen = s.observe()
+            bits(seen["energy"].ravel(), np.ravel(at["energy"].values))
+            bits(seen["q"], at["q"].values)
+        assert s.t == at["time"].values and not np.any(s.status)
+        if k < STEPS:
+            s.step(u[k] if n else None)
+
+
+def test_some_steps_at_once_hold_their_inputs():
+    m, u = cart(), np.array([1.0, -0.2])
+    one, many = (pf.stepper(m, step=STEP) for _ in range(2))
+    for s in (one, many):
+        s.reset([0.1, 0.2])
+    one.step({"push": 1.0, "turn": -0.2})
+    for _ in range(9):
+        one.step()
+    many.step(u, steps=10)
+    bits(one.q, many.q)
+    bits(one.q, pf.run(m, [0.1, 0.2], u=u, duration=10 * STEP, step=STEP)["q"].values[-1])
+
+
+def test_saved_and_restored():
+    """Noise, latency and what the law holds go on as if nothing had been."""
+    m, law = cart(), noisy()
+    s, other = (pf.stepper(m, step=STEP, control=law, seed=9, runs=3) for _ in range(2))
+    s.reset([0.1, 0.2], t=1.5)
+    s.step(steps=7)
+    there = s.save()
+    s.step(steps=30)
+    q = s.q
+    s.restore(there)
+    assert s.t == 1.5 + 7 * STEP
+    s.step(steps=30)
+    bits(s.q, q)
+    other.restore(there)
+    other.step(steps=30)
+    bits(other.q, q)
+    with pytest.raises(ModelError, match="another mechanism, law"):
+        pf.stepper(m, step=STEP, runs=3).restore(there)
+    with pytest.raises(ModelError, match="number of runs"):
+        pf.stepper(m, step=STEP, control=law, seed=9, runs=2).restore(there)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_singular_start_takes_its_own_first_step(at_once):
+    """Four-bars that begin flat, on their way through, beside one that does not."""
+    m = n_four_bar(2, False)
+    q, v = np.array([FLAT, FLAT + 0.1 * FLAT]), np.array([ALONG, ALONG])
+    r = pf.run(m, q, v, duration=20 * STEP, step=STEP)
+    assert r["entrance"].values.tolist() == [1, 0]
+    s = pf.stepper(m, step=STEP, runs=2)
+    for _ in range(2):
+        s.reset(q, v)
+        for steps in [20] if at_once else [1] * 20:
+            s.step(steps=steps)
+        bits(s.q, r["q"].values[:, -1])
+
+
+def test_parameters_of_each_run():
+    m, k = sprung(), np.array([1.0, 100.0])
+    s = pf.stepper(m, step=STEP, runs=2)
+    s.reset({"slide": 0.1}, parameters={"stiffness": k})
+    s.step(steps=30)
+    bits(s.q, pf.run(m, {"slide": 0.1}, parameters={"stiffness": k}, duration=30 * STEP, step=STEP)["q"].values[:, -1])
+
+
+def test_a_run_that_stops_leaves_the_others_alone():
+    """One cart is thrown beyond what a state may be."""
+    m = cart()
+    s = pf.stepper(m, step=STEP, runs=2)
+    s.reset(v=[[0.3, 0.0], [2e12, 0.0]])
+    s.step(steps=5)
+    assert s.status[0] == 0 and s.causes[s.status[1]] != s.causes[0]
+    q = s.q
+    s.step(steps=5)
+    assert np.array_equal(s.q[1], q[1]) and not np.array_equal(s.q[0], q[0])
+
+
+def test_copies_are_given():
+    s = pf.stepper(cart())
+    s.reset([0.1, 0.2])
+    s.q[:] = 7
+    assert s.q[0] == 0.1
+
+
+@pytest.mark.parametrize("backend", ["numpy", "interpreter", "c"])
+def test_backends(backend):
+    m = cart()
+    s = pf.stepper(m, step=STEP, runs=3, backend=backend, threads=2)
+    s.reset([0.1, 0.2])
+    s.step(np.ones((3, 2)), steps=3)
+    bits(s.q[1], pf.run(m, [0.1, 0.2], u=[1.0, 1.0], duration=3 * STEP, step=STEP)["q"].values[-1])
+
+
+WRONG = {
+    "runs of q": (lambda s: s.reset(np.zeros((3, 2))), "3 runs; the stepper has 2"),
+    "runs of u": (lambda s: s.step(np.zeros((3, 2))), "3 runs; the stepper has 2"),
+    "width of u": (lambda s: s.step(np.zeros(3)), r"\(3,\)"),
+    "name of u": (lambda s: s.step({"pusk": 1.0}), "push"),
+    "nan": (lambda s: s.step(np.array([[np.nan, 0], [0, 0]])), "finite"),
+    "inf": (lambda s: s.step([np.inf, 0.0]), "finite"),
+    "no steps": (lambda s: s.step(steps=0), "steps"),
+    "backwards": (lambda s: s.step(steps=-2), "steps"),
+    "parts of steps": (lambda s: s.step(steps=1.5), "steps"),
+    "time": (lambda s: s.reset(t="now"), "t"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_arguments_change_nothing(case):
+    wrong, words = WRONG[case]
+    s = pf.stepper(cart(), runs=2)
+    s.reset([0.1, 0.2])
+    with pytest.raises(ModelError, match=words):
+        wrong(s)
+    s.step()
+    fresh = pf.stepper(cart(), runs=2)
+    fresh.reset([0.1, 0.2])
+    fresh.step()
+    bits(s.q, fresh.q)
+
+
+def test_what_cannot_be_stepped():
+    m = cart()
+    with pytest.raises(ModelError, match="runs"):
+        pf.stepper(m, runs=0)
+    with pytest.raises(ModelError, match="step"):
+        pf.stepper(m, step=0.0)
+    with pytest.raises(ModelError, match="control"):
+        pf.stepper(m, control=3)
+    with pytest.raises(ModelError, match="law in Python"):
+        pf.stepper(m, control=control.python_law(lambda t, q, v: [0.0, 0.0], period=0.1))
+    s = pf.stepper(four_bar())
+    with pytest.raises(RunError):
+        s.reset({name: 3.0 for name in four_bar().q_names})
