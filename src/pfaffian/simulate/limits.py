@@ -5,7 +5,7 @@ Nothing keeps a joint within its limits, since no force of the mechanism does. I
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
@@ -34,25 +34,29 @@ def saturated(m: Mechanism, u: ca.SX) -> ca.SX:
     return cut
 
 
-def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
-    """Add to a result how far its recorded instants exceed the limits of joints and inputs, and warn once if they do.
+def excesses(m: Mechanism, time: np.ndarray, recorded: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """How far the recorded instants exceed the limits of joints and inputs, as variables of a result.
 
-    Adds `limit_excess` (run, coordinate) [unit of the coordinate], the largest, and `limit_time` [s] of the first, NaN if
-    none, where a joint has limits and q is recorded; `input_excess` and `input_time` (run, input) likewise of the requested
-    inputs. Where q is not recorded, only the start q (runs, nq) is checked. Warns RunWarning, but not of inputs that were cut
-    on request.
+    `limit_excess` (run, coordinate) [unit of the coordinate], the largest, and `limit_time` [s] of the first, NaN if none,
+    where a joint has limits and q is recorded; `input_excess` and `input_time` (run, input) likewise of the requested inputs.
+    recorded: signal -> (times, runs, size).
     """
     found: dict[str, Any] = {}
-    limits, inputs = "q" in result and np.isfinite(m.q_limits).any(), "u" in result and np.isfinite(m.u_limits).any()
-    if limits:
-        found |= _excess(result, "limit", "coordinate", m.q_limits, _entries(result, "q"))
-    if inputs:
-        found |= _excess(result, "input", "input", m.u_limits, _requested(result, m))
-    if found:
-        result.update(found)
+    if "q" in recorded and np.isfinite(m.q_limits).any():
+        found |= _excess(time, "limit", "coordinate", m.q_limits, _entries(recorded["q"]))
+    if "u" in recorded and np.isfinite(m.u_limits).any():
+        found |= _excess(time, "input", "input", m.u_limits, _requested(recorded, m))
+    return found
+
+
+def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
+    """Warn once if a result exceeds limits, but not of inputs that were cut on request.
+
+    q: (runs, nq) the start, which is looked at where q is not recorded.
+    """
     phrases = [] if "q" in result else _outside_at_start(m, q)
-    phrases = _phrases(result, "limit", "coordinate", "q_unit", "joint") if limits else phrases
-    phrases += _phrases(result, "input", "input", "u_unit", "input") if inputs and not saturate else []
+    phrases = _phrases(result, "limit", "coordinate", "q_unit", "joint") if "limit_excess" in result else phrases
+    phrases += _phrases(result, "input", "input", "u_unit", "input") if "input_excess" in result and not saturate else []
     if phrases:
         notice("limits are not enforced: " + "; ".join(phrases), RunWarning)
 
@@ -72,10 +76,10 @@ def _outside_at_start(m: Mechanism, q: np.ndarray) -> list[str]:
     return out[:MOST_NAMED] + ([f"{len(out) - MOST_NAMED} more joints"] if len(out) > MOST_NAMED else [])
 
 
-def _requested(result: xr.Dataset, m: Mechanism) -> Callable[[int], np.ndarray]:
+def _requested(recorded: Mapping[str, np.ndarray], m: Mechanism) -> Callable[[int], np.ndarray]:
     """Input i -> (runs, time) what was requested of it: applied, cut off, and the servo constraints' forces along it."""
-    parts = [_entries(result, name) for name in ("u", "u_cut") if name in result]
-    force = _entries(result, "servo_force") if "servo_force" in result else None
+    parts = [_entries(recorded[name]) for name in ("u", "u_cut") if name in recorded]
+    force = _entries(recorded["servo_force"]) if "servo_force" in recorded else None
 
     def requested(i: int) -> np.ndarray:
         summands = [of(i) for of in parts] + [force(k) for k in _along(m, m.u_names[i]) if force]
@@ -94,16 +98,14 @@ def _along(m: Mechanism, name: str) -> list[int]:
     return found
 
 
-def _entries(result: xr.Dataset, name: str) -> Callable[[int], np.ndarray]:
+def _entries(values: np.ndarray) -> Callable[[int], np.ndarray]:
     """i -> (runs, time) of entry i."""
-    values = result[name].transpose("run", "time", ...).values
-    return lambda i: values[:, :, i]
+    return lambda i: values[:, :, i].T
 
 
-def _excess(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Callable[[int], np.ndarray]) -> dict[str, Any]:
+def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Callable[[int], np.ndarray]) -> dict[str, Any]:
     """The largest excess and the time of the first, entry by entry, since a batch's record may nearly fill the memory."""
-    time = result["time"].values
-    excess = np.zeros((result.sizes["run"], len(limits)))
+    excess = np.zeros((len(of(0)), len(limits)))
     first = np.full(excess.shape, np.nan)
     for i, (low, high) in enumerate(limits):
         if not np.isfinite((low, high)).any():
@@ -126,6 +128,8 @@ def _excess(result: xr.Dataset, name: str, dim: str, limits: np.ndarray, of: Cal
 def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:
     """One phrase for each of the first few entries that exceeded a limit, those outside at the start first."""
     excess, first = result[f"{name}_excess"].values, result[f"{name}_time"].values
+    if not excess.any():
+        return []
     start, runs = float(result["time"][0]), len(excess)
     words = []
     for i in np.flatnonzero((excess > 0).any(axis=0)):

@@ -14,6 +14,7 @@ from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.integrators import UNCONVERGED
+from pfaffian.simulate.limits import excesses
 from pfaffian.simulate.signals import standard
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
@@ -69,15 +70,17 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
     }
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
-    at = 0
+    at, recorded = 0, dict[str, np.ndarray]()
     for name, (signal, size) in s.signals.items():
-        values = records[:, :, at : at + size].transpose(1, 0, 2)
+        recorded[name] = records[:, :, at : at + size]
+        values = recorded[name].transpose(1, 0, 2)
         at += size
         if signal.dim is None and size == 1:
             data[name] = (("run", "time"), values[:, :, 0], {"units": signal.unit})
             continue
         dim = signal.dim or f"{name}_component"
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
+    data |= excesses(m, time, recorded)
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
     if course.end:
