@@ -224,7 +224,7 @@ def test_wheels_that_both_stand_across_the_board_end_the_directions():
     with pytest.warns(pf.RunWarning, match="are about to depend on each other here"):
         r = pf.run(system, begin.q, begin.v, duration=0.1, step=1e-3, backend="numpy")
     assert 0.03 < float(r.stopped) < 0.0708
-    with pytest.raises(pf.ModelError, match="start: rows of constraints .* are about to depend on each other here"):
+    with pytest.raises(pf.ModelError, match=r"start: rows of constraints .* are about to depend on each other here"):
         pf.run(system, pf.assemble(m, across).q, duration=0.1, step=0.1, backend="numpy")
 
 

@@ -48,6 +48,7 @@ from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
+from pfaffian.simulate.constants import constants_beside
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
@@ -211,9 +212,11 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
     )
+    if r.base:
+        system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
     return made(
         system,
-        f"[q; reduced momentum] {found} {along} {r.shared} {_fields_digest(m, fields)}",
+        f"[q; reduced momentum] {found} {along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
         lambda: f"{digest(m)} {_fields_digest(m, fields)}",
     )
 
