@@ -13,6 +13,9 @@ chart of the group; shape and momenta do not depend on the pose, which is integr
 Under a first joint that slides everything is seen from a frame that moves with the mass centre and does not turn: there the
 angular momentum is the same about all points, and nothing grows with the distance or the speed of the machine.
 
+Where the constraints fix no group in every shape, the columns of X are directions across their rows that turn with the shape
+(terms/directions.py): the momentum equation of systems with nonholonomic momentum [chhabra14 prop. 4.2.15].
+
 A column of X may be any field sigma(q) that the constraints allow: pi = <p, sigma> is then its momentum. If that is a constant
 of motion, a horizontal symmetry that no group of positions has, it is conserved like the others [chhabra14 prop. 4.2.15].
 """
@@ -45,7 +48,7 @@ from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.model import shown
 from pfaffian.model.caller import ask_column
-from pfaffian.model.constraint import Closure
+from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.constants import constants_beside
@@ -83,11 +86,15 @@ def reduce(
     that joint's frame and the angular momentum about the mass centre, which are conserved as well, and the momenta of other
     joints are those seen from there: no digits are lost however far and fast the machine goes. `momentum_map` gives the
     momentum about the frame. Where constraints act, a group is found whose velocities they determine from the others
-    (Chaplygin), and `momentum` belongs to the others. In either case the momenta of further symmetries (axially symmetric
-    rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
+    (Chaplygin), and `momentum` belongs to the others. Where they determine none in every shape, as those of a snakeboard, a
+    roller racer or a car with a trailer, it belongs to directions that turn with the shape, called after velocities: those that
+    move the body on the first joints alone, of unit length, a turn counting as a slide at the usual lever of the constraints,
+    and those of the shape's velocities. [chhabra14 prop. 4.2.15] In either case the momenta of further symmetries
+    (axially symmetric rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
     Args:
         m: an open chain or tree on one first joint. Closures between its bodies are kept as constraints that push back.
+            Closures to the floor are taken beside wheels or blades, as constraints like these.
         by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
@@ -99,11 +106,13 @@ def reduce(
     Returns:
         A System. A result has, beside q and v: `momentum`, by name; `momentum_drift`, the momenta that q and v of the bodies
         give less the conserved ones of the state; `momentum_rate_error`, how fast the full equations would change those beyond
-        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these tell
-        that its motion departs from that of the full equations, and refuses parameters that break a symmetry. Printing the
-        System tells what is conserved.
+        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]; `constant`, what gravity
+        leaves of the first joint's momentum where that is along none of its axes, exact however long the machine falls. A run
+        warns where these tell that its motion departs from that of the full equations, and refuses parameters that break a
+        symmetry. Printing the System tells what is conserved.
     Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that
-    determine no group, or a group that is no symmetry of them; a field that they do not allow, or whose momentum is not
+    leave neither a group nor directions that are the same wherever the first joints are, or a group of `by` that they determine
+    in some shapes only; a field that they do not allow, or whose momentum is not
     conserved, and by what.
 
     Example:
@@ -207,7 +216,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         signals=partial(_signals, r),
         named=_named(r),
         limit=(ENDS, partial(_inside_directions, r)) if along else None,
-        holds=bool(found.group) and not found.closed and not any(isinstance(c, Closure) for c in m.constraints),
+        holds=bool(found.group) and all(isinstance(c, Nonholonomic) for c in m.constraints),
         about=_about(r),
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
