@@ -81,4 +81,18 @@ def trailer(base: str) -> pf.Mechanism:
     return machine("trailer", base, bodies, joints, [blade("car"), blade("fork"), blade("trailer", -0.5)], ("steer",))
 
 
+def truck() -> pf.Mechanism:
+    """The car and its trailer on two wheels each that roll, of whose eight rows two follow from the others."""
+    m = trailer("planar")
+    bodies, joints, rows = [], [], [blade("fork")]
+    for body, x, half, radius in (("car", 0.0, 0.2, 0.1), ("trailer", -0.5, 0.25, 0.12)):
+        for side, y in (("left", half), ("right", -half)):
+            name = f"{body} {side}"
+            bodies.append(pf.body(name, 0.5, inertia=(0.004, 0.004, 0.006)))
+            place = pf.pose((x, y, radius), rpy=(-1.5707963267948966, 0, 0))
+            joints.append(pf.joint(name, "revolute", body, name, placement=place))
+            rows.append(pf.rolling.wheel(name, name, radius))
+    return m.with_(bodies=[*m.bodies, *bodies], joints=[*m.joints, *joints], constraints=rows)
+
+
 MACHINES = {"snakeboard": snakeboard, "roller racer": roller_racer, "sleigh": sleigh, "trailer": trailer}

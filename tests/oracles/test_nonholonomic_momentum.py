@@ -22,7 +22,7 @@ import pfaffian as pf
 from pfaffian.evaluate.directions import moves
 from tests.simulate.test_reduced_rates import changes_as_it_must
 from tests.tolerance import close
-from tests.wheeled_boards import BASES, MACHINES, THIN, roller_racer, snakeboard
+from tests.wheeled_boards import BASES, MACHINES, THIN, roller_racer, snakeboard, truck
 
 SAME = 1e-9
 """Of motions over 1.5 s, each integrated to 1e-12."""
@@ -95,6 +95,23 @@ def test_momenta_change_as_they_must(name, base):
     system = pf.reduce(m)
     changes_as_it_must(system, at.q, at.v, random.normal(size=m.nu))
     assert system.parts[1].names[0] == f"{m.bodies[2].name if base == 'slides and hinge' else 'ground'}.vx"
+
+
+def floor_of_rows() -> pf.Mechanism:
+    """The roller racer on a free joint, its floor said by three rows of positions instead of a closure."""
+    m = MACHINES["roller racer"]("free")
+    rows = pf.holonomic("floor", lambda k: ca.vertcat(k.position("seat")[2], k.rotation("seat")[2, :2].T))
+    return m.with_(constraints=[rows, *m.constraints[1:]])
+
+
+@pytest.mark.parametrize("make, shapes", [(truck, ({}, {"steer": 0.3, "hitch": 0.5})), (floor_of_rows, ({"hinge": 0.5},))])
+def test_rows_that_follow_from_others_and_rows_of_positions(make, shapes):
+    """Straight ahead too, where the truck's wheels tell its speed and its joints do not."""
+    m, random = make(), np.random.default_rng(8)
+    for shape in shapes:
+        at = pf.assemble(m, shape, random.normal(size=m.nv))
+        changes_as_it_must(pf.reduce(m), at.q, at.v, random.normal(size=m.nu))
+        assert np.abs(at.v[0]) > 1e-3
 
 
 # -- momentum equations by hand -----------------------------------------------------------------------------------------

@@ -224,7 +224,7 @@ def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
         usual = float(np.median(part))
         if usual > SMALL:
             chosen.append(i)
-            least.append(NEAR * usual)
+            least.append(float(f"{NEAR * usual:.2g}"))
             basis.append(left / np.maximum(np.linalg.norm(left, axis=1, keepdims=True), 1e-150))
     return chosen, least
 
