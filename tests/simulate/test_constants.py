@@ -15,7 +15,7 @@ from tests.tolerance import EPS, close
 ASKEW = pf.pose((0.2, 0.1, 0.3), rpy=(0.4, -0.3, 0.7))
 DOWN = np.array([0, 0, -9.81])
 LONG = {"duration": 50.0, "step": 2e-3, "every": 2500, "u": {"elbow": 0.1}}
-LEVEL = {"free": 2, "schoenflies": 2, "planar-helical": 1, "planar": 1}
+LEVEL = {"free": 2, "planar-helical": 1, "planar": 1}
 """How many level directions these slide along; a spherical joint turns about one vertical axis."""
 
 
