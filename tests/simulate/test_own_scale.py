@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import pfaffian as pf
+from pfaffian.evaluate.directions import Moves
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.simulate import reduction
 from pfaffian.simulate.drift import tell_drift
@@ -129,7 +130,7 @@ def test_a_symmetry_that_is_none_shows_in_the_run(monkeypatch):
     """Were one ever taken for kept that is none, the run would say how far it is off."""
     m = craft(1e-3)
     found = plan(m, None)
-    monkeypatch.setattr(reduction, "plan", lambda *_: found._replace(kept=tuple(range(7))))
+    monkeypatch.setattr(reduction, "planned", lambda *_: Moves(found._replace(kept=tuple(range(7))), None))
     q, v = m.neutral(), np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]
     full = pf.run(m, q, v, **KEEP)
     with pytest.warns(pf.RunWarning, match="momentum of 'spin'"):

@@ -399,9 +399,6 @@ REFUSED = {
     "one momentum on a base that rolls": (
         lambda: (sleigh(), {"momentum": [0] * 2}), "'machine' has constraints; the space of one momentum"),
     "too few": (lambda: (satellite(), {"momentum": [0] * 3}), "6 numbers are needed for joint 'flight', got 3"),
-    "one row": (
-        lambda: rover().with_(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base")[1])]),
-        r"base \(3 velocities where the constraints have rank 1\)"),
 }  # fmt: skip
 
 

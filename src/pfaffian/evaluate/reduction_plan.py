@@ -19,6 +19,7 @@ from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
+from pfaffian.terms.directions import Directions, in_body, left_by
 from pfaffian.terms.force_scale import own_sizes
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import changes, weight
@@ -169,7 +170,9 @@ def moved(m: Mechanism, names: Sequence[str], q: np.ndarray, random: np.random.G
     return out
 
 
-def place_dependence(m: Mechanism, group: tuple[int, ...], at: Sequence[State], elsewhere: Sequence[np.ndarray]) -> str | None:
+def place_dependence(
+    m: Mechanism, group: tuple[int, ...] | Directions, at: Sequence[State], elsewhere: Sequence[np.ndarray]
+) -> str | None:
     """The first part of the equations that differs between states and the same states with other q, None if none does.
 
     Each number is judged by its own size: kinetic energy by that of its two motions, a force as in `own_sizes`.
@@ -187,15 +190,16 @@ def place_dependence(m: Mechanism, group: tuple[int, ...], at: Sequence[State], 
 
 
 @lru_cache(maxsize=64)
-def _parts(m: Mechanism, group: tuple[int, ...]) -> tuple[list[str], ca.Function]:
-    """The parts of the motions that a group leaves, in words, and their function of a state; inertia (ny, 1) and the sizes of
-    forces (ny, forces) at the end.
+def _parts(m: Mechanism, group: tuple[int, ...] | Directions) -> tuple[list[str], ca.Function]:
+    """The parts of the motions that a group leaves, or of directions, in words, and their function of a state; inertia (ny, 1)
+    and the sizes of forces (ny, forces) at the end.
     """
     T = symbols(m)
-    X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)
+    X = left_by(T, group)
     sizes = own_sizes(T, X)
     pushed = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
-    parts = {"what is left by the constraints": X, "kinetic energy": X.T @ T.M @ X}
+    seen = in_body(T.kinematics, group, X) if isinstance(group, Directions) else X
+    parts = {"what is left by the constraints": seen, "kinetic energy": X.T @ T.M @ X}
     parts |= {name if name != "weight" else "gravity": X.T @ F for name, F in pushed.items()}
     inertia, of_forces = ca.diag(parts["kinetic energy"]), ca.horzcat(*[sizes[name] for name in pushed])
     out = [ca.densify(x) for x in (*parts.values(), inertia, of_forces)]

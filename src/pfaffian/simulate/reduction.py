@@ -13,6 +13,9 @@ chart of the group; shape and momenta do not depend on the pose, which is integr
 Under a first joint that slides everything is seen from a frame that moves with the mass centre and does not turn: there the
 angular momentum is the same about all points, and nothing grows with the distance or the speed of the machine.
 
+Where the constraints fix no group in every shape, the columns of X are directions across their rows that turn with the shape
+(terms/directions.py): the momentum equation of systems with nonholonomic momentum [chhabra14 prop. 4.2.15].
+
 A column of X may be any field sigma(q) that the constraints allow: pi = <p, sigma> is then its momentum. If that is a constant
 of motion, a horizontal symmetry that no group of positions has, it is conserved like the others [chhabra14 prop. 4.2.15].
 """
@@ -28,6 +31,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.evaluate.directions import other_places, planned, states
 from pfaffian.evaluate.reduction_plan import (
     Changes,
     Plan,
@@ -38,20 +42,21 @@ from pfaffian.evaluate.reduction_plan import (
     further,
     other_values,
     place_dependence,
-    plan,
     somewhere,
 )
 from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.model import shown
 from pfaffian.model.caller import ask_column
-from pfaffian.model.constraint import Closure
+from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
+from pfaffian.simulate.constants import constants_beside
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest, of_function
+from pfaffian.terms.directions import Directions, directions, labels, left_by
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport, weight
 from pfaffian.terms.reduction import (
@@ -60,7 +65,6 @@ from pfaffian.terms.reduction import (
     blocks,
     carried,
     first_joint,
-    horizontal_lift,
     in_first_joint,
     indices,
     others,
@@ -82,11 +86,15 @@ def reduce(
     that joint's frame and the angular momentum about the mass centre, which are conserved as well, and the momenta of other
     joints are those seen from there: no digits are lost however far and fast the machine goes. `momentum_map` gives the
     momentum about the frame. Where constraints act, a group is found whose velocities they determine from the others
-    (Chaplygin), and `momentum` belongs to the others. In either case the momenta of further symmetries (axially symmetric
-    rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
+    (Chaplygin), and `momentum` belongs to the others. Where they determine none in every shape, as those of a snakeboard, a
+    roller racer or a car with a trailer, it belongs to directions that turn with the shape, called after velocities: those that
+    move the body on the first joints alone, of unit length, a turn counting as a slide at the usual lever of the constraints,
+    and those of the shape's velocities. [chhabra14 prop. 4.2.15] In either case the momenta of further symmetries
+    (axially symmetric rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
     Args:
         m: an open chain or tree on one first joint. Closures between its bodies are kept as constraints that push back.
+            Closures to the floor are taken beside wheels or blades, as constraints like these.
         by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
@@ -98,11 +106,13 @@ def reduce(
     Returns:
         A System. A result has, beside q and v: `momentum`, by name; `momentum_drift`, the momenta that q and v of the bodies
         give less the conserved ones of the state; `momentum_rate_error`, how fast the full equations would change those beyond
-        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these tell
-        that its motion departs from that of the full equations, and refuses parameters that break a symmetry. Printing the
-        System tells what is conserved.
+        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]; `constant`, what gravity
+        leaves of the first joint's momentum where that is along none of its axes, exact however long the machine falls. A run
+        warns where these tell that its motion departs from that of the full equations, and refuses parameters that break a
+        symmetry. Printing the System tells what is conserved.
     Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that
-    determine no group, or a group that is no symmetry of them; a field that they do not allow, or whose momentum is not
+    leave neither a group nor directions that are the same wherever the first joints are, or a group of `by` that they determine
+    in some shapes only; a field that they do not allow, or whose momentum is not
     conserved, and by what.
 
     Example:
@@ -137,13 +147,15 @@ Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
 class _Reduction(NamedTuple):
     """The data of a reduced state.
 
-    found: the plan.   fields: those of the caller.   base: the first joint if its momentum is in the state, else None.
+    found: the plan.   along: directions that constraints leave, where they fix no group of velocities by the others.
+    fields: those of the caller.   base: the first joint if its momentum is in the state, else None.
     kept: entries of v whose momenta are conserved, beyond those of the base.   shared: those of them whose momentum a mere
     translation along the slides of the base changes; these are taken in the world; the others are the same there.
     """
 
     m: Mechanism
     found: Plan
+    along: Directions | None
     fields: Fields
     base: Joint | None
     kept: tuple[int, ...]
@@ -160,9 +172,10 @@ class _Reduction(NamedTuple):
 
     def lift(self, T: Terms) -> ca.SX | None:
         """X; None if it is 1."""
-        return _lift(T, self.found, self.fields) if self.found.group or self.fields else None
+        fixed = self.along or self.found.group
+        return _lift(T, self.found, fixed, self.fields) if fixed or self.fields else None
 
-    def along(self, T: Terms, x: ca.SX) -> ca.SX:
+    def by_lift(self, T: Terms, x: ca.SX) -> ca.SX:
         """X^T x."""
         X = self.lift(T)
         return x if X is None else X.T @ x
@@ -184,13 +197,14 @@ class _Reduction(NamedTuple):
 
 
 def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
-    found = plan(m, by)
-    found = found._replace(kept=(*found.kept, *_constants(m, found, fields)))
+    found, along = planned(m, by)
+    found = found._replace(kept=tuple(dict.fromkeys((*found.kept, *_constants(m, found, along, fields)))))
     first = first_joint(m)
-    r = _Reduction(m, found, fields, first if first.name in found.spatial else None, further(m, found), ())
+    r = _Reduction(m, found, along, fields, first if first.name in found.spatial else None, further(m, found), ())
     r = r._replace(shared=_shared(r))
-    names = [m.v_names[i] for i in found.y]
-    units = [f"{force_unit(m.v_units[i])} s" for i in found.y]
+    v_names, v_units = labels(m, along)
+    names = [v_names[i] for i in found.y]
+    units = [f"{force_unit(v_units[i])} s" for i in found.y]
     system = System(
         m,
         "[q; reduced momentum]",
@@ -201,16 +215,31 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
         signals=partial(_signals, r),
         named=_named(r),
-        holds=bool(found.group) and not found.closed,
+        limit=(ENDS, partial(_inside_directions, r)) if along else None,
+        holds=bool(found.group) and all(isinstance(c, Nonholonomic) for c in m.constraints),
         about=_about(r),
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
     )
+    if r.base:
+        system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
     return made(
         system,
-        f"[q; reduced momentum] {found} {r.shared} {_fields_digest(m, fields)}",
+        f"[q; reduced momentum] {found} {along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
         lambda: f"{digest(m)} {_fields_digest(m, fields)}",
     )
+
+
+ENDS = (
+    "rows of constraints that were independent are about to depend on each other here, and the directions along which momenta "
+    "are counted end; run the mechanism as it is"
+)
+
+
+def _inside_directions(r: _Reduction, x: ca.SX, t: ca.SX) -> ca.SX:
+    """(1, 1) positive while the directions are smooth."""
+    assert r.along is not None
+    return ca.mmin(directions(r.terms(x[: r.m.nq, 0], ca.SX(r.m.nv, 1), t), r.along).inside)
 
 
 def _shared(r: _Reduction) -> tuple[int, ...]:
@@ -240,7 +269,7 @@ def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
         pi[frame.entries, 0] = 0
     pi = r.turned(q, pi, to_body)
     if shared:
-        pi[shared, 0] -= r.along(T, weight(T.kinematics, V))[shared, 0]
+        pi[shared, 0] -= r.by_lift(T, weight(T.kinematics, V))[shared, 0]
     return moving(T, pi) if X is None else Moving(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
 
 
@@ -260,8 +289,8 @@ def _still(r: _Reduction, T: Terms) -> Terms:
 
 def _enter(r: _Reduction, T: Terms) -> ca.SX:
     frame, p, shared = r.frame(T.kinematics), momenta(T), r.at(r.shared)
-    pi = ca.SX(r.along(T, momenta(_still(r, T))))
-    pi[shared, 0] = r.along(T, p)[shared, 0]
+    pi = ca.SX(r.by_lift(T, momenta(_still(r, T))))
+    pi[shared, 0] = r.by_lift(T, p)[shared, 0]
     if frame is None:
         return ca.vertcat(T.q, r.turned(T.q, pi, to_space))
     pi[frame.entries, 0] = 0
@@ -279,12 +308,12 @@ def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     intrinsic = ca.SX(_carried(r, T, x))
     intrinsic[r.at(r.found.kept), 0] = 0
     if frame is None:
-        return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + intrinsic, to_space))
+        return ca.vertcat(k.q_dot, r.turned(T.q, r.by_lift(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.along(pushed)
-    forces = ca.SX(r.along(T, pushed + weight(k, frame.felt(r.m.gravity, push))))
+    forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.felt(r.m.gravity, push))))
     kept, shared = r.at(r.kept), r.at(r.shared)
-    forces[kept, 0] = r.along(T, pushed)[kept, 0]
-    forces[shared, 0] += r.along(T, weight(k))[shared, 0]
+    forces[kept, 0] = r.by_lift(T, pushed)[kept, 0]
+    forces[shared, 0] += r.by_lift(T, weight(k))[shared, 0]
     forces[frame.entries, 0] = 0
     pi_dot = r.turned(T.q, forces + intrinsic, to_space)
     pi_dot[frame.entries, 0] = frame.rate(r.m.gravity, push)
@@ -331,8 +360,10 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
     """Raise ModelError where parameters (runs, np) break what the plan found near their defaults."""
     m, group = r.m, set(r.found.group)
     names = [j.name for j in m.joints if group & set(indices(m, (j.name,)))] or ([] if r.base else [first_joint(m).name])
-    for words, at, elsewhere in other_values(m, p, names):
-        cause = place_dependence(m, r.found.group, at, elsewhere) if names else None
+    if r.along:
+        names = list(r.along.base)
+    for words, at, elsewhere in other_places(m, p, names) if r.along else other_values(m, p, names):
+        cause = place_dependence(m, r.along or r.found.group, at, elsewhere) if names else None
         if cause:
             raise ModelError(
                 f"{words}{cause} of {m.name!r} depends on where {shown.listed(names)} is, which near the defaults it does not; "
@@ -365,7 +396,7 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
         "momentum_rate_error": (r.kept, ""),
         "shape_momentum": (others(r.m, r.group) if r.base else [], " s"),
     }
-    names, units = r.m.v_names, r.m.v_units
+    names, units = labels(r.m, r.along)
     return tuple(
         StatePart(name, tuple(names[i] for i in at), tuple(f"{force_unit(units[i])}{seconds}" for i in at))
         for name, (at, seconds) in of.items()
@@ -376,9 +407,14 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
 def _about(r: _Reduction) -> tuple[str, ...]:
     """The plan in words, line by line."""
     m, found = r.m, r.found
-    first, names = first_joint(m), m.v_names
+    first, names = first_joint(m), labels(m, r.along)[0]
     out = []
-    if found.group:
+    if r.along:
+        out.append(
+            f"the constraints leave {len(found.y)} of {m.nv} velocities, directions that turn with the shape, called after "
+            f"{_listed(names, found.y)}"
+        )
+    elif found.group:
         fixed = shown.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(found.group)])
         out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, found.y)}")
     for name in found.spatial:
@@ -418,11 +454,11 @@ def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
     return x
 
 
-def _lift(T: Terms, found: Plan, fields: Fields) -> ca.SX:
+def _lift(T: Terms, found: Plan, fixed: tuple[int, ...] | Directions, fields: Fields) -> ca.SX:
     """X (nv, ny), v = X y, with the caller's fields in their places."""
-    X = horizontal_lift(T, found.group) if found.group else ca.SX.eye(T.mechanism.nv)
+    X, names = left_by(T, fixed), labels(T.mechanism, fixed if isinstance(fixed, Directions) else None)[0]
     for name, f in fields:
-        X[:, found.y.index(T.mechanism.v_names.index(name))] = _field(name, f, T.kinematics)
+        X[:, found.y.index(names.index(name))] = _field(name, f, T.kinematics)
     return X
 
 
@@ -431,38 +467,38 @@ def _fields_digest(m: Mechanism, fields: Fields) -> str:
     return " ".join(f"{name} {of_function(f, f'along {name!r}', k)}" for name, f in fields)
 
 
-def _constants(m: Mechanism, found: Plan, fields: Fields) -> tuple[int, ...]:
+def _constants(m: Mechanism, found: Plan, along: Directions | None, fields: Fields) -> tuple[int, ...]:
     """The velocities whose places fields take. Raises ModelError: a field is not valid, or its momentum is not conserved."""
     if not fields:
         return ()
     free = [i for i in found.y if i not in indices(m, found.spatial)]
+    v_names = labels(m, along)[0]
     for name, _ in fields:
-        if name not in m.v_names:
-            raise ModelError(f"along: {m.name!r} has no velocity {brief(name)}: {nearest(name, m.v_names)}")
-        entry = m.v_names.index(name)
+        if name not in v_names:
+            raise ModelError(f"along: {m.name!r} has no velocity {brief(name)}: {nearest(name, v_names)}")
+        entry = v_names.index(name)
         if entry not in free:
             raise ModelError(
                 f"along {name!r}: that momentum is not among the free ones of {m.name!r}; take one of "
-                f"{', '.join(m.v_names[i] for i in free)}"
+                f"{', '.join(v_names[i] for i in free)}"
             )
-    entries = tuple(m.v_names.index(name) for name, _ in fields)
-    T = symbols(m)
-    Y, rows = _lift(T, found, fields)[:, [found.y.index(i) for i in entries]], ca.densify(T.A)
+    entries = tuple(v_names.index(name) for name, _ in fields)
+    T, fixed, at = symbols(m), along or found.group, [found.y.index(i) for i in entries]
+    Y, X, rows = _lift(T, found, fixed, fields)[:, at], left_by(T, fixed), ca.densify(T.A)
     if ca.depends_on(Y, ca.vertcat(T.v, T.t)):
         raise ModelError("along: a field depends on velocities or time; it must be a function of q alone")
-    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(Y), ca.densify(rows @ Y)])
-    random = np.random.default_rng(43)
-    states = [somewhere(m, random) for _ in range(STATES)]
-    for state in states:
-        fields_at, across = (np.array(x) for x in f(*state))
-        for i, (name, entry) in enumerate(zip(dict(fields), entries, strict=True)):
-            size = np.linalg.norm(fields_at[:, i])
-            if across.size and np.abs(across[:, i]).max() > NOTHING * (1 + size):
+    f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (Y, X, rows @ Y)])
+    at_states = states(m, along, np.random.default_rng(43))
+    for state in at_states:
+        fields_at, left, across = (np.array(x) for x in f(*state))
+        parts = np.linalg.pinv(left, rcond=NOTHING) @ fields_at
+        for i, (name, place) in enumerate(zip(dict(fields), at, strict=True)):
+            if across.size and np.abs(across[:, i]).max() > NOTHING * (1 + np.linalg.norm(fields_at[:, i])):
                 raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
-            if not abs(fields_at[entry, i]) > NOTHING * size:
+            if not abs(parts[place, i]) > NOTHING * np.linalg.norm(parts[:, i]):
                 raise ModelError(f"along {name!r}: the field does not move {name!r}; give it to a velocity that it moves")
     found_changes = changes_of(T, Y)
-    for name, changed in zip(dict(fields), changing(found_changes, states), strict=True):
+    for name, changed in zip(dict(fields), changing(found_changes, at_states), strict=True):
         by = [cause for cause, some in zip(found_changes.causes, changed, strict=True) if some]
         if by:
             raise ModelError(

@@ -1,0 +1,311 @@
+"""Which directions constraints leave where they fix no group by the others, decided at random states. See terms/directions.py.
+
+States lie on the closures to what does not move, and the first joints are moved along them: a body on the floor stays on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.law import at_values
+from pfaffian.errors import ModelError
+from pfaffian.evaluate.reduction_plan import SAMPLES, Plan, State, changes_of, changing, place_dependence, plan, somewhere
+from pfaffian.evaluate.symmetry import NOTHING, STATES
+from pfaffian.maths.linear import connected
+from pfaffian.model import shown
+from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
+from pfaffian.model.joint import Joint
+from pfaffian.model.mechanism import Mechanism, check_configuration
+from pfaffian.terms.directions import Directions, Part, labels, left_by, scaled_rows
+from pfaffian.terms.pfaffian import POSITION, VELOCITY
+from pfaffian.terms.present import remembered
+from pfaffian.terms.reduction import first_joint, group_of, indices, others
+from pfaffian.terms.terms import Terms, symbols
+
+SMALL = 1e-6
+"""Part of a row's squared length that has to be left beside other rows, at half of the states, for it to count."""
+NEAR = 1e-4
+"""Part of its usual remainder at which a row is about to depend on the others: there the directions end."""
+STRIDES = 5
+"""Strides of some 1 m and 1 rad by which first joints are moved elsewhere."""
+ITERATIONS = 30
+MET = 1e-10
+
+
+class Moves(NamedTuple):
+    """How a mechanism is reduced: the plan, and the directions that constraints leave, None where they fix a group."""
+
+    found: Plan
+    along: Directions | None
+
+
+def planned(m: Mechanism, by: tuple[str, ...] | None) -> Moves:
+    """By a group that the constraints fix at home and in every shape; where there is none, along directions.
+
+    Raises ModelError: there are neither, and why; a group of the caller's that the constraints do not always fix.
+    """
+    if not any(isinstance(c, Nonholonomic) for c in m.constraints):
+        return Moves(plan(m, by), None)
+    try:
+        found = plan(m, by)
+    except ModelError as error:
+        if by is not None:
+            raise
+        return _or_moves(m, error)
+    if fixed_everywhere(m, found.group):
+        return Moves(found, None)
+    if by is not None:
+        raise ModelError(
+            f"by: there are shapes in which the constraints of {m.name!r} do not fix the velocities of {shown.listed(by)} by "
+            "the others; leave it out: the state then has directions that turn with the shape"
+        )
+    return moves(m)
+
+
+def _or_moves(m: Mechanism, no_group: ModelError) -> Moves:
+    try:
+        return moves(m)
+    except ModelError as error:
+        said, why = str(no_group), str(error).removeprefix("reduce: ")
+        if why in said:
+            raise no_group from None
+        raise ModelError(f"{said}; there are no directions that turn with the shape either: {why}") from None
+
+
+@remembered(64)
+def moves(m: Mechanism) -> Moves:
+    """How a mechanism is reduced along directions.
+
+    Raises ModelError: constraints are not linear in velocities or do not always hold; something depends on where the first
+    joint is.
+    """
+    cause, T = None, symbols(m)
+    _check(T)
+    for base in _bases(m, first_joint(m)):
+        random = np.random.default_rng(61)
+        at = [on_floor(m, base, random) for _ in range(STATES)]
+        along = _directions(m, base, [_home(m), *at])
+        if along is None:
+            continue
+        cause = place_dependence(m, along, at, [elsewhere(m, base, x, random) for x in at])
+        if cause is None:
+            changes = changes_of(T, left_by(T, along))
+            kept = [i for i, some in zip(along.y, changing(changes, at)[:, 0], strict=True) if not some]
+            return Moves(Plan(tuple(others(m, along.y)), along.y, (), tuple(kept), False), along)
+    raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {first_joint(m).name!r} is: no symmetry")
+
+
+def _check(T: Terms) -> None:
+    m, random = T.mechanism, np.random.default_rng(31)
+    for c in m.constraints:
+        if not isinstance(c, (Closure, Holonomic, Nonholonomic)) or c.active is not None:
+            raise ModelError(f"constraint {c.name!r} does not hold always, or not positions or velocities")
+    eta = ca.Function("eta", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.rows.eta)])
+    at = _somewhere(m, random)
+    still = [np.abs(np.array(eta(q, 0 * v, t, p))).max() for q, v, t, p in at]
+    if max(still) > NOTHING or ca.depends_on(T.A, ca.vertcat(T.v, T.t)):
+        raise ModelError(
+            f"a constraint of {m.name!r} is not linear in velocities alone (A(q) v = 0); a reduction takes no others"
+        )
+
+
+def _bases(m: Mechanism, first: Joint) -> Iterator[tuple[str, ...]]:
+    """First joints that follow each other with nothing beside them, as many as there are first, then fewer."""
+    chain = [first]
+    while chain[-1].distribution is None:
+        then = [j for j in m.joints if j.parent == chain[-1].child and (j.nv or j.pose)]
+        if len(then) != 1 or group_of(then[0]) is None or then[0].distribution is not None:
+            break
+        chain.append(then[0])
+    for n in range(len(chain), 0, -1):
+        yield tuple(j.name for j in chain[:n])
+
+
+def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
+    """Whether constraints on velocities fix those of a group of entries by the others at home and in every shape."""
+    T, random = symbols(m), np.random.default_rng(67)
+    rows = T.A[T.rows.at(VELOCITY), list(group)]
+    f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rows)])
+    A = np.array([np.array(f(*x)) for x in [(m.neutral(), np.zeros(m.nv), 0.0, m.p_defaults), *_somewhere(m, random)]])
+    chosen, _ = independent(A)
+    if len(chosen) != len(group):
+        return False
+    A = A[:, chosen] / np.maximum(np.linalg.norm(A[:, chosen], axis=2, keepdims=True), 1e-150)
+    volume = np.linalg.det(A)
+    return bool((volume * volume[0] > SMALL * np.abs(volume).max() ** 2).all())
+
+
+def _somewhere(m: Mechanism, random: np.random.Generator) -> list[State]:
+    return [somewhere(m, random) for _ in range(STATES)]
+
+
+def states(m: Mechanism, along: Directions | None, random: np.random.Generator) -> list[State]:
+    """Random states, on the closures where there are directions."""
+    return [on_floor(m, along.base, random) for _ in range(STATES)] if along else _somewhere(m, random)
+
+
+def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Directions | None:
+    """None where joints of these names carry no body as a group.   at: the first one is home."""
+    axes = () if len(base) == 1 else _axes(m, base, at)
+    if axes is None:
+        return None
+    T = symbols(m)
+    bare = Directions(base, axes, (), (), 1.0)
+    f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(scaled_rows(T, bare))])
+    rows = np.array([np.array(f(*x)) for x in at])
+    turns = np.array([unit == "rad/s" for unit in labels(m, bare)[1]])
+    bare = bare._replace(length=_lever(rows, turns))
+    rows = np.where(turns, rows / bare.length, rows)
+    body = indices(m, base)
+    of_body = independent(rows[:, :, body])
+    moves_alone = len(of_body[0]) == len(independent(rows)[0]) < len(body)
+    entries = body if moves_alone else list(range(m.nv))
+    parts = tuple(_parts(rows, entries, *(of_body if moves_alone else independent(rows))))
+    return bare._replace(
+        y=tuple(i for i in range(m.nv) if not any(i in x.entries and i not in x.names for x in parts)), parts=parts
+    )
+
+
+def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[Part]:
+    """The parts of rows (states, m, nv) that hold entries `among` of the velocities."""
+    size = np.abs(rows).max(axis=(0, 1, 2))
+    held = [set(np.flatnonzero(np.abs(rows[:, i]).max(axis=0) > SMALL**2 * size).tolist()) for i in chosen]
+    support = [x & set(among) for x in held]
+    for members in connected(support):
+        entries = sorted(set().union(*[support[i] for i in members]))
+        lifts = sorted(set().union(*[held[i] for i in members]) - set(among))
+        mine = [chosen[i] for i in members]
+        taken, names = _taken(rows[:, mine][:, :, entries])
+        yield Part(
+            tuple(mine), tuple(entries), tuple(entries[i] for i in names), taken, tuple(least[i] for i in members), tuple(lifts)
+        )
+
+
+def _lever(rows: np.ndarray, turns: np.ndarray) -> float:
+    """The usual lever of rows (states, m, nv) [m], 1 where none has one: how much turns count beside slides in them."""
+    slide, turn = (np.linalg.norm(rows[:, :, which], axis=2).ravel() for which in (~turns, turns))
+    both = (slide > SMALL * turn) & (turn > SMALL * slide)
+    return float(f"{np.median(turn[both] / slide[both]):.2g}") if both.any() else 1.0
+
+
+def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int, ...] | None:
+    """Entries of the body's twist that tell those of the joints; None where its twists are no constant span of that many."""
+    T, last = symbols(m), m.joint(base[-1]).child
+    entries = indices(m, base)
+    f = ca.Function("twists", [T.q, T.t, m.p_symbols], [ca.densify(T.kinematics.jacobian(last)[:, entries])])
+    J = np.hstack([np.array(f(q, t, p)) for q, _, t, p in at])
+    U, sizes, _ = np.linalg.svd(J, full_matrices=False)
+    if len(entries) > 6 or (sizes > SMALL * sizes[0]).sum() != len(entries):
+        return None
+    left, axes = U[:, : len(entries)].copy(), list[int]()
+    for _ in entries:
+        # Which of equal ones comes first is not left to rounding.
+        best = int(np.argmax(np.round(np.linalg.norm(left, axis=1), 6)))
+        axes.append(best)
+        unit = left[best] / np.linalg.norm(left[best])
+        left -= np.outer(left @ unit, unit)
+    return tuple(sorted(axes))
+
+
+def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
+    """Rows (states, m, n) that are no combination of those before them, and what has to be left of each. See `Part`."""
+    chosen, least, basis = list[int](), list[float](), list[np.ndarray]()
+    for i in range(rows.shape[1]):
+        row, squared = rows[:, i], np.maximum((rows[:, i] ** 2).sum(axis=1), 1e-300)
+        left = row.copy()
+        for u in [*basis, *basis]:
+            left -= (left * u).sum(axis=1, keepdims=True) * u
+        part = (left**2).sum(axis=1) / squared
+        usual = float(np.median(part))
+        if usual > SMALL:
+            chosen.append(i)
+            least.append(float(f"{NEAR * usual:.2g}"))
+            basis.append(left / np.maximum(np.linalg.norm(left, axis=1, keepdims=True), 1e-150))
+    return chosen, least
+
+
+def _taken(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
+    """`Part.taken` for rows (states, r, n), home being the first state, and the places of the columns that stay."""
+    names, taken = list(range(A.shape[2])), list[tuple[int, int]]()
+    N = np.broadcast_to(np.eye(A.shape[2]), (len(A), A.shape[2], A.shape[2]))
+    for i in range(A.shape[1]):
+        u = np.einsum("sj,sjk->sk", A[:, i], N)
+        u /= np.linalg.norm(u, axis=1, keepdims=True)
+        n = u.shape[1]
+        if n == 2:
+            first = abs(u[0, 1]) >= abs(u[0, 0]) - SMALL
+            place, sign = (1, -1 if u[0, 1] > 0 else 1) if first else (0, 1 if u[0, 0] > 0 else -1)
+            turned = sign * np.stack([-u[:, 1], u[:, 0]], axis=1)[:, :, None]
+        else:
+            reach = [(round(float((1 + s * u[:, e]).min()), 6), -e, s) for e in range(n) for s in (1, -1)]
+            _, place, sign = max(reach)
+            place = -place
+            w = u + sign * np.eye(n)[place]
+            turned = np.eye(n) - w[:, :, None] * w[:, None] / (1 + sign * u[:, place])[:, None, None]
+            turned = np.delete(turned, place, axis=2)
+        N = N @ turned
+        taken.append((place, sign))
+        del names[place]
+    return tuple(taken), names
+
+
+# -- states on the floor ----------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _floor(m: Mechanism) -> ca.Function:
+    T = symbols(m)
+    rows = T.rows.at(POSITION)
+    out = [T.rows.phi[rows], T.A[rows, :], T.kinematics.kinematic_matrix]
+    return ca.Function("floor", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in out])
+
+
+def _home(m: Mechanism) -> State:
+    """The neutral state, on what closes it."""
+    v, p = np.zeros(m.nv), m.p_defaults
+    return _closed(m, m.neutral(), p, list(range(m.nv))), v, 0.0, p
+
+
+def on_floor(m: Mechanism, base: Sequence[str], random: np.random.Generator, p: np.ndarray | None = None) -> State:
+    """A random state on the closures.   p: its parameters, near their defaults if None."""
+    q, v, t, near = somewhere(m, random)
+    p = near if p is None else p
+    for name in base:
+        q[m.q_slices[name]] = m.neutral()[m.q_slices[name]]
+    return elsewhere(m, base, (_closed(m, q, p, list(range(m.nv))), v, t, p), random), v, t, p
+
+
+def elsewhere(m: Mechanism, base: Sequence[str], at: State, random: np.random.Generator) -> np.ndarray:
+    """q of a state with the joints `base` elsewhere, on the same closures."""
+    (q, v, t, p), entries = at, indices(m, base)
+    for _ in range(STRIDES):
+        _, A, K = (np.array(x) for x in _floor(m)(q, v, t, p))
+        way = random.normal(size=len(entries))
+        way -= np.linalg.pinv(A[:, entries], rcond=1e-9) @ (A[:, entries] @ way)
+        q = _closed(m, check_configuration(m, (q + K[:, entries] @ way)[None])[0], p, entries, t)
+    return q
+
+
+def _closed(m: Mechanism, q: np.ndarray, p: np.ndarray, entries: list[int], t: float = 0.0) -> np.ndarray:
+    """q on the closures by Newton's iterations in these entries of v. Raises ModelError: they do not get there."""
+    for _ in range(ITERATIONS):
+        phi, A, K = (np.array(x) for x in _floor(m)(q, np.zeros(m.nv), t, p))
+        if np.abs(phi).max(initial=0.0) < MET:
+            return q
+        step = K[:, entries] @ np.linalg.pinv(A[:, entries], rcond=1e-9) @ phi.ravel()
+        q = check_configuration(m, (q - step)[None])[0]
+    raise ModelError(f"reduce: no states of {m.name!r} on its closures are found; reduce it without them, or run it as it is")
+
+
+def other_places(m: Mechanism, p: np.ndarray, base: Sequence[str]) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
+    """As `other_values`, with states on the closures and first joints moved along them."""
+    for words, values in at_values(m, p):
+        if not np.array_equal(values, m.p_defaults):
+            random = np.random.default_rng(59)
+            at = [on_floor(m, base, random, values) for _ in range(SAMPLES)]
+            yield words, at, [elsewhere(m, base, x, random) for x in at]
