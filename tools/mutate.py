@@ -71,6 +71,7 @@ TESTS_OF = {
         "control/test_prototype_arms.py",
         "control/test_allocation_motors.py",
     ],
+    "control/reach.py": ["control/test_reach.py"],
     "control/reason.py": ["control/test_reason.py", "simulate/test_stops.py", "control/test_concurrent.py"],
     "control/reference.py": ["control/test_reference.py", *LAWS],
     "control/servo.py": [*LAWS, "control/test_servo.py"],
