@@ -238,8 +238,8 @@ def _check(outputs: tuple[Output, ...], d: ca.SX | None, unsaid: bool, m: Mechan
     if spare > 0 and d is None and unsaid:
         notice(
             f"concurrent: the motors of {m.name!r} drive {plural(spare, 'motion')} beside the "
-            f"{plural(len(names), 'coordinate')} of the outputs, and the smallest inputs do not damp them: give rest_damping=..., in 1/s, or say by weight=... "
-            "that the smallest inputs are meant",
+            f"{plural(len(names), 'coordinate')} of the outputs, and the smallest inputs do not damp them: give "
+            "rest_damping=..., in 1/s, or say by weight=... that the smallest inputs are meant",
             RunWarning,
         )
 
