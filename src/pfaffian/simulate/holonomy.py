@@ -126,7 +126,7 @@ def _led(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Led:
 def _rows(m: Mechanism, moving: np.ndarray) -> np.ndarray:
     """(nq,) of bool: the entries of q that these velocities (nv,) move."""
     pattern = np.array(ca.DM(symbols(m).kinematics.kinematic_matrix.sparsity(), 1))
-    return pattern[:, moving].any(axis=1)
+    return np.asarray(pattern[:, moving].any(axis=1))
 
 
 def _along(m: Mechanism, led: _Led, x: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
