@@ -85,7 +85,9 @@ def test_the_space_of_one_momentum(base):
     q, v, u = start(m, random)
     mu = pf.reduction.momentum_map(m, q, v)
     said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
-    assert len(said.get("orbit", ())) == ORBITS.get(base, 0)
+    seen = (pf.mass_matrix(m, q) @ v)[: len(mu)]
+    close(said.get("orbit", mu), seen, 100 * DERIVATIVE, "momentum in the body", scale=1.0)
+    assert ("orbit" in said) == (base in ORBITS)
     close(said["momentum_drift"], np.zeros(len(mu)), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
 
 
@@ -109,7 +111,7 @@ def test_the_space_of_a_special_momentum(base, which):
     v[:k] = np.linalg.solve(np.array([pf.reduction.momentum_map(m, q, e) for e in np.eye(m.nv)[:k]]).T, mu - held)
     said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
     keeping = isotropy(ca.DM(group.S), mu).shape[1]
-    assert len(said.get("orbit", ())) == k - keeping
+    assert len(said.get("orbit", ())) == (k if k > keeping else 0)
 
 
 @pytest.mark.parametrize("base", GROUPS)
