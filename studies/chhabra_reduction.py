@@ -484,7 +484,13 @@ def _of_spacecraft(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     kept = others["bundle"]["momentum"].values[:, :6]
     yield Claim("spacecraft bundle: momentum in the state changes by", np.ptp(kept, axis=0).max(), 0)
     at_mu = others["at mu"]
-    yield Claim("spacecraft at mu: dimension", at_mu["orbit"].shape[1] + 2 * at_mu["shape_momentum"].shape[1], 16, 0, source)
+    f, n = at_mu["orbit"].values[:, :3], at_mu["orbit"].values[:, 3:]
+    # The two functions of momentum whose levels are orbits.
+    kept = [np.linalg.norm(f, axis=1) / MU_1, (f * n).sum(axis=1) / (MU_1 * MU_2)]
+    off = max(np.abs(x - level).max() for x, level in zip(kept, (1, 0), strict=True))
+    yield Claim("spacecraft at mu: momentum in the body off its orbit", float(off), 0, 1e-12, source)
+    dimension = f.shape[1] + n.shape[1] - len(kept) + 2 * at_mu["shape_momentum"].shape[1]
+    yield Claim("spacecraft at mu: dimension", dimension, 16, 0, source)
     group = subgroups.isotropy(np.eye(6), MU)
     said = np.array([[0, 1, 0, 0, 0, 0], [MU_2 / MU_1, 0, 0, 0, 1, 0]]).T
     yield Claim("isotropy group of mu is SO(2) x R", subgroups.name_of(group) == "SO(2) x R", 1, 0, "[chhabra14 table 3.1]")

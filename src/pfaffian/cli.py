@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pfaffian.formats import RunSettings
     from pfaffian.model.mechanism import Mechanism
     from pfaffian.simulate.step import Scheme
+    from pfaffian.simulate.system import System
 
 DONE, STOPPED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
@@ -140,6 +141,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--every", metavar="K", help="record every K-th step")
     add("--formulation", metavar="F", help="gauss, projection, nullspace, multipliers, ... (default: auto)")
     add("--integrator", metavar="I", help="rk4, euler, midpoint or tr-bdf2")
+    add("--state", metavar="X", help="standard (q and v), reduced (q and momenta) or hamiltonian (default: as the file says)")
     add("--saturate", action=argparse.BooleanOptionalAction, help="cut inputs at their limits (default: as the file says)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the results (default: out)")
     add("--no-figure", action="store_true", help="write no figure")
@@ -210,7 +212,8 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
         raise ModelError(f"--every: a whole number of steps from 1 on is needed, got {text(every, 40)!r}")
     if not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
-    words = {k: getattr(chosen, k) for k in ("formulation", "integrator", "saturate") if getattr(chosen, k) is not None}
+    named = ("formulation", "integrator", "saturate", "state")
+    words = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
     return replace(settings, duration=duration, step=step, record_every=int(every), **words)
 
 
@@ -252,6 +255,16 @@ def _scheme(settings: RunSettings) -> Scheme:
     return pf.Scheme(**given, saturate=settings.saturate)
 
 
+def _system(m: Mechanism, state: str) -> Mechanism | System:
+    """The machine in the state that a run integrates."""
+    import pfaffian as pf
+    from pfaffian.formats.run_settings import STATES
+
+    if state not in STATES:
+        raise ModelError(f"--state: {text(state, 40)!r} is unknown; {nearest(state, STATES)}")
+    return pf.reduce(m) if state == "reduced" else pf.hamiltonian(m) if state == "hamiltonian" else m
+
+
 def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, scheme: Scheme) -> Any:
     """The run, with the file and settings that it came from."""
     import hashlib
@@ -262,7 +275,7 @@ def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, sch
     begun = pf.assemble(m, q, dict(settings.v), parameters=p, hold=settings.q)
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
     times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
-    result = pf.run(m, begun.q, begun.v, u=u, parameters=p, **times, scheme=scheme, progress=bar)
+    result = pf.run(_system(m, settings.state), begun.q, begun.v, u=u, parameters=p, **times, scheme=scheme, progress=bar)
     if "moved" in result:
         result["moved"].values[:], result["moved_rate"].values[:] = begun.moved, begun.moved_rate
     digest = hashlib.sha256(chosen.file.read_bytes()).hexdigest()

@@ -6,6 +6,7 @@ constraint_connection, constraint_curvature                                     
 floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines with a floating base
 """
 
+from pfaffian.dynamics.floating import floating_base
 from pfaffian.evaluate.connections import (
     connection_curvature,
     constraint_connection,
@@ -18,8 +19,8 @@ from pfaffian.evaluate.connections import (
     reduced_two_form,
     shape_inertia,
 )
-from pfaffian.evaluate.floating import generalised_jacobian, holonomy, momentum_twist, reaction_null_space
-from pfaffian.terms.floating import floating_base
+from pfaffian.evaluate.floating import generalised_jacobian, momentum_twist, reaction_null_space
+from pfaffian.simulate.holonomy import holonomy
 
 __all__ = [
     "connection_curvature",

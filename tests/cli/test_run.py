@@ -53,6 +53,32 @@ def test_options_take_the_place_of_the_file(cli, here: Path) -> None:
     assert result["parameters"].sel(parameter="mass") == 3
 
 
+FLOATING = """\
+bodies: {hub: {mass: 2, inertia: 3}, disc: {mass: 1, inertia: 1}}
+joints:
+  base: {kind: planar, parent: world, child: hub}
+  shaft: {kind: revolute, parent: hub, child: disc}
+gravity: [0, 0, 0]
+run: {duration: 0.1, step: 1.0e-2, state: reduced, v: {base.wz: 2, shaft: 1}}
+"""
+
+
+def test_a_file_or_the_command_says_which_state_is_integrated(cli, here: Path) -> None:
+    """With momentum 2 (3 + 1) + 1 in the result; in [q; v] there is none."""
+    (here / "floating.yaml").write_text(FLOATING)
+    assert cli("run", "floating.yaml", "--no-figure").status == 0
+    kept = pf.read_netcdf(here / "out" / "floating.nc")["momentum"].sel(momentum_entry="base.wz").values
+    assert np.abs(kept - 9).max() < 1e-12
+    assert cli("run", "floating.yaml", "--no-figure", "--state", "standard").status == 0
+    assert "momentum" not in pf.read_netcdf(here / "out" / "floating.nc")
+    assert cli("run", "floating.yaml", "--no-figure", "--state", "hamiltonian").status == 0
+    said = cli("run", "floating.yaml", "--state", "reducd")
+    assert said.status == 2 and "--state: 'reducd' is unknown; did you mean 'reduced'" in said.err
+    (here / "wrong.yaml").write_text(FLOATING.replace("state: reduced", "state: half"))
+    said = cli("run", "wrong.yaml")
+    assert said.status == 2 and "state 'half' is unknown" in said.err
+
+
 def test_slider_crank_reports_rank_and_degrees_of_freedom(cli) -> None:
     said = cli("run", str(EXAMPLES / "slider_crank.yaml"), "--duration", "0.5", "--no-figure")
     assert said.status == 0 and "2 rows of rank 1; degrees of freedom 1" in said.out

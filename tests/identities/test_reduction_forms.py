@@ -17,7 +17,7 @@ from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.forces import potential_energy
-from pfaffian.terms.orbit import Orbit, orbit_of, two_form
+from pfaffian.terms.orbit import Orbit, body_momentum, orbit_of, two_form
 from pfaffian.terms.reduction import blocks, carried, curvature, group_of, horizontal_lift, on_algebra
 from pfaffian.terms.terms import symbols
 from studies import chhabra_matrices as printed
@@ -334,8 +334,11 @@ def test_what_is_left_of_the_place_stays_in_the_isotropy_group():
     orbit = orbit_of(group, mu)
     o = ca.SX.sym("o", 4)
     section = ca.Function("section", [o], list(orbit.section(o)))
+    seen = ca.Function("seen", [o], [body_momentum(group, orbit, o)])
     h = []
-    for q, x in zip(r.q.values, r.orbit.values, strict=True):
+    for q, mu_b in zip(r.q.values, r.orbit.values, strict=True):
+        x = ca.DM(orbit.coordinates(*group.motion(ca.DM(q[:7]))))
+        close(np.array(seen(x)).ravel(), mu_b, 1e-9, "mu_b by the chart")
         # The section is in the frame of the chart: a^-1 g = h chi there.
         carried = se3.compose(*se3.inverse(*map(ca.DM, orbit.aligned)), *group.motion(ca.DM(q[:7])))
         h.append(se3.compose(*carried, *se3.inverse(*section(x))))

@@ -98,7 +98,7 @@ WRONG = {
         lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
-        r"goes with the state .* goes with rk4, midpoint$"),
+        r"goes with the state .* goes with rk4, midpoint, tr-bdf2$"),
     "weights of no length": (lambda: control.length_weights(ARM, 0.0), "the characteristic length must be positive, got 0"),
     "weights of a word": (lambda: control.length_weights(ARM, "a"), "^the characteristic length: 'a'"),
     "a metric of no length": (

@@ -30,7 +30,7 @@ import numpy as np
 
 from pfaffian.control.allocation import weights
 from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
-from pfaffian.control.motors import accelerations, motors_to_spare
+from pfaffian.control.motors import accelerations, independent_motors, motors_to_spare
 from pfaffian.control.output import (
     GAINS,
     KINDS,
@@ -45,9 +45,10 @@ from pfaffian.control.output import (
     moving,
     servo,
 )
+from pfaffian.control.reach import check_reach
 from pfaffian.control.reason import ROUNDING, mainly, share, weakest
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.errors import ModelError, brief, plural
+from pfaffian.errors import ModelError, RunWarning, brief, notice, plural
 from pfaffian.maths import so3
 from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
 from pfaffian.maths.roots import smallest_singular_value
@@ -116,7 +117,8 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
 
     Args:
         outputs: a list, made by `output`.
-        weight: (motors,) positive numbers R [1/N^2, 1/(N m)^2]; ones if None.
+        weight: (motors,) positive numbers R [1/N^2, 1/(N m)^2]; ones if None. Given without a rest_damping it says that the
+            smallest inputs are meant.
         rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is made as small as
             they permit, which also compensates weight; R decides between motors that move the machine alike. None leaves that
             motion to the smallest inputs, which do not damp it: for short runs, or if all motors are needed for the outputs.
@@ -129,10 +131,13 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         velocities over rates along the motors [m or rad per m or rad], at zero of which it ends; basin, the largest ratio of an
         output's V_L to the value at which its error can be half a turn: below 1 all errors vanish exponentially.
     Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has come to
-    half a turn, or a reference has left its group; the reason names the output.
+    half a turn, or a reference has left its group; the reason names the output. Where inputs grow so fast that a step jumps
+    over a loss of rank and diverges, the reason says how near it was shortly before, and to which.
     Raises ModelError: no outputs, or one twice; a rest_damping below zero, at the parameters of a run too; a rest_weight
     without a rest_damping, or with motors that move the machine alike. At the run: unknown bodies, more coordinates than
-    actuators, an output that cannot move.
+    actuators, an output that cannot move, outputs that at no configuration move independently of each other (a position beside
+    the pose of the same body, a point on an axle).
+    Warns RunWarning: motors are left that neither rest_damping nor weight says what to do with.
 
     Example:
         >>> import pfaffian as pf
@@ -163,9 +168,9 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     units = UNITS | {"output_error": error, "velocity_error": f"({error}) / s"}
     w_names = tuple(name for o in outputs for name in o.reference.w_names)
     left, turned = (None, None) if w_names else (_left(outputs), _turned(outputs))
-    faults = (Fault(LOST, _lost(outputs, names)), Fault(LEFT, left), Fault(TURNED, turned))
+    faults = (Fault(LOST, _lost(outputs, names), near=True), Fault(LEFT, left), Fault(TURNED, turned))
     entries = {"output_error": names, "velocity_error": names}
-    check = partial(_check_values, tuple(outputs), d)
+    check = partial(_check, tuple(outputs), d, weight is None)
     return Control(law, (), w_names, faults, units=units, entries=entries, check=check)
 
 
@@ -218,6 +223,25 @@ def _half_turned(outputs: Sequence[Output], servos: Sequence[Servo]) -> ca.SX:
 def _turning(outputs: Sequence[Output], servos: Sequence[Servo]) -> list[tuple[Output, Servo]]:
     """The outputs that turn, with their servo laws."""
     return [(o, y) for o, y in zip(outputs, servos, strict=True) if o.turning]
+
+
+def _check(outputs: tuple[Output, ...], d: ca.SX | None, unsaid: bool, m: Mechanism, p: np.ndarray) -> None:
+    """Before a run: raise ModelError for what cannot work at its parameters (runs, np); warn of motion that nothing damps.
+
+    unsaid: nothing was said of how redundant motors share.
+    """
+    _check_values(outputs, d, m, p)
+    names = tuple(name for o in outputs for name in o.names)
+    _check_count(m, names)
+    check_reach(m, outputs, p)
+    spare = independent_motors(m) - len(names)
+    if spare > 0 and d is None and unsaid:
+        notice(
+            f"concurrent: the motors of {m.name!r} drive {plural(spare, 'motion')} beside the "
+            f"{plural(len(names), 'coordinate')} of the outputs, and the smallest inputs do not damp them: give "
+            "rest_damping=..., in 1/s, or say by weight=... that the smallest inputs are meant",
+            RunWarning,
+        )
 
 
 def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: np.ndarray) -> None:

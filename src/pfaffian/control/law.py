@@ -31,10 +31,11 @@ class Reason(NamedTuple):
 
 class Fault(NamedTuple):
     """A condition that stops a run.   meaning: what it is and what to do.   reason: how to find what is to blame, None if the
-    meaning says all."""
+    meaning says all.   near: whether inputs grow beyond bounds near it, so that a step may jump over it and diverge."""
 
     meaning: str
     reason: Reason | None = None
+    near: bool = False
 
 
 def as_faults(value: Any, what: str) -> tuple[Fault, ...]:

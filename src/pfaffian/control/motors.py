@@ -29,12 +29,16 @@ def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
     return ca.substitute(v_dot, u, ca.SX.zeros(m.nu, 1)), ca.densify(S[:, : len(m.actuators)])
 
 
-@remembered(64)
 def motors_to_spare(m: Mechanism) -> bool:
-    """Whether some motors move a machine as others do, at one random configuration and so almost anywhere.
-
-    S then has fewer independent columns than motors, numerically; more motors than velocities are neither needed nor enough.
+    """Whether some motors move a machine as others do, almost anywhere; more motors than velocities are neither needed nor
+    enough.
     """
+    return independent_motors(m) < len(m.actuators)
+
+
+@remembered(64)
+def independent_motors(m: Mechanism) -> int:
+    """How many motions the motors of a machine drive, the rank of S, at one random configuration and so almost anywhere."""
     T, random = symbols(m), np.random.default_rng(43)
     f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
     at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
@@ -44,7 +48,7 @@ def motors_to_spare(m: Mechanism) -> bool:
     driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
     size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
     alike = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)
-    return bool(np.linalg.matrix_rank(alike, tol=ALIKE, hermitian=True) < len(alike))
+    return int(np.linalg.matrix_rank(alike, tol=ALIKE, hermitian=True)) if alike.size else 0
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:

@@ -1,6 +1,7 @@
 """The parts of a reduction as numbers: momentum map, locked inertia, connections and their curvature, inertia of the shape.
 
-They belong to the first joint of an open chain: tau are its velocities in the body, s all other velocities, those of the shape.
+They belong to the first joint: tau are its velocities in the body, s all other velocities, those of the shape. In a closed
+chain what depends on s is that of the s that the closures permit.
 q and v are (n,) or (runs, n) arrays or {name: number}; None is neutral, and at rest. parameters: {name: value} or an array.
 """
 
@@ -13,11 +14,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.dynamics.floating import loops, without_momentum
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity, ask
 from pfaffian.evaluate.reduction_plan import as_group, plan
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.subgroups import isotropy
+from pfaffian.model.constraint import AccelerationConstraint, Nonholonomic
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
 from pfaffian.terms.orbit import orbit_of, two_form
@@ -31,6 +34,7 @@ from pfaffian.terms.reduction import (
     horizontal_lift,
     in_first_joint,
     indices,
+    others,
 )
 from pfaffian.terms.terms import Terms
 
@@ -91,8 +95,9 @@ def locked_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
 def mechanical_connection(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
     """The connection A of the mass matrix: without momentum the first joint moves by tau = -A s. [chhabra14 (3.3.37)]
 
-    A = K11^-1 K1s, tau being the velocities of the first joint in the body, s all others and K the mass matrix. Constraints
-    take no part.
+    A = K11^-1 K1s, tau being the velocities of the first joint in the body, s all others and K the mass matrix. Closures
+    between bodies take part: it is A P then, P s being the s that they permit which is nearest in the metric of M.
+    Constraints on velocities take no part.
 
     Args:
         m: the mechanism.
@@ -100,7 +105,8 @@ def mechanical_connection(m: Mechanism, q: Any = None, *, parameters: Any = None
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         A (..., k, n) [unit of tau by that of s]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+    Raises ModelError: no first joint that is a group; a closure that ties the machine to the world, or holds for a while; wrong
+    names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -118,7 +124,8 @@ def shape_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.
     """Inertia M^ that the other joints feel when the first one moves freely. [chhabra14 (3.3.42)]
 
     M^ = Kss - K1s^T A with A = K11^-1 K1s, so that kinetic energy is s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2, mu_b being the
-    momentum of the first joint in the body, s all other velocities and K the mass matrix. Constraints take no part.
+    momentum of the first joint in the body, s all other velocities and K the mass matrix. With closures between bodies it is
+    P^T M^ P, as in `mechanical_connection`. Constraints on velocities take no part.
 
     Args:
         m: the mechanism.
@@ -126,7 +133,8 @@ def shape_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         M^ (..., n, n) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+    Raises ModelError: no first joint that is a group; a closure that ties the machine to the world, or holds for a while; wrong
+    names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -144,7 +152,8 @@ def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None)
     """Curvature B of the mechanical connection A of the first joint. [chhabra14 (3.3.43)]
 
     B_ij = d_i A_j - d_j A_i - gamma_ij^l A_l - [A_i, A_j]. When the shape goes round a small rectangle of i and j without
-    momentum, the first joint moves by -B_ij times its area. Constraints take no part.
+    momentum, the first joint moves by -B_ij times its area. With closures between bodies both directions are put onto them, as
+    in `mechanical_connection`: the curvature of the closed chain. Constraints on velocities take no part.
 
     Args:
         m: the mechanism.
@@ -153,7 +162,8 @@ def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None)
     Returns:
         B (..., n, n, k) with B[i, j] = B_ij [unit of tau by those of s_i and s_j, per second], tau being the k velocities of
         the first joint and s the n others; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a joint has a distribution; wrong names, shapes or numbers.
+    Raises ModelError: no first joint that is a group; a closure that ties the machine to the world, or holds for a while; a
+    joint has a distribution; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -224,7 +234,8 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
     """Two-form Xi_mu of the space that is left after reduction by one spatial momentum. [chhabra14 (3.3.43)]
 
     Its arguments are the coordinates of the momentum's orbit, those in the state of `pf.reduce(m, momentum=mu)`, and the
-    velocities of all other joints. Constraints take no part.
+    velocities of all other joints, put onto closures between bodies as in `mechanical_connection`. Constraints on velocities
+    take no part.
 
     Args:
         m: the mechanism.
@@ -234,8 +245,8 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         Xi_mu (..., d + n, d + n) [N m s by the units of the two coordinates]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a momentum of another size; a joint has a distribution; wrong names,
-    shapes or numbers.
+    Raises ModelError: no first joint that is a group; a momentum of another size; a closure that ties the machine to the world,
+    or holds for a while; a joint has a distribution; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -247,7 +258,8 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         >>> round(float(Xi[0, 1]), 3)  # 5 N m s by the curvature -0.08
         -0.4
     """
-    return of_first_joint(m, Quantity("reduced two-form", _two_form, _momentum(m, momentum)), q, None, parameters)
+    what = Quantity("reduced two-form", _two_form, _momentum(m, momentum), constrained=True)
+    return of_first_joint(loops(m, "reduced_two_form", FREE), what, q, None, parameters)
 
 
 def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
@@ -257,7 +269,8 @@ def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
     orbit = orbit_of(group, np.array(mu))
     o = ca.SX.sym("o", len(orbit.names))
     at = orbit.coordinates(*group.motion(T.q[T.mechanism.q_slices[joint], 0]))
-    return ca.substitute(two_form(T, joint, orbit, o), o, at)
+    P = ca.diagcat(ca.SX.eye(len(orbit.names)), permitted(T, joint))
+    return P.T @ ca.substitute(two_form(T, joint, orbit, o), o, at) @ P
 
 
 def _momentum(m: Mechanism, momentum: Any) -> tuple[float, ...]:
@@ -381,18 +394,44 @@ def _locked(T: Terms, joint: str) -> ca.SX:
     return back.T @ blocks(T, joint).K11 @ back
 
 
-_QUANTITIES: dict[str, Callable[[Terms, str], ca.SX]] = {
-    "momentum": in_first_joint,
-    "locked": _locked,
-    "connection": lambda T, joint: blocks(T, joint).A,
-    "shape": lambda T, joint: blocks(T, joint).shape,
-    "curvature": lambda T, joint: curvature(T, blocks(T, joint).A, (joint,)),
+def permitted(T: Terms, joint: str) -> ca.SX:
+    """P (n, n): P s is the nearest s, in the metric of M without momentum, that the closures of T permit."""
+    return without_momentum(T, joint)[others(T.mechanism, indices(T.mechanism, (joint,))), :]
+
+
+def _shape(T: Terms, joint: str) -> ca.SX:
+    P = permitted(T, joint)
+    return P.T @ blocks(T, joint).shape @ P
+
+
+def _connection_curvature(T: Terms, joint: str) -> ca.SX:
+    k, P = T.mechanism.joint(joint).nv, permitted(T, joint)
+    B = curvature(T, blocks(T, joint).A, (joint,))
+    n = P.shape[0]
+    out = ca.SX(*B.shape)
+    for a in range(k):
+        rows = slice(n * a, n * (a + 1))
+        out[rows, :] = P.T @ B[rows, :] @ P
+    return out
+
+
+FREE = (Nonholonomic, AccelerationConstraint)
+"""Constraints that leave the shape of the machine as it is."""
+
+_QUANTITIES: dict[str, tuple[str, Callable[[Terms, str], ca.SX]]] = {
+    "momentum": ("", in_first_joint),
+    "locked": ("", _locked),
+    "connection": ("mechanical_connection", lambda T, joint: blocks(T, joint).A @ permitted(T, joint)),
+    "shape": ("shape_inertia", _shape),
+    "curvature": ("connection_curvature", _connection_curvature),
 }
-"""Quantity -> its expression in Terms and the name of the first joint."""
+"""Quantity -> its public name where closures take part in it, and its expression in Terms and the name of the first joint."""
 
 
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    return of_first_joint(m, Quantity(what, _QUANTITIES[what]), q, v, parameters)
+    closed, f = _QUANTITIES[what]
+    m = loops(as_mechanism(m), closed, FREE) if closed else m
+    return of_first_joint(m, Quantity(what, f, constrained=bool(closed)), q, v, parameters)
 
 
 def of_first_joint(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
@@ -157,11 +157,18 @@ def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = No
     return _ask(m, "momentum", (), q, v, parameters=parameters)[..., 0]
 
 
-def energy(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> Energy:
+class InOtherState(Protocol):
+    """A System: a mechanism whose state is another than [q; v]."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+
+
+def energy(m: Mechanism | InOtherState, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> Energy:
     """Kinetic energy, armature included, and potential energy of weight, springs and potentials.
 
     Args:
-        m: the mechanism.
+        m: the mechanism, or a System of it, such as `pf.reduce` returns; q and v are those of the mechanism then too.
         q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
         v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
         t: time [s], for energies that depend on it.
@@ -178,6 +185,7 @@ def energy(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, parame
         >>> print(E.kinetic, E.potential.round(2))  # 2 kg * (3 m/s)^2 / 2, and 1 m below the origin
         9.0 -19.62
     """
+    m = m if isinstance(m, Mechanism) else as_mechanism(getattr(m, "mechanism", m))
     both = _ask(m, "energy", (), q, v, t=t, parameters=parameters)
     return Energy(both[..., 0, 0], both[..., 1, 0])
 

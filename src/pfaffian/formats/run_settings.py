@@ -15,6 +15,9 @@ from pfaffian.model.mechanism import Mechanism
 
 MAX_STEPS = 1e9
 
+STATES = ("standard", "reduced", "hamiltonian")
+"""What a run may integrate."""
+
 
 @dataclass(frozen=True)
 class RunSettings:
@@ -24,6 +27,7 @@ class RunSettings:
     record_every: steps between two records.
     formulation, integrator: names, or None for the library's choice.
     saturate: cut inputs at their limits.
+    state: what is integrated: standard (q and v), reduced (see `reduce`) or hamiltonian.
     q, v: dict of coordinate -> start value, which the run keeps.
     guess: dict of coordinate -> start value, which moves onto the constraints; coordinates in neither start neutral, at rest.
     u: dict of input -> constant value; other inputs are zero.
@@ -43,6 +47,7 @@ class RunSettings:
     formulation: str | None = None
     integrator: str | None = None
     saturate: bool = False
+    state: str = "standard"
     q: Mapping[str, float] = field(default_factory=dict)
     guess: Mapping[str, float] = field(default_factory=dict)
     v: Mapping[str, float] = field(default_factory=dict)
@@ -75,19 +80,23 @@ def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what
 
 def read_run(node: Node, m: Mechanism) -> RunSettings:
     """The settings of a `run:` section; start values and inputs may be expressions of the run's parameters."""
-    keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "q", "guess", "v", "u", "parameters")
+    keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "state", "q", "guess", "v", "u",
+            "parameters")  # fmt: skip
     f = node.fields(keys)
     known = {p.name: ca.SX(p.default) for p in m.parameters}
     parameters = _values(f.get("parameters"), list(known), {})
     known |= {name: ca.SX(value) for name, value in parameters.items()}
     times = {k: _positive(f[k]) for k in ("duration", "step") if k in f}
     words = {k: f[k].text() for k in ("formulation", "integrator") if k in f}
+    state = f["state"].text() if "state" in f else "standard"
+    if state not in STATES:
+        raise f["state"].error(f"state {printable(state)} is unknown; {nearest(state, STATES)}")
     every = _whole(f["record_every"]) if "record_every" in f else 1
     given = (("q", m.q_names), ("guess", m.q_names), ("v", m.v_names), ("u", m.u_names))
     q, guess, v, u = (_values(f.get(k), names, known) for k, names in given)
     made = RunSettings(**times, record_every=every, formulation=words.get("formulation"),
                        integrator=words.get("integrator"), saturate="saturate" in f and f["saturate"].truth(),
-                       q=q, guess=guess, v=v, u=u, parameters=parameters)  # fmt: skip
+                       state=state, q=q, guess=guess, v=v, u=u, parameters=parameters)  # fmt: skip
     if not made.step <= made.duration <= MAX_STEPS * made.step:
         raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps")
     return made

@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.balance import Cost
-from pfaffian.simulate.fastest import Fastest, fastest
+from pfaffian.simulate.fastest import Fastest, fastest, springs_and_dampers
 from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import show
 
@@ -28,6 +28,12 @@ FOLLOWED = 1.0
 
 LASTING = 5.0
 """Duration of a damped motion, in multiples of the inverse of its rate."""
+
+LOOKED_AT = 4
+"""Runs of a batch whose springs and dampers are examined."""
+
+MOST_NAMED = 6
+"""Springs and dampers that are named."""
 
 NAMED = 64
 """Most stopped runs whose fastest part is determined."""
@@ -50,6 +56,31 @@ def tell_start(watch: Watch) -> bool:
     error[run] = relative(total[[run]], top)[0]
     _tell(watch, error, run, (k, x), top, part, ", to judge by its start")
     return True
+
+
+def tell_stiff(watch: Watch, x: np.ndarray, told: bool) -> None:
+    """Warn RunWarning after a run of springs and dampers whose time constants are shorter than its steps, which the scheme
+    cannot follow; by name, at the start x (runs, nx) of some of its runs.   told: whether the fastest has been named already.
+    """
+    s, when = watch.loop.simulation, watch.loop.when
+    if s.scheme.integrator == "tr-bdf2":
+        return
+    found: dict[str, Fastest] = {}
+    for run in np.unique(np.linspace(0, len(x) - 1, LOOKED_AT).astype(int)):
+        p = s.parameters(watch.loop.p[[run]], x[[run]])
+        q, v = show(s.system, x[[run]], p, when.start)
+        for part in springs_and_dampers(s.mechanism, q[0], v[0], when.start, p[0]):
+            if abs(part.rate) * when.step > FOLLOWED and abs(part.rate) >= abs(found.get(part.name, part).rate):
+                found[part.name] = part
+    fast = sorted(found.values(), key=lambda part: -abs(part.rate))
+    if len(fast) > told:
+        more = f" and {len(fast) - MOST_NAMED} more" if len(fast) > MOST_NAMED else ""
+        notice(
+            f"{', '.join(map(str, fast[:MOST_NAMED]))}{more} of {s.mechanism.name!r}: time constants shorter than the step of "
+            f"{when.step:g} s, which {s.scheme.integrator} cannot follow; scheme=pf.Scheme(integrator='tr-bdf2') goes over "
+            f"them, a step of {FOLLOWED / 2 / abs(fast[0].rate):.1g} s follows them",
+            RunWarning,
+        )
 
 
 def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
@@ -138,7 +169,7 @@ def _others(watch: Watch, part: Fastest | None) -> list[str]:
     """Other integrators that would follow or damp the fastest part."""
     s, when = watch.loop.simulation, watch.loop.when
     now, turn = s.scheme.integrator, abs(part.rate) * when.step if part else np.inf
-    if part and part.damped and turn > FOLLOWED / 2 and now != "tr-bdf2" and not s.system.own:
+    if part and part.damped and turn > FOLLOWED / 2 and now != "tr-bdf2":
         return ["scheme=pf.Scheme(integrator='tr-bdf2') goes over what is damped so fast"]
     if now != "rk4" and when.steps * turn**5 / 120 < watch.bound * MARGIN:
         return ["scheme=pf.Scheme(integrator='rk4') follows it"]

@@ -53,20 +53,45 @@ def fastest(
     M, A, *slopes = (np.array(x) for x in f(q, v, w, z, t, p))
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
         return None
-    L = np.linalg.cholesky(M)
-    _, sizes, rows = np.linalg.svd(np.linalg.solve(L, A.T).T) if len(A) else (0, np.zeros(0), np.eye(len(M)))
-    free = rows[int((sizes > RANK_TOLERANCE * sizes.max(initial=0.0)).sum()) :]
-    Z = np.linalg.solve(L.T, free.T)
+    Z = _free(M, A)
     n = Z.shape[1]
     S, D = ([Z.T @ x @ Z for x in slopes[i::2]] for i in (0, 1))
     spins = [_spin(m, joint, v) for joint in m.quaternions if joint in m.v_slices]
     spin = max(spins, key=lambda s: abs(s.rate), default=Fastest("", 0j))
     values, vectors = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]]))
     at = int(np.argmax(np.abs(values))) if n else 0
-    found = _named(m, names, S, D, complex(values[at]), vectors[:n, at], Z) if n else spin
+    # Of an eigenvector [y; rate y] the longer half is the accurate one.
+    mode = vectors[n:, at] if n and abs(values[at]) > 1 else vectors[:n, at : at + 1].ravel()
+    found = _named(m, names, S, D, complex(values[at]), mode, Z) if n else spin
     # A quaternion turns by half the angle, velocities along axes of a body by the whole.
     spins_most = abs(spin.rate) > (1 if found.name.startswith(MOTION) else 2) * abs(found.rate) * (1 - 1e-9)
     return (spin if spins_most else found) if spin.rate or found.rate else None
+
+
+def _free(M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """(nv, n) velocities that the constraint rows leave, orthonormal in the metric of M."""
+    L = np.linalg.cholesky(M)
+    _, sizes, rows = np.linalg.svd(np.linalg.solve(L, A.T).T) if len(A) else (0, np.zeros(0), np.eye(len(M)))
+    free = rows[int((sizes > RANK_TOLERANCE * sizes.max(initial=0.0)).sum()) :]
+    return np.linalg.solve(L.T, free.T)
+
+
+def springs_and_dampers(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> list[Fastest]:
+    """The rate of each spring, damper and other applied force at one state, as if it alone acted; the fastest first."""
+    names, f = _applied(m)
+    if not names:
+        return []
+    M, A, *slopes = (np.array(x) for x in f(q, v, t, p))
+    if not all(np.isfinite(x).all() for x in (M, *slopes)):
+        return []
+    Z, found = _free(M, A), []
+    for name, S, D in zip(names, slopes[::2], slopes[1::2], strict=True):
+        joint = name.removeprefix(OF_JOINT)
+        spring, damper = (f"{x} of {joint}" if joint != name else f"{x} of {name}" for x in ("the spring", "the damper"))
+        hold, damp = (np.linalg.eigvals(Z.T @ x @ Z) for x in (S, D))
+        found.append(Fastest(spring, 1j * float(np.sqrt(np.abs(hold).max(initial=0.0)))))
+        found.append(Fastest(damper, -float(np.abs(damp).max(initial=0.0))))
+    return sorted(found, key=lambda x: -abs(x.rate))
 
 
 def _named(m: Mechanism, names: list[str], S: list, D: list, rate: complex, mode: np.ndarray, Z: np.ndarray) -> Fastest:
@@ -85,6 +110,18 @@ def _named(m: Mechanism, names: list[str], S: list, D: list, rate: complex, mode
 
 def _spin(m: Mechanism, joint: str, v: np.ndarray) -> Fastest:
     return Fastest(f"the spin of joint {joint!r}", 1j * float(np.linalg.norm(v[m.v_slices[joint]][-3:])))
+
+
+@remembered(16)
+def _applied(m: Mechanism) -> tuple[list[str], ca.Function]:
+    """Names of the applied forces, and (q, v, t, p) -> M, A, and for each of them df/dq K and df/dv."""
+    T = symbols(m)
+    forces, K = named_forces(T.kinematics), T.kinematics.kinematic_matrix
+    if not forces:
+        return [], ca.Function()
+    slopes = [x for F in forces.values() for x in (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v))]
+    outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
+    return list(forces), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs, {"cse": True})
 
 
 @remembered(16)

@@ -39,11 +39,26 @@ Rate = Callable[[ca.SX, ca.SX, ca.SX], Stage]
 """(x, u, t) -> Stage."""
 
 
+class Tangent(NamedTuple):
+    """Changes r of the stepped variables of a state x (n, 1) beside changes of q and v.
+
+    n: numbers of the state, before those that a law integrates.   corrects: whether a step puts it onto constraints.
+    show: (x, t) -> (q, v).   enter: (q, v, t) -> x.   into: (x, t, r) -> (dq, dv).   onto: (x, t, dq, dv) -> r.
+    """
+
+    n: int
+    corrects: bool
+    show: Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX]]
+    enter: Callable[[ca.SX, ca.SX, ca.SX], ca.SX]
+    into: Callable[[ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX]]
+    onto: Callable[[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
+
+
 class Step(NamedTuple):
     """The data of a step from x at t over h, with inputs u0 and u1 at its ends.
 
     start: the first stage.   f: all others.   settled: (x, t) -> x with quaternions of unit length.
-    project: (x, t, near) -> x on the constraints.   energy: (x, way, t) -> T + V and its slope.
+    project: (x, t, near) -> x on the constraints.   energy: (x, way, t) -> T + V and its slope.   tangent: of the state.
     """
 
     m: Mechanism
@@ -53,6 +68,7 @@ class Step(NamedTuple):
     settled: Callable[[ca.SX, ca.SX], ca.SX]
     project: Callable[[ca.SX, ca.SX, ca.SX], ca.SX]
     energy: Callable[[ca.SX, ca.SX, ca.SX], Any]
+    tangent: Tangent
     x: ca.SX
     p: ca.SX
     u0: ca.SX
@@ -310,7 +326,7 @@ def _tr_bdf2(s: Step) -> Moved:
     base = X + 2**0.5 / 4 * s.h * (k0 + k1)
     k2, there, seen, last = stage(base, k1, s.u1, s.t + s.h)
     moved = s.variables.shown(base + g * k2)
-    if s.m.ideal:
+    if s.tangent.corrects:
         moved = _project_softly(s, moved, seen, solve)
     far = ca.fmax(change, last) > CONVERGED * (1 + _largest(s.x))
     return Moved(moved, _further(faults, first, there, seen), seen.near, far)
@@ -319,16 +335,16 @@ def _tr_bdf2(s: Step) -> Moved:
 def _project_softly(s: Step, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:
     """x put onto the constraints by changes that are shortest in the metric of M - g h f_v - g^2 h^2 f_q K: they leave stiff
     springs alone, which a change in the metric of M would stretch."""
-    nq, n = s.m.nq, s.m.nv
-    q, still, held = x[:nq, 0], ca.SX(x.numel() - nq - n, 1), s.project(x, s.t + s.h, seen.near)
-    K = Kinematics(s.m, q, ca.SX(n, 1), s.t).kinematic_matrix
+    of, t = s.tangent, s.t + s.h
+    (q, v), (held_q, held_v) = of.show(x, t), of.show(s.project(x, t, seen.near), t)
+    none, more = ca.SX(s.m.nq, 1), ca.SX(x.numel() - of.n, 1)
+    K = Kinematics(s.m, q, ca.SX(s.m.nv, 1), s.t).kinematic_matrix
 
     def softly(dv: ca.SX) -> ca.SX:
-        r = ca.vertcat(ca.SX(nq, 1), s.variables.stepped(ca.vertcat(q, dv, still))[nq:, 0])
-        return s.variables.shown(ca.vertcat(q, solve(x, seen, r)[nq:, 0]))[nq : nq + n, 0]
+        return of.into(x, t, solve(x, seen, ca.vertcat(of.onto(x, t, none, dv), more))[: of.n, 0])[1]
 
-    dq = softly(solve_definite(K.T @ K, K.T @ (held[:nq, 0] - q)))
-    return ca.vertcat(q + K @ dq, x[nq : nq + n, 0] + softly((held - x)[nq : nq + n, 0]), x[nq + n :, 0])
+    dq = softly(solve_definite(K.T @ K, K.T @ (held_q - q)))
+    return ca.vertcat(of.enter(q + K @ dq, v + softly(held_v - v), t), x[of.n :, 0])
 
 
 def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
@@ -337,22 +353,20 @@ def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
     For velocities in mass-weighted coordinates along the constraints the matrix is 1 - g h W^-1 f_v W^-T - g^2 h^2 W^-1 f_q K
     W^-T, of size nv, and positive definite where forces hold and damp.
     """
-    m, n = s.m, s.m.nv
+    m, n, of = s.m, s.m.nv, s.tangent
     x, r, t, g = ca.SX.sym("x", s.x.numel()), ca.SX.sym("r", s.x.numel()), ca.SX.sym("t"), ca.SX.sym("g")
     numbers = ca.SX.sym("own", pack(first.terms).numel())
     stiff: Stiffness = unpack(first.terms, numbers)
-    q, F, still = x[: m.nq, 0], stiff.metric, ca.SX(x.numel() - m.nq - n, 1)
-    K = Kinematics(m, q, ca.SX(n, 1), t).kinematic_matrix
+    F, (r_q, r_v) = stiff.metric, of.into(x, t, r[: of.n, 0])
+    K = Kinematics(m, of.show(x, t)[0], ca.SX(n, 1), t).kinematic_matrix
     free = ca.SX.eye(n) - stiff.held if stiff.held.numel() else ca.SX.eye(n)
     by_q, by_v = (solve_W(F, ca.densify(part)) for part in (stiff.by_q, stiff.by_v))
     Z = solve_W(F, ca.densify(g * by_v + g**2 * by_q).T).T
-    r_v = s.variables.shown(ca.vertcat(q, r[m.nq : m.nq + n, 0], still))[m.nq : m.nq + n, 0]
-    weighted, moving = multiply_WT(F, r_v), solve_definite(K.T @ K, K.T @ r[: m.nq, 0])
+    weighted, moving = multiply_WT(F, r_v), solve_definite(K.T @ K, K.T @ r_q)
     kept = weighted - free @ weighted
     pushed = free @ (weighted + Z @ kept + g * (by_q @ moving))
     d_v = solve_WT(F, kept + free @ solve_definite(ca.SX.eye(n) - free @ Z @ free, pushed))
-    d_y = s.variables.stepped(ca.vertcat(q, d_v, still))[m.nq : m.nq + n, 0]
-    d = ca.vertcat(r[: m.nq, 0] + g * (K @ d_v), d_y, r[m.nq + n :, 0])
+    d = ca.vertcat(of.onto(x, t, r_q + g * (K @ d_v), d_v), r[of.n :, 0])
     inputs = [x, numbers, r, t, g, m.p_symbols]
     solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True, "cse": True})
     return lambda x, stage, r: solve(x, pack(stage.terms), r, s.t, GAMMA * s.h, s.p)
@@ -386,6 +400,6 @@ INTEGRATORS = {
     "rk4": Integrator(_rk4, 4, shares=True),
     "euler": Integrator(_semi_implicit, 1, any_state=False),
     "midpoint": Integrator(_midpoint, 2, level, shares=True, faults=(UNCONVERGED,), refuses=_comes_and_goes),
-    "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(UNCONVERGED,), any_state=False),
+    "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(UNCONVERGED,)),
 }
 """Name -> integrator."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -19,14 +19,15 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.maths.linear import Orthogonal, orthogonalise
-from pfaffian.maths.span import basis
+from pfaffian.maths.span import basis, complement
 from pfaffian.maths.tree_factor import solve_W, solve_WT
-from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.simulation import arguments, input_names
 from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.system import System, as_system, enter
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
 from pfaffian.terms.present import remembered
@@ -46,7 +47,8 @@ class Linearised:
 
     A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether that is zero.
     states, units: names and units of x: d.. along the manifold of positions, in mass-weighted length; s.. among the velocities
-        that the constraints allow; z.. what a law integrates.   inputs, input_units: of the columns of B.
+        that the constraints allow; z.. what a law integrates; r.. combinations of these.
+    inputs, input_units: of the columns of B.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names.
     """
 
@@ -104,7 +106,7 @@ def modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def linearise(
-    m: Mechanism,
+    m: Mechanism | System,
     q: Any = None,
     v: Any = None,
     u: Any = None,
@@ -124,7 +126,8 @@ def linearise(
     use.
 
     Args:
-        m: the mechanism.
+        m: the mechanism, or a System of it: the answer is then about the motions that its state can follow, which are all but
+            for one that holds a momentum fixed, `reduce(m, momentum=...)`; of that x has fewer entries, r...
         q, v, u: one state on the constraints and its inputs, (n,) or {name: number}; None: neutral, at rest, no inputs.
         t: time [s], held constant.
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
@@ -149,7 +152,9 @@ def linearise(
         >>> near.equilibrium, near.frequencies.round(6)
         (True, array([2., 2.]))
     """
-    refuse_distributions(as_mechanism(m), "linearise")
+    system = as_system(m)
+    m = system.mechanism
+    refuse_distributions(m, "linearise")
     arguments(None, control, None)
     refuse(control, "linearise")
     at, near = _functions(m, control, law_digest(control, m) if control else None)
@@ -166,7 +171,28 @@ def linearise(
     *held, off = (np.array(x) for x in at.call(state))
     check_on_constraints(m, off[None])
     parts = _Parts(*(np.array(x) for x in near.call([*state, *held])))
-    return _assembled(m, control, parts, v0, held[0][:, 0], names)
+    found = _assembled(m, control, parts, v0, held[0][:, 0], names)
+    return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.own else found
+
+
+def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> Linearised:
+    """The part of it in which a state of another kind differs: all of it, in the same x, unless that state holds something
+    fixed. Motions that it can follow stay such motions, so their coordinates r obey r_dot = Z^T drift + Z^T A Z r + Z^T B du.
+    """
+    enter(s, q[None], v[None], p[None], t)  # refuses what the state cannot represent
+    T, X = symbols(s.mechanism), ca.SX.sym("x", s.nx)
+    both = ca.vertcat(T.q, T.v)
+    into = ca.jacobian(s.entered(T, T.q, T.v), both)
+    back = ca.substitute(ca.jacobian(ca.vertcat(*s.shown(X, T.t)), X), X, s.entered(T, T.q, T.v))
+    f = ca.Function("kept", [T.q, T.v, s.mechanism.p_symbols, T.t], [ca.densify(back @ into)])
+    moved = np.vstack([x.dq, x.dv])
+    off = np.array(f(q, v, p, t)) @ moved - moved
+    Z = complement(np.where(np.abs(off) > SPLIT * np.abs(moved).max(initial=0.0), off, 0.0), SPLIT)
+    n = Z.shape[1]
+    if n == len(x.A):
+        return x
+    names, units = tuple(f"r{i}" for i in range(n)), ("mixed",) * n
+    return replace(x, A=Z.T @ x.A @ Z, B=Z.T @ x.B, drift=Z.T @ x.drift, states=names, units=units, dq=x.dq @ Z, dv=x.dv @ Z)
 
 
 class _Parts(NamedTuple):

@@ -1,18 +1,22 @@
-"""The reduced space of one momentum mu: the shape, its momentum, and where mu_b is on its orbit. [chhabra14 section 3.3]
+"""The reduced space of one momentum mu: the shape, its momentum, and the momentum as the body sees it. [chhabra14 section 3.3]
 
-    H = p^T M^^-1 p / 2 + mu_b^T K11^-1 mu_b / 2 + V,    mu_b = Ad_chi^T mu at the coordinates o of the orbit,
-    theta = <mu_b, chi^-1 d chi> + <mu_b, A(q) y>,       Y = d theta over (o, shape),
+    H = p^T M^^-1 p / 2 + mu_b^T K11^-1 mu_b / 2 + V,    mu_b = Ad_g^T mu,    tau = K11^-1 mu_b - A y,    y = M^^-1 p,
 
-    Y11 o_dot = d_o H - Y12 y,    p_i_dot = -d_i H + Y21 o_dot + Y22 y - gamma_ij^k y^j p_k + forces,    y = M^^-1 p
+    mu_b_dot = ad_tau^T mu_b,
+    p_i_dot = -d_i H + d_i <theta, y> - d_y theta_i - A_i^T mu_b_dot - gamma_ij^k y^j (p_k + theta_k) + forces
 
-[(3.3.44); Y is Xi_mu, and the connection of the isotropy group is not in it]. It is the second formulation of the reduction, by
-curvature instead of by momenta of bodies. Nothing in it depends on the pose, which is integrated beside it by the twist
-tau = K11^-1 mu_b - A y.
+with theta = A^T mu_b [(3.3.44); what stands between H and the forces is Xi_mu, whose part along the orbit is -A^T mu_b_dot, and
+the connection of the isotropy group is not in it]. It is the second formulation of the reduction, by the connection instead of
+by momenta of bodies. With the kinetic energy T at fixed velocities -d_i H + d_i <theta, y> is d_i (T - V).
+
+The orbit of mu is a surface in the space of mu_b, and mu_b itself, on that surface, is the place on it: a chart would end where
+the axis of the momentum passes its pole, and mu_b serves every mu at every attitude. Nothing in these equations depends on the
+pose, which is integrated beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +27,8 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import Changes, changes_of, changing, other_values
 from pfaffian.evaluate.symmetry import symmetry
-from pfaffian.maths.linear import orthogonalise, smallest, solve_symmetric
+from pfaffian.maths import se3
+from pfaffian.maths.linear import NOTHING, solve_symmetric
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
@@ -33,12 +38,19 @@ from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.digest import digest
 from pfaffian.terms.momentum import rotors, weight
-from pfaffian.terms.orbit import Orbit, body_momentum, orbit_of, two_form
+from pfaffian.terms.orbit import NO_MOMENTUM, orbit_of
 from pfaffian.terms.present import remembered
-from pfaffian.terms.reduction import adjoint_inverse, blocks, first_joint, group_of, in_first_joint, indices, others
+from pfaffian.terms.reduction import (
+    adjoint_inverse,
+    blocks,
+    first_joint,
+    group_of,
+    in_first_joint,
+    indices,
+    others,
+    to_body,
+)
 from pfaffian.terms.terms import Terms, symbols
-
-RANK = 1e-12
 
 
 def reduced_space(m: Mechanism, momentum: Any) -> System:
@@ -70,30 +82,25 @@ def _check(m: Mechanism, first: Joint) -> None:
 class _Space(NamedTuple):
     """The reduced space of one momentum.
 
-    joint, group: the first joint and its group.   momentum: (k,) of that joint.   orbit: the chart of the momentum's orbit.
-    base, rest: entries of v of the first joint and of the others.
+    joint, group: the first joint and its group.   momentum: (k,) of that joint.   dimension: of its orbit; if 0 the body sees
+    the momentum as it is.   base, rest: entries of v of the first joint and of the others.
     """
 
     m: Mechanism
     joint: Joint
     group: Subgroup
     momentum: tuple[float, ...]
-    orbit: Orbit
+    dimension: int
     base: list[int]
     rest: list[int]
 
-    @property
-    def dimension(self) -> int:
-        """Of the orbit."""
-        return len(self.orbit.names)
-
     def split(self, x: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """q, the coordinates o of the orbit and the momentum p of the shape at a state."""
-        nq, d = self.m.nq, self.dimension
-        return x[:nq, 0], x[nq : nq + d, 0], x[nq + d :, 0]
+        """q, the momentum mu_b in the body and the momentum p of the shape at a state."""
+        nq, k = self.m.nq, len(self.base) if self.dimension else 0
+        return x[:nq, 0], x[nq : nq + k, 0] if k else ca.SX(ca.DM(self.momentum)), x[nq + k :, 0]
 
-    def terms(self, q: ca.SX, t: ca.SX) -> Terms:
-        return Terms(self.m, q, ca.SX(self.m.nv, 1), ca.SX(self.m.nu, 1), t)
+    def terms(self, q: ca.SX, t: ca.SX, v: ca.SX | None = None) -> Terms:
+        return Terms(self.m, q, ca.SX(self.m.nv, 1) if v is None else v, ca.SX(self.m.nu, 1), t)
 
 
 def _space(m: Mechanism, momentum: tuple[float, ...]) -> _Space:
@@ -101,7 +108,7 @@ def _space(m: Mechanism, momentum: tuple[float, ...]) -> _Space:
     group = group_of(joint)
     assert group is not None
     base = indices(m, (joint.name,))
-    return _Space(m, joint, group, momentum, orbit_of(group, np.array(momentum)), base, others(m, base))
+    return _Space(m, joint, group, momentum, len(orbit_of(group, np.array(momentum)).names), base, others(m, base))
 
 
 def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
@@ -114,11 +121,10 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
         enter=partial(_enter, r),
         show=partial(_show, r),
         rate=partial(_rate, r),
-        project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
+        project=partial(_settled, r),
         signals=lambda T, motion, x: {"momentum_drift": in_first_joint(T, r.joint.name) - ca.DM(momentum)},
         named=(StatePart("momentum_drift", tuple(m.v_names[i] for i in r.base), _units(m, r.base)),),
         about=_about(r),
-        limit=_limit(r),
         check=partial(_check_values, m),
         inertia=lambda T: ca.diag(blocks(T, r.joint.name).K11),
     )
@@ -129,10 +135,10 @@ def _at_momentum(m: Mechanism, momentum: tuple[float, ...]) -> System:
 
 
 def _parts(r: _Space) -> tuple[StatePart, ...]:
-    m = r.m
+    m, seen = r.m, r.base if r.dimension else []
     named = [
         StatePart("q", m.q_names, m.q_units),
-        StatePart("orbit", r.orbit.names, r.orbit.units),
+        StatePart("orbit", tuple(m.v_names[i] for i in seen), _units(m, seen)),
         StatePart("shape_momentum", tuple(m.v_names[i] for i in r.rest), _units(m, r.rest)),
     ]
     return tuple(part for part in named if part.names)
@@ -144,41 +150,64 @@ def _units(m: Mechanism, entries: Sequence[int]) -> tuple[str, ...]:
 
 
 def _enter(r: _Space, T: Terms) -> ca.SX:
-    o = r.orbit.coordinates(*r.group.motion(T.q[r.m.q_slices[r.joint.name], 0]))
-    return ca.vertcat(T.q, o, blocks(T, r.joint.name).shape @ T.v[r.rest])
+    mu_b = to_body(r.joint, T.q[r.m.q_slices[r.joint.name], 0], ca.SX(ca.DM(r.momentum)))
+    return ca.vertcat(T.q, mu_b if r.dimension else ca.SX(0, 1), blocks(T, r.joint.name).shape @ T.v[r.rest])
+
+
+def _settled(r: _Space, x: ca.SX, t: ca.SX) -> ca.SX:
+    """x with mu_b on its orbit: as long as mu, and of motions in space as much turn about its line."""
+    q, mu_b, p = r.split(x)
+    if not r.dimension:
+        return ca.vertcat(normalise(r.m, q), p)
+    n, mu = len(r.group.along), np.array(r.momentum)
+    size = np.abs(mu).max()
+    f, turn = mu_b[:n, 0], mu_b[n:, 0]
+    if n and np.linalg.norm(mu[:n]) > NO_MOMENTUM * size:
+        f = f * (float(np.linalg.norm(mu[:n])) / ca.norm_2(f))
+        if n == turn.numel():
+            turn = turn + f * ((float(mu[:n] @ mu[n:]) - ca.dot(f, turn)) / ca.dot(f, f))
+    else:
+        turn = turn * (float(np.linalg.norm(mu[n:])) / ca.fmax(ca.norm_2(turn), NOTHING))
+    return ca.vertcat(normalise(r.m, q), f, turn, p)
+
+
+def _velocities(r: _Space, T: Terms, mu_b: ca.SX, p: ca.SX) -> ca.SX:
+    """v of momenta."""
+    K, v = blocks(T, r.joint.name), ca.SX(r.m.nv, 1)
+    y = solve_symmetric(K.shape, p)
+    v[r.base, 0], v[r.rest, 0] = solve_symmetric(K.K11, mu_b) - K.A @ y, y
+    return v
 
 
 def _show(r: _Space, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-    q, o, p = r.split(x)
-    K = blocks(r.terms(q, t), r.joint.name)
-    y = solve_symmetric(K.shape, p)
-    v = ca.SX(r.m.nv, 1)
-    v[r.base, 0], v[r.rest, 0] = solve_symmetric(K.K11, body_momentum(r.group, r.orbit, o)) - K.A @ y, y
-    return q, v
+    q, mu_b, p = r.split(x)
+    return q, _velocities(r, r.terms(q, t), mu_b, p)
 
 
 def _rate(r: _Space, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-    at_symbols = [ca.SX.sym("q", r.m.nq), ca.SX.sym("o", r.dimension), ca.SX.sym("p", len(r.rest))]
-    moving = ca.substitute(_flow(r, *at_symbols), at_symbols, list(r.split(x)))
-    return ca.vertcat(T.kinematics.q_dot, moving[0], moving[1] + (weight(T.kinematics) + T.generalised_input)[r.rest])
+    mu_b = r.split(x)[1]
+    at = [ca.SX.sym("q", r.m.nq), ca.SX.sym("v", r.m.nv), ca.SX.sym("mu", len(r.base))]
+    moving = ca.substitute(_flow(r, *at), at, [T.q, T.v, mu_b])
+    pushed = (weight(T.kinematics) + T.generalised_input)[r.rest]
+    return ca.vertcat(T.kinematics.q_dot, moving[0] if r.dimension else ca.SX(0, 1), moving[1] + pushed)
 
 
-def _flow(r: _Space, q: ca.SX, o: ca.SX, p: ca.SX) -> list[ca.SX]:
-    """o_dot and p_dot without forces, at symbols."""
-    T, d, rest = r.terms(q, ca.SX(0)), r.dimension, r.rest
-    k, K, mu_b = T.kinematics, blocks(T, r.joint.name), body_momentum(r.group, r.orbit, o)
-    y = solve_symmetric(K.shape, p)
-    H = (ca.dot(p, y) + ca.dot(mu_b, solve_symmetric(K.K11, mu_b))) / 2
-    gamma = [g[rest, rest] for i, g in enumerate(commutation_coefficients(k)) if i in rest]
+def _flow(r: _Space, q: ca.SX, v: ca.SX, mu_b: ca.SX) -> list[ca.SX]:
+    """mu_b_dot and p_dot without forces, at symbols."""
+    T, rest, S = r.terms(q, ca.SX(0), v), r.rest, r.group.S
+    k, K, y = T.kinematics, blocks(T, r.joint.name), v[r.rest, 0]
+    turning = (se3.ad(S @ v[r.base, 0]) @ S)[list(r.group.axes), :]
+    mu_b_dot, theta = turning.T @ mu_b, K.A.T @ mu_b
+    along_y = ca.SX(r.m.nv, 1)
+    along_y[rest, 0] = y
+    bent = ca.jtimes(theta, q, k.kinematic_matrix @ along_y)
     # The axes of rotors that joints drive do not turn with them, see `terms.momentum`. Where gamma is not zero each
     # velocity is the rate of one link.
-    spun = k.along_v(rotors(k))[rest]
-    turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ (p - spun * y) for g in gamma])
-    Y = two_form(T, r.joint.name, r.orbit, o)
-    slope = ca.gradient(H, o) - Y[:d, d:] @ y
-    o_dot = smallest(orthogonalise(Y[:d, :d], ca.SX(d, 0), RANK), slope) if d else ca.SX(0, 1)
-    p_dot = Y[d:, d:] @ y + Y[d:, :d] @ o_dot - directional_derivative(k, H)[:, rest].T - turned
-    return [ca.densify(o_dot), ca.densify(p_dot)]
+    pi = K.K1s.T @ v[r.base, 0] + ca.densify(T.M)[rest, rest] @ y - k.along_v(rotors(k))[rest] * y
+    gamma = [g[rest, rest] for i, g in enumerate(commutation_coefficients(k)) if i in rest]
+    turned = ca.vertcat(ca.SX(0, 1), *[y.T @ g @ pi for g in gamma])
+    p_dot = directional_derivative(k, T.T)[:, rest].T - bent - K.A.T @ mu_b_dot - turned
+    return [ca.densify(mu_b_dot), ca.densify(p_dot)]
 
 
 # -- what is told of the state, and where it ends --------------------------------------------------------------------------
@@ -189,20 +218,8 @@ def _about(r: _Space) -> tuple[str, ...]:
     return (
         f"the momentum of joint {r.joint.name!r} is {', '.join(f'{x:.6g}' for x in r.momentum)} in every run: start with it or "
         "run reduce(m)",
-        f"seen from the body it moves on an orbit of dimension {r.dimension}: {', '.join(r.orbit.names) or 'a point'}",
+        f"seen from the body it moves on an orbit of dimension {r.dimension}" + ("" if r.dimension else ", a point"),
     )
-
-
-def _limit(r: _Space) -> tuple[str, Callable[[ca.SX, ca.SX], ca.SX]] | None:
-    """Where the chart of the orbit ends, in words and as a function of the state; None where it does not."""
-    edge = r.orbit.edge
-    if edge is None:
-        return None
-    ends = (
-        "the chart of the momentum's orbit ends here, nearly a quarter of a turn about y from the axis of the momentum; run "
-        "reduce(m) without momentum, which needs no chart"
-    )
-    return ends, lambda x, t: edge(r.split(x)[1])
 
 
 def _check_values(m: Mechanism, p: np.ndarray) -> None:

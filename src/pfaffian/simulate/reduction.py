@@ -97,9 +97,10 @@ def reduce(
             Closures to the floor are taken beside wheels or blades, as constraints like these.
         by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
-            from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
-            coadjoint orbit. The momentum is about the frame, so far from it few digits are left of what turns the machine, of
-            which a run warns: place the frame near. None: a state that takes any momentum, wherever the machine is.
+            from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], orbit being the momentum
+            as the body sees it, on its coadjoint orbit. The momentum is about the frame, so far from it few digits are left of
+            what turns the machine, of which a run warns: place the frame near. None: a state that takes any momentum, wherever
+            the machine is.
         along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p, sigma>
             is a constant of motion. It takes that velocity's place in the state, and is conserved. [chhabra14 thm. 4.2.17] Its
             unit is that of sigma, whose entry for that velocity is nowhere zero.
@@ -130,7 +131,7 @@ def reduce(
     if momentum is not None:
         if by is not None or along is not None:
             raise ModelError(
-                "reduce: momentum= is for a machine without constraints, whose state has a chart; by= is for one with "
+                "reduce: momentum= is for a machine without constraints, at one momentum; by= is for one with "
                 "constraints, along= for a state that takes any momentum"
             )
         return reduced_space(as_mechanism(m), momentum)

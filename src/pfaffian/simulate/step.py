@@ -19,7 +19,7 @@ from pfaffian.maths.pack import unpack
 from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
-from pfaffian.simulate.integrators import INTEGRATORS, Stage, Step
+from pfaffian.simulate.integrators import INTEGRATORS, Stage, Step, Tangent
 from pfaffian.simulate.variables import Variables, normalise
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
@@ -89,7 +89,7 @@ class Functions(NamedTuple):
     project: (x, p, t, near) -> (x, violation), near its part of carried.
     energy: (x, way, p, t) -> T + V and its slope along way.
     terms: the structure of the rest of carried, which the integrator needs.
-    settled: (x, t) -> x on the state's own manifold, inlined.
+    settled: (x, t) -> x on the state's own manifold, inlined.   tangent: of the state.
     """
 
     rhs: ca.Function
@@ -97,6 +97,7 @@ class Functions(NamedTuple):
     energy: ca.Function
     terms: Any
     settled: Callable[[ca.SX, ca.SX], ca.SX]
+    tangent: Tangent
 
 
 def time_step(
@@ -113,7 +114,7 @@ def time_step(
     variables: how the state is stepped.   first: replaces rhs at the first stage.   now: (p, held) -> the parameters in force.
     arrived: (x, x after the step, p, t, h) -> the last faults.
     """
-    rhs, project, energy, terms, _ = functions
+    rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
@@ -135,6 +136,7 @@ def time_step(
             functions.settled,
             lambda x, t, near: project(x, p, t, near)[0],
             lambda x, way, t: energy(x, way, p, t),
+            functions.tangent,
             x,
             p,
             u0,

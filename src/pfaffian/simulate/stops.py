@@ -15,7 +15,7 @@ from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.realisability import blamed, holds
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.result import CAUSES, DIVERGED, causes, causes_of
+from pfaffian.simulate.result import CAUSES, DIVERGED, causes, causes_of, unconverged
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
@@ -23,6 +23,8 @@ from pfaffian.simulate.system import System, show
 Finder = Callable[[np.ndarray, np.ndarray, np.ndarray], list[str]]
 """(x, p, t) -> for each of some runs a message with what is to blame: x (runs, nx) last good states, p (runs, np), t (runs,)
 of the stop."""
+
+GROWING = "inputs grow faster than steps follow: take shorter steps, or lead the outputs elsewhere"
 
 NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 
@@ -52,9 +54,33 @@ def tell_stops(
         at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
             reasons[at] = tell(at)
+    for code in {DIVERGED, *range(DIVERGED + 1, len(CAUSES)), unconverged(s)} & set(status.tolist()):
+        at = np.flatnonzero(status == code)
+        for run, found in zip(at, _nearly(result, s, x, p, at), strict=True):
+            reasons[run] = "; ".join(words for words in (found, reasons[run]) if words)
     if reasons.any():
         result["reason"] = ("run", reasons, {"meaning": "what is to blame at the last good state of a run that stopped"})
     notice(_summary(result, lost), RunWarning)
+
+
+def _nearly(result: xr.Dataset, s: Simulation, x: np.ndarray, p: np.ndarray, at: np.ndarray) -> list[str]:
+    """For runs of numbers `at` whose steps failed: to which fault that lets inputs grow they were near shortly before, if the
+    law has one. The last states of such a run may be anywhere: the last but two that were recorded are taken.
+    """
+    faults = [fault.reason for fault in s.faults if fault.near and fault.reason]
+    if not faults or not at.size:
+        return [""] * len(at)
+    q, v = show(s.system, x[at], s.parameters(p[at], x[at]), result["stopped"].values[at])
+    t = np.array(result["stopped"].values[at])
+    if "q" in result:
+        for i, run in enumerate(at):
+            recorded = np.flatnonzero(np.isfinite(result["q"].values[run]).all(axis=1))
+            if recorded.size:
+                k = recorded[max(len(recorded) - 3, 0)]
+                q[i], t[i] = result["q"].values[run, k], result["time"].values[k]
+                v[i] = result["v"].values[run, k] if "v" in result else 0.0
+    found = [blamed(s.mechanism, reason)(q, v, s.parameters(p[at], x[at]), t) for reason in faults]
+    return [f"at t = {now:.6g} s {' and '.join(words)}, where {GROWING}" for now, *words in zip(t, *found, strict=True)]
 
 
 def _step(result: xr.Dataset) -> float:

@@ -165,7 +165,7 @@ class System:
         outputs += [self.variables.stepped(x), self.variables.rate(x, X_dot), self.variables.shown(X)]
         graphs = [
             graph([at.q, at.v, at.t, m.p_symbols], [self.entered(at, at.q, at.v)]),
-            graph([x, T.t, m.p_symbols], list(self._shown(x, T.t))),
+            graph([x, T.t, m.p_symbols], list(self.shown(x, T.t))),
             graph([x, *([] if here.shown is None else [T.q, T.v]), T.u, T.t, m.p_symbols, *moves, X, X_dot], outputs),
         ]
         return repr(
@@ -175,13 +175,14 @@ class System:
     def at(self) -> At:
         """The state at new symbols."""
         m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
-        q, v = self._shown(x, t)
+        q, v = self.shown(x, t)
         u = ca.SX.sym("u", m.nu)
         if q.is_valid_input() and v.is_valid_input():
             return At(Terms(m, q, v, u, t), x, None)
         return At(Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), u, t), x, (q, v))
 
-    def _shown(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    def shown(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """(q, v) of a state x, as expressions."""
         m, what = self.mechanism, f"{self.title}: show"
         pair = answer(self.show, what, x, t)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -260,7 +261,7 @@ class System:
     def showing(self) -> kernel.Kernel:
         """(x, p, t) -> (q, v)."""
         x, t = ca.SX.sym("x", self.nx), ca.SX.sym("t")
-        shown = [ca.densify(part) for part in self._shown(x, t)]
+        shown = [ca.densify(part) for part in self.shown(x, t)]
         return kernel.compile(ca.Function("show", [x, self.mechanism.p_symbols, t], shown), lanes=1)
 
     @cached_property

@@ -21,6 +21,7 @@ from pfaffian.simulate.sampling import in_force, samplers
 from pfaffian.simulate.signals import columns
 from pfaffian.simulate.step import Along, Functions, along, correct, time_step
 from pfaffian.simulate.system import At
+from pfaffian.simulate.tangent import tangent
 from pfaffian.terms.pfaffian import ACCELERATION
 from pfaffian.terms.terms import Terms
 
@@ -59,7 +60,9 @@ def trace(sim: Simulation) -> Traced:
     rhs, sizes, terms = _rate(sim, "rhs", here, z, solve, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
-    functions = Functions(rhs, project, _energy(sim, here, z), terms, partial(_settled, sim))
+    functions = Functions(
+        rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), tangent(sim.system, _corrects(sim))
+    )
     return Traced(rhs, project, _step(sim, functions), observe, sizes, functions, _samplers(sim))
 
 

@@ -27,14 +27,10 @@ from pfaffian.terms.terms import Terms
 
 NO_MOMENTUM = 1e-12
 
-POLE = 0.05
-"""Cosine of the turn about y at which a chart ends, 3 degrees before the pole: nearer to it a step turns too far about x."""
-
 
 class Orbit(NamedTuple):
     """names, units: of the coordinates (d,).   mu: (k,) the momentum in the frame `aligned`, a pose (R, p).
     section: coordinates -> (R, p) of chi in that frame.   split: (R, p) of an element there -> its coordinates.
-    edge: coordinates -> a number that changes its sign where the chart ends; None where it does not end.
     """
 
     names: tuple[str, ...]
@@ -43,7 +39,6 @@ class Orbit(NamedTuple):
     aligned: tuple[np.ndarray, np.ndarray]
     section: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
     split: Callable[[ca.SX, ca.SX], ca.SX]
-    edge: Callable[[ca.SX], ca.SX] | None = None
 
     def coordinates(self, R: ca.SX, p: ca.SX) -> ca.SX:
         """Coordinates of a group element in the frame of the joint."""
@@ -61,10 +56,10 @@ def orbit_of(group: Subgroup, mu: np.ndarray) -> Orbit:
     if turns == 3 and np.linalg.norm(f) > NO_MOMENTUM * size:
         a = _upright(f), np.cross(f, n) / (f @ f)
         names, units = ("x", "y", "about_y", "about_x"), ("m", "m", "rad", "rad")
-        return Orbit(names, units, _carried(group, a, mu), a, _at, _placed, _before_pole)
+        return Orbit(names, units, _carried(group, a, mu), a, _at, _placed)
     if turns == 3 and size:
         a = _upright(n), np.zeros(3)
-        return Orbit(("about_y", "about_x"), ("rad", "rad"), _carried(group, a, mu), a, _turned, _turns, _before_pole)
+        return Orbit(("about_y", "about_x"), ("rad", "rad"), _carried(group, a, mu), a, _turned, _turns)
     if turns == 1 and along > 1 and np.linalg.norm(f[:2]) > NO_MOMENTUM * size:
         c, s = f[1] / np.linalg.norm(f[:2]), -f[0] / np.linalg.norm(f[:2])
         a = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]), np.zeros(3)
@@ -140,7 +135,3 @@ def _placed(R: ca.SX, p: ca.SX) -> ca.SX:
     angle = ca.atan2(R[1, 0], R[0, 0])
     c, s = ca.cos(angle), ca.sin(angle)
     return ca.vertcat(c * p[0] + s * p[1], c * p[1] - s * p[0], _turns(R, p))
-
-
-def _before_pole(x: ca.SX) -> ca.SX:
-    return ca.cos(x[x.numel() - 2]) - POLE

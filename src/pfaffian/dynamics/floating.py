@@ -6,32 +6,81 @@ With velocities tau of the base in its own axes, s of the joints and the momentu
 
 J_g being the generalised Jacobian of Umetani and Yoshida (1989). Velocities s with A s = 0 leave the base without reaction: the
 reaction null space of Nenchev, Umetani and Yoshida (1992).
+
+Closures between bodies of the machine, A_c s = 0, change no momentum, but they leave fewer s. A velocity v without momentum
+goes to the nearest one in the metric of M that they permit, which has no momentum either:
+
+    v = H s,    H = (1 - M^-1 A_c^T (A_c M^-1 A_c^T)^+ A_c) [-A; 1],    J_g = J H,
+
+J being the Jacobian by all v. The reaction null space is that of the rows A and A_c together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import casadi as ca
 
+from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths.linear import orthogonalise, solve_symmetric
+from pfaffian.maths.linear import NOTHING, orthogonalise, solve_symmetric
+from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model import shown
+from pfaffian.model.constraint import Closure
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others
+from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others, still
 from pfaffian.terms.terms import Terms, as_terms
 
 RESTING = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
 """What of the base is at rest -> units of its velocities that are zero."""
 
 
+def loops(m: Mechanism, what: str, besides: tuple[type, ...] = ()) -> Mechanism:
+    """The machine with closures between the bodies that its first joint carries as its only constraints.
+
+    what: the quantity that is asked for.   besides: kinds of constraints that take no part in it.
+    Raises ModelError: no first joint; a constraint of another kind, or a closure that does not always hold.
+    """
+    first_joint(m)
+    for c in m.ideal:
+        if not isinstance(c, (Closure, *besides)) or (isinstance(c, Closure) and c.active):
+            raise ModelError(
+                f"{what}: constraint {c.name!r} of {m.name!r} is no closure between bodies that always holds, so that what it "
+                "leaves of motions and momentum is not known; write it as a closure, or leave it out: m.with_(constraints=...)"
+            )
+    return _with_loops(m, what)
+
+
+def _with_loops(m: Mechanism, what: str) -> Mechanism:
+    """The machine with its closures alone. Raises ModelError: one ties it to what does not move."""
+    closures = tuple(c for c in m.ideal if isinstance(c, Closure))
+    for c in closures:
+        for fixed in still(m) & {c.body_a, c.body_b}:
+            raise ModelError(
+                f"{what}: closure {c.name!r} ties {m.name!r} to {fixed!r}, which does not move, so that the momentum of joint "
+                f"{first_joint(m).name!r} is not its own; leave the closure out: m.with_(constraints=...)"
+            )
+    return replace(m, constraints=closures)
+
+
+def without_momentum(T: Terms, joint: str) -> ca.SX:
+    """H (nv, n): the motion v = H s of a first joint and all others without momentum, s put onto the closures of T."""
+    m, b = T.mechanism, indices(T.mechanism, (joint,))
+    s = others(m, b)
+    free = ca.SX(m.nv, len(s))
+    free[b, :], free[s, :] = -blocks(T, joint).A, ca.SX.eye(len(s))
+    return free - solve_WT(T.factor, shortest_change(T).solve(T.A @ free)) if m.ideal else free
+
+
 @dataclass(frozen=True, eq=False)
 class FloatingBase:
     """Terms of a machine split into base and joints, as expressions for laws, outputs and `compile_terms`.
 
+    Closures between its bodies take part in it, other constraints do not.
     terms: of the machine, at symbols.   joint: name of the first joint, that of the base.
     """
 
@@ -56,10 +105,20 @@ class FloatingBase:
         """Entries of v of the joints."""
         return others(self.terms.mechanism, self.b)
 
+    @cached_property
+    def closed(self) -> Terms:
+        """Terms of the machine with its closures alone."""
+        T = self.terms
+        return Terms(_with_loops(T.mechanism, "floating_base"), T.q, T.v, T.u, T.t)
+
+    @cached_property
+    def lift(self) -> ca.SX:
+        """H (nv, n): without momentum v = H s, s put onto the closures."""
+        return without_momentum(self.closed, self.joint)
+
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
-        """(6, n) J_g = J_s - J_b A; body, frame and point (3,) [m] as in `Kinematics.jacobian`."""
-        J = self.terms.kinematics.jacobian(body, frame, point)
-        return J[:, self.s] - J[:, self.b] @ self.blocks.A
+        """(6, n) J_g = J H, J_s - J_b A without closures; body, frame and point (3,) [m] as in `Kinematics.jacobian`."""
+        return self.terms.kinematics.jacobian(body, frame, point) @ self.lift
 
     def momentum_twist(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0), momentum: Any = None) -> ca.SX:
         """(6, 1) J_b K11^-1 mu_b: what momentum adds to the twist of a body.
@@ -75,7 +134,8 @@ class FloatingBase:
         return J @ solve_symmetric(self.blocks.K11, to_body @ vector(momentum, len(self.b), "momentum"))
 
     def reaction_free(self, keep: str = "pose") -> ca.SX:
-        """P (n, n): orthogonal projector onto the s with A_r s = 0, A_r all rows of A or those of the base's rotation.
+        """P (n, n): orthogonal projector onto the s of the closures with A_r s = 0, A_r all rows of A or those of the base's
+        rotation.
 
         The linear part of A is eliminated already: A_r s is the rotation of the base while its mass centre drifts freely.
         keep: pose or attitude, what of the base stays at rest.   Raises ModelError: another word.
@@ -87,9 +147,19 @@ class FloatingBase:
         """Q (r, n): rows orthogonal to all such s, P = 1 - Q^T Q; orthonormal, or zero where A_r is short of rank."""
         if keep not in RESTING:
             raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
-        units = self.terms.mechanism.v_units
-        A = self.blocks.A[[row for row, i in enumerate(self.b) if units[i] in RESTING[keep]], :]
-        return orthogonalise(A, ca.SX(A.shape[0], 0), RANK).Q
+        units, T = self.terms.mechanism.v_units, self.closed
+        rows = [row for row, i in enumerate(self.b) if units[i] in RESTING[keep]]
+        held, tolerance, left = ca.SX(0, len(self.s)), RANK, self.blocks.A
+        if T.mechanism.ideal:
+            held = orthogonalise(T.A[:, self.s], ca.SX(T.A.shape[0], 0), RANK_TOLERANCE, T.row_size, groups=T.groups).Q
+            left, tolerance = left - (left @ held.T) @ held, RANK_TOLERANCE
+        size = self._felt(left) / ca.fmax(ca.mmax(self._felt(self.blocks.A)), NOTHING)
+        return ca.vertcat(held, orthogonalise(left[rows, :], ca.SX(len(rows), 0), tolerance, size[rows, 0]).Q)
+
+    def _felt(self, A: ca.SX) -> ca.SX:
+        """(k, 1) squared lengths of rows A (k, n), each by the inertia that the base has along it, and the joints."""
+        joints, base = ca.diag(ca.densify(self.terms.M)[self.s, self.s]), ca.diag(self.blocks.K11)
+        return base * (A * A @ (1 / joints))
 
 
 def floating_base(T: Terms | Kinematics) -> FloatingBase:
