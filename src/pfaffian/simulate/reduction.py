@@ -32,6 +32,7 @@ from pfaffian.evaluate.reduction_plan import (
     Changes,
     Plan,
     as_group,
+    carrier,
     changes_of,
     changing,
     conserved_motions,
@@ -43,31 +44,35 @@ from pfaffian.evaluate.reduction_plan import (
 )
 from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.maths.linear import solve_symmetric
+from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
+from pfaffian.simulate.held_momenta import holding
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
+from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport, weight
 from pfaffian.terms.reduction import (
     Translation,
     about_mass_centre,
-    blocks,
     carried,
     first_joint,
     horizontal_lift,
     in_first_joint,
     indices,
     others,
+    split,
     still_in,
     to_body,
     to_space,
     translation,
+    translation_of_all,
 )
 from pfaffian.terms.terms import Terms, symbols
 
@@ -137,7 +142,8 @@ Fields = tuple[tuple[str, Callable[[Kinematics], Any]], ...]
 class _Reduction(NamedTuple):
     """The data of a reduced state.
 
-    found: the plan.   fields: those of the caller.   base: the first joint if its momentum is in the state, else None.
+    found: the plan.   fields: those of the caller.   base: what carries all, if its momentum is in the state, else None: the
+    first joint, or several together.
     kept: entries of v whose momenta are conserved, beyond those of the base.   shared: those of them whose momentum a mere
     translation along the slides of the base changes; these are taken in the world; the others are the same there.
     """
@@ -145,7 +151,7 @@ class _Reduction(NamedTuple):
     m: Mechanism
     found: Plan
     fields: Fields
-    base: Joint | None
+    base: Joint | CommonMotion | None
     kept: tuple[int, ...]
     shared: tuple[int, ...]
 
@@ -155,12 +161,37 @@ class _Reduction(NamedTuple):
 
     @property
     def group(self) -> list[int]:
-        """Entries of v of the base."""
+        """Entries of v of the base, where its momenta stand."""
+        if isinstance(self.base, CommonMotion):
+            return self.base.entries(symbols(self.m).kinematics.tree)
         return indices(self.m, (self.base.name,)) if self.base else []
+
+    @property
+    def names(self) -> list[str]:
+        """Of the momenta, in the order of v."""
+        names = list(self.m.v_names)
+        if isinstance(self.base, CommonMotion):
+            for i, name in zip(self.group, self.base.names, strict=True):
+                names[i] = name
+        return names
+
+    @property
+    def units(self) -> list[str]:
+        """Of the velocities that the momenta belong to."""
+        units = list(self.m.v_units)
+        if isinstance(self.base, CommonMotion):
+            for n, i in enumerate(self.group):
+                units[i] = "m/s" if n < self.base.slides else "rad/s"
+        return units
 
     def lift(self, T: Terms) -> ca.SX | None:
         """X; None if it is 1."""
-        return _lift(T, self.found, self.fields) if self.found.group or self.fields else None
+        if not (self.found.group or self.fields or isinstance(self.base, CommonMotion)):
+            return None
+        X = _lift(T, self.found, self.fields)
+        if isinstance(self.base, CommonMotion):
+            X[:, self.at(self.group)] = self.base.fields(T.kinematics, along_base=True)
+        return X
 
     def along(self, T: Terms, x: ca.SX) -> ca.SX:
         """X^T x."""
@@ -169,6 +200,8 @@ class _Reduction(NamedTuple):
 
     def frame(self, k: Kinematics) -> Translation | None:
         """The frame in which momenta are seen; None for the world's."""
+        if isinstance(self.base, CommonMotion):
+            return translation_of_all(k, self.base)
         return translation(k, self.base) if self.base else None
 
     def terms(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
@@ -186,11 +219,12 @@ class _Reduction(NamedTuple):
 def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
     found = plan(m, by)
     found = found._replace(kept=(*found.kept, *_constants(m, found, fields)))
-    first = first_joint(m)
-    r = _Reduction(m, found, fields, first if first.name in found.spatial else None, further(m, found), ())
+    first = carrier(m)
+    base = first if isinstance(first, CommonMotion) or first.name in found.spatial else None
+    r = _Reduction(m, found, fields, base, further(m, found), ())
     r = r._replace(shared=_shared(r))
-    names = [m.v_names[i] for i in found.y]
-    units = [f"{force_unit(m.v_units[i])} s" for i in found.y]
+    names = [r.names[i] for i in found.y]
+    units = [f"{force_unit(r.units[i])} s" for i in found.y]
     system = System(
         m,
         "[q; reduced momentum]",
@@ -206,6 +240,9 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
     )
+    if r.base:
+        joints = first.roots[first.base].joints if isinstance(first, CommonMotion) else (first.name,)
+        system = holding(system, partial(_turns, r), partial(_seen_inside, r), joints)
     return made(
         system,
         f"[q; reduced momentum] {found} {r.shared} {_fields_digest(m, fields)}",
@@ -244,12 +281,26 @@ def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
     return moving(T, pi) if X is None else Moving(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
 
 
+def _seen_inside(r: _Reduction, x: ca.SX, t: ca.SX) -> Terms:
+    """The machine at a state, as seen from its frame."""
+    q = x[: r.m.nq, 0]
+    return r.terms(q, ca.SX(_inside(r, q, x[r.m.nq :, 0], t).v), t)
+
+
+def _turns(r: _Reduction, T: Terms) -> ca.SX:
+    """(nv, k) velocities that turn all that moves about a point of the base."""
+    if isinstance(r.base, CommonMotion):
+        return r.base.fields(T.kinematics, along_base=True)[:, r.base.slides :]
+    turning = [i for i in r.group if r.m.v_units[i] == "rad/s"]
+    return ca.SX.eye(r.m.nv)[:, turning]
+
+
 def _show(r: _Reduction, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
     q, pi = x[: r.m.nq, 0], x[r.m.nq :, 0]
     v = ca.SX(_inside(r, q, pi, t).v)
     frame = r.frame(Kinematics(r.m, q, v, t))
     if frame:
-        v[frame.entries, 0] += frame.R.T @ pi[frame.entries, 0] / frame.mass
+        v += frame.fields @ pi[frame.entries, 0] / frame.mass
     return q, v
 
 
@@ -266,18 +317,20 @@ def _enter(r: _Reduction, T: Terms) -> ca.SX:
         return ca.vertcat(T.q, r.turned(T.q, pi, to_space))
     pi[frame.entries, 0] = 0
     pi = r.turned(T.q, pi, to_space)
-    pi[frame.entries, 0] = frame.R @ p[frame.entries, 0]
+    pi[frame.entries, 0] = frame.along(p)
     return ca.vertcat(T.q, pi)
 
 
 def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     k, pushed, frame = T.kinematics, T.generalised_input, r.frame(T.kinematics)
-    if r.found.closed:
-        # Reactions of closures between bodies do no work along the first joint; those of wheels vanish in X^T.
-        still = [] if r.found.group else indices(r.m, (first_joint(r.m).name,))
-        pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(r.m.nv)])
     intrinsic = ca.SX(_carried(r, T, x))
     intrinsic[r.at(r.found.kept), 0] = 0
+    if r.found.closed:
+        # Reactions of closures between bodies do no work along what carries all; those of wheels vanish in X^T.
+        carrying = [] if r.found.group else r.group or indices(r.m, (first_joint(r.m).name,))
+        reaction = ca.SX(r.along(T, motion.reaction))
+        reaction[r.at(carrying), 0] = 0
+        intrinsic += reaction
     if frame is None:
         return ca.vertcat(k.q_dot, r.turned(T.q, r.along(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.along(pushed)
@@ -314,17 +367,26 @@ def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.
     pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
     drift, signals = [Y.T @ momenta(T) - pi[r.at(r.kept), 0]], {}
     if r.base:
-        frame, rest = r.frame(T.kinematics), others(r.m, r.group)
-        bodies = about_mass_centre(T, r.base, frame) if frame else in_first_joint(T, r.base.name)
-        drift = [bodies - pi[r.at(r.group), 0], *drift]
-        p = momenta(still)
-        signals = {"shape_momentum": p[rest] - blocks(T, r.base.name).A.T @ p[r.group]} if rest else {}
+        rest, p, X = others(r.m, r.group), r.along(T, momenta(still)), r.lift(T)
+        drift = [_of_bodies(r, T) - pi[r.at(r.group), 0], *drift]
+        A = split(T.M if X is None else X.T @ T.M @ X, r.group).A
+        signals = {"shape_momentum": p[rest] - A.T @ p[r.group]} if rest else {}
     if r.kept:
         shared = [i for i, entry in enumerate(r.kept) if entry in r.shared]
         error = changes(still, Y)["inertia"]
         error[shared, 0] = changes(T, Y)["inertia"][shared, 0]
         signals["momentum_rate_error"] = error
     return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.kept else {}) | signals
+
+
+def _of_bodies(r: _Reduction, T: Terms) -> ca.SX:
+    """(k, 1) momentum of the base that the bodies have, by q and v."""
+    frame = r.frame(T.kinematics)
+    if isinstance(r.base, CommonMotion):
+        turning = r.base.fields(T.kinematics, along_base=True)[:, r.base.slides :].T @ momenta(_still(r, T))
+        return ca.vertcat(frame.along(momenta(T)) if frame else ca.SX(0, 1), turning)
+    assert r.base is not None
+    return about_mass_centre(T, r.base, frame) if frame else in_first_joint(T, r.base.name)
 
 
 def _check_values(r: _Reduction, p: np.ndarray) -> None:
@@ -354,7 +416,8 @@ def _watching(r: _Reduction) -> Changes:
 
 def _inertia(r: _Reduction, T: Terms) -> ca.SX:
     """The inertia along each entry of `momentum_drift`."""
-    Y = ca.horzcat(ca.SX.eye(r.m.nv)[:, r.group], _motions(r, T))
+    own = r.base.fields(T.kinematics, along_base=True) if isinstance(r.base, CommonMotion) else ca.SX.eye(r.m.nv)[:, r.group]
+    Y = ca.horzcat(own, _motions(r, T))
     return ca.sum1(Y * (T.M @ Y)).T
 
 
@@ -365,7 +428,7 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
         "momentum_rate_error": (r.kept, ""),
         "shape_momentum": (others(r.m, r.group) if r.base else [], " s"),
     }
-    names, units = r.m.v_names, r.m.v_units
+    names, units = r.names, r.units
     return tuple(
         StatePart(name, tuple(names[i] for i in at), tuple(f"{force_unit(units[i])}{seconds}" for i in at))
         for name, (at, seconds) in of.items()
@@ -376,8 +439,13 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
 def _about(r: _Reduction) -> tuple[str, ...]:
     """The plan in words, line by line."""
     m, found = r.m, r.found
-    first, names = first_joint(m), m.v_names
-    out = []
+    first, names = carrier(m), r.names
+    out = list[str]()
+    if isinstance(first, CommonMotion):
+        out.append(
+            f"joints {shown.listed(first.joints)} are taken as one that carries all, {name_of(first.basis)} in the world; "
+            f"its momentum is that of all bodies{', about the mass centre' if first.slides else ''}"
+        )
     if found.group:
         fixed = shown.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(found.group)])
         out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, found.y)}")
@@ -388,9 +456,10 @@ def _about(r: _Reduction) -> tuple[str, ...]:
     out.append(f"kept while no force acts along them: {_listed(names, found.kept)}")
     changing = [i for i in found.y if i not in found.kept]
     out.append(f"changed by the motion itself: {_listed(names, changing)}")
-    if not found.group and first.distribution is None:
-        for motion, causes in symmetry(m).broken:
-            if motion.joint == first.name:
+    if not found.group and (isinstance(first, CommonMotion) or first.distribution is None):
+        of_all = symmetry(m)
+        for motion, causes in of_all.broken:
+            if motion.joint == of_all.joint:
                 out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
     if found.closed:
         closures = shown.listed([c.name for c in m.constraints if isinstance(c, Closure)])
@@ -399,7 +468,8 @@ def _about(r: _Reduction) -> tuple[str, ...]:
 
 
 def _seen(r: _Reduction, joint: str) -> str:
-    frame = r.frame(symbols(r.m).kinematics) if r.base and joint == r.base.name else None
+    own = isinstance(r.base, Joint) and joint == r.base.name
+    frame = r.frame(symbols(r.m).kinematics) if own else None
     return "about the mass centre, from which those of other joints are seen" if frame else "about the frame that it stands in"
 
 
