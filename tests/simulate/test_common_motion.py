@@ -71,6 +71,10 @@ def test_what_several_joints_carry_together(m, group, k):
     assert (s.group, s.basis.shape) == (group, (6, k)) and not s.further
     assert s.joint == ", ".join(j.name for j in m.joints[:-1])
     random = np.random.default_rng(3)
+    at = pf.random_configuration(m, random)
+    for j in m.joints[:-1]:
+        J = pf.jacobian(m, j.child, at, frame="WORLD")[:, m.v_slices[j.name]]
+        close(J @ np.linalg.lstsq(J, s.basis, rcond=None)[0], s.basis, 1e-9, f"what {j.name} can follow", scale=1.0)
     jet = pf.wrench("jet", "b1", point=(0.1, 0.2, 0.3), axes="LOCAL")
     for gravity in ((0, 0, 0), 9.81 * s.basis[:3, 0]) if k > 2 else [(0, 0, 0)]:
         pushed = m.with_(gravity=gravity, forces=[*m.forces, jet])

@@ -27,7 +27,7 @@ from pfaffian.simulate.variables import normalise
 from pfaffian.terms.momentum import changes, momenta
 from pfaffian.terms.terms import Terms, symbols
 
-BEHIND = 1e-6
+BEHIND = 1e-4
 """Angle [rad] between a momentum and an axis below which the spin about that axis does not tell where the axis is."""
 
 STATES = 3
