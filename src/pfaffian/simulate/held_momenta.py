@@ -30,6 +30,9 @@ from pfaffian.terms.terms import Terms, symbols
 BEHIND = 1e-4
 """Angle [rad] between a momentum and an axis below which the spin about that axis does not tell where the axis is."""
 
+ITERATIONS = 2
+"""Of Newton, from an attitude that is off by the error of one step."""
+
 STATES = 3
 """Random states at which a turn of all that moves must change a momentum for it to tell of the attitude."""
 
@@ -88,6 +91,7 @@ def holding(
         named=_named(r),
         about=(*system.about, f"kept too, the attitude being put where that has it after each step: {'; '.join(labels)}"),
         check=partial(_check, r),
+        kept=(*system.kept, *range(system.nx, system.nx + len(names))),
         inertia=lambda T: ca.vertcat(_inertia(system, T), ca.sum1(r.at(T) * (T.M @ r.at(T))).T),
     )
 
@@ -125,12 +129,14 @@ def _slope(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
 
 def _project(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
     x, wanted = r.split(x)
-    x = ca.vertcat(normalise(r.m, x[: r.m.nq, 0]), x[r.m.nq :, 0])
-    T, slope = r.seen(x, t), _slope(r, x, t)
-    behind = BEHIND**2 * ca.sumsqr(r.turns(T).T @ momenta(T)) + np.finfo(float).tiny
-    off = solve_definite(slope @ slope.T + behind * ca.SX.eye(len(r.inner.names)), wanted - _held(r, x, t))
-    moved = T.q + T.kinematics.kinematic_matrix @ (r.turns(T) @ (slope.T @ off))
-    return ca.vertcat(normalise(r.m, moved), x[r.m.nq :, 0], wanted)
+    q, rest = normalise(r.m, x[: r.m.nq, 0]), x[r.m.nq :, 0]
+    for _ in range(ITERATIONS):
+        at = ca.vertcat(q, rest)
+        T, slope = r.seen(at, t), _slope(r, at, t)
+        behind = BEHIND**2 * ca.sumsqr(r.turns(T).T @ momenta(T)) + np.finfo(float).tiny
+        off = solve_definite(slope @ slope.T + behind * ca.SX.eye(len(r.inner.names)), wanted - _held(r, at, t))
+        q = normalise(r.m, q + T.kinematics.kinematic_matrix @ (r.turns(T) @ (slope.T @ off)))
+    return ca.vertcat(q, rest, wanted)
 
 
 def _rate(r: _Held, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:

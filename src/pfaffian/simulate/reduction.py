@@ -239,6 +239,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         about=_about(r),
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
+        kept=tuple(m.nq + i for i in r.at(r.group)),
     )
     if r.base:
         joints = first.roots[first.base].joints if isinstance(first, CommonMotion) else (first.name,)
