@@ -115,12 +115,12 @@ def figures(result: xr.Dataset) -> dict[str, Figure]:
         tops.semilogy(t, of_top[:, 1] + floor, style + "-", label=f"{name}: about the vertical")
     bodies.set(
         xlabel="time [s]",
-        ylabel="change of what all bodies have (1e-17: none)",
-        title="three bodies, a spring and a closure",
+        ylabel="change (1e-17: none)",
+        title="momentum of three bodies, a spring, a closure",
         ylim=(1e-18, 1e-2),
     )
     tops.set(
-        xlabel="time [s]", ylabel="change of the momentum [N m s] (1e-17: none)", title="Lagrange's top", ylim=(1e-18, 1e-2)
+        xlabel="time [s]", ylabel="change [N m s] (1e-17: none)", title="momenta of Lagrange's top", ylim=(1e-18, 1e-2)
     )
     for ax in (bodies, tops):
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize="small")

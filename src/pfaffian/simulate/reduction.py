@@ -90,8 +90,13 @@ def reduce(
     (Chaplygin), and `momentum` belongs to the others. In either case the momenta of further symmetries (axially symmetric
     rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
+    Several first joints, as of satellites that a spring or a closure connects, and joints in turn with nothing of mass between
+    them (a translation and a ball; x, y and an angle) are taken as one that carries all: `momentum` then begins with that of
+    all bodies, by the names all.vx to all.wz. Symmetries of the first joint from its child's side, such as the spin of a top,
+    have their momenta in `held_momentum`, and the attitude is put where these have it after each step.
+
     Args:
-        m: an open chain or tree on one first joint. Closures between its bodies are kept as constraints that push back.
+        m: open chains or trees. Closures between their bodies are kept as constraints that push back.
         by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], with a chart of the
@@ -103,7 +108,8 @@ def reduce(
     Returns:
         A System. A result has, beside q and v: `momentum`, by name; `momentum_drift`, the momenta that q and v of the bodies
         give less the conserved ones of the state; `momentum_rate_error`, how fast the full equations would change those beyond
-        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]. A run warns where these tell
+        the first joint's; `reduction_error`, how far that may have led away from them; `shape_momentum`, p - A^T mu_b of the
+        other joints [chhabra14 (3.3.42)]. A run warns where these tell
         that its motion departs from that of the full equations, and refuses parameters that break a symmetry. Printing the
         System tells what is conserved.
     Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that
