@@ -120,6 +120,15 @@ def test_a_spring_to_the_world_leaves_turns_about_its_end():
     close(np.cross(down.basis[3:, 0], [0, 0, 1]), np.zeros(3), 1e-9, "vertical", scale=1.0)
 
 
+def test_what_holds_at_the_default_of_a_parameter_alone_is_none():
+    """Two rails, parallel while a parameter is zero."""
+    tilt = pf.Parameter("tilt", 0.0, "rad")
+    m = several(["prismatic", "prismatic"], {1: pf.pose((1, 0, 0), rpy=(tilt, 0, 0))}, parameters=[tilt])
+    assert pf.symmetry(m).group == "none"
+    with pytest.raises(pf.ModelError, match="none of these moves as all do together"):
+        pf.reduce(m)
+
+
 # -- joints in turn -------------------------------------------------------------------------------------------------
 
 

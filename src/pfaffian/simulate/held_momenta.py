@@ -128,12 +128,21 @@ def _slope(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
 
 
 def _project(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
+    """Written at symbols of its own, because implicit integrators nest it, and derivatives would go through all before it."""
+    at, when = ca.SX.sym("x", x.numel()), ca.SX.sym("t")
+    f = ca.Function("project", [at, when, r.m.p_symbols], [ca.densify(_agreeing(r, at, when))])
+    return ca.SX(f(x, t, r.m.p_symbols))
+
+
+def _agreeing(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
     x, wanted = r.split(x)
     q, rest = normalise(r.m, x[: r.m.nq, 0]), x[r.m.nq :, 0]
+    turning = [i for i, unit in enumerate(r.m.v_units) if unit == "rad/s"]
     for _ in range(ITERATIONS):
         at = ca.vertcat(q, rest)
         T, slope = r.seen(at, t), _slope(r, at, t)
-        behind = BEHIND**2 * ca.sumsqr(r.turns(T).T @ momenta(T)) + np.finfo(float).tiny
+        # Of parts too: the whole may have no momentum while its parts do, and then rounding alone would tell of the attitude.
+        behind = BEHIND**2 * ca.sumsqr(momenta(T)[turning, 0]) + np.finfo(float).tiny
         off = solve_definite(slope @ slope.T + behind * ca.SX.eye(len(r.inner.names)), wanted - _held(r, at, t))
         q = normalise(r.m, q + T.kinematics.kinematic_matrix @ (r.turns(T) @ (slope.T @ off)))
     return ca.vertcat(q, rest, wanted)

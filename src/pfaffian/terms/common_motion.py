@@ -17,6 +17,7 @@ from pfaffian.maths.linear import solve_definite
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.present import remembered
+from pfaffian.terms.rates import some_parameters
 from pfaffian.terms.tree import Link, Tree
 
 STATES = 8
@@ -173,7 +174,7 @@ def _shared(m: Mechanism, k: Kinematics, roots: list[Root]) -> tuple[tuple[tuple
     f = ca.Function("roots", [k.q, m.p_symbols], [ca.densify(x) for x in at])
     random, rows = np.random.default_rng(67), []
     for _ in range(STATES):
-        out = [np.array(x) for x in f(random_configuration(m, random), m.p_defaults)]
+        out = [np.array(x) for x in f(random_configuration(m, random), some_parameters(m, random))]
         for J, p in zip(out[::2], out[1::2], strict=True):
             Q, sizes, _ = np.linalg.svd(J, full_matrices=False)
             if sizes[-1] < NOTHING * sizes[0]:
