@@ -119,9 +119,7 @@ def figures(result: xr.Dataset) -> dict[str, Figure]:
         title="momentum of three bodies, a spring, a closure",
         ylim=(1e-18, 1e-2),
     )
-    tops.set(
-        xlabel="time [s]", ylabel="change [N m s] (1e-17: none)", title="momenta of Lagrange's top", ylim=(1e-18, 1e-2)
-    )
+    tops.set(xlabel="time [s]", ylabel="change [N m s] (1e-17: none)", title="momenta of Lagrange's top", ylim=(1e-18, 1e-2))
     for ax in (bodies, tops):
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize="small")
     return {"momenta": figure}

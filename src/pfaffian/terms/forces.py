@@ -99,9 +99,8 @@ def _line(k: Kinematics, s: Spring) -> tuple[ca.SX, ca.SX, ca.SX]:
     if k.share_link(s.body_a, s.body_b):
         G, J = k.relative(s.body_b, s.body_a)
         return G.R @ s.point_b + G.p - s.point_a, G.R @ (J[:3, :] - so3.hat(s.point_b) @ J[3:, :]), k.rotation(s.body_a)
-    J = [k.jacobian(body, "LOCAL_WORLD_ALIGNED", point)[:3, :] for body, point in
-         ((s.body_b, s.point_b), (s.body_a, s.point_a))]  # fmt: skip
-    return k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a), J[0] - J[1], ca.SX.eye(3)
+    Ja, Jb = (k.jacobian(body, "LOCAL_WORLD_ALIGNED", x)[:3, :] for body, x in ((s.body_a, s.point_a), (s.body_b, s.point_b)))
+    return k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a), Jb - Ja, ca.SX.eye(3)
 
 
 def _pull(k: Kinematics, s: Spring, line: ca.SX, rate: ca.SX) -> ca.SX:
