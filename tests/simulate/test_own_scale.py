@@ -202,6 +202,36 @@ def test_in_orbit_a_machine_is_what_it_is_at_home(gravity):
     assert float(there.reduction_error) < 1e-9
 
 
+def test_springs_between_bodies_keep_their_digits_far_away():
+    """They look at what lies between their ends: of one link that carries both, no force is seen at all."""
+    ends = {"point_a": (0.5, 0.2, 0.3), "point_b": (0.1, 0.2, 0.1), "stiffness": 40.0}
+    springs = [pf.spring("long", "hull", "right", rest=0.4, damping=0.3, **ends), pf.spring("short", "right", "wheel", **ends)]
+    m = carrying().with_(forces=springs)
+    q, v = pf.random_configuration(m, np.random.default_rng(3)), np.random.default_rng(4).normal(size=m.nv)
+    away, fast = q.copy(), v.copy()
+    away[:3] = 7e6, -1e6, 2e6
+    fast[:3] += pf.forward_kinematics(m, q)["hull"].rotation.T @ [0, 7.5e3, 100.0]
+    T = pf.symbols(m)
+    pushed = np.array(ca.Function("pushed", [T.q, T.v], [ca.densify(T.f)])(away, fast)).ravel()
+    assert (pushed[:6] == 0).all() and (np.abs(pushed[6:]) > 0.1).all()
+    # The same by how the potential of the lengths changes, at home.
+    at = {"hull": (0.5, 0.2, 0.3), "right": (0.1, 0.2, 0.1)}
+
+    def potential(k):
+        line = k.position("right", at["right"]) - k.position("hull", at["hull"])
+        short = k.position("wheel", at["right"]) - k.position("right", at["hull"])
+        return 20 * (ca.norm_2(line) - 0.4) ** 2 + 20 * ca.sumsqr(short)
+
+    def friction(k):
+        line = k.position("right", at["right"]) - k.position("hull", at["hull"])
+        l_dot = ca.dot(line, k.velocity("right", at["right"]) - k.velocity("hull", at["hull"])) / ca.norm_2(line)
+        return 0.3 * l_dot**2 / 2
+
+    other = pf.symbols(m.with_(forces=[pf.potential("V", potential), pf.dissipation("R", friction)]))
+    home = np.array(ca.Function("home", [other.q, other.v], [ca.densify(other.f)])(q, v)).ravel()
+    close(pushed, home, 1e-11, "force")
+
+
 def test_a_momentum_about_a_frame_far_away_costs_digits_and_a_run_says_so():
     m = satellite(actuators=[])
     for away, said in ((0.0, False), (7e6, True)):

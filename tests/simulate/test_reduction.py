@@ -359,9 +359,13 @@ REFUSED = {
     "on springs": (
         lambda: satellite(joints=[pf.joint("flight", "free", "world", "hull", stiffness=1.0), *satellite().joints[1:]]),
         r"no motion of joint 'flight' .*moving along x of 'flight': spring or damper of joint 'flight'"),
-    "two on the world": (
-        lambda: satellite(bodies=[*satellite().bodies, pf.body("x", 1, inertia=1)],
-                          joints=[*satellite().joints, pf.joint("other", "free", "world", "x")]),
+    "rails across each other": (
+        lambda: machine([pf.body(n, 1, inertia=1) for n in "ab"],
+                        [pf.joint("x", "prismatic", "world", "a", axis=(1, 0, 0)), pf.joint("y", "prismatic", "world", "b")]),
+        r"stands on the world by x, y, and none of these moves as all do together \(none\): run the mechanism as it is"),
+    "one momentum of two on the world": (
+        lambda: (satellite(bodies=[*satellite().bodies, pf.body("x", 1, inertia=1)],
+                           joints=[*satellite().joints, pf.joint("other", "free", "world", "x")]), {"momentum": [0] * 6}),
         r"stands on the world by 'flight', 'other'; a reduction needs one first joint"),
     "universal": (
         lambda: satellite(joints=[pf.joint("flight", "universal", "world", "hull"), *satellite().joints[1:]]),
@@ -440,7 +444,10 @@ SPIN = "turning about z of 'spin'"
 def test_a_rotor_is_a_symmetry_while_its_mass_is_on_the_axis():
     """[chhabra14 4.4] with its errata; and whatever a parameter is, unless it is said."""
     s = pf.symmetry(ROTOR, parameters={"off": 0.0})
-    assert s.group == "SE(2)" and further(s) == [SPIN]
+    assert s.group == "SE(2)" and further(s)[1:] == [SPIN]
+    # All of it also turns from inside about the mass centre that both have.
+    ((x, *_), (y, *_), (turn, _)) = s.further[0]
+    close([x, y, turn], [(2 * 0.1) / 10, -(8 * 0.05 + 2 * 0.2) / 10, 1], 1e3 * ALGEBRA, "weights")
     s = pf.symmetry(ROTOR, parameters={"off": 0.2})
     assert not s.further and causes(s)[SPIN] == "the centre of mass of 'rotor' lies 0.2 m off the axis"
     s = pf.symmetry(ROTOR)
@@ -481,7 +488,11 @@ def test_slides_commute_and_balls_turn_from_inside():
     assert s.group == "R" and further(s) == ["turning about z of 'hinge'"]
     ball = pf.joint("ball", "spherical", "box", "ball", placement=(0.1, 0, 0))
     s = pf.symmetry(machine([box, pf.body("ball", 1.0, inertia=0.05)], [pf.joint("fly", "free", "world", "box"), ball]))
-    assert s.group == "SE(3)" and [x.endswith("from the child's side") for x in further(s)] == [True] * 3
+    inside = [f"turning about {axis} of 'ball' from the child's side" for axis in "xyz"]
+    assert s.group == "SE(3)" and further(s)[1:] == inside
+    # The box is even about the line through both centres: it turns there, and the ball does not.
+    assert further(s)[0] == "turning about x of 'fly' from the child's side and turning about x of 'ball'"
+    close([w for w, _ in s.further[0]], [1, -1], 1e3 * ALGEBRA, "weights")
 
 
 def test_a_gyroscope_keeps_its_own_momentum_in_space():

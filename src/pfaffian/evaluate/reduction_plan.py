@@ -15,10 +15,13 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, symmetry
+from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, listed, symmetry
+from pfaffian.maths.subgroups import name_of
+from pfaffian.model import shown
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
+from pfaffian.terms.common_motion import CommonMotion, common_motion
 from pfaffian.terms.directions import Directions, in_body, left_by
 from pfaffian.terms.force_scale import own_sizes
 from pfaffian.terms.forces import named_forces
@@ -58,16 +61,27 @@ def as_group(by: Any) -> tuple[str, ...] | None:
     return None if by is None else as_names([by] if isinstance(by, str) else by, "by")
 
 
+def carrier(m: Mechanism) -> Joint | CommonMotion:
+    """What carries all that moves: the first joint, or several together where nothing constrains velocities.
+
+    Raises ModelError: there is none.
+    """
+    rolling = any(isinstance(c, Nonholonomic) for c in m.constraints)
+    return (None if rolling else common_motion(m)) or first_joint(m)
+
+
 @remembered(64)
 def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     """How a mechanism is reduced. Raises ModelError: it cannot be reduced, and why."""
-    first = first_joint(m)
-    _check_constraints(m, first)
-    if any(isinstance(c, Nonholonomic) for c in m.constraints):
+    first = carrier(m)
+    _check_constraints(m, listed(first) if isinstance(first, CommonMotion) else first.name)
+    if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.constraints):
         return _chaplygin(m, first, by)
     if by is not None:
         raise ModelError(f"by: nothing constrains velocities of {m.name!r}, so no group is fixed by the others; leave it out")
     every = tuple(range(m.nv))
+    if isinstance(first, CommonMotion):
+        return _together(m, first, every)
     if first.distribution is None:
         found = symmetry(m)
         if not found.basis.shape[1]:
@@ -81,25 +95,40 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     return Plan((), every, (*spatial, *more), (*entries, *kept), closed)
 
 
+def _together(m: Mechanism, common: CommonMotion, every: tuple[int, ...]) -> Plan:
+    if common.base < 0:
+        raise ModelError(
+            f"reduce: {m.name!r} stands on the world by {shown.listed(common.joints)}, and none of these moves as all do "
+            f"together ({name_of(common.basis)}): run the mechanism as it is"
+        )
+    found = symmetry(m)
+    if not found.basis.shape[1]:
+        raise ModelError(f"reduce: {_no_symmetry(found)}")
+    of_base = common.roots[common.base].joints
+    more, kept = _further(m, (), every, list(of_base), [name for name in common.joints if name not in of_base])
+    closed = any(isinstance(c, Closure) for c in m.constraints)
+    return Plan((), every, more, (*common.entries(symbols(m).kinematics.tree), *kept), closed)
+
+
 def _no_symmetry(found: Symmetry) -> str:
     causes = "; ".join(f"{motion.label}: {', '.join(why)}" for motion, why in found.broken if motion.joint == found.joint)
     return (
-        f"no motion of joint {found.joint!r} leaves {found.mechanism!r} as it is ({causes}); take out what stands in the "
+        f"no motion of {found.carrier} leaves {found.mechanism!r} as it is ({causes}); take out what stands in the "
         "way, or run the mechanism as it is"
     )
 
 
-def _check_constraints(m: Mechanism, first: Joint) -> None:
+def _check_constraints(m: Mechanism, first: str) -> None:
     for c in m.constraints:
         if isinstance(c, Closure) and (fixed := still(m) & {c.body_a, c.body_b}):
             raise ModelError(
                 f"closure {c.name!r} ties {m.name!r} to {fixed.pop()!r}, which does not move, and so takes momentum from joint "
-                f"{first.name!r}: run the mechanism as it is, or take the closure out by m.with_(constraints=...)"
+                f"{first!r}: run the mechanism as it is, or take the closure out by m.with_(constraints=...)"
             )
         if not isinstance(c, (Closure, Nonholonomic)) or c.active is not None:
             raise ModelError(
                 f"constraint {c.name!r} of {m.name!r} is no closure between bodies and none on velocities that always holds; a "
-                f"reduction by joint {first.name!r} cannot take it: write it as a closure or a joint, or run it as it is"
+                f"reduction by joint {first!r} cannot take it: write it as a closure or a joint, or run it as it is"
             )
 
 
@@ -207,9 +236,12 @@ def _parts(m: Mechanism, group: tuple[int, ...] | Directions) -> tuple[list[str]
 
 
 def _further(
-    m: Mechanism, group: tuple[int, ...], y: tuple[int, ...], used: list[str]
+    m: Mechanism, group: tuple[int, ...], y: tuple[int, ...], used: list[str], on_world: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Joints beyond the first whose spatial momenta are conserved, and all entries of v whose momenta only forces change."""
+    """Joints beyond the first whose spatial momenta are conserved, and all entries of v whose momenta only forces change.
+
+    on_world: joints that stand on the world beside the first, whose momenta are not taken about its origin, however far.
+    """
     T = symbols(m)
     X = horizontal_lift(T, group) if group else ca.SX.eye(m.nv)[:, list(y)]
     joints = [j for j in m.joints if j.name not in used and j.nv and group_of(j) is not None and j.distribution is None]
@@ -224,7 +256,7 @@ def _further(
     more, kept, begin = [], list[int](), 0
     for name, at in entries.items():
         end = begin + len(at)
-        if len(at) > 1 and none[len(none) // 2 :][begin:end].all():
+        if len(at) > 1 and name not in on_world and none[len(none) // 2 :][begin:end].all():
             more.append(name)
             kept += [y[i] for i in at]
         else:
@@ -261,8 +293,11 @@ def conserved_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:
 
 def further(m: Mechanism, found: Plan) -> tuple[int, ...]:
     """Entries of v whose momenta are conserved, in their order, except those of the first joint."""
-    first = first_joint(m).name
-    base = indices(m, (first,)) if first in found.spatial else []
+    first = carrier(m)
+    if isinstance(first, CommonMotion):
+        base = first.entries(symbols(m).kinematics.tree)
+    else:
+        base = indices(m, (first.name,)) if first.name in found.spatial else []
     return tuple(i for i in sorted(found.kept) if i not in base)
 
 

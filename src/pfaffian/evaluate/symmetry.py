@@ -7,12 +7,13 @@ A field Y(q) of velocities is a symmetry if its momentum Y^T p is conserved,
 which is linear in Y. So candidates are laid down joint by joint, their effects are sampled at random states, and the largest
 algebra is a null space: all of [chhabra14 section 4.4] at once, AP1 and AP2, right actions on extremities, commuting joints.
     left: x from the parent's side, q_j -> g q_j.   right: from the child's side, q_j -> q_j g.
-    world: the child and all it carries moved in the world, q_1..q_j -> g q_1..q_j, where joint j alone can do that.
+    world: the child and all it carries moved in the world, q_1..q_j -> g q_1..q_j, where joint j alone can do that; or all
+    that moves, where several joints do it together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
+from pfaffian.terms.common_motion import CommonMotion, common_motion
 from pfaffian.terms.force_scale import own_sizes
 from pfaffian.terms.momentum import changes
 from pfaffian.terms.present import remembered
@@ -58,8 +60,9 @@ class Motion(NamedTuple):
 class Symmetry:
     """The symmetries of a mechanism.
 
-    mechanism: its name.   joint: the first one, whose group acts on all that moves.
-    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world.   group: its name, "SE(2)" say.
+    mechanism: its name.   joint: the first one, whose group acts on all that moves; names of several, by commas, if these do.
+    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world, or the world's if they are
+    several.   group: its name, "SE(2)" say.
     further: each symmetry beyond these, as its parts (weight, Motion).
     broken: (Motion, causes) of each motion of a joint from the parent's side that is no symmetry, and what breaks it, in words.
     driven: input -> Motions of symmetries along which it does work: their momentum is not conserved while it acts.
@@ -80,14 +83,20 @@ class Symmetry:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    @property
+    def carrier(self) -> str:
+        """The joint, or the joints, whose group acts on all that moves, in words."""
+        names = self.joint.split(", ")
+        return f"joint {self.joint!r}" if len(names) == 1 else f"joints {shown.listed(names)} together"
+
     def lines(self) -> list[str]:
         """The text of `print`, line by line."""
-        moved = f"no motion of joint {self.joint!r} leaves all as it is"
+        moved = f"no motion of {self.carrier} leaves all as it is"
         if self.basis.shape[1]:
-            moved = f"joint {self.joint!r} can be moved by {self.group} and nothing changes"
+            moved = f"{self.carrier} can be moved by {self.group} and nothing changes"
         out = [f"{self.mechanism}: {moved}"]
         for parts in self.further:
-            out.append("  so can: " + " and ".join(f"{w:+.3g} {x.label}".removeprefix("+1 ") for w, x in parts))
+            out.append(f"  so can: {_words(parts)}")
         for motion, causes in self.broken:
             out.append(f"  not by {motion.label}: {', '.join(causes)}")
         for name, motions in self.driven.items():
@@ -98,11 +107,13 @@ class Symmetry:
 def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
     """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism unchanged.
 
-    First the motions of the first joint as a whole, then those of all others. Each motion that is no symmetry comes with what
-    breaks it: a mass centre off its axis, unequal inertias, the direction of gravity, a spring, a damper, a constraint. Inputs
-    break nothing by themselves, and are listed with the symmetries that they drive. Decided at random states, to 1e-9 of the
-    inertia and the forces of what each motion moves, so that light parts are judged by themselves. [chhabra14 theorem 3.3.3,
-    section 4.4]
+    First the motions that carry all that moves: those of the first joint, or of several that stand on the world or are one
+    group in turn, such as a translation and a ball with nothing of mass between them. Then those of all joints, from either
+    side and in any combination: the spin of a top, one of two bodies that nothing connects. Each motion that is no symmetry
+    comes with what breaks it: a mass centre off its axis, unequal inertias, the direction of gravity, a spring, a damper, a
+    constraint. Inputs break nothing by themselves, and are listed with the symmetries that they drive. Decided at random
+    states, to 1e-9 of the inertia and the forces of what each motion moves, so that light parts are judged by themselves.
+    [chhabra14 theorem 3.3.3, section 4.4]
 
     Args:
         m: the mechanism.
@@ -110,7 +121,7 @@ def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
     Returns:
         a Symmetry, which prints as a report: `group` (its name) and `basis` (6, d) of the first joint's symmetries, `further`
         ones of other joints, `broken` motions with their causes, `driven` inputs.
-    Raises ModelError: m is no mechanism; it stands on the world by no joint or several, or by one that is no group.
+    Raises ModelError: m is no mechanism; it stands on the world by no joint, or by one that is no group.
 
     Example:
         >>> import pfaffian as pf
@@ -159,7 +170,7 @@ class _Samples(NamedTuple):
 @remembered(64)
 def _samples(m: Mechanism, p: tuple[float, ...] | None) -> _Samples:
     T = symbols(m)
-    tried = _candidates(T, first_joint(m), p)
+    tried = _candidates(T, common_motion(m) or first_joint(m), p)
     chosen, effects, driving = _sampled(T, tried, p)
     return _Samples(T.q, [tried[i] for i in chosen], effects, driving)
 
@@ -183,15 +194,50 @@ def conserved_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
     return ca.substitute(ca.horzcat(*[c.Y for c in x.tried]), x.q, T.q) @ ca.DM(found.T)
 
 
+class Inner(NamedTuple):
+    """Symmetries that joints take part in from their child's side.
+
+    Y: (nv, n) at `symbols(m).q`.   names: of the velocities along them, the first that turns.   labels: the motions in words.
+    """
+
+    Y: ca.SX
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+@remembered(64)
+def inner_symmetries(m: Mechanism, joints: tuple[str, ...]) -> Inner:
+    """Those of these joints that are symmetries whatever the parameters are."""
+    q, tried, effects, _ = _samples(m, None)
+    inner = [i for i, c in enumerate(tried) if c.motion.joint in joints and c.motion.side == "right"]
+    found = [_turning(x, tried) for x in _null_space(list(effects.values())) if np.abs(x[inner]).max(initial=0.0) > 1e-6]
+    if not found:
+        return Inner(ca.SX(m.nv, 0), (), ())
+    names = []
+    for x in found:
+        used = [tried[i] for i in inner if abs(x[i]) > 1e-6]
+        turning = [c for c in used if any(c.motion.twist[3:])] or used
+        names.append(f"{m.v_names[ca.sparsify(turning[0].Y).row()[0]]} within")
+    labels = [_words((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in found]
+    Y = ca.horzcat(*[c.Y for c in tried]) @ ca.DM(np.array(found).T)
+    return Inner(ca.substitute(Y, q, symbols(m).q), tuple(names), tuple(labels))
+
+
+def _words(parts: Iterable[tuple[float, Motion]]) -> str:
+    return " and ".join(f"{w:+.3g} {x.label}".removeprefix("+1 ") for w, x in parts)
+
+
 @remembered(64)
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
-    first = first_joint(m)
+    common = common_motion(m)
+    first, side = (listed(common), "world") if common else (first_joint(m).name, "left")
     _, tried, effects, works = _samples(m, p)
-    base = [i for i, c in enumerate(tried) if c.motion.joint == first.name and c.motion.side == "left"]
+    base = [i for i, c in enumerate(tried) if c.motion.joint == first and c.motion.side == side]
     of_first = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
     found = _null_space(list(effects.values()))
     basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ of_first.T
     beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
+    beyond = [_turning(x, tried) for x in beyond]
     further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
     members = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in found]
     broken = tuple(
@@ -200,7 +246,7 @@ def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
             tuple(_worded(m, p, why, c.motion) for why, x in effects.items() if x.of(i)),
         )
         for i, c in enumerate(tried)
-        if c.motion.side == "left" and not any(i in parts for parts in members)
+        if (c.motion.side == "left" or i in base) and not any(i in parts for parts in members)
     )
     driven = {}
     for u, name in enumerate(m.u_names):
@@ -209,12 +255,24 @@ def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
         }
         if along:
             driven[name] = tuple(tried[i].motion for i in sorted(along))
-    return Symmetry(m.name, first.name, basis, name_of(basis), further, broken, driven)
+    return Symmetry(m.name, first, basis, name_of(basis), further, broken, driven)
 
 
-def _candidates(T: Terms, first: Joint, p: tuple[float, ...] | None) -> list[_Candidate]:
+def _turning(x: np.ndarray, tried: list[_Candidate]) -> np.ndarray:
+    """A symmetry scaled so that its first turn has the weight 1."""
+    turns = [w for w, c in zip(x, tried, strict=True) if abs(w) > 1e-6 and any(c.motion.twist[3:])]
+    return x / turns[0] if turns else x
+
+
+def listed(common: CommonMotion) -> str:
+    """The names of the joints that carry all together, as `Symmetry.joint` has them."""
+    return ", ".join(common.joints)
+
+
+def _candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | None) -> list[_Candidate]:
+    """carries: the joint, or the joints, that carry all that moves."""
     m, k = T.mechanism, T.kinematics
-    out = []
+    out = _of_all(T, carries) if isinstance(carries, CommonMotion) else []
     for j in m.joints:
         group = group_of(j)
         if group is None or not j.nv:
@@ -224,10 +282,18 @@ def _candidates(T: Terms, first: Joint, p: tuple[float, ...] | None) -> list[_Ca
         for i in range(group.nv):
             twist = tuple(_numbers(m, p, S[:, i]).ravel().tolist())
             for side, y in (("left", back[:, i]), ("right", ca.SX.eye(group.nv)[:, i])):
-                if j is not first or side == "left":
-                    out.append(_field(m, j, Motion(j.name, side, twist, _label(twist, j.name, side)), y))
-        if j is not first:
+                out.append(_field(m, j, Motion(j.name, side, twist, _label(twist, j.name, side)), y))
+        if j is not carries:
             out += _in_world(T, j)
+    return out
+
+
+def _of_all(T: Terms, common: CommonMotion) -> list[_Candidate]:
+    """The motions that several joints do together."""
+    out = []
+    for twist, Y in zip(common.twists, ca.horzsplit(common.fields(T.kinematics)) if common.twists else [], strict=True):
+        words = f"{_axis(twist)} of {shown.listed(common.joints)} together"
+        out.append(_Candidate(Motion(listed(common), "world", twist, words), Y, ca.SX(0, 1)))
     return out
 
 
@@ -259,9 +325,18 @@ def _field(m: Mechanism, j: Joint, motion: Motion, y: ca.SX) -> _Candidate:
     return _Candidate(motion, Y, left_over)
 
 
+def _axis(twist: tuple[float, ...]) -> str:
+    """About or along which axis, of a basis along axes; in numbers of another."""
+    used = [i for i in range(6) if twist[i]]
+    if len(used) > 1 and max(used) < 3:
+        return f"moving along ({', '.join(f'{x:.3g}' for x in twist[:3])})"
+    if len([i for i in used if i > 2]) > 1:
+        return f"turning about ({', '.join(f'{x:.3g}' for x in twist[3:])})"
+    return AXES[max(used)]
+
+
 def _label(twist: tuple[float, ...], joint: str, side: str) -> str:
-    axis = max(range(6), key=lambda i: (abs(twist[i]) > 0, i))
-    return f"{AXES[axis]} of {joint!r}" + (" from the child's side" if side == "right" else "")
+    return f"{_axis(twist)} of {joint!r}" + (" from the child's side" if side == "right" else "")
 
 
 def _sampled(
@@ -292,15 +367,17 @@ def _sampled(
         return [np.array(x) for x in f(q, v, t, at)]
 
     found = [sample() for _ in range(STATES)]
-    chosen = _independent(np.hstack([x[4].T for x in found]), [c.motion.joint for c in tried])
-    alone, free = _alone(np.vstack([x[3] for x in found])[:, chosen], [tried[i].motion.joint for i in chosen])
+    # Each field moves one joint alone, unless the first ones move several together.
+    alone = tried[0].motion.joint in [j.name for j in m.joints]
+    chosen = _independent(np.hstack([x[4].T for x in found]), [c.motion.joint if alone else "all" for c in tried])
+    joint, free = _alone(np.vstack([x[3] for x in found])[:, chosen], [tried[i].motion.joint for i in chosen])
     found += [sample() for _ in range(free)]
     size = np.mean([x[1][chosen] for x in found], axis=0)
     by_cause = {name: _Effect(np.array([x[0][chosen, i] for x in found]), size[:, i]) for i, name in enumerate(effects)}
     unit = np.ones(len(chosen))
     if rows.numel():
         by_cause["constraints"] = _Effect(np.vstack([x[2][:, chosen] for x in found]), unit)
-    return chosen, by_cause | {"joint": _Effect(alone, unit)}, np.array([x[5][chosen] for x in found])
+    return chosen, by_cause | {"joint": _Effect(joint, unit)}, np.array([x[5][chosen] for x in found])
 
 
 def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
@@ -318,7 +395,7 @@ def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
 
 
 def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
-    """The candidates that are no combination of those before them; each moves only the joint named in `joints`."""
+    """The candidates that are no combination of those before them with the same name in `joints`."""
     chosen: list[int] = []
     known = {name: np.zeros((0, fields.shape[1])) for name in joints}
     for i, (x, name) in enumerate(zip(fields, joints, strict=True)):
@@ -386,6 +463,8 @@ def _numbers(m: Mechanism, p: tuple[float, ...] | None, x: ca.SX) -> np.ndarray:
 def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: Motion) -> str:
     """The reason, in words, why the inertia of what a joint carries depends on the position of the joint."""
     tree = symbols(m).kinematics.tree
+    if motion.side == "world":
+        return "the inertia of what it carries"
     i, link = next((i, x) for i, x in enumerate(tree.links) if x.joint.name == motion.joint)
     if any(i in tree.path(other) for other in range(len(tree.links)) if other != i):
         return "the inertia of what it carries"

@@ -36,6 +36,7 @@ from pfaffian.evaluate.reduction_plan import (
     Changes,
     Plan,
     as_group,
+    carrier,
     changes_of,
     changing,
     conserved_motions,
@@ -46,15 +47,18 @@ from pfaffian.evaluate.reduction_plan import (
 )
 from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.maths.linear import solve_symmetric
+from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.constants import constants_beside
+from pfaffian.simulate.held_momenta import holding
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
+from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.directions import Directions, directions, labels, left_by
 from pfaffian.terms.kinematics import Kinematics
@@ -62,16 +66,17 @@ from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport,
 from pfaffian.terms.reduction import (
     Translation,
     about_mass_centre,
-    blocks,
     carried,
     first_joint,
     in_first_joint,
     indices,
     others,
+    split,
     still_in,
     to_body,
     to_space,
     translation,
+    translation_of_all,
 )
 from pfaffian.terms.terms import Terms, symbols
 
@@ -92,9 +97,14 @@ def reduce(
     and those of the shape's velocities. [chhabra14 prop. 4.2.15] In either case the momenta of further symmetries
     (axially symmetric rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
+    Several first joints, as of satellites that a spring or a closure connects, and joints in turn with nothing of mass between
+    them (a translation and a ball; x, y and an angle) are taken as one that carries all: `momentum` then begins with that of
+    all bodies, by the names all.vx to all.wz. Symmetries of the first joint from its child's side, such as the spin of a top,
+    have their momenta in `held_momentum`, and the attitude is put where these have it after each step.
+
     Args:
-        m: an open chain or tree on one first joint. Closures between its bodies are kept as constraints that push back.
-            Closures to the floor are taken beside wheels or blades, as constraints like these.
+        m: open chains or trees. Closures between their bodies are kept as constraints that push back; closures to the floor are
+            taken beside wheels or blades, as constraints like these.
         by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], orbit being the momentum
@@ -107,10 +117,10 @@ def reduce(
     Returns:
         A System. A result has, beside q and v: `momentum`, by name; `momentum_drift`, the momenta that q and v of the bodies
         give less the conserved ones of the state; `momentum_rate_error`, how fast the full equations would change those beyond
-        the first joint's; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]; `constant`, what gravity
-        leaves of the first joint's momentum where that is along none of its axes, exact however long the machine falls. A run
-        warns where these tell that its motion departs from that of the full equations, and refuses parameters that break a
-        symmetry. Printing the System tells what is conserved.
+        the first joint's; `reduction_error`, how far that may have led away from them; `shape_momentum`, p - A^T mu_b of the
+        other joints [chhabra14 (3.3.42)]; `constant`, what gravity leaves of the first joint's momentum where that is along
+        none of its axes, exact however long the machine falls. A run warns where these tell that its motion departs from that
+        of the full equations, and refuses parameters that break a symmetry. Printing the System tells what is conserved.
     Raises ModelError: no such mechanism; nothing is a symmetry, and what stands in the way; constraints on velocities that
     leave neither a group nor directions that are the same wherever the first joints are, or a group of `by` that they determine
     in some shapes only; a field that they do not allow, or whose momentum is not
@@ -149,7 +159,8 @@ class _Reduction(NamedTuple):
     """The data of a reduced state.
 
     found: the plan.   along: directions that constraints leave, where they fix no group of velocities by the others.
-    fields: those of the caller.   base: the first joint if its momentum is in the state, else None.
+    fields: those of the caller.   base: what carries all, if its momentum is in the state, else None: the first joint, or
+    several together.
     kept: entries of v whose momenta are conserved, beyond those of the base.   shared: those of them whose momentum a mere
     translation along the slides of the base changes; these are taken in the world; the others are the same there.
     """
@@ -158,7 +169,7 @@ class _Reduction(NamedTuple):
     found: Plan
     along: Directions | None
     fields: Fields
-    base: Joint | None
+    base: Joint | CommonMotion | None
     kept: tuple[int, ...]
     shared: tuple[int, ...]
 
@@ -168,13 +179,38 @@ class _Reduction(NamedTuple):
 
     @property
     def group(self) -> list[int]:
-        """Entries of v of the base."""
+        """Entries of v of the base, where its momenta stand."""
+        if isinstance(self.base, CommonMotion):
+            return self.base.entries(symbols(self.m).kinematics.tree)
         return indices(self.m, (self.base.name,)) if self.base else []
+
+    @property
+    def names(self) -> list[str]:
+        """Of the momenta, in the order of v."""
+        names = list(labels(self.m, self.along)[0])
+        if isinstance(self.base, CommonMotion):
+            for i, name in zip(self.group, self.base.names, strict=True):
+                names[i] = name
+        return names
+
+    @property
+    def units(self) -> list[str]:
+        """Of the velocities that the momenta belong to."""
+        units = list(labels(self.m, self.along)[1])
+        if isinstance(self.base, CommonMotion):
+            for n, i in enumerate(self.group):
+                units[i] = "m/s" if n < self.base.slides else "rad/s"
+        return units
 
     def lift(self, T: Terms) -> ca.SX | None:
         """X; None if it is 1."""
         fixed = self.along or self.found.group
-        return _lift(T, self.found, fixed, self.fields) if fixed or self.fields else None
+        if not (fixed or self.fields or isinstance(self.base, CommonMotion)):
+            return None
+        X = _lift(T, self.found, fixed, self.fields)
+        if isinstance(self.base, CommonMotion):
+            X[:, self.at(self.group)] = self.base.fields(T.kinematics, along_base=True)
+        return X
 
     def by_lift(self, T: Terms, x: ca.SX) -> ca.SX:
         """X^T x."""
@@ -183,6 +219,8 @@ class _Reduction(NamedTuple):
 
     def frame(self, k: Kinematics) -> Translation | None:
         """The frame in which momenta are seen; None for the world's."""
+        if isinstance(self.base, CommonMotion):
+            return translation_of_all(k, self.base)
         return translation(k, self.base) if self.base else None
 
     def terms(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
@@ -200,12 +238,12 @@ class _Reduction(NamedTuple):
 def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
     found, along = planned(m, by)
     found = found._replace(kept=tuple(dict.fromkeys((*found.kept, *_constants(m, found, along, fields)))))
-    first = first_joint(m)
-    r = _Reduction(m, found, along, fields, first if first.name in found.spatial else None, further(m, found), ())
+    first = carrier(m)
+    base = first if isinstance(first, CommonMotion) or first.name in found.spatial else None
+    r = _Reduction(m, found, along, fields, base, further(m, found), ())
     r = r._replace(shared=_shared(r))
-    v_names, v_units = labels(m, along)
-    names = [v_names[i] for i in found.y]
-    units = [f"{force_unit(v_units[i])} s" for i in found.y]
+    names = [r.names[i] for i in found.y]
+    units = [f"{force_unit(r.units[i])} s" for i in found.y]
     system = System(
         m,
         "[q; reduced momentum]",
@@ -221,8 +259,12 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         about=_about(r),
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
+        kept=tuple(m.nq + i for i in r.at(r.group)),
     )
     if r.base:
+        joints = first.roots[first.base].joints if isinstance(first, CommonMotion) else (first.name,)
+        system = holding(system, partial(_turns, r), partial(_seen_inside, r), joints)
+    if isinstance(r.base, Joint):
         system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
     return made(
         system,
@@ -274,12 +316,26 @@ def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
     return moving(T, pi) if X is None else Moving(X @ solve_symmetric(X.T @ T.M @ X, pi), [])
 
 
+def _seen_inside(r: _Reduction, x: ca.SX, t: ca.SX) -> Terms:
+    """The machine at a state, as seen from its frame."""
+    q = x[: r.m.nq, 0]
+    return r.terms(q, ca.SX(_inside(r, q, x[r.m.nq :, 0], t).v), t)
+
+
+def _turns(r: _Reduction, T: Terms) -> ca.SX:
+    """(nv, k) velocities that turn all that moves about a point of the base."""
+    if isinstance(r.base, CommonMotion):
+        return r.base.fields(T.kinematics, along_base=True)[:, r.base.slides :]
+    turning = [i for i in r.group if r.m.v_units[i] == "rad/s"]
+    return ca.SX.eye(r.m.nv)[:, turning]
+
+
 def _show(r: _Reduction, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
     q, pi = x[: r.m.nq, 0], x[r.m.nq :, 0]
     v = ca.SX(_inside(r, q, pi, t).v)
     frame = r.frame(Kinematics(r.m, q, v, t))
     if frame:
-        v[frame.entries, 0] += frame.R.T @ pi[frame.entries, 0] / frame.mass
+        v += frame.fields @ pi[frame.entries, 0] / frame.mass
     return q, v
 
 
@@ -296,18 +352,20 @@ def _enter(r: _Reduction, T: Terms) -> ca.SX:
         return ca.vertcat(T.q, r.turned(T.q, pi, to_space))
     pi[frame.entries, 0] = 0
     pi = r.turned(T.q, pi, to_space)
-    pi[frame.entries, 0] = frame.R @ p[frame.entries, 0]
+    pi[frame.entries, 0] = frame.along(p)
     return ca.vertcat(T.q, pi)
 
 
 def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     k, pushed, frame = T.kinematics, T.generalised_input, r.frame(T.kinematics)
-    if r.found.closed:
-        # Reactions of closures between bodies do no work along the first joint; those of wheels vanish in X^T.
-        still = [] if r.found.group else indices(r.m, (first_joint(r.m).name,))
-        pushed += ca.vertcat(*[0 if i in still else motion.reaction[i] for i in range(r.m.nv)])
     intrinsic = ca.SX(_carried(r, T, x))
     intrinsic[r.at(r.found.kept), 0] = 0
+    if r.found.closed:
+        # Reactions of closures between bodies do no work along what carries all; those of wheels vanish in X^T.
+        carrying = [] if r.found.group else r.group or indices(r.m, (first_joint(r.m).name,))
+        reaction = ca.SX(r.by_lift(T, motion.reaction))
+        reaction[r.at(carrying), 0] = 0
+        intrinsic += reaction
     if frame is None:
         return ca.vertcat(k.q_dot, r.turned(T.q, r.by_lift(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.along(pushed)
@@ -344,17 +402,26 @@ def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.
     pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
     drift, signals = [Y.T @ momenta(T) - pi[r.at(r.kept), 0]], {}
     if r.base:
-        frame, rest = r.frame(T.kinematics), others(r.m, r.group)
-        bodies = about_mass_centre(T, r.base, frame) if frame else in_first_joint(T, r.base.name)
-        drift = [bodies - pi[r.at(r.group), 0], *drift]
-        p = momenta(still)
-        signals = {"shape_momentum": p[rest] - blocks(T, r.base.name).A.T @ p[r.group]} if rest else {}
+        rest, p, X = others(r.m, r.group), r.by_lift(T, momenta(still)), r.lift(T)
+        drift = [_of_bodies(r, T) - pi[r.at(r.group), 0], *drift]
+        A = split(T.M if X is None else X.T @ T.M @ X, r.group).A
+        signals = {"shape_momentum": p[rest] - A.T @ p[r.group]} if rest else {}
     if r.kept:
         shared = [i for i, entry in enumerate(r.kept) if entry in r.shared]
         error = changes(still, Y)["inertia"]
         error[shared, 0] = changes(T, Y)["inertia"][shared, 0]
         signals["momentum_rate_error"] = error
     return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.kept else {}) | signals
+
+
+def _of_bodies(r: _Reduction, T: Terms) -> ca.SX:
+    """(k, 1) momentum of the base that the bodies have, by q and v."""
+    frame = r.frame(T.kinematics)
+    if isinstance(r.base, CommonMotion):
+        turning = r.base.fields(T.kinematics, along_base=True)[:, r.base.slides :].T @ momenta(_still(r, T))
+        return ca.vertcat(frame.along(momenta(T)) if frame else ca.SX(0, 1), turning)
+    assert r.base is not None
+    return about_mass_centre(T, r.base, frame) if frame else in_first_joint(T, r.base.name)
 
 
 def _check_values(r: _Reduction, p: np.ndarray) -> None:
@@ -386,7 +453,8 @@ def _watching(r: _Reduction) -> Changes:
 
 def _inertia(r: _Reduction, T: Terms) -> ca.SX:
     """The inertia along each entry of `momentum_drift`."""
-    Y = ca.horzcat(ca.SX.eye(r.m.nv)[:, r.group], _motions(r, T))
+    own = r.base.fields(T.kinematics, along_base=True) if isinstance(r.base, CommonMotion) else ca.SX.eye(r.m.nv)[:, r.group]
+    Y = ca.horzcat(own, _motions(r, T))
     return ca.sum1(Y * (T.M @ Y)).T
 
 
@@ -397,7 +465,7 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
         "momentum_rate_error": (r.kept, ""),
         "shape_momentum": (others(r.m, r.group) if r.base else [], " s"),
     }
-    names, units = labels(r.m, r.along)
+    names, units = r.names, r.units
     return tuple(
         StatePart(name, tuple(names[i] for i in at), tuple(f"{force_unit(units[i])}{seconds}" for i in at))
         for name, (at, seconds) in of.items()
@@ -408,8 +476,13 @@ def _named(r: _Reduction) -> tuple[StatePart, ...]:
 def _about(r: _Reduction) -> tuple[str, ...]:
     """The plan in words, line by line."""
     m, found = r.m, r.found
-    first, names = first_joint(m), labels(m, r.along)[0]
-    out = []
+    first, names = carrier(m), r.names
+    out = list[str]()
+    if isinstance(first, CommonMotion):
+        out.append(
+            f"joints {shown.listed(first.joints)} are taken as one that carries all, {name_of(first.basis)} in the world; "
+            f"its momentum is that of all bodies{', about the mass centre' if first.slides else ''}"
+        )
     if r.along:
         out.append(
             f"the constraints leave {len(found.y)} of {m.nv} velocities, directions that turn with the shape, called after "
@@ -425,9 +498,10 @@ def _about(r: _Reduction) -> tuple[str, ...]:
     out.append(f"kept while no force acts along them: {_listed(names, found.kept)}")
     changing = [i for i in found.y if i not in found.kept]
     out.append(f"changed by the motion itself: {_listed(names, changing)}")
-    if not found.group and first.distribution is None:
-        for motion, causes in symmetry(m).broken:
-            if motion.joint == first.name:
+    if not found.group and (isinstance(first, CommonMotion) or first.distribution is None):
+        of_all = symmetry(m)
+        for motion, causes in of_all.broken:
+            if motion.joint == of_all.joint:
                 out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
     if found.closed:
         closures = shown.listed([c.name for c in m.constraints if isinstance(c, Closure)])
@@ -436,7 +510,8 @@ def _about(r: _Reduction) -> tuple[str, ...]:
 
 
 def _seen(r: _Reduction, joint: str) -> str:
-    frame = r.frame(symbols(r.m).kinematics) if r.base and joint == r.base.name else None
+    own = isinstance(r.base, Joint) and joint == r.base.name
+    frame = r.frame(symbols(r.m).kinematics) if own else None
     return "about the mass centre, from which those of other joints are seen" if frame else "about the frame that it stands in"
 
 

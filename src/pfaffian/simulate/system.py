@@ -81,6 +81,7 @@ class System:
         named: `StatePart`s with the names and units of the entries of such signals as have them.
         check: raises ModelError at parameters (runs, np) of a run that the state cannot represent.
         inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
+        kept: entries of x that stay as they are when a step's end is put onto the constraints: momenta without reactions.
     Raises ModelError: no mechanism; a part without a unit for each name; two parts of one name.
 
     Example:
@@ -112,6 +113,7 @@ class System:
     named: tuple[StatePart, ...] = ()
     check: Callable[[np.ndarray], None] | None = None
     inertia: Callable[[Terms], Any] | None = None
+    kept: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         as_mechanism(self.mechanism)

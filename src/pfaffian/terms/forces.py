@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError
+from pfaffian.maths import so3
 from pfaffian.model.caller import ask_column
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Wrench
 from pfaffian.model.joint import Joint
@@ -89,27 +90,43 @@ def _sprung(k: Kinematics) -> list[Joint]:
 # -- springs ----------------------------------------------------------------------------------------------------------
 
 
-def spring_pull(k: Kinematics, s: Spring) -> ca.SX:
-    """(3, 1) force of one spring on body_a at point_a, world axes; on body_b the opposite."""
-    line = k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a)
+def _line(k: Kinematics, s: Spring) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """(3, 1) from point_a to point_b, (3, nv) its rate along v, and (3, 3) the rotation from its axes to the world's.
+
+    Between bodies that one link carries, along the axes of body_a and by the links between them alone: however far away they
+    are, their difference keeps its digits.
+    """
+    if k.share_link(s.body_a, s.body_b):
+        G, J = k.relative(s.body_b, s.body_a)
+        return G.R @ s.point_b + G.p - s.point_a, G.R @ (J[:3, :] - so3.hat(s.point_b) @ J[3:, :]), k.rotation(s.body_a)
+    Ja, Jb = (k.jacobian(body, "LOCAL_WORLD_ALIGNED", x)[:3, :] for body, x in ((s.body_a, s.point_a), (s.body_b, s.point_b)))
+    return k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a), Jb - Ja, ca.SX.eye(3)
+
+
+def _pull(k: Kinematics, s: Spring, line: ca.SX, rate: ca.SX) -> ca.SX:
+    """(3, 1) along the line."""
     if s.rest.is_zero() and s.damping.is_zero():
         return s.stiffness * line
     l = ca.norm_2(line)
-    l_dot = ca.dot(line, k.velocity(s.body_b, s.point_b) - k.velocity(s.body_a, s.point_a)) / l
+    l_dot = 0 if s.damping.is_zero() else ca.dot(line, rate @ k.v) / l
     return (s.stiffness * (l - s.rest) + s.damping * l_dot) * line / l
+
+
+def spring_pull(k: Kinematics, s: Spring) -> ca.SX:
+    """(3, 1) force of one spring on body_a at point_a, world axes; on body_b the opposite."""
+    line, rate, R = _line(k, s)
+    return R @ _pull(k, s, line, rate)
 
 
 def spring_force(k: Kinematics, s: Spring) -> ca.SX:
     """(nv, 1) of one spring: -(stiffness (l - rest) + damping l_dot) dl/dq."""
-    pull = spring_pull(k, s)
-    J = [k.jacobian(body, "LOCAL_WORLD_ALIGNED", point)[:3, :] for body, point in
-         ((s.body_a, s.point_a), (s.body_b, s.point_b))]  # fmt: skip
-    return J[0].T @ pull - J[1].T @ pull
+    line, rate, _ = _line(k, s)
+    return -rate.T @ _pull(k, s, line, rate)
 
 
 def spring_energy(k: Kinematics, s: Spring) -> ca.SX:
     """stiffness (l - rest)^2 / 2 [J]."""
-    line = k.position(s.body_b, s.point_b) - k.position(s.body_a, s.point_a)
+    line, _, _ = _line(k, s)
     return s.stiffness * (ca.sumsqr(line) if s.rest.is_zero() else (ca.norm_2(line) - s.rest) ** 2) / 2
 
 

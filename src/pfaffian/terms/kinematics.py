@@ -180,6 +180,11 @@ class Kinematics:
             J[:, self.tree.links[i].v] = -se3.Ad_inv(G.R, G.p) @ self.tree.links[i].basis
         return Y.inverse() @ G, J if self.rates.plain else ca.SX(J @ self.maps[1])
 
+    def share_link(self, body: str, other: str) -> bool:
+        """Whether one link carries both bodies."""
+        (end, _), (there, _) = self._place(body), self._place(other)
+        return bool(set(self.tree.path(end)) & set(self.tree.path(there)))
+
     @cached_property
     def kinematic_matrix(self) -> ca.SX:
         """K (nq, nv): q_dot = K v."""

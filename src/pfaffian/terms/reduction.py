@@ -25,6 +25,7 @@ from pfaffian.model.constraint import Closure
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
+from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative, rate
 from pfaffian.terms.inertia import Moments, Wrench, carry, composite_moments
 from pfaffian.terms.kinematics import Kinematics
@@ -46,8 +47,12 @@ class Blocks(NamedTuple):
 
 def blocks(T: Terms, joint: str) -> Blocks:
     """The mass matrix split between a joint and the rest of the velocities, in their order. [chhabra14 (3.3.36), (3.3.37)]"""
-    M, b = ca.densify(T.M), indices(T.mechanism, (joint,))
-    s = others(T.mechanism, b)
+    return split(T.M, indices(T.mechanism, (joint,)))
+
+
+def split(M: ca.SX, b: Sequence[int]) -> Blocks:
+    """A mass matrix split between the entries b and the rest, in their order."""
+    M, s = ca.densify(M), [i for i in range(M.shape[0]) if i not in b]
     K11, K1s = M[b, b], M[b, s]
     A = solve_symmetric(K11, K1s)
     return Blocks(K11, K1s, A, M[s, s] - K1s.T @ A)
@@ -168,13 +173,15 @@ class Translation(NamedTuple):
     Seen from a frame that moves with V = f / mass, f the momentum along them, the machine has no momentum along them, and its
     angular momentum is the same about all points: how far and how fast the machine goes no longer matters.
     entries: of v, n of them.   mass: (1, 1) of all that is carried [kg].   R: (n, n) from the body's axes to those of the
-    frame that the joint stands in.   axes: (3, n) these along the world's.
+    frame that the joint stands in.   axes: (3, n) these along the world's.   fields: (nv, n) velocities of unit speed along
+    them.
     """
 
     entries: list[int]
     mass: ca.SX
     R: ca.SX
     axes: ca.SX
+    fields: ca.SX
 
     def pull(self, gravity: ca.SX) -> ca.SX:
         """(n, 1) gravity (3, 1) along the slides [m/s^2]."""
@@ -186,7 +193,7 @@ class Translation(NamedTuple):
 
     def along(self, force: ca.SX) -> ca.SX:
         """(n, 1) the part along the slides of a generalised force (nv, 1), in the axes of the frame [N]."""
-        return self.R @ force[self.entries, 0]
+        return self.fields.T @ force
 
     def felt(self, gravity: ca.SX, along: ca.SX) -> ca.SX:
         """(3, 1) what acts like gravity in the frame, which weight and a force `along` the slides accelerate [m/s^2]."""
@@ -209,7 +216,19 @@ def translation(k: Kinematics, joint: Joint) -> Translation | None:
         return None
     R, _ = group.motion(k.joint(joint.name))
     axes = list(group.along)
-    return Translation(list(range(begin, begin + n)), mass, ca.SX(R)[axes, axes], ca.SX(link.placement.R)[:, axes])
+    entries, R = list(range(begin, begin + n)), ca.SX(R)[axes, axes]
+    fields = ca.SX(k.mechanism.nv, n)
+    fields[entries, :] = R.T
+    return Translation(entries, mass, R, ca.SX(link.placement.R)[:, axes], fields)
+
+
+def translation_of_all(k: Kinematics, common: CommonMotion) -> Translation | None:
+    """Of the joints that carry all together; None where nothing slides."""
+    n, mass = common.slides, sum((x.mass for x in k.tree.links), ca.SX(0))
+    if not n or mass.is_zero():
+        return None
+    fields, axes = common.fields(k, along_base=True)[:, :n], ca.SX(ca.DM(common.basis[:3, :n]))
+    return Translation(common.entries(k.tree)[:n], mass, ca.SX.eye(n), axes, fields)
 
 
 def about_mass_centre(T: Terms, joint: Joint, frame: Translation) -> ca.SX:
@@ -248,8 +267,7 @@ def still_in(T: Terms, frame: Translation | None) -> Terms:
     """The machine without inputs, seen from a frame that moves with the mass centre along the slides of a first joint."""
     if frame is None:
         return T
-    v = ca.SX(T.v)
-    v[frame.entries, 0] -= momenta(T)[frame.entries, 0] / frame.mass
+    v = T.v - frame.fields @ frame.along(momenta(T)) / frame.mass
     return Terms(T.mechanism, T.q, v, ca.SX(T.mechanism.nu, 1), T.t)
 
 

@@ -1,0 +1,225 @@
+"""The motions that carry a whole machine as one rigid body where no single joint does.
+
+A machine may stand on the world by several joints, as two satellites do that a spring or a closure connects, or by joints in
+turn that are one group together: a translation and a ball, or x, y and an angle, with nothing of mass between them. A twist of
+the world carries all of it if each of these roots can follow; the momentum along it is that of all bodies. [chhabra14 section
+3.3.2 asks for one first joint; these are merged to one.]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.maths.linear import solve_definite
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.present import remembered
+from pfaffian.terms.rates import some_parameters
+from pfaffian.terms.tree import Link, Tree
+
+STATES = 8
+"""Random states at which the roots must be able to follow."""
+
+NOTHING = 1e-9
+"""Part of a unit twist that counts as none."""
+
+NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
+
+
+class Root(NamedTuple):
+    """Links in turn from the world to the first with mass, and the names of their joints."""
+
+    links: tuple[int, ...]
+    joints: tuple[str, ...]
+
+
+class CommonMotion(NamedTuple):
+    """The motions of a machine as one body.
+
+    roots: what it stands on.   base: the one whose own velocities are as many as the motions, -1 if there is none.
+    twists: twists [v; w] of the world that carry everything, about its origin; the first `slides` of them are translations, of
+    unit length and at right angles.
+    """
+
+    roots: tuple[Root, ...]
+    base: int
+    twists: tuple[tuple[float, ...], ...]
+    slides: int
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints of all roots."""
+        return tuple(dict.fromkeys(name for root in self.roots for name in root.joints))
+
+    @property
+    def basis(self) -> np.ndarray:
+        """(6, k)."""
+        return np.array(self.twists).reshape(-1, 6).T
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each motion, by the largest entry of its twist from the last."""
+        found: list[str] = []
+        for twist in self.twists:
+            turning = any(abs(x) > NOTHING for x in twist[3:])
+            among = twist[3:] if turning else twist[:3]
+            name = f"all.{'w' if turning else 'v'}{'xyz'[int(np.argmax(np.abs(among)))]}"
+            found.append(name if name not in found else f"{name}{len(found)}")
+        return tuple(found)
+
+    def entries(self, tree: Tree) -> list[int]:
+        """Entries of v of the base."""
+        return [i for at in self.roots[self.base].links for i in range(tree.ns)[tree.links[at].v]]
+
+    def fields(self, k: Kinematics, along_base: bool = False) -> ca.SX:
+        """(nv, n) velocities along the motions.   along_base: turn about a point that slides along with the base, not the
+        origin; seen from where nothing slides the momenta are the same, and how far away the machine is costs no digits.
+        """
+        E, Y, point = self.basis[:3, : self.slides], ca.SX(k.mechanism.nv, len(self.twists)), ca.SX.zeros(3, 1)
+        if along_base:
+            point = k.link_pose(self.roots[self.base].links[-1]).p
+            point = point if self.slides == 3 else ca.DM(E @ E.T) @ point
+        for root in self.roots:
+            arm = k.link_pose(root.links[-1]).p - point
+            for i, x in enumerate(self.basis.T):
+                twist = ca.vertcat(ca.DM(x[:3]) + ca.cross(ca.DM(x[3:]), arm), ca.DM(x[3:]))
+                Y[_entries(k.tree, root), i] = following(k, root, twist)
+        return Y
+
+
+def following(k: Kinematics, root: Root, twist: ca.SX) -> ca.SX:
+    """(n, 1) velocities of a root's joints by which its last link has a twist (6, 1) of its origin, world axes: the nearest."""
+    last = k.tree.links[root.links[-1]]
+    if len(root.links) == 1 and last.subgroup is not None and not last.subgroup.screws:
+        # Within a step a quaternion is not of unit length, and R^T not the inverse: forces between roots cancel by the inverse.
+        back = _inverse(k.link_pose(root.links[-1]).R)
+        return ca.vertcat(back @ twist[:3], back @ twist[3:])[list(last.subgroup.axes), 0]
+    J = _columns(k, root)
+    return solve_definite(ca.densify(J.T @ J), ca.densify(J.T @ twist))
+
+
+def _inverse(R: ca.SX) -> ca.SX:
+    """Of a matrix (3, 3)."""
+    x, y, z = ca.horzsplit(R)
+    rows = ca.horzcat(ca.cross(y, z), ca.cross(z, x), ca.cross(x, y)).T
+    return rows / ca.dot(x, rows[0, :].T)
+
+
+def _columns(k: Kinematics, root: Root) -> ca.SX:
+    """(6, n) of the twist of a root's last link at its origin."""
+    last = root.links[-1]
+    return k.world_columns(last, k.link_pose(last).p)[:, _entries(k.tree, root)]
+
+
+def _entries(tree: Tree, root: Root) -> list[int]:
+    return [i for at in root.links for i in range(tree.ns)[tree.links[at].v]]
+
+
+@remembered(64)
+def common_motion(m: Mechanism) -> CommonMotion | None:
+    """The motions of a machine with several roots, or one of several joints; None where a single joint carries all, where
+    something else than joints decides what moves, or where a root is no group in turn.
+    """
+    T = _kinematics(m)
+    if not m.joints or m.coordinates or m.velocities or m.kinetic_energies or not T.rates.plain:
+        return None
+    roots = _roots(m, T.tree)
+    if roots is None or (len(roots) == 1 and len(roots[0].joints) == 1):
+        return None
+    found = _shared(m, T, roots)
+    if found is None or (len(roots) == 1 and len(found[0]) < len(_entries(T.tree, roots[0]))):
+        return None
+    twists, slides = found
+    sizes = [len(_entries(T.tree, root)) for root in roots]
+    base = sizes.index(len(twists)) if twists and len(twists) in sizes else -1
+    return CommonMotion(tuple(roots), base, twists, slides)
+
+
+def _kinematics(m: Mechanism) -> Kinematics:
+    return Kinematics(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
+
+
+def _roots(m: Mechanism, tree: Tree) -> list[Root] | None:
+    """None where one is no chain of groups."""
+    found = []
+    for i, link in enumerate(tree.links):
+        if link.parent >= 0:
+            continue
+        chain = [i]
+        while _weightless(tree.links[chain[-1]]):
+            carried = [n for n, x in enumerate(tree.links) if x.parent == chain[-1]]
+            if len(carried) != 1:
+                break
+            chain += carried
+        links = [tree.links[n] for n in chain]
+        whole = all(x.subgroup is not None and x.joint.distribution is None and x.armature.is_zero() for x in links)
+        if not whole or sum(x.nv for x in links) > len(NAMES):
+            return None
+        found.append(Root(tuple(chain), tuple(dict.fromkeys(x.joint.name for x in links))))
+    return found
+
+
+def _weightless(link: Link) -> bool:
+    return link.mass.is_zero() and link.h.is_zero() and link.I.is_zero()
+
+
+def _shared(m: Mechanism, k: Kinematics, roots: list[Root]) -> tuple[tuple[tuple[float, ...], ...], int] | None:
+    """Twists about the origin that all roots can follow, and how many of them slide; None where a root's joints depend on each
+    other everywhere.
+    """
+    at = [x for root in roots for x in (_columns(k, root), k.link_pose(root.links[-1]).p)]
+    f = ca.Function("roots", [k.q, m.p_symbols], [ca.densify(x) for x in at])
+    random, rows = np.random.default_rng(67), []
+    for _ in range(STATES):
+        out = [np.array(x) for x in f(random_configuration(m, random), some_parameters(m, random))]
+        for J, p in zip(out[::2], out[1::2], strict=True):
+            Q, sizes, _ = np.linalg.svd(J, full_matrices=False)
+            if sizes[-1] < NOTHING * sizes[0]:
+                return None
+            x, y, z = p.ravel()
+            arm = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # w -> w x p
+            carry = np.block([[np.eye(3), arm], [np.zeros((3, 3)), np.eye(3)]])
+            rows.append((np.eye(6) - Q @ Q.T) @ carry)
+    return _basis(_none_of(np.vstack(rows)))
+
+
+def _none_of(rows: np.ndarray) -> np.ndarray:
+    """(n, d) an orthonormal basis of what rows (r, n) leave."""
+    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"))
+    return V[int((sizes > NOTHING * np.sqrt(len(rows))).sum()) :].T
+
+
+def _basis(W: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], int]:
+    """Translations first, then turns of unit length without any of these; along the axes of the world where they span them."""
+    if not W.size:
+        return (), 0
+    slides = _reduced(W[:3] @ _none_of(W[3:]))
+    n = slides.shape[1]
+    if not np.allclose(slides.T @ slides, np.eye(n), rtol=0, atol=NOTHING):
+        slides = np.linalg.qr(slides)[0]
+    turns = W.copy()
+    turns[:3] -= slides @ (slides.T @ W[:3])
+    turns = _reduced(turns[::-1])[::-1, ::-1]
+    turns = turns / np.linalg.norm(turns[3:], axis=0)
+    columns = np.hstack([np.vstack([slides, np.zeros((3, n))]), turns])
+    return tuple(tuple(float(x) for x in column) for column in columns.T), n
+
+
+def _reduced(W: np.ndarray) -> np.ndarray:
+    """The same span, its columns reduced from the first row down; columns that are zero are left out."""
+    out, at = W.T.copy(), 0
+    for column in range(out.shape[1]):
+        if at == len(out):
+            break
+        pivot = at + int(np.argmax(np.abs(out[at:, column])))
+        if abs(out[pivot, column]) < 1e-7:
+            continue
+        out[[at, pivot]] = out[[pivot, at]]
+        out[at] /= out[at, column]
+        rest = np.arange(len(out)) != at
+        out[rest] -= np.outer(out[rest, column], out[at])
+        at += 1
+    return np.where(np.abs(out[:at]) < NOTHING, 0.0, out[:at]).T

@@ -1,0 +1,200 @@
+"""Machines that stand on the world by several joints, or by joints in turn: all bodies' momentum is that of one first joint."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import pfaffian as pf
+from tests.random_mechanisms import random_body, random_pose
+from tests.simulate.test_reduced_rates import changes_as_it_must
+from tests.simulate.test_reduction import further, machine
+from tests.tolerance import DERIVATIVE, close
+
+KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "numpy"}
+
+
+def spring(random, name, a, b, **more):
+    ends = {f"point_{x}": random.uniform(-0.5, 0.5, 3) for x in "ab"}
+    return pf.spring(name, a, b, **ends, **{"stiffness": 30.0} | more)
+
+
+def several(kinds, places=None, seed=1, **more):
+    """Bodies on joints of these kinds on the world, an arm on the first one, and a spring between every two neighbours."""
+    random = np.random.default_rng(seed)
+    names = [f"b{i}" for i in range(len(kinds))]
+    bodies = [random_body(random, name) for name in (*names, "arm")]
+    joints = [pf.joint(f"j{i}", kind, "world", f"b{i}", placement=(places or {}).get(i, (0, 0, 0)),
+                       **({"pitch": 0.2} if "helical" in kind else {})) for i, kind in enumerate(kinds)]  # fmt: skip
+    joints.append(pf.joint("hinge", "revolute", "b0", "arm", axis=(1, 2, 0), placement=random_pose(random)))
+    links = [
+        spring(random, f"s{i}", a, b, rest=0.1, damping=0.3)
+        for i, (a, b) in enumerate(zip(["arm", *names], names[1:], strict=False))
+    ]
+    return machine(bodies, joints, forces=links, actuators=[pf.actuator("motor", "hinge")], **more)
+
+
+SLOPE = pf.pose((0.2, 0.3, 0.1), rpy=(0.3, -0.4, 0.2))
+
+SEVERAL = {
+    "two free": (several(["free", "free"]), "SE(3)", 6),
+    "two free on frames of their own": (several(["free", "free"], {0: SLOPE, 1: (1, 2, 3)}), "SE(3)", 6),
+    "three free": (several(["free", "free", "free"]), "SE(3)", 6),
+    "parallel planes": (several(["planar", "planar"], {1: (1, 2, 3)}), "SE(2)", 3),
+    "a slope": (several(["planar", "planar"], {0: SLOPE, 1: SLOPE}), "SE(2)", 3),
+    "a plane and a free one": (several(["free", "planar"]), "SE(2)", 3),
+    "parallel rails": (several(["prismatic", "prismatic"], {1: (1, 0, 0)}), "R", 1),
+    "one axle": (several(["cylindrical", "cylindrical"], {0: SLOPE, 1: SLOPE}), "SO(2) x R", 2),
+    "balls at one point": (several(["spherical", "spherical"], {0: SLOPE, 1: SLOPE}), "SO(3)", 3),
+    "screws alike": (several(["helical", "helical"]), "H", 1),
+}
+
+
+def summed(m, q, v):
+    """Momentum of all bodies and its moment about their mass centre, body by body: sums of m v, I w and r x m v."""
+    P, L, mass, at, place = np.zeros(3), np.zeros(3), 0.0, np.zeros(3), pf.forward_kinematics(m, q)
+    for b in m.bodies:
+        own, com, I = (np.array(ca.DM(x)) for x in (b.mass, b.com, b.inertia))
+        R, V = place[b.name].rotation, pf.jacobian(m, b.name, q, frame="LOCAL_WORLD_ALIGNED", point=com.ravel()) @ v
+        c, carried = place[b.name].position + R @ com.ravel(), own.item() * V[:3]
+        P, L = P + carried, L + np.cross(c, carried) + R @ I @ R.T @ V[3:]
+        mass, at = mass + own.item(), at + own.item() * c
+    return P, L - np.cross(at / mass, P)
+
+
+@pytest.mark.parametrize("m, group, k", SEVERAL.values(), ids=SEVERAL)
+def test_what_several_joints_carry_together(m, group, k):
+    """The group, the momentum by its rate against the machine as it is, and that it is the bodies'; weight and inputs too."""
+    s = pf.symmetry(m)
+    assert (s.group, s.basis.shape) == (group, (6, k)) and not s.further
+    assert s.joint == ", ".join(j.name for j in m.joints[:-1])
+    random = np.random.default_rng(3)
+    at = pf.random_configuration(m, random)
+    for j in m.joints[:-1]:
+        J = pf.jacobian(m, j.child, at, frame="WORLD")[:, m.v_slices[j.name]]
+        close(J @ np.linalg.lstsq(J, s.basis, rcond=None)[0], s.basis, 1e-9, f"what {j.name} can follow", scale=1.0)
+    jet = pf.wrench("jet", "b1", point=(0.1, 0.2, 0.3), axes="LOCAL")
+    for gravity in ((0, 0, 0), 9.81 * s.basis[:3, 0]) if k > 2 else [(0, 0, 0)]:
+        pushed = m.with_(gravity=gravity, forces=[*m.forces, jet])
+        q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+        said = changes_as_it_must(pf.reduce(pushed), q, v, random.normal(size=pushed.nu))
+        close(said["momentum_drift"], 0 * said["momentum_drift"], 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+        if k == 6:
+            P, L = summed(m, q, v)
+            close(said["momentum"][:6], np.r_[P, L], 100 * DERIVATIVE, "summed up")
+
+
+def test_two_free_bodies_on_a_spring_keep_their_momentum_and_move_as_they_do():
+    m = several(["free", "free"])
+    random = np.random.default_rng(5)
+    q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+    plain, reduced = pf.run(m, q, v, u=[0.2], **KEEP), pf.run(pf.reduce(m), q, v, u=[0.2], **KEEP)
+    close(reduced.q, plain.q, 1e-9, "q")
+    own = [i for i, name in enumerate(reduced.momentum_entry.values) if name.startswith("all.")]
+    assert reduced.momentum_entry.values[own].tolist() == ["all.vx", "all.vy", "all.vz", "all.wx", "all.wy", "all.wz"]
+    ends = [np.r_[summed(m, reduced.q.values[i], reduced.v.values[i])] for i in (0, -1)]
+    close(ends[1], ends[0], 1e-13, "momentum", scale=10.0)
+    assert float(reduced.reduction_error) < 1e-13
+
+
+def test_a_closure_between_free_bodies_pushes_back():
+    m = several(["free", "free"]).with_(forces=[], constraints=[pf.coincide("grip", "arm", (0.2, 0.1, 0), "b1", (0, 0.3, 0.1))])
+    random = np.random.default_rng(6)
+    there = pf.assemble(m, pf.random_configuration(m, random), random.normal(size=m.nv))
+    said = changes_as_it_must(pf.reduce(m), there.q, there.v, [0.3])
+    assert (said["rate"][m.nq : m.nq + 6] == 0).all()
+
+
+def test_a_spring_to_the_world_leaves_turns_about_its_end():
+    m = several(["free", "free"])
+    tether = pf.spring("tether", "world", "b1", point_a=(0.3, 0.2, 5.0), point_b=(0.1, 0, 0), stiffness=3.0)
+    s = pf.symmetry(m.with_(forces=[*m.forces, tether]))
+    assert s.group == "SO(3)"
+    # Velocities of the end of the spring.
+    for x in s.basis.T:
+        close(x[:3] + np.cross(x[3:], [0.3, 0.2, 5.0]), np.zeros(3), 1e-9, "point", scale=1.0)
+    down = pf.symmetry(m.with_(forces=[*m.forces, tether], gravity=(0, 0, -1)))
+    assert down.group == "SO(2)"
+    close(np.cross(down.basis[3:, 0], [0, 0, 1]), np.zeros(3), 1e-9, "vertical", scale=1.0)
+
+
+def test_what_holds_at_the_default_of_a_parameter_alone_is_none():
+    """Two rails, parallel while a parameter is zero."""
+    tilt = pf.Parameter("tilt", 0.0, "rad")
+    m = several(["prismatic", "prismatic"], {1: pf.pose((1, 0, 0), rpy=(tilt, 0, 0))}, parameters=[tilt])
+    assert pf.symmetry(m).group == "none"
+    with pytest.raises(pf.ModelError, match="none of these moves as all do together"):
+        pf.reduce(m)
+
+
+# -- joints in turn -------------------------------------------------------------------------------------------------
+
+
+def in_turn(kinds, *, masses=(), placements=None, seed=2, **more):
+    """A body on joints in turn, each (kind, axis), with nothing between them, or bodies of these masses; an arm on it."""
+    random = np.random.default_rng(seed)
+    between = [f"n{i}" for i in range(len(kinds) - 1)]
+    masses = [*masses, *[0.0] * (len(between) - len(masses))]
+    bodies = [pf.body(n, x, inertia=0.1 * x) for n, x in zip(between, masses, strict=True)]
+    bodies += [random_body(random, "hull"), random_body(random, "arm")]
+    parents, joints = ["world", *between, "hull"], []
+    for i, (kind, axis) in enumerate(kinds):
+        place = (placements or {}).get(i, (0, 0, 0))
+        joints.append(pf.joint(f"j{i}", kind, parents[i], parents[i + 1], axis=axis, placement=place) if axis else
+                      pf.joint(f"j{i}", kind, parents[i], parents[i + 1], placement=place))  # fmt: skip
+    joints.append(pf.joint("hinge", "revolute", "hull", "arm", axis=(1, 2, 0), placement=random_pose(random)))
+    return machine(bodies, joints, actuators=[pf.actuator("motor", "hinge")], **more)
+
+
+X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+IN_TURN = {
+    "translation and ball": (in_turn([("translation", None), ("spherical", None)]), "SE(3)", 6),
+    "on frames of their own": (in_turn([("translation", None), ("spherical", None)], placements={0: SLOPE}), "SE(3)", 6),
+    "x, y, angle": (in_turn([("prismatic", X), ("prismatic", Y), ("revolute", Z)]), "SE(2)", 3),
+    "skew": (in_turn([("prismatic", X), ("prismatic", (0.6, 0.8, 0)), ("revolute", Z)], placements={0: SLOPE}), "SE(2)", 3),
+    "angle, x, y": (in_turn([("revolute", Z), ("prismatic", X), ("prismatic", Y)]), "SE(2)", 3),
+    "angles of Euler": (in_turn([("translation", None), ("revolute", Z), ("revolute", Y), ("revolute", X)]), "SE(3)", 6),
+    "universal and hinge": (in_turn([("translation", None), ("universal", None), ("revolute", Z)]), "SE(3)", 6),
+    "three slides": (in_turn([("prismatic", X), ("prismatic", Y), ("prismatic", Z)]), "R^3", 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("m, group, k", IN_TURN.values(), ids=IN_TURN)
+def test_joints_in_turn_are_one(m, group, k):
+    s = pf.symmetry(m)
+    assert (s.group, s.joint) == (group, ", ".join(j.name for j in m.joints[:-1]))
+    assert s.basis.shape == (6, k)
+    system = pf.reduce(m)
+    assert f"{s.joint} are taken as one that carries all, {group} in the world" in str(system)
+    random = np.random.default_rng(4)
+    q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+    said = changes_as_it_must(system, q, v, [0.3])
+    assert np.abs(said["rate"][m.nq : m.nq + k]).max() < 1e-13
+    close(said["momentum_drift"], 0 * said["momentum_drift"], 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+
+
+def test_a_slide_with_mass_is_no_part_of_a_group():
+    """Where x carries y with a mass, turns are none of all that moves; the momenta along x and y are kept still."""
+    m = in_turn([("prismatic", X), ("prismatic", Y), ("revolute", Z)], masses=(0.5, 0.2))
+    s = pf.symmetry(m)
+    assert (s.group, s.joint) == ("R", "j0") and further(s) == ["moving along z of 'j1'"]
+
+
+def test_merged_and_free_are_one_machine_and_far_away_too():
+    """A translation and a ball beside a free joint, at home and 7000 km away at 7.5 km/s under gravity."""
+    turns = in_turn([("translation", None), ("spherical", None)], gravity=(0.2, -9.7, 1.3))
+    free = turns.with_(bodies=turns.bodies[1:], joints=[pf.joint("f", "free", "world", "hull"), turns.joints[-1]])
+    random = np.random.default_rng(7)
+    q, v = pf.random_configuration(free, random), random.normal(size=free.nv)
+    R = Rotation.from_quat(q[3:7]).as_matrix()
+    there = np.r_[R @ v[:3], v[3:]]
+    long = KEEP | {"duration": 0.3, "every": 50}
+    home, as_free = pf.run(pf.reduce(turns), q, there, **long), pf.run(pf.reduce(free), q, v, **long)
+    close(home.q, as_free.q, 1e-11, "q")
+    q[:3] += 7e6, -1e6, 2e6
+    there[:3] += 0, 7.5e3, 100
+    far = pf.run(pf.reduce(turns), q, there, **long)
+    close(far.q[:, 3:], home.q[:, 3:], 1e-11, "attitude and shape")
+    assert float(far.reduction_error) < 1e-9
