@@ -36,7 +36,7 @@ class Graph(NamedTuple):
 
 
 def machine(g: Graph, cut: set[str], random: np.random.Generator | None = None) -> pf.Mechanism:
-    """Those joints cut, and their frames moved by what they leave free where `random` is given."""
+    """Those joints cut; where `random` is given, their frames are moved by what they leave free, and some ends exchanged."""
     where = {"world": pf.pose()} | {name: body[0] for name, body in g.bodies.items()}
     bodies = [pf.body(name, mass, com, 2 / 3 * mass * radius**2) for name, (_, mass, com, radius) in g.bodies.items()]
     joints, reached, waiting = [], ["world"], {n: p for n, p in g.parts.items() if n not in cut}
@@ -50,6 +50,8 @@ def machine(g: Graph, cut: set[str], random: np.random.Generator | None = None) 
     closures = []
     for name in sorted(cut, reverse=random is not None):
         part = g.parts[name]
+        if random is not None and random.random() < 0.5:
+            part = part._replace(a=part.b, b=part.a)
         moved = [_moved(part.kind, random) if random else pf.pose() for _ in range(2)]
         A, B = (where[x].inverse() @ part.at @ X for x, X in zip((part.a, part.b), moved, strict=True))
         closures.append(pf.closure(name, part.kind, part.a, part.b, placement_a=A, placement_b=B, **_number(part.kind)))
