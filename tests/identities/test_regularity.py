@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,10 +14,13 @@ import pfaffian as pf
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.maths import minimum_norm
 from pfaffian.maths.subgroups import SUBGROUPS
+from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.terms.terms import symbols
-from tests.linkages import storeys
-from tests.random_mechanisms import allowed, closing, placements, random_tree
+from tests.cut_graphs import KINDS as PARTS
+from tests.cut_graphs import Graph, Part, body, by_numpy, coupled_wheels, cranks, machine, platform, ring
+from tests.linkages import bennett, bricard, goldberg, linkage, sarrus, schatz, start, storeys
+from tests.random_mechanisms import allowed, closing, placements, random_pose, random_tree
 from tests.tolerance import close
 
 KINDS = [kind for kind in (*SUBGROUPS, "weld") if kind not in ("free", "fixed")]
@@ -47,11 +51,15 @@ def test_regularity_knows_neither_frames_nor_order(kind: str) -> None:
 
 
 def test_rows_without_entries_do_not_count() -> None:
-    """Of a hinge that closes a loop in a plane two rows are left, of a ball joint there the same two."""
-    R, q = np.eye(3), [0.3, -1.1, 0.4, 0.2, 0.7, -0.5]
-    m = storeys(2, R)
-    balls = [replace(c, kind="spherical") for c in m.constraints]
-    close(regular(m.with_(constraints=balls), q), regular(m, q), 1e-9, "regularity of hinges and balls")
+    """Of three coordinates of a point in a plane two rows are left, the same as of two."""
+    m, q = storeys(1, np.eye(3)), [0.3, -1.1, 0.4]
+
+    def pin(rows: list[int]) -> pf.Holonomic:
+        return pf.holonomic("pin", lambda k: (k.position("right 0", (0, 0, 1.0)) - k.position("beam 0", (1.0, 0, 0)))[rows])
+
+    three, two = (regular(m.with_(constraints=[pin(rows)]), q) for rows in ([0, 1, 2], [0, 2]))
+    assert 1e-3 < two < 1
+    close(three, two, 1e-9, "regularity of three rows and of two")
 
 
 def test_regularity_by_orthonormal_rows_and_by_their_products(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,3 +74,142 @@ def test_regularity_by_orthonormal_rows_and_by_their_products(monkeypatch: pytes
             found.append(regular(m, q))
         close(found[-1], found[-2], 1e-9, f"regularity at {angle} rad")
     assert np.ptp(found[::2]) > 0.05
+
+
+LINKAGES = {
+    "Bennett": bennett(1.0, 1.5, np.pi / 6),
+    "Goldberg": goldberg(),
+    "Sarrus": sarrus(),
+    "Bricard": bricard(),
+    "Schatz": schatz(),
+}
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_any_hinge_of_a_linkage_may_be_cut(name: str) -> None:
+    """Rows of the one are not those of another, and their rank off the constraints differs."""
+    chain, found = LINKAGES[name], []
+    for cut in range(len(chain.a)):
+        m = linkage(chain, cut)
+        angles, _ = start(chain, m)
+        found.append(regular(m, [angles[n] for n in m.q_names]))
+    assert 0.02 < found[0] < 0.95
+    close(found, np.full(len(found), found[0]), 1e-8, f"regularity of {name}, whatever is cut")
+
+
+def cuts(g: Graph, random: np.random.Generator, count: int) -> list[set[str]]:
+    """Random joints whose cutting leaves a tree."""
+    found = []
+    for _ in range(count):
+        reached, tree = {n: {n} for n in ("world", *g.bodies)}, set()
+        for name in random.permutation([*g.parts]):
+            a, b = reached[g.parts[name].a], reached[g.parts[name].b]
+            if a is not b:
+                tree.add(str(name))
+                both = a | b
+                reached |= dict.fromkeys(both, both)
+        found.append(set(g.parts) - tree)
+    return found
+
+
+RANDOM = np.random.default_rng(7)
+TURNED = np.linalg.qr(RANDOM.normal(size=(3, 3)))[0]
+TURNED *= np.sign(np.linalg.det(TURNED))
+CORNERS = ("world", "one", "two", "three")
+EDGES = dict(
+    zip(
+        itertools.combinations(CORNERS, 2),
+        ("planar", "schoenflies", "spherical", "translation", "schoenflies", "schoenflies"),
+        strict=True,
+    )
+)
+GRAPHS = {
+    "a tetrahedron": Graph(
+        {n: body(RANDOM) for n in CORNERS[1:]},
+        {f"{a}-{b}": Part(kind, a, b, random_pose(RANDOM)) for (a, b), kind in EDGES.items()},
+    ),
+    "a ring": ring([PARTS[i] for i in (0, 2, 5, 3, 6, 1)], RANDOM),
+    "a ring with a ball": ring(["revolute", "spherical", "helical", "prismatic", "revolute", "revolute"], RANDOM),
+    "a ring with a weld": ring(["revolute", "cylindrical", "fixed", "revolute", "revolute", "prismatic", "revolute"], RANDOM),
+    "a ring of planes": ring(["planar-helical", "translation", "planar", "schoenflies"], RANDOM),
+    "a Stewart platform": platform([["spherical", "prismatic", "spherical"]] * 6, RANDOM),
+    "a delta": platform([["revolute", "spherical", "spherical"]] * 3, RANDOM),
+    "cranks in a plane": cranks(4, np.eye(3)),
+    "cranks in a turned plane": cranks(3, TURNED),
+    "cranks in a moving row": cranks(3, TURNED, (0.4, 0.0)),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_any_joints_may_be_cut(name: str) -> None:
+    """The frames of the closures anywhere on what they leave free, their order too; and singular values by NumPy."""
+    g, random = GRAPHS[name], np.random.default_rng(3)
+    own = by_numpy(g, set(g.parts) - cuts(g, random, 1)[0])
+    assert 1e-3 < own < 0.95
+    between = {n for n, part in g.parts.items() if "world" not in (part.a, part.b)}
+    star = [between] if len(g.parts) == len(between) + len(g.bodies) else []  # loops that go through each other both ways
+    for cut in cuts(g, random, 3) + star:
+        for moved in (None, random):
+            m = machine(g, cut, moved)
+            close(regular(m, m.neutral()), own, 1e-8, f"regularity of {name}, cut at {sorted(cut)}")
+
+
+def test_near_the_dead_centre_of_coupled_wheels_it_falls_with_the_angle() -> None:
+    """There forces along the rod are a second combination of forces that turns nothing, beside one that never does."""
+    found = []
+    for angle in (0.8, 4e-3, 2e-3, 1e-3):
+        g = coupled_wheels(angle)
+        here = [regular(m, m.neutral()) for m in (machine(g, set(cut)) for cut in (("pin 0", "pin 2"), ("axle 1", "pin 2")))]
+        close(here, np.full(2, by_numpy(g, set(g.parts) - {"pin 0", "axle 1"})), 1e-7, f"regularity at {angle} rad")
+        found.append(here[0])
+    assert found[0] > 0.1
+    close(found[1:3], [2 * found[2], 2 * found[3]], 1e-4, "in proportion")
+    m = machine(coupled_wheels(0.0), {"pin 0", "pin 2"})
+    assert regular(m, m.neutral()) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["revolute", "distance", "universal"])
+def test_a_closure_that_is_written_twice_counts_once(kind: str) -> None:
+    """Also with its bodies exchanged, and anywhere on its axis."""
+    random = np.random.default_rng(5)
+    tree = random_tree(random, *TREE)
+    q = random_configuration(tree, random, 1.0)
+    c = closing("c", kind, "b0", "b3", random, placements(tree, q))
+    ends = {"placement_a": c.placement_b, "placement_b": c.placement_a}
+    again = [replace(c, name="again"), replace(c, name="back", body_a="b3", body_b="b0", **ends)]
+    if kind == "revolute":
+        again.append(replace(c, name="slid", placement_a=c.placement_a @ pf.pose((0, 0, 0.4), rpy=(0, 0, 1.0))))
+    own = regular(tree.with_(constraints=[c]), q)
+    assert 1e-3 < own < 1
+    for other in again:
+        close(regular(tree.with_(constraints=[c, other]), q), own, 1e-9, f"{kind} and {other.name!r}")
+
+
+def test_other_constraints_are_held_against_the_motions_that_loops_leave() -> None:
+    """The height of a beam on equal legs, which with them turns by less and less: in proportion, whatever is cut."""
+    angles = np.array([0.5, 0.1, 0.02])
+    for cut in ("top", "foot"):
+        m = storeys(1, np.eye(3), cut)
+        height = pf.holonomic("height", lambda k: k.position("beam 0", (0.3, 0, 0))[2] - 0.9)
+        held = m.with_(constraints=[height, *m.constraints])
+        signs = {"left 0": 1, "beam 0": -1, "right 0": 1}
+        found = [regular(held, [signs[n] * x for n in m.q_names]) for x in angles]
+        assert found[0] < regular(m, [signs[n] * 0.5 for n in m.q_names])
+        close(np.array(found) / found[0], np.sin(angles) / np.sin(angles[0]), 1e-9, f"in proportion, cut at the {cut}")
+
+
+def test_a_loop_that_is_open_does_not_count() -> None:
+    """Of two storeys that share no joint the other one decides, and nothing does where both are open."""
+    m, q = storeys(2, TURNED), [0.3, -0.3, 0.3, 0.02, -0.02, 0.02]
+    angles = dict(zip(("left 0", "beam 0", "right 0", "left 1", "beam 1", "right 1"), q, strict=True))
+    at = [angles[n] for n in m.q_names]
+    both = [c for c in m.constraints if isinstance(c, Closure)]
+
+    def with_open(*names: str) -> float:
+        shut = [pf.active_while(c, lambda k: k.q[0] > 10) if c.name in names else c for c in both]
+        return regular(m.with_(constraints=shut), at)
+
+    alone = [regular(m.with_(constraints=[c]), at) for c in both]
+    close([with_open("loop 1"), with_open("loop 0")], alone, 1e-8, "regularity of the loop that is closed")
+    close(with_open(), min(alone), 1e-9, "of both")
+    assert with_open("loop 0", "loop 1") == 1.0

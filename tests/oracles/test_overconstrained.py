@@ -59,7 +59,7 @@ def test_storeys_of_parallelograms_whatever_the_cuts_and_the_order() -> None:
     R = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
     R *= np.sign(np.linalg.det(R))
     turned = np.array([0.4, -0.3])
-    found = []
+    found, regular = [], []
     for cut, reverse in (("top", False), ("top", True), ("foot", False)):
         m = storeys(2, R, cut, reverse)
         angle = {f"left {i}": a for i, a in enumerate(turned)}
@@ -69,5 +69,7 @@ def test_storeys_of_parallelograms_whatever_the_cuts_and_the_order() -> None:
         assert (r["rank"].values == 4).all()
         close(r.energy.values, np.full(len(r.time), float(r.energy[0])), 1e-8, f"energy, cut at the {cut}")
         found.append(r.q.sel(coordinate=["left 0", "left 1"]).values)
+        regular.append(r.regularity.values)
+    close(regular[1:], [regular[0]] * 2, 1e-7, "regularity, whatever is cut and in whatever order")
     for other in found[1:]:
         close(other, found[0], 1e-8, "angles, whatever is cut and in whatever order")

@@ -1,10 +1,12 @@
-"""How far constraints are from losing rank, independent of the order, the frames and the units that they are written in.
+"""How far constraints are from losing rank, independent of what is cut, of the order, the frames and the units.
 
-The rows of a constraint are measured by their typical size: with G_c the mean of Lam_c Lam_c^T over random configurations and
-G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and are uncorrelated. If the same constraint is written
-another way, T Lam_c with a constant T, S_c^-1 Lam_c is rotated, so the singular values of all these rows together are the same.
-Rows of a closure are taken at the origin of its frame A: where that sits on the motions that the closure leaves amounts to such
-a T, off the constraints too, and the place of frame B makes no difference.
+Loops are measured joint by joint (`dynamics/loop_regularity.py`), and their rows are none of a tree of joints. All other
+constraints are held against the motions that loops leave, and their rows measured by their typical size: with G_c the mean of
+Lam_c Lam_c^T over random configurations and G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and are
+uncorrelated. If the same constraint is written another way, T Lam_c with a constant T, S_c^-1 Lam_c is rotated, so the singular
+values of all these rows together are the same. Closures whose loop passes a joint that follows others, or an edge, count
+among them; their rows are taken at the origin of frame A: where that sits on the motions that the closure leaves amounts to
+such a T, off the constraints too, and the place of frame B makes no difference.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.dynamics.loop_regularity import of_loops
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.maths import se3
 from pfaffian.maths.linear import NOTHING, connected, orthogonalise, solve_symmetric
@@ -21,6 +24,7 @@ from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
 from pfaffian.terms.lengths import machine_length, slides
+from pfaffian.terms.loops import Loops, loops
 from pfaffian.terms.pfaffian import frame_a, rows_at_a, twist_at_a
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, symbols
@@ -31,35 +35,65 @@ ROUNDING = 1e-6
 
 
 def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """(1, 1) at terms: 1 where constraints are as independent as on average or more, near 0 where they almost lose rank.
+    """(1, 1) at terms: near 0 where constraints almost lose rank, 1 where they are as independent as on average or more.
 
-    The least, over constraints c, of sqrt(m_c / |X_c|^2), X_c being the columns of the pseudo-inverse of the measured rows that
-    belong to c: how far the motion must go for a unit of the constraint. Dropped rows do not count. The number belongs to the
-    constraints along the tree of joints: with a loop cut at another joint these are others, and it differs.
+    The least of that of loops (`of_loops`) and, over other constraints c, of sqrt(m_c / |X_c|^2), X_c being the columns of the
+    pseudo-inverse of the measured rows that belong to c: how far the motion must go for a unit of c while loops stay closed.
+    Rows that are dropped do not count, nor do closures that repeat another.
     """
-    if not terms.rows.counts:
-        return ca.SX(1)
-    found = shortest_change(terms, tolerance)
-    C, kept, lengths = found.coefficients, found.kept, row_lengths(terms)
-    measured, first = [], 0
-    for sample, c, count in zip(samples(terms.mechanism), terms.mechanism.ideal, terms.rows.counts, strict=True):
-        at = list(range(first, first + count))
-        S = _measure(terms, c, sample, lengths[at, 0])
-        rows = ca.sparsify(S.inverse @ C[at, :])
-        if rows.nnz():  # some have no entry in this machine, like rows normal to a plane
-            measured.append((rows, S.rank))
-        first += count
-    parts = connected([set(rows.sparsity().get_col()) for rows, _ in measured])
-    columns = [sorted({j for c in part for j in measured[c][0].sparsity().get_col()}) for part in parts]
     worst = ca.SX(1)
-    for part, at, N in zip(parts, columns, found.overlaps(columns), strict=True):
-        X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in part])[:, at], kept[at, 0])
-        first = 0
-        for of_constraint, rank in [measured[c] for c in part]:
-            of_it = X[:, first : first + of_constraint.shape[0]]
-            worst = ca.fmin(worst, rank / ca.fmax(ca.trace(of_it.T @ N @ of_it), NOTHING))
-            first += of_constraint.shape[0]
+    if not terms.rows.counts:
+        return worst
+    at = loops(terms.kinematics)
+    if at.joints:
+        worst = ca.fmin(worst, of_loops(terms.mechanism, at))
+    if len(at.of) < len(terms.rows.counts):
+        worst = ca.fmin(worst, _of_others(terms, at, tolerance))
     return ca.sqrt(worst)
+
+
+def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
+    """(1, 1) the least m_c / |X_c|^2 of constraints that close no loop."""
+    found, m = shortest_change(terms, tolerance), terms.mechanism
+    C, kept, lengths = found.coefficients, found.kept, row_lengths(terms)
+    held = [
+        i
+        for i, c in enumerate(i for i, count in enumerate(terms.rows.counts) for _ in range(count))
+        if c in at.of and C[i, :].nnz()
+    ]
+    measured, first = list[tuple[ca.SX, ca.SX]](), 0
+    for i, (sample, c, count) in enumerate(zip(samples(m), m.ideal, terms.rows.counts, strict=True)):
+        these = list(range(first, first + count))
+        first += count
+        if i not in at.of:
+            S = _measure(terms, c, sample, lengths[these, 0])
+            rows = ca.sparsify(S.inverse @ C[these, :])
+            if rows.nnz():  # some have no entry in this machine, like rows normal to a plane
+                measured.append((rows, S.rank))
+    every = [rows for rows, _ in measured] + [ca.sparsify(C[i, :]) for i in held]
+    supports = [set(rows.sparsity().get_col()) for rows in every]
+    parts = [part for part in connected(supports) if part[0] < len(measured)]
+    columns = [sorted({j for c in part for j in supports[c]}) for part in parts]
+    worst = ca.SX(1)
+    for part, used, N in zip(parts, columns, found.overlaps(columns), strict=True):
+        own = [c for c in part if c < len(measured)]
+        closing = [held[c - len(measured)] for c in part if c >= len(measured)]
+        free = _free(C[closing, used] @ ca.diag(kept[used, 0]), kept[used, 0], tolerance)
+        X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in own])[:, used], free)
+        begin = 0
+        for rows, rank in [measured[c] for c in own]:
+            of_it = X[:, begin : begin + rows.shape[0]]
+            worst = ca.fmin(worst, rank / ca.fmax(ca.trace(of_it.T @ N @ of_it), NOTHING))
+            begin += rows.shape[0]
+    return worst
+
+
+def _free(C: ca.SX, kept: ca.SX, tolerance: float) -> ca.SX:
+    """(s, s) the projector onto what is kept and leaves loops closed, whose rows are C (m, s)."""
+    if not C.shape[0]:
+        return ca.diag(kept)
+    Q = orthogonalise(C, ca.SX(C.shape[0], 0), tolerance, groups=[[*range(C.shape[0])]]).Q
+    return ca.diag(kept) - Q.T @ Q
 
 
 class Measure(NamedTuple):
@@ -130,7 +164,7 @@ def _numbers(m: Mechanism, X: Pose) -> Pose:
     return Pose(ca.SX(ca.DM(m.value(X.R))), ca.SX(ca.DM(m.value(X.p))))
 
 
-def _pseudo_inverse(C: ca.SX, keep: ca.SX) -> ca.SX:
-    """(s, m) of C (m, s), without the columns that `keep` drops."""
-    C = C @ ca.diag(keep)
-    return ca.diag(keep) @ solve_symmetric(ca.densify(C.T @ C) + ca.diag(1 - keep), ca.densify(C.T))
+def _pseudo_inverse(C: ca.SX, free: ca.SX) -> ca.SX:
+    """(s, m) of C (m, s) after a projector (s, s)."""
+    C = C @ free
+    return free @ solve_symmetric(ca.densify(C.T @ C) + ca.SX.eye(free.shape[0]) - free, ca.densify(C.T))

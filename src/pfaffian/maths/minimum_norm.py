@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
+from pfaffian.maths.selected_inverse import Factor, entries, factor
 
 
 class MinimumNorm(NamedTuple):
@@ -57,13 +58,14 @@ class MinimumNorm(NamedTuple):
         if self.rows is not None:
             return ca.vertcat(ca.SX(0, 1), *[step.keep for step in self.rows.steps])
         assert self.gram is not None
-        return ca.vertcat(*[keep for _, keep in sorted(zip(self.gram.order, self.gram.kept, strict=True))])
+        return ca.vertcat(*[keep for _, keep in sorted(zip(self.gram.of.order, self.gram.kept, strict=True))])
 
     def overlaps(self, blocks: list[list[int]]) -> list[ca.SX]:
         """Blocks (k, k) of (R R^T)^+ at these indices (k,): unit matrices where R is orthonormal."""
         if self.gram is None:
             return [ca.SX(ca.DM.eye(len(at))) for at in blocks]
-        return _inverse_blocks(self.gram, blocks)
+        entry = entries(self.gram.of)
+        return [ca.blockcat([[entry(i, j) for j in at] for i in at]) for at in blocks]
 
 
 Blocks = Sequence[Sequence[Sequence[int]]]
@@ -79,8 +81,8 @@ def minimum_norm(
     of refinement for the digits that squaring costs. Its pivots are far above rounding wherever rows are kept, unless columns
     have different weights (`counted`).
     """
-    order, entries = elimination_order(A, blocks or [[[i]] for i in range(A.shape[0])])
-    if entries <= FILL_ACCEPTED * A.nnz() or counted is not None:
+    order, filled = elimination_order(A, blocks or [[[i]] for i in range(A.shape[0])])
+    if filled <= FILL_ACCEPTED * A.nnz() or counted is not None:
         flat = [i for block in order for i in _members(block)]
         place = {row: i for i, row in enumerate(flat)}
         groups = None if blocks is None else [[place[i] for i in group] for block in order for group in block]
@@ -155,65 +157,30 @@ def elimination_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[
 
 
 class Gram(NamedTuple):
-    """A A^T = L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, 1 / D or 0, and 1 or 0 for kept."""
+    """A A^T = L D L^T of rows in an order of its own, and for each row, as it is eliminated, 1 or 0 for kept."""
 
-    order: list[int]
-    columns: list[dict[int, ca.SX]]
-    inverse: list[ca.SX]
+    of: Factor
     kept: list[ca.SX]
 
 
 def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
-    """Pivots with the fewest neighbours first; one that is below tolerance^2 of its diagonal entry is skipped."""
-    m = A.shape[0]
-    G = ca.sparsify(A @ A.T)
-    S: list[dict[int, ca.SX]] = [{} for _ in range(m)]
-    for i, j in zip(*G.sparsity().get_triplet(), strict=True):
-        S[i][j] = G[i, j]
-    waiting, order, columns, inverse, kept = set(range(m)), [], [], [], []
-    while waiting:
-        i = min(waiting, key=lambda i: (len(S[i]), i))
-        waiting.remove(i)
-        pivot = S[i].pop(i, ca.SX(0))
-        keep = pivot * ca.fmin(1, size[i]) > tolerance**2 * G[i, i]
-        r = keep / ca.fmax(pivot, NOTHING)
-        column = {j: entry * r for j, entry in S[i].items()}
-        for j, l in column.items():
-            del S[j][i]
-            for k, entry in S[i].items():
-                S[j][k] = S[j].get(k, ca.SX(0)) - l * entry
-        order.append(i)
-        columns.append(column)
-        inverse.append(r)
-        kept.append(keep)
-    return Gram(order, columns, inverse, kept)
+    """A pivot that is below tolerance^2 of its diagonal entry is skipped."""
+    G, kept = ca.sparsify(A @ A.T), list[ca.SX]()
 
+    def invert(i: int, pivot: ca.SX) -> ca.SX:
+        kept.append(pivot * ca.fmin(1, size[i]) > tolerance**2 * G[i, i])
+        return kept[-1] / ca.fmax(pivot, NOTHING)
 
-def _inverse_blocks(gram: Gram, blocks: list[list[int]]) -> list[ca.SX]:
-    """Blocks of (L D L^T)^+ from the last pivot back, computing only the entries that these need. [Takahashi 1973]"""
-    place = {i: n for n, i in enumerate(gram.order)}
-    found: dict[tuple[int, int], ca.SX] = {}
-
-    def entry(i: int, j: int) -> ca.SX:
-        i, j = (i, j) if place[i] < place[j] else (j, i)
-        if (i, j) not in found:
-            pivot = gram.inverse[place[i]] if i == j else ca.SX(0)
-            found[i, j] = pivot - sum((l * entry(k, j) for k, l in gram.columns[place[i]].items()), ca.SX(0))
-        return found[i, j]
-
-    for i in reversed(gram.order):  # each uses later ones only, so that the recursion stays shallow
-        for k in gram.columns[place[i]]:
-            entry(i, k)
-        entry(i, i)
-    return [ca.blockcat([[entry(i, j) for j in at] for i in at]) for at in blocks]
+    return Gram(factor(G, invert), kept)
 
 
 def _solve_gram(gram: Gram, B: ca.SX) -> ca.SX:
-    x = {i: B[i, :] for i in gram.order}
-    for i, column in zip(gram.order, gram.columns, strict=True):
+    order, columns, inverse = gram.of
+    x = {i: B[i, :] for i in order}
+    for i, column in zip(order, columns, strict=True):
         for j, l in column.items():
             x[j] = x[j] - l * x[i]
-    for i, r, column, keep in zip(*(reversed(v) for v in (gram.order, gram.inverse, gram.columns, gram.kept)), strict=True):
+    for i, r, column, keep in zip(*(reversed(v) for v in (order, inverse, columns, gram.kept)), strict=True):
         below = sum((l * x[j] for j, l in column.items()), ca.SX.zeros(1, B.shape[1]))
         x[i] = keep * (x[i] * r - below)
     return ca.vertcat(*[x[i] for i in range(len(x))])

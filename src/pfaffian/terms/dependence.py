@@ -48,14 +48,15 @@ class RowSample(NamedTuple):
 
 def dependent_rows(
     m: Mechanism, sample: Callable[[np.ndarray], RowSample], lengths: np.ndarray, long: float
-) -> list[list[int]]:
-    """Groups of rows that depend on each other, each of two or more; rows in none of them are independent of all others.
+) -> tuple[list[list[int]], list[np.ndarray]]:
+    """Groups of rows that depend on each other, each of two or more; rows in none of them are independent of all others. And
+    the configurations (nq,) on the constraints from which this is known.
 
     sample: rows at q (nq,).   lengths: (m, 1) typical length of each row.   long: the machine's length [m].
     """
     random = np.random.default_rng(22)
     shared = np.zeros((len(lengths), len(lengths)), dtype=bool)
-    found = 0
+    places = list[np.ndarray]()
     last = None
     for attempt in range(TRIES):
         begin = m.neutral() if attempt == 1 else random_configuration(m, random, long)
@@ -72,13 +73,13 @@ def dependent_rows(
         last = q, here.K @ V[rank:].T
         Z = U[:, rank:]
         shared |= np.abs(Z @ Z.T) > DEPENDENT
-        found += 1
-        if found == SAMPLES:
+        places.append(q)
+        if len(places) == SAMPLES:
             break
-    if not found:
+    if not places:
         shared[:] = True
     supports = [{int(i) for i in np.flatnonzero(row)} for row in shared]
-    return [part for part in connected(supports) if len(part) > 1]
+    return [part for part in connected(supports) if len(part) > 1], places
 
 
 def moved(m: Mechanism, last: tuple[np.ndarray, np.ndarray], random: np.random.Generator) -> np.ndarray:

@@ -235,7 +235,8 @@ class Typical(NamedTuple):
     vanish, and so is no scale.
     counted: (1, nv) weight of each column of Lam = A W^-T where lengths of rows are compared, None if all weigh the same.
     grows: for each row whether its length scales with the machine's.   unknown: rows without a typical length.
-    dependent: blocks of rows that depend on each other where the constraints are satisfied.
+    dependent: blocks of rows that depend on each other where the constraints are satisfied.   places: configurations (nq,)
+    there, none where the search found none.
     """
 
     lengths: ca.DM
@@ -243,6 +244,7 @@ class Typical(NamedTuple):
     grows: tuple[bool, ...]
     unknown: tuple[int, ...]
     dependent: tuple[tuple[int, ...], ...]
+    places: tuple[np.ndarray, ...]
 
 
 ROUNDING = 1e-12
@@ -270,7 +272,7 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     rad/s or that length per second.
     """
     if not m.ideal:
-        return Typical(ca.DM(0, 1), None, (), (), ())
+        return Typical(ca.DM(0, 1), None, (), (), (), ())
     T = symbols(always_active(m))
     grows = growing(m, T.rows)
     numbers = ca.Function("numbers", [m.p_symbols], [machine_length(m), row_units(m, T.rows.counts, grows)])
@@ -293,9 +295,10 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
     lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
-    dependent = dependent_rows(m, sample, lengths, long)
+    dependent, places = dependent_rows(m, sample, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := mass_weighted(A / lengths, M)) is not None]
-    return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), tuple(map(tuple, dependent)))
+    blocks = tuple(map(tuple, dependent))
+    return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), blocks, tuple(places))
 
 
 def always_active(m: Mechanism) -> Mechanism:

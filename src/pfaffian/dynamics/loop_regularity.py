@@ -1,0 +1,169 @@
+"""How far loops are from losing rank, independent of which of their joints are cut, of frames, order and units.
+
+Around loops the motions of their joints add up to nothing: S q_dot = 0, all joints alike (`terms/loops.py`). If a joint j were
+off by a twist delta, all of them would have to make up for it: S q_dot = -T_j delta. How far they must move for it, over all
+delta, is |X_j|^2 = trace(T_j^T Y T_j) with Y = (S S^T)^-1, and it grows beyond all bounds where S loses rank.
+
+Some wrenches w in loops move no joint wherever the constraints are satisfied, S^T w = 0: the force across a plane loop of
+hinges, three directions in Bennett's linkage. What of delta they would do work on cannot be made up for. The joints share it
+out, so that the sum of their squares is least. With these wrenches the columns of W, and G the sum of T_j T_j^T, Y is then the
+inverse of S S^T on the wrenches with W^T G w = 0.
+
+Other loops through the same joints are combinations of these ones, S -> C S and T_j -> C T_j, so Y -> C^-T Y C^-1: X_j stays.
+How many columns W has is found beforehand, where the constraints are satisfied. So a configuration that loses more rank has
+X_j without bounds, and regularity falls to zero there, in proportion to the distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, reduce
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.maths.linear import NOTHING, connected, orthogonalise
+from pfaffian.maths.selected_inverse import Factor, entries, factor
+from pfaffian.model.mechanism import Mechanism, random_configuration
+from pfaffian.terms.dependence import DEPENDENT
+from pfaffian.terms.lengths import default_length
+from pfaffian.terms.loops import Loops, loops
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import always_active, symbols, typical
+
+LEAST = 1e-7
+"""What is left of a screw that only rounding decides; and the least regularity of loops, about."""
+
+FEW = 3
+"""Random configurations that decide where none on the constraints was found."""
+
+
+def of_loops(m: Mechanism, at: Loops) -> ca.SX:
+    """(1, 1) the least r / (J |X_j|^2) over the joints j of loops, at most 1: r is the rank of the equations S of all loops
+    that share joints with each other, and J the number of these joints.
+    """
+    blocks = redundant(m)
+    X = _made_up(at, _idle(at, blocks))
+    ranks: list[ca.SX] = [at.on[l] * sum(bool(at.S[i, :].nnz()) for i in equations(l)) for l in range(len(at.on))]
+    for block, count in blocks:
+        all_on = reduce(ca.fmin, [at.on[l] for l in block])
+        ranks[block[0]] += sum((6 * at.on[l] - ranks[l] for l in block), ca.SX(0)) - count * all_on
+    worst = ca.SX(1)
+    for joints in connected([set(ways) for ways in at.joints]):
+        rank = sum((ranks[l] for l in {l for j in joints for l in at.joints[j]}), ca.SX(0))
+        largest = ca.mmax(ca.vertcat(*[X[j] for j in joints]))
+        worst = ca.fmin(worst, (rank + NOTHING) / ca.fmax(len(joints) * largest, NOTHING))
+    return worst
+
+
+@remembered(64)
+def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """Blocks of loops whose equations depend on each other where the constraints are satisfied, and how many too many they are.
+
+    Equations that no joint enters in any position, as across a plane, make no block.
+    """
+    T = symbols(always_active(m))
+    S, random = loops(T.kinematics).S, np.random.default_rng(22)
+    f = ca.Function("S", [T.q, m.p_symbols], [ca.densify(S)])
+    at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(FEW)]
+    found = [f(q, m.p_defaults).full() for q in at]
+    entered = [i for i in range(S.shape[0]) if S[i, :].nnz()]
+    shared = [set[int]() for _ in entered]
+    for x in found:
+        U, rank = _rank(x[entered])
+        for i, j in np.argwhere(np.abs(U[:, rank:] @ U[:, rank:].T) > DEPENDENT):
+            shared[i].add(entered[j] // 6)
+    blocks = [set[int]().union(*[shared[i] for i in part]) for part in connected(shared) if shared[part[0]]]
+    rows = [[i for l in sorted(block) for i in equations(l)] for block in blocks]
+    lost = [min(len(own) - _rank(x[own])[1] for x in found) for own in rows]
+    return tuple((tuple(sorted(block)), count) for block, count in zip(blocks, lost, strict=True))
+
+
+def _rank(x: np.ndarray) -> tuple[np.ndarray, int]:
+    """Left singular vectors, and the rank."""
+    U, sizes, _ = np.linalg.svd(x)
+    return U, int((sizes > DEPENDENT * sizes.max(initial=1.0)).sum())
+
+
+def equations(l: int) -> range:
+    """Rows of S of a loop."""
+    return range(6 * l, 6 * l + 6)
+
+
+def _idle(at: Loops, blocks: tuple[tuple[tuple[int, ...], int], ...]) -> ca.SX:
+    """W (6 L, d), a basis of the wrenches in the loops that move no joint wherever the constraints are satisfied.
+
+    Those that no joint could feel in any position, across a plane, are left out where they have no part in the others.
+    """
+    n, columns = at.S.shape[0], list[ca.SX]()
+    for block, count in blocks:
+        rows = [i for l in block for i in equations(l)]
+        screws = ca.sparsify(at.S[rows, :]).T
+        screws = screws[[i for i in range(screws.shape[0]) if screws[i, :].nnz()], :]
+        best = _best(screws)[: len(rows) - count, :]
+        rest = ca.SX.eye(len(rows)) - best.T @ best
+        W = ca.SX(n, count)
+        W[rows, :] = _best(rest, ca.sum2(rest * rest), passes=1)[:count, :].T
+        columns.append(W)
+    done = {l for block, _ in blocks for l in block}
+    felt = [bool(at.S[i, :].nnz()) for i in range(n)]
+    for part in connected(_neighbours(at.T)):
+        if any(felt[j] for j in part):
+            columns += [ca.SX.eye(n)[:, i] for i in part if not felt[i] and i // 6 not in done]
+    return ca.sparsify(ca.horzcat(ca.SX(n, 0), *columns))
+
+
+def _best(rows: ca.SX, size: ca.SX | None = None, passes: int = 2) -> ca.SX:
+    """Orthonormal rows, each from the row of which most is left.   size: as in `orthogonalise`."""
+    m = rows.shape[0]
+    return orthogonalise(rows, ca.SX(m, 0), LEAST, size, passes=passes, groups=[[*range(m)]]).Q
+
+
+def _neighbours(T: ca.SX) -> list[set[int]]:
+    """For each row of T itself and those that share an entry of T T^T with it."""
+    found = [{i} for i in range(T.shape[0])]
+    for i, j in zip(*ca.sparsify(T @ T.T).sparsity().get_triplet(), strict=True):
+        found[i].add(j)
+    return found
+
+
+def _made_up(at: Loops, W: ca.SX) -> list[ca.SX]:
+    """|X_j|^2 of each joint, by two sparse factors: Y = H^-1 - W D^-1 W^T with D = W^T G W, H = S S^T + G W D^-1 W^T G."""
+    rows = [i for i in range(W.shape[0]) if at.S[i, :].nnz() or W[i, :].nnz()]
+    n, d = len(rows), W.shape[1]
+    open_ones = ca.diag(ca.vertcat(*[1 - at.on[i // 6] for i in rows]))
+    T, S, W = at.T[rows, :], at.S[rows, :], W[rows, :]
+    G = ca.sparsify(T @ T.T) + open_ones
+    GW = ca.sparsify(G @ W)
+    D = ca.sparsify(W.T @ GW)
+    H = ca.sparsify(ca.blockcat([[S @ S.T + open_ones, GW], [GW.T, -D]]))
+    first = {i: {n + z for z in range(d) if W[i, z].nnz()} for i in range(n)}
+
+    def invert(i: int, pivot: ca.SX) -> ca.SX:
+        return 1 / ca.fmax(pivot, LEAST**2 * G[i, i]) if i < n else -1 / ca.fmax(-pivot, NOTHING)
+
+    Y = _quotient(factor(H, invert, first), factor(D, lambda _, pivot: 1 / ca.fmax(pivot, NOTHING)), W)
+    return [_weighed(Y, T[:, 6 * j : 6 * j + 6]) for j in range(len(at.joints))]
+
+
+def _quotient(H: Factor, D: Factor, W: ca.SX) -> Callable[[int, int], ca.SX]:
+    """(i, j) -> an entry of H^-1 - W D^-1 W^T."""
+    of_H, of_D = entries(H), entries(D)
+    used = [[z for z in range(W.shape[1]) if W[i, z].nnz()] for i in range(W.shape[0])]
+
+    @cache
+    def right(z: int, j: int) -> ca.SX:
+        return sum((of_D(z, y) * W[j, y] for y in used[j]), ca.SX(0))
+
+    @cache
+    def entry(i: int, j: int) -> ca.SX:
+        return of_H(i, j) - sum((W[i, z] * right(z, j) for z in used[i]), ca.SX(0))
+
+    return entry
+
+
+def _weighed(entry: Callable[[int, int], ca.SX], T: ca.SX) -> ca.SX:
+    """trace(T^T Y T) from entries of a symmetric Y."""
+    TT = ca.sparsify(T @ T.T)
+    pairs = [(i, j) for i, j in zip(*TT.sparsity().get_triplet(), strict=True) if i <= j]
+    return sum((TT[i, j] * entry(i, j) * (1 if i == j else 2) for i, j in pairs), ca.SX(0))

@@ -1,0 +1,72 @@
+"""A sparse symmetric matrix as L D L^T, and single entries of its inverse, at a cost that follows the sparsity.
+
+Example:
+    >>> import casadi as ca
+    >>> from pfaffian.maths import selected_inverse
+    >>> G = ca.SX([[2.0, 1.0], [1.0, 2.0]])
+    >>> entry = selected_inverse.entries(selected_inverse.factor(G, lambda i, pivot: 1 / pivot))
+    >>> print(entry(0, 0), entry(0, 1))
+    0.666667 -0.333333
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import casadi as ca
+
+
+class Factor(NamedTuple):
+    """L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, and 1 / D, or 0 for what is skipped."""
+
+    order: list[int]
+    columns: list[dict[int, ca.SX]]
+    inverse: list[ca.SX]
+
+
+def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, set[int]] | None = None) -> Factor:
+    """Pivots with the fewest neighbours first.
+
+    Args:
+        G: (m, m) symmetric.   invert: (row, pivot) -> 1 / pivot, or 0 to skip it.
+        after: for a row those that must come before it; none if not given.
+    """
+    m = G.shape[0]
+    S: list[dict[int, ca.SX]] = [{} for _ in range(m)]
+    for i, j in zip(*G.sparsity().get_triplet(), strict=True):
+        S[i][j] = G[i, j]
+    before = {i: set(rows) for i, rows in (after or {}).items()}
+    waiting, found = set(range(m)), Factor([], [], [])
+    while waiting:
+        i = min((i for i in waiting if not before.get(i, set()) & waiting), key=lambda i: (len(S[i]), i))
+        waiting.remove(i)
+        r = invert(i, S[i].pop(i, ca.SX(0)))
+        column = {j: entry * r for j, entry in S[i].items()}
+        for j, l in column.items():
+            del S[j][i]
+            for k, entry in S[i].items():
+                S[j][k] = S[j].get(k, ca.SX(0)) - l * entry
+        found.order.append(i)
+        found.columns.append(column)
+        found.inverse.append(r)
+    return found
+
+
+def entries(of: Factor) -> Callable[[int, int], ca.SX]:
+    """(i, j) -> an entry of (L D L^T)^+, from the last pivot back, computing only what these need. [Takahashi 1973]"""
+    place = {i: n for n, i in enumerate(of.order)}
+    found: dict[tuple[int, int], ca.SX] = {}
+
+    def entry(i: int, j: int) -> ca.SX:
+        i, j = (i, j) if place[i] < place[j] else (j, i)
+        if (i, j) not in found:
+            pivot = of.inverse[place[i]] if i == j else ca.SX(0)
+            found[i, j] = pivot - sum((l * entry(k, j) for k, l in of.columns[place[i]].items()), ca.SX(0))
+        return found[i, j]
+
+    for i in reversed(of.order):  # each uses later ones only, so that the recursion stays shallow
+        for k in of.columns[place[i]]:
+            entry(i, k)
+        entry(i, i)
+    return entry

@@ -1,0 +1,292 @@
+"""The loops of a mechanism: all their joints alike, those of the tree and those that closures stand for.
+
+Around a loop l the motions of its joints add up to nothing: sum_j s_lj X_lj B_j q_dot_j = 0. B_j are the freedoms of joint j,
+s_lj is 1 or -1, the way the loop goes through it, and X_lj takes a twist from the joint's own point to the loop's. Twists are
+[v / l; w] along the world's axes, l being the length of the loops' bodies: a slide by l counts as a turn by 1 rad.
+
+The point of a joint is where its freedoms allow it nearest to the mean of the mass centres of what it connects: the foot on
+the axis of a hinge, the centre of a ball, that mean itself for a slide. Frames may sit anywhere on the motions that a joint
+leaves, so none of this depends on them, nor on which joints are closures. What is welded together counts as one piece.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.maths import se3, so3
+from pfaffian.maths.linear import NOTHING, connected
+from pfaffian.maths.subgroups import Subgroup
+from pfaffian.model.constraint import Closure, Target
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.pfaffian import activity
+from pfaffian.terms.present import remembered
+from pfaffian.terms.rates import some_parameters, tree
+from pfaffian.terms.tree import Link
+
+SAME = 1e-9
+"""Difference below which two closures hold the same, relative to their entries."""
+
+
+class Joint(NamedTuple):
+    """point: (3, 1) world [m].   B: (6, k) its freedoms as twists of that point.   ways: loop -> 1 or -1; empty for a weld."""
+
+    point: ca.SX
+    B: ca.SX
+    ways: dict[int, int]
+
+
+class Loops(NamedTuple):
+    """of: index in `ideal` -> loop, of closures and what repeats them.   on: for each loop 1, 0 while it is not active.
+    T: (6 L, 6 J) with T_lj = s_lj X_lj.   S: (6 L, n) with T_lj B_j, S q_dot = 0.   joints: the loops that each goes through.
+    """
+
+    of: dict[int, int]
+    on: tuple[ca.SX, ...]
+    T: ca.SX
+    S: ca.SX
+    joints: tuple[tuple[int, ...], ...]
+
+
+def loops(k: Kinematics) -> Loops:
+    """The loops of closures whose joints each have rates of their own, see `closed`, without those that only repeat another."""
+    m = k.mechanism
+    original = closed(m)
+    first = [i for i in original if i == original[i]]
+    pieces = _pieces(k)
+    long = _length(k, pieces, [c for i in first if isinstance(c := m.ideal[i], Closure)])
+    found, at = list[Joint](), list[ca.SX]()
+    in_tree = dict[str, Joint]()
+    for l, i in enumerate(first):
+        c = m.ideal[i]
+        assert isinstance(c, Closure)
+        own = _closing(k, pieces, c, long)
+        at.append(own.point)
+        if not _welds(c):
+            found.append(own._replace(ways={l: -1}))
+        for way, links in _around(k.tree.path(_place(m, c.body_a)[0]), k.tree.path(_place(m, c.body_b)[0])):
+            for name, parts in _by_joint(k, links).items():
+                if name not in in_tree:
+                    in_tree[name] = _of_tree(k, pieces, parts, long)
+                in_tree[name].ways[l] = way
+    found += in_tree.values()
+    long = ca.fmax(_spread(found) if long.is_zero() else long, NOTHING)
+    on = tuple(ca.SX(1) if (c := m.ideal[i]).active is None else activity(k, c.active, c.name) for i in first)
+    T = [[_seen(j, at[l], long) * (j.ways[l] * on[l]) if l in j.ways else ca.SX(6, 6) for j in found] for l in range(len(at))]
+    blocks = ca.sparsify(ca.blockcat(T)) if found else ca.SX(6 * len(at), 0)
+    S = ca.sparsify(blocks @ ca.diagcat(ca.SX(0, 0), *[j.B for j in found]))
+    return Loops({i: first.index(j) for i, j in original.items()}, on, blocks, S, tuple(tuple(j.ways) for j in found))
+
+
+@remembered(64)
+def closed(m: Mechanism) -> dict[int, int]:
+    """For each closure of a loop whose joints move by rates of their own: index in `ideal` -> that of the first closure that
+    holds the same.
+
+    Not for a loop through an edge, through a joint that follows others or has a distribution, or through one body alone.
+    """
+    links, found = tree(m).links, dict[int, int]()
+    for i, c in enumerate(m.ideal):
+        if not isinstance(c, Closure):
+            continue
+        (a, _), (b, _) = _place(m, c.body_a), _place(m, c.body_b)
+        around = set(tree(m).path(a)) ^ set(tree(m).path(b))
+        plain = [links[j].subgroup and not links[j].joint.mimic and links[j].joint.distribution is None for j in around]
+        if plain and all(plain):
+            found[i] = next((j for j in found if _same(m, m.ideal[j], c)), i)
+    return found
+
+
+def _same(m: Mechanism, c: Target, d: Closure) -> bool:
+    """Whether two closures hold the same, at the defaults of the parameters and near them."""
+    assert isinstance(c, Closure)
+    c_ends, d_ends = ({_place(m, body)[0] for body in (x.body_a, x.body_b)} for x in (c, d))
+    if c.kind != d.kind or c_ends != d_ends or c.active is not None or d.active is not None:
+        return False
+    seen = [ca.vertcat(_held(m, x), x.number) for x in (c, d)]
+    f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in seen])
+    for p in (m.p_defaults, some_parameters(m, np.random.default_rng(5))):
+        x, y = (np.array(held) for held in f(p))
+        if x.shape != y.shape or np.abs(x - y).max() > SAME * max(1.0, np.abs(x).max()):
+            return False
+    return True
+
+
+def _held(m: Mechanism, c: Closure) -> ca.SX:
+    """A column that is the same for closures of one kind that hold the same, whichever body is named first."""
+    group, ends = c.holds.group, []
+    for body, placement in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)):
+        link, X = _place(m, body)
+        X = X @ placement
+        if group is None:
+            seen = ca.vertcat(X.p, ca.vec(X.R)) if c.kind != "distance" else X.p
+        else:
+            S = se3.Ad(X.R, X.p) @ (group.with_pitch(c.number) if group.screws else group).S
+            seen = ca.vec(S @ ca.solve(ca.densify(S.T @ S), ca.densify(S.T))) if S.shape[1] else ca.SX(36, 1)
+        ends.append((link, seen))
+    both_ways = group is not None or c.kind in ("distance", "universal")
+    ordered = sorted(ends, key=lambda end: end[0]) if both_ways else ends
+    return ca.vertcat(*[x for link, seen in ordered for x in (ca.SX(link), seen)])
+
+
+# -- the joints -----------------------------------------------------------------------------------------------------
+
+
+def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], long: ca.SX) -> Joint:
+    """A joint of the tree with these links, the first one nearest to the root."""
+    centre = _between(k, pieces[k.tree.links[parts[0]].parent], pieces[parts[-1]])
+    groups = [_group(k.tree.links[i]) for i in parts]
+    G = k.link_pose(parts[-1])
+    B = ca.horzcat(*[_freedoms(g, k.link_pose(i).R, long) for g, i in zip(groups, parts, strict=True)])
+    return Joint(_point(groups[0], G, centre) if len(parts) == 1 else G.p, B, {})
+
+
+def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, long: ca.SX) -> Joint:
+    """The joint that a closure stands for."""
+    (a, Xa), (b, Xb) = _place(k.mechanism, c.body_a), _place(k.mechanism, c.body_b)
+    Ga, Gb = k.link_pose(a) @ Xa @ c.placement_a, k.link_pose(b) @ Xb @ c.placement_b
+    group, turns = c.holds.group, ca.vertcat(ca.SX(3, 3), ca.SX.eye(3))
+    if group is not None:
+        g = group.with_pitch(c.number) if group.screws else group
+        return Joint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, long), {})
+    if c.kind == "universal":
+        return Joint(Ga.p, ca.vertcat(ca.SX(3, 2), ca.horzcat(Ga.R[:, 2], Gb.R[:, 2])), {})
+    if c.kind == "distance":
+        r = Gb.p - Ga.p
+        across = ca.vertcat(ca.SX.eye(3) - r @ r.T / ca.fmax(ca.sumsqr(r), NOTHING), ca.SX(3, 3))
+        return Joint((Ga.p + Gb.p) / 2, ca.horzcat(across, turns), {})
+    slides = Ga.R[:, [2] if c.kind == "point-on-line" else [0, 1]]
+    return Joint(Gb.p, ca.horzcat(ca.vertcat(slides, ca.SX(*slides.shape)), turns), {})
+
+
+def _freedoms(g: Subgroup, R: ca.SX, long: ca.SX) -> ca.SX:
+    """(6, k) of a group along axes R, as twists of a point that its turns hold."""
+    slides = ca.SX.eye(3) if len(g.along) == 3 else R[:, list(g.along)]
+    turns = {0: ca.SX(3, 0), 1: R[:, 2], 3: ca.SX.eye(3)}[len(g.rotation.axes)]
+    along = R[:, 2] * (g.pitch / long) if g.screws else ca.SX(*turns.shape)
+    return ca.sparsify(ca.blockcat([[slides, along], [ca.SX(*slides.shape), turns]]))
+
+
+def _point(g: Subgroup, G: Pose, centre: ca.SX | None) -> ca.SX:
+    """The point nearest to a centre to which the group's frame G may be moved."""
+    free = {0: {0, 1, 2}, 1: {2, *g.along}, 3: {*g.along}}[len(g.rotation.axes)]
+    if centre is None or not free:
+        return G.p
+    return centre if len(free) == 3 else G.p + G.R[:, sorted(free)] @ (G.R[:, sorted(free)].T @ (centre - G.p))
+
+
+def _seen(j: Joint, at: ca.SX, long: ca.SX) -> ca.SX:
+    """(6, 6) X: the twist of another point by that of the joint's."""
+    return ca.blockcat([[ca.SX.eye(3), so3.hat((j.point - at) / long)], [ca.SX(3, 3), ca.SX.eye(3)]])
+
+
+def _around(path_a: list[int], path_b: list[int]) -> list[tuple[int, list[int]]]:
+    """The links of a loop, with the way it goes through them."""
+    return [(-1, [i for i in path_a if i not in path_b]), (1, [i for i in path_b if i not in path_a])]
+
+
+def _by_joint(k: Kinematics, links: list[int]) -> dict[str, list[int]]:
+    found = dict[str, list[int]]()
+    for i in reversed(links):
+        found.setdefault(k.tree.links[i].joint.name, []).append(i)
+    return found
+
+
+def _group(link: Link) -> Subgroup:
+    assert link.subgroup is not None
+    return link.subgroup
+
+
+def _place(m: Mechanism, body: str) -> tuple[int, Pose]:
+    return tree(m).place[body]
+
+
+def _welds(c: Closure) -> bool:
+    return c.holds.group is not None and not c.holds.group.nv
+
+
+# -- pieces and their lengths ---------------------------------------------------------------------------------------
+
+
+def _pieces(k: Kinematics) -> dict[int, list[int]]:
+    """Link, or -1 for the world -> the links that are one piece with it, by welds that are closures."""
+    welds = [c for c in k.mechanism.ideal if isinstance(c, Closure) and _welds(c) and c.active is None]
+    sets = [{i} for i in range(-1, len(k.tree.links))]
+    sets += [{_place(k.mechanism, body)[0] for body in (c.body_a, c.body_b)} for c in welds]
+    whole = [set[int]().union(*[sets[i] for i in part]) for part in connected(sets)]
+    return {i: sorted(piece) for piece in whole for i in piece}
+
+
+def _centre(k: Kinematics, piece: list[int], axes: int) -> ca.SX | None:
+    """(3, 1) mass centre of a piece in the frame of a link, or of the world for -1; None of the world's and of one without
+    mass.
+    """
+    heavy = [i for i in piece if i < 0 or not k.tree.links[i].mass.is_zero()]
+    if -1 in piece or not heavy:
+        return None
+    links = k.tree.links
+    if heavy == [axes]:
+        return links[axes].h / links[axes].mass
+    moments = [k.link_pose(i).R @ links[i].h + links[i].mass * k.link_pose(i).p for i in heavy]
+    centre = sum(moments, ca.SX(3, 1)) / sum((links[i].mass for i in heavy), ca.SX(0))
+    G = k.link_pose(axes)
+    return centre if axes < 0 else G.R.T @ (centre - G.p)
+
+
+def _between(k: Kinematics, a: list[int], b: list[int]) -> ca.SX | None:
+    """(3, 1) the mean of the mass centres of two pieces in the world; that of one where the other has none."""
+    known = [c for piece in (a, b) if (c := _centre(k, piece, -1)) is not None]
+    return sum(known, ca.SX(3, 1)) / len(known) if known else None
+
+
+def _length(k: Kinematics, pieces: dict[int, list[int]], closures: list[Closure]) -> ca.SX:
+    """The largest length of what the loops consist of [m]: radii of gyration, from a mass centre to a joint that turns,
+    pitches, lengths of rods; structurally zero where nothing has one.
+    """
+    arms, used = [ca.fabs(c.number) for c in closures], set[int]()
+    links = k.tree.links
+    for c in closures:
+        (a, Xa), (b, Xb) = _place(k.mechanism, c.body_a), _place(k.mechanism, c.body_b)
+        arms += _arm(c.holds.group, Xb @ c.placement_b, _centre(k, pieces[b], b))
+        if not c.kind.startswith("point"):  # whose frame A lies anywhere on a line or plane
+            arms += _arm(c.holds.group, Xa @ c.placement_a, _centre(k, pieces[a], a))
+        around = set(k.tree.path(a)) ^ set(k.tree.path(b))
+        used |= {a, b, *around, *(links[i].parent for i in around)}
+    for i in sorted(used - {-1}):
+        link = links[i]
+        arms += [ca.fabs(ca.SX(_group(link).pitch))] if link.subgroup and link.subgroup.screws else []
+        arms += _arm(link.subgroup, IDENTITY, _centre(k, pieces[i], i))
+        if link.parent in used:
+            arms += _arm(link.subgroup, link.placement, _centre(k, pieces[link.parent], link.parent))
+    arms += [_radius(k, piece) for piece in {tuple(pieces[i]) for i in used} if _centre(k, list(piece), -1) is not None]
+    return reduce(ca.fmax, arms, ca.SX(0))
+
+
+def _spread(found: list[Joint]) -> ca.SX:
+    """How far apart the points of joints are [m]."""
+    points = ca.horzcat(*[j.point for j in found])
+    return ca.sqrt(ca.sumsqr(points - ca.repmat(ca.sum2(points) / len(found), 1, len(found))))
+
+
+def _arm(g: Subgroup | None, G: Pose, centre: ca.SX | None) -> list[ca.SX]:
+    """From a mass centre to the axis or the centre of a joint at G, if it has one."""
+    if centre is None or (g is not None and ({*g.along} - {2} or not g.rotation.axes or len(g.axes) == 6)):
+        return []
+    point = G.p if g is None else _point(g, G, centre)
+    return [ca.norm_2(centre - point)]
+
+
+def _radius(k: Kinematics, piece: tuple[int, ...]) -> ca.SX:
+    """The radius of gyration of a piece with mass."""
+    links, second, mass = k.tree.links, ca.SX(0), ca.SX(0)
+    for i in piece:
+        c = _centre(k, list(piece), i)
+        assert c is not None
+        second += ca.trace(links[i].I) / 2 - 2 * ca.dot(c, links[i].h) + links[i].mass * ca.sumsqr(c)
+        mass += links[i].mass
+    return ca.sqrt(ca.fmax(second / mass, 0))

@@ -1,0 +1,194 @@
+"""Machines as graphs of bodies and joints, of which any joints can be cut that leave a tree; and their regularity by NumPy.
+
+The machine is described in one configuration, in the world: where its bodies and the frames of its joints are. A joint of the
+tree then has its coordinates at zero, so that the machine is there in its neutral configuration, whatever is cut.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+import pfaffian as pf
+from pfaffian.maths.subgroups import SUBGROUPS
+from tests.random_mechanisms import random_pose
+
+PITCH = 0.3
+KINDS = [kind for kind in SUBGROUPS if kind not in ("free", "fixed")]
+
+
+class Part(NamedTuple):
+    """A joint of a kind between two bodies.   at: its frame in the world."""
+
+    kind: str
+    a: str
+    b: str
+    at: pf.Pose
+
+
+class Graph(NamedTuple):
+    """bodies: name -> (pose in the world, mass, centre in the body (3,), radius of gyration).   parts: name -> joint."""
+
+    bodies: dict[str, tuple[pf.Pose, float, np.ndarray, float]]
+    parts: dict[str, Part]
+
+
+def machine(g: Graph, cut: set[str], random: np.random.Generator | None = None) -> pf.Mechanism:
+    """Those joints cut; where `random` is given, their frames are moved by what they leave free, and some ends exchanged."""
+    where = {"world": pf.pose()} | {name: body[0] for name, body in g.bodies.items()}
+    bodies = [pf.body(name, mass, com, 2 / 3 * mass * radius**2) for name, (_, mass, com, radius) in g.bodies.items()]
+    joints, reached, waiting = [], ["world"], {n: p for n, p in g.parts.items() if n not in cut}
+    while waiting:
+        name, part = next((n, p) for n, p in waiting.items() if (p.a in reached) != (p.b in reached))
+        del waiting[name]
+        parent, child = (part.a, part.b) if part.a in reached else (part.b, part.a)
+        ends = {"placement": where[parent].inverse() @ part.at, "child_placement": where[child].inverse() @ part.at}
+        joints.append(pf.joint(name, part.kind, parent, child, **ends, **_number(part.kind)))
+        reached.append(child)
+    closures = []
+    for name in sorted(cut, reverse=random is not None):
+        part = g.parts[name]
+        if random is not None and random.random() < 0.5:
+            part = part._replace(a=part.b, b=part.a)
+        moved = [_moved(part.kind, random) if random else pf.pose() for _ in range(2)]
+        A, B = (where[x].inverse() @ part.at @ X for x, X in zip((part.a, part.b), moved, strict=True))
+        closures.append(pf.closure(name, part.kind, part.a, part.b, placement_a=A, placement_b=B, **_number(part.kind)))
+    return pf.mechanism("graph", bodies, joints, constraints=closures)
+
+
+def _number(kind: str) -> dict[str, float]:
+    return {"pitch": PITCH} if "helical" in kind else {}
+
+
+def _moved(kind: str, random: np.random.Generator) -> pf.Pose:
+    g = SUBGROUPS[kind].with_pitch(PITCH) if "helical" in kind else SUBGROUPS[kind]
+    q = random.normal(size=g.nq)
+    R, p = g.motion(ca.DM(q / np.linalg.norm(q) if kind == "spherical" else q)) if g.nq else (np.eye(3), np.zeros(3))
+    return pf.pose(np.array(p).ravel(), rotation=np.array(R))
+
+
+def by_numpy(g: Graph, tree: set[str]) -> float:
+    """Regularity of a graph in which all loops share joints, from singular values: of S in the metric of G."""
+    position = {n: np.array(ca.DM((X @ pf.pose(com)).p)).ravel() for n, (X, _, com, _) in g.bodies.items()}
+    names = [n for n in g.parts if g.parts[n].kind != "fixed"]
+    whole = _welded(g)
+    mass = {n: body[1] for n, body in g.bodies.items()}
+    centre = {n: sum(mass[x] * position[x] for x in whole[n]) / sum(mass[x] for x in whole[n])
+              for n in g.bodies if "world" not in whole[n]}  # fmt: skip
+    lengths = [np.sqrt(sum(mass[x] * (g.bodies[x][3] ** 2 + ((position[x] - c) ** 2).sum()) for x in whole[n])
+                       / sum(mass[x] for x in whole[n])) for n, c in centre.items()]  # fmt: skip
+    points, freedoms = {}, {}
+    for n in names:
+        part = g.parts[n]
+        R, p = np.array(ca.DM(part.at.R)), np.array(ca.DM(part.at.p)).ravel()
+        near = [centre[x] for x in (part.a, part.b) if x in centre]
+        group = SUBGROUPS[part.kind]
+        free = sorted({0: {0, 1, 2}, 1: {2, *group.along}, 3: {*group.along}}[len(group.rotation.axes)])
+        points[n] = p + R[:, free] @ R[:, free].T @ (np.mean(near, axis=0) - p)
+        if group.rotation.axes and not {0, 1} & {*group.along}:
+            lengths += [np.linalg.norm((np.eye(3) - R[:, free] @ R[:, free].T) @ (c - p)) for c in near]
+        freedoms[n] = np.kron(np.eye(2), R) @ np.array(ca.DM((group.with_pitch(PITCH) if group.screws else group).S))
+        lengths += [PITCH] * group.screws
+    long = max(lengths)
+    scale, loops = np.diag([1 / long] * 3 + [1.0] * 3), _cycles(g, tree)
+    T, S = [], []
+    for way in loops:
+        T.append([way.get(n, 0) * _shift((points[n] - points[names[0]]) / long) for n in names])
+        S.append([X @ scale @ freedoms[n] @ np.diag([long if not u[3:].any() else 1.0 for u in freedoms[n].T])
+                  for X, n in zip(T[-1], names, strict=True)])  # fmt: skip
+    T, S = np.block(T), np.block(S)
+    F = np.linalg.cholesky(T @ T.T)
+    back = np.linalg.pinv(np.linalg.solve(F, S), rcond=1e-7) @ np.linalg.solve(F, T)
+    sizes = [(back[:, 6 * i : 6 * i + 6] ** 2).sum() for i in range(len(names))]
+    rank = np.linalg.matrix_rank(np.linalg.solve(F, S), tol=1e-7)
+    return float(np.sqrt(rank / (len(names) * max(sizes))))
+
+
+def _shift(r: np.ndarray) -> np.ndarray:
+    """A twist [v; w] at r as that of the origin."""
+    X = np.eye(6)
+    X[:3, 3:] = np.cross(r, np.eye(3)).T
+    return X
+
+
+def _welded(g: Graph) -> dict[str, set[str]]:
+    whole = {n: {n} for n in ("world", *g.bodies)}
+    for part in g.parts.values():
+        if part.kind == "fixed":
+            both = whole[part.a] | whole[part.b]
+            whole |= dict.fromkeys(both, both)
+    return whole
+
+
+def _cycles(g: Graph, tree: set[str]) -> list[dict[str, int]]:
+    """For each joint beside the tree the ways around its loop, from a null vector of incidence."""
+    bodies, found = ["world", *g.bodies], []
+    column = {
+        n: (np.array([x == p.b for x in bodies]) * 1.0 - np.array([x == p.a for x in bodies])) for n, p in g.parts.items()
+    }
+    within = sorted(tree)
+    for n in g.parts.keys() - tree:
+        x = np.linalg.lstsq(np.array([column[i] for i in within]).T, -column[n], rcond=None)[0]
+        found.append({i: round(y) for i, y in zip(within, x, strict=True) if round(y)} | {n: 1})
+    return found
+
+
+# -- machines -------------------------------------------------------------------------------------------------------
+
+
+def body(random: np.random.Generator) -> tuple[pf.Pose, float, np.ndarray, float]:
+    return random_pose(random), random.uniform(0.5, 2.0), random.uniform(-0.3, 0.3, 3), random.uniform(0.05, 0.2)
+
+
+def ring(kinds: list[str], random: np.random.Generator) -> Graph:
+    """One loop through the world."""
+    names = ["world", *(f"body {i}" for i in range(len(kinds) - 1))]
+    parts = {
+        f"{i} {kind}": Part(kind, names[i], names[(i + 1) % len(kinds)], random_pose(random)) for i, kind in enumerate(kinds)
+    }
+    return Graph({n: body(random) for n in names[1:]}, parts)
+
+
+def platform(legs: list[list[str]], random: np.random.Generator) -> Graph:
+    """A platform on legs, each a chain of joints from the ground to it."""
+    bodies, parts = {"platform": body(random)}, {}
+    for i, kinds in enumerate(legs):
+        chain = ["world", *(f"link {i}{j}" for j in range(len(kinds) - 1)), "platform"]
+        bodies |= {n: body(random) for n in chain[1:-1]}
+        parts |= {f"{kind} {i}{j}": Part(kind, chain[j], chain[j + 1], random_pose(random)) for j, kind in enumerate(kinds)}
+    return Graph(bodies, parts)
+
+
+def cranks(count: int, rotation: np.ndarray, angles: tuple[float, float] = (0.4, 0.3)) -> Graph:
+    """Equal cranks side by side, bars from the top of each to that of the next: loops that share hinges, in a plane."""
+    Y, (swing, lean) = pf.pose(rotation=np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0.0]])), angles
+    base = pf.pose(rotation=rotation)
+    bodies, parts = {}, {}
+
+    def at(x: float, z: float) -> pf.Pose:
+        return base @ pf.pose((x, 0, z)) @ Y
+
+    top = [(1.1 * i + np.sin(swing + lean * i), np.cos(swing + lean * i)) for i in range(count)]
+    for i in range(count):
+        bodies[f"crank {i}"] = base, 1.0, np.array([(1.1 * i + top[i][0]) / 2, 0.05, top[i][1] / 2]), 0.3
+        parts[f"foot {i}"] = Part("revolute", "world", f"crank {i}", at(1.1 * i, 0))
+        if i:
+            (x, z), (u, w) = top[i - 1], top[i]
+            bodies[f"bar {i}"] = base, 1.2, np.array([(x + u) / 2, -0.02, (z + w) / 2]), 0.4
+            parts[f"left {i}"] = Part("revolute", f"crank {i - 1}", f"bar {i}", at(x, z))
+            parts[f"right {i}"] = Part("revolute", f"bar {i}", f"crank {i}", at(u, w))
+    return Graph(bodies, parts)
+
+
+def coupled_wheels(angle: float) -> Graph:
+    """Three equal cranks on one rigid rod, as of a locomotive: one too many even in the plane."""
+    Y = pf.pose(rotation=np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0.0]]))
+    bodies, parts = {"rod": (pf.pose(), 1.5, np.array([1.1 + np.cos(angle), 0.1, np.sin(angle)]), 0.8)}, {}
+    for i, x in enumerate((0.0, 1.0, 2.3)):
+        top = x + np.cos(angle), 0, np.sin(angle)
+        bodies[f"wheel {i}"] = pf.pose(), 2.0, np.array([x, 0, 0]), 0.7
+        parts[f"axle {i}"] = Part("revolute", "world", f"wheel {i}", pf.pose((x, 0, 0)) @ Y)
+        parts[f"pin {i}"] = Part("revolute", f"wheel {i}", "rod", pf.pose(top) @ Y)
+    return Graph(bodies, parts)
