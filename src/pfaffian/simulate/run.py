@@ -43,6 +43,7 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system, enter
+from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
 from pfaffian.terms.kinematics import Kinematics
 
@@ -225,6 +226,7 @@ def _result(
     blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
     tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
+    tell_transport(result)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
         tell_accuracy(watch, np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan), cost)
