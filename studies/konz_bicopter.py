@@ -153,6 +153,9 @@ def tilts(r: xr.Dataset) -> np.ndarray:
     return np.arctan2(u[:, 0::2], u[:, 1::2])
 
 
+PROPELLERS = ("C4", "C7")
+
+
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     figure = Figure(figsize=(9.8, 8.4), layout="constrained")
     (side, above), (ring, position), (bound, attitude) = figure.subplots(3, 2)
@@ -166,12 +169,13 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     side.quiver(q[:, 1], q[:, 2], z[:, 1], z[:, 2], width=0.004, scale=11, color="0.35")
     for k in range(2):
         u = result["body"]["u"].values[:, 2 * k : 2 * k + 2]
-        ring.plot(*u.T, linewidth=0.8, label=f"propeller {k + 1}")
+        ring.plot(*u.T, linewidth=0.8, color=PROPELLERS[k], label=f"propeller {k + 1}")
     at = np.linspace(-TILT, TILT, 5)
     low = LEAST * np.array([[np.tan(TILT), 1], [-np.tan(TILT), 1]])
     corners = np.vstack([MOST * np.stack([np.sin(at), np.cos(at)], axis=1), low])
     ring.plot(*np.vstack([corners, corners[:1]]).T, color="0.3", linestyle="--", label="limits")
-    bound.plot(result["body"]["time"], thrusts(result["body"]), linewidth=0.9)
+    for F, colour in zip(thrusts(result["body"]).T, PROPELLERS, strict=True):
+        bound.plot(result["body"]["time"], F, color=colour, linewidth=0.9)
     for name in control.APPROACHES:
         e, angle = errors(result[name])
         position.semilogy(result[name]["time"], np.maximum(e, 1e-5), label=name)
@@ -182,8 +186,8 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     position.set(xlabel="time [s]", ylabel="|r - r_R| [m]", title="position")
     attitude.set(xlabel="time [s]", ylabel="angle [degrees]", title="attitude")
     bound.set(xlabel="time [s]", ylabel="F [N]", title="thrusts by the body approach")
-    for ax in (side, ring, position):
-        ax.legend()
+    handles, names = (a + b for a, b in zip(*(ax.get_legend_handles_labels() for ax in (side, ring)), strict=True))
+    figure.legend(handles, names, loc="outside lower center", ncols=7)
     return {"bicopter": figure}
 
 

@@ -181,14 +181,14 @@ def pvtol_figure(result: dict[str, xr.Dataset]) -> Figure:
     silhouettes(loop, result["loop body"]["q"].values[:250:14], "C1")
     goal = along_reference(looping(), np.linspace(0, LOOP, 200))
     loop.plot(goal[:, 0], goal[:, 1], "k:", label="reference")
-    path.set(xlabel="x [m]", ylabel="height [m]", title="to a set point", aspect="equal")
+    path.set(xlabel="x [m]", ylabel="height [m]", title="to a set point: all three alike", aspect="equal")
     tilt.set(xlabel="time [s]", ylabel="tilt [deg]")
     left.set(xlabel="time [s]", ylabel="matching force along x [N]", title="in the loop")
     loop.set(xlabel="x [m]", ylabel="height [m]", title="a loop within limits", aspect="equal")
     turned.set(xlabel="time [s]", ylabel="tilt [deg]")
     thrust.set(xlabel="time [s]", ylabel="thrusts [N]", title="right, left (dashed)")
-    path.legend(loc="best")
-    loop.legend(loc="lower right")
+    handles, names = (a + b for a, b in zip(*(ax.get_legend_handles_labels() for ax in (path, loop)), strict=True))
+    figure.legend(handles, names, loc="outside lower center", ncols=4)
     return figure
 
 
