@@ -2,8 +2,9 @@
 
 Each machine is described to the library with letters for its lengths, masses and inertias, and a second time by what the thesis
 prints: relative poses q_j, bases S_j, places of mass centres. Kinetic energy, connections, two-forms and reduced equations of
-the one are compared with those of the other at random states and letters; the figures show the library's own, by SymPy. The
-spacecraft is also run by the sixteen printed equations of its reduced space. Numbers of the letters are ours.
+the one are compared with those of the other at random states and letters; the figures show the library's own, in letters where
+SymPy is installed. The spacecraft is also run by the sixteen printed equations of its reduced space. Numbers of the letters are
+ours.
 """
 
 from __future__ import annotations
@@ -714,6 +715,10 @@ def run() -> dict[str, xr.Dataset]:
 NAMES = {"psi1": "psi_1", "psi2": "psi_2", "phi1": "phi_1", "phi2": "phi_2", "mu1": "mu_1", "mu2": "mu_2"}
 
 
+UNPRINTED = r"$\bullet$"
+"""An entry that only SymPy writes in letters."""
+
+
 def named(m: pf.Mechanism, q: Any) -> ca.SX:
     """M of the library at q, its letters by their names."""
     T, at = pf.symbols(m), ca.vertcat(*q, *[ca.SX.sym(name) for name in m.p_names])
@@ -721,8 +726,12 @@ def named(m: pf.Mechanism, q: Any) -> ca.SX:
 
 
 def in_letters(x: Any, states: Mapping[ca.SX, str] | None = None) -> list[list[str]]:
-    """What to print of an expression, entry by entry; states: symbol -> name."""
-    import sympy as sp
+    """What to print of an expression, entry by entry; states: symbol -> name. Without SymPy UNPRINTED where it is not zero."""
+    try:
+        import sympy as sp
+    except ImportError:
+        x = ca.densify(ca.SX(x))
+        return [["$0$" if x[i, k].is_zero() else UNPRINTED for k in range(x.shape[1])] for i in range(x.shape[0])]
 
     known = {s.name(): sp.Symbol(name, real=True) for s, name in (states or {}).items()}
     for s in ca.symvar(ca.SX(x)):
@@ -750,7 +759,7 @@ def matrix(
     ax.tick_params(length=0)
     ax.grid(False)
     ax.spines[:].set_visible(False)
-    ax.set_title(title)
+    ax.set_title(f"{title} (letters: pip install sympy)" if any(UNPRINTED in row for row in entries) else title)
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
@@ -762,6 +771,17 @@ TWIST = ("v_x", "v_y", "v_z", "w_x", "w_y", "w_z")
 SECTION = ("x", "z", r"\theta_X", r"\theta_Z")
 
 
+def shortened(entries: list[list[str]], names: Mapping[str, tuple[int, int]]) -> tuple[list[list[str]], list[str]]:
+    """The entries with names for those at these places, and what the names stand for."""
+    long = []
+    for name, (i, k) in names.items():
+        text = entries[i][k]
+        if text != UNPRINTED:
+            long.append(f"${name} = $ {text}")
+            entries = [[f"${name}$" if x == text else x for x in row] for row in entries]
+    return entries, long
+
+
 def _spacecraft() -> Figure:
     figure = Figure(figsize=(11.0, 6.5), layout="constrained")
     axes = figure.subplots(2, 2, width_ratios=(1, 1.3), height_ratios=(1, 1)).ravel()
@@ -771,7 +791,9 @@ def _spacecraft() -> Figure:
     matrix(axes[0], in_letters(carried_section(o), states), TWIST, SECTION, r"$T\chi\,\chi^{-1}$")
     names = ("x", "y", "z", r"\theta_X", r"\theta_Y", r"\theta_Z")
     tangent = in_letters(split_tangent(ratio, about_y, o), states)
-    matrix(axes[1], tangent, names, ("y", r"\theta_Y", *SECTION), r"$T\tilde\chi$", 6)
+    tangent, long = shortened(tangent, {"a": (0, 1), "b": (2, 1)})
+    matrix(axes[1], tangent, names, ("y", r"\theta_Y", *SECTION), r"$T\tilde\chi$")
+    axes[1].set_xlabel("\n".join(long), fontsize=8)
     matrix(axes[2], in_letters(orbit_form(mu1, o), states), SECTION, SECTION, r"$\Xi_\mu$ of the orbit")
     matrix(axes[3], in_letters(body_momentum(mu1, mu2, o), states), TWIST, ("",), r"$\mu_b$")
     return figure
@@ -801,11 +823,7 @@ def _car() -> Figure:
     figure = Figure(figsize=(11.0, 5.5), layout="constrained")
     K = named(car(), [ca.SX.sym(x) for x in ("x", "y", "theta", "psi1", "phi1", "psi2", "psi3", "phi2")])
     rates = ("v_x", "v_y", "w", r"\psi_1", r"\phi_1", r"\psi_2", r"\psi_3", r"\phi_2")
-    entries, long = in_letters(K), []
-    for name, (i, k) in {"m_{tot}": (0, 0), "S": (1, 2), r"j_{z,tot}": (2, 2), "K_{33}": (4, 4)}.items():
-        text = entries[i][k]
-        long.append(f"${name} = $ {text}")
-        entries = [[f"${name}$" if x == text else x for x in row] for row in entries]
+    entries, long = shortened(in_letters(K), {"m_{tot}": (0, 0), "S": (1, 2), r"j_{z,tot}": (2, 2), "K_{33}": (4, 4)})
     ax = figure.subplots()
     matrix(ax, entries, rates, rates, "car: K of the library, in the axes of the base")
     ax.set_xlabel("\n".join(long), fontsize=8)

@@ -596,9 +596,13 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("tricopter: largest tilt of an arm [degrees]", tilts, 45, 0.5, "[konz25 5.3.3]", "at most")
     for name in ("looping", "flips"):
         R = Rotation.from_quat(result[name]["q"].values[:, 3:7]).as_matrix()
-        yield Claim(f"{name}: lowest cosine of the tilt", R[:, 2, 2].min(), -0.99, 0, "upside down", "at most")
-    room = float(np.ptp(result["flips"]["q"].values[:, 2]))
-    yield Claim("flips: height taken [m]", room, 1.0, 0, "[konz25 5.6]", "at most")
+        yield Claim(f"{name}: lowest cosine of the tilt", R[:, 2, 2].min(), -0.9999, 0, "upside down", "at most")
+    room = np.ptp(result["flips"]["q"].values[:, :3], axis=0)
+    yield Claim("flips: height taken [m]", float(room[2]), 0.82, 0.02, "ours, below the 1 m of [konz25 5.6]")
+    yield Claim("flips: width taken [m]", float(room[:2].max()), 0.63, 0.02, "ours, where [konz25 5.6] has a few centimetres")
+    # These flips are harder than those flown, so that their errors are no less to be expected.
+    for found, known, more, what in zip(flown(result["flips"])[:3], MEASURED["flips"], (1.28, 1.72, 1.12), MOST, strict=False):
+        yield Claim(f"flips: largest {what} of the reference, of that flown", found / known, more, 0.01, "Table 5.2")
     for name in ("transitions", "looping"):
         for found, known, what in zip(flown(result[name])[:3], MEASURED[name], MOST, strict=False):
             yield Claim(f"{name}: largest {what} of the reference", found, known, 0.15 * known, "[konz25 Table 5.2]")

@@ -152,10 +152,13 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     lean = tilt(starts()[0])
-    yield Claim("starts: share that is upside down", float((lean > 90).mean()), 0.5, 0.03, "uniform attitudes")
-    yield Claim("starts: largest tilt [degrees]", lean.max(), 177, 0, "", "at least")
-    most = {"quadcopter": 11.5, "bicopter": 14.0}
-    share = {"quadcopter": 0.77, "bicopter": 0.84}
+    part = np.sort((1 - np.cos(np.radians(lean))) / 2)
+    apart = np.abs(part - (np.arange(len(part)) + 0.5) / len(part)).max()
+    # Of 4096 uniform attitudes the largest difference is beyond 0.0254 once in a hundred samples. [Kolmogorov]
+    yield Claim("starts: distribution of the tilts off that of uniform attitudes", float(apart), 0, 0.0254, "uniform attitudes")
+    most = {"quadcopter": 11.22, "bicopter": 13.76}
+    share = {"quadcopter": 0.769, "bicopter": 0.844}
+    steep = {"quadcopter": 0.015, "bicopter": 0.213}
     for name, r in result.items():
         machine, poles = name.split()
         yield Claim(f"{name}: runs that ended early", float((r["status"] != 0).sum()), 0)
@@ -164,14 +167,13 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         ok, far = recovered(r), farthest(r)
         if poles == "slow":
             yield Claim(f"{name}: share recovered", ok.mean(), 1, 0, "all 4096")
-            yield Claim(f"{name}: worst excursion [m]", far.max(), most[machine], 0, "", "at most")
+            yield Claim(f"{name}: worst excursion [m]", far.max(), most[machine], 0.01 * most[machine])
         else:
-            yield Claim(f"{name}: share recovered", ok.mean(), share[machine], 0.02)
-            yield Claim(f"{name}: share recovered of tilts below 60", ok[lean < 60].mean(), 1, 0.001, "", "at least")
-            upside_down = ok[lean > 150].mean()
-            yield Claim(f"{name}: share recovered of tilts above 150", upside_down, 0.6, 0, "", "at most")
+            yield Claim(f"{name}: share recovered", ok.mean(), share[machine], 0.005)
+            yield Claim(f"{name}: share recovered of tilts below 60", ok[lean < 60].mean(), 1, 0)
+            yield Claim(f"{name}: share recovered of tilts above 150", ok[lean > 150].mean(), steep[machine], 0.01)
     for machine in machines():
         slow, fast = (result[f"{machine} {poles}"] for poles in POLES)
         small = lean < 60
         gain = np.median(farthest(slow)[small]) / np.median(farthest(fast)[small])
-        yield Claim(f"{machine}: median excursion, slow to fast, tilts below 60", gain, 2, 0, "", "at least")
+        yield Claim(f"{machine}: median excursion, slow to fast, tilts below 60", gain, 5, 0, "", "at least")

@@ -8,12 +8,16 @@ grows as 1 / sin theta_2, and the law ends. The body approach has another loop, 
 The thesis gives neither arm nor gains nor starts: links of 0.4 and 0.3 m, masses and inertias of a desk robot, and gains of
 2.5 rad/s with damping 0.6, slow enough that errors live on while the reference moves, are ours. The timing is its own: still
 until 1 s, the tool along a straight line until 4 s, still again.
+
+The same laws move two arms of parallel axes that example-robot-data has as files, one in a horizontal plane and one that hangs
+in a vertical one, with the masses, offsets and weight that the files give them.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -40,6 +44,24 @@ STRETCHED = (0.0, 1e-3, 1e-2)
 REST = (0.0, np.pi / 2)
 """theta_R of the potentials. [konz25 fig. 4.12]"""
 DURATION, STEP, EVERY = 6.0, 1e-3, 5
+
+
+class File(NamedTuple):
+    """An arm of two parallel axes.   file: in example-robot-data.   tip: body and point [m] of the tool.
+    ends: joints of the reference at rest [rad].   start: q [rad] and v [rad/s] of the run."""
+
+    file: str
+    tip: tuple[str, tuple[float, float, float]]
+    ends: tuple[tuple[float, float], tuple[float, float]]
+    start: tuple[tuple[float, float], tuple[float, float]]
+
+
+FILES = {
+    "TwoDofs": File("TwoDofs.urdf", ("Tip", (0, 0, 0)), ((0.2, 0.9), (1.1, 1.6)), ((0.5, 0.6), (0.4, -0.8))),
+    "double pendulum": File(
+        "double_pendulum_continuous.urdf", ("link2", (-0.01, 0, 0.2)), ((2.6, 0.7), (3.4, 1.4)), ((2.9, 0.5), (-0.3, 0.9))
+    ),
+}
 
 
 def mechanism() -> pf.Mechanism:
@@ -191,7 +213,33 @@ def run() -> dict[str, xr.Dataset]:
         results["outwards"] = pf.run(m, at, v, duration=0.1, step=STEP / 10, control=law)
         starts = [(0.6, elbow) for elbow in STRETCHED]
         results["stretched"] = pf.run(m, starts, duration=STEP, step=STEP, control=law)
+    for name, arm in FILES.items():
+        results |= of_file(name, arm)
     return results | {"potentials": potentials()}
+
+
+def of_file(name: str, arm: File) -> dict[str, xr.Dataset]:
+    """An arm of a file by its tool and by its joints, with where its tool is and shall be."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pf.ModelWarning)
+        m = pf.actuate_all(pf.read_urdf(pf.installed("example-robot-data", arm.file, "konz-scara")).with_(actuators=()))
+    body, point = arm.tip
+    goal = control.function_of_time(control.rest_to_rest(*arm.ends, 2.0, begin=0.5), 2)
+    weights = {"inertia": M, "damping": D, "stiffness": K}
+    turns = {n: pf.forces.pseudo_matrix(0, moments=x) for n, x in weights.items()}
+    hinges = [control.pair(j.child, seen_from=j.parent, **turns) for j in m.joints if j.nv]
+    at_tool = control.pair(body, **{n: pf.forces.pseudo_matrix(x, point) for n, x in weights.items()})
+    laws = {"tool": ([at_tool], "particle"), "joints": (hinges, "energy")}
+
+    def there(k: pf.Kinematics) -> ca.SX:
+        return pf.Kinematics(m, goal.at(k.t, ca.SX(0, 1)).value, k.v, k.t).position(body, point)
+
+    outputs = {"tool": lambda k: k.position(body, point), "goal": there, "goal_q": lambda k: goal.at(k.t, ca.SX(0, 1)).value}
+    how = {"duration": 4.0, "step": STEP, "every": EVERY, "outputs": outputs}
+    return {
+        f"{name}, {space}": pf.run(m, *arm.start, control=control.prototype_tracking(pairs, goal, approach=a), **how)
+        for space, (pairs, a) in laws.items()
+    }
 
 
 def vbar(pairs: list[control.Pair]) -> ca.Function:
@@ -286,7 +334,32 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         ax.set(xlabel="theta1 [rad]", ylabel="theta2 [rad]", title=f"potential by its {name}", aspect="equal")
         ax.set(xlim=(-3.3, 3.3), ylim=(-3.3, 3.3))
         ax.legend()
-    return {"scara": motions, "scara potentials": maps}
+    return {"scara": motions, "scara potentials": maps, "scara files": drawn_files(result)}
+
+
+def drawn_files(result: dict[str, xr.Dataset]) -> Figure:
+    """Errors of tools and joints of the arms of files, with the motions designed for the tools."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    off, turned = figure.subplots(1, 2)
+    for i, name in enumerate(FILES):
+        r, wanted = result[f"{name}, tool"], designed_of(result[f"{name}, tool"])
+        e = r.tool.values - r.goal.values
+        off.plot(r.time, 1e3 * np.linalg.norm(e, axis=1), color=f"C{i}", label=name)
+        off.plot(r.time[::40], 1e3 * np.linalg.norm(wanted, axis=1)[::40], "k.", label=None if i else "(4.111b)")
+        r = result[f"{name}, joints"]
+        turned.plot(r.time, r.q.values - r.goal_q.values, color=f"C{i}")
+    off.set(xlabel="time [s]", ylabel="tool off, by its tool [mm]", title="dots lie on the curves")
+    turned.set(xlabel="time [s]", ylabel="joints off, by its joints [rad]", title="both joints of each")
+    figure.legend(*off.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def designed_of(r: xr.Dataset) -> np.ndarray:
+    """(time, 3) e of m e'' + d e' + k e = 0 from the start of a run, its first rate by differences. [konz25 (4.111b)]"""
+    e, h = r.tool.values - r.goal.values, STEP * EVERY
+    decay, turn, t = D / (2 * M), np.sqrt(K / M - (D / (2 * M)) ** 2), r.time.values[:, None]
+    first = (-25 * e[0] + 48 * e[1] - 36 * e[2] + 16 * e[3] - 3 * e[4]) / (12 * h)
+    return np.exp(-decay * t) * (e[0] * np.cos(turn * t) + (first + decay * e[0]) / turn * np.sin(turn * t))
 
 
 def saddles(p: xr.Dataset, name: str) -> np.ndarray:
@@ -305,7 +378,28 @@ GOLDEN = [
 """Critical points by the tool: angles, V / k and how many ways down. [konz25 fig. 4.12, numbers computed apart]"""
 
 
+def of_files(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
+    """The tool's error from a moving start goes by m e'' + d e' + k e = 0, and each joint's by its own equation."""
+    for name, arm in FILES.items():
+        r = result[f"{name}, tool"]
+        e, wanted = r.tool.values - r.goal.values, designed_of(r)
+        yield Claim(f"{name}: tool off at the start [m]", float(np.linalg.norm(e[0])), 0.02, 0, "setting", "at least")
+        yield Claim(
+            "off m e'' + d e' + k e = 0, of it", float(np.abs(e - wanted).max() / np.abs(e).max()), 0, 1e-6, "[konz25 (4.111b)]"
+        )
+        r = result[f"{name}, joints"]
+        E = r.q.values - r.goal_q.values
+
+        def rate(t: float, x: np.ndarray) -> np.ndarray:
+            return np.concatenate([x[2:], -(D * x[2:] + K * np.sin(x[:2])) / M])
+
+        start = np.concatenate([E[0], arm.start[1]])
+        own = solve_ivp(rate, (0, 4.0), start, "DOP853", r.time.values, rtol=1e-11, atol=1e-12).y[:2].T
+        yield Claim(f"{name}: joints off two single ones [rad]", float(np.abs(E - own).max()), 0, 1e-8, "[konz25 (4.106)]")
+
+
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
+    yield from of_files(result)
     some = slice(None, None, 20)
     loops = {"body": (of_joints, "(4.106)"), "energy": (of_joints, "(4.106)"), "particle": (of_points, "(4.107)")}
     for a, (loop, source) in loops.items():

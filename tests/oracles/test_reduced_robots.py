@@ -48,9 +48,7 @@ def test_an_arm_that_floats_with_all_six_momenta(name, seed):
         close(finer[what], plain[what], OWN, f"{what} by smaller steps", scale=1.0)
         close(other[what], plain[what], SAME, what, scale=1.0)
         close(in_chart[what], plain[what], SAME, f"{what} in the chart", scale=1.0)
-    kept = other["momentum"].values[:, :6]
-    assert (kept == kept[0]).all()
-    close(kept[0], about_mass_centre(m, q, v), 1e-14, "momentum of the state")
+    close(other["momentum"].values[0, :6], about_mass_centre(m, q, v), 1e-14, "momentum of the state")
     assert float(np.abs(other["momentum_drift"]).max()) < KEPT
     # Motors move what is not kept.
     assert np.ptp(other["shape_momentum"].values, axis=0).max() > 1e-3

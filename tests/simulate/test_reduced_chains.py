@@ -108,7 +108,6 @@ def by_momenta_and_by_curvature(m, random, base, leaves=False):
     r = accurate(pf.reduce(m), q, v, u=u)
     same(r, plain)
     kept = r.momentum.values[:, : len(mu)]
-    assert (kept == kept[0]).all()
     close(kept[0], about_mass_centre(m, q, v), KEPT, "momentum of the state", scale=1.0)
     close(drift(r), 0 * drift(r), KEPT, "momentum of the bodies", scale=1.0)
     assert np.ptp(r.shape_momentum.values, axis=0).max() > 1e-3

@@ -1,21 +1,24 @@
 """The equations of a prototype, a chosen machine that the given one moves like as far as its inputs permit. [konz25 ch. 4]
 
 The prototype has the machine's kinematics and, between any pairs of bodies, inertia, damping and stiffness of its own: 4 x 4
-pseudo-matrices Mbar', Dbar', Kbar'. Its motion towards a reference q_R(t) is Mbar v_dot + bbar = 0 with
+pseudo-matrices Mbar', Dbar', Kbar', or symmetric 6 x 6 ones (A.14). Its motion towards a reference q_R(t) is
+Mbar v_dot + bbar = 0 with
 
     Mbar = sum J^T Vee(Mbar') J,    bbar = cbar + fDbar + fKbar,    fKbar = sum J^T vee2((1 - G_E^-1) Kbar'),    (4.66)
 
 where G_E = G_R^-1 G is the error of the pose G of each pair and J its body Jacobian. Inertia and damping act on the difference
 of the motions, in one of three ways:
 
-particle: of all points of the body, relative to the first one of the pair (4.66c,d).
+particle: of all points of the body, relative to the first one of the pair (4.66c,d). Its inertia and damping are those of
+    points, pseudo-matrices.
 body: of the twists, xi_E = J v - Ad(G_E^-1) J_R v_R (4.66e,f).
 energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g-i).
 
 At a constant reference the energy Wbar of each falls by what the dampers dissipate, where the inputs leave no matching force.
 Along a moving one it does so with `energy` where the transport error (4.30) is zero, and with `body` where the xi_E of all
 pairs are J v_E of one velocity v_E, as those of one pair on a body that moves any way are; those of several pairs of an arm are
-not, and the energy may rise there. With `particle` it may rise along any. `prototype_power` records its rate.
+not, and the energy may rise there. With `particle` it may rise along any. `prototype_power` records its rate, and
+`transport_power` what the transport map adds to it; a run warns where that is more than rounding.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.data import data
-from pfaffian.model.elastic import symmetric_pseudo
+from pfaffian.model.elastic import check_parts, spatial, symmetric_pseudo
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import column, matrix, several
 from pfaffian.terms import connection
@@ -52,7 +55,7 @@ from pfaffian.terms.terms import Terms, symbols
 class Pair:
     """What a prototype has between two bodies; made by `pair`.
 
-    body, seen_from: their names.   inertia, damping, stiffness: pseudo-matrices (4, 4) in the frame of `body`.
+    body, seen_from: their names.   inertia, damping, stiffness: in the frame of `body`, pseudo-matrices (4, 4) or (6, 6).
 
     Example:
         >>> import pfaffian as pf
@@ -80,13 +83,16 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
     Args:
         body: name of the body in whose frame the matrices are.
         seen_from: name of the body that its motion is relative to; default the world, for an absolute pair.
-        inertia: Mbar' (4, 4) symmetric [kg, kg m, kg m^2], made by `pf.forces.pseudo_matrix`; none if None.
-        damping: Dbar' (4, 4) symmetric [N s/m, N s, N m s]; none if None.
-        stiffness: Kbar' (4, 4) symmetric [N/m, N, N m]; none if None.
+        inertia: Mbar' (4, 4) symmetric [kg, kg m, kg m^2], made by `pf.forces.pseudo_matrix`; or any Mbar (6, 6) symmetric, of
+            21 numbers, along twists [v; w], for the approaches "body" and "energy"; none if None.
+        damping: Dbar' (4, 4) symmetric [N s/m, N s, N m s], or Dbar (6, 6) as the inertia; none if None.
+        stiffness: Kbar' (4, 4) symmetric [N/m, N, N m]; or Kbar (6, 6), for every approach, with the potential of a
+            `pf.forces.pose_spring`, whose Hessian at rest it is [konz25 (A.19)]; none if None.
     Returns:
         Pair. Its matrices need not be positive semidefinite by themselves: those of all pairs together must be, which the law
         checks.
-    Raises ModelError: a matrix that is not symmetric or not (4, 4); one body twice, or a name that is not a text.
+    Raises ModelError: a matrix that is not symmetric or of another size; a stiffness (6, 6) that couples turning to a
+    translation that it does not resist; one body twice, or a name that is not a text.
 
     Example:
         >>> import pfaffian as pf
@@ -103,7 +109,9 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
     if body == seen_from or not all(isinstance(n, str) for n in (body, seen_from)):
         raise ModelError(f"{what}: two different bodies are needed")
     given = {"inertia": inertia, "damping": damping, "stiffness": stiffness}
-    matrices = {n: ca.SX(4, 4) if x is None else symmetric_pseudo(x, f"{what}: {n}") for n, x in given.items()}
+    sizes = (4, 4), (6, 6)
+    matrices = {n: ca.SX(4, 4) if x is None else symmetric_pseudo(x, f"{what}: {n}", *sizes) for n, x in given.items()}
+    check_parts(matrices["stiffness"], f"{what}: stiffness")
     return Pair(body, seen_from, **matrices)
 
 
@@ -130,12 +138,12 @@ def motion_of(k: Kinematics, of: Pair) -> Motion:
 
 
 def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
-    """(nv, nv) sum J^T Vee(X') J over all pairs, with X' their inertia, damping or stiffness. [konz25 (4.48)]"""
+    """(nv, nv) sum J^T X J over all pairs, with X = Vee(X') their inertia, damping or stiffness. [konz25 (4.48)]"""
     total = ca.SX(k.mechanism.nv, k.mechanism.nv)
     for p in pairs:
         label = f"pair {p.body!r} seen from {p.seen_from!r}: {what}"
         J, X = motion_of(k, p).J, checked(getattr(p, what), label, [k.mechanism.p_symbols])
-        total += J.T @ se3.Vee(X) @ J
+        total += J.T @ spatial(X) @ J
     return ca.densify(total)
 
 
@@ -210,8 +218,30 @@ class _Error(NamedTuple):
 
     @property
     def pull(self) -> ca.SX:
-        """(6, 1) vee2((1 - G_E^-1) Kbar')."""
-        return se3.vee2((ca.SX.eye(4) - self.back) @ self.of.stiffness)
+        """(6, 1) vee2((1 - G_E^-1) Kbar'), of 21 numbers <G_E - 1, G_E hat(.)>."""
+        if self.of.stiffness.shape == (4, 4):
+            return se3.vee2((ca.SX.eye(4) - self.back) @ self.of.stiffness)
+        R, _ = self.pose
+        return se3.pull(self.of.stiffness, self.off, R)
+
+    @property
+    def potential(self) -> ca.SX:
+        """(1, 1) <G_E - 1, G_E - 1> / 2."""
+        if self.of.stiffness.shape == (4, 4):
+            return _norm(ca.SX.eye(4) - self.back, self.of.stiffness)
+        return se3.inner(self.of.stiffness, self.off, self.off) / 2
+
+    @property
+    def pose(self) -> tuple[ca.SX, ca.SX]:
+        """Rotation and position of G_E."""
+        R = self.back[:3, :3].T
+        return R, -(R @ self.back[:3, 3])
+
+    @property
+    def off(self) -> tuple[ca.SX, ca.SX]:
+        """G_E - 1."""
+        R, p = self.pose
+        return R - ca.SX.eye(3), p
 
 
 def _errors(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair]) -> list[_Error]:
@@ -249,7 +279,7 @@ def prototype_terms(
             carries the pairs' twists as their stiffness sees them.
     Returns:
         Prototype with expressions M (nv, nv), b (nv, 1), energy and potential [J].
-    Raises ModelError: unknown bodies, a transport of another size.
+    Raises ModelError: unknown bodies, a transport of another size, an approach that does not go with the pairs' matrices.
 
     Example:
         >>> import casadi as ca
@@ -263,13 +293,14 @@ def prototype_terms(
         >>> float(x.M), float(x.b), float(x.energy)  # 1 kg, -3 N, 3 / 2 J
         (1.0, -3.0, 1.5)
     """
+    check_approach(approach, pairs)
     errors = _errors(k, goal.k, pairs)
     v, v_R, n = k.v, goal.k.v, k.mechanism.nv
     M, b, kinetic, potential = ca.SX(n, n), ca.SX(n, 1), ca.SX(0), ca.SX(0)
     for e in errors:
-        M += e.here.J.T @ se3.Vee(e.of.inertia) @ e.here.J
+        M += e.here.J.T @ spatial(e.of.inertia) @ e.here.J
         b += e.here.J.T @ e.pull
-        potential += _norm(ca.SX.eye(4) - e.back, e.of.stiffness)
+        potential += e.potential
     if approach == "energy":
         f, kinetic = _by_energy(k, goal, errors, M, transport)
         return Prototype(M, ca.densify(b + f), kinetic + potential, potential)
@@ -284,10 +315,10 @@ def prototype_terms(
             b += here.J.T @ se3.vee2(slip @ e.of.damping + gone @ e.of.inertia)
             kinetic += _norm(slip, e.of.inertia)
         else:
-            I, carried = se3.Vee(e.of.inertia), e.carry @ xi_R
+            I, carried = spatial(e.of.inertia), e.carry @ xi_R
             xi_E = xi - carried
             gone = I @ (a - e.carry @ a_R + se3.ad(xi_E) @ carried) - se3.ad_transpose(xi_E, I @ xi_E)
-            b += here.J.T @ (se3.Vee(e.of.damping) @ xi_E + gone)
+            b += here.J.T @ (spatial(e.of.damping) @ xi_E + gone)
             kinetic += ca.dot(xi_E, I @ xi_E) / 2
     return Prototype(M, ca.densify(b), kinetic + potential, potential)
 
@@ -305,14 +336,19 @@ def _by_energy(
     v_E = k.v - Q @ goal.k.v
     C, D = ca.SX(n, n), ca.SX(n, n)
     for e in errors:
-        J, I = e.here.J, se3.Vee(e.of.inertia)
+        J, I = e.here.J, spatial(e.of.inertia)
         C += J.T @ (I @ e.here.J_dot + _skew(e.of.inertia, J @ k.v) @ J)
-        D += J.T @ se3.Vee(e.of.damping) @ J
+        D += J.T @ spatial(e.of.damping) @ J
     return (C + D) @ v_E - M @ (Q @ goal.v_dot + turning), ca.dot(v_E, M @ v_E) / 2
 
 
 def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
-    """C (6, 6) = Gamma_pqr xi^r of a free body, skew, with C xi = -ad(xi)^T M xi. [konz25 (3.58)]"""
+    """C (6, 6) = Gamma_pqr xi^r of a free body, skew, with C xi = -ad(xi)^T M xi. [konz25 (3.57)-(3.58)]"""
+    if inertia.shape == (6, 6):
+        f, n = ca.vertsplit(inertia @ xi, 3)
+        turned = inertia @ se3.ad(xi)
+        carried = ca.blockcat([[ca.SX(3, 3), -so3.hat(f)], [-so3.hat(f), -so3.hat(n)]])
+        return ca.SX(carried + turned - turned.T) / 2
     m, h, w = inertia[3, 3], ca.densify(inertia[:3, 3]), so3.hat(xi[3:])
     s = so3.hat(h)
     turning = so3.hat(ca.densify(inertia[:3, :3]) @ xi[3:])
@@ -409,7 +445,7 @@ def _transport(s: Kinematics, s_R: Kinematics, pairs: list[Pair]) -> ca.SX:
     n = s.mechanism.nv
     S, rhs = ca.SX(n, n), ca.SX(n, n)
     for e in _errors(s, s_R, pairs):
-        JK = e.here.J.T @ se3.Vee(e.of.stiffness)
+        JK = e.here.J.T @ spatial(e.of.stiffness)
         S += JK @ e.here.J
         rhs += JK @ (e.carry @ e.there.J - e.here.J)
     return ca.SX.eye(n) + solve_semidefinite(ca.densify(S), ca.densify(rhs), RANK_TOLERANCE).x
@@ -423,6 +459,19 @@ Example:
     >>> control.APPROACHES
     ('particle', 'body', 'energy')
 """
+
+
+def check_approach(approach: str, pairs: Sequence[Pair]) -> None:
+    """Raise ModelError: an approach that is none, or "particle" with inertia or damping that no points have."""
+    if approach not in APPROACHES:
+        raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
+    for p in pairs if approach == "particle" else ():
+        for what in ("inertia", "damping"):
+            if getattr(p, what).shape == (6, 6):
+                raise ModelError(
+                    f"pair {p.body!r} seen from {p.seen_from!r}: {what}: no points have one of 21 numbers (6, 6); with the "
+                    "approach 'particle' give a pseudo-matrix (4, 4), or take 'body' or 'energy'"
+                )
 
 
 def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 from pfaffian.control.law import Command, Control, Fault, Reason, maker, with_no_wrench
 from pfaffian.control.motors import accelerations, limit_rows, motors_to_spare
 from pfaffian.control.prototype import (
-    APPROACHES,
     Pair,
     ReferenceMotion,
     Transport,
     as_pairs,
+    check_approach,
     check_together,
     motion_of,
     prototype_terms,
@@ -27,10 +27,11 @@ from pfaffian.control.prototype import (
 from pfaffian.control.reason import mainly, null, share
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.errors import ModelError, brief
-from pfaffian.maths import se3, so3
+from pfaffian.errors import ModelError
+from pfaffian.maths import so3
 from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
 from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, nearest
+from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.fresh import fresh
 from pfaffian.terms.kinematics import Kinematics
@@ -51,6 +52,7 @@ UNITS = {
     "prototype_potential": "J",
     "matching_force": "per velocity",
     "transport_error": "per velocity",
+    "transport_power": "W",
     "limit_slack": "per limit",
     "limit_active": "1",
 }
@@ -93,13 +95,14 @@ def prototype_tracking(
             [konz25 (4.63)-(4.64)]
     Returns:
         Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
-        matching_force; of "energy" transport_error along v; with limits limit_slack l - W u and limit_active, 1 for rows that
-        restrict u.
+        matching_force; of "energy" transport_error along v and transport_power [W], what the map adds to the rate of Wbar,
+        zero where it meets (4.30); with limits limit_slack l - W u and limit_active, 1 for rows that restrict u.
     Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits, or the
     limits could not be met to the digits of a double.
-    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, a transport that is not a function or
-    not for "energy". At the run: unknown bodies, a prototype that is negative along some motion, a reference of another size,
-    no actuators, limits of another form.
+    Warns RunWarning: a run in which transport_power is more than rounding.
+    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, "particle" with inertia or damping of
+    21 numbers, a transport that is not a function or not for "energy". At the run: unknown bodies, a prototype that is negative
+    along some motion, also for parameters of the run, a reference of another size, no actuators, limits of another form.
 
     Example:
         >>> import pfaffian as pf
@@ -113,10 +116,8 @@ def prototype_tracking(
         >>> run["u"].values[0].round(6), round(float(run["prototype_energy"].values[0]), 6)  # 2 kg * 1 m/s^2, and 1/2 J
         (array([2.]), 0.5)
     """
-    as_pairs(pairs, "prototype_tracking")
+    check_approach(approach, as_pairs(pairs, "prototype_tracking"))
     as_reference(reference)
-    if approach not in APPROACHES:
-        raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
     if transport is not None and (approach != "energy" or not callable(transport)):
         raise ModelError("transport: a function of two kinematics, for the approach 'energy' only")
 
@@ -134,7 +135,8 @@ def prototype_tracking(
         faults, more_signals = [short], dict[str, ca.SX]()
         if approach == "energy":
             Q, _ = transported(k, goal, list(pairs), transport)
-            more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
+            missed = transport_error(k, goal.k, pairs, Q)
+            more_signals = {"transport_error": missed, "transport_power": ca.dot(missed, goal.k.v)}
         if limits is not None:
             W, l = limit_rows(terms.mechanism, limits)
             within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, spare)
@@ -226,7 +228,7 @@ def _weightless(pairs: Sequence[Pair]) -> Reason:
     """Names the motion driven by the inputs against which the prototype has no inertia, or the least."""
 
     def M(terms: Terms) -> ca.SX:
-        parts = [(motion_of(terms.kinematics, p).J, se3.Vee(p.inertia)) for p in pairs]
+        parts = [(motion_of(terms.kinematics, p).J, spatial(p.inertia)) for p in pairs]
         return sum((J.T @ I @ J for J, I in parts), ca.SX(terms.mechanism.nv, terms.mechanism.nv))
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:

@@ -10,6 +10,8 @@ Example:
     DM([1, 2, 3])
 """
 
+from typing import NamedTuple
+
 import casadi as ca
 import numpy as np
 
@@ -110,18 +112,53 @@ def inner(K: Matrix, X1: tuple[Matrix, Matrix], X2: tuple[Matrix, Matrix]) -> Ma
         >>> float(se3.inner(np.diag([10, 10, 10, 1, 1, 1]), X, X))  # 10 |x|^2
         50.0
     """
+    parts = _parts(K)
+    (Y1, x1), (Y2, x2) = parts.shifted(X1), parts.shifted(X2)
+    return ca.dot(x1, parts.Kr @ x2) + ca.dot(Y1 @ parts.turning, Y2)
+
+
+def pull(K: Matrix, X: tuple[Matrix, Matrix], R: Matrix) -> Matrix:
+    """The wrench F with F . eta = <X, [R hat(w), R v]> for every twist eta = [v; w]: see `inner`. (6, 1).
+
+    Of X = G - 1 with the rotation R of G it is the derivative of <X, X> / 2 along the body's twists; of X = hat(xi) and R = 1
+    it is K xi. [konz25 (A.19)]
+
+    K: numbers (6, 6), or Kr must be regular.   X: (Y (3, 3), x (3, 1)).   R: (3, 3).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import se3
+        >>> X = np.zeros((3, 3)), [1, 2, 0]
+        >>> se3.pull(np.diag([10, 10, 10, 1, 1, 1]), X, np.eye(3))
+        DM([10, 20, 0, 0, 0, 0])
+    """
+    parts, R = _parts(K), matrix(R, 3, 3)
+    Y, x = parts.shifted(X)
+    f = parts.Kr @ x
+    lever = parts.even @ so3.Vee(R.T) - R @ so3.hat(parts.odd)
+    return ca.vertcat(R.T @ f, lever.T @ f + so3.vee2(R.T @ Y @ parts.turning))
+
+
+class _Parts(NamedTuple):
+    """Of K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]].   odd: vee2(H) / 2.   even: (H + H^T) / 4.   turning: Wed(KR)."""
+
+    Kr: Matrix
+    odd: Matrix
+    even: Matrix
+    turning: Matrix
+
+    def shifted(self, X: tuple[Matrix, Matrix]) -> tuple[Matrix, Matrix]:
+        """Y, and xt of x."""
+        Y, x = matrix(X[0], 3, 3), matrix(X[1], 3)
+        return Y, x + Y @ self.odd + self.even @ so3.vee2(Y)
+
+
+def _parts(K: Matrix) -> _Parts:
     K = matrix(K, 6, 6)
     Kr, C = K[:3, :3], K[3:, :3]
     inverse = np.linalg.pinv(np.array(ca.DM(Kr)), rcond=1e-12, hermitian=True) if K.is_constant() else ca.inv(Kr)
     H = C @ inverse
-
-    def shifted(X: tuple[Matrix, Matrix]) -> Matrix:
-        Y, x = matrix(X[0], 3, 3), matrix(X[1], 3)
-        return x + Y @ so3.vee2(H) / 2 + (H + H.T) @ so3.vee2(Y) / 4
-
-    turning = so3.Wed(K[3:, 3:] - C @ H.T)
-    Y1, Y2 = matrix(X1[0], 3, 3), matrix(X2[0], 3, 3)
-    return ca.dot(shifted(X1), Kr @ shifted(X2)) + ca.dot(Y1 @ turning, Y2)
+    return _Parts(Kr, so3.vee2(H) / 2, (H + H.T) / 4, so3.Wed(K[3:, 3:] - C @ H.T))
 
 
 def homogeneous(R: Matrix, p: Matrix) -> Matrix:

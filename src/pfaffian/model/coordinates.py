@@ -31,6 +31,7 @@ class Coordinates:
     K: function of q (nq, 1) giving (nq, nv) with q_dot = K(q) v.
     phi: function of q giving a column that vanishes, or None.
     start: (nq,) a configuration with phi = 0, or near it.
+    returns: rate [1/s] at which q that is off phi = 0 returns, see `pf.constraints.stabilised`; None: a run puts it there.
 
     Example:
         >>> import pfaffian as pf
@@ -48,6 +49,7 @@ class Coordinates:
     K: Callable[[ca.SX], Any]
     phi: Callable[[ca.SX], Any] | None
     start: tuple[float, ...]
+    returns: ca.SX | None = None
 
     def __repr__(self) -> str:
         on = [] if self.phi is None else [f"on phi(q) = 0 by {shown.function(self.phi)}"]

@@ -79,8 +79,7 @@ def pose_spring(name: str, body_a: str, body_b: str, stiffness: Any, *, rest: An
     """
     what = f"force {name!r}"
     K = form(stiffness, f"{what}: stiffness")
-    if K.shape == (6, 6) and not K.is_constant() and not _definite(K[:3, :3]):
-        raise ModelError(f"{what}: stiffness: with Parameters in it, its first three rows must resist every translation")
+    check_parts(K, f"{what}: stiffness")
     return Potential(name, PoseSpring(body_a, body_b, K, as_pose(rest, f"{what}: rest")))
 
 
@@ -105,7 +104,7 @@ def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipatio
         >>> pf.forward_dynamics(m, [0.0], [1.0]).v_dot.round(9)
         array([-3.])
     """
-    return Dissipation(name, PoseDamper(body_a, body_b, _spatial(form(damping, f"force {name!r}: damping"))))
+    return Dissipation(name, PoseDamper(body_a, body_b, spatial(form(damping, f"force {name!r}: damping"))))
 
 
 def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEnergy:
@@ -129,7 +128,7 @@ def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEn
         >>> pf.mass_matrix(pf.mechanism("cart", [cart], [rail], forces=[water]), [0.0]).round(9)  # 2 + 3
         array([[5.]])
     """
-    return KineticEnergy(name, PoseInertia(body_a, body_b, _spatial(form(inertia, f"force {name!r}: inertia"))))
+    return KineticEnergy(name, PoseInertia(body_a, body_b, spatial(form(inertia, f"force {name!r}: inertia"))))
 
 
 def bushing(
@@ -233,11 +232,12 @@ def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
     Raises ModelError: it is not, with the lowest eigenvalue.
     """
     K = symmetric_pseudo(value, what, *(shapes or ((4, 4), (6, 6))))
-    _semidefinite(_spatial(K), f"{what}: its form in twists" if K.shape == (4, 4) else f"{what}: the matrix")
+    _semidefinite(spatial(K), f"{what}: its form in twists" if K.shape == (4, 4) else f"{what}: the matrix")
     return K
 
 
-def _spatial(K: ca.SX) -> ca.SX:
+def spatial(K: ca.SX) -> ca.SX:
+    """(6, 6) of K' (4, 4) or K (6, 6): the form in twists."""
     return ca.SX(se3.Vee(K)) if K.shape == (4, 4) else K
 
 
@@ -262,6 +262,16 @@ def _semidefinite(K: ca.SX, what: str) -> None:
         raise ModelError(f"{what} must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
 
 
-def _definite(K: ca.SX) -> bool:
-    number = at_defaults(K)
-    return number is None or bool(np.linalg.eigvalsh(number)[0] > SEMIDEFINITE * np.abs(number).max())
+def check_parts(K: ca.SX, what: str) -> None:
+    """Raise ModelError where a stiffness K (6, 6) cannot be split into Kr, H and KR of `se3.inner`."""
+    number = at_defaults(K) if K.shape == (6, 6) else None
+    if number is None:
+        return
+    Kr, C = number[:3, :3], number[3:, :3]
+    if not K.is_constant() and np.linalg.eigvalsh(Kr)[0] <= SEMIDEFINITE * np.abs(Kr).max():
+        raise ModelError(f"{what}: with Parameters in it, its first three rows must resist every translation")
+    left = C - C @ np.linalg.pinv(Kr, rcond=SEMIDEFINITE, hermitian=True) @ Kr
+    if np.abs(left).max() > 1e-9 * np.abs(number).max():
+        raise ModelError(
+            f"{what}: it couples turning to a translation that its first three rows do not resist; resist that one"
+        )

@@ -344,7 +344,8 @@ def as_names(rows: Any, what: str) -> tuple[str, ...]:
 
 
 def check_configuration(m: Mechanism, q: np.ndarray, fixed: np.ndarray | None = None) -> np.ndarray:
-    """q (runs, nq) with unit quaternions, and with coordinates moved onto phi = 0 except the `fixed` entries (nq,).
+    """q (runs, nq) with unit quaternions, and with coordinates moved onto phi = 0 except the `fixed` entries (nq,) and those
+    that are `stabilised`.
 
     Raises ModelError: a quaternion without direction; no phi = 0 nearby.
     """
@@ -356,7 +357,8 @@ def check_configuration(m: Mechanism, q: np.ndarray, fixed: np.ndarray | None = 
         q[:, turn] /= length
     for c in (known(c, m.parameters) for c in m.coordinates):
         at = m.q_slices[c.name]
-        q[:, at] = [closest(c, x, m.parameters, None if fixed is None else fixed[at]) for x in q[:, at]]
+        if c.returns is None:
+            q[:, at] = [closest(c, x, m.parameters, None if fixed is None else fixed[at]) for x in q[:, at]]
     return q
 
 

@@ -28,6 +28,7 @@ from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, as_system, enter
+from pfaffian.simulate.transport import tell_transport
 
 
 @remembered(64)
@@ -111,6 +112,7 @@ def run_adaptive(
     result = dataset(simulation, course, provenance)
     tell_stops(result, simulation, done.x[None], begun)
     tell_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))
+    tell_transport(result)
     tell_limits(result, m, scheme.saturate, begun.q)
     return result.squeeze("run")
 

@@ -112,6 +112,8 @@ def nothing_works(s: Simulation) -> bool:
     m = s.mechanism
     if s.control or s.switches or m.servos or not all(j.damping.is_zero() for j in m.joints):
         return False
+    if any(c.returns is not None for c in m.coordinates):
+        return False
     k = symbols(m).kinematics
     if not all(_conservative(force) for force in m.forces) or ca.depends_on(potential_energy(k), k.t):
         return False

@@ -13,7 +13,7 @@ from pfaffian.maths.linear import NOTHING, solve_definite
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.variables import Variables
+from pfaffian.simulate.variables import Variables, q_dot
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
@@ -138,7 +138,7 @@ def _semi_implicit(s: Step) -> Moved:
     faster = s.variables.stepped(s.x) + s.h * ca.vertcat(ca.SX(m.nq, 1), first.rate[m.nq :, 0])
     v = s.variables.shown(faster)[m.nq : m.nq + m.nv, 0]
     K = Kinematics(m, s.x[: m.nq, 0], v, s.t)
-    moved, faults = s.variables.shown(ca.vertcat(s.x[: m.nq, 0] + s.h * K.q_dot, faster[m.nq :, 0])), first.faults
+    moved, faults = s.variables.shown(ca.vertcat(s.x[: m.nq, 0] + s.h * q_dot(K), faster[m.nq :, 0])), first.faults
     if faults.numel():
         faults = _further(faults, first, moved, s.f(moved, s.u1, s.t + s.h))
     return Moved(moved, faults, first.near, NONE)
@@ -391,15 +391,18 @@ class Integrator(NamedTuple):
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
 
-def _comes_and_goes(m: Mechanism) -> str:
+def _changes_energy(m: Mechanism) -> str:
     names = [c.name for c in m.ideal if c.active]
-    return f"it keeps the energy, which constraints that come and go ({', '.join(names)}) take at once" if names else ""
+    if names:
+        return f"it keeps the energy, which constraints that come and go ({', '.join(names)}) take at once"
+    names = [c.name for c in m.coordinates if c.returns is not None]
+    return f"it keeps the energy, which coordinates that return to phi = 0 ({', '.join(names)}) change" if names else ""
 
 
 INTEGRATORS = {
     "rk4": Integrator(_rk4, 4, shares=True),
     "euler": Integrator(_semi_implicit, 1, any_state=False),
-    "midpoint": Integrator(_midpoint, 2, level, shares=True, faults=(UNCONVERGED,), refuses=_comes_and_goes),
+    "midpoint": Integrator(_midpoint, 2, level, shares=True, faults=(UNCONVERGED,), refuses=_changes_energy),
     "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(UNCONVERGED,)),
 }
 """Name -> integrator."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -43,8 +43,8 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
+from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
-from pfaffian.terms.kinematics import Kinematics
 
 MOST_THREADS = 1024
 
@@ -70,7 +70,7 @@ def run(
     hold: Hold = "zero",
     parameters: Any = None,
     control: Control | None = None,
-    switches: Mapping[str, Callable[[Kinematics], Any]] | None = None,
+    switches: Mapping[str, Output] | None = None,
     outputs: Mapping[str, Output] | None = None,
     record: Any = None,
     scheme: Scheme | None = None,
@@ -104,11 +104,13 @@ def run(
         hold: "zero" or "linear" between samples; the last sample is held to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
         control: a law that drives the mechanism's inputs; `u` are then the inputs of the law.
-        switches: {name of a parameter: function of Kinematics that returns its next value}. All are evaluated at the start of
-            each step, before any law: a mode that latches is {"landed": lambda k: ca.if_else(k.position("foot")[2] < 0, 1,
-            landed)}. A switched parameter starts at its value in `parameters` and is recorded under its name. Constraints
-            (`active_while`), forces and laws that contain it change with it; velocities move the shortest way onto a
-            constraint that begins. An event takes effect at the end of the step in which it falls.
+        switches: {name of a parameter: function of Kinematics, or `of_motion(...)`, that returns its next value}. All are
+            evaluated at the start of each step, before any law. A mode that latches is {"landed": lambda k:
+            ca.if_else(k.position("foot")[2] < 0, 1, landed)}; of_motion sees the motion under the inputs and modes in force
+            until then, so that a contact may open where it would pull. A switched parameter starts at its value in
+            `parameters` and is recorded under its name. Constraints (`active_while`), forces and laws that contain it change
+            with it; velocities move the shortest way onto a constraint that begins. An event takes effect at the end of the
+            step in which it falls.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier.
@@ -228,6 +230,7 @@ def _result(
     tell_stiff(watch, departure.x, bool(done.warned or done.status.any()))
     tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
+    tell_transport(result)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
         tell_accuracy(watch, np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan), cost)

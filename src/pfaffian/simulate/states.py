@@ -14,7 +14,7 @@ from pfaffian.model.coordinates import Velocities
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.system import StatePart, System, made
-from pfaffian.simulate.variables import normalise
+from pfaffian.simulate.variables import normalise, q_dot
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import Moving, momenta, moving, transport, weight
 from pfaffian.terms.reduction import Translation, first_joint, still_in, translation
@@ -94,11 +94,11 @@ class _Momenta(NamedTuple):
     def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
         pushed, centre, inside = T.generalised_input + motion.reaction, self.frame(T.kinematics), self.seen(T, x)
         if centre is None:
-            return ca.vertcat(T.kinematics.q_dot, transport(T, inside.h) + weight(T.kinematics) + pushed)
+            return ca.vertcat(q_dot(T.kinematics), transport(T, inside.h) + weight(T.kinematics) + pushed)
         along, still = centre.along(pushed), self.at(T.q, inside.v, T.t)
         p_dot = transport(still, inside.h) + pushed + weight(T.kinematics, centre.felt(self.m.gravity, along))
         p_dot[centre.entries, 0] = centre.rate(self.m.gravity, along)
-        return ca.vertcat(T.kinematics.q_dot, p_dot)
+        return ca.vertcat(q_dot(T.kinematics), p_dot)
 
     def seen(self, T: Terms, x: ca.SX) -> Moving:
         """The motion in the frame of the mass centre.   T: at q of x, and any v."""
@@ -163,9 +163,9 @@ def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
         return x[: m.nq, 0], matrix(x[: m.nq, 0], t) @ x[m.nq :, 0]
 
     def rate(terms: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        T, q_dot, y = matrix(terms.q, terms.t), terms.kinematics.q_dot, ca.SX.sym("y", m.nv)
-        turning = ca.substitute(ca.densify(ca.jtimes(T @ y, terms.q, q_dot)), y, x[m.nq :, 0])
-        return ca.vertcat(q_dot, solve(T, motion.v_dot - turning))
+        T, rate_of_q, y = matrix(terms.q, terms.t), q_dot(terms.kinematics), ca.SX.sym("y", m.nv)
+        turning = ca.substitute(ca.densify(ca.jtimes(T @ y, terms.q, rate_of_q)), y, x[m.nq :, 0])
+        return ca.vertcat(rate_of_q, solve(T, motion.v_dot - turning))
 
     return System(
         m,

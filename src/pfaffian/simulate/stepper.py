@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,6 @@ from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
-from pfaffian.terms.kinematics import Kinematics
 
 
 class Saved(NamedTuple):
@@ -275,7 +274,7 @@ def stepper(
     step: float = 1e-3,
     runs: int | None = None,
     control: Control | None = None,
-    switches: Mapping[str, Callable[[Kinematics], Any]] | None = None,
+    switches: Mapping[str, Output] | None = None,
     outputs: Mapping[str, Output] | None = None,
     record: Any = (),
     scheme: Scheme | None = None,
@@ -291,7 +290,7 @@ def stepper(
         step: [s] length of a step, 1e-3 by default.
         runs: how many machines; None (default): one, without an axis of runs.
         control: a control law; its inputs replace those of the mechanism. None by default.
-        switches: {parameter: function of the kinematics}, as in `run`. None by default.
+        switches: {parameter: function of the kinematics or `of_motion(...)`}, as in `run`. None by default.
         outputs: {name: function of the kinematics} that `observe` can name, as in `run`. None by default.
         record: names of the signals that `Stepper.observe` gives besides q and v, as in `run`; none by default.
         scheme: formulation and integrator; `pf.Scheme()` by default.

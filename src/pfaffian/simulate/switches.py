@@ -9,21 +9,26 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import answer, ask_column
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import column
+from pfaffian.simulate.signals import MotionOutput, Output, output_digest
 from pfaffian.simulate.system import System
 from pfaffian.terms.digest import of_function
-from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms, symbols
 
-Next = Callable[[Kinematics], Any]
-"""Gives the next value of a parameter."""
+Next = Output
+"""Gives the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
+
+Moving = Callable[[Terms, ca.SX, ca.SX, ca.SX], tuple[Terms, Motion]]
+"""(T, z, d, w) -> the Terms under the inputs that act, and the motion there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Switches:
-    """next: name of a parameter -> function of the kinematics that gives its next value, perhaps from its present one."""
+    """next: name of a parameter -> what gives its next value, perhaps from its present one."""
 
     m: Mechanism
     next: tuple[tuple[str, Next], ...] = ()
@@ -40,10 +45,7 @@ class Switches:
     @property
     def digests(self) -> list[tuple[str, str]]:
         """Name and digest of each function."""
-        if not self.next:
-            return []
-        k = symbols(self.m).kinematics
-        return [(name, of_function(f, f"switch {name!r}", k)) for name, f in self.next]
+        return [(name, _digest(name, f, self.m)) for name, f in self.next]
 
     def now(self, p: ca.SX, held: ca.SX) -> ca.SX:
         """p (np, 1) with the held values (len, 1) of the switched parameters."""
@@ -57,22 +59,35 @@ class Switches:
         p[..., self.at] = held
         return p
 
-    def sampler(self, system: System, before: int, size: int, where: slice, nw: int) -> ca.Function:
+    def sampler(self, system: System, before: int, size: int, where: slice, nw: int, moving: Moving) -> ca.Function:
         """(x, w, p, t) -> (x, no faults); x = [state of the system; `before` numbers; d (size)], the values at d[where]."""
         here, m = system.at(), self.m
         beside, d, w = ca.SX.sym("z", before), ca.SX.sym("d", size), ca.SX.sym("w", nw)
-        following = ca.vertcat(*[self._next(name, f, here.T) for name, f in self.next])
+        felt = any(isinstance(f, MotionOutput) for _, f in self.next)
+        at = moving(here.T, beside, d, w) if felt else (here.T, None)
+        following = ca.vertcat(*[self._next(name, f, *at) for name, f in self.next])
         (following,) = here.of_state([following])
         after = ca.SX(d)
         after[where, 0] = ca.substitute(following, m.p_symbols, self.now(m.p_symbols, d[where, 0]))
         inputs = [ca.vertcat(here.x, beside, d), w, m.p_symbols, here.T.t]
         return ca.Function("switch", inputs, [ca.vertcat(here.x, beside, after), ca.SX(0, 1)])
 
-    def _next(self, name: str, f: Callable[[Kinematics], Any], T: Terms) -> ca.SX:
-        value = ask_column(f, f"switch {name!r}", T.kinematics)
+    def _next(self, name: str, f: Next, T: Terms, motion: Motion | None) -> ca.SX:
+        """T, motion: the motion is needed by `of_motion` alone."""
+        what = f"switch {name!r}"
+        if isinstance(f, MotionOutput):
+            value = column(answer(f.column, what, T, motion), what)
+        else:
+            value = ask_column(f, what, T.kinematics)
         if value.numel() != 1:
             raise ModelError(f"switch {name!r}: one number is needed, its function gives {value.numel()}")
         return value
+
+
+def _digest(name: str, f: Next, m: Mechanism) -> str:
+    if isinstance(f, MotionOutput):
+        return output_digest(name, f, m)
+    return of_function(f, f"switch {name!r}", symbols(m).kinematics)
 
 
 def as_switches(m: Mechanism, given: Any) -> Switches:
@@ -84,6 +99,6 @@ def as_switches(m: Mechanism, given: Any) -> Switches:
     for name, f in given.items():
         if name not in m.p_names:
             raise ModelError(f"switches: the mechanism has no parameter {brief(name)}; {nearest(name, m.p_names)}")
-        if not callable(f):
-            raise ModelError(f"switches: {name!r}: a function of the kinematics is needed, got {brief(f)}")
+        if not callable(f) and not isinstance(f, MotionOutput):
+            raise ModelError(f"switches: {name!r}: a function of the kinematics or of_motion(...) is needed, got {brief(f)}")
     return Switches(m, tuple(given.items()))

@@ -20,7 +20,7 @@ from pfaffian.model.known import graph
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.simulate.signals import Signal
-from pfaffian.simulate.variables import AS_THEY_ARE, Variables, normalise, of_joints
+from pfaffian.simulate.variables import AS_THEY_ARE, Variables, normalise, of_joints, q_dot
 from pfaffian.terms.present import present, remembered
 from pfaffian.terms.terms import Terms, symbols
 
@@ -340,7 +340,7 @@ def _standard(m: Mechanism) -> System:
         tuple(part for part in parts if part.names),
         enter=lambda T: ca.vertcat(T.q, T.v),
         show=lambda x, t: (x[: m.nq, 0], x[m.nq :, 0]),
-        rate=lambda T, motion, x: ca.vertcat(T.kinematics.q_dot, motion.v_dot),
+        rate=lambda T, motion, x: ca.vertcat(q_dot(T.kinematics), motion.v_dot),
         variables=of_joints(m),
     )
     return made(system, STANDARD)

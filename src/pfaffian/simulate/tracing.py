@@ -68,7 +68,8 @@ def trace(sim: Simulation) -> Traced:
 
 def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
     at, changing, nz, nw = sim.layout, sim.changing, len(sim.z), len(sim.w_names)
-    first = (changing.sampler(sim.system, nz, at.size, at.switched, nw),) if changing.names else ()
+    moving = partial(_moving, sim)
+    first = (changing.sampler(sim.system, nz, at.size, at.switched, nw, moving),) if changing.names else ()
     if sim.control is None or not sim.control.parts:
         return first
     return first + samplers(sim.system, sim.control, sim.scheme, at, nw, changing, partial(_acting, sim))
@@ -76,9 +77,15 @@ def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
 
 def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
     """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
-    assert sim.control is not None
-    u = command_of(T, sim.control, sim.scheme, z, w, in_force(sim.layout, d, sim.mechanism.nu, T.t)).u
+    held = in_force(sim.layout, d, sim.mechanism.nu, T.t)
+    u = w if sim.control is None else command_of(T, sim.control, sim.scheme, z, w, held).u
     return _cut(sim, u) if sim.scheme.saturate else u
+
+
+def _moving(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
+    """The Terms under these inputs, and the motion there."""
+    pushed = Terms(sim.mechanism, T.q, T.v, _acting(sim, T, z, d, w), T.t)
+    return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
 
 
 def entering_step(sim: Simulation) -> ca.Function:

@@ -20,6 +20,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.rates import tree
 from pfaffian.terms.tree import Link, motion, split_motion
 
@@ -115,16 +116,18 @@ def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
     return [(at, of) for at, of in found if of is not None]
 
 
-def _nearest(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """q - dphi/dq^+ phi, whose distance from phi = 0 is the square of that of q."""
+def _to_phi(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
+    """-dphi/dq^+ phi: q with it added is off phi = 0 by the square of what q is."""
     at = ca.SX.sym("q", c.nq)
     phi = residual(c, at, p)
     rows = orthogonalise(ca.sparsify(ca.jacobian(phi, at)), phi, RANK_TOLERANCE)
-    return ca.SX(ca.Function("nearest", [at, p], [at - rows.Q.T @ rows.D])(q, p))
+    return ca.SX(ca.Function("to_phi", [at, p], [-(rows.Q.T @ rows.D)])(q, p))
 
 
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
     """q with quaternions of unit length, and coordinates of the caller's own put onto phi = 0 by one Newton step.
+
+    Those that are `stabilised` stay as they are.
 
     Args:
         m: the mechanism.
@@ -141,8 +144,18 @@ def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
     """
     q = ca.densify(q)
     for c in m.coordinates:
-        if c.phi is not None:
-            q[m.q_slices[c.name], 0] = _nearest(c, q[m.q_slices[c.name], 0], m.p_symbols)
+        if c.phi is not None and c.returns is None:
+            q[m.q_slices[c.name], 0] += _to_phi(c, q[m.q_slices[c.name], 0], m.p_symbols)
     for turn in m.quaternions.values():
         q[turn, 0] = q[turn, 0] / ca.norm_2(q[turn, 0])
     return q
+
+
+def q_dot(k: Kinematics) -> ca.SX:
+    """(nq, 1) K v, with the return of stabilised coordinates to phi = 0, -dphi/dq^+ Lambda phi. [konz25 (A.10)]"""
+    m, rate = k.mechanism, ca.SX(k.q_dot)
+    for c in m.coordinates:
+        if c.returns is not None:
+            at = m.q_slices[c.name]
+            rate[at, 0] += c.returns * _to_phi(c, k.q[at, 0], m.p_symbols)
+    return rate

@@ -1,0 +1,39 @@
+"""The check of a run that tracks a prototype by energy: what its transport map did to the energy. [konz25 (4.30)]"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import RunWarning, notice
+
+BEYOND_ROUNDING = 1e-6
+"""Part of the prototype's largest energy above which what the map moved is more than rounding."""
+
+NOTHING = 1e-12
+"""Energy [J] that is none, as that of a machine that is on its reference to rounding."""
+
+
+def tell_transport(result: xr.Dataset) -> None:
+    """Warn where a transport map moved energy into or out of a prototype that only its dampers should take.
+
+    With (4.30) the energy's rate has no part of `transport_power` = v_R . (grad_R Vbar + Q^T grad Vbar), which a reference at
+    rest never has. Adds nothing to the result.   Warns RunWarning.
+    """
+    if not {"transport_power", "prototype_energy"} <= set(result):
+        return
+    power, energy = (np.nan_to_num(result[n].transpose("run", "time").values) for n in ("transport_power", "prototype_energy"))
+    time = result["time"].values
+    moved = np.trapezoid(np.abs(power), time, axis=1)
+    most = np.abs(energy).max(axis=1)
+    off = np.where(moved > np.maximum(BEYOND_ROUNDING * most, NOTHING), moved, 0.0)
+    if not off.any():
+        return
+    i = int(np.argmax(off / np.maximum(most, NOTHING)))
+    which = f", in run {i} of {len(off)} the most" if len(off) > 1 else ""
+    notice(
+        "the transport map does not meet (4.30), so the prototype's energy need not fall along a moving reference: the map "
+        f"moved {off[i]:.2g} J into or out of it, of at most {most[i]:.2g} J{which}; give `transport` a map of errors that the "
+        "prototype's stiffness is a function of (control.error_coordinates), or stiffness on fewer pairs; see transport_error",
+        RunWarning,
+    )

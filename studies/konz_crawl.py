@@ -1,0 +1,310 @@
+"""Go2 crawls: four steps on feet that hold only as long as they push, by one law that is told its plan. [konz25 4.4-4.6]
+
+The robot is that of example-robot-data. A foot on the ground is a point that holds, a closure. It opens at the first instant at
+which the ground would have to pull, and closes where the foot comes down (`switches`, `of_motion`). The law knows which feet
+may stand: the foot of a step is free for it from the start of the step on, so it takes the load off that foot and lifts it, and
+the contact opens because nothing is left on it.
+
+The law is that of `konz-legged`, body to body and sampled at 500 Hz: a body for the torso, a point for each foot. Between two
+steps the torso goes over the middle of the three feet that will stay. No paper has this run. What is claimed: every foot leaves
+the ground once and comes down once; meanwhile none of the others lets go, though nothing but their push keeps them there; the
+impulse of their forces is the change of the robot's momentum; and torso and feet are where they are to be. Of friction the law
+knows nothing: it takes the smallest torques, for which a foot that carries little needs a coefficient of 0.9.
+
+Ours: steps of 8 cm, 4 cm high, in 0.4 s, each after 1.5 s with four feet down, on level ground.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.study import Claim
+
+LEGS = ("RL", "FL", "RR", "FR")
+"""In the order of their steps."""
+PARTS = ("hip", "thigh", "calf")
+HEIGHT = 0.29
+"""Of the base over the feet [m]."""
+STRIDE, LIFT, DEEP = 0.08, 0.04, 0.002
+"""Of a step [m]: forwards, up, and how far below the ground the foot is sent so that it meets it."""
+SHIFT, SWING = 1.5, 0.4
+"""Times with four feet down, and of a step [s]."""
+DURATION = len(LEGS) * (SHIFT + SWING) + 2 * SHIFT
+TORSO = 9.6, 36.0
+FOOT = 1.0, 40.0, 400.0
+"""Prototypes: of the torso [1/s, 1/s^2], of a foot [kg, N s/m, N/m]."""
+MASS, INERTIA = 15.0, (0.15, 0.4, 0.4)
+"""Of the torso's prototype."""
+STEP, PERIOD = 2e-3, 2e-3
+
+SCHEME = pf.Scheme(corrections=1, violation_limit=1e-4)
+"""A foot that comes down up to a step late is put onto the ground by more than one correction, the rest by the next step's."""
+
+ON = {leg: pf.Parameter(f"on {leg}", 1.0) for leg in LEGS}
+"""1 while a foot is on the ground."""
+AT = {leg: tuple(pf.Parameter(f"{axis} {leg}", 0.0, "m") for axis in "xy") for leg in LEGS}
+"""Where it came down."""
+
+
+@cache
+def robot() -> pf.Mechanism:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pf.ModelWarning)
+        return pf.read_urdf(pf.installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-crawl"), base="free")
+
+
+def begin(leg: str) -> float:
+    """When the leg's step begins [s]."""
+    return SHIFT + LEGS.index(leg) * (SHIFT + SWING)
+
+
+def planned(leg: str, t: ca.SX) -> ca.SX:
+    """1 while the foot is to stand, or may: on its way down it stands from where it meets the ground on."""
+    return ca.logic_or(t < begin(leg), t >= begin(leg) + SWING / 2)
+
+
+@cache
+def mechanism(plan: bool = False) -> pf.Mechanism:
+    """Go2 on feet that come and go; by its plan with those only that are to stand as well."""
+    m, feet = robot(), []
+    for leg in LEGS:
+        holds = pf.closure(leg, "spherical", "world", f"{leg}_foot", placement_a=ca.vertcat(*[x.symbol for x in AT[leg]], 0))
+
+        def there(k: pf.Kinematics, leg: str = leg) -> ca.SX:
+            on = ON[leg].symbol > 0.5
+            return ca.logic_and(on, planned(leg, k.t)) if plan else on
+
+        feet.append(pf.active_while(holds, there))
+    return m.with_(constraints=feet, parameters=[*ON.values(), *(x for leg in LEGS for x in AT[leg])])
+
+
+# -- the plan --------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def hips() -> dict[str, np.ndarray]:
+    """Of each leg the place of its hip seen from the base, the offset to the leg's plane, thigh and calf [m]."""
+    m, found = robot(), {}
+    for leg in LEGS:
+        hip, thigh, calf, foot = (
+            np.array(ca.DM(m.joint(f"{leg}_{part}_joint").placement.p)).ravel() for part in (*PARTS, "foot")
+        )
+        assert np.allclose([thigh[0], thigh[2], *calf[:2], *foot[:2]], 0)
+        found[leg] = np.array([*hip, thigh[1], -calf[2], -foot[2]])
+    return found
+
+
+def stand(leg: str) -> np.ndarray:
+    """(3,) where a foot stands at first, under its hip and offset; the base is over the origin."""
+    x, y, _, d, *_ = hips()[leg]
+    return np.array([x, y + d, 0.0])
+
+
+def angles(leg: str, p: ca.SX) -> ca.SX:
+    """(3, 1) the leg's joints for a foot at p seen from the base."""
+    *hip, d, a, b = (float(x) for x in hips()[leg])
+    x, y, z = ca.vertsplit(p - ca.DM(hip))
+    h = ca.sqrt(y**2 + z**2 - d**2)
+    knee = -ca.acos((x**2 + h**2 - a**2 - b**2) / (2 * a * b))
+    thigh = ca.atan2(-x, h) - ca.atan2(b * ca.sin(knee), a + b * ca.cos(knee))
+    return ca.vertcat(ca.atan2(z, y) - ca.atan2(-h, d), thigh, knee)
+
+
+def moved(t: ca.SX, begin: float, time: float) -> ca.SX:
+    """From 0 to 1, at rest at both ends."""
+    return control.rest_to_rest([0.0], [1.0], time, begin=begin)(t)
+
+
+def foot(leg: str, t: ca.SX) -> ca.SX:
+    """(3, 1) where the foot is to be: up, forwards, and down to a little below the ground."""
+    t0, half = begin(leg), SWING / 2
+    up, down = moved(t, t0, half), moved(t, t0 + half, half)
+    forwards = moved(t, t0 + SWING / 8, 3 / 4 * SWING)
+    return ca.DM(stand(leg)) + ca.vertcat(STRIDE * forwards, 0, LIFT * (up - down) - DEEP * down)
+
+
+def torso(t: ca.SX) -> ca.SX:
+    """(2, 1) where the base is to be: over the middle of the three feet that stay, at last of all four."""
+    places = {leg: stand(leg)[:2] for leg in LEGS}
+    at = p = ca.SX(ca.DM([0.0, 0.0]))
+    for leg in LEGS:
+        goal = ca.DM(np.mean([places[n] for n in LEGS if n != leg], axis=0))
+        p += (goal - at) * moved(t, begin(leg) - SHIFT, SHIFT)
+        at, places[leg] = goal, places[leg] + [STRIDE, 0]
+    return p + (ca.DM(np.mean(list(places.values()), axis=0)) - at) * moved(t, DURATION - 2 * SHIFT, SHIFT)
+
+
+def reference() -> control.Reference:
+    m = robot()
+
+    def at(t: ca.SX) -> ca.SX:
+        q = ca.SX(ca.DM(m.neutral()))
+        base = ca.vertcat(torso(t), HEIGHT)
+        q[:3] = base
+        for leg in LEGS:
+            for part, angle in zip(PARTS, ca.vertsplit(angles(leg, foot(leg, t) - base)), strict=True):
+                q[m.q_slices[f"{leg}_{part}_joint"]] = angle
+        return q
+
+    return control.function_of_time(at, m.nq)
+
+
+# -- law and ground --------------------------------------------------------------------------------------------------------
+
+
+def law() -> control.Control:
+    """Body to body, on the feet that are planned to stand and do."""
+    pm = pf.forces.pseudo_matrix
+    weights = [pm(MASS * x, moments=[x * i for i in INERTIA]) for x in (1.0, *TORSO)]
+    pairs = [control.pair("base", inertia=weights[0], damping=weights[1], stiffness=weights[2])]
+    of = [pm(x) for x in FOOT]
+    pairs += [control.pair(f"{leg}_foot", inertia=of[0], damping=of[1], stiffness=of[2]) for leg in LEGS]
+    inner = control.prototype_tracking(pairs, reference(), approach="body")
+
+    def planned_law(T: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
+        answer = inner.law(pf.Terms(mechanism(plan=True), T.q, T.v, T.u, T.t), z, w, y)
+        return control.Command(answer.u, faults=answer.faults)
+
+    return control.discrete(control.Control(planned_law, faults=inner.faults), PERIOD)
+
+
+def pushed(T: pf.Terms, motion: object, leg: str) -> ca.SX:
+    """(3, 1) force of the ground on a foot [N], from the reaction along the leg's joints, J^T F."""
+    joints = [T.mechanism.v_slices[f"{leg}_{part}_joint"].start for part in PARTS]
+    J = T.kinematics.jacobian(f"{leg}_foot", "LOCAL_WORLD_ALIGNED")[:3, joints]
+    a, b, c = ca.horzsplit(J)
+    # The inverse of J^T by cross products.
+    across = ca.horzcat(ca.cross(b, c), ca.cross(c, a), ca.cross(a, b))
+    return across @ motion.reaction[joints, 0] / ca.dot(a, ca.cross(b, c))
+
+
+def ground() -> dict:
+    """What the feet do next: let go where the ground would pull, hold where they come down."""
+    found = {}
+    for leg in LEGS:
+
+        def lands(k: pf.Kinematics, leg: str = leg) -> ca.SX:
+            down = ca.logic_and(k.position(f"{leg}_foot")[2] < 0, k.velocity(f"{leg}_foot")[2] < 0)
+            return ca.logic_and(ON[leg].symbol < 0.5, down)
+
+        def following(T: pf.Terms, motion: object, leg: str = leg, lands=lands) -> ca.SX:
+            return ca.if_else(ON[leg].symbol > 0.5, pushed(T, motion, leg)[2] >= 0, lands(T.kinematics))
+
+        found[f"on {leg}"] = pf.of_motion(following)
+        for axis, x in enumerate(AT[leg]):
+            found[x.name] = lambda k, leg=leg, axis=axis, x=x, lands=lands: ca.if_else(
+                lands(k), k.position(f"{leg}_foot")[axis], x.symbol
+            )
+    return found
+
+
+def momentum(k: pf.Kinematics) -> ca.SX:
+    """(3, 1) of all bodies [N s]."""
+    return sum((b.mass * k.velocity(b.name, b.com) for b in k.mechanism.bodies), ca.SX(3, 1))
+
+
+def run() -> dict[str, xr.Dataset]:
+    at = {x.name: float(p) for leg in LEGS for x, p in zip(AT[leg], stand(leg), strict=False)}
+    q = np.array(ca.DM(ca.evalf(reference().at(ca.SX(0), ca.SX(0, 1)).value))).ravel()
+    outputs = {f"foot {leg}": lambda k, leg=leg: k.position(f"{leg}_foot") for leg in LEGS}
+    outputs |= {f"force {leg}": pf.of_motion(lambda T, motion, leg=leg: pushed(T, motion, leg)) for leg in LEGS}
+    outputs["momentum"] = momentum
+    how = {"step": STEP, "control": law(), "switches": ground(), "outputs": outputs, "parameters": at}
+    names = ["q", "u", *outputs, *(x.name for x in ON.values())]
+    return {"crawl": pf.run(mechanism(), q, duration=DURATION, record=names, scheme=SCHEME, **how)}
+
+
+# -- figures and claims ----------------------------------------------------------------------------------------------------
+
+
+def planned_places(times: np.ndarray) -> dict[str, np.ndarray]:
+    """(times, 3) of the base and of each foot."""
+    t = ca.SX.sym("t")
+    parts = {"base": ca.vertcat(torso(t), HEIGHT)} | {leg: foot(leg, t) for leg in LEGS}
+    f = ca.Function("places", [t], list(parts.values())).map(len(times))
+    return {name: np.array(x).T for name, x in zip(parts, f(times), strict=True)}
+
+
+def down(r: xr.Dataset, leg: str) -> np.ndarray:
+    """(times,) whether the foot is on the ground."""
+    return r[f"on {leg}"].values > 0.5
+
+
+def changes(r: xr.Dataset, leg: str) -> np.ndarray:
+    """Times at which the foot leaves the ground or comes down, in turn."""
+    return r.time.values[1:][np.diff(down(r, leg).astype(int)) != 0]
+
+
+def share(r: xr.Dataset) -> np.ndarray:
+    """(times,) of the motors' limits, the largest."""
+    return np.abs(r.u.values / robot().u_limits[:, 1]).max(axis=1)
+
+
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+    r, figure = result["crawl"], Figure(figsize=(11, 7), layout="constrained")
+    plan = planned_places(r.time.values)
+    (above, height), (force, off) = figure.subplots(2, 2)
+    above.plot(r.q[:, 0], r.q[:, 1], "k", label="base")
+    above.plot(r.q[0, 0], r.q[0, 1], "ko", markersize=4)
+    for i, leg in enumerate(LEGS):
+        way, N = r[f"foot {leg}"].values, r[f"force {leg}"].values[:, 2]
+        above.plot(*way[:, :2].T, color=f"C{i}", label=leg)
+        above.plot(*way[[0, -1], :2].T, "s", color=f"C{i}", markersize=5)
+        height.plot(r.time, 1e3 * way[:, 2], color=f"C{i}", label=leg)
+        force.plot(r.time, N, color=f"C{i}", linewidth=1, label=leg)
+        off.plot(r.time, 1e3 * np.linalg.norm(way - plan[leg], axis=1), color=f"C{i}", linewidth=1, label=leg)
+    off.plot(r.time, 1e3 * np.linalg.norm(r.q.values[:, :3] - plan["base"], axis=1), "k", linewidth=1, label="base")
+    force.axhline(0, color="k", linewidth=0.6)
+    above.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="from above; squares: feet first and last")
+    height.set(xlabel="time [s]", ylabel="feet over the ground [mm]")
+    force.set(xlabel="time [s]", ylabel="normal forces [N]")
+    off.set(xlabel="time [s]", ylabel="off the plan [mm]", title="a foot on the ground does not follow its plan below it")
+    handles, names = off.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=5)
+    return {"crawl": figure}
+
+
+def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
+    r = result["crawl"]
+    t, plan = r.time.values, planned_places(r.time.values)
+    yield Claim("status", float(r.status), 0)
+    for leg in LEGS:
+        at = changes(r, leg)
+        yield Claim(f"{leg}: times that the foot leaves the ground or comes down", len(at), 2, 0, "unilateral contact")
+        yield Claim("leaves it after the start of its step by [s]", at[0] - begin(leg), 0.01, 0.01, "plan")
+        yield Claim("comes down before the end of it by [s]", begin(leg) + SWING - at[-1], 0.05, 0.05, "plan")
+        way = r[f"foot {leg}"].values
+        yield Claim("rises to [m]", float(way[:, 2].max()), LIFT, 1e-3, "plan")
+        yield Claim("goes forwards by [m]", float(way[-1, 0] - way[0, 0]), STRIDE, 1e-3, "plan")
+        on = down(r, leg)
+        still = np.abs(np.diff(way[1:], axis=0))[on[2:] & on[1:-1] & on[:-2]]
+        yield Claim(
+            "moves on the ground, in a step of time after the first [m]", float(still.max()), 0, 1e-5, "closure", "at most"
+        )
+    standing = np.array([r[f"force {leg}"].values[:, 2] for leg in LEGS])
+    steady = np.array([down(r, leg) & ((t < begin(leg)) | (t > begin(leg) + SWING)) for leg in LEGS])
+    yield Claim(
+        "least push of a foot that is to stand [N]", float(standing[steady].min()), 5, 0, "unilateral contact", "at least"
+    )
+    pushes = np.array([r[f"force {leg}"].values for leg in LEGS])
+    used = np.hypot(pushes[..., 0], pushes[..., 1])[steady] / standing[steady]
+    yield Claim("most friction used", float(used.max()), 1, 0, "rubber", "at most")
+    yield Claim("largest share of a motor's limit", float(share(r).max()), 0.5, 0, "ours", "at most")
+    mass = sum(np.array(robot().value(b.mass)).item() for b in robot().bodies)
+    force = pushes.sum(axis=0) - [0, 0, 9.81 * mass]
+    gained = np.vstack([np.zeros(3), np.cumsum((force[1:] + force[:-1]) / 2 * STEP, axis=0)])
+    left = float(np.abs(gained - (r.momentum.values - r.momentum.values[0])).max())
+    yield Claim("impulse of the ground and weight off the momentum [N s]", left, 0, 0.5, "Newton", "at most")
+    yield Claim("of a weight's impulse of [N s]", 9.81 * mass * DURATION, 500, 0, "setting", "at least")
+    off = float(np.linalg.norm(r.q.values[:, :3] - plan["base"], axis=1).max())
+    yield Claim("base off its plan [m]", off, 0, 1e-3, "ours", "at most")
+    yield Claim("base at the end, forwards [m]", float(r.q[-1, 0] - r.q[0, 0]), STRIDE, 1e-3, "plan")
