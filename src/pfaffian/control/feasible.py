@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.control.motors import accelerations, limit_rows
 from pfaffian.control.prototype import reference_motion
 from pfaffian.control.reason import foremost, mainly
-from pfaffian.control.reference import Reference, as_reference
+from pfaffian.control.reference import Reference, as_reference, places
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
@@ -77,7 +77,7 @@ def check_reference(
 
 class _Reference(NamedTuple):
     """A reference at one instant.   q: (nq,).   v, v_dot: (nv,).   slip: (nq,) what of its rate no v gives.   lengths: of its
-    quaternions as they were given.
+    quaternions as they were given.   left: whether it is no configuration, for each of the `places`.
     """
 
     q: np.ndarray
@@ -85,6 +85,7 @@ class _Reference(NamedTuple):
     v_dot: np.ndarray
     slip: np.ndarray
     lengths: np.ndarray
+    left: np.ndarray
 
 
 def _path(terms: Terms, reference: Reference) -> ca.Function:
@@ -93,7 +94,7 @@ def _path(terms: Terms, reference: Reference) -> ca.Function:
     goal, x = reference_motion(terms, reference, none), reference.at(terms.t, none)
     slip = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
     lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
-    return ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, slip, lengths])
+    return ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, slip, lengths, goal.left])
 
 
 class _Machine(NamedTuple):
@@ -126,6 +127,9 @@ def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
                 f"{at} leaves the configurations, by {', '.join(m.q_names[turn])}: quaternions must keep the length 1, and "
                 f"that one has {length:.6g}"
             )
+    if x.left.any():
+        by = places(m)[int(np.argmax(x.left))]
+        raise ModelError(f"{at} leaves the configurations, by {by}: its numbers or their rates leave phi(q) = 0")
     if not np.isfinite(np.concatenate([x.q, x.v, x.v_dot, x.slip])).all():
         raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
 

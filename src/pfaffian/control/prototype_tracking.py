@@ -25,7 +25,7 @@ from pfaffian.control.prototype import (
     transported,
 )
 from pfaffian.control.reason import mainly, null, share
-from pfaffian.control.reference import Reference, as_reference
+from pfaffian.control.reference import Reference, as_reference, of_configuration, places
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
@@ -42,6 +42,10 @@ UNSOLVED = (
     "leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
 )
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
+NOWHERE = (
+    "the reference is no configuration of the machine: a quaternion is zero, or coordinates or their rates leave phi(q) = 0; "
+    "give samples closer to each other, or a function of time"
+)
 SMALL = 1e-7
 """Weight of the size of inputs beside the motion in the first search for those within limits; see `_within`."""
 
@@ -95,8 +99,8 @@ def prototype_tracking(
         Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
         matching_force; of "energy" transport_error along v; with limits limit_slack l - W u and limit_active, 1 for rows that
         restrict u.
-    Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits, or the
-    limits could not be met to the digits of a double.
+    Stops a run: the prototype has no inertia against some motion that the inputs drive; a quaternion of the reference is zero,
+    or its coordinates leave phi = 0; no u is within the limits, or the limits could not be met to the digits of a double.
     Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, a transport that is not a function or
     not for "energy". At the run: unknown bodies, a prototype that is negative along some motion, a reference of another size,
     no actuators, limits of another form.
@@ -131,7 +135,7 @@ def prototype_tracking(
         # All rows count here, also those of constraints that are not active yet.
         spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
         u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
-        faults, more_signals = [short], dict[str, ca.SX]()
+        faults, more_signals = [short, ca.sum1(goal.left) > 0], dict[str, ca.SX]()
         if approach == "energy":
             Q, _ = transported(k, goal, list(pairs), transport)
             more_signals = {"transport_error": transport_error(k, goal.k, pairs, Q)}
@@ -150,7 +154,8 @@ def prototype_tracking(
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | more_signals)
 
     within = () if limits is None else (Fault(EXCLUDED, _contradicting(limits)), Fault(UNSOLVED))
-    known = (Fault(SINGULAR, _weightless(pairs)), *within)
+    nowhere = None if reference.w_names else _nowhere(reference)
+    known = (Fault(SINGULAR, _weightless(pairs)), Fault(NOWHERE, nowhere), *within)
     check = partial(check_together, tuple(pairs))
     return Control(law, (), reference.w_names, known, units=UNITS, check=check)
 
@@ -204,6 +209,17 @@ def _power(
     p = k.mechanism.p_symbols
     f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
     return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
+
+
+def _nowhere(reference: Reference) -> Reason:
+    """Names the joints and coordinates at which a reference is no configuration."""
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        found = [name for name, some in zip(places(m), x["left"].ravel(), strict=True) if some]
+        # It may leave them only within the step that was tried, not yet at its start.
+        return f"it is that of {' and '.join(found or places(m))}"
+
+    return Reason({"left": lambda T: of_configuration(T.mechanism, reference, T.t, ca.SX(0, 1))[1]}, words)
 
 
 def _contradicting(limits: Any) -> Reason:
