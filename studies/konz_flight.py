@@ -357,12 +357,7 @@ def tricopter_transitions() -> control.Reference:
         (21.7, 0.9, (0, 0, 0, 0, -more, 0)), (23.0, 2.8, (0, 0, 1.0, 0, 0, 2 * np.pi)),
     )  # fmt: skip
 
-    def place(t: ca.SX) -> ca.SX:
-        p = y(t)
-        about = [ca.vertcat(*[ca.sin(p[3 + i] / 2) * (i == j) for j in range(3)], ca.cos(p[3 + i] / 2)) for i in range(3)]
-        return ca.vertcat(p[:3], so3.quat_mul(so3.quat_mul(about[2], about[1]), about[0]))
-
-    return control.function_of_time(place, 7)
+    return control.tricopter_reference(lambda t: y(t)[:3], lambda t: y(t)[3:])
 
 
 def series(reference: control.Reference, duration: float) -> np.ndarray:

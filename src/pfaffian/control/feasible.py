@@ -58,12 +58,27 @@ def check_reference(
     what = "check_reference"
     as_mechanism(m), as_reference(reference)
     T, t0 = (named_float(x, f"{what}: {n}") for n, x in (("duration", duration), ("begin", begin)))
-    if reference.w_names or not m.actuators or not T > 0:
-        raise ModelError(f"{what}: a reference without inputs of the run, a mechanism with actuators and a duration are needed")
+    if not T > 0:
+        raise ModelError(f"{what}: a duration above zero is needed, got {T:g} s")
+    return along_reference(m, reference, np.linspace(t0, t0 + T, INSTANTS), limits, what).u
+
+
+class Along(NamedTuple):
+    """A motion along a reference.   v, v_dot: (instants, nv).   u: (instants, motors), the smallest inputs for it."""
+
+    v: np.ndarray
+    v_dot: np.ndarray
+    u: np.ndarray
+
+
+def along_reference(m: Mechanism, reference: Reference, times: np.ndarray, limits: Any, what: str) -> Along:
+    """The motion along a reference. Raises ModelError: as `check_reference`, with `what` at the beginning."""
+    if reference.w_names or not m.actuators:
+        raise ModelError(f"{what}: a reference without inputs of the run and a mechanism with actuators are needed")
     terms = symbols(m)
     path, machine = _path(terms, reference), _machine(terms, limits)
-    inputs = []
-    for t in np.linspace(t0, t0 + T, INSTANTS):
+    found = []
+    for t in times:
         at = f"{what}: at t = {t:.4g} s the reference"
         x = _Reference(*[np.array(y).ravel() for y in path(t, m.p_defaults)])
         _check_numbers(m, x, at)
@@ -71,8 +86,8 @@ def check_reference(
         _check_place(terms, x, here, at)
         u = _driven(m, x, here, at)
         _check_limits(m, u, here, at)
-        inputs.append(u)
-    return np.array(inputs)
+        found.append((x.v, x.v_dot, u))
+    return Along(*map(np.array, zip(*found, strict=True)))
 
 
 class _Reference(NamedTuple):
