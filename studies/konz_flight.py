@@ -174,10 +174,10 @@ def tricopter_drives(x: Mapping[str, Any], B: np.ndarray, hover: float) -> Drive
 
     def driven(s: Sample, u: ca.SX) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
         now = actuation.TiltDrives(x["thrust"] * s["goal"] ** 2, s["angle"], s["angle_rate"])
-        then, tilts = actuation.tricopter_forces(
+        then, goal = actuation.tricopter_forces(
             now, ca.DM(B) @ u, PERIOD, B, share=SMOOTH, servo=SERVO, thrust=PUSH, angle=LEAN
         )
-        return {"angle": then.angle, "angle_rate": then.rate}, ca.sqrt(then.thrust / x["thrust"]), tilts
+        return {"angle": then.angle, "angle_rate": then.rate}, ca.sqrt(then.thrust / x["thrust"]), goal.angle
 
     return Drives({"angle": np.zeros(3), "angle_rate": np.zeros(3)}, made, driven)
 
