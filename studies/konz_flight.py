@@ -45,8 +45,8 @@ LATE = 1.0
 """Standard deviation of the radio's delay, in periods of the agent; at most two. Ours."""
 AHEAD, DRIFT = 12.5, 2e-5
 """By what the clock of motion capture is ahead of the agent's [s], and gains on it."""
-MEMORY = 10
-"""Samples that the agent keeps: 50 ms, of the 64 of the thesis."""
+MEMORY = 9
+"""Samples that the agent keeps: 45 ms, of the 64 of the thesis."""
 MOTOR = 0.0105
 """k_M [N m/A]. [konz25 Table 5.1]"""
 NOISY = pf.Parameter("noise", 1.0)

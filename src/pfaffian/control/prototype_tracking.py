@@ -30,7 +30,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
-from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, nearest
+from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.fresh import fresh
 from pfaffian.terms.kinematics import Kinematics
@@ -47,6 +47,7 @@ NOWHERE = (
     "give samples closer to each other, or a function of time"
 )
 SMALL = 1e-7
+SMALL_IN_FLOATS = 1e-3
 """Weight of the size of inputs beside the motion in the first search for those within limits; see `_within`."""
 
 UNITS = {
@@ -184,7 +185,7 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     """
     if not spare:
         return nearest(H, u0, W, l)
-    small = SMALL * ca.trace(H)
+    small = ca.if_else(in_floats(H[0, 0]), SMALL_IN_FLOATS, SMALL) * ca.trace(H)
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
     second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
