@@ -109,3 +109,46 @@ def test_a_quadcopter_s_law_within_limits_flies_in_floats(gcc, tmp_path):
         assert (u <= LIMITS[0, 1] + 1e-3).all() and ((np.abs(u - 0.3) < 1e-3) | (np.abs(u - 7.85) < 1e-3)).any()
         apart = np.abs(one["q"].values[:, :3] - other["q"].values[:, :3]).max()
         assert 0 < apart < 1e-3, (name, apart)
+
+
+def asked(study, c, step, wanted):
+    """The whole agent as a law in Python: its sensors without noise, captures by another clock and the motion it feels."""
+    m, kept = study.mechanism(), {"u": np.zeros(4), "capture": np.zeros(8)}
+    terms = pf.compile_terms(m, {"M": lambda T: T.M, "pull": lambda T: T.f - T.c, "B": lambda T: T.B}, lanes=1)
+
+    def law(t, q, v):
+        k = round(t / study.PERIOD)
+        if k % 20 == 13:  # a period before it is taken in the study, which the stamp tells
+            kept["capture"] = np.r_[q[:7], (1 + study.DRIFT) * t + study.AHEAD]
+        here = terms(q, v)
+        v_dot = np.linalg.solve(here["M"], here["pull"] + here["B"] @ kept["u"])
+        x, y, z, w = q[3:7]
+        up = np.array([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)])
+        felt = v_dot[:3] + np.cross(v[3:6], v[:3]) + study.G * up
+        seen = {"gyro": study.ASKEW @ v[3:6], "accelerometer": study.ASKEW @ felt + study.OFFSET, "encoder": q[7:11]}
+        given = np.concatenate([*seen.values(), kept["capture"], [0.0]])
+        out, said = step({"t": t, "q": q, "v": v, "y": given, "w": wanted[min(k + 1, len(wanted) - 1)]})
+        assert said == 0
+        kept["u"] = out["u"].astype(float)
+        return kept["u"]
+
+    return control.python_law(law, study.PERIOD)
+
+
+def test_the_whole_agent_flies_in_floats(gcc, tmp_path):
+    """The first looping of Table 5.2 with estimator, limits and force control: within 1 mm of double all the way."""
+    study = load("konz-flight", folder(), PARTS)
+    craft, law = study.quadcopter(), study.law()
+    c, end = controller(law, study.mechanism()), study.SETTLE + 3.5
+    wanted = control.turning_series(study.looping(), end, study.PERIOD, drag=craft.drag / craft.numbers["mass"])
+    q, v, flown = craft.plant.neutral(), np.r_[np.zeros(6), np.full(4, craft.hover)], {}
+    how = {"duration": end - 0.1, "step": 0.001, "every": 5, "record": ["q"], "parameters": {"noise": 0.0}}
+    for precision in ("double", "single"):
+        made = pf.export(law, study.mechanism(), tmp_path, name=precision, precision=precision)
+        assert precision == "double" or made.measured_stack < 8000
+        step = bound(gcc, tmp_path, precision, c, precision, "-O1")
+        flown[precision] = pf.run(craft.plant, q, v, control=asked(study, c, step, wanted), **how)["q"].values
+    one, other = flown["double"], flown["single"]
+    assert np.linalg.norm(one[:, :3] - wanted[: len(one), :3], axis=1).max() < 0.1
+    assert (1 - 2 * (one[:, 3] ** 2 + one[:, 4] ** 2)).min() < -0.99  # upside down
+    assert 0 < np.abs(one[:, :3] - other[:, :3]).max() < 1e-3
