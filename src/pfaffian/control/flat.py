@@ -219,7 +219,7 @@ def tricopter_reference(
         [2, 0, 1, 0.247404, 0, 0, 0.968912]
     """
     what = "tricopter_reference: attitude"
-    fixed = None if callable(attitude) else vector(attitude, 3, what)
+    fixed = ca.SX(3, 1) if callable(attitude) else vector(attitude, 3, what)
 
     def place(t: ca.SX) -> ca.SX:
         (r,) = moving(position, t, 3, "tricopter_reference: position", 0)

@@ -437,9 +437,11 @@ def propeller_wrench(
     across = np.stack([np.sin(phi), -np.cos(phi), 0 * phi], axis=1)
     c, s = np.cos(a)[:, :, None], np.sin(a)[:, :, None]
     H3, H4 = c * [0, 0, 1.0] + s * across, c * across - s * [0, 0, 1.0]  # and its derivative by theta
-    F, spun = (thrust * x**2)[:, :, None] * H3, rotor * eps * x
+    F, spun = np.expand_dims(thrust * x**2, 2) * H3, rotor * eps * x
     at = arm * H1 + np.outer(up + 0 * phi, [0, 0, 1.0])
-    P = spun[:, :, None] * H3 + tilt_inertia * a1[:, :, None] * H1
-    P_dot = (rotor * eps * x1)[:, :, None] * H3 + (spun * a1)[:, :, None] * H4 + tilt_inertia * a2[:, :, None] * H1
-    moment = (np.cross(at, F) - (torque * eps * x**2)[:, :, None] * H3 - P_dot).sum(axis=1) - np.cross(w, P.sum(axis=1))
+    P = np.expand_dims(spun, 2) * H3 + tilt_inertia * np.expand_dims(a1, 2) * H1
+    P_dot = (
+        np.expand_dims(rotor * eps * x1, 2) * H3 + np.expand_dims(spun * a1, 2) * H4 + tilt_inertia * np.expand_dims(a2, 2) * H1
+    )
+    moment = (np.cross(at, F) - np.expand_dims(torque * eps * x**2, 2) * H3 - P_dot).sum(axis=1) - np.cross(w, P.sum(axis=1))
     return np.column_stack([F.sum(axis=1), moment])

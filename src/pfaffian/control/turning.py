@@ -71,8 +71,11 @@ def turning_series(
     force[0, :, 2] += g
     check_carried(np.linalg.norm(force[0], axis=1) / g, h / 2 * np.arange(2 * n + 1), what)
     z = _directions(force)
-    spin = lambda t: moving(turning, t, 1, f"{what}: turning", 1)  # noqa: E731
-    w_z = _of_function(spin, n, h) if callable(turning) else np.array([named_float(turning, f"{what}: turning"), 0.0])
+    if callable(turning):
+        spin = turning
+        w_z = _of_function(lambda t: moving(spin, t, 1, f"{what}: turning", 1), n, h)
+    else:
+        w_z = np.array([named_float(turning, f"{what}: turning"), 0.0])
     about = np.broadcast_to(w_z.reshape(2, -1, 1), (2, 2 * n + 1, 1))
     attitudes = _integrated(z, about[0], h, nose)
     return _series(path[:, ::2], attitudes, z[:, ::2], about[:, ::2])
