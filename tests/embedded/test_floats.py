@@ -60,13 +60,14 @@ def test_the_quadratic_program_in_floats(size):
 
 def test_an_expression_finds_out_how_it_is_computed():
     x = ca.SX.sym("x")
-    made = optimise(trace(ca.Function("f", [x], [qp.in_floats(x), 1e300 * x + 1e-300])))
+    made = optimise(trace(ca.Function("f", [x], [qp.in_floats(x), 1e300 * x, 1 / ca.fmax(x, 1e-300)])))
     for value in (-3.0, 0.0, 1.0, 1e5):
         assert evaluate(made, [np.array([value])])[0] == 0
-        floats, _ = evaluate(clamped(made), [np.array([value], np.float32)], np.float32)
+        floats, *_ = evaluate(clamped(made), [np.array([value], np.float32)], np.float32)
         assert floats == 1
-    _, large = evaluate(clamped(made), [np.array([0.5], np.float32)], np.float32)
+    _, large, _ = evaluate(clamped(made), [np.array([0.5], np.float32)], np.float32)
     assert np.isfinite(large) and large > 1e38
+    assert np.isfinite(evaluate(clamped(made), [np.zeros(1, np.float32)], np.float32)[2])
 
 
 # -- flights ---------------------------------------------------------------------------------------------------------------
