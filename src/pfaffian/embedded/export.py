@@ -13,7 +13,6 @@ import numpy as np
 from pfaffian.control.law import Control
 from pfaffian.embedded import text as c99
 from pfaffian.embedded.controller import Calls, Controller, as_inputs, call, controller, random_inputs
-from pfaffian.embedded.floats import in_floats
 from pfaffian.embedded.stack import measured_stack
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path
@@ -119,7 +118,6 @@ def export(
     exact = call(c, inputs)
     calls, error = exact, 0.0
     if precision == "single":
-        c = in_floats(c)
         calls = call(c, inputs, np.float32)
         error = _error(calls, exact)
         _check_single(c, calls, exact)
