@@ -96,7 +96,7 @@ def agent() -> control.Control:
         return Command(said.u, faults=said.faults, signals={"asked": bend, "attitude": q}, d_next=d_next)
 
     state = {"filter": np.zeros(16), "heading": 0.0}
-    return control.discrete(step, PERIOD, state=state, inputs=INPUTS, faults=["no inertia"])
+    return control.discrete(step, PERIOD, state=state, inputs=INPUTS, faults=track.faults)
 
 
 def window() -> np.ndarray:

@@ -93,6 +93,50 @@ def test_thrusts_and_tilts_make_the_wrench():
     close([A[0, 0], b[0, 0]], [0.7, 0.3], EXACT, "(1 - c) / (z - c)")
 
 
+def four_arms():
+    m = pf.multicopters.thrust_multicopter(
+        "four", [0.3, 1.9, 3.6, 5.1], [1, -1, 1, -1], mass=1.9, inertia=(0.02, 0.03, 0.04), arm=0.3, height=0.02,
+        thrust=1.2e-5, torque=2.1e-7, tilting=True,
+    )  # fmt: skip
+    return pf.compile_terms(m, {"B": lambda k: k.B}, backend="numpy", lanes=1)(np.r_[np.zeros(6), 1.0], np.zeros(6))["B"]
+
+
+def test_four_arms_that_tilt_share_a_wrench():
+    """The smallest thrusts of those that make it, by NumPy's pseudo-inverse."""
+    B, f = four_arms(), np.array([0.7, -0.4, 18.0, 0.2, 0.1, -0.3])
+    x = actuation.tilt_thrusts(f, B)
+    up, across = (np.linalg.pinv(B) @ f).reshape(2, 4)
+    close(np.array(x.thrust).ravel(), np.hypot(up, across), 1e-12, "thrusts")
+    close(np.array(x.angle).ravel(), np.arctan2(across, up), 1e-12, "angles")
+    drives = actuation.TiltDrives(x.thrust, x.angle, np.zeros(4))
+    after, _ = actuation.tricopter_forces(drives, f, T, B, share=SHARE, servo=SERVO)
+    close(
+        np.array(ca.vertcat(*after)).ravel(), np.r_[np.array(ca.vertcat(x.thrust, x.angle)).ravel(), np.zeros(4)], 1e-12, "rest"
+    )
+
+
+@pytest.mark.parametrize("arms", ["three", "four"])
+def test_what_cannot_be_given_is_said(arms):
+    """The wrench that is missing is that of the limited thrusts, written out; none is missing within the limits."""
+    B = tilting() if arms == "three" else four_arms()
+    easy = np.array([0.5, -0.8, 14.0, 0.1, -0.05, 0.2])
+    close(np.array(actuation.tilt_thrusts(easy, B).missing).ravel(), np.zeros(6), 1e-12, "none", 1.0)
+    for hard in (easy + [0, 0, 40, 0, 0, 0], easy + [15, 0, 0, 0, 0, 0], easy - [0, 0, 30, 0, 0, 0]):
+        x = actuation.tilt_thrusts(hard, B, thrust=(0.5, 6.0), angle=0.6)
+        F, a = (np.array(y).ravel() for y in x[:2])
+        assert (F >= 0.5).all() and (F <= 6.0).all() and (np.abs(a) <= 0.6).all()
+        missing = np.array(x.missing).ravel()
+        close(missing, hard - B @ np.r_[F * np.cos(a), F * np.sin(a)], 1e-12, "what is missing", 10.0)
+        assert np.abs(missing).max() > 1.0
+    state = actuation.TiltDrives(np.full(B.shape[1] // 2, 4.0), np.zeros(B.shape[1] // 2), np.zeros(B.shape[1] // 2))
+    _, goal = actuation.tricopter_forces(state, hard, T, B, share=SHARE, servo=SERVO, thrust=(0.5, 6.0), angle=0.6)
+    close(np.array(goal.missing).ravel(), missing, 1e-12, "by the filter", 10.0)
+    with pytest.raises(pf.ModelError, match="three or more arms that tilt"):
+        actuation.tilt_thrusts(easy, B[:, :4])
+    with pytest.raises(pf.ModelError, match="rows of B depend on each other"):
+        actuation.tilt_thrusts(easy, np.vstack([B[:5], B[:1]]))
+
+
 SERVO, SHARE = (1400 / 0.9, 66 / 0.9), 0.7
 
 
@@ -111,8 +155,8 @@ def test_the_tricopter_s_drives_are_their_transfer_function(angle):
     at = np.r_[F, angle, 0, 0, 0]
     y, A, b = linear(step, at, rest)
     close(y.ravel(), at, 1e-12, "at rest it stays")
-    _, servos = actuation.tricopter_forces(drives(ca.DM(at)), rest, T, B, share=SHARE, servo=SERVO)
-    close(np.array(servos).ravel(), angle, 1e-12, "the servos' angles")
+    _, goal = actuation.tricopter_forces(drives(ca.DM(at)), rest, T, B, share=SHARE, servo=SERVO)
+    close(np.array(goal.angle).ravel(), angle, 1e-12, "the servos' angles")
     C = linear(lambda x, u: actuation.tilt_wrench(actuation.TiltThrusts(*drives(x)[:2]), B), at, rest)[1]
     close(C[:, :6], actuation.tilt_jacobian(F, angle, B), EXACT, "(5.33)")
     for f in (0.3, 3.0, 30.0):
@@ -188,6 +232,71 @@ def test_the_quadcopter_s_filter_is_its_transfer_function(static, w):
         want[3, :3] = [p[j] * own[j] * (s if static else s**2 * (s + k1[3]) / four) for j in range(3)]
         close(np.abs(G - want).max(), 0.0, 1e-8, "G")
         close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "as it is given")
+
+
+def rows_of(azimuths, spins):
+    """(F_z, tau) = rows varpi^2 of propellers that push along z."""
+    phi, eps = np.array(azimuths), np.array(spins)
+    return KF * np.stack([np.ones(len(phi)), L * np.sin(phi), -L * np.cos(phi), -KT / KF * eps])
+
+
+MORE = {
+    "six": (np.arange(6) * np.pi / 3, [1, -1] * 3),
+    "eight, two on an arm": (np.repeat(np.arange(4) * np.pi / 2, 2), [1, -1, -1, 1, 1, -1, -1, 1]),
+    "five": (np.arange(5) * 2 * np.pi / 5, [1, -1, 1, -1, 1]),
+}
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("name", MORE)
+def test_more_propellers_have_the_same_transfer_function(name, static):
+    """With p of the smallest changes, and without a trace of the speeds that make no wrench."""
+    azimuths, spins = MORE[name]
+    B, spin, n = rows_of(azimuths, spins), SPIN * np.array(spins), len(spins)
+    k0, k1 = np.array([900.0, 2500.0, 2500.0, 60.0]), np.array([42.0, 70.0, 70.0, 5.62])
+    of = actuation.QuadcopterFilter(B, spin, k0, k1, static)
+    rest = np.array([20.0, 0.3, -0.2, 0.0])
+    w = np.sqrt(np.linalg.pinv(B) @ rest)
+    p = actuation.spin_coupling(w, B, spin)
+    close(p, -(spin / (2 * w)) @ np.linalg.pinv(B), EXACT, "p")
+
+    def step(x, u):
+        return ca.vertcat(*actuation.quadcopter_forces(x[:4], x[4:], u, T, of))
+
+    def made(x, u):
+        _, after = actuation.quadcopter_forces(x[:4], x[4:], u, T, of)
+        return ca.DM(B) @ x[4:] ** 2 - ca.vertcat(0, 0, 0, ca.dot(ca.DM(spin), after - x[4:]) / T)
+
+    at = np.r_[k1 * rest, w]
+    y, A, b = linear(step, at, rest)
+    close(y.ravel(), at, 1e-12, "at rest it stays")
+    _, C, _ = linear(made, at, rest)
+    for z in np.exp(1j * np.array([0.02, 0.1, 0.7])):
+        s = (z - 1) / T
+        G = C @ np.linalg.solve(z * np.eye(4 + n) - A, b)
+        own = k0 / (s**2 + k1 * s + k0)
+        four = s**2 + (k0[3] * p[3] * (not static) + k1[3]) * s + k0[3]
+        want = np.diag([*own[:3], k0[3] * (p[3] * s + 1) / four]).astype(complex)
+        want[3, :3] = [p[j] * own[j] * (s if static else s**2 * (s + k1[3]) / four) for j in range(3)]
+        close(np.abs(G - want).max(), 0.0, 1e-8, "G")
+        close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "as it is given")
+    hover = float(np.sqrt(20.0 / n / KF))
+    assert name == "five" or actuation.quadcopter_filter(B, spin, hover, magnitude=5.0, tilt=8.0, heading=2.0).k1[3] > 0
+
+
+def test_six_propellers_come_back_to_the_smallest_thrusts():
+    """After speeds were at their limits, and from a start where neighbours differ."""
+    azimuths, spins = MORE["six"]
+    B, spin = rows_of(azimuths, spins), SPIN * np.array(spins)
+    of = actuation.quadcopter_filter(B, spin, 450.0, magnitude=5.0, tilt=8.0, heading=2.0)
+    w = np.full(6, 450.0)
+    h = of.k1 * (B @ w**2)
+    for wanted, steps in (([40.0, 2.0, -1.0, 0.1], 60), ([18.0, 0.2, 0.1, 0.02], 1200)):
+        for _ in range(steps):
+            h, w = actuation.quadcopter_forces(h, w, wanted, T, of, slowest=145.0, fastest=500.0)
+        if steps == 60:
+            assert (np.array(w) == 500.0).any()
+    close(np.array(w).ravel() ** 2, np.linalg.pinv(B) @ wanted, 1e-8, "smallest")
 
 
 def test_speeds_stay_within_their_limits():

@@ -211,6 +211,77 @@ def test_a_flight_of_the_quadcopter():
         least_squares(found_by.flight(*still, mass=x["mass"]))
 
 
+def tilting_numbers(name):
+    """Table 5.1's tricopter, and a craft with four arms of other numbers."""
+    if name == "tricopter":
+        return dict(pf.multicopters.TRICOPTER)
+    return {
+        "azimuths": [0.4, 1.8, 3.5, 5.0], "spins": [1, -1, 1, -1], "mass": 2.3, "com": (0.01, -0.02, 0.015),
+        "inertia": (0.05, 0.06, 0.09, 1e-3, -3e-3, 2e-3), "arm": 0.35, "height": 0.03, "tilt": (0.5, 4e-3), "rotor": 8e-5,
+        "thrust": 1.9e-5, "torque": 3.5e-7, "drag": (0.4, 0.6), "drag_height": 0.02, "turning_drag": (0.02, 0.03),
+        "bias": (0.3, -0.2, 0.1, 0.02, 0.03, -0.01),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["tricopter", "four arms"])
+def test_a_flight_of_a_craft_whose_arms_tilt(name):
+    """All twenty numbers, the height of the mass centre among them, from accelerations of the whole machine."""
+    x, random = tilting_numbers(name), np.random.default_rng(8)
+    m, n = pf.multicopters.multicopter(name, **x), len(x["spins"])
+    q = np.array([pf.random_configuration(m, random) for _ in range(300)])
+    q[:, 7 : 7 + n] = random.uniform(-0.8, 0.8, (300, n))
+    v = np.column_stack(
+        [2 * random.normal(size=(300, 6)), 3 * random.normal(size=(300, n)), random.uniform(300, 700, (300, n))]
+    )
+    u = np.column_stack([200 * random.normal(size=(300, n)), 0.1 * random.normal(size=(300, n))])
+    bend = pf.forward_dynamics(m, q, v, u=u).v_dot
+    numbers = {k: x[k] for k in ("azimuths", "spins", "arm", "height", "rotor", "thrust", "torque")}
+    tilts = np.stack([q[:, 7 : 7 + n], v[:, 6 : 6 + n], bend[:, 6 : 6 + n]])
+    wrench = found_by.propeller_wrench(
+        v[:, 6 + n :], bend[:, 6 + n :], v[:, 3:6], tilts=tilts, tilt_inertia=x["tilt"][1], **numbers
+    )
+    up = pf.forward_kinematics(m, q, bodies=["body"])["body"].rotation[:, 2, :]
+    rows = found_by.flight(v[:, :3], v[:, 3:6], bend[:, :3], bend[:, 3:6], up, wrench, mass=x["mass"])
+    (d_x, d_z), l = x["drag"], x["drag_height"]
+    truth = np.r_[x["mass"] * np.array(x["com"]), x["inertia"], d_x, d_z, d_x * l, x["turning_drag"], x["bias"]]
+    close(least_squares(rows).value, truth, 1e-8, "all numbers", 0.1)
+
+
+def test_a_wrench_of_fixed_leans():
+    """Of eight propellers that lean, by the machine's own equations at rest: M v_dot of the body less its weight."""
+    random = np.random.default_rng(12)
+    x = {"azimuths": np.arange(8) * np.pi / 4, "spins": [1, -1] * 4, "arm": 0.4, "rotor": 5e-5, "thrust": 1.5e-5,
+         "torque": 3e-7, "leans": random.uniform(-0.5, 0.5, 8), "height": np.tile([0.03, -0.02], 4)}  # fmt: skip
+    m = pf.multicopters.multicopter("eight", **x, mass=3.0, inertia=(0.1, 0.12, 0.2), gravity=0.0)
+    q, v = np.r_[np.zeros(6), 1.0, np.zeros(8)], np.r_[random.normal(size=6), random.uniform(300, 600, 8)]
+    bend = pf.forward_dynamics(m, q, v, u=0.1 * random.normal(size=8)).v_dot
+    numbers = {k: y for k, y in x.items() if k != "leans"}
+    f = found_by.propeller_wrench(v[None, 6:], bend[None, 6:], v[None, 3:6], tilts=x["leans"], **numbers)[0]
+    I, w = np.diag([0.1, 0.12, 0.2]), v[3:6]
+    close(f[:3], 3.0 * (bend[:3] + np.cross(w, v[:3])), 1e-10, "force", 10.0)
+    close(f[3:], I @ bend[3:6] + np.cross(w, I @ w), 1e-10, "moment", 1.0)
+
+
+def test_every_number_that_cannot_be_found_is_named():
+    """Alone where its column is zero, together where columns depend on each other; and none that can be found."""
+    random = np.random.default_rng(3)
+    a, b, c, d = random.normal(size=(4, 50))
+    A = np.column_stack([a, 0 * a, b, a + b, c, 0 * a, d, 1e-3 * c])
+    with pytest.raises(pf.ModelError) as caught:
+        least_squares(Equations(A, a, tuple("klmnopqr")))
+    said = str(caught.value)
+    assert "nothing of l, p;" in said and "do not tell k, m, n apart" in said and "do not tell o, r apart" in said
+    assert " q" not in said
+    x = pf.multicopters.QUADCOPTER
+    still = [np.tile(random.normal(size=(1, k)), (40, 1)) for k in (3, 3, 3, 3, 3, 6)]
+    still[0] = still[1] = still[2] = still[3] = np.zeros((40, 3))
+    with pytest.raises(pf.ModelError) as caught:
+        least_squares(found_by.flight(*still, mass=x["mass"]))
+    hovering = {"Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "d_x", "d_z", "d_x l_z", "Ups_x", "Ups_z"}
+    alone = set(str(caught.value).split("nothing of ")[1].split(";")[0].split(", "))
+    assert alone == hovering
+
+
 def test_what_turning_drag_is_about():
     """Drag that acts at l, with a turning drag of its own: about the origin it is that plus d_x l_z^2, and not d_z l_z^2."""
     d, l, own = np.diag([0.30, 0.30, 0.36]), np.array([0, 0, 0.12]), np.diag([2e-3, 2e-3, 10e-3])

@@ -143,8 +143,21 @@ def test_the_quadratic_program_is_a_loop(gcc, tmp_path):
     text = made.files[1].read_text()
     (turns,) = re.findall(r"for \(int k = 0; k < (\d+); k\+\+\) \{\n    p\d+\(", text)
     assert int(turns) > 10 and len(text.splitlines()) < made.operations / 4
-    with pytest.raises(ModelError, match=r"in floats the law fails where in doubles it does not .*export it in double"):
-        pf.export(law, m, tmp_path, name="limited_f", precision="single")
+    floats = pf.export(law, m, tmp_path, name="limited_f", precision="single")
+    assert said_by_test(gcc, tmp_path, "limited_f", "-O2").returncode == 0 and floats.error < 1e-5
+
+
+def test_a_law_that_fails_in_floats_is_refused(tmp_path):
+    """It counts on digits that floats do not have."""
+
+    def fine(s):
+        return Command(-s.terms.q, faults=1 + 1e-9 * (1 + ca.sumsqr(s.terms.q)) <= 1)
+
+    law = control.discrete(fine, 0.01, faults=["too coarse"])
+    with pytest.raises(
+        ModelError, match=r"in floats the law fails where in doubles it does not \(too coarse\); export it in double"
+    ):
+        pf.export(law, ARM, tmp_path, name="fine", precision="single")
 
 
 def test_the_written_test_notices_one_wrong_bit(gcc, tmp_path):

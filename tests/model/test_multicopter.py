@@ -80,18 +80,24 @@ def random_machine(random):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("which", ["tricopter", "quadcopter", "random"])
+def leaning_machine(random):
+    """Eight propellers on four arms, one above the other, each turned about its arm by an angle of its own."""
+    x = random_machine(random) | {"azimuths": np.repeat(random.uniform(0, 6, 4), 2), "spins": [1, -1, -1, 1] * 2}
+    return x | {"tilt": None, "leans": random.uniform(-0.6, 0.6, 8), "height": np.tile([0.05, -0.03], 4)}
+
+
+@pytest.mark.parametrize("which", ["tricopter", "quadcopter", "random", "leaning"])
 def test_the_equations_are_the_thesis_s(which):
     random = np.random.default_rng(4)
-    x = {"tricopter": pf.multicopters.TRICOPTER, "quadcopter": pf.multicopters.QUADCOPTER, "random": random_machine(random)}[
-        which
-    ]
+    made = {"random": random_machine(random), "leaning": leaning_machine(random)}
+    x = ({"tricopter": pf.multicopters.TRICOPTER, "quadcopter": pf.multicopters.QUADCOPTER} | made)[which]
     m, tilting = pf.multicopters.multicopter(which, **x), x["tilt"] is not None
     bare = pf.multicopters.multicopter(which, **{**x, **NONE, "gravity": 0.0})
     found = pf.compile_terms(bare, {"M": lambda T: T.M, "c": lambda T: T.c}, backend="numpy", lanes=1)
     assert not pf.unphysical(m)
     for _ in range(4):
         q, v, R, theta, n = state(m, random, tilting)
+        theta = np.array(x.get("leans", theta))
         xi = v if tilting else np.concatenate([v[:6], np.zeros(n), v[6:]])
         M, c, f = by_hand(x, R, theta, xi)
         keep = np.arange(6 + 2 * n) if tilting else np.r_[0:6, 6 + n : 6 + 2 * n]
@@ -145,6 +151,14 @@ def test_what_the_quadcopter_s_thrusts_do():
     close(effect(simple(pf.multicopters.QUADCOPTER)), B, EXACT, "B")
 
 
+def test_what_leaning_thrusts_do():
+    """The columns H3 and r x H3 - kappa eps H3 of (5.9), at heights of their own."""
+    x = leaning_machine(np.random.default_rng(8))
+    _, H2, H3, H4 = directions(x["azimuths"], x["leans"])
+    moments = x["arm"] * H4 + np.array(x["height"]) * H2 - x["torque"] / x["thrust"] * H3 * x["spins"]
+    close(effect(simple(x, leans=x["leans"])), np.vstack([H3, moments]), EXACT, "B")
+
+
 def test_the_simplified_machine_slows_down_by_one_number():
     m = simple(pf.multicopters.QUADCOPTER, gravity=0.0)
     v = [1.0, -2.0, 3.0, 0, 0, 0]
@@ -190,6 +204,9 @@ WRONG = {
     "a spin too many": ({"spins": [1, -1, 1, -1, 1]}, "an azimuth and a spin are needed for each arm"),
     "a spin of two": ({"spins": [1, -1, 1, -2]}, "spins must be 1"),
     "drag of one": ({"drag": (1,)}, "drag: 2 numbers"),
+    "heights of three": ({"height": (1, 2, 3)}, "height: 4 numbers"),
+    "leans of three": ({"leans": (0.1, 0.2, 0.3)}, "an angle is needed for each of 4 arms"),
+    "leans of arms that tilt": ({"leans": (0.1,) * 4, "tilt": (0.4, 1e-3)}, "leans are for arms that do not tilt"),
     "bias of three": ({"bias": (1, 2, 3)}, "bias: 6 numbers"),
 }
 

@@ -11,7 +11,8 @@ import pfaffian as pf
 
 ORIGIN = (0, 0, 0)
 DEFAULTS: dict[str, list[Any]] = {
-    "approach": ["energy"], "armature": [0.0], "at": [ORIGIN], "axes": ["WORLD", (0, 1, 2)], "axis": [(0, 0, 1)],
+    "approach": ["energy"], "armature": [0.0], "at": [ORIGIN], "attitude": [ORIGIN], "axes": ["WORLD", (0, 1, 2)],
+    "axis": [(0, 0, 1)],
     "backend": ["auto"], "base": ["fixed"], "begin": [0.0], "bias": [(0, 0, 0, 0, 0, 0)], "branches": [1],
     "centre": [ORIGIN], "chords": [4], "coefficient": [1.0], "com": [ORIGIN], "component": [0], "correct_start": [True],
     "corrections": [2], "coupling": [1.0], "damping": [0.0, 40.0], "density": [1.225], "drag": [0.0, (0, 0)],
@@ -30,7 +31,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "start": [0.0], "std": [0.0], "step": [0.001], "steps": [200], "stiffness": [0.0, 400.0], "stribeck": [0.01],
     "strict": [False, True], "t": [0.0], "threads": [1], "through": [ORIGIN],
     "tilting": [False], "tolerance": [0.0, 1e-05, 1e-10],
-    "torque": [0.0], "turning_drag": [(0, 0)], "unique": [False], "unit": [""], "units": ["1/s"],
+    "torque": [0.0], "turning": [0.0], "turning_drag": [(0, 0)], "unique": [False], "unit": [""], "units": ["1/s"],
     "violation_limit": [1e-06], "viscous": [0.0], "where": ["installed"], "wind": [ORIGIN], "within": [1.0], "xyz": [ORIGIN],
 }  # fmt: skip
 """Parameter -> what it is somewhere if nothing is said; what is made at each call, None and () apart."""

@@ -1,14 +1,15 @@
 """Control laws, the tasks and references that they follow, and analyses of what a law can do.
 
 A law is run by `pf.run(m, control=law)`. Types: Control, Command; Task, Output; Reference, Setpoint, ReferenceMotion; Sample,
-Sensor; Pair, Hover, Matched, TwoMasses.
+Sensor; Pair, Hover, Matched, TwoMasses; Course, PathEnd.
 
 computed_torque, operational_space, projected, hybrid_force, tracking, regulation,       laws
     servo_control, prototype_tracking, concurrent; length_weights
 joints, point, pose, centre_of_mass, whole, stack; output                                tasks and outputs
 set_point, polynomial, function_of_time, sampled, series                                 references
-rest_to_rest, along, least_time, extremes, turning_series, thrust_attitude,              references from flat outputs
-    pvtol_reference, bicopter_reference, quadcopter_reference
+rest_to_rest, along, least_time, extremes, turning_series, path_end, thrust_attitude,    references from flat outputs
+    pvtol_reference, bicopter_reference, quadcopter_reference, tricopter_reference;
+    course, course_step, taylor
 discrete, sensor, several, python_law; actuation, estimation, identification             laws in discrete time and their parts
 nearest                                                                                  inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
@@ -34,19 +35,18 @@ from pfaffian.control import actuation, estimation, identification
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
 from pfaffian.control.concurrent import concurrent
+from pfaffian.control.course import Course, course, course_step, taylor
 from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
+from pfaffian.control.extremes import check_thrust, extremes, least_time
 from pfaffian.control.feasible import check_reference
 from pfaffian.control.flat import (
     along,
     bicopter_reference,
-    check_thrust,
-    extremes,
-    least_time,
     pvtol_reference,
     quadcopter_reference,
     rest_to_rest,
     thrust_attitude,
-    turning_series,
+    tricopter_reference,
 )
 from pfaffian.control.hybrid_force import hybrid_force
 from pfaffian.control.law import Command, Control
@@ -76,6 +76,7 @@ from pfaffian.control.quasivelocity import regulation, tracking
 from pfaffian.control.reference import Reference, Setpoint, function_of_time, polynomial, sampled, series, set_point
 from pfaffian.control.servo import servo_control
 from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
+from pfaffian.control.turning import PathEnd, path_end, turning_series
 from pfaffian.maths.qp import nearest
 
 _ABOVE = {
@@ -91,10 +92,12 @@ __all__ = [
     "APPROACHES",
     "Command",
     "Control",
+    "Course",
     "Hover",
     "Matched",
     "Output",
     "Pair",
+    "PathEnd",
     "Reference",
     "ReferenceMotion",
     "Sample",
@@ -110,6 +113,8 @@ __all__ = [
     "check_thrust",
     "computed_torque",
     "concurrent",
+    "course",
+    "course_step",
     "discrete",
     "error_coordinates",
     "estimation",
@@ -128,6 +133,7 @@ __all__ = [
     "operational_space",
     "output",
     "pair",
+    "path_end",
     "point",
     "polynomial",
     "pose",
@@ -148,9 +154,11 @@ __all__ = [
     "set_point",
     "several",
     "stack",
+    "taylor",
     "thrust_attitude",
     "tracking",
     "transport_error",
+    "tricopter_reference",
     "turning_series",
     "two_mass_placement",
     "whole",

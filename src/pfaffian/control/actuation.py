@@ -1,9 +1,9 @@
 """Between a requested wrench and servos and motors: one step of each filter, for laws in discrete time. [konz25 5.3]
 
 servo_step, propeller_step, propeller_observer, propeller_current      one servo, one propeller
-tilt_thrusts, tilt_wrench, tilt_jacobian, low_pass                     thrusts and tilts of a tricopter
+tilt_thrusts, tilt_wrench, tilt_jacobian, low_pass                     thrusts and tilts of three arms or more
 tricopter_forces, tricopter_transfer                                   its filter and the filter's frequency response
-quadcopter_filter, quadcopter_forces, quadcopter_wrench,               the same of a quadcopter
+quadcopter_filter, quadcopter_forces, quadcopter_wrench,               the same of a quadcopter, or with more propellers
     spin_coupling, quadcopter_transfer
 
 The functions ending in `_step`, `_observer` or `_forces` are one step from k to k+1 of a period T, for numbers or symbols; call
@@ -29,6 +29,9 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.model.number import floats, named_float
+
+DEPENDENT = 1e-9
+"""Singular values of rows of unit length below this part of the largest count as zero."""
 
 Number = Any  # float, ca.SX or ca.DM
 
@@ -142,36 +145,69 @@ def propeller_current(
 
 
 class TiltThrusts(NamedTuple):
-    """Thrusts [N] and tilt angles [rad], a column each."""
+    """Thrusts [N] and tilt angles [rad], a column each.   missing: (6, 1) what of a requested wrench their limits leave out
+    [N, N m]; none if empty.
 
-    thrust: ca.SX
-    angle: ca.SX
+    Example:
+        >>> from pfaffian.control import actuation
+        >>> actuation.TiltThrusts([3.0, 4.0, 5.0], [0.0, 0.1, 0.0]).angle
+        [0.0, 0.1, 0.0]
+    """
+
+    thrust: Any
+    angle: Any
+    missing: Any = ca.DM(0, 1)
 
 
 def tilt_thrusts(f: Any, B: Any, *, thrust: tuple[float, float] = (0.3, 7.0), angle: float = 0.7853981633974483) -> TiltThrusts:
-    """Thrusts and tilts for a wrench: (F cos, F sin) = B^-1 f, then each limited. [konz25 (5.28)]
+    """Thrusts and tilts for a wrench, the smallest: (F cos, F sin) = B^T (B B^T)^-1 f, then each limited. [konz25 (5.28)]
+
+    Limits change the wrench; by how much says `missing` = f - B (F cos, F sin), zero where no limit is met. A law within limits
+    (`prototype_tracking` with the limits of `thrust_polygon`) requests none that is out of reach.
 
     Args:
         f: (6,) requested wrench [N, N m].
-        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+        B: (6, 2 n) of rank six, of a `thrust_multicopter` with n arms that tilt, three or more.
         thrust: (lowest, highest) [N]; default the tricopter's of the thesis.
         angle: largest tilt [rad]; default pi/4, the tricopter's.
     Returns:
         TiltThrusts.
+    Raises ModelError: B of another shape.
 
     Example:
         >>> import numpy as np
         >>> from pfaffian.control import actuation
-        >>> actuation.tilt_thrusts([3.0, 4.0, 9.0, 0.0, 0.0, 9.0], np.eye(6))  # the last one is limited to pi/4 and 7 N
-        TiltThrusts(thrust=DM([3, 4, 7]), angle=DM([0, 0, 0.785398]))
+        >>> x = actuation.tilt_thrusts([3.0, 4.0, 9.0, 0.0, 0.0, 9.0], np.eye(6))  # the last one is limited to pi/4 and 7 N
+        >>> print(x.thrust, x.angle)
+        [3, 4, 7] [0, 0, 0.785398]
+        >>> print(x.missing)
+        [0, 0, 4.05025, 0, 0, 4.05025]
     """
-    x = ca.solve(B, f) if isinstance(B, ca.SX) else ca.inv(ca.DM(B)) @ f
+    rows, wanted = _column(B), _column(f)
+    if rows.shape[0] != 6 or rows.shape[1] % 2 or rows.shape[1] < 6:
+        raise ModelError(f"tilt_thrusts: B (6, 2 n) of three or more arms that tilt is needed, got {rows.shape}")
+    x = right_inverse(rows, "tilt_thrusts") @ wanted
     n = x.numel() // 2
     up, across = x[:n], x[n:]
-    return TiltThrusts(
+    made = TiltThrusts(
         ca.fmin(ca.fmax(ca.sqrt(up**2 + across**2), thrust[0]), thrust[1]),
         ca.fmin(ca.fmax(ca.atan2(across, up), -angle), angle),
     )
+    return made._replace(missing=wanted - tilt_wrench(made, B))
+
+
+def right_inverse(B: Any, what: str) -> Any:
+    """B^T (B B^T)^-1 (n, k), which gives the smallest x of B x = f; B^-1 where B (k, n) is square.
+
+    Raises ModelError: numbers whose rows depend on each other.
+    """
+    rows = _column(B)
+    if isinstance(rows, ca.DM):
+        of_length = np.array(rows) / np.linalg.norm(np.array(rows), axis=1, keepdims=True)
+        s = np.linalg.svd(of_length, compute_uv=False)
+        if not s.min() > DEPENDENT * s.max():
+            raise ModelError(f"{what}: the rows of B depend on each other, so that some wrench has no inputs")
+    return ca.inv(rows) if rows.shape[0] == rows.shape[1] else rows.T @ ca.inv(rows @ rows.T)
 
 
 def tilt_wrench(x: TiltThrusts, B: Any) -> Any:
@@ -179,7 +215,7 @@ def tilt_wrench(x: TiltThrusts, B: Any) -> Any:
 
     Args:
         x: TiltThrusts, or whatever has thrust [N] and angle [rad].
-        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+        B: (6, 2 n), of a `thrust_multicopter` with n arms that tilt.
     Returns:
         (6,) [N, N m].
 
@@ -227,7 +263,7 @@ def tricopter_forces(
     servo: tuple[float, float],
     thrust: tuple[float, float] = (0.3, 7.0),
     angle: float = 0.7853981633974483,
-) -> tuple[TiltDrives, Any]:
+) -> tuple[TiltDrives, TiltThrusts]:
     """One step of the filter between a requested wrench and a tricopter's drives. [konz25 (5.18), (5.28), (5.29)]
 
     Thrusts are the `low_pass` of those requested, and the propellers follow them (`propeller_current`, speeds sqrt(thrust /
@@ -237,26 +273,27 @@ def tricopter_forces(
         x: TiltDrives.
         wanted: (6,) requested wrench [N, N m].
         period: [s].
-        B: (6, 6), of a `thrust_multicopter` with arms that tilt.
+        B: (6, 2 n), of a `thrust_multicopter` with n arms that tilt.
         share: c_F of the thrusts that remains each period, 0 to 1.
         servo: (p0 [1/s^2], p1 [1/s]) of its servos.
         thrust: (lowest, highest) [N]; default the tricopter's of the thesis.
         angle: largest tilt [rad]; default pi/4, the tricopter's.
     Returns:
-        next TiltDrives, and the angles (3,) for the servos [rad].
+        next TiltDrives, and what is requested of them: TiltThrusts with the angles for the servos and the wrench that limits
+        leave out.
 
     Example:
         >>> import numpy as np
         >>> from pfaffian.control import actuation
         >>> x = actuation.TiltDrives([3.0, 3.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
         >>> wrench = [5.0, 5.0, 5.0, 0.0, 0.0, 0.0]
-        >>> x, angles = actuation.tricopter_forces(x, wrench, 0.005, np.eye(6), share=0.5, servo=(100.0, 20.0))
+        >>> x, goal = actuation.tricopter_forces(x, wrench, 0.005, np.eye(6), share=0.5, servo=(100.0, 20.0))
         >>> print(x.thrust)  # half-way from 3 to 5
         [4, 4, 4]
     """
     goal = tilt_thrusts(wanted, B, thrust=thrust, angle=angle)
     turned, rate = servo_step(_column(x.angle), _column(x.rate), goal.angle, period, *servo)
-    return TiltDrives(low_pass(_column(x.thrust), goal.thrust, share), turned, rate), goal.angle
+    return TiltDrives(low_pass(_column(x.thrust), goal.thrust, share), turned, rate), goal
 
 
 def tilt_jacobian(thrust: Any, angle: Any, B: Any) -> np.ndarray:
@@ -314,8 +351,8 @@ def tricopter_transfer(
 class QuadcopterFilter(NamedTuple):
     """Parameters of `quadcopter_forces`; made by `quadcopter_filter`.
 
-    B: (4, 4) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF.
-    spin: (4,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
+    B: (4, n) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF.
+    spin: (n,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
     k0, k1: of (magnitude, tilt, tilt, heading) [1/s^2], [1/s].
     static: whether the filter takes spin as zero, (5.42), which it is not for a quadcopter.
     """
@@ -337,8 +374,8 @@ def quadcopter_filter(
     (5.35), k1 = 1 / p4 + k0 p4 for the static one (5.42).
 
     Args:
-        B: (4, 4) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF.
-        spin: (4,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
+        B: (4, n) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF, of four or more propellers.
+        spin: (n,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
         hover: speed of all propellers [rad/s].
         magnitude, tilt, heading: cut-off frequencies of thrust, of moments about x and y, and of that about z [Hz].
         static: whether the filter takes spin as zero; default False.
@@ -361,7 +398,7 @@ def quadcopter_filter(
     speed, *f = (named_float(x, f"quadcopter_filter: {n}") for n, x in named)
     if not min(speed, *f) > 0:
         raise ModelError("quadcopter_filter: hover and the frequencies must be above zero")
-    p4 = spin_coupling(np.full(4, speed), B, spin)[3]
+    p4 = spin_coupling(np.full(np.shape(B)[-1], speed), B, spin)[3]
     if not p4 > 0:
         raise ModelError(
             f"quadcopter_filter: p4 is {p4:g} s: a propeller that speeds up must turn the machine as its drag does; check the "
@@ -379,10 +416,10 @@ def quadcopter_wrench(speeds: Any, rates: Any, B: Any, spin: Any) -> Any:
     """Thrust and moments (F_z, tau) of a quadcopter's propellers, B w^2 - (0, 0, 0, spin^T w_dot). [konz25 (5.17c), (5.34)]
 
     Args:
-        speeds: w (4,) [rad/s].
-        rates: w_dot (4,) [rad/s^2].
-        B: (4, 4) of (F_z, tau) = B w^2, a `thrust_multicopter`'s rows times kF.
-        spin: (4,) Theta_P times the signs of w_dot in -tau_z [kg m^2].
+        speeds: w (n,) [rad/s].
+        rates: w_dot (n,) [rad/s^2].
+        B: (4, n) of (F_z, tau) = B w^2, a `thrust_multicopter`'s rows times kF.
+        spin: (n,) Theta_P times the signs of w_dot in -tau_z [kg m^2].
     Returns:
         (4,) [N, N m].
 
@@ -410,17 +447,18 @@ def quadcopter_forces(
         s = B w^2,  w_dot = (B^-1 (h - k1 s)) / (2 w),  h_dot = k0 (wanted - f),  f = s - (0, 0, 0, spin^T w_dot)
 
     so that s'' + k1 s' + k0 (f - wanted) = 0: the moment that changes the speeds is part of the moment on the machine. A static
-    filter has f = s here.
+    filter has f = s here. Of more than four propellers w^2 changes by the least, B^T (B B^T)^-1 for B^-1, and what limits of
+    speeds left in w^2 beyond the smallest for s fades by the thrust's k1.
 
     Args:
         h: (4,) its state, k1 s at rest.
-        speeds: w (4,) [rad/s].
+        speeds: w (n,) [rad/s].
         wanted: (F_z [N], tau [N m]), requested.
         period: [s].
         of: QuadcopterFilter.
         slowest, fastest: limits of the speeds [rad/s]; default 0 and none.
     Returns:
-        next h (4,), and the speeds (4,) for the propellers [rad/s].
+        next h (4,), and the speeds (n,) for the propellers [rad/s].
 
     Example:
         >>> import numpy as np
@@ -434,7 +472,11 @@ def quadcopter_forces(
     """
     B, k0, k1, w, h = (_column(x) for x in (of.B, of.k0, of.k1, speeds, h))
     s = B @ w**2
-    w_dot = (ca.inv(B) @ (h - k1 * s)) / (2 * w)
+    least = right_inverse(B, "quadcopter_forces")
+    changed = least @ (h - k1 * s)
+    if B.shape[1] > 4:
+        changed -= k1[0] * (w**2 - least @ s)
+    w_dot = changed / (2 * w)
     f = s if of.static else quadcopter_wrench(w, w_dot, B, of.spin)
     return h + period * k0 * (wanted - f), ca.fmin(ca.fmax(w + period * w_dot, slowest), fastest)
 
@@ -442,12 +484,12 @@ def quadcopter_forces(
 def spin_coupling(speeds: Any, B: Any, spin: Any) -> np.ndarray:
     """p (4,) of tau_z = s_4 + p^T s_dot, s = B w^2: how a quadcopter is turned while its thrusts change. [konz25 (5.41)]
 
-        p = -(spin / (2 w))^T B^-1
+        p = -(spin / (2 w))^T B^-1,  of more than four propellers B^T (B B^T)^-1
 
     Args:
-        speeds: w (4,) [rad/s].
-        B: (4, 4) of (F_z, tau) = B w^2, a `thrust_multicopter`'s rows times kF.
-        spin: (4,) Theta_P times the signs of w_dot in -tau_z [kg m^2].
+        speeds: w (n,) [rad/s].
+        B: (4, n) of (F_z, tau) = B w^2, a `thrust_multicopter`'s rows times kF.
+        spin: (n,) Theta_P times the signs of w_dot in -tau_z [kg m^2].
     Returns:
         p (4,) [m s, s, s, s].
 
@@ -459,7 +501,9 @@ def spin_coupling(speeds: Any, B: Any, spin: Any) -> np.ndarray:
         0.15
     """
     w, rows, s = (floats(x, f"spin_coupling: {n}") for n, x in (("speeds", speeds), ("B", B), ("spin", spin)))
-    return -np.linalg.solve(rows.T, s / (2 * w))
+    if rows.ndim != 2 or len(rows) != 4 or not w.shape == s.shape == rows.shape[1:]:
+        raise ModelError(f"spin_coupling: B (4, n), speeds and spin (n,) are needed, got {rows.shape}, {w.shape}, {s.shape}")
+    return -np.array(right_inverse(rows, "spin_coupling")).T @ (s / (2 * w))
 
 
 def quadcopter_transfer(z: complex, speeds: Any, of: QuadcopterFilter, period: float) -> np.ndarray:
@@ -473,7 +517,7 @@ def quadcopter_transfer(z: complex, speeds: Any, of: QuadcopterFilter, period: f
 
     Args:
         z: exp(i 2 pi f T) at f Hz.
-        speeds: (4,) of the propellers [rad/s].
+        speeds: (n,) of the propellers [rad/s], in hover those of the smallest w^2.
         of: QuadcopterFilter.
         period: T [s].
     Returns:

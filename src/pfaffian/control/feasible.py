@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.control.motors import accelerations, limit_rows
 from pfaffian.control.prototype import reference_motion
 from pfaffian.control.reason import foremost, mainly
-from pfaffian.control.reference import Reference, as_reference
+from pfaffian.control.reference import Reference, as_reference, places
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
@@ -58,12 +58,27 @@ def check_reference(
     what = "check_reference"
     as_mechanism(m), as_reference(reference)
     T, t0 = (named_float(x, f"{what}: {n}") for n, x in (("duration", duration), ("begin", begin)))
-    if reference.w_names or not m.actuators or not T > 0:
-        raise ModelError(f"{what}: a reference without inputs of the run, a mechanism with actuators and a duration are needed")
+    if not T > 0:
+        raise ModelError(f"{what}: a duration above zero is needed, got {T:g} s")
+    return along_reference(m, reference, np.linspace(t0, t0 + T, INSTANTS), limits, what).u
+
+
+class Along(NamedTuple):
+    """A motion along a reference.   v, v_dot: (instants, nv).   u: (instants, motors), the smallest inputs for it."""
+
+    v: np.ndarray
+    v_dot: np.ndarray
+    u: np.ndarray
+
+
+def along_reference(m: Mechanism, reference: Reference, times: np.ndarray, limits: Any, what: str) -> Along:
+    """The motion along a reference. Raises ModelError: as `check_reference`, with `what` at the beginning."""
+    if reference.w_names or not m.actuators:
+        raise ModelError(f"{what}: a reference without inputs of the run and a mechanism with actuators are needed")
     terms = symbols(m)
     path, machine = _path(terms, reference), _machine(terms, limits)
-    inputs = []
-    for t in np.linspace(t0, t0 + T, INSTANTS):
+    found = []
+    for t in times:
         at = f"{what}: at t = {t:.4g} s the reference"
         x = _Reference(*[np.array(y).ravel() for y in path(t, m.p_defaults)])
         _check_numbers(m, x, at)
@@ -71,13 +86,13 @@ def check_reference(
         _check_place(terms, x, here, at)
         u = _driven(m, x, here, at)
         _check_limits(m, u, here, at)
-        inputs.append(u)
-    return np.array(inputs)
+        found.append((x.v, x.v_dot, u))
+    return Along(*map(np.array, zip(*found, strict=True)))
 
 
 class _Reference(NamedTuple):
     """A reference at one instant.   q: (nq,).   v, v_dot: (nv,).   slip: (nq,) what of its rate no v gives.   lengths: of its
-    quaternions as they were given.
+    quaternions as they were given.   left: whether it is no configuration, for each of the `places`.
     """
 
     q: np.ndarray
@@ -85,6 +100,7 @@ class _Reference(NamedTuple):
     v_dot: np.ndarray
     slip: np.ndarray
     lengths: np.ndarray
+    left: np.ndarray
 
 
 def _path(terms: Terms, reference: Reference) -> ca.Function:
@@ -93,7 +109,7 @@ def _path(terms: Terms, reference: Reference) -> ca.Function:
     goal, x = reference_motion(terms, reference, none), reference.at(terms.t, none)
     slip = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
     lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
-    return ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, slip, lengths])
+    return ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, slip, lengths, goal.left])
 
 
 class _Machine(NamedTuple):
@@ -126,6 +142,9 @@ def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
                 f"{at} leaves the configurations, by {', '.join(m.q_names[turn])}: quaternions must keep the length 1, and "
                 f"that one has {length:.6g}"
             )
+    if x.left.any():
+        by = places(m)[int(np.argmax(x.left))]
+        raise ModelError(f"{at} leaves the configurations, by {by}: its numbers or their rates leave phi(q) = 0")
     if not np.isfinite(np.concatenate([x.q, x.v, x.v_dot, x.slip])).all():
         raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
 

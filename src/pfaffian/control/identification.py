@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.control.reason import mainly, share, weakest
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.number import floats, named_float
 
@@ -38,6 +37,9 @@ SURE = 1.959963984540054
 
 APART = 1e-10
 """Singular values below this part of the largest count as zero, for columns of unit length."""
+
+MIXED = 1e-6
+"""Entries of the projector onto what the rows do not determine above this belong to numbers that depend on each other."""
 
 BLOCK = 256
 """Rows that are made orthonormal at a time."""
@@ -85,7 +87,7 @@ def least_squares(equations: Equations, *, instruments: Equations | None = None,
             window; default 1.
     Returns:
         Estimate.
-    Raises ModelError: other shapes; too few rows; numbers that the rows do not distinguish, and which.
+    Raises ModelError: other shapes; too few rows; numbers that the rows do not determine: all of them, by name.
 
     Example:
         >>> from pfaffian.control import identification
@@ -133,11 +135,29 @@ def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarr
     length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
     Q = _orthonormal(Z / long)
     N = Q.T @ (A / length)
-    s = np.linalg.svd(N, compute_uv=False)
-    if s[-1] <= APART * s[0]:
-        mixed = mainly(share(weakest(N).inputs), names, len(names))
-        raise ModelError(f"least_squares: the rows do not tell {mixed} apart; excite the machine in other ways")
+    _check_told_apart(N, names)
     return Q, N, length
+
+
+def _check_told_apart(N: np.ndarray, names: list[str]) -> None:
+    """Raise ModelError: numbers that the rows do not determine, all of them, those together that depend on each other."""
+    _, s, Vt = np.linalg.svd(N)
+    lost = Vt[s <= APART * s[0]]
+    if not len(lost):
+        return
+    mixed = np.abs(lost.T @ lost) > MIXED  # the projector onto what is lost does not depend on its basis
+    groups, left = [], [i for i in range(len(names)) if mixed[i, i]]
+    while left:
+        group, grown = [left[0]], [left[0]]
+        while grown:
+            grown = [j for j in left if j not in group and any(mixed[i, j] for i in grown)]
+            group += grown
+        groups.append(sorted(group))
+        left = [i for i in left if i not in group]
+    alone = [names[g[0]] for g in groups if len(g) == 1]
+    told = [f"the rows say nothing of {', '.join(alone)}"] if alone else []
+    told += [f"the rows do not tell {', '.join(names[i] for i in g)} apart" for g in groups if len(g) > 1]
+    raise ModelError(f"least_squares: {'; '.join(told)}; excite the machine in other ways, or leave them out")
 
 
 def _orthonormal(Z: np.ndarray) -> np.ndarray:
@@ -364,11 +384,14 @@ def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass
 
 
 def propeller_wrench(
-    speeds: Any, rates: Any, w: Any, azimuths: Any, spins: Any, *, arm: float, rotor: float, thrust: float, torque: float
-) -> np.ndarray:
-    """The wrench of propellers on a body, on arms that do not tilt. [konz25 (5.9), (5.12)]
+    speeds: Any, rates: Any, w: Any, azimuths: Any, spins: Any, *, arm: float, rotor: float, thrust: float, torque: float,
+    height: Any = 0.0, tilts: Any = None, tilt_inertia: float = 0.0,
+) -> np.ndarray:  # fmt: skip
+    """The wrench of propellers on a body, on arms that tilt or do not. [konz25 (5.9), (5.12)]
 
-        F = kF varpi^2 along z,  sum (l_A F, -kT varpi^2 eps) - Theta_P (w x e_z eps varpi + e_z eps varpi_dot)
+        sum F H3,    sum r x F H3 - kT varpi^2 eps H3 - d/dt P - w x P,    F = kF varpi^2
+        P = sum Theta_P eps varpi H3 + Theta_AC theta_dot H1,    H1 = (cos phi, sin phi, 0),  r = l_A H1 + h_A e_z
+        H3 = (sin phi sin theta, -cos phi sin theta, cos theta)
 
     Args:
         speeds: varpi (n, rho) [rad/s].
@@ -380,6 +403,10 @@ def propeller_wrench(
         rotor: Theta_P of a propeller with its motor's rotor [kg m^2].
         thrust: kF [N s^2].
         torque: kT [N m s^2].
+        height: h_A from the centre up to a propeller [m], one for all or (rho,); default 0.
+        tilts: (3, n, rho) angles [rad] of the arms about themselves, their rates and accelerations, as from `derivatives`;
+            (rho,) where they are fixed; None for upright ones.
+        tilt_inertia: Theta_AC of an arm that tilts [kg m^2]; default 0.
     Returns:
         (n, 6) [N, N m].
     Raises ModelError: other shapes.
@@ -393,14 +420,28 @@ def propeller_wrench(
         >>> round(float(x[0, 2]), 6)  # 4 * 1e-5 * 500^2
         10.0
     """
-    named = (("speeds", speeds), ("rates", rates), ("w", w), ("azimuths", azimuths), ("spins", spins))
-    x, x1, w, phi, eps = (floats(y, f"propeller_wrench: {n}") for n, y in named)
+    named = (("speeds", speeds), ("rates", rates), ("w", w), ("azimuths", azimuths), ("spins", spins), ("height", height))
+    x, x1, w, phi, eps, up = (floats(y, f"propeller_wrench: {n}") for n, y in named)
     if x.ndim != 2 or x1.shape != x.shape or w.shape != (len(x), 3) or not phi.shape == eps.shape == x.shape[1:]:
         raise ModelError(
             f"propeller_wrench: speeds and rates (n, rho) and w (n, 3) are needed, got {x.shape}, {x1.shape}, {w.shape}"
         )
-    F, up = thrust * x**2, np.array([0, 0, 1.0])
-    turn = arm * np.stack([np.sin(phi), -np.cos(phi), 0 * phi])
-    turn[2] = -torque / thrust * eps
-    moment = F @ turn.T - rotor * (np.cross(w, np.outer(x @ eps, up)) + np.outer(x1 @ eps, up))
-    return np.column_stack([np.outer(F.sum(axis=1), up), moment])
+    angles = np.zeros(x.shape[1]) if tilts is None else floats(tilts, "propeller_wrench: tilts")
+    if up.shape not in ((), phi.shape) or angles.shape not in (phi.shape, (3, *x.shape)):
+        raise ModelError(
+            f"propeller_wrench: height a number or (rho,) and tilts (rho,) or (3, n, rho) are needed, got {up.shape} and "
+            f"{angles.shape}"
+        )
+    a, a1, a2 = angles if angles.ndim == 3 else np.stack([angles + 0 * x, 0 * x, 0 * x])
+    H1 = np.stack([np.cos(phi), np.sin(phi), 0 * phi], axis=1)
+    across = np.stack([np.sin(phi), -np.cos(phi), 0 * phi], axis=1)
+    c, s = np.cos(a)[:, :, None], np.sin(a)[:, :, None]
+    H3, H4 = c * [0, 0, 1.0] + s * across, c * across - s * [0, 0, 1.0]  # and its derivative by theta
+    F, spun = np.expand_dims(thrust * x**2, 2) * H3, rotor * eps * x
+    at = arm * H1 + np.outer(up + 0 * phi, [0, 0, 1.0])
+    P = np.expand_dims(spun, 2) * H3 + tilt_inertia * np.expand_dims(a1, 2) * H1
+    P_dot = (
+        np.expand_dims(rotor * eps * x1, 2) * H3 + np.expand_dims(spun * a1, 2) * H4 + tilt_inertia * np.expand_dims(a2, 2) * H1
+    )
+    moment = (np.cross(at, F) - np.expand_dims(torque * eps * x**2, 2) * H3 - P_dot).sum(axis=1) - np.cross(w, P.sum(axis=1))
+    return np.column_stack([F.sum(axis=1), moment])

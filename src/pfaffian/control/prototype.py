@@ -31,7 +31,7 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.control.reason import lowest, mainly, share
-from pfaffian.control.reference import Reference, of_unit_length
+from pfaffian.control.reference import NO_ENTRIES, Reference, of_configuration
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
@@ -155,7 +155,8 @@ Transport = Callable[[Kinematics, Kinematics], Any]
 class ReferenceMotion(NamedTuple):
     """The reference as a motion of the mechanism, for `prototype_terms`.
 
-    k: its Kinematics, at q_R and v_R.   v_dot: (nv, 1) its acceleration.
+    k: its Kinematics, at q_R and v_R.   v_dot: (nv, 1) its acceleration.   left: (k, 1) whether it is no configuration
+    there, by each joint with a quaternion and each coordinates with phi; none by default.
 
     Example:
         >>> import casadi as ca
@@ -171,18 +172,16 @@ class ReferenceMotion(NamedTuple):
 
     k: Kinematics
     v_dot: ca.SX
+    left: ca.SX = NO_ENTRIES
 
 
 def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceMotion:
-    """q_R(t), its quaternions normalised, with v_R = K^+ q_R_dot, and v_R_dot.
+    """q_R(t), its quaternions normalised, with v_R = K^+ q_R_dot, and v_R_dot; and where it is no configuration.
 
-    Raises ModelError: a reference of another size, or with a quaternion that is zero.
+    Raises ModelError: a reference of another size, or one that never is a configuration.
     """
-    m, x = terms.mechanism, reference.at(terms.t, w)
-    if reference.size != m.nq:
-        raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: all are needed")
-    for name, turn in m.quaternions.items():
-        x = of_unit_length(x, turn, f"the reference of joint {name!r}")
+    m = terms.mechanism
+    x, off = of_configuration(m, reference, terms.t, w)
     s = fresh(terms.kinematics)
     rate = ca.SX.sym("rate", m.nq)
     left = pseudo_inverse(s)
@@ -192,7 +191,7 @@ def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceM
     v_R = ca.SX(f(x.value, x.rate, m.p_symbols))
     f = ca.Function("v_R_dot", [s.q, s.v, rate, m.p_symbols], [ca.densify(left @ (rate - bend))])
     v_R_dot = ca.SX(f(x.value, v_R, x.acceleration, m.p_symbols))
-    return ReferenceMotion(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot)
+    return ReferenceMotion(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot, off)
 
 
 class Prototype(NamedTuple):

@@ -25,12 +25,12 @@ from pfaffian.control.prototype import (
     transported,
 )
 from pfaffian.control.reason import mainly, null, share
-from pfaffian.control.reference import Reference, as_reference
+from pfaffian.control.reference import Reference, as_reference, of_configuration, places
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, solve_symmetric
-from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, nearest
+from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest
 from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.fresh import fresh
@@ -43,7 +43,12 @@ UNSOLVED = (
     "leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
 )
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
+NOWHERE = (
+    "the reference is no configuration of the machine: a quaternion is zero, or coordinates or their rates leave phi(q) = 0; "
+    "give samples closer to each other, or a function of time"
+)
 SMALL = 1e-7
+SMALL_IN_FLOATS = 1e-3
 """Weight of the size of inputs beside the motion in the first search for those within limits; see `_within`."""
 
 UNITS = {
@@ -97,8 +102,8 @@ def prototype_tracking(
         Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
         matching_force; of "energy" transport_error along v and transport_power [W], what the map adds to the rate of Wbar,
         zero where it meets (4.30); with limits limit_slack l - W u and limit_active, 1 for rows that restrict u.
-    Stops a run: the prototype has no inertia against some motion that the inputs drive; no u is within the limits, or the
-    limits could not be met to the digits of a double.
+    Stops a run: the prototype has no inertia against some motion that the inputs drive; a quaternion of the reference is zero,
+    or its coordinates leave phi = 0; no u is within the limits, or the limits could not be met to the digits of a double.
     Warns RunWarning: a run in which transport_power is more than rounding.
     Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, "particle" with inertia or damping of
     21 numbers, a transport that is not a function or not for "energy". At the run: unknown bodies, a prototype that is negative
@@ -132,7 +137,7 @@ def prototype_tracking(
         # All rows count here, also those of constraints that are not active yet.
         spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
         u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
-        faults, more_signals = [short], dict[str, ca.SX]()
+        faults, more_signals = [short, ca.sum1(goal.left) > 0], dict[str, ca.SX]()
         if approach == "energy":
             Q, _ = transported(k, goal, list(pairs), transport)
             missed = transport_error(k, goal.k, pairs, Q)
@@ -152,7 +157,8 @@ def prototype_tracking(
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(*faults), signals | more_signals)
 
     within = () if limits is None else (Fault(EXCLUDED, _contradicting(limits)), Fault(UNSOLVED))
-    known = (Fault(SINGULAR, _weightless(pairs)), *within)
+    nowhere = None if reference.w_names else _nowhere(reference)
+    known = (Fault(SINGULAR, _weightless(pairs)), Fault(NOWHERE, nowhere), *within)
     check = partial(check_together, tuple(pairs))
     return Control(law, (), reference.w_names, known, units=UNITS, check=check)
 
@@ -181,7 +187,7 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     """
     if not spare:
         return nearest(H, u0, W, l)
-    small = SMALL * ca.trace(H)
+    small = ca.if_else(in_floats(H[0, 0]), SMALL_IN_FLOATS, SMALL) * ca.trace(H)
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
     second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
@@ -206,6 +212,17 @@ def _power(
     p = k.mechanism.p_symbols
     f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
     return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
+
+
+def _nowhere(reference: Reference) -> Reason:
+    """Names the joints and coordinates at which a reference is no configuration."""
+
+    def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
+        found = [name for name, some in zip(places(m), x["left"].ravel(), strict=True) if some]
+        # It may leave them only within the step that was tried, not yet at its start.
+        return f"it is that of {' and '.join(found or places(m))}"
+
+    return Reason({"left": lambda T: of_configuration(T.mechanism, reference, T.t, ca.SX(0, 1))[1]}, words)
 
 
 def _contradicting(limits: Any) -> Reason:

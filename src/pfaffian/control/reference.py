@@ -12,7 +12,21 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import shown
 from pfaffian.model.caller import answer
-from pfaffian.model.number import column, floats, named_float, several
+from pfaffian.model.coordinates import Coordinates, residual
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import at_defaults, column, floats, named_float, several
+
+NO_LENGTH = 1e-300
+"""Largest number of a quaternion that counts as zero: shorter ones have no digits of a direction."""
+
+INSTANT = 1e-12
+"""[s] within which a quaternion that comes to zero counts as zero: its rate is all along it then, but for rounding."""
+
+
+LEFT = 1e-5
+"""Largest |phi| of coordinates in a reference, as of one interpolated between samples; the same for its rate."""
+
+NO_ENTRIES = ca.SX(0, 1)
 
 
 class Setpoint(NamedTuple):
@@ -61,11 +75,15 @@ def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
     """x with the quaternion at `turn` normalised, and with the rate and acceleration of the normalised one.
 
     With n = q / |q| and P = 1 - n n^T: n_dot = P q_dot / |q|, n_ddot = (P q_ddot - 2 n^T q_dot n_dot) / |q| - |n_dot|^2 n.
-    Raises ModelError: it is zero for all t. One that passes through zero gives nan there.
+    Where it is zero (`no_direction`) it is the identity. Raises ModelError: it is zero for all t.
     """
     q, rate, bend = (ca.densify(ca.SX(part))[turn, 0] for part in x)
-    if q.is_constant() and not np.any(np.array(ca.evalf(q))):
+    zero = no_direction(x, turn)
+    if q.is_constant() and ca.evalf(zero):
         raise ModelError(f"{what}: its quaternion is zero, which is no attitude; the identity is [0, 0, 0, 1]")
+    # All three in parts of the largest number, so that no square is too large or too small for a double.
+    part = ca.if_else(zero, 1, 1 / ca.mmax(ca.fabs(q)))
+    q, rate, bend = ca.if_else(zero, ca.DM([0, 0, 0, 1]), q * part), rate * part, bend * part
     size = ca.norm_2(q)
     n = q / size
     slope = ca.dot(n, rate)
@@ -75,6 +93,47 @@ def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
     for part, unit in zip(parts, (n, n_dot, n_bend), strict=True):
         part[turn, 0] = unit
     return Setpoint(*parts)
+
+
+def no_direction(x: Setpoint, turn: slice) -> ca.SX:
+    """Whether the quaternion at `turn` is zero, which is no attitude; also where its rate brings it there within INSTANT."""
+    q, rate = (ca.mmax(ca.fabs(ca.densify(ca.SX(part))[turn, 0])) for part in (x.value, x.rate))
+    return q <= ca.fmax(NO_LENGTH, INSTANT * rate)
+
+
+def places(m: Mechanism) -> list[str]:
+    """Joints and coordinates whose numbers in a reference are bound: by the length of a quaternion, or by phi = 0."""
+    bound = [f"coordinates {c.name!r}" for c in m.coordinates if c.phi is not None]
+    return [f"joint {name!r}" for name in m.quaternions] + bound
+
+
+def of_configuration(m: Mechanism, reference: Reference, t: ca.SX, w: ca.SX) -> tuple[Setpoint, ca.SX]:
+    """A reference of the whole configuration, its quaternions normalised; and whether those of each of the `places` are none.
+
+    That is (k, 1): a quaternion is zero, or coordinates leave phi = 0 or have a rate that does. Raises ModelError: a reference
+    of another size, or one that is no configuration at any time.
+    """
+    x = reference.at(t, w)
+    if reference.size != m.nq:
+        raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: all are needed")
+    left = [no_direction(x, turn) for turn in m.quaternions.values()]
+    left += [_leaves(m, c, x) for c in m.coordinates if c.phi is not None]
+    for name, turn in m.quaternions.items():
+        x = of_unit_length(x, turn, f"the reference of joint {name!r}")
+    for name, off in zip(places(m), left, strict=True):
+        if (never := at_defaults(ca.SX(off))) is not None and never.item():
+            raise ModelError(f"the reference of {name} is no configuration: it leaves phi(q) = 0 by more than {LEFT:g}")
+    return x, ca.vertcat(NO_ENTRIES, *left)
+
+
+def _leaves(m: Mechanism, c: Coordinates, x: Setpoint) -> ca.SX:
+    """Whether coordinates leave phi = 0, or their rate does."""
+    at, s = m.q_slices[c.name], ca.SX.sym("q", c.nq)
+    phi = residual(c, s, m.p_symbols)
+    f = ca.Function("phi", [s, m.p_symbols], [ca.densify(phi), ca.densify(ca.jacobian(phi, s))])
+    q, rate = (ca.densify(ca.SX(part))[at, 0] for part in (x.value, x.rate))
+    off, rows = f(q, m.p_symbols)
+    return ca.mmax(ca.fabs(ca.vertcat(off, rows @ rate / (1 + ca.norm_2(rate))))) > LEFT
 
 
 def as_reference(value: Any, what: str = "reference") -> Reference:

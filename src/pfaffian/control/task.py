@@ -34,6 +34,9 @@ Example:
     0.6
 """
 
+ROTATION = 1e-6
+"""Largest error of R^T R = 1 in a rotation of numbers."""
+
 
 class TaskTerms(NamedTuple):
     """theta: (k, 1).   rate: (k, 1) its derivative.   J: (k, nv) d rate / d v.   drift: (k, 1) theta_ddot at v_dot = 0."""
@@ -172,7 +175,7 @@ def pose(body: str, about: Any = None) -> Task:
         about: (3, 3) rotation from which the rotation vector is measured; the identity if None.
     Returns:
         Task of six coordinates: position of the body's origin, world axes [m], then rotation vector [rad].
-    Raises ModelError: about is not a (3, 3) array of numbers; at the run, a body that the mechanism does not have.
+    Raises ModelError: about is not a (3, 3) rotation of numbers; at the run, a body that the mechanism does not have.
 
     Example:
         >>> import pfaffian as pf
@@ -185,6 +188,8 @@ def pose(body: str, about: Any = None) -> Task:
     reference = np.eye(3) if about is None else np.array(floats(about, f"pose task of {body!r}: about"))
     if reference.shape != (3, 3):
         raise ModelError(f"pose task of {body!r}: about must be a (3, 3) rotation, got shape {reference.shape}")
+    if not (np.abs(reference.T @ reference - np.eye(3)).max() <= ROTATION and np.linalg.det(reference) > 0):
+        raise ModelError(f"pose task of {body!r}: about is no rotation: R^T R = 1 with determinant 1 is needed")
     return lambda k: ca.vertcat(k.position(body), so3.log(ca.SX(ca.DM(reference.T)) @ k.rotation(body)))
 
 

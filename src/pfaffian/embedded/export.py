@@ -114,7 +114,6 @@ def export(
     if precision not in PRECISIONS:
         raise ModelError(f"export: precision {brief(precision)} is unknown; one of {', '.join(PRECISIONS)}")
     c = controller(law, mechanism, period=period, tick=tick, parameters=parameters, tunable=tunable, saturate=saturate)
-    of, programs = PRECISIONS[precision], portable_source(c.programs, precision)
     inputs = random_inputs(c, mechanism, CALLS, np.random.default_rng(1)) if vectors is None else as_inputs(c, vectors)
     exact = call(c, inputs)
     calls, error = exact, 0.0
@@ -122,6 +121,7 @@ def export(
         calls = call(c, inputs, np.float32)
         error = _error(calls, exact)
         _check_single(c, calls, exact)
+    of, programs = PRECISIONS[precision], portable_source(c.programs, precision)
     size = np.dtype(of.kind).itemsize
     stack = size * (c.size + max(p.n_out for p in c.programs)) + 128 + max(programs.stack)
     state = size * len(c.state) + 4 * len(c.rates) * c.counts

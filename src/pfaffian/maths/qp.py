@@ -11,8 +11,8 @@ B are the dual vectors of the active rows, B N^T = 1 and in their span, so that 
 its rounding errors only affect which rows are chosen. The result is computed from the active rows alone, made orthonormal.
 
 Where u0 is far beyond all limits, the long way from it ends beside the active rows by its rounding, so the last step is
-repeated from there; and beyond DISTANT times the limits the turns start on the way, at a multiple of u0, where the same rows
-are active unless the direction is within 1 / DISTANT of one where they change. A result is judged by the given H, W and l, row
+repeated from there; and beyond `distant` times the limits the turns start on the way, at a multiple of u0, where the same rows
+are active unless the direction is within 1 / distant of one where they change. A result is judged by the given H, W and l, row
 by row: one that misses its conditions is INACCURATE, be it a point or a contradiction.
 
 Turns are calls of one Function, so that the code contains its text once; a turn after the end changes nothing, and the kernel
@@ -39,35 +39,40 @@ SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range
 LARGEST = 1.7976931348623157e308
 """The largest double: anything above is infinite."""
 
-ROUNDING = 1e-14
-"""Limits are loosened by this part of themselves while rows are chosen."""
 
-PARALLEL = 1e-10
-"""A row depends on the active ones if its remainder is below this part of the length of its coordinates in them."""
+class Tolerances(NamedTuple):
+    """What counts as zero, of the arithmetic in which a problem is solved.
 
-RISING = 1e-11
-"""Entries of r below this part of its size count as zero."""
+    rounding: part of themselves by which limits are loosened while rows are chosen.   parallel: a row depends on the active
+    ones if its remainder is below this part of the length of its coordinates in them.   rising: entries of r below this part
+    of its size count as zero.
 
-ACCURATE = 1e-9
-"""Largest error of H (u - u0) + W^T y = 0, relative to its terms, and of rows where u0 is DISTANT: its own digits end there."""
+    accurate: largest error of H (u - u0) + W^T y = 0, relative to its terms, and of rows where u0 is distant: its own digits
+    end there.   violation: largest violation of a limit by a result, relative to the row's terms. In doubles, where more than n
+    rows meet in one point, they are satisfied to 3e-12; rows that miss each other by more than this have no solution, whatever
+    rounding made of the turns.   certain: largest entry of W^T y, relative to its terms, of rows that contradict each other.
+    further: how many times farther away than the rows are from the origin and from u a u would have to be that satisfies rows
+    with only nearly W^T y = 0: two that are opposite but for a small angle meet, and are no contradiction if they meet nearer.
 
-VIOLATION = 1e-11
-"""Largest violation of a limit by a result, relative to the row's terms. Where more than n rows meet in one point they are
-satisfied to 3e-12; rows that miss each other by more than this have no solution, whatever rounding made of the turns.
-"""
+    distant: largest distance of u0 from the origin, in those of limits, at which the turns start at u0 itself: the rounding
+    error of rows then, in doubles 1e-16 of it, still shows which are active, and few directions are that near to where these
+    change.   pivot: part of a diagonal entry of H below which a pivot is not positive.
+    """
 
-CERTAIN = 1e-12
-"""Largest entry of W^T y, relative to its terms, of rows that contradict each other."""
+    rounding: ca.SX
+    parallel: ca.SX
+    rising: ca.SX
+    accurate: ca.SX
+    violation: ca.SX
+    certain: ca.SX
+    further: ca.SX
+    distant: ca.SX
+    pivot: ca.SX
 
-FURTHER = 1e3
-"""How many times farther away than the rows are from the origin and from u a u would have to be that satisfies rows with only
-nearly W^T y = 0: two that are opposite but for a small angle meet, and are no contradiction if they meet nearer than that.
-"""
 
-DISTANT = 1e10
-"""Largest distance of u0 from the origin, in those of limits, at which the turns start at u0 itself: the rounding error of rows
-then, 1e-16 DISTANT, still shows which are active, and few directions are within 1 / DISTANT of where these change.
-"""
+DOUBLE = (1e-14, 1e-10, 1e-11, 1e-9, 1e-11, 1e-12, 1e3, 1e10, 1e-15)
+SINGLE = (5e-6, 1e-4, 1e-4, 2e-3, 3e-4, 1e-4, 10.0, 1e3, 1e-6)
+"""Floats round by 6e-8, doubles by 1e-16: an exported law may run in either, see `in_floats`."""
 
 SLIGHT = 1e-3
 """Part of the largest distance of a limit, as far as u or u0 come that far, in the scale of each row: where a row is satisfied
@@ -81,6 +86,20 @@ BEYOND = 1e300
 def most_turns(n: int, m: int) -> int:
     """Bound on the turns, twice the most that millions of random and degenerate problems took."""
     return 8 * (n + 1) + 2 * m
+
+
+def in_floats(x: ca.SX) -> ca.SX:
+    """Whether the arithmetic in which x is computed rounds as floats do, which an expression cannot know but can find out.
+
+    x: (1, 1), any number; without it the answer would be found while the expression is written, in doubles.
+    """
+    one = ca.fmin(ca.fmax(x, 1), 1)
+    return one + 1e-9 <= one
+
+
+def _tolerances(x: ca.SX) -> Tolerances:
+    floats = in_floats(x)
+    return Tolerances(*[ca.if_else(floats, single, double) for single, double in zip(SINGLE, DOUBLE, strict=True)])
 
 
 class Nearest(NamedTuple):
@@ -144,29 +163,29 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     k = min(n, m)
     H, u0, l = ca.densify(H), ca.densify(u0), ca.densify(l)
     sides, W = _directions(ca.sparsify(W))
-    S = sides.matrix
-    F = _cholesky(H)
-    V, limits = _normal(F, u0, S, W, l)
+    S, of = sides.matrix, _tolerances(H[0, 0])
+    F = _cholesky(H, of)
+    V, limits = _normal(F, u0, S, W, l, of)
     known = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
     known *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
-    given = V, limits.d
+    given = V, limits.d, ca.vertcat(of.rounding, of.parallel, of.rising)
     turn = _turn(sides, n, *map(tuple, V.sparsity().get_triplet()))
     z0 = F.L.T @ u0
     start = _start(n, k, known, F.definite, limits.never)._replace(z=limits.share * z0)
-    x = _pack(_next(start, *given, S))  # No row is active: most of it folds into constants.
+    x = _pack(_next(start, *given[:2], S, of))  # No row is active: most of it folds into constants.
     for _ in range(most_turns(n, m) - 1):
         x = turn(x, pack(given))
     s = _unpack(x, n, k)
     here = [s.row == i + 1 for i in range(m)]
-    u, move, multipliers = _polished(s, F, u0, z0)
+    u, move, multipliers = _polished(s, F, u0, z0, of)
     contradicting = s.status == INFEASIBLE
     by_place = ca.if_else(contradicting, s.y, multipliers)
     of_row = [_total(_where(at, by_place)) + contradicting * (s.pending == i + 1) for i, at in enumerate(here)]
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    left, over, certain = _errors(H @ move, S, W, l, limits, u, y)
-    good = ca.logic_and(left <= ACCURATE, over <= ca.if_else(limits.share < 1, ACCURATE, VIOLATION))
+    left, over, certain = _errors(H @ move, S, W, l, limits, u, y, of)
+    good = ca.logic_and(left <= of.accurate, over <= ca.if_else(limits.share < 1, of.accurate, of.violation))
     ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
     known_end = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
     status, turns = ca.if_else(s.status < 0, ended, known_end), s.moves + (s.status < 0)
@@ -197,24 +216,27 @@ def _unpack(x: ca.SX, n: int, k: int) -> _State:
 
 @lru_cache(maxsize=64)
 def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) -> ca.Function:
-    """(state, entries of V and d) -> state; its name contains all that its text depends on, as one kernel may call several."""
+    """(state, entries of V, d and three of the tolerances) -> state; its name contains all that its text depends on, as one
+    kernel may call several.
+    """
     S, m = sides.matrix, len(sides.of)
     sparsity = ca.Sparsity.triplet(S.shape[1], n, row, column)
-    V, d = ca.SX.sym("V", sparsity.nnz()), ca.SX.sym("d", m)
+    V, d, few = ca.SX.sym("V", sparsity.nnz()), ca.SX.sym("d", m), ca.SX.sym("tolerances", 3)
+    of = Tolerances(*ca.vertsplit(few), *[ca.SX(0)] * 6)
     like = _pack(_start(n, min(n, m), ca.SX(1), ca.SX(1), ca.SX(0, 1)))
     x = ca.SX.sym("x", like.numel())
-    after = _next(_unpack(x, n, min(n, m)), ca.SX(sparsity, V), d, S)
+    after = _next(_unpack(x, n, min(n, m)), ca.SX(sparsity, V), d, S, of)
     name = sha256(repr((sides, n, row, column)).encode()).hexdigest()[:16]
-    return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d)], [_pack(after)], {"never_inline": True, "cse": True})
+    return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d, few)], [_pack(after)], {"never_inline": True, "cse": True})
 
 
-def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM) -> _State:
+def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, of: Tolerances) -> _State:
     """The state after one turn; the same state after the end."""
     k, n = s.row.numel(), s.z.numel()
     live, free = s.status < 0, [s.row[j] == 0 for j in range(k)]
-    chosen = _chosen(s, live, V, d, S)
+    chosen = _chosen(s, live, V, d, S, of)
     split = _split(s, chosen.v)
-    move = _move(s, chosen, split, free)
+    move = _move(s, chosen, split, free, of)
     into, out = places = _places(move, free)
     t, grown, row = move.length, s.y_p + move.length, ca.horzcat(chosen.v.T, chosen.d)
     y = ca.fmax(_where(ca.logic_not(move.contradicts), s.y) - (t + move.contradicts) * split.r, 0)
@@ -245,10 +267,10 @@ class _Chosen(NamedTuple):
     lack: ca.SX
 
 
-def _chosen(s: _State, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM) -> _Chosen:
+def _chosen(s: _State, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM, of: Tolerances) -> _Chosen:
     """The most violated row, unless a move is unfinished; none after the end, where live is 0."""
     slack = d - S @ _product(V, s.z)
-    none = -s.loose - ROUNDING * _total(ca.fabs(s.z))
+    none = -s.loose - of.rounding * _total(ca.fabs(s.z))
     _, worst = _least([none, *ca.vertsplit(slack)])
     p = _where(live, ca.if_else(s.pending > 0, s.pending, worst))
     here = ca.vertcat(ca.SX(0, 1), *[p == i + 1 for i in range(d.numel())])
@@ -297,12 +319,12 @@ class _Move(NamedTuple):
     contradicts: ca.SX
 
 
-def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX]) -> _Move:
+def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], of: Tolerances) -> _Move:
     """The move to the chosen row, or to where a multiplier falls to zero.   free: whether each place of an active row is."""
-    depends = ca.logic_or(split.left <= (PARALLEL * split.size) ** 2, ca.logic_not(_any(free)))
+    depends = ca.logic_or(split.left <= (of.parallel * split.size) ** 2, ca.logic_not(_any(free)))
     # If the row depends on active ones, only the limits tell whether it adds to them: z has accumulated rounding.
     counts = _total(split.r * s.N[:, s.z.numel()]) > chosen.d
-    fall, first = _fall(s, split)
+    fall, first = _fall(s, split, of)
     new = ca.logic_and(chosen.found, ca.logic_not(depends))
     inverse = _where(new, 1 / ca.fmax(split.left, NOTHING))
     reach = ca.fmax(chosen.lack, 0) * inverse
@@ -314,9 +336,9 @@ def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX]) -> _
     return _Move(length, new, inverse, restricts, reaches, drops, first, contradicts)
 
 
-def _fall(s: _State, split: _Split) -> tuple[ca.SX, ca.SX]:
+def _fall(s: _State, split: _Split, of: Tolerances) -> tuple[ca.SX, ca.SX]:
     """Length of the move at which the first multiplier falls to zero, and its place, counted from 1; BEYOND and 0 if none."""
-    least = RISING * split.size
+    least = of.rising * split.size
     r, y = split.r, s.y
     falls = [ca.if_else(r[j] > least, y[j] / ca.fmax(r[j], least), BEYOND) for j in range(y.numel())]
     return _least([ca.SX(BEYOND), *falls])
@@ -400,18 +422,18 @@ class _Rows(NamedTuple):
     parts: list[list[ca.SX]]
 
 
-def _orthonormal(s: _State) -> _Rows:
+def _orthonormal(s: _State, of: Tolerances) -> _Rows:
     """Like `orthogonalise`, for rows of length one that were found independent one after another."""
     k, n = s.B.shape
     found = _Rows([], [], [], [])
     for j in range(k):
         row, d, parts = s.N[j, :n].T, s.N[j, n], []
-        d = d - ROUNDING * ca.fabs(d)  # not loosened
+        d = d - of.rounding * ca.fabs(d)  # not loosened
         for q, d_q in zip(found.Q, found.D, strict=True):
             parts.append(_total(q * row))
             row, d = row - parts[-1] * q, d - parts[-1] * d_q
         left = _total(row * row)
-        keep = ca.logic_and(s.row[j] > 0, left > (PARALLEL / 10) ** 2)
+        keep = ca.logic_and(s.row[j] > 0, left > (of.parallel / 10) ** 2)
         found.scale.append(keep / ca.sqrt(ca.fmax(left, NOTHING)))
         found.Q.append(row * found.scale[j])
         found.D.append(d * found.scale[j])
@@ -419,13 +441,13 @@ def _orthonormal(s: _State) -> _Rows:
     return found
 
 
-def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, of: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
     """The point on the active rows nearest to u0 and the way to it from there, (n, 1), and their multipliers (k, 1).
 
     z0: (n, 1) L^T u0.
     """
     k = s.B.shape[0]
-    Q, D, scale, parts = _orthonormal(s)
+    Q, D, scale, parts = _orthonormal(s, of)
     z, way, y = z0, ca.SX.zeros(z0.shape), [ca.SX(0)] * k
     # As in `smallest`; the way is the sum of its parts along the rows of Q, so these give the multipliers.
     for j in reversed(range(k)):
@@ -452,13 +474,13 @@ class _Factor(NamedTuple):
     definite: ca.SX
 
 
-def _cholesky(H: ca.SX) -> _Factor:
+def _cholesky(H: ca.SX, of: Tolerances) -> _Factor:
     n = H.shape[0]
     L, inverse = ca.SX(n, n), []
     definite = ca.SX(1)
     for j in range(n):
         pivot = H[j, j] - ca.sumsqr(L[j, :j])
-        good = pivot > 1e-15 * H[j, j]
+        good = pivot > of.pivot * H[j, j]
         definite = definite * good
         L[j, j] = ca.sqrt(ca.if_else(good, pivot, 1))
         inverse.append(1 / L[j, j])
@@ -522,7 +544,7 @@ class _Limits(NamedTuple):
     """For each limit, (m, 1): its distance d from the origin in units of the row's length, loosened by its rounding, BEYOND if
     it is none; the row's length and 1 / length, or 0 if it is none; and whether nothing satisfies it, with 1 for 1 / length.
     reach, away: (1, 1) largest distance of a limit, and of u0 towards one.   share: (1, 1) of u0 where the turns begin, see
-    DISTANT.
+    `distant`.
     """
 
     d: ca.SX
@@ -534,7 +556,7 @@ class _Limits(NamedTuple):
     share: ca.SX
 
 
-def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX, _Limits]:
+def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, of: Tolerances) -> tuple[ca.SX, _Limits]:
     """Directions of length one in z, rows of V, zero where they are zero; and the limits along them."""
     V = _solve_rows(F, W)
     squared = ca.sum2(V * V)
@@ -547,13 +569,15 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX) -> tuple[ca.SX,
     reach, away = _largest(d), _most(ca.fabs(W) @ ca.fabs(u0) * scale)
     # If all limits are at the origin there is no scale to be far from.
     reach = ca.if_else(reach > 0, reach, away)
-    share = ca.fmin(1, DISTANT * reach / ca.fmax(away, NOTHING))
-    d = ca.if_else(used, d + ROUNDING * ca.fabs(d), BEYOND)
+    share = ca.fmin(1, of.distant * reach / ca.fmax(away, NOTHING))
+    d = ca.if_else(used, d + of.rounding * ca.fabs(d), BEYOND)
     d, length, inverse, never = (ca.densify(x) for x in (d, P @ (squared * scale), inverse + never, never))
     return ca.sparsify(ca.diag(scale) @ V), _Limits(d, length, inverse, never, reach, away, share)
 
 
-def _errors(pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _errors(
+    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, of: Tolerances
+) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Largest residuals of H (u - u0) + W^T y = 0, pulled = H (u - u0), and of W u <= l, each row relative to its terms.
 
     And whether W^T y = 0 is accurate enough for l^T y < 0 to show that no u satisfies the rows.
@@ -567,7 +591,7 @@ def _errors(pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.
     over = (S @ (W @ u) - l) / size
     left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, NOTHING)
     doubt = pushed / ca.fmax(terms, NOTHING)
-    certain = ca.logic_and(doubt <= CERTAIN, FURTHER * doubt * ca.dot(size, y) <= -ca.dot(l, y))
+    certain = ca.logic_and(doubt <= of.certain, of.further * doubt * ca.dot(size, y) <= -ca.dot(l, y))
     return left, ca.fmax(_most(_where(finite, over)), 0), certain
 
 

@@ -28,7 +28,7 @@ from pfaffian.model.fluid import propeller
 from pfaffian.model.force import Wrench, actuator, thruster, wrench
 from pfaffian.model.joint import joint
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.number import Scalar, floats, named_float, scalar, vector
+from pfaffian.model.number import Scalar, floats, named_float, scalar, several, vector
 from pfaffian.model.pose import pose
 
 _PROPELLER = {"rotor": 3.6e-5, "thrust": 1.44e-5, "torque": 2.45e-7, "friction": 0.005}
@@ -70,9 +70,9 @@ Example:
 
 def multicopter(
     name: str, azimuths: Any, spins: Any, *, mass: Scalar, inertia: Any, arm: Scalar, rotor: Scalar, thrust: Scalar,
-    torque: Scalar, com: Any = (0, 0, 0), height: Scalar = 0.0, tilt: Any = None, drag: Any = (0, 0), drag_height: Scalar = 0.0,
-    turning_drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0), friction: Scalar = 0.0, gravity: Scalar = 9.81,
-    parameters: Any = (),
+    torque: Scalar, com: Any = (0, 0, 0), height: Any = 0.0, leans: Any = None, tilt: Any = None, drag: Any = (0, 0),
+    drag_height: Scalar = 0.0, turning_drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0), friction: Scalar = 0.0,
+    gravity: Scalar = 9.81, parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
     """A multicopter whose propellers turn, on arms that tilt or do not. [konz25 (5.5)-(5.9)]
 
@@ -90,7 +90,9 @@ def multicopter(
         inertia: Theta of all about the origin of the body frame [kg m^2]: a number, (3,) principal, (6,) or (3, 3), as of a
             `body`.
         arm: l_A from the origin outwards to a propeller [m].
-        height: h_A from the origin up to a propeller [m]; default 0.
+        height: h_A from the origin up to a propeller [m], one for all or (rho,) as of coaxial propellers; default 0.
+        leans: (rho,) angles theta by which arms that do not tilt are turned about themselves [rad]; None (default) for upright
+            propellers.
         tilt: (Theta_A, Theta_AC) [kg m^2] of an arm about itself: with its servo's rotor, and the part of it that the body
             feels; None (default) for arms that do not tilt.
         rotor: Theta_P of a propeller with its motor's rotor [kg m^2].
@@ -105,7 +107,8 @@ def multicopter(
         parameters: all Parameters that the numbers use.
     Returns:
         Mechanism.
-    Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count.
+    Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count; leans of arms
+    that tilt.
 
     Example:
         >>> import pfaffian as pf
@@ -117,11 +120,14 @@ def multicopter(
     phi, eps = _arms(azimuths, spins, what)
     m, s, spin = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), scalar(rotor, f"{what}: rotor")
     I = tensor(inertia, f"{what}: inertia") - m * (ca.dot(s, s) * ca.SX.eye(3) - s @ s.T)
-    length, up = scalar(arm, f"{what}: arm"), scalar(height, f"{what}: height")
+    length, heights = scalar(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    angles = _leans(leans, len(phi), tilt is not None, what)
     flat = ca.diag(ca.vertcat(spin / 2, spin / 2, spin))
     arms, propellers, tilts, turns, servos, motors, forces = [], [], [], [], [], [], []
-    for i, (at, hand) in enumerate(zip(phi, eps, strict=True), start=1):
-        foot = pose(ca.vertcat(length * ca.cos(at), length * ca.sin(at), up), rpy=(0, 0, at))
+    for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
+        upright = ca.SX(ca.DM(so3.rotation((0, 0, 1), at)))
+        R = upright @ ca.SX(ca.DM(so3.rotation((1, 0, 0), lean))) if lean else upright
+        foot = pose(ca.vertcat(length * ca.cos(at), length * ca.sin(at), up), rpy=(lean, 0, at))
         carrier, place, whole = "body", foot, flat
         if tilt is not None:
             total, felt = ca.vertsplit(vector(tilt, 2, f"{what}: tilt"))
@@ -130,7 +136,6 @@ def multicopter(
             arms.append(body(carrier, 0.0, inertia=of_arm))
             tilts.append(joint(f"tilt {i}", "revolute", "body", carrier, axis=(1, 0, 0), placement=foot, armature=total - felt))
             servos.append(actuator(f"servo {i}", f"tilt {i}"))
-        R = ca.SX(ca.DM(so3.rotation((0, 0, 1), at)))
         I -= R @ whole @ R.T
         blade, axis = f"propeller {i}", (0, 0, hand)
         propellers.append(body(blade, 0.0, inertia=flat))
@@ -151,14 +156,14 @@ def multicopter(
 
 def thrust_multicopter(
     name: str, azimuths: Any, spins: Any, *, mass: Scalar, inertia: Any, arm: Scalar, thrust: Scalar, torque: Scalar,
-    height: Scalar = 0.0, tilting: bool = False, drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0), gravity: Scalar = 9.81,
-    limits: tuple[float, float] = (-inf, inf), parameters: Any = (),
+    height: Any = 0.0, leans: Any = None, tilting: bool = False, drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0),
+    gravity: Scalar = 9.81, limits: tuple[float, float] = (-inf, inf), parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
     """The simplified multicopter: one body about its mass centre, whose inputs are the propellers' thrusts. [konz25 (5.16),
     (5.17)]
 
-    Inputs are `thrust 1`, ... along z [N]; with arms that tilt `up 1`, ..., F cos theta, and `across 1`, ..., F sin theta. The
-    moment that accelerates the propellers, Theta_P varpi_dot about z, is neglected.
+    Inputs are `thrust 1`, ... along H3, which is z where arms do not lean [N]; with arms that tilt `up 1`, ..., F cos theta,
+    and `across 1`, ..., F sin theta. The moment that accelerates the propellers, Theta_P varpi_dot about z, is neglected.
 
     Args:
         name: of the mechanism, whose body `body` is on the free joint `body`.
@@ -169,7 +174,9 @@ def thrust_multicopter(
         arm: from the mass centre outwards to a propeller [m].
         thrust: kF [N s^2].
         torque: kT [N m s^2]; only kT / kF counts.
-        height: from the mass centre up to a propeller [m]; default 0.
+        height: from the mass centre up to a propeller [m], one for all or (rho,) as of coaxial propellers; default 0.
+        leans: (rho,) angles theta by which arms that do not tilt are turned about themselves [rad], so that six propellers can
+            push in all directions; None (default) for upright ones.
         tilting: whether the arms tilt; default False.
         drag: (d_x, d_z) [kg/s], of which d = (2 d_x + d_z) / 3 slows all translation; default none.
         bias: F_B [N], tau_B [N m], along the body's axes (6,); default none.
@@ -178,7 +185,8 @@ def thrust_multicopter(
         parameters: all Parameters that the numbers use.
     Returns:
         Mechanism.
-    Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count.
+    Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count; leans of arms
+    that tilt.
 
     Example:
         >>> import numpy as np
@@ -192,12 +200,15 @@ def thrust_multicopter(
     what = f"multicopter {name!r}"
     phi, eps = _arms(azimuths, spins, what)
     kappa = scalar(torque, f"{what}: torque") / scalar(thrust, f"{what}: thrust")
-    length, up = scalar(arm, f"{what}: arm"), scalar(height, f"{what}: height")
+    length, heights = scalar(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    angles = _leans(leans, len(phi), tilting, what)
     groups: dict[str, list] = {"up": [], "across": []} if tilting else {"thrust": []}
-    for i, (at, hand) in enumerate(zip(phi, eps, strict=True), start=1):
+    for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
         point = ca.vertcat(length * ca.cos(at), length * ca.sin(at), up)
         for group, made in groups.items():
-            axis = (float(ca.sin(at)), -float(ca.cos(at)), 0.0) if group == "across" else (0.0, 0.0, 1.0)
+            theta = pi / 2 if group == "across" else lean
+            slant = float(np.sin(theta))
+            axis = (slant * float(np.sin(at)), -slant * float(np.cos(at)), 0.0 if group == "across" else float(np.cos(theta)))
             made.append(thruster(f"{group} {i}", "body", axis=axis, point=point, torque=-hand * kappa, limits=limits))
     d_x, d_z = ca.vertsplit(vector(drag, 2, f"{what}: drag"))
     d = (2 * d_x + d_z) / 3
@@ -360,6 +371,23 @@ def _around(D: ca.SX, bias: Any, what: str) -> list[Wrench]:
     given = vector(bias, 6, f"{what}: bias")
     drag = [] if D.is_zero() else [wrench("drag", "body", LinearDrag("body", D), axes="LOCAL")]
     return drag if given.is_zero() else [*drag, wrench("bias", "body", given, axes="LOCAL")]
+
+
+def _each(x: Any, count: int, what: str) -> list[ca.SX]:
+    """One for each arm, of one for all or of so many."""
+    return ca.vertsplit(vector(x, count, what)) if several(x) else [scalar(x, what)] * count
+
+
+def _leans(leans: Any, count: int, tilting: bool, what: str) -> list[float]:
+    """Fixed angles of the arms about themselves. Raises ModelError: arms that tilt have them too."""
+    if leans is None:
+        return [0.0] * count
+    angles = floats(leans, f"{what}: leans")
+    if angles.shape != (count,):
+        raise ModelError(f"{what}: leans: an angle is needed for each of {count} arms, got {brief(leans)}")
+    if tilting:
+        raise ModelError(f"{what}: leans are for arms that do not tilt; arms that do have their angles in the configuration")
+    return angles.tolist()
 
 
 def _arms(azimuths: Any, spins: Any, what: str) -> tuple[list[float], list[int]]:

@@ -243,12 +243,16 @@ def feasibility(
     required = [W @ goal.v_dot, W @ a, W @ (S @ u)]
     off = a + S @ u - goal.v_dot
     size = ca.mmax(ca.fabs(ca.densify(ca.vertcat(*required))))
-    f = ca.Function("feasibility", [t, m.p_symbols], [ca.densify(x) for x in (u, W @ off, size, -off)], {"cse": True})
+    nowhere = ca.if_else(ca.sum1(goal.left) > 0, np.nan, 0) if goal.left.numel() else 0
+    parts = [ca.densify(x) for x in (u, W @ off + nowhere, size, -off)]
+    f = ca.Function("feasibility", [t, m.p_symbols], parts, {"cse": True})
     rows = [[np.array(x).ravel() for x in f(as_number(float(x), "t"), p)] for x in at]
     inputs, force, sizes, lacking = (np.array(x) for x in zip(*rows, strict=True))
     if not (np.isfinite(force).all() and np.isfinite(inputs).all()):
         i = int(np.argmin(np.isfinite(force).all(axis=1)))
-        raise ModelError(f"feasibility: the reference, or the machine there, is undefined at t = {at[i]:.6g} s")
+        raise ModelError(
+            f"feasibility: the reference, or the machine there, is undefined at t = {at[i]:.6g} s, or no configuration"
+        )
     u_all = np.zeros((len(at), m.nu))
     u_all[:, : inputs.shape[1]] = inputs
     return Feasibility(at, u_all, force, sizes[:, 0], lacking, m.v_names)

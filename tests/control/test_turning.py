@@ -1,0 +1,134 @@
+"""Attitudes along a path, with any turn about the thrust, from functions and from samples. [konz25 (5.70)]"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.interpolate import make_interp_spline
+from scipy.spatial.transform import Rotation
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.turning import spline
+from tests.tolerance import close
+
+G, DRAG, T, H = 3.71, 0.3, 2.0, 0.01
+"""On Mars."""
+
+
+def position(t):
+    """A climbing turn that tilts by up to 40 degrees, at rest nowhere."""
+    return ca.vertcat(1.2 * ca.sin(1.5 * t), 0.8 * ca.cos(2 * t), 0.3 * t + 0.1 * ca.sin(2.5 * t))
+
+
+def force(t: float, order: int) -> np.ndarray:
+    """r'' + drag r' - a_G or its derivative, written out."""
+    a, b, c = 1.5, 2.0, 2.5
+    d = lambda n: np.array([  # noqa: E731
+        1.2 * a**n * np.sin(a * t + n * np.pi / 2), 0.8 * b**n * np.cos(b * t + n * np.pi / 2),
+        0.3 * (n == 1) + 0.1 * c**n * np.sin(c * t + n * np.pi / 2),
+    ])  # fmt: skip
+    return d(2 + order) + DRAG * d(1 + order) + (np.array([0, 0, G]) if order == 0 else 0)
+
+
+def spin(t):
+    return 0.8 - 1.5 * t + ca.sin(3 * t) if isinstance(t, ca.SX) else 0.8 - 1.5 * t + np.sin(3 * t)
+
+
+def integrated(heading: float, w_z) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (n, 3, 3) and w (n, 3) of (5.70), row by row as printed, by SciPy."""
+
+    def rates(t, x):
+        R_x, R_y = x.reshape(2, 3)
+        f, f_dot = force(t, 0), force(t, 1)
+        R_z = f / np.linalg.norm(f)
+        R_z_dot = (f_dot - R_z * (f_dot @ R_z)) / np.linalg.norm(f)
+        w_x, w_y = -R_y @ R_z_dot, R_x @ R_z_dot
+        return np.r_[w_z(t) * R_y - w_y * R_z, w_x * R_z - w_z(t) * R_x]
+
+    f = force(0.0, 0)
+    z, up = f / np.linalg.norm(f), np.array([0, 0, 1.0])
+    lean = Rotation.from_rotvec(np.cross(up, z) / np.linalg.norm(np.cross(up, z)) * np.arccos(z[2]))
+    start = (lean * Rotation.from_euler("z", heading)).as_matrix()
+    times = H * np.arange(round(T / H) + 1)
+    found = solve_ivp(rates, (0, T), start[:, :2].T.ravel(), t_eval=times, rtol=1e-11, atol=1e-11).y.T.reshape(-1, 2, 3)
+    third = np.cross(found[:, 0], found[:, 1])
+    R = np.stack([found[:, 0], found[:, 1], third], axis=2)
+    z_dot = np.array([(lambda f, g: (g - f * (f @ g) / (f @ f)) / np.linalg.norm(f))(force(t, 0), force(t, 1)) for t in times])
+    w = np.stack(
+        [-np.einsum("ni,ni->n", R[:, :, 1], z_dot), np.einsum("ni,ni->n", R[:, :, 0], z_dot), w_z(times) + 0 * times], 1
+    )
+    return R, w
+
+
+def body_rates(q: np.ndarray, q_dot: np.ndarray) -> np.ndarray:
+    """w = 2 conj(q) q_dot."""
+    return 2 * (q[:, 3:] * q_dot[:, :3] - q_dot[:, 3:] * q[:, :3] - np.cross(q[:, :3], q_dot[:, :3]))
+
+
+@pytest.mark.parametrize("case", ["chosen", "a number", "none"])
+def test_the_attitude_is_that_of_the_printed_equations(case):
+    turning, w_z = {"chosen": (spin, spin), "a number": (-1.3, lambda t: -1.3), "none": (0.0, lambda t: 0.0)}[case]
+    values = control.turning_series(position, T, H, heading=0.7, turning=turning, gravity=G, drag=DRAG)
+    q, rate, bend = values[:, 3:7], values[:, 10:14], values[:, 17:21]
+    R, w = integrated(0.7, w_z)
+    close(Rotation.from_quat(q).as_matrix(), R, 1e-7, "attitude", 1.0)
+    close(body_rates(q, rate), w, 1e-6, "angular velocity", 1.0)
+    close((rate[2:] - rate[:-2]) / (2 * H), bend[1:-1], 2e-4, "acceleration", 10.0)
+
+
+def test_samples_of_a_path_are_as_good_as_the_path():
+    """The spline's error falls with the fourth power of the spacing and better."""
+    exact = control.turning_series(position, T, H, turning=spin, gravity=G, drag=DRAG)
+    errors = []
+    for n in (41, 81):
+        times = np.linspace(0, T, n)
+        r = np.array(ca.Function("r", [t := ca.SX.sym("t")], [position(t)]).map(n)(times[None])).T
+        errors.append(np.abs(control.turning_series(r, T, H, turning=spin, gravity=G, drag=DRAG) - exact)[:, :7].max())
+    assert errors[1] < 1e-6 and errors[1] < errors[0] / 8, errors
+
+
+@pytest.mark.parametrize("n", [6, 7, 9, 30])
+def test_the_spline_is_that_of_scipy(n):
+    y = np.random.default_rng(n).normal(size=(n, 2))
+    at = np.linspace(0, n - 1, 97)
+    known = make_interp_spline(np.arange(n), y, k=5)
+    for order, found in enumerate(spline(y, at)):
+        close(found, known(at, order), 1e-9, f"derivative {order}", np.abs(known(at, order)).max())
+
+
+def test_where_a_path_ends_is_said():
+    """Its samples end with it, or it is refused; and `path_end` knows the heading that resulted."""
+    with pytest.raises(
+        pf.ModelError, match=r"every 0.3 s would end at t = 2.1 s and not with the path, at 2 s; take .* 0.28571"
+    ):
+        control.turning_series(position, T, 0.3, gravity=G)
+    values = control.turning_series(position, T, H, heading=0.7, turning=spin, gravity=G, drag=DRAG)
+    R, w = integrated(0.7, spin)
+    end = control.path_end(values, H)
+    assert end.time == pytest.approx(T) and end.heading == pytest.approx(np.arctan2(R[-1, 1, 0], R[-1, 0, 0]), abs=1e-6)
+    assert end.tilt == pytest.approx(np.arccos(R[-1, 2, 2]), abs=1e-6) and end.rate == pytest.approx(
+        np.linalg.norm(w[-1]), rel=1e-5
+    )
+    t = ca.SX.sym("t")
+    v = np.array(ca.Function("v", [t], [ca.jacobian(position(t), t)])(T)).ravel()
+    assert end.speed == pytest.approx(np.linalg.norm(v)) and end.position[2] == pytest.approx(0.3 * T + 0.1 * np.sin(2.5 * T))
+
+
+DROP = -G / 2 * np.outer(np.linspace(0, T, 41) ** 2, [0, 0, 1])
+WRONG = {
+    "few samples": (lambda: control.turning_series(np.zeros((5, 3)), T, H), "samples .n, 3., 6 or more"),
+    "samples of two": (lambda: control.turning_series(np.zeros((9, 2)), T, H), "samples .n, 3., 6 or more"),
+    "falling samples": (lambda: control.turning_series(DROP, T, H, gravity=G), "free fall"),
+    "two turnings": (lambda: control.turning_series(position, T, H, turning=lambda t: [t, t]), "must give 1 numbers"),
+    "no series": (lambda: control.path_end(np.zeros((3, 7)), H), "series .samples, 21."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_series_are_named(case):
+    call, words = WRONG[case]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
