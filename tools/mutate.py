@@ -131,7 +131,7 @@ TESTS_OF = {
     "evaluate/light_inertia.py": ["oracles/test_light_directions.py"],
     "evaluate/quantities.py": ["oracles/test_quantities.py"],
     "evaluate/reactions.py": ["oracles/test_reaction_wrench.py"],
-    "evaluate/realisability.py": ["control/test_servo.py"],
+    "evaluate/realisability.py": ["control/test_servo.py", "simulate/test_stops.py"],
     "evaluate/reduction_plan.py": [
         "simulate/test_own_scale.py",
         "simulate/test_reduced_rates.py",

@@ -102,6 +102,17 @@ def claims(result):
 '''
 
 
+FOUR_BAR = pf.read_yaml(Path(__file__).parents[2] / "examples" / "four_bar.yaml")[0]
+
+
+def test_a_run_is_shown_with_its_parameters(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    monkeypatch.setattr("pfaffian.viewer.scene.need_viser", lambda: None)
+    monkeypatch.setattr("pfaffian.viewer.scene.view", lambda m, result, p: shown.append((m.name, result["q"].ndim, len(p))))
+    said = cli("run", "four_bar", "--duration", "0.01", "--no-figure", "--view")
+    assert said.status == 0 and shown == [("four-bar", 2, len(FOUR_BAR.p_names))]
+
+
 def test_a_result_of_a_study_plays(cli, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shelf / "moving.py").write_text(MOVING)
     shown = []

@@ -186,6 +186,14 @@ def test_half_a_turn_off_there_is_no_direction():
         turn_about_z(3.135, 0.0, 2)
     with pytest.warns(RunWarning, match=r"half a turn, .* \(at t = 0\.0[1-9] s\); .* is 3\.1\d* rad off"):
         turn_about_z(2.8, 4.0, 2)
+    m = pf.actuate_all(pf.mechanism("pair", [pf.body(n, 1.0, inertia=0.1) for n in "ab"],
+                                    [pf.joint(f"{n} turns", "spherical", "world", n) for n in "ab"]))  # fmt: skip
+    law = control.concurrent([control.output(n, "attitude", np.eye(3), stiffness=1, damping=2) for n in "ab"])
+    off = {"b turns.qx": 0, "b turns.qy": 0, "b turns.qz": np.sin(3.135 / 2), "b turns.qw": np.cos(3.135 / 2)}
+    with pytest.warns(RunWarning, match="half a turn") as caught:
+        pf.run(m, off, duration=0.1, step=1e-2, control=law)
+    words = [str(w.message) for w in caught if "half a turn" in str(w.message)]
+    assert "the attitude of 'b' is 3.135 rad off" in words[0] and "'a'" not in words[0]
     r = turn_about_z(3.1, 0.0, 2)
     assert r.basin[0] < 1 and np.isnan(r.stopped)
     close(r.basin[0], (3.1 / np.pi) ** 2, 1e-12, "basin")

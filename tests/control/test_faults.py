@@ -210,6 +210,8 @@ def test_finished_diverged_and_violated_have_their_numbers():
         (reduced("tracking", factor="lu"), "factor 'lu' is unknown"),
         (reduced("tracking", force=control.set_point([1.0]), rows=["slide"]), "row 'slide'; did you mean 'slider'"),
         (control.tracking(crank_to(1.0), velocity_gain=1.0, position_gain=1.0), "1 coordinates, the configuration 2"),
+        (control.tracking(control.set_point(BENT), velocity_gain=1.0, position_gain=[1.0] * 5), "law: position_gain: 2 "),
+        (control.tracking(control.set_point(BENT), velocity_gain=[1.0] * 5, position_gain=1.0), "law: velocity_gain: 2 "),
     ],
 )  # fmt: skip
 def test_a_law_with_wrong_numbers_says_so(law, message):

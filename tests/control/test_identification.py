@@ -321,6 +321,7 @@ WRONG = {
     "a window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 4), "odd window"),
     "a long window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 11), "up to the 9 samples"),
     "signals": (lambda: found_by.propeller_bench([1.0, 2.0], [1.0, 2.0], [1.0]), r"of one length are needed.*current \(1,\)"),
+    "a scale": (lambda: found_by.thrust_scale([1.0, 2.0], [1.0]), r"^thrust_scale: arrays .*thrust \(1,\)"),
     "a flight": (lambda: found_by.flight(*[np.zeros((4, 3))] * 5, np.zeros((4, 3)), mass=1.0), r"wrench \(n, 6\)"),
     "propellers": (
         lambda: found_by.propeller_wrench(
@@ -336,3 +337,9 @@ def test_wrong_measurements_are_named(case):
     call, words = WRONG[case]
     with pytest.raises(pf.ModelError, match=words):
         call()
+
+
+def test_numbers_are_named():
+    x = np.ones(4)
+    assert found_by.thrust_scale(x, x).names == ("kF",)
+    assert found_by.propeller_bench(x, x, x).names == ("p1", "p2", "p3")

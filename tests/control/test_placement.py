@@ -131,6 +131,8 @@ WRONG = {
     "half a pair": (lambda: hover_placement([-1, -2, -3, -3 + 1j]), "four poles"),
     "unstable": (lambda: hover_placement([1, -2, -3, -4]), "coefficient of their polynomial"),
     "no gravity": (lambda: hover_placement(POLES, gravity=0), "gravity must be above zero"),
+    "a lean that is none": (lambda: hover_placement(POLES, lean="much"), "^hover_placement: lean must|^hover_placement: lean"),
+    "a mass that is none": (lambda: hover_placement(POLES, mass="heavy"), "^hover_placement: mass"),
     "hardly stable": (lambda: hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]), "cannot be placed so that"),
     "a wrong coupling": (lambda: two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0), "coupling has the sign"),
     "no spring": (lambda: two_mass_placement([-2] * 4, ratio=0.0), "ratio > 0"),

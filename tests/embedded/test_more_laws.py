@@ -10,7 +10,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command, estimation
-from pfaffian.embedded.controller import controller
+from pfaffian.embedded.controller import controller, random_inputs
 from pfaffian.embedded.stack import measured_stack
 from tests.embedded.conftest import bound, said_by_test
 from tests.embedded.test_export import LAWS
@@ -87,6 +87,21 @@ def test_parameters_are_constants_or_inputs(gcc, tmp_path):
     assert step({"q": 0.3, "v": 0.1})[0]["u"] == [-5.0 * 0.3 - 3.0 * 0.1]
     c, step = compiled(gcc, tmp_path, law, SLEDGE, "tunable", tunable=["gain */"])
     assert step({"q": 0.3, "v": 0.1, "p": 7.0})[0]["u"] == [-7.0 * 0.3 - 2.0 * 0.1]
+
+
+@pytest.mark.parametrize("tick", [0.2, None])
+def test_calls_that_compare_are_a_tick_apart(tick):
+    law = control.discrete(lambda s: Command(ca.sin(s.terms.t) + s.terms.q), 0.2) if tick else control.projected(
+        control.joints("x"), control.function_of_time(lambda t: ca.sin(t), 1), stiffness=1.0, damping=1.0
+    )  # fmt: skip
+    times = random_inputs(controller(law, SLEDGE), SLEDGE, 4, np.random.default_rng(0))["t"].ravel()
+    assert np.allclose(np.diff(times), tick or 0.01, rtol=1e-12)
+
+
+def test_the_header_says_what_a_step_returns(tmp_path):
+    made = pf.export(control.discrete(spring, 0.01), SLEDGE, tmp_path, name="told")
+    words = " ".join(made.files[0].read_text().split())
+    assert "Returns 0; i + 1 if fault i is the first that is not zero; or -1 if an output is not a finite number" in words
 
 
 def test_limits_cut_what_comes_out_and_what_the_law_is_told(gcc, tmp_path):
