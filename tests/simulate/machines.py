@@ -86,3 +86,15 @@ def about_mass_centre(m: pf.Mechanism, q, v) -> np.ndarray:
     mass = sum(float(b.mass) for b in m.bodies)
     mu[n:] -= J[n:, :n] @ R.T @ mu[:n] / mass
     return mu
+
+
+def summed(m, q, v):
+    """Momentum of all bodies and its moment about their mass centre, body by body: sums of m v, I w and r x m v."""
+    P, L, mass, at, place = np.zeros(3), np.zeros(3), 0.0, np.zeros(3), pf.forward_kinematics(m, q)
+    for b in m.bodies:
+        own, com, I = (np.array(ca.DM(x)) for x in (b.mass, b.com, b.inertia))
+        R, V = place[b.name].rotation, pf.jacobian(m, b.name, q, frame="LOCAL_WORLD_ALIGNED", point=com.ravel()) @ v
+        c, carried = place[b.name].position + R @ com.ravel(), own.item() * V[:3]
+        P, L = P + carried, L + np.cross(c, carried) + R @ I @ R.T @ V[3:]
+        mass, at = mass + own.item(), at + own.item() * c
+    return P, L - np.cross(at / mass, P)

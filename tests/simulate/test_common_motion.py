@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from tests.random_mechanisms import random_body, random_pose
+from tests.simulate.machines import summed
 from tests.simulate.test_reduced_rates import changes_as_it_must
 from tests.simulate.test_reduction import further, machine
 from tests.tolerance import DERIVATIVE, close
@@ -50,18 +50,6 @@ SEVERAL = {
     "balls at one point": (several(["spherical", "spherical"], {0: SLOPE, 1: SLOPE}), "SO(3)", 3),
     "screws alike": (several(["helical", "helical"]), "H", 1),
 }
-
-
-def summed(m, q, v):
-    """Momentum of all bodies and its moment about their mass centre, body by body: sums of m v, I w and r x m v."""
-    P, L, mass, at, place = np.zeros(3), np.zeros(3), 0.0, np.zeros(3), pf.forward_kinematics(m, q)
-    for b in m.bodies:
-        own, com, I = (np.array(ca.DM(x)) for x in (b.mass, b.com, b.inertia))
-        R, V = place[b.name].rotation, pf.jacobian(m, b.name, q, frame="LOCAL_WORLD_ALIGNED", point=com.ravel()) @ v
-        c, carried = place[b.name].position + R @ com.ravel(), own.item() * V[:3]
-        P, L = P + carried, L + np.cross(c, carried) + R @ I @ R.T @ V[3:]
-        mass, at = mass + own.item(), at + own.item() * c
-    return P, L - np.cross(at / mass, P)
 
 
 @pytest.mark.parametrize("m, group, k", SEVERAL.values(), ids=SEVERAL)

@@ -156,7 +156,7 @@ def test_a_record_that_does_not_fit_is_refused_before_anything_is_made(monkeypat
     def never(*_, **__):
         raise AssertionError("compiled in vain")
 
-    module._compiled.cache_clear()
+    module.compiled.cache_clear()
     monkeypatch.setattr("pfaffian.kernel.compile_rollout", never)
     monkeypatch.setattr("pfaffian.simulate.record_memory.available", lambda: 10**9)
     runs, records, numbers, states = 1000, 100_001, 5, 2  # q, v, energy, kinetic_energy, u

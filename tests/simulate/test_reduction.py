@@ -554,5 +554,5 @@ def test_a_system_says_what_it_is_reduced_by():
     ):
         pf.run(chart, duration=2e-3, backend="numpy")
     with pytest.raises(pf.ModelError, match=r"a Mechanism is needed.*; take its \.mechanism"):
-        pf.linearise(falling)
+        pf.mass_matrix(falling)
     assert len({pf.symmetry(satellite()), pf.symmetry(satellite())}) == 1

@@ -93,6 +93,7 @@ def along_reference(m: Mechanism, reference: Reference, times: np.ndarray, limit
 class _Reference(NamedTuple):
     """A reference at one instant.   q: (nq,).   v, v_dot: (nv,).   slip: (nq,) what of its rate no v gives.   lengths: of its
     quaternions as they were given.   left: whether it is no configuration, for each of the `places`.
+    given: its value, rate and acceleration as they were given.
     """
 
     q: np.ndarray
@@ -101,6 +102,7 @@ class _Reference(NamedTuple):
     slip: np.ndarray
     lengths: np.ndarray
     left: np.ndarray
+    given: np.ndarray
 
 
 def _path(terms: Terms, reference: Reference) -> ca.Function:
@@ -109,7 +111,8 @@ def _path(terms: Terms, reference: Reference) -> ca.Function:
     goal, x = reference_motion(terms, reference, none), reference.at(terms.t, none)
     slip = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
     lengths = ca.vertcat(ca.SX(0, 1), *[ca.norm_2(ca.SX(x.value)[turn, 0]) for turn in m.quaternions.values()])
-    return ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, slip, lengths, goal.left])
+    given = ca.vertcat(x.value, x.rate, x.acceleration)
+    return ca.Function("path", [terms.t, m.p_symbols], [goal.k.q, goal.k.v, goal.v_dot, slip, lengths, goal.left, given])
 
 
 class _Machine(NamedTuple):
@@ -136,6 +139,8 @@ def _machine(terms: Terms, limits: Any) -> ca.Function:
 
 def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
     """Raise ModelError: a quaternion of another length than 1, or numbers that are not finite.   at: begin of the message."""
+    if not np.isfinite(np.concatenate([x.given, x.q, x.v, x.v_dot, x.slip])).all():
+        raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
     for turn, length in zip(m.quaternions.values(), x.lengths, strict=True):
         if abs(length - 1) > MISSED:
             raise ModelError(
@@ -145,8 +150,6 @@ def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
     if x.left.any():
         by = places(m)[int(np.argmax(x.left))]
         raise ModelError(f"{at} leaves the configurations, by {by}: its numbers or their rates leave phi(q) = 0")
-    if not np.isfinite(np.concatenate([x.q, x.v, x.v_dot, x.slip])).all():
-        raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
 
 
 def _check_place(terms: Terms, x: _Reference, y: _Machine, at: str) -> None:

@@ -69,9 +69,10 @@ def _check(m: Mechanism, first: Joint) -> None:
         )
     found = symmetry(m)
     whole = found.basis.shape[1] == first.nv
-    pushing = [name for name, along in found.driven.items() if any(x.joint == first.name for x in along)]
+    ours = lambda x: x.joint == first.name and x.side == "left"  # noqa: E731  others move parts of the machine
+    pushing = [name for name, along in found.driven.items() if any(ours(x) for x in along)]
     if not whole or pushing:
-        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x.joint == first.name)
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if ours(x))
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
             f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not conserved ({why}); leave momentum out: the "
