@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-import time
+import threading
 import warnings
 
 import casadi as ca
@@ -108,11 +108,13 @@ def test_single_calls_change_over_too(monkeypatch, at_once):
 
 def test_in_the_background(monkeypatch):
     """The call that starts the compiler does not wait for it."""
+    go_on = threading.Event()
     monkeypatch.setattr(obtain, "WORTH", 0.0)
-    monkeypatch.setattr(obtain, "load", lambda *_, load=obtain.load: (time.sleep(0.5), load(*_))[1])
+    monkeypatch.setattr(obtain, "load", lambda *_, load=obtain.load: (go_on.wait(), load(*_))[1])
     k = kernel.compile(small(11.0))
     k(X)
     assert k.provenance["backend"] == "interpreter"
+    go_on.set()
     tiers.wait()
     assert same(k(X), evaluate(k.program, [X])) and k.provenance["backend"] == "c"
 
