@@ -24,6 +24,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import parameter_values
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.span import reduced
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.joint import Joint
@@ -430,19 +431,7 @@ def _none_of(rows: np.ndarray) -> np.ndarray:
     """(d, n) the null space, reduced by rows."""
     _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=True)
     rank = int((sizes > NOTHING * np.sqrt(len(rows))).sum())
-    out, row = V[rank:], 0
-    for column in range(rows.shape[1]):
-        if row == len(out):
-            break
-        pivot = row + int(np.argmax(np.abs(out[row:, column])))
-        if abs(out[pivot, column]) < 1e-7:
-            continue
-        out[[row, pivot]] = out[[pivot, row]]
-        out[row] /= out[row, column]
-        others = np.arange(len(out)) != row
-        out[others] -= np.outer(out[others, column], out[row])
-        row += 1
-    return np.where(np.abs(out) < NOTHING, 0.0, out)
+    return reduced(V[rank:])
 
 
 def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: Motion) -> str:

@@ -7,6 +7,9 @@ import numpy as np
 ALIKE = 1e-6
 """Columns whose lengths differ by less count as equal, and the first of them is chosen."""
 
+PIVOT, ZERO = 1e-7, 1e-9
+"""Entries of unit rows: below the one no row is divided by them, below the other they are zero."""
+
 
 def basis(P: np.ndarray) -> np.ndarray:
     """(n, k) orthonormal columns that span the range of an orthogonal projector P (n, n) of rank k = tr P.
@@ -32,3 +35,20 @@ def complement(A: np.ndarray, tolerance: float) -> np.ndarray:
     _, s, Vt = np.linalg.svd(A, full_matrices=False)
     rows = Vt[s > tolerance * s.max()]
     return basis(np.eye(A.shape[1]) - rows.T @ rows)
+
+
+def reduced(rows: np.ndarray) -> np.ndarray:
+    """Rows (d, n) with the same span, reduced from the first column on; rows that become zero are left out."""
+    out, at = rows.copy(), 0
+    for column in range(out.shape[1]):
+        if at == len(out):
+            break
+        pivot = at + int(np.argmax(np.abs(out[at:, column])))
+        if abs(out[pivot, column]) < PIVOT:
+            continue
+        out[[at, pivot]] = out[[pivot, at]]
+        out[at] /= out[at, column]
+        rest = np.arange(len(out)) != at
+        out[rest] -= np.outer(out[rest, column], out[at])
+        at += 1
+    return np.where(np.abs(out[:at]) < ZERO, 0.0, out[:at])

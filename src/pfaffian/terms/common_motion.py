@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.span import reduced
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.present import remembered
@@ -196,30 +197,13 @@ def _basis(W: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], int]:
     """Translations first, then turns of unit length without any of these; along the axes of the world where they span them."""
     if not W.size:
         return (), 0
-    slides = _reduced(W[:3] @ _none_of(W[3:]))
+    slides = reduced((W[:3] @ _none_of(W[3:])).T).T
     n = slides.shape[1]
     if not np.allclose(slides.T @ slides, np.eye(n), rtol=0, atol=NOTHING):
         slides = np.linalg.qr(slides)[0]
     turns = W.copy()
     turns[:3] -= slides @ (slides.T @ W[:3])
-    turns = _reduced(turns[::-1])[::-1, ::-1]
+    turns = reduced(turns[::-1].T).T[::-1, ::-1]
     turns = turns / np.linalg.norm(turns[3:], axis=0)
     columns = np.hstack([np.vstack([slides, np.zeros((3, n))]), turns])
     return tuple(tuple(float(x) for x in column) for column in columns.T), n
-
-
-def _reduced(W: np.ndarray) -> np.ndarray:
-    """The same span, its columns reduced from the first row down; columns that are zero are left out."""
-    out, at = W.T.copy(), 0
-    for column in range(out.shape[1]):
-        if at == len(out):
-            break
-        pivot = at + int(np.argmax(np.abs(out[at:, column])))
-        if abs(out[pivot, column]) < 1e-7:
-            continue
-        out[[at, pivot]] = out[[pivot, at]]
-        out[at] /= out[at, column]
-        rest = np.arange(len(out)) != at
-        out[rest] -= np.outer(out[rest, column], out[at])
-        at += 1
-    return np.where(np.abs(out[:at]) < NOTHING, 0.0, out[:at]).T
