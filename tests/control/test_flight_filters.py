@@ -201,6 +201,20 @@ def test_numbers_of_hovering():
         close(np.abs(G[3, :3]).max(), 0.0, 1e-12, "and free of the others")
 
 
+def same_transfer(A, B, C, w, of):
+    """The linear system (A, B, C) is (5.40), (5.43) at the speeds w, and so is what the library gives. [konz25, corrected]"""
+    p, k0, k1 = actuation.spin_coupling(w, of.B, of.spin), of.k0, of.k1
+    for z in np.exp(1j * np.array([0.02, 0.1, 0.7])):
+        s = (z - 1) / T
+        G = C @ np.linalg.solve(z * np.eye(len(A)) - A, B)
+        own = k0 / (s**2 + k1 * s + k0)
+        four = s**2 + (k0[3] * p[3] * (not of.static) + k1[3]) * s + k0[3]
+        want = np.diag([*own[:3], k0[3] * (p[3] * s + 1) / four]).astype(complex)
+        want[3, :3] = [p[j] * own[j] * (s if of.static else s**2 * (s + k1[3]) / four) for j in range(3)]
+        close(np.abs(G - want).max(), 0.0, 1e-8, "G")
+        close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "as it is given")
+
+
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("w", [np.full(4, HOVER), UNEVEN], ids=["hover", "uneven"])
 def test_the_quadcopter_s_filter_is_its_transfer_function(static, w):
@@ -222,16 +236,7 @@ def test_the_quadcopter_s_filter_is_its_transfer_function(static, w):
     y, A, B = linear(step, at, rest)
     close(y.ravel(), at, 1e-12, "at rest it stays")
     _, C, _ = linear(made, at, rest)
-    p = actuation.spin_coupling(w, BQ, SPIN * SPINS)
-    for z in np.exp(1j * np.array([0.02, 0.1, 0.7])):
-        s = (z - 1) / T
-        G = C @ np.linalg.solve(z * np.eye(8) - A, B)
-        own = k0 / (s**2 + k1 * s + k0)
-        four = s**2 + (k0[3] * p[3] * (not static) + k1[3]) * s + k0[3]
-        want = np.diag([*own[:3], k0[3] * (p[3] * s + 1) / four]).astype(complex)
-        want[3, :3] = [p[j] * own[j] * (s if static else s**2 * (s + k1[3]) / four) for j in range(3)]
-        close(np.abs(G - want).max(), 0.0, 1e-8, "G")
-        close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "as it is given")
+    same_transfer(A, B, C, w, of)
 
 
 def rows_of(azimuths, spins):
@@ -271,15 +276,7 @@ def test_more_propellers_have_the_same_transfer_function(name, static):
     y, A, b = linear(step, at, rest)
     close(y.ravel(), at, 1e-12, "at rest it stays")
     _, C, _ = linear(made, at, rest)
-    for z in np.exp(1j * np.array([0.02, 0.1, 0.7])):
-        s = (z - 1) / T
-        G = C @ np.linalg.solve(z * np.eye(4 + n) - A, b)
-        own = k0 / (s**2 + k1 * s + k0)
-        four = s**2 + (k0[3] * p[3] * (not static) + k1[3]) * s + k0[3]
-        want = np.diag([*own[:3], k0[3] * (p[3] * s + 1) / four]).astype(complex)
-        want[3, :3] = [p[j] * own[j] * (s if static else s**2 * (s + k1[3]) / four) for j in range(3)]
-        close(np.abs(G - want).max(), 0.0, 1e-8, "G")
-        close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "as it is given")
+    same_transfer(A, b, C, w, of)
     hover = float(np.sqrt(20.0 / n / KF))
     assert name == "five" or actuation.quadcopter_filter(B, spin, hover, magnitude=5.0, tilt=8.0, heading=2.0).k1[3] > 0
 
