@@ -104,7 +104,7 @@ class Interpreted:
 
     def outputs(self, rows: np.ndarray) -> np.ndarray:
         """Outputs (n, runs) of the first Program for inputs (m, runs)."""
-        return self._run(rows, _Log(blocks=0))[:, : rows.shape[1]]
+        return self._run(rows, _Log(blocks=0))
 
     def sides(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Outputs (n, runs) for inputs (m, runs); of each decision in turn the outcomes, a bit each: (decisions, runs / 8)."""

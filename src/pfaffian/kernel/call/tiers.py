@@ -1,6 +1,6 @@
 """Tiers: a Program runs on the interpreter in C at once; compiled code takes over between two calls, with the same bits.
 
-The compiler works in the background as soon as the interpreter has worked about as long as compiling takes: then, whatever
+The compiler starts in the background when the interpreter has worked about a third as long as compiling takes: then, whatever
 follows, the time spent is at most a small multiple of the least possible. Work is counted in operations, not timed.
 """
 
@@ -26,7 +26,7 @@ WORTH = 400_000
 @dataclass(frozen=True)
 class Tier:
     """One way to run Programs.   name: in the provenance.   call: the C function.   doubles: size of its workspace.
-    meta: how it was compiled.   words: what the interpreter runs."""
+    meta: how it was compiled.   words: what the interpreter runs, kept here because it has their address only."""
 
     name: str
     call: Callable[..., None]
