@@ -121,7 +121,7 @@ def _applied(m: Mechanism) -> tuple[list[str], ca.Function]:
         return [], ca.Function()
     slopes = [x for F in forces.values() for x in (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v))]
     outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
-    return list(forces), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs, {"cse": True})
+    return list(forces), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs)
 
 
 @remembered(16)
@@ -137,4 +137,4 @@ def _parts(m: Mechanism, control: Control | None, law: str | None) -> tuple[list
     for F in forces.values():
         slopes += [ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)]
     outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
-    return list(forces), ca.Function("parts", [T.q, T.v, w, z, T.t, m.p_symbols], outputs, {"cse": True})
+    return list(forces), ca.Function("parts", [T.q, T.v, w, z, T.t, m.p_symbols], outputs)

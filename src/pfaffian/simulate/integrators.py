@@ -368,7 +368,7 @@ def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
     d_v = solve_WT(F, kept + free @ solve_definite(ca.SX.eye(n) - free @ Z @ free, pushed))
     d = ca.vertcat(of.onto(x, t, r_q + g * (K @ d_v), d_v), r[of.n :, 0])
     inputs = [x, numbers, r, t, g, m.p_symbols]
-    solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True, "cse": True})
+    solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True})
     return lambda x, stage, r: solve(x, pack(stage.terms), r, s.t, GAMMA * s.h, s.p)
 
 

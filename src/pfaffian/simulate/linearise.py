@@ -273,9 +273,9 @@ def _functions(m: Mechanism, control: Control | None, law: str | None) -> tuple[
     mu = control_force(closed).mu if m.servos else ca.SX(0, 1)
     lam = minimum_norm_multipliers(closed, ideal_reaction(closed, motion))
     inputs = [T.q, T.v, w, z, T.t, m.p_symbols]
-    at = ca.Function("at", inputs, [ca.densify(x) for x in (motion.v_dot, lam, mu, off_constraints(T))], {"cse": True})
+    at = ca.Function("at", inputs, [ca.densify(x) for x in (motion.v_dot, lam, mu, off_constraints(T))])
     held = [ca.SX.sym(n, x.numel()) for n, x in (("a", motion.v_dot), ("lam", lam), ("mu", mu))]
-    near = ca.Function("near", [*inputs, *held], [ca.densify(x) for x in _near(closed, command, z, w, *held)], {"cse": True})
+    near = ca.Function("near", [*inputs, *held], [ca.densify(x) for x in _near(closed, command, z, w, *held)])
     return at, near
 
 

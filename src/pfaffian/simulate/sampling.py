@@ -94,7 +94,7 @@ def samplers(
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
         given = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
-        return ca.Function("sample", given, outputs, {"cse": True})
+        return ca.Function("sample", given, outputs)
 
     return tuple(sampler(group) for group in rates(control))
 

@@ -28,7 +28,7 @@ from pfaffian.terms.terms import Terms
 if TYPE_CHECKING:
     from pfaffian.simulate.simulation import Simulation
 
-SHARED = {"never_inline": True, "cse": True}
+SHARED = {"never_inline": True}
 """Options of a Function whose calls all share one text."""
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build.exercise import of_loop
+from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
@@ -62,7 +63,7 @@ def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
 
 def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
     _check_shapes(step, observe, *samplers)
-    return share(step, observe, *samplers)
+    return share(step, observe, *samplers, passes=passes())
 
 
 def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
