@@ -134,6 +134,8 @@ class Program:
         """Return self. BuildError unless it is single assignment, in order, of right arity, finite and callable."""
         if not all(math.isfinite(c) for c in self.constants):
             raise BuildError("a constant of the function is inf or nan: use a finite limit or an if_else")
+        if isinstance(self.steps, WordSteps):  # which passes in C wrote, that were tried
+            return self
         known = self.first_result
         for step in self.steps:
             _check_step(self, step, known)

@@ -67,14 +67,8 @@ def _calls(function: ca.Function) -> dict[int, str]:
     # Names of inputs and outputs precede the list and may contain anything, so lines are counted from its end.
     n = function.n_instructions()
     lines = function.str(True).rstrip("\n").split("\n")[-n:]
-    names = {}
-    for i, line in enumerate(lines):
-        if function.instruction_id(i) == ca.OP_CALL:
-            match = _CALL.search(line)
-            if match is None:
-                raise BuildError(f"{function.name()}: cannot read which function instruction {i} calls")
-            names[i] = match.group(1)
-    return names
+    called = {i: match.group(1) for i, line in enumerate(lines) if (match := _CALL.search(line))}
+    return {i: name for i, name in called.items() if function.instruction_id(i) == ca.OP_CALL}
 
 
 def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], called: dict[int, str]) -> Listing:
@@ -82,6 +76,8 @@ def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], c
     inputs, of_input = _layout([function.sparsity_in(i) for i in range(n_in)], dense)
     outputs, of_output = _layout([function.sparsity_out(i) for i in range(n_out)], dense)
     records, numbers = _instructions(function)
+    if np.count_nonzero(records[:, 0] == ca.OP_CALL) != len(called):
+        raise BuildError(f"{function.name()}: cannot read which function an instruction calls")
     values = {number.hex(): number for number in numbers}
     if sum(outputs) > sum(map(len, of_output)):  # what is structurally zero
         values.setdefault((0.0).hex(), 0.0)
