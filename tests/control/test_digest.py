@@ -77,6 +77,12 @@ def test_tasks_and_references_of_the_callers_count_by_what_they_compute():
     assert len({digest(law(c, d), m) for c, d in ((2.0, 3.0), (2.5, 3.0), (2.0, 3.5))}) == 3
 
 
+def test_a_reference_of_unknown_symbols_is_named():
+    wave = control.function_of_time(lambda t: [ca.SX.sym("amplitude") * t], 1)
+    with pytest.raises(pf.ModelError, match=r"^the reference uses symbols that are not of the"):
+        digest(control.projected(control.joints("j0"), wave, stiffness=1.0, damping=1.0), arm())
+
+
 def test_a_law_of_the_callers_counts_by_its_graph():
     m = arm()
 

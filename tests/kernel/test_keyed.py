@@ -67,6 +67,16 @@ def test_a_hit_does_not_build(place, backend):
     assert again.calls == 1
 
 
+def test_what_was_compiled_is_loaded_and_not_interpreted(place):
+    """The object itself is found by the key: nothing of the Program is read."""
+    get(Build())
+    for programs in place.glob("*.programs"):
+        programs.unlink()
+    again = Build()
+    assert get(again, backend="auto").provenance["backend"] == "c"
+    assert again.calls == 0
+
+
 def test_a_rollout_by_key(place):
     def run(r):
         return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), t0=0.5, h=0.25, steps=6, every=2, last=True)
