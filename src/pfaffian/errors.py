@@ -84,6 +84,10 @@ class BuildError(PfaffianError, RuntimeError):
     """
 
 
+class MiscompiledError(BuildError):
+    """A compiler's object that does not compute what the interpreter does."""
+
+
 class ModelWarning(UserWarning):
     """A file is read, but something in it is changed, ignored or looks wrong: the message says what, and the way out.
 

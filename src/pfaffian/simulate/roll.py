@@ -14,8 +14,8 @@ from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.advice import tell_start
 from pfaffian.simulate.entrance import REGULAR, entering
 from pfaffian.simulate.loop import Loop
-from pfaffian.simulate.result import causes_of
-from pfaffian.simulate.sampling import PYTHON_FAULT, InPython
+from pfaffian.simulate.result import causes_of, status_of
+from pfaffian.simulate.sampling import InPython
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import enter
@@ -87,7 +87,7 @@ class _Runs:
         p = loop.simulation.parameters(loop.p[0], self.x[0])[None]
         self.x = self.python.answered(self.x, p, loop.when.start + self.k * loop.when.step)
         if self.python.failure:
-            self.status[:], self.stopped[:] = causes_of(loop.simulation).index(PYTHON_FAULT), self.k
+            self.status[:], self.stopped[:] = status_of(loop.simulation, "python"), self.k
 
     def look(self) -> None:
         """Compare the next step with its halves, if that is due, and warn at the first one."""
