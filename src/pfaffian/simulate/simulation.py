@@ -23,7 +23,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate import activation
 from pfaffian.simulate.faults import Faults
 from pfaffian.simulate.integrators import INTEGRATORS, Integrator
-from pfaffian.simulate.sampling import PYTHON_FAULT, layout_of
+from pfaffian.simulate.sampling import PYTHON_FAULT, layout_of, parts_of
 from pfaffian.simulate.signals import (
     MotionOutput,
     Output,
@@ -148,7 +148,7 @@ class Simulation:
     def faults(self) -> Faults:
         """What may stop a run beyond the faults of the step itself."""
         servos, limit = self.mechanism.servos, self.system.limit
-        parts = self.control.parts if self.control else ()
+        parts = parts_of(self.control)
         return Faults(
             law=self.control.faults if self.control else (),
             servo=(Fault(servo_fault(servos)),) if servos else (),
