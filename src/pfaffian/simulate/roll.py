@@ -145,7 +145,7 @@ def entered(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.nda
     r = loop.steps(x, k, 1, False, status=status, stopped=stopped)
     series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
     so_far: dict[str, Any] = {"status": status[singular], "stopped": stopped[singular]}
-    own = entering(loop.simulation)(x[singular], series, loop.p[singular], first=k, steps=1, **loop.spacing, **so_far)
+    own = entering(loop.simulation)(x[singular], series, loop.p[singular], loop.span(k, 1), **so_far)
     r.x[singular], r.status[singular], r.stopped[singular] = own.x, own.status, own.stopped
     return r
 

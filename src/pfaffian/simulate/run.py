@@ -15,8 +15,7 @@ from pfaffian.control.law import Control, check_parameters
 from pfaffian.evaluate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.recipe import check_options
-from pfaffian.kernel.call.rollout import Hold
-from pfaffian.kernel.program.loop import HOLDS
+from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
