@@ -19,7 +19,7 @@ import casadi as ca
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.coordinates import Coordinates, residual
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.rates import tree
 from pfaffian.terms.tree import Link, motion, split_motion
@@ -142,6 +142,7 @@ def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
         >>> print(ca.DM(pf.constraints.normalise(m, ca.SX([0.0, 3.0, 0.0, 4.0]))))
         [0, 0.6, 0, 0.8]
     """
+    as_mechanism(m)
     q = ca.densify(q)
     for c in m.coordinates:
         if c.phi is not None and c.returns is None:
