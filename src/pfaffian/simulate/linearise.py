@@ -172,7 +172,7 @@ def linearise(
     check_on_constraints(m, off[None])
     parts = _Parts(*(np.array(x) for x in near.call([*state, *held])))
     found = _assembled(m, control, parts, v0, held[0][:, 0], names)
-    return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.own else found
+    return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.own_state else found
 
 
 def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> Linearised:

@@ -56,12 +56,12 @@ def is_ball(link: Link) -> bool:
 class Variables(NamedTuple):
     """The variables X that are stepped in place of a state x, of the same size.
 
-    stepped: x -> X.   shown: X -> x.   rate: (x, x_dot) -> X_dot.
+    stepped: x -> X.   state: X -> x.   rate: (x, x_dot) -> X_dot.
     straight: indices of the numbers in X whose rate is another number of X, and the indices of these rates.
     """
 
     stepped: Callable[[ca.SX], ca.SX]
-    shown: Callable[[ca.SX], ca.SX]
+    state: Callable[[ca.SX], ca.SX]
     rate: Callable[[ca.SX, ca.SX], ca.SX]
     straight: tuple[list[int], list[int]]
 
@@ -72,7 +72,7 @@ AS_THEY_ARE = Variables(ca.SX, ca.SX, lambda x, x_dot: x_dot, ([], []))
 
 def of_joints(m: Mechanism) -> Variables:
     """[q; y; ...] of a state [q; v; ...]."""
-    return Variables(partial(_stepped, m), partial(_shown, m), partial(_rate, m), _straight(m))
+    return Variables(partial(_stepped, m), partial(_state, m), partial(_rate, m), _straight(m))
 
 
 def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
@@ -82,7 +82,7 @@ def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
     return X
 
 
-def _shown(m: Mechanism, X: ca.SX) -> ca.SX:
+def _state(m: Mechanism, X: ca.SX) -> ca.SX:
     """x of X, with quaternions of unit length where T needs one."""
     if not _choices(m, X):
         return X
