@@ -260,6 +260,7 @@ TESTS_OF = {
     "simulate/drift.py": ["simulate/test_own_scale.py"],
     "simulate/entrance.py": ["simulate/test_entrance.py"],
     "simulate/passages.py": ["oracles/test_singular.py", "simulate/test_record.py"],
+    "simulate/faults.py": ["simulate/test_stops.py", "simulate/test_activation.py"],
     "simulate/fastest.py": ["simulate/test_accuracy.py", "simulate/test_stops.py", "simulate/test_stiff_states.py"],
     "simulate/holonomy.py": ["simulate/test_floating.py", "simulate/test_closed_connections.py"],
     "simulate/impact.py": ["simulate/test_impact.py"],
@@ -324,6 +325,7 @@ TESTS_OF = {
     "terms/force_scale.py": ["simulate/test_symmetry.py", "simulate/test_own_scale.py"],
     "terms/pfaffian.py": ["model", "identities", "simulate/test_signals.py", "control/test_servo.py"],
     "terms/present.py": ["simulate/test_functions_now.py", "simulate/test_keys.py", "identities/test_force_functions.py"],
+    "terms/kinematics.py": ["identities/test_coordinates.py", "simulate/test_functions_now.py", "oracles/test_quantities.py"],
     "terms/rates.py": [
         "identities/test_graphs.py",
         "identities/test_coordinates.py",

@@ -79,7 +79,7 @@ def test_what_was_compiled_is_loaded_and_not_interpreted(place):
 
 def test_a_rollout_by_key(place):
     def run(r):
-        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), t0=0.5, h=0.25, steps=6, every=2, last=True)
+        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), kernel.Span(0.5, 0.25, 6, 2, last=True))
 
     first, again = BuildRollout(), BuildRollout()
     fresh, known = (kernel.compile_rollout(b, key="model") for b in (first, again))

@@ -14,8 +14,8 @@ from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.advice import tell_start
 from pfaffian.simulate.entrance import REGULAR, entering
 from pfaffian.simulate.loop import Loop
-from pfaffian.simulate.result import causes_of
-from pfaffian.simulate.sampling import PYTHON_FAULT, InPython
+from pfaffian.simulate.result import causes_of, status_of
+from pfaffian.simulate.sampling import InPython
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import enter
@@ -87,7 +87,7 @@ class _Runs:
         p = loop.simulation.parameters(loop.p[0], self.x[0])[None]
         self.x = self.python.answered(self.x, p, loop.when.start + self.k * loop.when.step)
         if self.python.failure:
-            self.status[:], self.stopped[:] = causes_of(loop.simulation).index(PYTHON_FAULT), self.k
+            self.status[:], self.stopped[:] = status_of(loop.simulation, "python"), self.k
 
     def look(self) -> None:
         """Compare the next step with its halves, if that is due, and warn at the first one."""
@@ -145,7 +145,7 @@ def entered(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.nda
     r = loop.steps(x, k, 1, False, status=status, stopped=stopped)
     series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
     so_far: dict[str, Any] = {"status": status[singular], "stopped": stopped[singular]}
-    own = entering(loop.simulation)(x[singular], series, loop.p[singular], first=k, steps=1, **loop.spacing, **so_far)
+    own = entering(loop.simulation)(x[singular], series, loop.p[singular], loop.span(k, 1), **so_far)
     r.x[singular], r.status[singular], r.stopped[singular] = own.x, own.status, own.stopped
     return r
 
