@@ -59,15 +59,26 @@ def cut(program: Program, size: int) -> Stages:
 
 
 def _split(program: Program, size: int) -> tuple[Stage, ...]:
-    """At least one stage, and one after every call."""
-    stages, start = [], 0
+    """At least one stage, and one after every call.
+
+    A stage has at most `size` steps, values that it reads and values that it leaves to others: compilers take time that grows
+    with the square of the last two.
+    """
+    last = {a: i for i, step in enumerate(program.steps) for a in step.args}
+    last |= dict.fromkeys((v for output in program.outputs for v in output), len(program.steps))
+    stages, start, read, open_ = [], 0, set[int](), set[int]()
     for i, step in enumerate(program.steps):
         if step.op == "call":
             stages.append(Stage(program.steps[start:i], step))
-            start = i + 1
-        elif i - start == size:
+            start, read, open_ = i + 1, set(), set()
+            continue
+        born = [v for v in _results(program, step) if last.get(v, i) > i]
+        if i - start + len(read) + len(open_) >= size and i > start:
             stages.append(Stage(program.steps[start:i]))
-            start = i
+            start, read, open_ = i, set(), set()
+        read.update(a for a in step.args if a not in open_ and not program.n_in <= a < program.first_result)
+        open_.difference_update([a for a in step.args if last[a] == i])
+        open_.update(born)
     return (*stages, Stage(program.steps[start:]))
 
 

@@ -15,7 +15,7 @@ from pfaffian.kernel.program.stages import Call, Stage, Stages, cut
 from pfaffian.kernel.text.units import of_unit
 
 UNIT_STEPS, MOST_UNITS = 5000, 8  # steps of each unit in which a long text is compiled; units at most
-PART_SIZE = 1500  # operations of a C function
+PART_SIZE = 1500  # operations of a C function, with what it loads and stores
 TILE = 8  # blocks of a tile at most; half as many where the code stays in the instruction cache anyway
 TEXT = 4000  # operations whose code stays there
 CIRCULAR, FEW = ("sin", "cos", "sincos"), 128  # inlined (3 % faster) where they are few enough not to bloat the code
