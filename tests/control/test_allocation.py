@@ -33,14 +33,13 @@ def test_both_ways_give_the_same_inputs(force, monkeypatch):
     m = m.with_(actuators=[a for a in m.actuators if a.name not in ("j2", "j5")])
     T, tau = symbols(m), ca.SX.sym("tau", m.nv)
     weight = ca.SX(ca.DM(np.linspace(0.5, 2, m.nu)))
-    wanted = (ca.SX(0, m.nv), ca.SX(0, 1))
+    wanted = ((), ca.SX(0, 1))
     if force:
         # With two passive joints under two rows all reactions are spoken for: fewer passive ones leave one free.
         m = m.with_(actuators=[a for a in pf.actuate_all(m).actuators if a.name != "j2"])
         T = Terms(m, T.q, T.v, ca.SX.sym("u", m.nu), T.t)
         weight = ca.SX(ca.DM(np.linspace(0.5, 2, m.nu)))
-        Q, Lam = allocation.controlled_directions(T, [1])
-        wanted = (Q, -(Q @ Lam.T @ ca.SX(3.0)))
+        wanted = ((1,), ca.SX(3.0))
     a = allocation.allocate(T, tau, weight, *wanted)
     monkeypatch.setattr(allocation, "_direct", lambda B: None)
     b = allocation.allocate(T, tau, weight, *wanted)

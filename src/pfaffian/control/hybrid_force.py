@@ -14,7 +14,6 @@ from pfaffian.control.allocation import (
     UNCONTROLLABLE,
     allocate,
     chosen_rows,
-    controlled_directions,
     weights,
 )
 from pfaffian.control.law import Command, Control, Fault, maker
@@ -98,9 +97,8 @@ def hybrid_force(
         lam_d = force.at(terms.t, w[split:, 0]).value
         error = lam_d - lam
         lam_u = lam_d + gain(force_gain, len(rows), "force_gain") * error + gain(integral_gain, len(rows), "integral_gain") * z
-        Q, Lam = controlled_directions(terms, chosen)
         tau = terms.M @ a.v_dot + terms.c - terms.f
-        answer = allocate(terms, tau, weights(terms.mechanism, weight), Q, -(Q @ Lam.T @ lam_u))
+        answer = allocate(terms, tau, weights(terms.mechanism, weight), chosen, lam_u)
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
         return Command(answer.u, error, faults, {"error": a.error, "error_rate": a.error_rate, "force_error": error})
 
