@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -25,6 +26,20 @@ from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.terms import Terms
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """What a law measures of a reaction: the multipliers of smallest norm of named constraint rows."""
+
+    rows: tuple[str, ...]
+
+    def __call__(self, terms: Terms, reaction: ca.SX) -> ca.SX:
+        return self.chosen(terms, minimum_norm_multipliers(terms, reaction))
+
+    def chosen(self, terms: Terms, lam: ca.SX) -> ca.SX:
+        """Those of the rows among all multipliers (m, 1)."""
+        return lam[chosen_rows(terms, self.rows), 0]
 
 
 @maker
@@ -102,8 +117,5 @@ def hybrid_force(
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
         return Command(answer.u, error, faults, {"error": a.error, "error_rate": a.error_rate, "force_error": error})
 
-    def measured(terms: Terms, reaction: ca.SX) -> ca.SX:
-        return minimum_norm_multipliers(terms, reaction)[chosen_rows(terms, rows), 0]
-
     faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)), Fault(FORCE_UNREACHABLE))
-    return Control(law, start, reference.w_names + force.w_names, faults, measured)
+    return Control(law, start, reference.w_names + force.w_names, faults, Multipliers(tuple(rows)))

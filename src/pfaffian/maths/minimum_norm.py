@@ -37,6 +37,14 @@ class MinimumNorm(NamedTuple):
         X = self.A.T @ _solve_gram(self.gram, B)
         return X + self.A.T @ _solve_gram(self.gram, B - self.A @ X)
 
+    def combination(self, B: ca.SX) -> ca.SX:
+        """The smallest L (m, k) with A^T L = X, the rows being orthonormal ones: X = Q^T D and A = C Q, so C^T L = D."""
+        assert self.rows is not None
+        D, _ = self.rows.carry(B[list(self.order), :])
+        # A row of C^T is zero where one of Q is, and independent of the others elsewhere.
+        used = ca.diag(self.kept) @ self.coefficients.T
+        return smallest(orthogonalise(used, ca.SX(used.shape[0], 0), 0, passes=1), D)
+
     @property
     def coefficients(self) -> ca.SX:
         """(m, s) C with C R the given rows, except for what was dropped: R are the s rows that are kept, or zero; see

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 
 from pfaffian.control import law
+from pfaffian.control.hybrid_force import Multipliers
 from pfaffian.control.law import Command, Control
-from pfaffian.dynamics import formulation
-from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.dynamics import formulation, gauss
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism
@@ -40,15 +43,24 @@ def command_of(T: Terms, control: Control | None, scheme: Scheme, z: ca.SX, w: c
         return command
     if scheme.saturate:
         raise ModelError("saturate: a control law that measures reactions cannot be cut; use it without")
-    if ca.depends_on(ca.jacobian(command.u, y), y):
+    U = ca.jacobian(command.u, y)
+    if ca.depends_on(U, y):
         raise ModelError("a control law must be affine in the measured reaction")
     plant = idle.under(command.u)
-    motion = formulation(scheme.formulation, plant, idle.built("M"))(plant)
-    measured = ca.densify(law.measured(control, plant, motion.reaction))
+    measured = ca.densify(_measured(control, plant, formulation(scheme.formulation, plant, idle.built("M"))))
     Y, y0 = ca.jacobian(measured, y), ca.substitute(measured, y, ca.SX.zeros(*y.shape))
     loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
-    u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
+    y_closed = loop.Q.T @ loop.D
+    _, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [y_closed])
+    u = ca.substitute(command.u, y, ca.SX.zeros(*y.shape)) + U @ y_closed
     return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
+
+
+def _measured(control: Control, plant: Terms, solve: Callable[[Terms], Motion]) -> ca.SX:
+    """(ny, 1) what the law measures of the plant's reaction."""
+    if isinstance(control.measured, Multipliers) and solve is gauss.motion:
+        return control.measured.chosen(plant, gauss.multipliers(plant))
+    return law.measured(control, plant, solve(plant).reaction)
 
 
 def _law_inputs(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
