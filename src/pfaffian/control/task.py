@@ -279,7 +279,7 @@ def stack(*tasks: Task) -> Task:
             raise ModelError(f"stack takes tasks, functions of the kinematics, got {brief(t)}")
 
     def motion(k: Kinematics) -> TaskTerms:
-        return TaskTerms(*map(ca.vertcat, *[_motion(t, k) for t in tasks]))
+        return TaskTerms(*[ca.vertcat(*parts) for parts in zip(*[_motion(t, k) for t in tasks], strict=True)])
 
     return GeometricTask(
         lambda k: ca.vertcat(*[ask_column(t, f"part {i} of the stack", k) for i, t in enumerate(tasks, 1)]), motion

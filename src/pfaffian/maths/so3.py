@@ -443,10 +443,12 @@ def log_motion(R: Matrix, w: Matrix) -> LogMotion:
     f, a, g = log_factors(q)
     phi = f * q[:3]
     L = isotropic((a, -0.5, g), phi)
-    phi_dot, turned = ca.mtimes(L, w), ca.cross(phi, w)
+    turned = ca.cross(phi, w)
+    twice = ca.cross(phi, turned)
+    ahead = g * twice - turned / 2  # phi_dot - w
+    across = ca.cross(ahead, w)  # phi_dot x w
     g_dot = ca.dot(phi, w) * (0.25 - a * g - 2 * g) / ca.fmax(ca.sumsqr(phi), SMALLEST)
-    across = ca.cross(phi_dot, w)
-    bias = g_dot * ca.cross(phi, turned) + g * (ca.cross(phi_dot, turned) + ca.cross(phi, across)) - across / 2
+    bias = g_dot * twice + g * (ca.cross(w + ahead, turned) + ca.cross(phi, across)) - across / 2
     return LogMotion(phi, L, bias)
 
 
