@@ -51,6 +51,27 @@ def test_both_ways_give_the_same_inputs(force, monkeypatch):
         assert not faults.any()
 
 
+@pytest.mark.parametrize("chosen", [(), (1,)], ids=["motion", "motion and force"])
+def test_multipliers_give_the_same_inputs_where_all_is_driven(chosen, monkeypatch):
+    """With a row written twice, which two multipliers share, and with gears of either sign."""
+    m = chain()
+    m = m.with_(
+        constraints=[*m.constraints, pf.holonomic("again", lambda k: k.position("b8", (1, 0, 0))[0])],
+        actuators=[pf.actuator(f"m{i}", f"j{i}", gear=(-1.0) ** i * (1 + i)) for i in range(m.nv)],
+    )
+    T, tau, lam = symbols(m), ca.SX.sym("tau", m.nv), ca.SX.sym("lam", len(chosen))
+    weight = ca.SX(ca.DM(np.linspace(0.5, 2, m.nu)))
+    a = allocation.allocate(T, tau, weight, chosen, lam)
+    monkeypatch.setattr(allocation, "_direct", lambda B: None)
+    b = allocation.allocate(T, tau, weight, chosen, lam)
+    f = ca.Function("f", [T.q, T.v, T.t, tau, lam], [a.u, b.u, ca.vertcat(*a[1:3], *b[1:3])])
+    random = np.random.default_rng(4)
+    for q, v in states(m, 10):
+        x, y, faults = (np.array(r) for r in f(q, v, 0, random.normal(size=m.nv), random.normal(size=len(chosen))))
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-9 * np.abs(y).max())
+        assert not faults.any()
+
+
 def test_joints_taken_out_of_the_task_change_nothing(monkeypatch):
     m = chain(12)
     names = [f"j{i}" for i in (0, 2, 3, 5, 6, 8, 9, 11)]

@@ -22,7 +22,7 @@ from pfaffian.terms.terms import Terms
 Task = Callable[[Kinematics], ca.SX]
 """A task: function of the Kinematics that returns theta (k, 1), smooth in q and t.
 
-`joints`, `point` and others make one; any function of yours serves.
+`joints`, `point` and others make one; any function of yours serves, and is differentiated along the motion.
 
 Example:
     >>> import pfaffian as pf
@@ -181,12 +181,14 @@ def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Ta
     """
     x, rows = vector(at, 3, f"point of {brief(body)}"), _axes(axes)
 
+    def theta(k: Kinematics) -> ca.SX:
+        return k.position(body, x)[rows, 0]
+
     def motion(k: Kinematics) -> TaskTerms:
         J = k.jacobian(body, "LOCAL_WORLD_ALIGNED", x)[rows, :]
-        return TaskTerms(task(k), J @ k.v, J, k.bias_acceleration(body, x)[rows, 0])
+        return TaskTerms(theta(k), J @ k.v, J, k.bias_acceleration(body, x)[rows, 0])
 
-    task = GeometricTask(lambda k: k.position(body, x)[rows, 0], motion)
-    return task
+    return GeometricTask(theta, motion)
 
 
 def _axes(axes: Any) -> list[int]:
