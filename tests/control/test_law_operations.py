@@ -100,3 +100,13 @@ def test_signals_that_nobody_records_cost_nothing():
         return command._replace(signals={"dear": ca.sum1(ca.sin(terms.M @ terms.M @ terms.C @ terms.v))})
 
     assert step(ur5(), control.Control(dear, faults=law.faults)) == step(ur5(), law)
+
+
+def test_terms_under_other_inputs_share_what_does_not_depend_on_them():
+    rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+    m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
+    T = pf.symbols(m)
+    assert not T.built("M") and T.force.shape == T.c.shape and T.M.shape == (1, 1)
+    pushed = T.under(ca.SX(5.0))
+    assert pushed.built("M") and pushed.M is T.M and pushed.kinematics is T.kinematics
+    assert float(pushed.force) == float(pushed.generalised_input) == 5.0
