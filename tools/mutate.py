@@ -83,7 +83,7 @@ TESTS_OF = {
     "control/reference.py": ["control/test_reference.py", "control/test_reference_places.py", *LAWS],
     "control/servo.py": [*LAWS, "control/test_servo.py"],
     "control/turning.py": ["control/test_turning.py", "control/test_flat.py", "control/test_moon.py"],
-    "control/task.py": ["control/test_reference.py", *LAWS],
+    "control/task.py": ["control/test_reference.py", "control/test_task_geometry.py", *LAWS],
     "dynamics": ["identities", "oracles/test_formulations.py", "oracles/test_singular.py", "control/test_wrenches.py"],
     "dynamics/controlforce.py": ["simulate/test_signals.py", "control/test_servo.py"],
     "dynamics/motion.py": [
@@ -191,7 +191,7 @@ TESTS_OF = {
     "maths/random.py": ["maths/test_random.py", "control/test_discrete.py"],
     "maths/selected_inverse.py": ["maths/test_dependent_rows.py", "identities/test_regularity.py"],
     "maths/se3.py": ["maths/test_se3.py", "maths/test_pseudo.py", "identities/test_constellation.py"],
-    "maths/so3.py": ["maths/test_so3.py", "maths/test_rotations.py"],
+    "maths/so3.py": ["maths/test_so3.py", "maths/test_rotations.py", "control/test_task_geometry.py"],
     "maths/span.py": ["maths/test_span.py", "oracles/test_linearise.py"],
     "maths/subgroups.py": ["maths/test_subgroups.py", "model/test_joint.py", "oracles/test_joint_kinds.py"],
     "model": ["model", "simulate/test_wrong_models.py", "simulate/test_inputs.py", "formats/test_yaml.py", "identities"],

@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 
 import pfaffian as pf
+from pfaffian.dynamics import gauss
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers, unique_multipliers
 
 AXIS = (0, -1, 0)
@@ -30,6 +31,7 @@ def found(m):
         "A": lambda T: T.A,
         "reaction": lambda T: pf.FORMULATIONS["gauss"](T).reaction,
         "multiplier": lambda T: minimum_norm_multipliers(T, pf.FORMULATIONS["gauss"](T).reaction),
+        "by the motion's rows": gauss.multipliers,
         "unique": unique_multipliers,
     }
     return pf.compile_terms(m, quantities, backend="numpy")([1.0, -1.0, 1.0], [0.7, -0.7, 0.7])
@@ -48,6 +50,7 @@ def test_uniqueness_is_that_of_the_left_null_space(kind, extra):
     assert np.array_equal(x["unique"].astype(bool), expected)
     smallest = np.linalg.pinv(x["A"].T, rcond=1e-9) @ x["reaction"]
     np.testing.assert_allclose(x["multiplier"], smallest, atol=ACCURATE * np.abs(smallest).max())
+    np.testing.assert_allclose(x["by the motion's rows"], smallest, atol=ACCURATE * np.abs(smallest).max())
     np.testing.assert_allclose(x["A"].T @ x["multiplier"], x["reaction"], atol=ACCURATE * np.abs(x["reaction"]).max())
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from pfaffian.maths.linear import orthogonalise, smallest
+from pfaffian.maths.minimum_norm import minimum_norm
 
 BACKWARD = 50 * np.finfo(float).eps
 """Relative to |X| cond(A): backward stability of rows as short of independence as RANK_TOLERANCE allows."""
@@ -50,3 +51,15 @@ def test_dependent_rows_are_left_out():
     rows = orthogonalise(doubled, ca.SX(6, 0), 1e-5, passes=1)
     assert np.array_equal(ca.DM(rows.kept).full().ravel(), [1, 1, 0, 1, 1, 1])
     assert np.abs(np.array(ca.DM(smallest(rows, doubled @ ca.SX(ca.DM(X))))) - X).max() <= 1e-13
+
+
+@pytest.mark.parametrize("blocks", [None, [[[0, 2, 4]], [[1]], [[3]], [[5]]]], ids=["alone", "in a group"])
+def test_the_smallest_combination_of_rows(blocks):
+    """Of the L with A^T L = X: rows that depend on each other share what one of them could give, known or not."""
+    A = rows_of(10.0, 3)
+    A = np.vstack([A[:2], A[:1] + A[3:4], A[2:4], A[4:]])[[0, 1, 4, 3, 2, 5]]
+    X = A.T @ np.random.default_rng(1).normal(size=(6, 2))
+    found = minimum_norm(ca.SX(ca.DM(A)), 1e-5, ca.SX.ones(6, 1), blocks=blocks)
+    assert found.rows is not None and float(found.rank) == 5
+    L = np.array(ca.DM(found.combination(ca.SX(ca.DM(A @ X)))))
+    np.testing.assert_allclose(L, np.linalg.pinv(A.T, rcond=1e-9) @ X, rtol=0, atol=1e-12)

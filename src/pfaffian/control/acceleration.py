@@ -10,7 +10,8 @@ import casadi as ca
 from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.linear import orthogonalise, smallest
+from pfaffian.maths.minimum_norm import elimination_order
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.number import scalar
 from pfaffian.terms.terms import Terms
@@ -85,9 +86,14 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     size = ca.vertcat(terms.row_size, ca.SX.ones(len(others), 1))
     if S:
         size *= ca.sum2(rows[:, F] ** 2) / ca.sum2(rows**2)
-    groups = terms.groups and [*terms.groups, *[[m + i] for i in range(len(others))]]
-    Q = orthogonalise(solve_W(W, rows[:, F].T).T, beta, RANK_TOLERANCE, ca.densify(size), groups=groups)
-    move = solve_WT(W, start + Q.Q.T @ (Q.D - Q.Q @ start))
+    # Constraint rows in the order of `shortest_change`, so that the plant's are the first of these.
+    order = elimination_order(terms.Lam, terms.row_blocks())
+    flat = [*order.rows, *range(m, m + len(others))]
+    groups = order.groups and [*order.groups, *[[m + i] for i in range(len(others))]]
+    Lam, none = solve_W(W, rows[flat, F].T).T, ca.SX(len(flat), 0)
+    passes = 1 if terms.counted is None else 2
+    Q = orthogonalise(Lam, none, RANK_TOLERANCE, ca.densify(size[flat, 0]), passes=passes, groups=groups)
+    move = solve_WT(W, smallest(Q, beta[flat, 0], start))
     v_dot = ca.SX.zeros(n, 1)
     v_dot[F, 0] = v_t[F, 0] + move
     v_dot[S, 0] = v_S

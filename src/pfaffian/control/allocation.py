@@ -120,28 +120,31 @@ def allocate(
     terms: Terms,
     tau: ca.SX,
     weight: ca.SX,
-    reaction_rows: ca.SX | None = None,
-    reaction: ca.SX = _NOTHING,
+    chosen: Sequence[int] = (),
+    lam: ca.SX = _NOTHING,
     limits: np.ndarray | None = None,
 ) -> Allocation:
     """Smallest u^T R u with the motion of the generalised force tau (nv, 1), of those within limits if given.
 
-    With `reaction_rows` Q (m, nv), orthonormal in y, also Q W^-1 (B u - tau) = reaction (m, 1) as far as possible; the motion
+    Beside the reaction to tau the chosen constraint rows carry the multipliers lam (chosen, 1), as far as possible; the motion
     has priority.
     weight: (motors, 1) diagonal of R. Wrenches from outside stay zero. Raises ModelError: there are no actuators.
     """
     m = terms.mechanism
     if not m.actuators:
         raise ModelError(f"mechanism {m.name!r} has no actuators; add some, or use actuate_all")
-    rows = weighted_rows(terms, ca.SX(terms.A.shape[0], 0))
-    if reaction_rows is None:
-        reaction_rows = ca.SX(0, m.nv)
     B = motor_matrix(terms)
     direct = _direct(B)
-    if direct is None:
-        answer = _by_motion(terms, rows, B, tau, weight, reaction_rows, reaction)
+    if direct is not None and len(direct) == m.nv:
+        answer = _by_multipliers(terms, B, direct, tau, weight, chosen, lam)
     else:
-        answer = _by_reaction(terms, rows, B, direct, tau, weight, reaction_rows, reaction)
+        rows = weighted_rows(terms, ca.SX(terms.A.shape[0], 0))
+        Q, Lam = controlled_directions(terms, chosen) if chosen else (ca.SX(0, m.nv), ca.SX(0, m.nv))
+        reaction = -(Q @ Lam.T @ lam)
+        if direct is None:
+            answer = _by_motion(terms, rows, B, tau, weight, Q, reaction)
+        else:
+            answer = _by_reaction(terms, rows, B, direct, tau, weight, Q, reaction)
     if limits is not None:
         answer = _within(answer, weight, limits)
     return answer._replace(u=with_no_wrench(terms, answer.u))
@@ -168,6 +171,22 @@ def _direct(B: ca.SX) -> list[int] | None:
     driven, inputs = B.sparsity().get_triplet()
     alone = list(inputs) == list(range(B.shape[1])) and len(set(driven)) == len(driven)
     return list(driven) if alone else None
+
+
+def _by_multipliers(
+    terms: Terms, B: ca.SX, driven: list[int], tau: ca.SX, weight: ca.SX, chosen: Sequence[int], lam: ca.SX
+) -> Allocation:
+    """By multipliers, where each input drives a velocity of its own and none is passive: B u = tau - A^T lam for any lam, those
+    of rows not chosen being free to save inputs. Nothing is out of reach.
+    """
+    others = [i for i in range(terms.A.shape[0]) if i not in chosen]
+    scale = ca.sqrt(weight) / ca.vertcat(*[B[i, j] for j, i in enumerate(driven)])
+    free = terms.A[others, driven] @ ca.diag(scale)
+    size = ca.densify(terms.row_size[others, 0])
+    saved = orthogonalise(free, ca.SX(len(others), 0), RANK_TOLERANCE, size, groups=terms.row_groups(others))
+    spent = scale * (tau - terms.A[list(chosen), :].T @ lam)[driven, 0]
+    u = (spent - saved.Q.T @ (saved.Q @ spent)) / ca.sqrt(weight)
+    return Allocation(ca.densify(u), _NEVER, _NEVER, saved.Q)
 
 
 def _by_reaction(
@@ -239,11 +258,11 @@ def chosen_rows(terms: Terms, rows: Sequence[str]) -> list[int]:
     return [names.index(name) for name in rows]
 
 
-def controlled_directions(terms: Terms, chosen: list[int]) -> tuple[ca.SX, ca.SX]:
+def controlled_directions(terms: Terms, chosen: Sequence[int]) -> tuple[ca.SX, ca.SX]:
     """The chosen constraint rows: orthonormal in y and without what the other rows span; and as they are, A W^-T."""
     others = [i for i in range(terms.A.shape[0]) if i not in chosen]
     Lam = solve_W(terms.factor, terms.A.T).T
-    order, k = others + chosen, len(others)
+    order, k = [*others, *chosen], len(others)
     before = terms.row_groups(others) or [[i] for i in range(k)]
     after = terms.row_groups(chosen) or [[i] for i in range(len(chosen))]
     groups = [*before, *[[k + i for i in group] for group in after]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -14,7 +15,6 @@ from pfaffian.control.allocation import (
     UNCONTROLLABLE,
     allocate,
     chosen_rows,
-    controlled_directions,
     weights,
 )
 from pfaffian.control.law import Command, Control, Fault, maker
@@ -26,6 +26,20 @@ from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import floats
 from pfaffian.terms.terms import Terms
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """What a law measures of a reaction: the multipliers of smallest norm of named constraint rows."""
+
+    rows: tuple[str, ...]
+
+    def __call__(self, terms: Terms, reaction: ca.SX) -> ca.SX:
+        return self.chosen(terms, minimum_norm_multipliers(terms, reaction))
+
+    def chosen(self, terms: Terms, lam: ca.SX) -> ca.SX:
+        """Those of the rows among all multipliers (m, 1)."""
+        return lam[chosen_rows(terms, self.rows), 0]
 
 
 @maker
@@ -98,14 +112,10 @@ def hybrid_force(
         lam_d = force.at(terms.t, w[split:, 0]).value
         error = lam_d - lam
         lam_u = lam_d + gain(force_gain, len(rows), "force_gain") * error + gain(integral_gain, len(rows), "integral_gain") * z
-        Q, Lam = controlled_directions(terms, chosen)
         tau = terms.M @ a.v_dot + terms.c - terms.f
-        answer = allocate(terms, tau, weights(terms.mechanism, weight), Q, -(Q @ Lam.T @ lam_u))
+        answer = allocate(terms, tau, weights(terms.mechanism, weight), chosen, lam_u)
         faults = ca.vertcat(answer.uncontrollable, a.infeasible, answer.unreachable)
         return Command(answer.u, error, faults, {"error": a.error, "error_rate": a.error_rate, "force_error": error})
 
-    def measured(terms: Terms, reaction: ca.SX) -> ca.SX:
-        return minimum_norm_multipliers(terms, reaction)[chosen_rows(terms, rows), 0]
-
     faults = (Fault(UNCONTROLLABLE, undriven()), Fault(INFEASIBLE, out_of_reach(task)), Fault(FORCE_UNREACHABLE))
-    return Control(law, start, reference.w_names + force.w_names, faults, measured)
+    return Control(law, start, reference.w_names + force.w_names, faults, Multipliers(tuple(rows)))

@@ -24,7 +24,8 @@ ALIKE = 1e-9
 def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
     """a (nv, 1) and S (nv, motors) of v_dot = a + S u on the constraints."""
     m, u = terms.mechanism, ca.SX.sym("u", terms.mechanism.nu)
-    v_dot = gauss.motion(Terms(m, terms.q, terms.v, u, terms.t)).v_dot
+    terms.check_mass()  # builds M, which the plant then shares
+    v_dot = gauss.motion(terms.under(u)).v_dot
     S = ca.jacobian(v_dot, u)
     return ca.substitute(v_dot, u, ca.SX.zeros(m.nu, 1)), ca.densify(S[:, : len(m.actuators)])
 

@@ -15,7 +15,7 @@ from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.maths.linear import solve_semidefinite
-from pfaffian.maths.tree_factor import solve_M
+from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.number import scalar
 from pfaffian.terms.terms import Terms
 
@@ -59,11 +59,10 @@ def operational_space(task: Task, reference: Reference, *, stiffness: Any, dampi
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         goal = pursue(terms, task, reference, w, stiffness, damping)
         x, k = goal.x, goal.error.numel()
-        J, inverse_J = x.J, solve_M(terms.factor, x.J.T)
+        J, Y = x.J, solve_W(terms.factor, x.J.T)
         damping_rate = -scalar(joint_damping, "joint_damping") * terms.v
-        solved = solve_semidefinite(
-            J @ inverse_J, goal.acceleration + goal.feedback - x.drift - J @ damping_rate, RANK_TOLERANCE
-        )
+        # J M^-1 J^T = Y^T Y, as M = W W^T and Y = W^-1 J^T.
+        solved = solve_semidefinite(Y.T @ Y, goal.acceleration + goal.feedback - x.drift - J @ damping_rate, RANK_TOLERANCE)
         tau = terms.M @ damping_rate + J.T @ solved.x + terms.c - terms.f
         u, lost = inputs_of(terms, tau, "operational-space control")
         signals = {"error": goal.error, "error_rate": goal.error_rate}

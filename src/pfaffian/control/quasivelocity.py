@@ -16,7 +16,6 @@ from pfaffian.control.allocation import (
     UNCONTROLLABLE,
     allocate,
     chosen_rows,
-    controlled_directions,
     weights,
 )
 from pfaffian.control.law import Command, Control, Fault, maker
@@ -191,7 +190,7 @@ def _apply(terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, asked: _Asked
         answer = allocate(terms, x.W @ u_r + x.g - terms.f, R)
     else:
         inertial = ca.SX.zeros(u_r.shape[0], 1) if static else r.Q.T @ (r.D + r.Q @ (x.Gamma @ x.y))
-        Q, Lam = controlled_directions(terms, chosen_rows(terms, asked.rows))
         lam_d = asked.force.at(terms.t, w).value
-        answer = allocate(terms, x.W @ (u_r + inertial) + x.g - terms.f, R, Q, -(Q @ Lam.T @ lam_d))
+        tau = x.W @ (u_r + inertial) + x.g - terms.f
+        answer = allocate(terms, tau, R, chosen_rows(terms, asked.rows), lam_d)
     return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, answer.unreachable))

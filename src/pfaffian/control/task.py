@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -21,7 +22,7 @@ from pfaffian.terms.terms import Terms
 Task = Callable[[Kinematics], ca.SX]
 """A task: function of the Kinematics that returns theta (k, 1), smooth in q and t.
 
-`joints`, `point` and others make one; any function of yours serves.
+`joints`, `point` and others make one; any function of yours serves, and is differentiated along the motion.
 
 Example:
     >>> import pfaffian as pf
@@ -47,17 +48,41 @@ class TaskTerms(NamedTuple):
     drift: ca.SX
 
 
+@dataclass(frozen=True)
+class GeometricTask:
+    """A task whose motion geometry gives, with no expression to differentiate.   theta: the task.   motion: its TaskTerms."""
+
+    theta: Task
+    motion: Callable[[Kinematics], TaskTerms]
+
+    def __call__(self, k: Kinematics) -> ca.SX:
+        return self.theta(k)
+
+
 def task_terms(terms: Terms, task: Task) -> TaskTerms:
-    """Differentiate a task along the motion. Raises ModelError: it is empty, depends on v, or has a constant coordinate."""
+    """How a task moves. Raises ModelError: it is empty, depends on v, or has a constant coordinate."""
     k = terms.kinematics
+    theta = _value(task, k)
+    still = [i for i in range(theta.numel()) if not ca.depends_on(theta[i], k.q)]
+    if still:
+        raise ModelError(f"the task's coordinate {still[0]} does not depend on the configuration: no motion can change it")
+    return _motion(task, k)
+
+
+def _value(task: Task, k: Kinematics) -> ca.SX:
     theta = ask_column(task, "the task", k)
     if theta.numel() == 0:
         raise ModelError("a task needs at least one coordinate")
     if ca.depends_on(theta, k.v):
         raise ModelError("a task is a function of configuration and time; this one depends on velocities")
-    still = [i for i in range(theta.numel()) if not ca.depends_on(theta[i], k.q)]
-    if still:
-        raise ModelError(f"the task's coordinate {still[0]} does not depend on the configuration: no motion can change it")
+    return theta
+
+
+def _motion(task: Task, k: Kinematics) -> TaskTerms:
+    """By geometry where the task knows it, else by differentiating along the motion. k is at symbols."""
+    if isinstance(task, GeometricTask):
+        return task.motion(k)
+    theta = _value(task, k)
     J = ca.jacobian(theta, k.q) @ k.kinematic_matrix
     rate = J @ k.v + ca.jacobian(theta, k.t)
     return TaskTerms(theta, rate, J, ca.jtimes(rate, k.q, k.q_dot) + ca.jacobian(rate, k.t))
@@ -155,7 +180,15 @@ def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Ta
         array([0.3, 0.5])
     """
     x, rows = vector(at, 3, f"point of {brief(body)}"), _axes(axes)
-    return lambda k: k.position(body, x)[rows, 0]
+
+    def theta(k: Kinematics) -> ca.SX:
+        return k.position(body, x)[rows, 0]
+
+    def motion(k: Kinematics) -> TaskTerms:
+        J = k.jacobian(body, "LOCAL_WORLD_ALIGNED", x)[rows, :]
+        return TaskTerms(theta(k), J @ k.v, J, k.bias_acceleration(body, x)[rows, 0])
+
+    return GeometricTask(theta, motion)
 
 
 def _axes(axes: Any) -> list[int]:
@@ -190,7 +223,16 @@ def pose(body: str, about: Any = None) -> Task:
         raise ModelError(f"pose task of {body!r}: about must be a (3, 3) rotation, got shape {reference.shape}")
     if not (np.abs(reference.T @ reference - np.eye(3)).max() <= ROTATION and np.linalg.det(reference) > 0):
         raise ModelError(f"pose task of {body!r}: about is no rotation: R^T R = 1 with determinant 1 is needed")
-    return lambda k: ca.vertcat(k.position(body), so3.log(ca.SX(ca.DM(reference.T)) @ k.rotation(body)))
+    fixed = ca.SX(ca.DM(reference.T))
+
+    def motion(k: Kinematics) -> TaskTerms:
+        J, bias = k.jacobian(body, "LOCAL_WORLD_ALIGNED"), k.bias_acceleration(body)
+        turn = so3.log_motion(fixed @ k.rotation(body), fixed @ (J[3:, :] @ k.v))
+        L = turn.L @ fixed
+        J = ca.vertcat(J[:3, :], L @ J[3:, :])
+        return TaskTerms(ca.vertcat(k.position(body), turn.phi), J @ k.v, J, ca.vertcat(bias[:3], L @ bias[3:] + turn.bias))
+
+    return GeometricTask(lambda k: ca.vertcat(k.position(body), so3.log(fixed @ k.rotation(body))), motion)
 
 
 def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
@@ -237,7 +279,13 @@ def stack(*tasks: Task) -> Task:
     for t in tasks:
         if not callable(t):
             raise ModelError(f"stack takes tasks, functions of the kinematics, got {brief(t)}")
-    return lambda k: ca.vertcat(*[ask_column(t, f"part {i} of the stack", k) for i, t in enumerate(tasks, 1)])
+
+    def motion(k: Kinematics) -> TaskTerms:
+        return TaskTerms(*[ca.vertcat(*parts) for parts in zip(*[_motion(t, k) for t in tasks], strict=True)])
+
+    return GeometricTask(
+        lambda k: ca.vertcat(*[ask_column(t, f"part {i} of the stack", k) for i, t in enumerate(tasks, 1)]), motion
+    )
 
 
 def whole(m: Mechanism) -> Task:

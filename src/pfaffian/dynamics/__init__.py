@@ -37,8 +37,10 @@ MIXING = ("multipliers", "projection", "projection-symmetric", "quasi-velocity-s
 """Formulations that add up inertias of all directions: where one is 1e-12 of the others its digits are lost, or the rank."""
 
 
-def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
+def formulation(name: str, terms: Terms, factored: bool = False) -> Callable[[Terms], Motion]:
     """The formulation of that name; "auto" is articulated for a tree, control-force for servo constraints and gauss otherwise.
+
+    factored: whether M is needed anyway, as by a control law: gauss then shares it, and is the shorter one for a tree too.
 
     Raises ModelError: the name is unknown; the mechanism has servo constraints, which this formulation does not support, or
     inertias too far apart for one that mixes directions.
@@ -46,7 +48,7 @@ def formulation(name: str, terms: Terms) -> Callable[[Terms], Motion]:
     m = terms.mechanism
     if name == "auto":
         plain = not (m.constraints or m.kinetic_energies) and terms.kinematics.rates.plain
-        return controlforce.motion if m.servos else articulated.motion if plain else gauss.motion
+        return controlforce.motion if m.servos else articulated.motion if plain and not factored else gauss.motion
     if m.servos and name != "control-force":
         raise ModelError(f"mechanism {m.name!r} has servo constraints; only the formulation 'control-force' holds them")
     if name not in FORMULATIONS:

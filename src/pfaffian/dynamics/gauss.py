@@ -9,6 +9,7 @@ from __future__ import annotations
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, shortest_change
+from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.terms.connection import rate
 from pfaffian.terms.momentum import momenta, momentum_rate
@@ -22,6 +23,17 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     A may be redundant or lose rank.
     """
     return nearest_to(terms, terms.force, tolerance)
+
+
+def multipliers(terms: Terms) -> ca.SX:
+    """(m, 1) multipliers of smallest norm of `motion`, by its own rows, as a law that measures them needs them.
+
+    Lam Lam^T lambda = b - Lam y_free: the reaction, and what it comes from, is not built.
+    """
+    change = shortest_change(terms)
+    if change.rows is None:
+        return minimum_norm_multipliers(terms, motion(terms).reaction)
+    return change.combination(terms.b - terms.Lam @ solve_W(terms.factor, terms.force))
 
 
 def by_momenta(terms: Terms) -> Motion:

@@ -214,12 +214,12 @@ def _combination(weights: list[tuple[int, ca.SX]], of: Sequence[ca.SX]) -> ca.SX
     return total
 
 
-def smallest(rows: Orthogonal, B: ca.SX) -> ca.SX:
-    """Smallest X (n, k) with A X = B (m, k), as accurate after one pass as after two: where Q^T D would add up the overlap of
-    rows, each row adds only what the later ones have left to it. [Bjoerck and Paige 1994]
+def smallest(rows: Orthogonal, B: ca.SX, start: ca.SX | None = None) -> ca.SX:
+    """Smallest X (n, k) with A X = B (m, k), or the one nearest to `start`, as accurate after one pass as after two: where
+    Q^T D would add up the overlap of rows, each row adds only what the later ones have left to it. [Bjoerck and Paige 1994]
     """
     D, _ = rows.carry(B)
-    X = ca.SX(rows.Q.shape[1], B.shape[1])
+    X = ca.SX(rows.Q.shape[1], B.shape[1]) if start is None else start
     for i in reversed(range(rows.Q.shape[0])):
         q = ca.sparsify(rows.Q[i, :])
         X = X + q.T @ (D[i, :] - q @ X)

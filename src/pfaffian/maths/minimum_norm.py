@@ -37,6 +37,14 @@ class MinimumNorm(NamedTuple):
         X = self.A.T @ _solve_gram(self.gram, B)
         return X + self.A.T @ _solve_gram(self.gram, B - self.A @ X)
 
+    def combination(self, B: ca.SX) -> ca.SX:
+        """The smallest L (m, k) with A^T L = X, the rows being orthonormal ones: X = Q^T D and A = C Q, so C^T L = D."""
+        assert self.rows is not None
+        D, _ = self.rows.carry(B[list(self.order), :])
+        # A row of C^T is zero where one of Q is, and independent of the others elsewhere.
+        used = ca.diag(self.kept) @ self.coefficients.T
+        return smallest(orthogonalise(used, ca.SX(used.shape[0], 0), 0, passes=1), D)
+
     @property
     def coefficients(self) -> ca.SX:
         """(m, s) C with C R the given rows, except for what was dropped: R are the s rows that are kept, or zero; see
@@ -81,14 +89,13 @@ def minimum_norm(
     of refinement for the digits that squaring costs. Its pivots are far above rounding wherever rows are kept, unless columns
     have different weights (`counted`).
     """
-    order, filled = elimination_order(A, blocks or [[[i]] for i in range(A.shape[0])])
-    if filled <= FILL_ACCEPTED * A.nnz() or counted is not None:
-        flat = [i for block in order for i in _members(block)]
-        place = {row: i for i, row in enumerate(flat)}
-        groups = None if blocks is None else [[place[i] for i in group] for block in order for group in block]
+    order = elimination_order(A, blocks)
+    if order.filled <= FILL_ACCEPTED * A.nnz() or counted is not None:
+        flat = list(order.rows)
         passes = 1 if counted is None else 2
-        rows = orthogonalise(A[flat, :], ca.SX(A.shape[0], 0), tolerance, size[flat, 0], counted, passes=passes, groups=groups)
-        return MinimumNorm(A, rows.rank, (), tuple(flat), rows, None)
+        none, groups = ca.SX(A.shape[0], 0), order.groups
+        rows = orthogonalise(A[flat, :], none, tolerance, size[flat, 0], counted, passes=passes, groups=groups)
+        return MinimumNorm(A, rows.rank, (), order.rows, rows, None)
     if blocks is None:
         return minimum_norm_by_gram(A, tolerance, size)
     parts = [(_members(block), _orthonormal(A, tolerance, size, block)) for block in blocks]
@@ -136,11 +143,28 @@ FILL_ACCEPTED = 2
 """Factor by which the entries of a matrix may grow while its rows are made orthonormal."""
 
 
-def elimination_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[int]]], int]:
-    """An order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little, and their entries then.
+class Order(NamedTuple):
+    """rows: indices of rows, in order.   groups: as in `orthogonalise`, of places in this order; None where each is one row.
+    filled: entries of the rows once they are orthonormal."""
+
+    rows: tuple[int, ...]
+    groups: list[list[int]] | None
+    filled: int
+
+
+def elimination_order(A: ca.SX, blocks: Blocks | None = None) -> Order:
+    """An order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little.
 
     The next block is the one whose rows would end with the fewest entries, given the fill-in of those before it.
     """
+    order, filled = _blocks_in_order(A, blocks or [[[i]] for i in range(A.shape[0])])
+    rows = tuple(i for block in order for i in _members(block))
+    place = {row: i for i, row in enumerate(rows)}
+    groups = None if blocks is None else [[place[i] for i in group] for block in order for group in block]
+    return Order(rows, groups, filled)
+
+
+def _blocks_in_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[int]]], int]:
     supports = [{c for i in _members(block) for c in A[i, :].sparsity().get_col()} for block in blocks]
     waiting, order, entries = dict(enumerate(supports)), [], 0
     filled: list[set[int]] = []

@@ -12,7 +12,7 @@ Example:
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -25,6 +25,7 @@ NEAR = 1.0  # squared angle below which the series is used: above it the quotien
 TERMS = 10  # NEAR**TERMS / (2 TERMS)! = 4e-19, and two derivatives stay below eps
 NEAR_TANGENT = 1 / 16  # the same limit for tan(angle / 2)**2, in the logarithm
 TERMS_TANGENT = 15
+SMALLEST = 1e-300  # floor of a squared angle that divides
 SNAP = 1e-15  # distance from 0 or +-1 within which entries of a numeric roll-pitch-yaw matrix are made exact
 
 _EMPTY = ca.DM(1, 1)  # a structural zero, which products drop
@@ -417,6 +418,38 @@ def log_factors(q: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         ca.if_else(near, *pair)
         for pair in ((2 * a_near / near_w, f_far), (a_near, a_far), (g_near, (1 - a_far) / (angle * angle)))
     )
+
+
+class LogMotion(NamedTuple):
+    """phi: (3, 1) rotation vector.   L: (3, 3) with phi_dot = L w.   bias: (3, 1) L_dot w, phi_ddot = L w_dot + bias."""
+
+    phi: Matrix
+    L: Matrix
+    bias: Matrix
+
+
+def log_motion(R: Matrix, w: Matrix) -> LogMotion:
+    """phi = log(R), and how it moves with R: L = dexp_left_inv(phi) at R_dot = hat(w) R. R (3, 3), w (3,) [rad/s].
+
+    L w = w - phi x w / 2 + g phi x (phi x w), and with x = |phi|/2 and a = x cot x, g = (1 - a) / |phi|^2 turns at
+    g_dot = phi.w (1/4 - a g - 2 g) / |phi|^2: a quotient of roundings near phi = 0, where its factors vanish like |phi|^3.
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.log_motion(so3.exp([0, 0, 0.5]), [0, 0, 2]).bias  # about one axis the rate is that of the angle
+        DM([0, 0, 0])
+    """
+    q, w = quat_of(R), matrix(w, 3)
+    f, a, g = log_factors(q)
+    phi = f * q[:3]
+    L = isotropic((a, -0.5, g), phi)
+    turned = ca.cross(phi, w)
+    twice = ca.cross(phi, turned)
+    ahead = g * twice - turned / 2  # phi_dot - w
+    across = ca.cross(ahead, w)  # phi_dot x w
+    g_dot = ca.dot(phi, w) * (0.25 - a * g - 2 * g) / ca.fmax(ca.sumsqr(phi), SMALLEST)
+    bias = g_dot * twice + g * (ca.cross(w + ahead, turned) + ca.cross(phi, across)) - across / 2
+    return LogMotion(phi, L, bias)
 
 
 def quat_rate(q: Matrix) -> Matrix:

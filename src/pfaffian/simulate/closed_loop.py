@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 
 from pfaffian.control import law
+from pfaffian.control.hybrid_force import Multipliers
 from pfaffian.control.law import Command, Control
-from pfaffian.dynamics import formulation
-from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.dynamics import formulation, gauss
+from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism
@@ -18,12 +21,13 @@ from pfaffian.terms.terms import Terms
 def command_of(T: Terms, control: Control | None, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
     """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 the measurement under u at y = 0.
 
+    What the law builds of a T under no inputs the caller need not build again.
     control: None: the inputs of the run are those of the mechanism.   held: what its parts in discrete time hold.
     """
     if control is None:
         return Command(w, signals=held.signals if held is not None else {})
     m = T.mechanism
-    idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
+    idle = T.under(ca.SX(m.nu, 1)) if T.u.nnz() else T
     y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
     given = len(control.w_names)
     command = law.command(control, idle, z, _law_inputs(control, w[:given, 0], held), y)
@@ -39,14 +43,24 @@ def command_of(T: Terms, control: Control | None, scheme: Scheme, z: ca.SX, w: c
         return command
     if scheme.saturate:
         raise ModelError("saturate: a control law that measures reactions cannot be cut; use it without")
-    if ca.depends_on(ca.jacobian(command.u, y), y):
+    U = ca.jacobian(command.u, y)
+    if ca.depends_on(U, y):
         raise ModelError("a control law must be affine in the measured reaction")
-    plant = Terms(m, T.q, T.v, command.u, T.t)
-    measured = ca.densify(law.measured(control, plant, formulation(scheme.formulation, plant)(plant).reaction))
+    plant = idle.under(command.u)
+    measured = ca.densify(_measured(control, plant, formulation(scheme.formulation, plant, idle.built("M"))))
     Y, y0 = ca.jacobian(measured, y), ca.substitute(measured, y, ca.SX.zeros(*y.shape))
     loop = orthogonalise(ca.SX.eye(y.numel()) - Y, y0, RANK_TOLERANCE)
-    u, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [loop.Q.T @ loop.D])
+    y_closed = loop.Q.T @ loop.D
+    _, z_dot, faults, sides, *signals = ca.substitute(parts, [y], [y_closed])
+    u = ca.substitute(command.u, y, ca.SX.zeros(*y.shape)) + U @ y_closed
     return Command(ca.densify(u), z_dot, faults, dict(zip(command.signals, signals, strict=True)), sides)
+
+
+def _measured(control: Control, plant: Terms, solve: Callable[[Terms], Motion]) -> ca.SX:
+    """(ny, 1) what the law measures of the plant's reaction."""
+    if isinstance(control.measured, Multipliers) and solve is gauss.motion:
+        return control.measured.chosen(plant, gauss.multipliers(plant))
+    return law.measured(control, plant, solve(plant).reaction)
 
 
 def _law_inputs(control: Control, w: ca.SX, held: Command | None) -> ca.SX:

@@ -268,7 +268,7 @@ def _functions(m: Mechanism, control: Control | None, law: str | None) -> tuple[
     names = input_names(m, control)
     w, z = ca.SX.sym("w", len(names)), ca.SX.sym("z", len(control.z) if control else 0)
     command = command_of(T, control, Scheme(), z, w)
-    closed = Terms(m, T.q, T.v, command.u, T.t)
+    closed = T.under(command.u)
     motion = formulation("auto", closed)(closed)
     mu = control_force(closed).mu if m.servos else ca.SX(0, 1)
     lam = minimum_norm_multipliers(closed, ideal_reaction(closed, motion))

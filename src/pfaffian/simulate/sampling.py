@@ -135,7 +135,7 @@ def evaluate_parts(
 
 def _reaction(T: Terms, u: ca.SX, scheme: Scheme) -> ca.SX:
     """(nv, 1) generalised reaction under all inputs u (nu, 1)."""
-    pushed = Terms(T.mechanism, T.q, T.v, u, T.t)
+    pushed = T.under(u)
     return formulation(scheme.formulation, pushed)(pushed).reaction
 
 

@@ -33,7 +33,8 @@ class Scheme:
     """How a run is integrated; everything that changes the compiled step.
 
     Args:
-        formulation: a name of `FORMULATIONS`, or auto.
+        formulation: a name of `FORMULATIONS`; auto is articulated for a tree, unless a law needs the mass matrix, control-force
+            for servo constraints and gauss otherwise.
         integrator: rk4; euler, semi-implicit; midpoint, implicit, which keeps the energy; tr-bdf2, implicit, for stiff springs.
             docs/architecture.md says what each is for.
         corrections: at most so many Newton iterations onto phi = 0 and eta = 0 after each step, 0 to 20; 0: none.

@@ -56,7 +56,7 @@ def trace(sim: Simulation) -> Traced:
     shares = near and sim.integrator.shares and ACCELERATION not in here.T.rows.level
     shares = shares and not sim.arriving
     project, needed = _project(sim, here, z, along(here.T) if shares else None)
-    rhs, sizes, terms = _rate(sim, "rhs", here, z, solve, needed)
+    rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
     functions = Functions(
@@ -81,7 +81,7 @@ def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
 
 def _moving(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
     """The Terms under these inputs, and the motion there."""
-    pushed = Terms(sim.mechanism, T.q, T.v, _acting(sim, T, z, d, w), T.t)
+    pushed = T.under(_acting(sim, T, z, d, w))
     return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
 
 
@@ -155,12 +155,14 @@ def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[
 
 
 def _rate(
-    sim: Simulation, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion], needed: list[int] | None
+    sim: Simulation, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion] | None, needed: list[int] | None
 ) -> tuple[ca.Function, dict[str, int], Any]:
     """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the integrator's terms.
 
+    solve: gives the accelerations, the scheme's formulation if None.
     carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms."""
-    m, T, w = sim.mechanism, here.T, ca.SX.sym("w", len(sim.w_names))
+    m, w = sim.mechanism, ca.SX.sym("w", len(sim.w_names))
+    T = here.T.under(ca.SX(m.nu, 1))
     d = ca.SX.sym("d", sim.layout.size)
     state = ca.vertcat(here.x, z, d)
     waiting = in_force(sim.layout, d, m.nu, T.t)
@@ -168,8 +170,8 @@ def _rate(
     requested = command.u
     if sim.scheme.saturate:
         command = command._replace(u=_cut(sim, requested))
-    closed = Terms(m, T.q, T.v, command.u, T.t)
-    motion = solve(closed)
+    closed = T.under(command.u)
+    motion = (solve or formulation(sim.scheme.formulation, closed, T.built("M")))(closed)
     faults, sides = command.faults, command.sides
     if m.servos:
         held = control_force(closed)

@@ -176,6 +176,14 @@ class Kinematics:
         J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if check_frame(frame) == "WORLD" else x)
         return ca.diagcat(G.R.T, G.R.T) @ J if frame == "LOCAL" else J
 
+    def bias_acceleration(self, body: str, point: Any = (0, 0, 0)) -> ca.SX:
+        """(6, 1) J_dot v of `jacobian` in LOCAL_WORLD_ALIGNED: what [acceleration; angular acceleration] is at v_dot = 0."""
+        link, X = self._place(body)
+        if link < 0:
+            return ca.SX.zeros(6, 1)
+        a, alpha = self.link_bias(link, X.R @ vector(point, 3, "point") + X.p)
+        return ca.vertcat(a + self.mechanism.gravity, alpha)
+
     def relative(self, body: str, seen_from: str) -> tuple[Pose, ca.SX]:
         """Pose of a body seen from another, and J (6, nv) of the twist of that motion along the body's axes.
 
@@ -294,6 +302,13 @@ class Kinematics:
     def bias_accelerations(self) -> tuple[Acceleration, ...]:
         """Of each link minus gravity, at v_dot = 0."""
         return self.accelerations(None, self.mechanism.gravity)
+
+    def link_bias(self, link: int, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """World acceleration minus gravity of the point x (3, 1) of a link at v_dot = 0, and its angular acceleration."""
+        if link < 0:
+            return -self.mechanism.gravity, ca.SX.zeros(3, 1)
+        bias, R = self.bias_accelerations[link], self.link_pose(link).R
+        return R @ (bias.a + bias.Phi @ x), R @ bias.alpha
 
     def velocity_product(self, i: int, with_spin: bool = True) -> tuple[ca.SX, ca.SX]:
         """What velocities alone add to the acceleration of link i beyond that of the previous link, (a, alpha) in its own axes.

@@ -216,7 +216,7 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     Ga, Gb, J = _twist(k, c)
     r = Gb.p - Ga.p
     (va, wa), (vb, wb) = _velocity(k, la, Xa), _velocity(k, lb, Xb)
-    (aa, alpha_a), (ab, alpha_b) = _bias(k, la, Xa), _bias(k, lb, Xb)
+    (aa, alpha_a), (ab, alpha_b) = k.link_bias(la, Xa.p), k.link_bias(lb, Xb.p)
     # Second derivative of R_a^T (p_b - p_a), and first of R_a^T (w_b - w_a), at v_dot = 0.
     linear = ab - aa - ca.cross(alpha_a, r) - 2 * ca.cross(wa, vb - va) + ca.cross(wa, ca.cross(wa, r))
     angular = alpha_b - alpha_a - ca.cross(wa, wb - wa)
@@ -280,11 +280,3 @@ def _velocity(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:
         return ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
     (u, w), R = k.link_velocity[link], k.link_pose(link).R
     return R @ (u + ca.cross(w, X.p)), R @ w
-
-
-def _bias(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:
-    """World acceleration of a frame's origin on a link at v_dot = 0, and its angular acceleration."""
-    if link < 0:
-        return -k.mechanism.gravity, ca.SX.zeros(3, 1)
-    bias, R = k.bias_accelerations[link], k.link_pose(link).R
-    return R @ (bias.a + bias.Phi @ X.p), R @ bias.alpha

@@ -57,6 +57,16 @@ class Terms:
         m = self.mechanism
         return shown.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), u ({m.nu}, 1), t")
 
+    def under(self, u: ca.SX) -> Terms:
+        """The same terms under other inputs u (nu, 1), with all that has been built and does not depend on them."""
+        other = Terms(self.mechanism, self.q, self.v, u, self.t)
+        vars(other).update({name: x for name, x in vars(self).items() if name not in ("u", "force", "generalised_input")})
+        return other
+
+    def built(self, name: str) -> bool:
+        """Whether somebody has asked for this term."""
+        return name in vars(self)
+
     @cached_property
     def kinematics(self) -> Kinematics:
         return Kinematics(self.mechanism, self.q, self.v, self.t)
