@@ -58,6 +58,7 @@ _HOME = {
     "pfaffian.simulate.reaction_output": ["reaction"],
     "pfaffian.simulate.result": ["causes", "sign_changes"],
     "pfaffian.simulate.passages": ["singular_passages"],
+    "pfaffian.simulate.statistics": ["final", "integral", "maximum", "mean", "minimum"],
     "pfaffian.simulate.netcdf": ["read_netcdf", "write_netcdf"],
     "pfaffian.evaluate.compiled": ["compile_terms", "forward_dynamics"],
     "pfaffian.evaluate.quantities": [

@@ -237,10 +237,12 @@ def _run(chosen: argparse.Namespace) -> int:
     from pfaffian.viewer.summary import summary
 
     print(summary(m, result, seconds, files))
-    if chosen.view:
+    if chosen.view and "interrupted" not in result.attrs:
         from pfaffian.viewer.scene import view
 
         view(m, result, settings.arrays(m)[3])
+    if "interrupted" in result.attrs:
+        return INTERRUPTED
     return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
 
 

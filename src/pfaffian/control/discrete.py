@@ -335,7 +335,9 @@ def _owner(name: str) -> str:
 def single(name: str, value: ca.SX) -> ca.SX:
     """The value of an input of one number. Raises ModelError: it has several, and how to take one of them."""
     if value.numel() != 1:
-        raise ModelError(f"input {name!r}: one number is needed, got {value.numel()}; take {', '.join(entry_names(name, 2))}, ...")
+        raise ModelError(
+            f"input {name!r}: one number is needed, got {value.numel()}; take {', '.join(entry_names(name, 2))}, ..."
+        )
     return value
 
 
