@@ -74,6 +74,9 @@ _HOME = {
     "pfaffian.simulate.linearise": ["linearise"],
     "pfaffian.simulate.qp": ["solve_qp"],
     "pfaffian.viewer.figures": ["overview"],
+    "pfaffian.viewer.equations": ["equations"],
+    "pfaffian.viewer.maps": ["map_of"],
+    "pfaffian.viewer.plots": ["plot"],
     "pfaffian.viewer.scene": ["view"],
     "pfaffian.embedded.export": ["export"],
 }

@@ -89,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
     info = command("info", _info, "describe a file: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
-    info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain for LaTeX (needs sympy)")
+    info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain, or with --equations those, for LaTeX (needs sympy)")
+    info.add_argument("--equations", action="store_true", help="print the equations of motion in letters (needs sympy)")
     info.add_argument("--symmetry", action="store_true", help="list the symmetries, and what breaks the others")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
@@ -302,6 +303,12 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
 def _info(chosen: argparse.Namespace) -> int:
     """pfaffian info"""
     m, settings = _read(chosen)
+    if chosen.equations:
+        from pfaffian.viewer.equations import equations
+
+        made = equations(m)
+        print(made.latex() if chosen.latex else lines(made))
+        return DONE
     if chosen.latex:
         from pfaffian.viewer.latex import kinematics_latex
 
