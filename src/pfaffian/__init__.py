@@ -14,6 +14,7 @@ rotations, screws (products of exponentials), reduction, calculus, constraints, 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -104,3 +105,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _show_in_notebooks() -> None:
+    """In a notebook, show machines and results with a picture; what that takes is imported when one is shown."""
+    notebook = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    html = notebook.display_formatter.formatters["text/html"] if notebook is not None else None
+    if html is not None:
+        show: Any = lambda name: lambda x: getattr(import_module("pfaffian.viewer.notebook"), name)(x)  # noqa: E731
+        html.for_type_by_name("pfaffian.model.mechanism", "Mechanism", show("machine"))
+        html.for_type_by_name("xarray.core.dataset", "Dataset", show("result"))
+
+
+_show_in_notebooks()
