@@ -89,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
     info = command("info", _info, "describe a file: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
-    info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain, or with --equations those, for LaTeX (needs sympy)")
+    words = "print the kinematics of an open chain, or with --equations those, for LaTeX (needs sympy)"
+    info.add_argument("--latex", action="store_true", help=words)
     info.add_argument("--equations", action="store_true", help="print the equations of motion in letters (needs sympy)")
     info.add_argument("--symmetry", action="store_true", help="list the symmetries, and what breaks the others")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")

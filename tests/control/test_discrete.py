@@ -198,11 +198,10 @@ def test_a_law_passes_on_vectors_whole_or_by_their_entries():
     one = control.discrete(apart, 0.02, inputs=("far",), gives=single)
     all_ = control.discrete(whole, 0.02, inputs=("far",), gives=("goal", "rest"))
     entries = [f"goal[{i}]" for i in range(3)] + [f"rest[{i}]" for i in range(6)]
-    inner = (
-        lambda names: control.Control(  # noqa: E731
-            lambda T, z, w, y: Command(4 * (w[:3] - T.q) - 4 * T.v), w_names=tuple(names[:3])
-        )
-    )
+
+    def inner(names):
+        return control.Control(lambda T, z, w, y: Command(4 * (w[:3] - T.q) - 4 * T.v), w_names=tuple(names[:3]))
+
     reading = control.discrete(own, STEP, inputs=("goal",))
     wanted = run(control.several(outer=one, inner=control.discrete(inner(single), STEP)), m=m, u=u, seconds=seconds)
     for law in (reading, control.discrete(inner(entries), STEP)):

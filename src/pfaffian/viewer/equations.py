@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,11 +95,13 @@ class Equations:
 
 
 def equations(m: Mechanism) -> Equations:
-    """The equations of motion in letters, M v_dot + c = f + B u + A^T lambda, A v_dot = b, in the machine's own names. Needs SymPy.
+    """The equations of motion in letters and in the machine's own names. Needs SymPy.
 
-    Coordinates, inputs and parameters have symbols of their names, a velocity that is the rate of a coordinate has the name with
-    `_dot`. Sines and cosines of sums of angles are collected where that is shorter, and numbers are exact where they look it. A
-    notebook shows the result as formulas; print shows it as text.
+        M v_dot + c = f + B u + A^T lambda,   A v_dot = b
+
+    Coordinates, inputs and parameters have symbols of their names; a velocity that is the rate of a coordinate has the name
+    with `_dot`. Sines and cosines of sums of angles are collected where that is shorter, and numbers are exact where they look
+    it. A notebook shows the result as formulas; print shows it as text.
 
     Args:
         m: the mechanism, small enough to be read.
@@ -155,8 +157,8 @@ def _term(m: Mechanism, letter: str, x: ca.SX, known: Sequence[ca.SX], values: l
     count = ca.Function("count", [ca.vertcat(*known)], [x]).n_instructions()
     if count > MANY:
         raise ModelError(
-            f"equations: {letter} of {m.name!r} has {count} operations, too many to be read (up to {MANY}); convert parts of it by "
-            "pf.screws.to_sympy"
+            f"equations: {letter} of {m.name!r} has {count} operations, too many to be read (up to {MANY}); convert parts of "
+            "it by pf.screws.to_sympy"
         )
     try:
         found = converted(x, known, values)

@@ -194,7 +194,7 @@ def _vector(batch: xr.Dataset, name: str, least: float = -1.0) -> Iterator[Panel
 
 
 def _rows(batch: xr.Dataset, name: str, least: float = -1.0) -> Iterator[Panel]:
-    """One panel for each unit among the rows of a signal, as far as their names determine it, of those that exceed the least."""
+    """One panel for each unit among the rows of a signal, as far as names determine it, of those that exceed the least."""
     dim, titles = ROWS[name]
     values = _values(batch, name)
     values = values if values.ndim == 3 else values[:, :, None]

@@ -158,9 +158,7 @@ def _axis(m: Mechanism, given: Any, what: str) -> _Axis:
     return _Axis(of, m.q_units[m.q_names.index(of)], values, None)
 
 
-def _configurations(
-    m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any, search: bool
-) -> np.ndarray:
+def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any, search: bool) -> np.ndarray:
     """(ny, nx, nq) of configurations, NaN where none closes: each found from a neighbour's, the first from q."""
     grid = np.meshgrid(*[axis.values for axis in axes])
     goals = {i: Parameter(f"goal {'xy'[i]} of a map", 0.0) for i, axis in enumerate(axes) if axis.function}
@@ -221,9 +219,7 @@ def _one(rows: np.ndarray, what: str) -> np.ndarray:
     return rows[0]
 
 
-def _measure(
-    m: Mechanism, quantity: Any, body: str | None, point: Any
-) -> tuple[Callable[[np.ndarray, Any], np.ndarray], str]:
+def _measure(m: Mechanism, quantity: Any, body: str | None, point: Any) -> tuple[Callable[[np.ndarray, Any], np.ndarray], str]:
     """(q (n, nq), parameters) -> (n,) of the quantity, and its name."""
     if quantity == "manipulability":
         if body is None:
@@ -233,7 +229,8 @@ def _measure(
         return lambda q, p: _manipulability(both(q, parameters=p)), f"manipulability of {body}"
     known = {"regularity": regularity, "rank": lambda T: formulation("auto", T)(T).rank}
     if not callable(quantity) and quantity not in known:
-        raise ModelError(f"map_of: quantity {brief(quantity)}: {nearest(quantity, [*known, 'manipulability'])}, or a function of Terms")
+        near = nearest(quantity, [*known, "manipulability"])
+        raise ModelError(f"map_of: quantity {brief(quantity)}: {near}, or a function of Terms")
     f = quantity if callable(quantity) else known[quantity]
     name = shown.function(quantity) if callable(quantity) else quantity
     one = compile_terms(m, {"value": f}, squeeze=False)

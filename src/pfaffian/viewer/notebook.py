@@ -6,7 +6,6 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator
 from html import escape
-from typing import Any
 
 import casadi as ca
 import numpy as np
