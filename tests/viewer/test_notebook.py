@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from base64 import b64decode
+from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -116,3 +117,15 @@ def test_a_notebook_is_told_once_and_a_plain_interpreter_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
     pf._show_in_notebooks()
     assert told == {}
+
+
+def test_the_slider_of_the_page_runs(monkeypatch):
+    """With a stand-in for the widgets: the figure of two positions of the slider, without a second compilation."""
+    page = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    made = []
+    widgets = SimpleNamespace(interact=lambda **limits: lambda f: made.extend(f(x) for x in limits["length"]) or f)
+    monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
+    exec(compile(code, "notebooks.md", "exec"), {})
+    crossings = [np.count_nonzero(np.diff(np.sign(figure.axes[0].lines[0].get_ydata()))) for figure in made]
+    assert crossings[0] > 2 * crossings[1] > 0

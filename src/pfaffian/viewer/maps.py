@@ -14,7 +14,7 @@ from pfaffian.dynamics import formulation
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, nearest, notice
-from pfaffian.evaluate.arrays import as_flag, configurations, parameter_values
+from pfaffian.evaluate.arrays import configurations, parameter_values
 from pfaffian.evaluate.compiled import compile_terms
 from pfaffian.model import shown
 from pfaffian.model.constraint import holonomic
@@ -93,10 +93,9 @@ def map_of(
     quantity: str | Measure = "regularity",
     *,
     body: str | None = None,
-    point: Any = (0.0, 0.0, 0.0),
+    point: Any = (0, 0, 0),
     q: Any = None,
     parameters: Any = None,
-    search: bool = False,
 ) -> ConfigurationMap:
     """A quantity over a grid of two coordinates or goals, all other coordinates put onto the constraints by `assemble`.
 
@@ -113,7 +112,6 @@ def map_of(
         q: where the search starts, (nq,) or {name: number}; neutral by default. Each configuration is found from that of a
             neighbour on the map, so that it stays with the assembly of the nearest one as far as this goes.
         parameters: {name: number} or an array in the mechanism's order; defaults if None.
-        search: whether to look further away where no configuration closes from q, see `assemble`; slow on a large map.
     Returns:
         x, y: (nx,), (ny,); values: (ny, nx), NaN out of reach; q: (ny, nx, nq); `figure()` draws it, and a notebook shows it.
     Raises ModelError: no such coordinate, body or quantity; values that are no list of numbers.
@@ -136,7 +134,7 @@ def map_of(
     as_mechanism(m)
     across, up = (_axis(m, axis, name) for axis, name in ((x, "x"), (y, "y")))
     measure, title = _measure(m, quantity, body, point)
-    found = _configurations(m, (across, up), q, parameters, as_flag(search, "search"))
+    found = _configurations(m, (across, up), q, parameters)
     closed = np.isfinite(found).all(axis=2)
     values = np.full(closed.shape, np.nan)
     if closed.any():
@@ -158,7 +156,7 @@ def _axis(m: Mechanism, given: Any, what: str) -> _Axis:
     return _Axis(of, m.q_units[m.q_names.index(of)], values, None)
 
 
-def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any, search: bool) -> np.ndarray:
+def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any) -> np.ndarray:
     """(ny, nx, nq) of configurations, NaN where none closes: each found from a neighbour's, the first from q."""
     grid = np.meshgrid(*[axis.values for axis in axes])
     goals = {i: Parameter(f"goal {'xy'[i]} of a map", 0.0) for i, axis in enumerate(axes) if axis.function}
@@ -168,7 +166,7 @@ def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any
     own = _one(parameter_values(m, parameters), "parameters")
     start, found = _one(configurations(m, q), "q"), np.full((*grid[0].shape, m.nq), np.nan)
 
-    def close(at: tuple[np.ndarray, ...], guess: np.ndarray, search: bool) -> bool:
+    def close(at: tuple[np.ndarray, ...], guess: np.ndarray) -> bool:
         """Configurations at these points of the grid from (points, nq); whether any closes."""
         guess = guess.copy()
         for axis, values in zip(axes, grid, strict=True):
@@ -176,11 +174,11 @@ def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any
                 guess[:, m.q_names.index(axis.name)] = values[at]
         p = np.hstack([np.tile(own, (len(guess), 1)), *[grid[i][at][:, None] for i in goals]])
         with suppress(RunError):
-            found[at] = assemble(held, guess, parameters=p, hold=names, search=search).q
+            found[at] = assemble(held, guess, parameters=p, hold=names, search=False).q
         return bool(np.isfinite(found[at]).any())
 
     every = np.nonzero(np.ones(grid[0].shape, dtype=bool))
-    if not close(every, np.tile(start, (len(every[0]), 1)), search):
+    if not close(every, np.tile(start, (len(every[0]), 1))):
         notice("map_of: no configuration of the map closes from q; start it from one that does", RunWarning)
         return found
     alone, far = found.copy(), np.linalg.norm(found - start, axis=2)
@@ -190,7 +188,7 @@ def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any
         found[fresh] = alone[fresh]
         while len((at := _beside(np.isfinite(found[..., 0]), fresh))[0]):
             fresh = np.zeros_like(fresh)
-            close(at[:2], found[at[2], at[3]], False)
+            close(at[:2], found[at[2], at[3]])
             fresh[at[:2]] = np.isfinite(found[at[:2]][:, 0])
     return found
 
