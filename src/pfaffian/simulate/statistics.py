@@ -196,20 +196,20 @@ class Tally:
             found = {
                 "maximum": x.most,
                 "minimum": x.least,
-                "mean": x.total / x.count,
+                "mean": x.total / x.numbers,
                 "integral": self.step * (x.total - (x.first + x.last) / 2),
                 "final": x.last,
             }[kind]
-        return np.where(x.count > 0, found, np.nan)
+        return np.where(x.numbers > 0, found, np.nan)
 
 
 class _Sums(NamedTuple):
-    """(runs, entries) of what was seen so far; NaN is left out.   total: added up in the order of time.   count: numbers."""
+    """(runs, entries) of what was seen so far; NaN is left out.   total: added up in the order of time.   numbers: how many."""
 
     most: np.ndarray
     least: np.ndarray
     total: np.ndarray
-    count: np.ndarray
+    numbers: np.ndarray
     first: np.ndarray
     last: np.ndarray
 
@@ -230,7 +230,7 @@ def values_added(so_far: _Sums | None, values: np.ndarray) -> _Sums:
         np.fmax(x.most, np.fmax.reduce(values, axis=0)),
         np.fmin(x.least, np.fmin.reduce(values, axis=0)),
         added,
-        x.count + there.sum(axis=0),
+        x.numbers + there.sum(axis=0),
         np.where(np.isnan(x.first), begin, x.first),
         np.where(some, end, x.last),
     )

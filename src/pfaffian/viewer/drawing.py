@@ -23,6 +23,9 @@ NOTE = "#777777"
 BEYOND = 0.02
 """Fraction of an axis by which a line must leave it to count as cut off."""
 
+LEGEND_SIZE = 7.5
+"""Points of a legend's font."""
+
 LETTER = 0.6
 """Width of a letter of a legend, in the size of its font, on the wide side."""
 
@@ -31,7 +34,7 @@ MARGINS = 60.0
 _STYLE = {
     "font.size": 8.5,
     "axes.titlesize": 8.5,
-    "legend.fontsize": 7.5,
+    "legend.fontsize": LEGEND_SIZE,
     "axes.grid": True,
     "grid.color": "#E6E6E6",
     "grid.linewidth": 0.6,
@@ -110,7 +113,7 @@ def legend_above(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
     """Draw a legend above the axes, in as many columns as fit: it takes no width from the axes, nor from those below."""
     if not names:
         return
-    size = _STYLE["legend.fontsize"]
+    size = LEGEND_SIZE
     column = size * (LETTER * max(len(n) for n in names) + 3.4)
     width = 72 * ax.get_figure().get_size_inches()[0] / max(1, ax.get_gridspec().ncols) - MARGINS
     columns = int(max(1, min(len(names), width // column)))
