@@ -14,6 +14,7 @@ rotations, screws (products of exponentials), reduction, calculus, constraints, 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -58,6 +59,7 @@ _HOME = {
     "pfaffian.simulate.reaction_output": ["reaction"],
     "pfaffian.simulate.result": ["causes", "sign_changes"],
     "pfaffian.simulate.passages": ["singular_passages"],
+    "pfaffian.simulate.statistics": ["final", "integral", "maximum", "mean", "minimum"],
     "pfaffian.simulate.netcdf": ["read_netcdf", "write_netcdf"],
     "pfaffian.evaluate.compiled": ["compile_terms", "forward_dynamics"],
     "pfaffian.evaluate.quantities": [
@@ -73,6 +75,9 @@ _HOME = {
     "pfaffian.simulate.linearise": ["linearise"],
     "pfaffian.simulate.qp": ["solve_qp"],
     "pfaffian.viewer.figures": ["overview"],
+    "pfaffian.viewer.equations": ["equations"],
+    "pfaffian.viewer.maps": ["map_of"],
+    "pfaffian.viewer.plots": ["plot"],
     "pfaffian.viewer.scene": ["view"],
     "pfaffian.embedded.export": ["export"],
 }
@@ -100,3 +105,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _show_in_notebooks() -> None:
+    """In a notebook, show machines and results with a picture; what that takes is imported when one is shown."""
+    notebook = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    html = notebook.display_formatter.formatters["text/html"] if notebook is not None else None
+    if html is not None:
+        show: Any = lambda name: lambda x: getattr(import_module("pfaffian.viewer.notebook"), name)(x)  # noqa: E731
+        html.for_type_by_name("pfaffian.model.mechanism", "Mechanism", show("machine"))
+        html.for_type_by_name("xarray.core.dataset", "Dataset", show("result"))
+
+
+_show_in_notebooks()

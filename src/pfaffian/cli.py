@@ -89,7 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
     info = command("info", _info, "describe a file: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
-    info.add_argument("--latex", action="store_true", help="print the kinematics of an open chain for LaTeX (needs sympy)")
+    words = "print the kinematics of an open chain, or with --equations those, for LaTeX (needs sympy)"
+    info.add_argument("--latex", action="store_true", help=words)
+    info.add_argument("--equations", action="store_true", help="print the equations of motion in letters (needs sympy)")
     info.add_argument("--symmetry", action="store_true", help="list the symmetries, and what breaks the others")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
@@ -237,10 +239,12 @@ def _run(chosen: argparse.Namespace) -> int:
     from pfaffian.viewer.summary import summary
 
     print(summary(m, result, seconds, files))
-    if chosen.view:
+    if chosen.view and "interrupted" not in result.attrs:
         from pfaffian.viewer.scene import view
 
         view(m, result, settings.arrays(m)[3])
+    if "interrupted" in result.attrs:
+        return INTERRUPTED
     return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
 
 
@@ -300,6 +304,12 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
 def _info(chosen: argparse.Namespace) -> int:
     """pfaffian info"""
     m, settings = _read(chosen)
+    if chosen.equations:
+        from pfaffian.viewer.equations import equations
+
+        made = equations(m)
+        print(made.latex() if chosen.latex else lines(made))
+        return DONE
     if chosen.latex:
         from pfaffian.viewer.latex import kinematics_latex
 

@@ -153,6 +153,42 @@ def nearest(name: object, known: Sequence[str]) -> str:
     return f"{f'did you mean {near[0]!r}? ' if near else ''}there are {listed(known)}"
 
 
+ELSEWHERE = {
+    "ball": ("spherical",),
+    "cardan": ("universal",),
+    "connect": ("coincide", "spherical"),
+    "continuous": ("revolute",),
+    "floating": ("free",),
+    "freejoint": ("free",),
+    "freeflyer": ("free",),
+    "hinge": ("revolute",),
+    "hooke": ("universal",),
+    "pin": ("revolute",),
+    "rigid": ("fixed", "weld"),
+    "rotational": ("revolute",),
+    "screw": ("helical",),
+    "slide": ("prismatic",),
+    "slider": ("prismatic",),
+    "socket": ("spherical",),
+    "translational": ("prismatic",),
+    "weld": ("fixed",),
+}
+"""Words of other libraries for kinds of joints and closures -> the words here, the first that fits."""
+
+
+def meant_kind(kind: object, known: Sequence[str]) -> str:
+    """The kind that an unknown one probably means, as a question; empty if there is none near."""
+    word = str(kind)[:LONGEST].lower()
+    near = [k for k in ELSEWHERE.get(word, ()) if k in known] or get_close_matches(word, known, 1)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def unknown_kind(kind: object, known: Sequence[str]) -> str:
+    """The end of a message about an unknown kind: all of the library's, and the one that is probably meant."""
+    meant = meant_kind(kind, known)
+    return f"kind {brief(kind)} is unknown; one of {', '.join(known)}" + (f"; {meant}" if meant else "")
+
+
 def listed(names: Sequence[str], most: int = LISTED) -> str:
     """The first few names, and how many there are in all."""
     more = f", ... ({len(names)} in all)" if len(names) > most else ""

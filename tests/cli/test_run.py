@@ -277,6 +277,12 @@ def test_info_for_latex(cli) -> None:
     assert said.status == 2 and "closure 'loop' from 'coupler' to 'rocker' closes the chain" in said.err and not said.out
 
 
+def test_info_of_the_equations(cli) -> None:
+    said = cli("info", "pendulum.yaml", "--equations")
+    assert said.status == 0 and "M v_dot + c = f + B u" in said.out and "hinge_dot" in said.out and said.err == ""
+    assert cli("info", "pendulum.yaml", "--equations", "--latex").out.startswith("\\begin{gather*}")
+
+
 def test_info_closes_all_its_samples_at_once(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """One start after another, it evaluated Newton's step 40 times and more."""
     from pfaffian.kernel.call import kernel

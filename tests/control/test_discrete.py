@@ -179,6 +179,46 @@ def test_a_law_of_the_library_takes_its_goal_from_the_one_before_it():
     )
 
 
+def test_a_law_passes_on_vectors_whole_or_by_their_entries():
+    """The same goals as three signals of one number, as a vector that a law of one's own reads, and as a vector's entries."""
+    m, aims, marks = pf.actuate_all(chain(driven=False)), ("x0", "x1", "x2"), ("", "'", "''")
+    goal = lambda s: ca.vertcat(s["far"], 2 * s["far"] + s.terms.t, 0)  # noqa: E731
+    single = [f"{n}{mark}" for mark in marks for n in aims]
+
+    def apart(s):
+        return Command(NOTHING, signals=dict(zip(single, [*ca.vertsplit(goal(s)), *[ca.SX(0)] * 6], strict=True)))
+
+    def whole(s):
+        return Command(NOTHING, signals={"goal": goal(s), "rest": ca.SX.zeros(6, 1)})
+
+    def own(s):
+        return Command(4 * (s["goal"] - s.terms.q) - 4 * s.terms.v)
+
+    u, seconds = {"far": 0.3}, 0.1
+    one = control.discrete(apart, 0.02, inputs=("far",), gives=single)
+    all_ = control.discrete(whole, 0.02, inputs=("far",), gives=("goal", "rest"))
+    entries = [f"goal[{i}]" for i in range(3)] + [f"rest[{i}]" for i in range(6)]
+
+    def inner(names):
+        return control.Control(lambda T, z, w, y: Command(4 * (w[:3] - T.q) - 4 * T.v), w_names=tuple(names[:3]))
+
+    reading = control.discrete(own, STEP, inputs=("goal",))
+    wanted = run(control.several(outer=one, inner=control.discrete(inner(single), STEP)), m=m, u=u, seconds=seconds)
+    for law in (reading, control.discrete(inner(entries), STEP)):
+        both = control.several(outer=all_, inner=law)
+        assert both.w_names == ("far",)
+        found = run(both, m=m, u=u, seconds=seconds)
+        np.testing.assert_array_equal(found.q.values, wanted.q.values)
+        np.testing.assert_array_equal(found.goal.values[:, 1], wanted[aims[1]].values)
+    flowing = [control.several(outer=o, inner=inner(n)) for o, n in ((one, single), (all_, entries))]
+    a, b = (run(law, m=m, u=u, seconds=seconds).q.values for law in flowing)
+    np.testing.assert_array_equal(a, b)
+    assert np.abs(a - wanted.q.values).max() > 1e-6, "a law in continuous time is another law"
+    for law in (control.discrete(inner(["goal", "goal[1]", "goal[2]"]), STEP), inner(["goal", "goal[1]", "goal[2]"])):
+        with pytest.raises(ModelError, match=r"'goal': one number is needed, got 3; take goal\[0\]"):
+            run(control.several(outer=all_, inner=law), m=m, u=u, seconds=seconds)
+
+
 def test_what_a_law_of_the_library_integrates_goes_on_by_one_period():
     law = control.Control(
         lambda T, z, w, y: Command(ca.vertcat(-z[0] - T.v[0], w[0]), ca.vertcat(T.q[0], 0), signals={"sum": z}),

@@ -250,6 +250,10 @@ BAD = {
         PENDULUM.replace("revolute", "revolut"),
         "line 7: joints.pivot.kind: 'revolut' is unknown; did you mean 'revolute'",
     ),
+    "kind of another library": (
+        PENDULUM.replace("revolute", "hinge"),
+        "did you mean 'revolute'\\? there are fixed, revolute, .*, spherical, free, universal",
+    ),
     "missing key": (
         "bodies: {a: {}}\njoints: {j: {kind: free, parent: world}}",
         "line 2: joints.j: the key 'child' is missing",

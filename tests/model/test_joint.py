@@ -36,6 +36,13 @@ WHEELED = machine(joint(distribution=["vx", "wz"]))
 
 REFUSED = {
     "unknown kind": (lambda: joint("screw"), r"kind 'screw' is unknown; one of fixed, revolute, .*universal"),
+    "ball of MuJoCo": (lambda: joint("ball"), r"one of fixed, .*, spherical, free, universal; did you mean 'spherical'\?"),
+    "hinge of MuJoCo": (lambda: joint("hinge"), r"did you mean 'revolute'\?"),
+    "slide of MuJoCo": (lambda: joint("slide"), r"did you mean 'prismatic'\?"),
+    "weld of MuJoCo": (lambda: joint("weld"), r"did you mean 'fixed'\?"),
+    "nearly": (lambda: joint("sperical"), r"did you mean 'spherical'\?"),
+    "connect of MuJoCo": (
+        lambda: pf.closure("c", "connect", "world", "b"), r"mean 'spherical'\? \(pf.coincide makes it from two points\)"),
     "edges are no kind": (lambda: joint("edge"), r"kind 'edge' is unknown"),
     "no pitch": (lambda: joint("helical"), r"joint 'j': a helical joint needs its pitch=... \[m/rad\]"),
     "pitch for nothing": (lambda: joint("planar", pitch=0.1), r"a planar joint has no pitch"),

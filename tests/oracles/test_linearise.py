@@ -74,7 +74,17 @@ def check_by_differences(case: Case) -> Linearised:
     B = (pushed[:nu] - pushed[nu:]).T / 2
     close(L.B, B, DIFFERENCE, "B by differences", max(np.abs(B).max(initial=0), 1.0))
     close(L.drift, both[0], EXACT, "drift", max(np.abs(L.drift).max(initial=0), 1.0))
+    check_parts(L, on.at(case.q, case.v)["M"][0])
     return L
+
+
+def check_parts(L: Linearised, M: np.ndarray) -> None:
+    """The part of each velocity in a mode: v_i (M v)_i, summed over two instants a quarter of a period apart."""
+    for part, value, w in zip(L.participation.T, L.eigenvalues, L.vectors.T, strict=True):
+        moved = L.dv @ w
+        if value != 0 and np.abs(moved).max() > 1e-6:
+            energy = sum(x * (M @ x) for x in (moved.real, moved.imag))
+            close(part, energy / energy.sum(), 1e-7, "parts in a mode", 1.0)
 
 
 def same(found: np.ndarray, expected: np.ndarray, tolerance: float, what: str) -> None:
@@ -304,6 +314,9 @@ def test_what_a_law_integrates_is_a_state():
     moved = pf.linearise(m, [0.25], control=control.Control(law, z=(-0.25 * 11 / 6,)))
     close(moved.drift, [0, 0, 0.25], EXACT, "drift of the integral", 1.0)
     assert not moved.equilibrium
+    np.testing.assert_allclose(L.participation, 1, rtol=EXACT)
+    alone = pf.linearise(m, control=control.Control(lambda T, z, w, y: control.Command(-T.q[0] - T.v[0], -z), z=(0.0,)))
+    assert sorted(alone.participation[0]) == [0, 1, 1] and "the law alone" in str(alone)
 
 
 def test_errors():
@@ -321,3 +334,17 @@ def test_errors():
     )
     with pytest.raises(pf.ModelError, match="no derivative here"):
         pf.linearise(slack)
+
+
+def test_the_print_says_hertz_damping_and_who_takes_part():
+    """Two equal masses on three equal springs: both take half of each mode, which swing at 1 and sqrt(3) of sqrt(k/m)."""
+    k, mass = 8.0, 2.0
+    bodies = [pf.body(n, mass) for n in "ab"]
+    rails = [pf.joint(f"rail {n}", "prismatic", "world", n, axis=(1, 0, 0), stiffness=k) for n in "ab"]
+    link = pf.potential("link", lambda kin: k * (kin.q[0] - kin.q[1]) ** 2 / 2)
+    near = pf.linearise(pf.mechanism("two", bodies, rails, forces=[link]))
+    np.testing.assert_allclose(near.hertz, np.repeat([2, 2 * np.sqrt(3)], 2) / (2 * np.pi), rtol=EXACT)
+    np.testing.assert_allclose(near.participation, 0.5, rtol=EXACT)
+    words = str(near).splitlines()
+    assert all("rail a 50 %" in line and "rail b 50 %" in line and "damping" in line for line in words[1:])
+    assert "0.31831 Hz" in words[1]

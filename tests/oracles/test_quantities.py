@@ -140,3 +140,36 @@ def test_wrong_arguments():
     ):
         with pytest.raises(pf.ModelError, match=said):
             ask()
+
+
+def test_rows_that_a_stopped_run_left_out_stay_out():
+    """Rows of nothing but NaN, by array and by name, in q, v or u; any other NaN is refused."""
+    m = pf.actuate_all(random_tree(np.random.default_rng(4), ["free", "revolute"], [-1, 0]))
+    random = np.random.default_rng(5)
+    q = np.array([pf.random_configuration(m, random) for _ in range(4)])
+    v, u = random.normal(size=(4, m.nv)), random.normal(size=(4, m.nu))
+    whole = pf.forward_dynamics(m, q, v, u)
+    for which in range(3):
+        given = [q.copy(), v.copy(), u.copy()]
+        given[which][1] = np.nan
+        found = pf.forward_dynamics(m, *given)
+        for a, b in zip(found, whole, strict=True):
+            np.testing.assert_array_equal(a, np.where(np.arange(4).reshape(-1, *[1] * (b.ndim - 1)) == 1, np.nan, b))
+    names = dict(zip(m.q_names, np.where(np.arange(4) == 2, np.nan, q.T), strict=True))
+    heights = pf.forward_kinematics(m, names)["b1"].position[:, 2]
+    assert np.isnan(heights).tolist() == [False, False, True, False]
+    np.testing.assert_array_equal(heights[[0, 1, 3]], pf.forward_kinematics(m, q[[0, 1, 3]])["b1"].position[:, 2])
+    part = q.copy()
+    part[1, 2] = np.nan
+    for wrong in (part, q[0] * np.nan, {m.q_names[0]: np.nan}):
+        with pytest.raises(pf.ModelError):
+            pf.mass_matrix(m, wrong)
+
+
+def test_terms_keep_their_shape_on_request():
+    one = pf.mechanism("one", [pf.body("a", 1.0, (1, 0, 0))], [pf.joint("j", "revolute", "world", "a")])
+    parts = {"M": lambda T: T.M, "c": lambda T: T.c, "V": lambda T: T.V}
+    kept, dropped = (pf.compile_terms(one, parts, backend="numpy", squeeze=s) for s in (False, True))
+    assert {n: x.shape for n, x in kept([0.3]).items()} == dict.fromkeys(parts, (1, 1))
+    assert {n: x.shape for n, x in kept([[0.3], [0.4]]).items()} == dict.fromkeys(parts, (2, 1, 1))
+    assert {n: np.shape(x) for n, x in dropped([[0.3], [0.4]]).items()} == dict.fromkeys(parts, (2,))

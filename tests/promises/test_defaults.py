@@ -24,7 +24,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "mimic": ["free"], "modified": [False], "moments": [0.0], "moving": [False], "name": ["law"],
     "near": [0.02], "normal": [(0, 0, 1)], "offset": [0.0], "on": ["world"], "phase": [0.0], "point": [ORIGIN],
     "point_a": [ORIGIN], "point_b": [ORIGIN], "precision": ["double"], "progress": [False], "propellers": [1],
-    "q_units": ["1"], "rate": [0.0], "relation": ["within"], "relative_to": ["world"],
+    "q_units": ["1"], "quantity": ["regularity"], "rate": [0.0], "relation": ["within"], "relative_to": ["world"],
     "rest": [0.0, ORIGIN], "rest_damping": [0.0], "saturate": [False], "search": [True], "seed": [0],
     "seen_from": ["world"], "share": [1.0], "smooth": [0.001, 4], "source": ["", "URDF", "YAML"], "squeeze": [True],
     "start": [0.0], "std": [0.0], "step": [0.001], "steps": [200], "stiffness": [0.0, 400.0], "stribeck": [0.01],

@@ -20,7 +20,7 @@ KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
 
 
 def test_the_top_stays_small_and_each_name_has_one_place():
-    assert len(pf.__all__) < 96 and dir(pf) == pf.__all__
+    assert len(pf.__all__) < 104 and dir(pf) == pf.__all__
     names = [name.split(".")[-1] for name in [*ROOMS, *PUBLIC]]
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
 
@@ -135,3 +135,9 @@ def test_the_glossary_has_a_word_of_every_public_name():
         own = [t.lower() for t in re.findall(r"[a-z]+|[A-Z][a-z]+|[A-Z]+", name.split(".")[-1])]
         known = {t for t in own} | {re.sub(end, one, t) for t in own for end, one in singular}
         assert known & words, f"{name}: docs/glossary.md has no word of it"
+
+
+def test_help_of_the_formulations_says_what_each_is():
+    text = inspect.getdoc(type(pf.FORMULATIONS))
+    assert all(re.search(rf"(^|, ){name}[:,]", text, re.M) for name in pf.FORMULATIONS)
+    assert list(pf.FORMULATIONS) == re.findall("[a-z-]+", repr(pf.FORMULATIONS).partition(":")[2].partition(";")[0])

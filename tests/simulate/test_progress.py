@@ -7,6 +7,8 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import kernel
+from pfaffian.evaluate import progress
+from pfaffian.evaluate.progress import progress_line
 
 
 def pendulum(length: float) -> pf.Mechanism:
@@ -53,3 +55,14 @@ def test_each_stage_is_told_and_none_of_what_is_known(empty_store):
         pass
     kernel.compile(tip, backend="numpy")
     assert heard == [], "nobody listens any more"
+
+
+def test_a_long_wait_is_explained_to_who_did_not_ask(empty_store, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "LONG", 0.0)
+    with progress_line("an \x1b arm", False), progress_line("a part of it", True):
+        kernel.compile(tip, key="another key", backend="c")
+    said = capfd.readouterr().err.splitlines()
+    assert "pfaffian: an \\x1b arm: compiling, this once ..." in said and len(said) == len(set(said)) <= 3
+    with progress_line("an arm", False):
+        kernel.compile(tip, key="another key", backend="c")
+    assert capfd.readouterr().err == "", "nothing is made"

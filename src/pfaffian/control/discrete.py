@@ -233,7 +233,8 @@ def discrete(
         hold: "zero" keeps u in between; "first" extrapolates it, u_k + (u_k - u_k-1) (t - t_k) / period. Signals are kept.
         state: {name: start values} of the discrete state of a law of your own, which returns all of it in d_next each time.
         inputs: names of the run's inputs that a law of your own reads.
-        gives: names of its signals that laws after it read as inputs, see `several`.
+        gives: names of its signals that laws after it read as inputs, see `several`: of one number or of several, a law of
+            your own reads s["goal"]; a law whose inputs are single numbers takes the entries "goal[0]", "goal[1]", ...
         measure: {name: sensor(...)}.
         start: (nu,) inputs until the first take effect [N, N m]; zero if None.
         faults: for each fault of a law of your own a text that says what it means.
@@ -313,12 +314,31 @@ def several(**controls: Control) -> Control:
         if in_continuous_time(c):
             flowing.append((name, c))
         parts += [replace(p, name=name, faults=_labelled(name, p.faults)) for p in c.parts]
-        w_names += [n for n in c.w_names if n not in given and n not in w_names]
+        w_names += [n for n in c.w_names if n not in given and _owner(n) not in given and n not in w_names]
         given |= {n for p in c.parts for n in p.gives}
     if len(flowing) > 1:
         raise ModelError(f"several: {' and '.join(n for n, _ in flowing)} are in continuous time; give all but one a period")
     whole = flowing[0][1] if flowing else Control(_nothing)
     return replace(whole, w_names=tuple(w_names), parts=tuple(parts), takes=whole.w_names, made=None)
+
+
+def entry_names(name: str, count: int) -> list[str]:
+    """Names by which the entries of a signal of several numbers are read one at a time."""
+    return [f"{name}[{i}]" for i in range(count)]
+
+
+def _owner(name: str) -> str:
+    """The signal of which a name is an entry."""
+    return name.rpartition("[")[0] if name.endswith("]") else name
+
+
+def single(name: str, value: ca.SX) -> ca.SX:
+    """The value of an input of one number. Raises ModelError: it has several, and how to take one of them."""
+    if value.numel() != 1:
+        raise ModelError(
+            f"input {name!r}: one number is needed, got {value.numel()}; take {', '.join(entry_names(name, 2))}, ..."
+        )
+    return value
 
 
 def _labelled(law: str, faults: Sequence[Fault]) -> tuple[Fault, ...]:
@@ -389,7 +409,7 @@ def _of_library(law: Control, period: float) -> Part:
         raise ModelError("discrete: this law is in discrete time already; combine laws by several(...)")
 
     def call(s: Sample) -> Command:
-        w = ca.vertcat(ca.SX(0, 1), *[s[name] for name in law.w_names])
+        w = ca.vertcat(ca.SX(0, 1), *[single(name, s[name]) for name in law.w_names])
         z = s["z"] if law.z else ca.SX(0, 1)
         c = laws.command(law, s.terms, z, w, laws.measured(law, s.terms, s.reaction))
         return Command(c.u, faults=c.faults, signals=c.signals, d_next={"z": z + period * c.z_dot} if law.z else {})

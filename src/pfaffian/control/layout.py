@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.discrete import Part, Sample
+from pfaffian.control.discrete import Part, Sample, entry_names
 from pfaffian.control.law import Command, Control, as_command
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, listed
 from pfaffian.maths.random import Stream, split_seed
 from pfaffian.model.caller import answer, checked
 from pfaffian.model.mechanism import Mechanism
@@ -49,13 +49,13 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
     common = [T.q, T.v, T.t, m.p_symbols, w, u, acting, F, stream]
     earlier: dict[str, ca.SX] = {}
     plain: dict[str, ca.SX] = {}
-    offered: set[str] = set()
+    passed_on: set[str] = set()
     found: list[Answer] = []
     for part in control.parts:
         what = f"the law {part.name!r} in discrete time" if part.name != "law" else "the law in discrete time"
         state = {name: ca.SX.sym(name, len(start)) for name, start in part.state}
         count, others = ca.SX.sym("count"), ca.vertcat(ca.SX(0, 1), *earlier.values())
-        run = {name: w[i] for i, name in enumerate(control.w_names)} | {name: plain[name] for name in offered}
+        run = {name: w[i] for i, name in enumerate(control.w_names)} | offered(plain, passed_on)
         read = {name: run[name] for name in part.inputs if name in run}
         known = {**earlier, **plain, **read, **state}
         numbers = Stream(*ca.vertsplit(stream))
@@ -74,8 +74,17 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
                 raise ModelError(f"{what}: two signals or sensors are called {name!r}")
         earlier |= {f"{part.name}.{name}": x for name, x in symbolic.items()}
         plain = symbolic | plain
-        offered |= set(part.gives)
+        passed_on |= set(part.gives)
     return tuple(found)
+
+
+def offered(signals: Mapping[str, ca.SX], names: Iterable[str]) -> dict[str, ca.SX]:
+    """The signals of these names, by which later parts read them, and the entries of those that have several."""
+    found: dict[str, ca.SX] = {}
+    for name in names:
+        found[name], column = signals[name], signals[name]
+        found |= dict(zip(entry_names(name, column.numel()), ca.vertsplit(column), strict=True)) if column.numel() > 1 else {}
+    return found
 
 
 def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
@@ -89,8 +98,8 @@ def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
     if part.start and len(part.start) != m.nu:
         raise ModelError(f"{what}: start has {len(part.start)} numbers, the mechanism {m.nu} inputs")
     for name in part.gives:
-        if name not in command.signals or command.signals[name].numel() != 1:
-            raise ModelError(f"{what}: it gives no signal {name!r} of one number")
+        if name not in command.signals or not command.signals[name].numel():
+            raise ModelError(f"{what}: it gives no signal {name!r}; its Command has {listed(tuple(command.signals))}")
     sizes = {name: len(start) for name, start in part.state}
     for name in [*sizes, *command.d_next]:
         got = command.d_next[name].numel() if name in command.d_next else 0

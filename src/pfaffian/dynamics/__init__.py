@@ -10,7 +10,31 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.terms.terms import Terms
 
-FORMULATIONS: dict[str, Callable[[Terms], Motion]] = {
+
+class Formulations(dict[str, Callable[[Terms], Motion]]):
+    """Name -> function of Terms that returns the Motion: v_dot, reaction and rank. All give the same motion where they serve.
+
+    gauss: Gauss' principle in mass-weighted coordinates, by an orthogonal factorisation of A W^-T, M = W W^T; the default with
+        constraints. Any rank.
+    momentum: the same, driven by the rates of the momenta M v instead of the bias force.
+    multipliers: lambda from A M^-1 A^T; the classical form, which squares the condition number of the rows.
+    nullspace: Maggi-Kane, independent accelerations along an orthonormal basis of the null space of A.
+    projection: one system of full size with the projector P = I - A^+ A, whatever the rank of A. [aghili05]
+    projection-symmetric, projection-tuned: the same with other constraint inertias: the symmetric one, and one scaled to M.
+    quasi-velocity: y = W^T v with the tree's triangular factor W, and a projector in y. [aghili08]
+    quasi-velocity-symmetric, quasi-velocity-innovations: the same with the symmetric root of M, or the innovations factor.
+    control-force: holds servo constraints by forces along chosen directions, and all others by reactions. [ider]
+    articulated: articulated bodies, in time proportional to the number of bodies; the default of a tree without constraints.
+
+    "auto" of a Scheme takes articulated, control-force or gauss, as the mechanism has no constraints, servo constraints or
+    others. A Scheme names one: `pf.run(m, ..., scheme=pf.Scheme(formulation="projection"))`.
+    """
+
+    def __repr__(self) -> str:
+        return f"<Formulations: {', '.join(self)}; help(pf.FORMULATIONS) tells what they are>"
+
+
+FORMULATIONS = Formulations({
     "gauss": gauss.motion,
     "momentum": gauss.by_momenta,
     "multipliers": multipliers.motion,
@@ -23,7 +47,7 @@ FORMULATIONS: dict[str, Callable[[Terms], Motion]] = {
     "quasi-velocity-innovations": partial(quasivelocity.motion, factor="innovations"),
     "control-force": controlforce.motion,
     "articulated": articulated.motion,
-}
+})  # fmt: skip
 """Name -> function of Terms that returns the Motion: v_dot, reaction and rank.
 
 Example:

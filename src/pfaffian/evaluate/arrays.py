@@ -117,6 +117,31 @@ def named(value: Any, names: Sequence[str]) -> np.ndarray:
     return np.array([chosen and n in labelled for n in names], dtype=bool)
 
 
+def without_lost(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> tuple[Any, np.ndarray]:
+    """A batch with the default in place of rows of nothing but NaN, and which rows these are (runs,); (0,) for one state."""
+    value = by_label(value, what)
+    if isinstance(value, Mapping):
+        columns = {n: np.asarray(x, dtype=float) for n, x in value.items() if np.ndim(x) == 1 and _numeric(x)}
+        if not columns or len({len(x) for x in columns.values()}) > 1 or not set(columns) <= set(names):
+            return value, np.zeros(0, dtype=bool)
+        lost = np.all([np.isnan(x) for x in columns.values()], axis=0)
+        if not lost.any():
+            return value, lost
+        start = dict(zip(names, default, strict=True))
+        return {**value, **{n: np.where(lost, start[n], x) for n, x in columns.items()}}, lost
+    if np.ndim(value) != 2 or not _numeric(value) or np.shape(value)[1] != len(default) or not len(default):
+        return value, np.zeros(0, dtype=bool)
+    array = np.asarray(value, dtype=float)
+    lost = np.isnan(array).all(axis=1)
+    return (np.where(lost[:, None], default, array), lost) if lost.any() else (value, lost)
+
+
+def _numeric(value: Any) -> bool:
+    return getattr(value, "dtype", np.asarray(value, dtype=object).dtype).kind in "fiu" or all(
+        isinstance(x, (int, float)) for x in np.ravel(np.asarray(value, dtype=object))
+    )
+
+
 def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
     """(runs, nv) of velocities, or of other numbers in their order, as `runs` reads it; zero where not named."""
     return runs(v, m.v_names, np.zeros(m.nv), what)

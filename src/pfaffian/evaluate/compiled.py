@@ -13,7 +13,18 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
-from pfaffian.evaluate.arrays import as_number, common_runs, configurations, parameter_values, runs, some_runs, velocities
+from pfaffian.evaluate.arrays import (
+    as_flag,
+    as_number,
+    common_runs,
+    configurations,
+    parameter_values,
+    runs,
+    some_runs,
+    velocities,
+    without_lost,
+)
+from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model import shown
 from pfaffian.model.caller import answer, checked
@@ -72,6 +83,7 @@ class Compiled:
     mechanism: Mechanism
     kernel: kernel.Kernel
     shapes: Mapping[str, tuple[int, int]]
+    squeeze: bool = True
 
     def __repr__(self) -> str:
         return shown.words(self, f"of {self.mechanism.name!r}", *[f"{name} {shape}" for name, shape in self.shapes.items()])
@@ -80,23 +92,35 @@ class Compiled:
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
     ) -> dict[str, np.ndarray]:
         """Evaluate at (n,) or (runs, n) arrays or {name: number}. Each result is (rows, columns) or (runs, rows, columns);
-        an axis of one column is dropped, and then an axis of one row.
+        an axis of one column is dropped, and then an axis of one row, unless it was compiled with squeeze=False.
         """
         found = self.matrices(q, v, u, t=t, parameters=parameters)
+        if not self.squeeze:
+            return found
         return {name: _without_ones(x, *self.shapes[name]) for name, x in found.items()}
 
     def matrices(
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
     ) -> dict[str, np.ndarray]:
-        """The same with every axis kept: (..., rows, columns)."""
+        """The same with every axis kept: (..., rows, columns). A row of a batch that is all NaN in q, v or u, as after the
+        stop of a run, gives NaN.
+        """
         m, time = self.mechanism, np.array([as_number(t, "t")])
+        q, lost_q = without_lost(q, m.q_names, m.neutral(), "q")
+        v, lost_v = without_lost(v, m.v_names, np.zeros(m.nv), "v")
+        u, lost_u = without_lost(u, m.u_names, np.zeros(m.nu), "u")
         at = given(
             q=(q, configurations(m, q)),
             v=(v, velocities(m, v)),
             u=(u, runs(u, m.u_names, np.zeros(m.nu), "u")),
             parameters=(parameters, parameter_values(m, parameters)),
         )
-        return dict(zip(self.shapes, matrices(self.kernel, at, list(self.shapes.values()), time), strict=True))
+        found = matrices(self.kernel, at, list(self.shapes.values()), time)
+        lost = [x for x in (lost_q, lost_v, lost_u) if x.any()]
+        if lost:
+            rows = np.any([np.broadcast_to(x, at.size) for x in lost], axis=0)
+            found = [np.where(rows[:, None, None], np.nan, x) for x in found]
+        return dict(zip(self.shapes, found, strict=True))
 
 
 def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
@@ -112,6 +136,7 @@ def compile_terms(
     backend: Backend = "auto",
     lanes: int = 8,
     strict: bool = True,
+    squeeze: bool = True,
 ) -> Compiled:
     """Compile functions of the terms of a mechanism, to evaluate at one state or many.
 
@@ -123,9 +148,11 @@ def compile_terms(
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
         lanes: runs evaluated at once, 8 for batches, 1 for single states.
         strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
+        squeeze: drop the axis of one column from a result, and then that of one row; False: every result is (rows, columns), of
+            any machine. True by default.
     Returns:
         f(q, v, u, t=0, parameters=None) -> {name: array}: arrays (n,) or (runs, n) or {name: number} in; (rows, columns) or
-        (runs, rows, columns) out, without the axis of one column, and then without that of one row.
+        (runs, rows, columns) out. A row of a batch that is all NaN, as after the stop of a run, gives NaN.
     Raises ModelError: a function fails, returns no matrix, or uses symbols that are not the mechanism's.
 
     Example:
@@ -140,10 +167,13 @@ def compile_terms(
     as_mechanism(m)
     if not isinstance(quantities, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in quantities.items()):
         raise ModelError(f"compile_terms(m, quantities): {{name: function of Terms}} is needed, got {brief(quantities)}")
-    T = symbols(m)
-    values = {name: _quantity(f, name, T) for name, f in quantities.items()}
-    shapes = {name: x.shape for name, x in values.items()}
-    return Compiled(m, kernel.compile(function_of(T, values), backend=backend, lanes=lanes, strict=strict), shapes)
+    squeezed = as_flag(squeeze, "squeeze")
+    with progress_line(m.name, False):
+        T = symbols(m)
+        values = {name: _quantity(f, name, T) for name, f in quantities.items()}
+        shapes = {name: x.shape for name, x in values.items()}
+        made = kernel.compile(lambda: function_of(T, values), backend=backend, lanes=lanes, strict=strict)
+    return Compiled(m, made, shapes, squeezed)
 
 
 def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:
@@ -191,7 +221,8 @@ def _kernel_of(m: Mechanism, what: Quantity) -> Compiled:
         return function_of(T, {what.name: value}), value.shape
 
     names = tuple(x.digest if isinstance(x, Known) else x for x in what.arguments)
-    found = kernel.compile(lambda: traced()[0], key=f"{what.name} {names!r} {digest(of)}")
+    with progress_line(m.name, False):
+        found = kernel.compile(lambda: traced()[0], key=f"{what.name} {names!r} {digest(of)}")
     return Compiled(m, found, {what.name: what.shape or traced()[1]})
 
 
@@ -210,7 +241,9 @@ def _forward(m: Mechanism, name: str) -> Compiled:
         return function_of(T, formulation(name, T)(T)._asdict())
 
     key = f"forward dynamics {name} {digest(m)}"
-    return Compiled(m, kernel.compile(build, key=key), {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
+    with progress_line(m.name, False):
+        made = kernel.compile(build, key=key)
+    return Compiled(m, made, {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
 
 
 def forward_dynamics(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 import yaml
 
-from pfaffian.errors import ModelError, nearest
+from pfaffian.errors import ModelError, meant_kind, nearest
 from pfaffian.formats.expression import expression
 from pfaffian.formats.number import printable
 
@@ -61,7 +61,8 @@ class Node:
     def choice(self, choices: Iterable[str]) -> str:
         known, value = list(choices), self.text()
         if value not in known:
-            raise self.error(f"{printable(value)} is unknown; {nearest(value, known)}")
+            meant = meant_kind(value, known)
+            raise self.error(f"{printable(value)} is unknown; {meant}{' ' if meant else ''}there are {', '.join(known)}")
         return value
 
     def truth(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.errors import ModelError, brief, plural
+from pfaffian.errors import ModelError, brief, plural, unknown_kind
 from pfaffian.maths.closures import CLOSURES, ClosureKind
 from pfaffian.model import shown
 from pfaffian.model.data import data
@@ -155,7 +155,8 @@ def closure(
     """
     what = f"constraint {name!r}"
     if not isinstance(kind, str) or kind not in CLOSURES:
-        raise ModelError(f"{what}: kind {brief(kind)} is unknown; one of {', '.join(CLOSURES)}")
+        point = " (pf.coincide makes it from two points)" if kind == "connect" else ""
+        raise ModelError(f"{what}: {unknown_kind(kind, list(CLOSURES))}{point}")
     G = axis_frame(axis, what)
     if (axis_b is None) == (kind == "universal"):
         raise ModelError(f"{what}: axis_b, the second axis, is for a universal joint, which needs it; the kind is {kind}")

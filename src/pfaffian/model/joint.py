@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, nearest, unknown_kind
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import shown
 from pfaffian.model.data import data
@@ -323,7 +323,7 @@ def joint(
     """
     what = f"joint {name!r}"
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ModelError(f"{what}: kind {brief(kind)} is unknown; one of {', '.join(KINDS)}")
+        raise ModelError(f"{what}: {unknown_kind(kind, list(KINDS))}")
     _check_ends(what, parent, child)
     chosen = KINDS[kind]
     if (pitch is None) == chosen.screws:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import casadi as ca
 
 from pfaffian.control import law
+from pfaffian.control.discrete import single
 from pfaffian.control.hybrid_force import Multipliers
 from pfaffian.control.law import Command, Control
+from pfaffian.control.layout import offered
 from pfaffian.dynamics import formulation, gauss
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.errors import ModelError
@@ -68,7 +70,8 @@ def _law_inputs(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
     if control.takes is None or held is None:
         return w
     known = {name: w[i] for i, name in enumerate(control.w_names)}
-    return ca.vertcat(ca.SX(0, 1), *[known[name] if name in known else held.signals[name] for name in control.takes])
+    known = offered(held.signals, [n for part in control.parts for n in part.gives if n in held.signals]) | known
+    return ca.vertcat(ca.SX(0, 1), *[single(name, known[name]) for name in control.takes])
 
 
 def _check_command(command: Command, control: Control, m: Mechanism) -> None:

@@ -23,6 +23,7 @@ from pfaffian.maths.span import basis, complement
 from pfaffian.maths.tree_factor import solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
+from pfaffian.output.plain import LONGEST, text
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.simulation import arguments, input_names
@@ -41,6 +42,13 @@ SPLIT = 1e-7
 """Part of the largest entry of A below which an eigenvalue is zero: a pair at zero splits by the root of rounding."""
 
 
+NEGLIGIBLE = 1e-9
+"""Part of an eigenvector below which it does not move the machine."""
+
+PART, MOST_NAMED = 0.005, 4
+"""Smallest part of a mode that is printed, and how many are."""
+
+
 @dataclass(frozen=True, eq=False)
 class Linearised:
     """x_dot = drift + A x + B du near a state, x = [displacements; speeds; states of a law], with its eigenvalues.
@@ -50,6 +58,7 @@ class Linearised:
         that the constraints allow; z.. what a law integrates; r.. combinations of these.
     inputs, input_units: of the columns of B.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names.
+    along: (nv, n) the displacement dq as one along the velocities.   M: (nv, nv) mass matrix at the state.
     """
 
     A: np.ndarray
@@ -64,6 +73,8 @@ class Linearised:
     dv: np.ndarray
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
+    along: np.ndarray
+    M: np.ndarray
 
     @property
     def eigenvalues(self) -> np.ndarray:
@@ -86,15 +97,47 @@ class Linearised:
         return np.divide(0 - self.eigenvalues.real, self.frequencies, out=np.zeros(len(self.A)), where=self.frequencies > 0)
 
     @property
+    def hertz(self) -> np.ndarray:
+        """(n,) [Hz] frequencies / (2 pi)."""
+        return self.frequencies / (2 * np.pi)
+
+    @property
+    def participation(self) -> np.ndarray:
+        """(nv, n) [1] the part of each velocity in the kinetic energy of each mode, summed over its period: e_i = Re(conj(y_i)
+        (M y)_i) / (y^H M y), y = dv w for the eigenvector w, or K^+ dq w where a mode at zero moves without speed. Columns sum
+        to 1; one is zero where only states of a law change.
+        """
+        each = [self._moved(value, w) for value, w in zip(self.eigenvalues, self.vectors.T, strict=True)]
+        moved = np.array(each, dtype=complex).reshape(-1, len(self.M)).T
+        share = (moved.conj() * (self.M @ moved)).real
+        total = share.sum(axis=0)
+        return np.divide(share, total, out=np.zeros_like(share), where=total > 0)
+
+    def _moved(self, value: complex, w: np.ndarray) -> np.ndarray:
+        """(nv,) complex: how a mode moves, zero where it is beside what a law integrates."""
+        speed, displacement = self.dv @ w, self.along @ w
+        moved = speed if value != 0 else displacement if np.abs(displacement).max(initial=0) > NEGLIGIBLE else speed
+        return moved if np.abs(moved).max(initial=0) > NEGLIGIBLE * np.abs(w).max(initial=0) else np.zeros_like(moved)
+
+    @property
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
         return modes(self.A)
 
     def __str__(self) -> str:
         how = "at an equilibrium" if self.equilibrium else f"no equilibrium: drifts by {np.abs(self.drift).max():.3g}"
         lines = [f"{len(self.states)} states, {len(self.inputs)} inputs, {how}"]
-        for value, f, d in zip(self.eigenvalues, self.frequencies, self.dampings, strict=True):
-            lines.append(f"  {value.real:12.6g} {value.imag:+12.6g}i 1/s   {f:10.5g} rad/s   damping {d:8.4f}")
+        columns = zip(self.eigenvalues, self.frequencies, self.hertz, self.dampings, self.participation.T, strict=True)
+        for value, f, hertz, d, share in columns:
+            rate = f"  {value.real:12.6g} {value.imag:+12.6g}i 1/s   {f:10.5g} rad/s {hertz:10.5g} Hz   damping {d:8.4f}"
+            lines.append(f"{rate}   {_mainly(self.v_names, share)}")
         return "\n".join(lines)
+
+
+def _mainly(names: Sequence[str], share: np.ndarray) -> str:
+    """The velocities that take most part in a mode, in percent."""
+    order = np.argsort(-share, kind="stable")[:MOST_NAMED]
+    named = [f"{text(names[i], LONGEST)} {100 * share[i]:.0f} %" for i in order if share[i] >= PART]
+    return ", ".join(named) or "the law alone"
 
 
 def modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +178,8 @@ def linearise(
         z: what the law integrates, which becomes part of x; its start values if None.
     Returns:
         A: (n, n) [1/s], B: (n, inputs) and drift: (n,), x_dot at the state itself; `equilibrium`: whether that is zero.
-        eigenvalues, vectors, frequencies [rad/s] and dampings [1], the least stable first.
+        eigenvalues, vectors, frequencies [rad/s], hertz [Hz] and dampings [1], the least stable first; participation: (nv, n)
+        [1], the part of each velocity in the kinetic energy of each.
         states, units: of x: d.. displacements in mass-weighted length, s.. speeds, z.. of the law.
         inputs, input_units: of the columns of B.
         dq: (nq, n), dv: (nv, n), the change of q and v for each unit of x. Printing all shows the eigenvalues.
@@ -149,8 +193,8 @@ def linearise(
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
         >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
         >>> near = pf.linearise(m)
-        >>> near.equilibrium, near.frequencies.round(6)
-        (True, array([2., 2.]))
+        >>> near.equilibrium, near.frequencies.round(6), near.hertz.round(4), near.participation
+        (True, array([2., 2.]), array([0.3183, 0.3183]), array([[1., 1.]]))
     """
     system = as_system(m)
     m = system.mechanism
@@ -192,7 +236,8 @@ def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndar
     if n == len(x.A):
         return x
     names, units = tuple(f"r{i}" for i in range(n)), ("mixed",) * n
-    return replace(x, A=Z.T @ x.A @ Z, B=Z.T @ x.B, drift=Z.T @ x.drift, states=names, units=units, dq=x.dq @ Z, dv=x.dv @ Z)
+    return replace(x, A=Z.T @ x.A @ Z, B=Z.T @ x.B, drift=Z.T @ x.drift, states=names, units=units, dq=x.dq @ Z, dv=x.dv @ Z,
+                   along=x.along @ Z)  # fmt: skip
 
 
 class _Parts(NamedTuple):
@@ -257,8 +302,9 @@ def _assembled(
     input_units = m.u_units if control is None else ("1",) * len(control.w_names) + m.u_units[len(m.actuators) :]
     n = k + l + nz
     return Linearised(
-        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names, m.v_names
-    )
+        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names, m.v_names,
+        np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M,
+    )  # fmt: skip
 
 
 @remembered(16)

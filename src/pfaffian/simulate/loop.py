@@ -13,6 +13,7 @@ from pfaffian.kernel.program.loop import Hold
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.sampling import parts_of
 from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.statistics import Tally
 from pfaffian.simulate.system import show
 
 
@@ -21,7 +22,7 @@ class Loop:
     """A compiled simulation with its inputs.
 
     when: steps and records.   series, hold: inputs, see `kernel.Rollout`.   p: (runs, np) parameters.   due: period and phase
-    of each sampler, in steps.   threads: of a call.
+    of each sampler, in steps.   threads: of a call.   tally: statistics, if any are kept: then each step is recorded for them.
     """
 
     simulation: Simulation
@@ -32,6 +33,12 @@ class Loop:
     p: np.ndarray
     due: list[tuple[int, int]]
     threads: int
+    tally: Tally | None = None
+
+    @property
+    def every(self) -> int:
+        """Steps between two records of a call."""
+        return 1 if self.tally else self.when.every
 
     @property
     def python(self) -> bool:
@@ -41,7 +48,7 @@ class Loop:
     def span(self, first: int, steps: int, last: bool = False) -> kernel.Span:
         """Some steps of the run.   last: whether the last state is recorded."""
         when = self.when
-        return kernel.Span(when.start, when.step, steps, when.every, first, last, self.hold, when.stride, sampling=self.due)
+        return kernel.Span(when.start, when.step, steps, self.every, first, last, self.hold, when.stride, sampling=self.due)
 
     def steps(self, x: np.ndarray, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
         """The next steps of all runs, from states x (runs, nx) at step `first`.

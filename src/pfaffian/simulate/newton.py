@@ -9,6 +9,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
@@ -172,7 +173,8 @@ def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 @remembered(64)
 def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> State."""
-    return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few else 8, key=f"newton {digest(m)}")
+    with progress_line(m.name, False):
+        return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few else 8, key=f"newton {digest(m)}")
 
 
 def _newton(m: Mechanism) -> ca.Function:

@@ -15,15 +15,17 @@ from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.faults import Kind
 from pfaffian.simulate.limits import excesses
-from pfaffian.simulate.signals import standard
+from pfaffian.simulate.signals import Signal, standard
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.start_search import BLOCKED
+from pfaffian.simulate.statistics import UNIT_OF, Tally
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
 
 FINISHED = "finished"
 NO_START = f"not assembled: {BLOCKED}"
+INTERRUPTED = "interrupted: the run was ended by Ctrl-C, and what it had computed until then is here"
 CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
 """Meaning of each value of `status`."""
 
@@ -46,7 +48,7 @@ class Course(NamedTuple):
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
     start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
     cost: errors of the steps; None where no step was compared.
-    end: the variable from which a run can go on.
+    end: the variable from which a run can go on.   tally: statistics; records then have only what is kept over time.
     """
 
     time: np.ndarray
@@ -58,6 +60,7 @@ class Course(NamedTuple):
     u_step: float
     cost: Cost | None = None
     end: tuple[Any, ...] | None = None
+    tally: Tally | None = None
 
 
 def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
@@ -71,7 +74,7 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
     at, recorded = 0, dict[str, np.ndarray]()
-    for name, (signal, size) in s.signals.items():
+    for name, (signal, size) in kept_signals(s, course.tally).items():
         recorded[name] = records[:, :, at : at + size]
         values = recorded[name].transpose(1, 0, 2)
         at += size
@@ -80,7 +83,7 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
             continue
         dim = signal.dim or f"{name}_component"
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
-    data |= excesses(m, time, recorded)
+    data |= _statistics(s, course.tally) | excesses(m, time, recorded)
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
     if course.end:
@@ -89,6 +92,22 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
         data |= variables
         coords |= names
     return xr.Dataset(data, _labelled(coords), attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
+
+
+def kept_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
+    """The signals that are kept over time, with the entries of each."""
+    return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.wanted.over_time}
+
+
+def _statistics(s: Simulation, tally: Tally | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, x in tally.wanted.statistics.items() if tally else ():
+        signal, size = s.signals[x.signal]
+        values, single = tally.value(name), signal.dim is None and size == 1  # type: ignore[union-attr]
+        attributes = {"units": signal.unit + UNIT_OF.get(x.kind, ""), "meaning": f"{x.kind} of {x.signal} over all steps"}
+        dims = ("run",) if single else ("run", signal.dim or f"{x.signal}_component")
+        found[name] = dims, values[:, 0] if single else values, attributes
+    return found
 
 
 def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
@@ -115,7 +134,7 @@ def _index(dim: str, names: tuple[str, ...]) -> PandasIndex:
 
 def causes_of(s: Simulation) -> tuple[str, ...]:
     """Meaning of each status value of a simulation."""
-    return (*CAUSES, *[fault.meaning for fault in s.faults.listed()], NO_START)
+    return (*CAUSES, *[fault.meaning for fault in s.faults.listed()], INTERRUPTED, NO_START)
 
 
 def status_of(s: Simulation, kind: Kind) -> int:

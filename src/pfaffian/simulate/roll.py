@@ -13,8 +13,9 @@ from pfaffian.kernel.call.rollout import RolloutResult
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.advice import tell_start
 from pfaffian.simulate.entrance import REGULAR, entering
+from pfaffian.simulate.interrupt import interrupts
 from pfaffian.simulate.loop import Loop
-from pfaffian.simulate.result import causes_of, status_of
+from pfaffian.simulate.result import INTERRUPTED, causes_of, status_of
 from pfaffian.simulate.sampling import InPython
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
@@ -44,7 +45,8 @@ class Departure(NamedTuple):
 
 class Rolled(NamedTuple):
     """x: (runs, nx) last good states.   records: (times, runs, signals).   status, stopped: (runs,), the latter in steps.
-    warned: whether a warning about the first step was given.   tiers: what computed the steps, in order."""
+    warned: whether a warning about the first step was given.   tiers: what computed the steps, in order.
+    interrupted: whether Ctrl-C ended the runs that were on their way."""
 
     x: np.ndarray
     records: np.ndarray
@@ -52,6 +54,7 @@ class Rolled(NamedTuple):
     stopped: np.ndarray
     warned: bool
     tiers: tuple[str, ...]
+    interrupted: bool = False
 
 
 @dataclass
@@ -100,12 +103,21 @@ class _Runs:
         """Go on by what a call has done."""
         self.x, self.status, self.stopped = r.x, r.status, r.stopped
         self.tiers += () if r.tier in self.tiers[-1:] else (r.tier,)
-        self.records[self.filled : self.filled + len(r.records)] = r.records
-        self.done, self.filled = self.done + steps, self.filled + len(r.records)
+        records = r.records if self.loop.tally is None else self.loop.tally.add(r.records, self.k)
+        self.records[self.filled : self.filled + len(records)] = records
+        self.done, self.filled = self.done + steps, self.filled + len(records)
 
     def advance(self, steps: int, last: bool) -> None:
         """The next steps of the compiled loop."""
         self.take(self.loop.steps(self.x, self.k, steps, last, status=self.status, stopped=self.stopped), steps)
+
+    def end(self, interrupted: bool) -> Rolled:
+        """What was computed. If interrupted, the runs on their way have stopped, and what they did not record is NaN."""
+        if interrupted:
+            running = self.status == 0
+            self.status[running], self.stopped[running] = causes_of(self.loop.simulation).index(INTERRUPTED), self.k
+            self.records[self.filled :] = np.nan
+        return Rolled(self.x, self.records, self.status, self.stopped, self.warned, self.tiers, interrupted)
 
     def enter(self) -> None:
         """The first step."""
@@ -120,9 +132,10 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
         runs.ask()
         runs.look()
         runs.enter()
-    n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
+    n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * count * max(width, 1))) * loop.every
     name = f"{loop.simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
-    with tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name) as bar:
+    bar = tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name)
+    with bar, interrupts() as interrupted:
         while True:
             clock = time.perf_counter()
             runs.ask()
@@ -133,8 +146,8 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
             last = runs.done + n == when.steps and not (python and n and python.due(when.end))
             runs.advance(n, last)
             bar.update(n)
-            if last:
-                return Rolled(runs.x, runs.records, runs.status, runs.stopped, runs.warned, runs.tiers)
+            if last or interrupted():
+                return runs.end(not last)
             seconds = max(time.perf_counter() - clock, 1e-6)
             n = max(1, int(min(GROWTH, CALL_SECONDS / seconds) * n))
 
@@ -167,5 +180,6 @@ def _begun(watch: Watch, departure: Departure, python: InPython | None) -> _Runs
     """Before the first step."""
     loop, count = watch.loop, len(departure.kinds)
     status, stopped = shut_out(loop.simulation, departure.start, count, loop.when.first)
-    records = np.empty((loop.when.records, loop.simulation.width, count)).swapaxes(1, 2)
+    width = loop.simulation.width if loop.tally is None else len(loop.tally.kept)
+    records = np.empty((loop.when.records, width, count)).swapaxes(1, 2)
     return _Runs(watch, python, departure.kinds, np.asfortranarray(departure.x), status, stopped, records)

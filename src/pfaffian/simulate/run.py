@@ -13,6 +13,7 @@ import xarray as xr
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.evaluate.arrays import as_flag, as_whole, one_of, some_runs
+from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.recipe import check_options
 from pfaffian.kernel.program.loop import HOLDS, Hold
@@ -27,17 +28,17 @@ from pfaffian.simulate.entrance import REGULAR, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.loop import Loop
-from pfaffian.simulate.progress import progress_line
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.record_memory import check_memory
-from pfaffian.simulate.result import DIVERGED, Course, dataset, status_of
+from pfaffian.simulate.result import DIVERGED, Course, dataset, kept_signals, status_of
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import InPython, check_seed, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
-from pfaffian.simulate.signals import Output, as_record
+from pfaffian.simulate.signals import Output, Signal, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import start_state
+from pfaffian.simulate.statistics import as_wanted, tally_of
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
@@ -112,7 +113,9 @@ def run(
             step in which it falls.
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
-            out the signals with an entry for each row or velocity: phi, reaction, multiplier.
+            out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all
+            steps, {"peak": maximum("u")}, kept without what they are taken of: maximum, minimum, mean, integral, final; a
+            signal that is to be kept over time as well is named in it as {"q": True}.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
             first step. A law begins anew in either case.
@@ -137,7 +140,8 @@ def run(
         Dataset over (run, time): q, v, energy, ... with units and provenance; `status` (0: finished) and `stopped` [s]; the
         parameters and inputs of each run; `moved`, what changed at the start; `left_out`, what remains of rows that count as
         dependent. A run of a batch that cannot start on its constraints has a status of its own and its `start_residual`; the
-        others go on.
+        others go on. Ctrl-C ends a run that has lasted two seconds, and gives back what was computed, with the status
+        "interrupted" and the attribute `interrupted`; before that, and pressed twice, it raises KeyboardInterrupt.
     Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their size in bytes.
     Raises BuildError: no compiler works and backend is "c".
     Raises RunError: no run can start on its constraints; names the row, or the named coordinate and its nearest possible value.
@@ -182,9 +186,12 @@ def run(
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1})
     workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    simulation = Simulation(system, scheme, control, extra, as_record(record, count), changing.next)
+    wanted = as_wanted(record)
+    record = as_record(wanted.signals if wanted else record, count)
+    simulation = Simulation(system, scheme, control, extra, record, changing.next)
     with progress_line(m.name, progress):
-        check_memory(when.records, count, simulation.width, simulation.nx)
+        tally = tally_of(wanted, simulation.signals, when.every, when.step)
+        check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)
         if end:
             begun, x = resumed(simulation, end, count, when), end.x
         else:
@@ -197,8 +204,8 @@ def run(
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
     python = in_python(system, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
-    loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers)
-    watch, departure = Watch(loop, _columns(simulation, "energy"), bound), Departure(x, begun, kinds)
+    loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers, tally)
+    watch, departure = Watch(loop, _columns(simulation.signals, "energy"), bound), Departure(x, begun, kinds)
     done = roll(watch, departure, python, progress)
     result = _result(watch, departure, done, series, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
@@ -220,10 +227,13 @@ def _result(
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    E, T, v = (done.records[:, :, _columns(s, name)] for name in ("energy", "kinetic_energy", "v"))
+    kept = kept_signals(s, loop.tally)
+    E, T, v = (done.records[:, :, _columns(kept, name)] for name in ("energy", "kinetic_energy", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, v)
-    course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state)
-    result = dataset(s, course, provenance | end_attributes)
+    course = Course(
+        recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
+    )
+    result = dataset(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
     blamed |= {status_of(s, "integrator"): too_fast(watch, done.x, done.stopped)}
     tell_stiff(watch, departure.x, bool(done.warned or done.status.any()))
@@ -237,10 +247,10 @@ def _result(
     return result
 
 
-def _columns(s: Simulation, name: str) -> slice:
-    """The entries of a signal in a record; an empty slice if it is not recorded."""
+def _columns(signals: Mapping[str, tuple[Signal, int]], name: str) -> slice:
+    """The entries of a signal in a record of these; an empty slice if it is not recorded."""
     start = 0
-    for signal, (_, size) in s.signals.items():
+    for signal, (_, size) in signals.items():
         if signal == name:
             return slice(start, start + size)
         start += size

@@ -22,6 +22,7 @@ from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.graph import GraphMatrices, graph_matrices
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import parameter_of
 from pfaffian.model.pose import Pose
 from pfaffian.terms.exponentials import Exponentials, exponentials
 
@@ -61,8 +62,8 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
 
     Args:
         x: casadi.SX or DM (n, k), of smooth functions.
-        symbols: {name of a CasADi symbol: SymPy symbol, expression or number}; other symbols become real ones of their own
-            name.
+        symbols: {name of a CasADi symbol or of a Parameter: SymPy symbol, expression or number}; other symbols become real
+            ones of their own name.
     Returns:
         a SymPy matrix (n, k).
     Raises ModelError: x is no expression; it switches between expressions, which has no formula; two symbols have one name; a
@@ -73,17 +74,21 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
         >>> import pfaffian as pf
         >>> pf.screws.to_sympy(ca.SX.sym("x") ** 2 / 3)
         Matrix([[x**2/3]])
+        >>> length, mass = pf.Parameter("l", 1.0, "m"), pf.Parameter("m", 2.0, "kg")
+        >>> pf.screws.to_sympy(mass * length**2)
+        Matrix([[l**2*m]])
     """
     sp = need_sympy()
     if not isinstance(x, (ca.SX, ca.DM)):
         raise ModelError(f"to_sympy: an expression of type casadi.SX is needed, got {brief(x)}")
     found = ca.symvar(ca.SX(x))
-    names = [s.name() for s in found]
+    owners = [parameter_of(s) for s in found]
+    names = [p.name if p else s.name() for s, p in zip(found, owners, strict=True)]
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: rename one of them")
     given = {n: _known(value, n) for n, value in (symbols or {}).items()}
-    return _converted(ca.SX(x), found, [given[n] if n in given else sp.Symbol(n, real=True) for n in names])
+    return converted(ca.SX(x), found, [given[n] if n in given else sp.Symbol(n, real=True) for n in names])
 
 
 def _known(value: Any, name: str) -> SymPy:
@@ -95,7 +100,7 @@ def _known(value: Any, name: str) -> SymPy:
         raise ModelError(f"to_sympy: symbol {name!r}: a SymPy expression or a number is needed, got {brief(value)}") from None
 
 
-def _converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
+def converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
     """x as a SymPy matrix, `values` in place of the entries of its symbols.
 
     closed: where one function is computed by a series near zero and in closed form elsewhere, take the closed form.
@@ -347,7 +352,7 @@ class SymbolicKinematics:
     def _of(self, x: ca.SX) -> SymPy:
         """An expression in s and parameters."""
         known = [self.expressions.s, self.expressions.mechanism.p_symbols]
-        return _converted(ca.SX(x), known, [*self.s, *self.p], near=NEAR)
+        return converted(ca.SX(x), known, [*self.s, *self.p], near=NEAR)
 
     def _homogeneous(self, X: Pose) -> SymPy:
         """(4, 4) of a pose that does not depend on s."""
@@ -357,7 +362,7 @@ class SymbolicKinematics:
         """An entire function x of a factor's parameters t in closed form: found for positive t, it holds for either sign."""
         sp = need_sympy()
         rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(values))]
-        found = _converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)
+        found = converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)
         if (angle := self.norm(factor)) is not None:
             found = found.subs(sum(a**2 for a in rows[-3:]), angle**2)
         return found.subs(dict(zip(rows, values, strict=True)), simultaneous=True)

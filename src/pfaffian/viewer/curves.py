@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian.output.plain import label
-from pfaffian.viewer.drawing import COLOURS, DASHES, GREY, NOTE, legend
+from pfaffian.viewer.drawing import COLOURS, DASHES, GREY, NOTE, legend_above
 
 MAX_LINES = 10
 """Labelled lines in a panel, those that move most; the others are grey."""
@@ -23,29 +23,86 @@ STILL = 1e-9
 CONSTANT = 1e-11
 """A relative change below this is rounding, which an axis would magnify."""
 
+ALONE = "total"
+"""Name of a curve that is what its axis says, and needs no legend."""
+
+APART = 2e-3
+"""Part of a panel's range by which curves differ that can be told apart: about the width of a line."""
+
+MOST_JOINED, SHORT = 3, 18
+"""Names of coinciding curves that a legend gives, and the characters of each."""
+
+MOST_WAYS = 100
+"""Runs of a batch of which a phase plot shows the curves."""
+
 BAND = (0.05, 0.95)
 """Quantiles at the edges of a batch's band."""
 
 
 def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
-    """values: (runs, time, n). At most MAX_LINES labelled lines, with bands if there are several runs."""
+    """values: (runs, time, n). At most MAX_LINES labelled lines, with bands if there are several runs. Curves that coincide to
+    the eye are one line, and the legend names them all.
+    """
     labelled = _most_moving(values)
     handles, others = list[Any](), list[Any]()
     for i in (i for i in range(len(names)) if i not in labelled):
         others += ax.plot(*thinned(time, median(values[:, :, i])), color=GREY, linewidth=0.8)
+    alike = _coinciding(values, labelled)
     for rank, i in enumerate(labelled):
+        if i not in alike:
+            continue
         look = _look(i if len(names) <= len(COLOURS) * len(DASHES) else rank)
         if len(values) > 1:
             low, high = quantiles(values[:, :, i])
             ax.fill_between(time, low, high, color=look["color"], alpha=0.15, linewidth=0)
         handles += ax.plot(*thinned(time, median(values[:, :, i])), **look)
-    labels = [label(names[i]) for i in labelled]
+    labels = [_joined([names[k] for k in group]) for group in alike.values()]
     if len(labelled) < len(names):
         handles.append(others[0])
         labels.append(f"{len(names) - len(labelled)} that {'move less' if labelled else 'stay'}")
     _focus(ax, values)
-    if labels != ["total"]:
-        legend(ax, handles, labels)
+    if labels != [ALONE]:
+        legend_above(ax, handles, labels)
+
+
+def ways(ax: Any, x: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
+    """values: (runs, time, n) over x: (runs, time), one curve for each run; a ring where it starts, a dot where it ends."""
+    labelled, handles = _most_moving(values) or [0], list[Any]()
+    for i in labelled:
+        look = _look(i)
+        for run in range(min(len(values), MOST_WAYS)):
+            good = np.isfinite(x[run]) & np.isfinite(values[run, :, i])
+            a, b = x[run][good], values[run, good, i]
+            drawn = ax.plot(a, b, **look, linewidth=1.2 if len(values) == 1 else 0.7)
+            handles += drawn if run == 0 else []
+            for k, face in ((0, "white"), (-1, look["color"])) if len(a) else ():
+                ax.plot(a[k], b[k], "o", markersize=4, color=look["color"], markerfacecolor=face)
+    if len(names) > 1:
+        legend_above(ax, handles, [label(names[i]) for i in labelled])
+
+
+def _coinciding(values: np.ndarray, entries: Sequence[int]) -> dict[int, list[int]]:
+    """First entry of each group of curves that nobody could tell apart -> all of the group."""
+    finite = values[:, :, entries][np.isfinite(values[:, :, entries])]
+    width = APART * np.ptp(finite) if finite.size else 0.0
+    groups: dict[int, list[int]] = {}
+    for i in entries:
+        for first in groups:
+            a, b = values[:, :, first], values[:, :, i]
+            if (np.isfinite(a) == np.isfinite(b)).all() and np.nanmax(np.abs(a - b), initial=0.0) <= width:
+                groups[first].append(i)
+                break
+        else:
+            groups[i] = [i]
+    return groups
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The legend's text of curves that coincide."""
+    if len(names) == 1:
+        return label(names[0])
+    more = [f"{len(names) - MOST_JOINED} more"] if len(names) > MOST_JOINED else []
+    return " = ".join([label(names[0], SHORT), *[label(n, SHORT).strip() for n in names[1:MOST_JOINED]], *more])
 
 
 def _look(i: int) -> dict[str, str]:

@@ -23,10 +23,18 @@ NOTE = "#777777"
 BEYOND = 0.02
 """Fraction of an axis by which a line must leave it to count as cut off."""
 
+LEGEND_SIZE = 7.5
+"""Points of a legend's font."""
+
+LETTER = 0.6
+"""Width of a letter of a legend, in the size of its font, on the wide side."""
+
+MARGINS = 60.0
+"""Points beside axes that ticks and titles take."""
 _STYLE = {
     "font.size": 8.5,
     "axes.titlesize": 8.5,
-    "legend.fontsize": 7.5,
+    "legend.fontsize": LEGEND_SIZE,
     "axes.grid": True,
     "grid.color": "#E6E6E6",
     "grid.linewidth": 0.6,
@@ -101,6 +109,25 @@ def legend(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
                   handlelength=1.6, labelspacing=0.25, alignment="left")  # fmt: skip
 
 
+def legend_above(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Draw a legend above the axes, in as many columns as fit: it takes no width from the axes, nor from those below."""
+    if not names:
+        return
+    size = LEGEND_SIZE
+    column = size * (LETTER * max(len(n) for n in names) + 3.4)
+    width = 72 * ax.get_figure().get_size_inches()[0] / max(1, ax.get_gridspec().ncols) - MARGINS
+    columns = int(max(1, min(len(names), width // column)))
+    ax.legend(handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.1, frameon=False,
+                     handlelength=1.4, handletextpad=0.5, columnspacing=1.2, labelspacing=0.2, borderpad=0.2,
+                     ncols=columns, alignment="left")  # fmt: skip
+    ax.titlepad_above = 1.35 * size * -(-len(names) // columns) + 4
+
+
+def put_title(ax: Any, words: str, **how: Any) -> None:
+    """Title the axes, above a legend that is above them."""
+    ax.set_title(words, pad=getattr(ax, "titlepad_above", 3.0), **how)
+
+
 def cut_off(ax: Any) -> list[str]:
     """The sides on which a line leaves the axes: below, above, left, right."""
     found = set[str]()
@@ -122,6 +149,6 @@ def say_cut(ax: Any) -> None:
     sides = cut_off(ax)
     words = f"cut off {' and '.join(sides)}"
     if sides and ax.get_title():
-        ax.set_title(f"{ax.get_title()}; {words}")
+        put_title(ax, f"{ax.get_title()}; {words}")
     elif sides:
-        ax.set_title(words, loc="right", fontsize=7, color=NOTE)
+        put_title(ax, words, loc="right", fontsize=7, color=NOTE)

@@ -11,8 +11,8 @@ import xarray as xr
 from pfaffian.errors import ModelError, plural
 from pfaffian.output.plain import label
 from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
-from pfaffian.viewer.curves import lines, median, quantiles, thinned
-from pfaffian.viewer.drawing import COLOURS, GREY, legend, say_cut, style
+from pfaffian.viewer.curves import ALONE, lines, median, quantiles, thinned
+from pfaffian.viewer.drawing import COLOURS, GREY, legend_above, put_title, say_cut, style
 
 ROUNDING = 1e-16
 """Smaller constraint violations are drawn as this: a logarithmic axis has no zero."""
@@ -43,6 +43,12 @@ UNITS = {
 }
 """Text in place of the unit where the name of a row does not determine it."""
 
+NEAR_SINGULAR = 0.1
+"""Regularity below which it is drawn."""
+
+NO_FORCE = 1e-9
+"""Part of the largest reaction or multiplier below which others are rounding."""
+
 STOP = "#AA0000"
 
 SAME_TIME = 1e-9
@@ -61,7 +67,8 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
     """Draw the standard figure of a run, or of a batch of runs: motion, energy, constraints and reactions over time.
 
     Panels, as far as their signals were recorded: coordinates and velocities by unit, energy, its change, constraint
-    violation, rank, reactions, multipliers, servo and task errors, and inputs that vary. The figure of a run that stopped ends
+    violation, rank, regularity where it comes near to zero, reactions and multipliers that are not zero throughout, servo and
+    task errors, and inputs that vary. Curves that coincide are one line, named "a = b". The figure of a run that stopped ends
     there. A batch is drawn as medians, with bands from the 5 % to the 95 % quantile, of the runs that finished; if none did,
     of the longer-lived half, up to the first stop among them.
 
@@ -69,7 +76,7 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
         result: Dataset of a run over time, or of a batch.
         title: text above the figure; None: the mechanism, how the run ended, formulation, integrator and step.
     Returns:
-        matplotlib Figure; its `savefig` writes it to a file.
+        matplotlib Figure; a notebook shows it, and its `savefig` writes it to a file.
     Raises ModelError: the Dataset is no result of a run, holds one instant only, or records nothing to draw.
 
     Example:
@@ -85,20 +92,20 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
         recorded(result, "q", "v", "energy")
     if "time" not in result.dims:
         raise ModelError("a figure needs a result over time, not one instant of it: choose by .isel(time=slice(...))")
-    from matplotlib.figure import Figure
+    from pfaffian.viewer.chart import Chart
 
     every = result if "run" in result.dims else result.expand_dims("run")
     batch = _together(every)
     panels = list(_panels(batch))
     count = (len(panels) + 1) // 2
     with style():
-        figure = Figure(figsize=(12.5, 0.7 + 1.95 * count))
+        figure = Chart(figsize=(12.5, 0.7 + 1.95 * count))
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.05, hspace=0.03, wspace=0.03)
         axes = figure.subplots(count, 2, sharex=True, squeeze=False)
         for panel, ax in zip(panels, axes.flat, strict=False):
             panel.draw(ax)
             ax.set_ylabel(f"{panel.title}\n[{label(panel.unit)}]")
-            _mark_stop(ax, every, batch)
+            mark_stop(ax, every, batch)
             say_cut(ax)
         _say_stop(axes[0, 0], every, batch)
         if len(panels) % 2:
@@ -106,11 +113,12 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
             axes[-2 if count > 1 else -1, 1].tick_params(labelbottom=True)
         for ax in (axes[-1, 0], axes[-2 if len(panels) % 2 and count > 1 else -1, 1]):
             ax.set_xlabel("time [s]")
-        figure.suptitle(label(title or _title(result), 150), fontsize=10)
+        figure.suptitle(label(title or heading(result), 150), fontsize=10)
     return figure
 
 
-def _title(result: xr.Dataset) -> str:
+def heading(result: xr.Dataset) -> str:
+    """The mechanism, how its runs ended, and by what scheme."""
     name = label(result.attrs.get("mechanism", "mechanism"), 50)
     ends = causes(result)
     if len(ends) == 1:
@@ -146,11 +154,16 @@ def _panels(batch: xr.Dataset) -> Iterator[Panel]:
         yield Panel("violation of constraints", "m, rad; m/s, rad/s", lambda ax: _violation(ax, batch))
     if "rank" in batch:
         yield Panel("rank", "rows", lambda ax: _rank(ax, batch))
+    if "regularity" in batch and np.nanmin(_values(batch, "regularity"), initial=1.0) < NEAR_SINGULAR:
+        values = _values(batch, "regularity")[:, :, None]
+        yield Panel("regularity", "1", lambda ax: lines(ax, batch["time"].values, values, [ALONE]))
+    forces = [np.nanmax(np.abs(_values(batch, n)), initial=0.0) for n in ("reaction", "multiplier") if n in batch]
+    least = NO_FORCE * max(forces, default=0.0)
     if "reaction" in batch:
-        yield from _vector(batch, "reaction")
+        yield from _vector(batch, "reaction", least)
     for name in ROWS:
         if name in batch:
-            yield from _rows(batch, name)
+            yield from _rows(batch, name, least if name == "multiplier" else 0.0)
     if "u" in batch and np.nanmax(np.ptp(_values(batch, "u"), axis=1), initial=0.0) > 0:
         yield from _vector(batch, "u")
 
@@ -172,34 +185,42 @@ def _values(batch: xr.Dataset, name: str) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _vector(batch: xr.Dataset, name: str) -> Iterator[Panel]:
-    """One panel for each unit among the entries of a signal."""
+def _vector(batch: xr.Dataset, name: str, least: float = -1.0) -> Iterator[Panel]:
+    """One panel for each unit among the entries of a signal, of those that exceed the least."""
     dim, unit_of, titles = QUANTITIES[name]
     names = [str(n) for n in batch[dim].values]
     units = [str(u) for u in batch[unit_of].values] if unit_of in batch.coords else ["?"] * len(names)
-    return _by_unit(batch, _values(batch, name), names, units, titles, name)
+    return _by_unit(batch, _values(batch, name), names, units, titles, name, least)
 
 
-def _rows(batch: xr.Dataset, name: str) -> Iterator[Panel]:
-    """One panel for each unit among the rows of a signal, as far as their names determine it."""
+def _rows(batch: xr.Dataset, name: str, least: float = -1.0) -> Iterator[Panel]:
+    """One panel for each unit among the rows of a signal, as far as names determine it, of those that exceed the least."""
     dim, titles = ROWS[name]
     values = _values(batch, name)
     values = values if values.ndim == 3 else values[:, :, None]
     names = [str(n) for n in batch[dim].values] if dim in batch.coords else [str(i) for i in range(values.shape[2])]
-    units = [_force_unit(n) if name == "multiplier" else UNITS[name] for n in names]
-    return _by_unit(batch, values, names, units, titles, name.replace("_", " "))
+    units = [force_unit_of_row(n) if name == "multiplier" else UNITS[name] for n in names]
+    return _by_unit(batch, values, names, units, titles, name.replace("_", " "), least)
 
 
 def _by_unit(
-    batch: xr.Dataset, values: np.ndarray, names: list[str], units: list[str], titles: Mapping[str, str], otherwise: str
+    batch: xr.Dataset,
+    values: np.ndarray,
+    names: list[str],
+    units: list[str],
+    titles: Mapping[str, str],
+    otherwise: str,
+    least: float = -1.0,
 ) -> Iterator[Panel]:
-    """One panel for each unit among the entries of values (runs, time, n).
+    """One panel for each unit among the entries of values (runs, time, n), if one of them exceeds the least.
 
     titles: unit -> title.   otherwise: the title for any other unit.
     """
     time = batch["time"].values
     for unit in dict.fromkeys(units):
         chosen = [i for i, u in enumerate(units) if u == unit]
+        if least > 0 and not np.nanmax(np.abs(values[:, :, chosen]), initial=0.0) > least:
+            continue
 
         def draw(ax: Any, chosen: list[int] = chosen) -> None:
             lines(ax, time, values[:, :, chosen], [names[i] for i in chosen])
@@ -207,7 +228,7 @@ def _by_unit(
         yield Panel(titles.get(unit, otherwise), unit, draw)
 
 
-def _force_unit(row: str) -> str:
+def force_unit_of_row(row: str) -> str:
     """Unit of the multiplier of a closure's row, known from the row's name; the units of a caller's row are not known."""
     return {".v": "N", ".w": "N m"}.get(row[-3:-1], UNITS["multiplier"]) if row[-1:] in "xyz" else UNITS["multiplier"]
 
@@ -227,7 +248,7 @@ def _violation(ax: Any, batch: xr.Dataset) -> None:
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     ax.set_ylim(max(low, ROUNDING / 2), max(high, 1e-14))
-    legend(ax, handles, names)
+    legend_above(ax, handles, names)
 
 
 def _rank(ax: Any, batch: xr.Dataset) -> None:
@@ -245,10 +266,10 @@ def _rank(ax: Any, batch: xr.Dataset) -> None:
         names.append(f"{rows} written")
     ax.set_ylim(-0.3, max(rows, np.nanmax(values, initial=0)) + 0.7)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-    legend(ax, handles, names)
+    legend_above(ax, handles, names)
 
 
-def _mark_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
+def mark_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
     """Mark where the run stopped, in a batch the first that did; end the axis where the lines end."""
     start, end = float(batch["time"][0]), float(batch["time"][-1])
     stop = _first_stop(every)
@@ -269,7 +290,7 @@ def _say_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
         which = f"run {first} stopped first" if len(every["run"]) > 1 else "stopped"
         words.append(f"{which} at t = {stop:.4g} s: {_cause(causes(every)[first])}")
     if words:
-        ax.set_title(label("; ".join(words), 120), loc="left", color=STOP if stop is not None else "#000000")
+        put_title(ax, label("; ".join(words), 120), loc="left", color=STOP if stop is not None else "#000000")
 
 
 def _first_stop(every: xr.Dataset) -> float | None:

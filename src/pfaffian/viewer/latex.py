@@ -5,7 +5,7 @@ Names come from files: they stand in tables only, escaped. Formulas contain only
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,16 +82,24 @@ def escaped(name: object) -> str:
 
 def printed(x: SymPy, k: SymbolicKinematics) -> str:
     """An expression or a matrix, numbers rounded."""
+    names = {s: _index(s.name) for s in (*k.s, *k.p, *k.norms)}
+    return written(rounded(x), names)
+
+
+def written(x: SymPy, names: Mapping[SymPy, str]) -> str:
+    """LaTeX of an expression or a matrix.   names: symbol -> its LaTeX."""
+    return need_sympy().latex(x, symbol_names=names, mat_str="matrix", mat_delim="(", fold_func_brackets=True)
+
+
+def rounded(x: SymPy) -> SymPy:
+    """An expression or a matrix with decimals in place of fractions that are some, rounded to DIGITS."""
     sp = need_sympy()
 
-    def rounded(number: Any) -> Any:
-        decimal = number.is_Float or (number.q != 2 and not set(sp.factorint(number.q)) - {2, 5} and number.q != 1)
-        return sp.Float(number, DIGITS) if decimal else number
+    def decimal(number: Any) -> Any:
+        plain = number.is_Float or (number.q != 2 and not set(sp.factorint(number.q)) - {2, 5} and number.q != 1)
+        return sp.Float(number, DIGITS) if plain else number
 
-    atoms = x.atoms(sp.Float) | x.atoms(sp.Rational)
-    names = {s: _index(s.name) for s in (*k.s, *k.p, *k.norms)}
-    shown = x.xreplace({number: rounded(number) for number in atoms})
-    return sp.latex(shown, symbol_names=names, mat_str="matrix", mat_delim="(", fold_func_brackets=True)
+    return x.xreplace({number: decimal(number) for number in x.atoms(sp.Float) | x.atoms(sp.Rational)})
 
 
 def _index(name: str) -> str:

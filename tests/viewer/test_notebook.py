@@ -1,0 +1,131 @@
+"""What a notebook shows of machines and results: a picture and the facts, every name as text."""
+
+from __future__ import annotations
+
+import re
+import sys
+from base64 import b64decode
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+from pfaffian.viewer import notebook
+from tests.promises.test_repr import Cells
+from tests.simulate.machines import four_bar
+
+BAD = "<script>alert('1')</script>: & \"x\""
+
+
+class Page(Cells):
+    """Rows, tags, and the data of images."""
+
+    def __init__(self, text):
+        self.images = []
+        super().__init__(text)
+
+    def handle_starttag(self, tag, attributes):
+        super().handle_starttag(tag, attributes)
+        if tag == "img":
+            self.images.append(dict(attributes)["src"])
+
+
+def chain(kinds, **given):
+    bodies = [pf.body(f"b{i}", 1.0, (0.3, 0.1, 0), 0.1) for i in range(len(kinds))]
+    joints = [pf.joint(f"j{i}", kind, f"b{i - 1}" if i else "world", f"b{i}", placement=(0.5 * (i > 0), 0, 0))
+              for i, kind in enumerate(kinds)]  # fmt: skip
+    return pf.mechanism("chain", bodies, joints, **given)
+
+
+def lines(image):
+    head, _, data = image.partition("base64,")
+    assert head == "data:image/svg+xml;"
+    root = ElementTree.fromstring(b64decode(data))
+    size = np.array([float(root.get(x)) for x in ("width", "height")])
+    ends = [[float(x.get(n)) for n in ("x1", "y1", "x2", "y2")] for x in root if x.tag.endswith("line")]
+    return np.array(ends).reshape(-1, 2, 2), size
+
+
+@pytest.mark.parametrize("m", [four_bar(), chain(["revolute", "prismatic", "spherical"]), chain(["free", "universal"])])
+def test_a_machine_has_a_picture_of_its_links_within_its_frame(m):
+    page = Page(notebook.machine(m))
+    assert page.open == [] and len(page.images) == 1 and page.rows == Cells(m._repr_html_()).rows
+    ends, size = lines(page.images[0])
+    assert len(ends) == 2 * len(m.joints) + len(m.bodies) + 2 * len(m.constraints)
+    assert (ends >= 0).all() and (ends <= size + 1e-9).all() and np.ptp(ends, axis=(0, 1)).max() > 200
+    assert "open" not in notebook.machine(m)
+
+
+def test_a_flat_machine_is_drawn_in_its_plane_with_its_weight_down():
+    """The bar between the two hinges of the ground is level, and lengths are in one scale."""
+    ends, _ = lines(Page(notebook.machine(four_bar())).images[0])
+    lengths = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    crank, ground = lengths[2], lengths[4]  # world to joint d; crank to joint b
+    assert ground / crank == pytest.approx(0.9 / 0.3, rel=1e-2) and ends[4, 0, 1] == pytest.approx(ends[4, 1, 1], abs=0.2)
+
+
+def test_what_cannot_be_drawn_keeps_its_tables():
+    apart = four_bar()
+    far = apart.with_(constraints=[pf.coincide("c", "world", (50, 0, 0), "rocker", (0, 0, 0))])
+    assert "loops open: no state closes" in notebook.machine(far)
+    ball = pf.mechanism("ball", [pf.body("b", 1.0, inertia=1)], [pf.joint("j", "free", "world", "b")])
+    assert "<img" not in notebook.machine(ball) and "<table" in notebook.machine(ball)
+    assert "<img" not in notebook.machine(chain(["revolute"] * (notebook.MOST_BODIES + 1)))
+
+
+def test_names_are_text_in_machines_and_results():
+    m = pf.mechanism(BAD, [pf.body("b", 1.0, (1, 0, 0))], [pf.joint(BAD, "revolute", "world", "b")])
+    page = Page(notebook.machine(m))
+    assert page.tags == {"b", "div", "img", "table", "tr", "th", "td"} and BAD in [c for row in page.rows for c in row]
+    shown = notebook.result(pf.run(m, duration=0.02, step=0.01, backend="numpy"))
+    assert "<script" not in shown and shown.index("&lt;script") > 0
+    facts = Page(shown.partition("<details>")[0])
+    assert facts.open == [] and ["mechanism", BAD] in facts.rows and ["ended", "finished"] in facts.rows
+    assert b64decode(facts.images[0].partition("base64,")[2])[:4] == b"\x89PNG"
+
+
+def test_a_batch_and_a_stopped_run_say_so():
+    with pytest.warns(pf.RunWarning):
+        r = pf.run(chain(["revolute"]), [[0.1], [0.2]], v=[[1.0], [1e150]], duration=0.02, step=0.01, backend="numpy")
+    rows = dict(Page(notebook.result(r).partition("<details>")[0]).rows)
+    assert rows["ended"] == "1 of 2 runs finished" and rows["first not finished"].startswith("diverged")
+    few = pf.run(chain(["revolute"]), duration=0.02, step=0.01, record=["energy"], backend="numpy")
+    assert "<img" in notebook.result(few) and "<img" not in notebook.result(few.isel(time=-1))
+
+
+def test_other_datasets_are_shown_as_ever():
+    ds = xr.Dataset({"time": 1.0})
+    shown, usual = (re.sub("[0-9a-f-]{36}", "", html) for html in (notebook.result(ds), ds._repr_html_()))
+    assert shown == usual and "<img" not in shown
+
+
+def test_a_notebook_is_told_once_and_a_plain_interpreter_nothing(monkeypatch):
+    told = {}
+    html = SimpleNamespace(for_type_by_name=lambda module, name, f: told.update({(module, name): f}))
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    pf._show_in_notebooks()
+    m = chain(["revolute"])
+    kinds = {(type(x).__module__, type(x).__name__) for x in (m, xr.Dataset())}
+    assert set(told) == kinds, "as these classes are called"
+    assert told["pfaffian.model.mechanism", "Mechanism"](m) == notebook.machine(m)
+    told.clear()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    pf._show_in_notebooks()
+    assert told == {}
+
+
+def test_the_slider_of_the_page_runs(monkeypatch):
+    """With a stand-in for the widgets: the figure of two positions of the slider, without a second compilation."""
+    page = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    made = []
+    widgets = SimpleNamespace(interact=lambda **limits: lambda f: made.extend(f(x) for x in limits["length"]) or f)
+    monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
+    exec(compile(code, "notebooks.md", "exec"), {})
+    crossings = [np.count_nonzero(np.diff(np.sign(figure.axes[0].lines[0].get_ydata()))) for figure in made]
+    assert crossings[0] > 2 * crossings[1] > 0
