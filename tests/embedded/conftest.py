@@ -36,8 +36,20 @@ def bound(
     gcc: str, folder: Path, name: str, c: Controller, precision: str = "double", *flags: str
 ) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
     """A function of the inputs by port that gives the outputs by port, and what NAME_step returned; with a state of its own."""
+    return begun(compiled(gcc, folder, name, *flags), name, c, precision)
+
+
+def compiled(gcc: str, folder: Path, name: str, *flags: str) -> Path:
+    """A library of what was written."""
     library = folder.resolve() / f"{name}-{len(list(folder.glob('*.so')))}.so"
     subprocess.run([gcc, *FLAGS, *flags, "-shared", "-fPIC", f"{name}.c", "-o", str(library)], cwd=folder, check=True)
+    return library
+
+
+def begun(
+    library: Path, name: str, c: Controller, precision: str = "double"
+) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
+    """As `bound`, of a library that is compiled."""
     lib, real = ctypes.CDLL(str(library)), REAL[precision]
 
     def fields(ports):
@@ -51,7 +63,7 @@ def bound(
         "Out": fields([*c.outputs, *([c.faults] if c.faults.entries else [])]),
     }
     In, State, Out = (type(n, (ctypes.Structure,), {"_fields_": f}) for n, f in made.items())
-    (count,) = re.findall(rf"{{ \w+ x\[(\d+)\]; }} {name}_work;", (folder / f"{name}.h").read_text())
+    (count,) = re.findall(rf"{{ \w+ x\[(\d+)\]; }} {name}_work;", (library.parent / f"{name}.h").read_text())
     state, work, out = State(), (real * int(count))(), Out()
     getattr(lib, f"{name}_init")(ctypes.byref(state))
 

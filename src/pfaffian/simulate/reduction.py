@@ -185,11 +185,18 @@ class _Reduction(NamedTuple):
         return indices(self.m, (self.base.name,)) if self.base else []
 
     @property
+    def counted(self) -> list[int]:
+        """Entries of v of several roots' base: those of the group, and those of its motions beside."""
+        assert isinstance(self.base, CommonMotion)
+        tree = symbols(self.m).kinematics.tree
+        return [*self.base.entries(tree), *self.base.entries_beside(tree)]
+
+    @property
     def names(self) -> list[str]:
         """Of the momenta, in the order of v."""
         names = list(labels(self.m, self.along)[0])
         if isinstance(self.base, CommonMotion):
-            for i, name in zip(self.group, self.base.names, strict=True):
+            for i, name in zip(self.counted, (*self.base.names, *self.base.names_beside), strict=True):
                 names[i] = name
         return names
 
@@ -198,8 +205,8 @@ class _Reduction(NamedTuple):
         """Of the velocities that the momenta belong to."""
         units = list(labels(self.m, self.along)[1])
         if isinstance(self.base, CommonMotion):
-            for n, i in enumerate(self.group):
-                units[i] = "m/s" if n < self.base.slides else "rad/s"
+            for i, twist in zip(self.counted, (*self.base.twists, *self.base.beside), strict=True):
+                units[i] = "rad/s" if any(twist[3:]) else "m/s"
         return units
 
     def lift(self, T: Terms) -> ca.SX | None:
@@ -209,7 +216,7 @@ class _Reduction(NamedTuple):
             return None
         X = _lift(T, self.found, fixed, self.fields)
         if isinstance(self.base, CommonMotion):
-            X[:, self.at(self.group)] = self.base.fields(T.kinematics, along_base=True)
+            X[:, self.at(self.counted)] = self.base.lift(T.kinematics, along_base=True)[:, self.counted]
         return X
 
     def by_lift(self, T: Terms, x: ca.SX) -> ca.SX:
