@@ -55,10 +55,11 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.constants import constants_beside
 from pfaffian.simulate.held_momenta import holding
+from pfaffian.simulate.one_momentum import at_momentum, checked_momentum
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.common_motion import CommonMotion
+from pfaffian.terms.common_motion import CommonMotion, several_together
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.directions import Directions, directions, labels, left_by
 from pfaffian.terms.kinematics import Kinematics
@@ -144,7 +145,9 @@ def reduce(
                 "reduce: momentum= is for a machine without constraints, at one momentum; by= is for one with "
                 "constraints, along= for a state that takes any momentum"
             )
-        return reduced_space(as_mechanism(m), momentum)
+        m = as_mechanism(m)
+        common = several_together(m)
+        return _at_momentum(m, common, momentum) if common else reduced_space(m, momentum)
     fields = {} if along is None else along
     if not isinstance(fields, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in fields.items()):
         raise ModelError(f"along: {{name of a velocity: function of Kinematics}} is needed, got {brief(along)}")
@@ -242,16 +245,48 @@ class _Reduction(NamedTuple):
         return ca.densify(pi)
 
 
-def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
+def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> _Reduction:
     found, along = planned(m, by)
     found = found._replace(kept=tuple(dict.fromkeys((*found.kept, *_constants(m, found, along, fields)))))
     first = carrier(m)
     base = first if isinstance(first, CommonMotion) or first.name in found.spatial else None
     r = _Reduction(m, found, along, fields, base, further(m, found), ())
-    r = r._replace(shared=_shared(r))
+    return r._replace(shared=_shared(r))
+
+
+def _at_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> System:
+    """At one momentum of all that several joints carry."""
+    if any(not isinstance(c, Closure) for c in m.constraints):
+        raise ModelError(
+            f"reduce: {m.name!r} has constraints besides closures; a machine at one momentum has none: leave momentum out"
+        )
+    mu = checked_momentum(m, common, momentum)
+    r = _reduction(m, None)
+    system = at_momentum(_state(r), common, mu)
+    return made(system, f"[q; reduced momentum] at {mu} {r.found} {r.shared}", lambda: digest(m))
+
+
+def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
+    r = _reduction(m, by, fields)
+    system = _state(r)
+    if r.base:
+        joints = r.base.roots[r.base.base].joints if isinstance(r.base, CommonMotion) else (r.base.name,)
+        system = holding(system, partial(_turns, r), partial(_seen_inside, r), joints)
+    if isinstance(r.base, Joint):
+        system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
+    return made(
+        system,
+        f"[q; reduced momentum] {r.found} {r.along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
+        lambda: f"{digest(m)} {_fields_digest(m, fields)}",
+    )
+
+
+def _state(r: _Reduction) -> System:
+    """The System with the state [q; momentum] alone."""
+    m, found, along = r.m, r.found, r.along
     names = [r.names[i] for i in found.y]
     units = [f"{force_unit(r.units[i])} s" for i in found.y]
-    system = System(
+    return System(
         m,
         "[q; reduced momentum]",
         (StatePart("q", m.q_names, m.q_units), StatePart("momentum", tuple(names), tuple(units))),
@@ -267,16 +302,6 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
         kept=tuple(m.nq + i for i in r.at(r.group)),
-    )
-    if r.base:
-        joints = first.roots[first.base].joints if isinstance(first, CommonMotion) else (first.name,)
-        system = holding(system, partial(_turns, r), partial(_seen_inside, r), joints)
-    if isinstance(r.base, Joint):
-        system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
-    return made(
-        system,
-        f"[q; reduced momentum] {found} {along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
-        lambda: f"{digest(m)} {_fields_digest(m, fields)}",
     )
 
 

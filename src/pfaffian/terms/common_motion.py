@@ -92,7 +92,7 @@ class CommonMotion(NamedTuple):
         do besides.   along_base: as in `fields`.
         """
         X, root = ca.SX.eye(k.mechanism.nv), self.roots[self.base]
-        own, point = _entries(k.tree, root), self._point(k, along_base)
+        own, point = _entries(k.tree, root), self.point(k, along_base)
         X[:, own[: len(self.twists)]] = self.fields(k, along_base)
         X[own, own[len(self.twists) :]] = ca.horzcat(ca.SX(len(own), 0), *[self._of(k, root, x, point) for x in self.beside])
         return X
@@ -101,13 +101,13 @@ class CommonMotion(NamedTuple):
         """(nv, n) velocities along the motions.   along_base: turn about a point that slides along with the base, not the
         origin; seen from where nothing slides the momenta are the same, and how far away the machine is costs no digits.
         """
-        Y, point = ca.SX(k.mechanism.nv, len(self.twists)), self._point(k, along_base)
+        Y, point = ca.SX(k.mechanism.nv, len(self.twists)), self.point(k, along_base)
         for root in self.roots:
             for i, twist in enumerate(self.twists):
                 Y[_entries(k.tree, root), i] = self._of(k, root, twist, point)
         return Y
 
-    def _point(self, k: Kinematics, along_base: bool) -> ca.SX:
+    def point(self, k: Kinematics, along_base: bool) -> ca.SX:
         """(3, 1) about which motions turn."""
         if not along_base:
             return ca.SX.zeros(3, 1)
@@ -179,6 +179,12 @@ def common_motion(m: Mechanism) -> CommonMotion | None:
     base = min(fit, key=lambda i: sizes[i], default=-1)
     beside = _beside(twists, alone[base]) if base >= 0 and sizes[base] > len(twists) else ()
     return CommonMotion(tuple(roots), base, twists, slides, beside)
+
+
+def several_together(m: Mechanism) -> CommonMotion | None:
+    """The motions of a machine that several joints on the world carry together; None where there is one, or no such motion."""
+    found = common_motion(m)
+    return found if found and len(found.roots) > 1 and found.base >= 0 else None
 
 
 def _kinematics(m: Mechanism) -> Kinematics:
