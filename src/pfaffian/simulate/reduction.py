@@ -99,8 +99,8 @@ def reduce(
     (axially symmetric rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
     Several first joints, as of satellites that a spring or a closure connects, and joints in turn with nothing of mass between
-    them (a translation and a ball; x, y and an angle) are taken as one that carries all: `momentum` then begins with that of
-    all bodies, by the names all.vx to all.wz. Symmetries of the first joint from its child's side, such as the spin of a top,
+    them (a translation and a ball; x, y and an angle) are taken as one that carries all by the motions that they share:
+    `momentum` then has that of all bodies in the place of one joint's, by the names all.vx to all.wz. Symmetries of the first joint from its child's side, such as the spin of a top,
     have their momenta in `held_momentum`, and the attitude is put where these have it after each step.
 
     Args:
@@ -110,8 +110,9 @@ def reduce(
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], orbit being the momentum
             as the body sees it, on its coadjoint orbit. The momentum is about the frame, so far from it few digits are left of
-            what turns the machine, of which a run warns: place the frame near. None: a state that takes any momentum, wherever
-            the machine is.
+            what turns the machine, of which a run warns: place the frame near. Of several first joints: the momentum of all
+            bodies as `momentum_map` gives it, and the state [q; momentum] of the others. None: a state that takes any
+            momentum, wherever the machine is.
         along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p, sigma>
             is a constant of motion. It takes that velocity's place in the state, and is conserved. [chhabra14 thm. 4.2.17] Its
             unit is that of sigma, whose entry for that velocity is nowhere zero.
