@@ -56,6 +56,11 @@ def run(o: Options) -> Iterator[Comparison]:
             if again(CALLS):
                 raise CheckFailed("the exported law fails near its reference")
             timing = interleaved({"ours": lambda again=again: again(CALLS)}, CALLS, o)["ours"]
-        stack = {"stack": f"{made.stack} B computed", "by gcc -O2": f"{made.measured_stack} B", "state": f"{made.state} B", "work": f"{made.work} B"}
+        stack = {
+            "stack": f"{made.stack} B computed",
+            "by gcc -O2": f"{made.measured_stack} B",
+            "state": f"{made.state} B",
+            "work": f"{made.work} B",
+        }
         notes = {"operations": made.operations, **stack} | ({"beside double": f"{made.error:.1e}"} if made.error else {})
         yield Comparison(f"quadcopter's law in C99, {precision}", "call", timing, notes=notes)

@@ -250,11 +250,13 @@ def position_filter(samples=64):
         there = estimation.imu_step(here, felt, rate, PERIOD)
         return Command(NOTHING, signals={"estimate": there.estimate}, d_next=there._asdict())
 
-    return control.discrete(step, PERIOD, state=start, inputs=[*sum(names.values(), []), "age", "came"])
+    return control.discrete(
+        step, PERIOD, state=start, inputs=[*(name for group in names.values() for name in group), "age", "came"]
+    )
 
 
 def test_a_filter_of_many_samples_needs_little_stack(tmp_path):
-    """With 64 samples, in double and without optimisation; its samples stand in the state, and values on the way in the work."""
+    """With 64 of them, in double and without optimisation: they stand in the state, and values on the way in the work."""
     made = pf.export(position_filter(), FREE, tmp_path, name="law")
     texts = {f.name: f.read_text() for f in made.files}
     plain = measured_stack(texts, "law", ("-O0", "-DPLAIN_SQRT"))

@@ -145,7 +145,7 @@ def test_joints_that_share_a_part_of_their_motion(name, shared):
     entry = [i for i, name in enumerate(system.parts[1].names) if name.startswith("all.")]
     close(changed["rate"][m.nq :][entry], carried(m, q, s.basis).T @ force, 1e-11, "rate of the momentum", scale=1.0)
     tether = pf.spring("tether", "world", "one", point_a=(0.5, 0.4, 0.3), point_b=(0.1, 0.2, 0.1), stiffness=3.0)
-    with pytest.raises(pf.ModelError, match="no motion of joints .* leaves .* as it is .*tether"):
+    with pytest.raises(pf.ModelError, match=r"no motion of joints .* leaves .* as it is .*tether"):
         pf.reduce(m.with_(forces=[*m.forces, tether]))
 
 

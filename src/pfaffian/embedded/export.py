@@ -73,8 +73,9 @@ def export(
 
     The caller owns all memory: `NAME_init(&state)`, then `NAME_step(&in, &state, &work, &out)` once a tick, where `work` is for
     one call and may be shared by laws that are called in turn. The C needs little stack, no heap, no global variable and no
-    library; it contains its elementary functions. In double it gives the bits of a run of this library. In single, sums and products are of floats and elementary functions are the double's, rounded. Sensors' measurements are
-    inputs, without noise; so are reactions that a law measures. The test repeats recorded calls and compares all bits.
+    library; it contains its elementary functions. In double it gives the bits of a run of this library. In single, sums and
+    products are of floats and elementary functions are the double's, rounded. Sensors' measurements are inputs, without noise;
+    so are reactions that a law measures. The test repeats recorded calls and compares all bits.
 
     Args:
         law: in discrete time, or in continuous time and called every `period`, as by `discrete`. An estimator is a law of your

@@ -194,7 +194,13 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
     lines += ["", f"static {of.real} number({word} bits) {{ {union} u.bits = bits; return u.real; }}", ""]
     lines += [f"static int differs({of.real} found, {word} bits) {{", f"  const {of.real} x = number(bits);", f"  {union}",
               "  u.real = found;", "  return u.bits != bits && !(found != found && x != x);", "}", ""]  # fmt: skip
-    lines += ["int main(void) {", f"  {name}_in in;", f"  {name}_state state;", f"  static {name}_work work;", f"  {name}_out out;"]
+    lines += [
+        "int main(void) {",
+        f"  {name}_in in;",
+        f"  {name}_state state;",
+        f"  static {name}_work work;",
+        f"  {name}_out out;",
+    ]
     lines += ["  int wrong = 0;", f"  {name}_init(&state);", "  for (int k = 0; k < CALLS; k++) {"]
     lines += [f"    {field} = number(given[k][{i}]);" for i, field in enumerate(fields)] or ["    in.nothing = 0;"]
     lines += [f"    (void){name}_step(&in, &state, &work, &out);"]

@@ -45,9 +45,10 @@ def checked_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> tuple
     pushing = [name for name, along in found.driven.items() if any(x.joint == found.joint for x in along)]
     if ours or pushing:
         broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x in ours)
+        why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
-            f"reduce: the momentum of {m.name!r} is not conserved ({f'input {pushing[0]!r} changes it' if pushing else broken}); "
-            "leave momentum out: the state then holds it as it changes"
+            f"reduce: the momentum of {m.name!r} is not conserved ({why}); leave momentum out: the state then holds it as it "
+            "changes"
         )
     return tuple(mu.tolist())
 
@@ -63,7 +64,9 @@ def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float])
     def full(x: ca.SX) -> ca.SX:
         out = ca.SX(m.nq + m.nv, 1)
         out[left, 0] = x
-        out[[m.nq + i for i in group], 0] = _seen(Terms(m, x[: m.nq, 0], ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)), common, momentum)
+        out[[m.nq + i for i in group], 0] = _seen(
+            Terms(m, x[: m.nq, 0], ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)), common, momentum
+        )
         return out
 
     def rate(T: Terms, motion: Motion, x: ca.SX) -> Any:
@@ -114,6 +117,6 @@ def _check_values(system: System, common: CommonMotion, p: np.ndarray) -> None:
         by = [cause for cause, some in zip(pushes.causes, changing(pushes, at).T, strict=True) if some.any()]
         if by:
             raise ModelError(
-                f"{words}the momentum of {shown.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} changes it, "
-                "which near the defaults it does not; run reduce(m) without momentum"
+                f"{words}the momentum of {shown.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} "
+                "changes it, which near the defaults it does not; run reduce(m) without momentum"
             )

@@ -100,8 +100,9 @@ def reduce(
 
     Several first joints, as of satellites that a spring or a closure connects, and joints in turn with nothing of mass between
     them (a translation and a ball; x, y and an angle) are taken as one that carries all by the motions that they share:
-    `momentum` then has that of all bodies in the place of one joint's, by the names all.vx to all.wz. Symmetries of the first joint from its child's side, such as the spin of a top,
-    have their momenta in `held_momentum`, and the attitude is put where these have it after each step.
+    `momentum` then has that of all bodies in the place of one joint's, by the names all.vx to all.wz. Symmetries of the first
+    joint from its child's side, such as the spin of a top, have their momenta in `held_momentum`, and the attitude is put where
+    these have it after each step.
 
     Args:
         m: open chains or trees. Closures between their bodies are kept as constraints that push back; closures to the floor are

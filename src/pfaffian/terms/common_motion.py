@@ -174,7 +174,7 @@ def common_motion(m: Mechanism) -> CommonMotion | None:
         return None
     (twists, slides), alone = found
     sizes = [len(_entries(T.tree, root)) for root in roots]
-    # One with no further motions, or else the least of those that are groups in the world, whose further motions are fixed there.
+    # One with no further motions, or else the least of those that are groups in the world, where their other motions are fixed.
     fit = [i for i, n in enumerate(sizes) if twists and (n == len(twists) or alone[i].shape[1] == n)]
     base = min(fit, key=lambda i: sizes[i], default=-1)
     beside = _beside(twists, alone[base]) if base >= 0 and sizes[base] > len(twists) else ()

@@ -85,7 +85,7 @@ _DEFINED = re.compile(r"^(?:#define |typedef \w+ |(?:SPARE )?static (?:inline )?
 @dataclass(frozen=True)
 class Portable:
     """text: C of functions `static void p{i}(const V *in, V *out, V *w)`.   names: of the functions of the requested Programs.
-    work: values of w that each needs.   stack: bytes that a call of each takes at most, where each value has a place of its own.
+    work: values of w that each needs.   stack: bytes that a call of each takes at most, even without optimisation.
     """
 
     text: str
