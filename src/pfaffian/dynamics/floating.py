@@ -59,7 +59,7 @@ def loops(m: Mechanism, what: str, besides: tuple[type, ...] = ()) -> Mechanism:
 def carrying(m: Mechanism) -> str:
     """What carries all, in words. Raises ModelError: nothing does."""
     common = several_together(m)
-    return ", ".join(common.joints) if common else first_joint(m).name
+    return common.name if common else first_joint(m).name
 
 
 def _with_loops(m: Mechanism, what: str) -> Mechanism:
