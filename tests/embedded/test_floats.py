@@ -134,12 +134,14 @@ def sensed(study, craft, terms, q, v, u, capture):
 
 
 def flown_together(study, craft, flights):
-    """(instants, flights, nq): all flights at once, each by its own agent, captures by another clock; servos every step."""
+    """(instants, flights, nq) and what each call returned: all flights at once, each by its own agent, captures by another
+    clock; servos every step.
+    """
     m, n, tilts = craft.plant, len(flights), craft.tilts
     terms = pf.compile_terms(m, {"M": lambda T: T.M, "pull": lambda T: T.f - T.c, "B": lambda T: T.B})
     plant = pf.stepper(m, step=study.STEP, runs=n)
     plant.reset(m.neutral(), np.r_[np.zeros(6 + tilts), [craft.hover] * (m.nv - 6 - tilts)])
-    u, capture, seen = np.zeros((n, m.nu)), np.zeros((n, 8)), []
+    u, capture, seen, told = np.zeros((n, m.nu)), np.zeros((n, 8)), [], []
     for k in range(len(flights[0].wanted) - 1):
         q, v = plant.q, plant.v
         seen.append(q.copy())
@@ -150,12 +152,12 @@ def flown_together(study, craft, flights):
         for i, one in enumerate(flights):
             given = {"t": k * study.PERIOD, "q": q[i], "v": v[i], "y": y[i], "w": one.wanted[k + 1]}
             out, said = one.step(given)
-            assert said == 0
+            told.append(said)
             u[i, tilts:], tilt[i] = out["u"][tilts:], out["signals"][len(out["signals"]) - tilts :]
         for _ in range(round(study.PERIOD / study.STEP)):
             u[:, :tilts] = 1400 * (tilt - plant.q[:, 7 : 7 + tilts]) - 66 * plant.v[:, 6 : 6 + tilts]
             plant.step(u)
-    return np.array(seen)
+    return np.array(seen), np.reshape(told, (-1, n))
 
 
 @pytest.mark.parametrize("name", ["quadcopter", "tricopter"])
@@ -171,7 +173,10 @@ def test_the_whole_agent_flies_in_floats(name, gcc, tmp_path, monkeypatch):
         assert made.stack < 8000
         library = compiled(gcc, tmp_path, precision, "-O1")
         flights += [Flown(begun(library, precision, c, precision), goal) for goal in wanted.values()]
-    one, other = np.split(flown_together(study, craft, flights), 2, axis=1)
+    seen, told = flown_together(study, craft, flights)
+    one, other = np.split(seen, 2, axis=1)
+    # In floats a request a few roundings beyond a limit may be called inaccurate; what comes out is as near as floats go.
+    assert not told[:, : len(wanted)].any() and np.isin(told, (0, 4)).all() and (told != 0).sum() <= 3
     for i, (flight, goal) in enumerate(wanted.items()):
         off = np.linalg.norm(one[:, i, :3] - goal[: len(one), :3], axis=1)
         assert off.max() < 0.1, (flight, off.max())
