@@ -6,7 +6,8 @@ centre and turn about a point of the base,
 
     pi_turn = mu_turn - w . (point x P) - Y_turn^T M e V,        P = mu along the slides,   V = P / mass,
 
-Y_turn being the turns about that point, of angular velocity w, and e V the machine moving along with V. [chhabra14 section 3.3, for one first joint; terms/common_motion.py makes one of several]
+Y_turn being the turns about that point, of angular velocity w, and e V the machine moving along with V. [chhabra14 section 3.3,
+for one first joint; terms/common_motion.py makes one of several]
 """
 
 from __future__ import annotations
