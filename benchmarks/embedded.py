@@ -27,13 +27,14 @@ int again(int calls);
 int again(int calls) {
   law_in in = {0};
   law_state state;
+  static law_work work;
   law_out out;
   int said = 0;
   law_init(&state);
   in.q[6] = 1, in.w[6] = 1, in.v[3] = 1, in.v[0] = 1;
   for (int i = 0; i < calls; i++) {
     in.q[2] = i & 1;
-    said |= law_step(&in, &state, &out);
+    said |= law_step(&in, &state, &work, &out);
   }
   return said;
 }
@@ -55,6 +56,11 @@ def run(o: Options) -> Iterator[Comparison]:
             if again(CALLS):
                 raise CheckFailed("the exported law fails near its reference")
             timing = interleaved({"ours": lambda again=again: again(CALLS)}, CALLS, o)["ours"]
-        stack = {"stack": f"{made.stack} B computed", "by gcc -O2": f"{made.measured_stack} B", "state": f"{made.state} B"}
+        stack = {
+            "stack": f"{made.stack} B computed",
+            "by gcc -O2": f"{made.measured_stack} B",
+            "state": f"{made.state} B",
+            "work": f"{made.work} B",
+        }
         notes = {"operations": made.operations, **stack} | ({"beside double": f"{made.error:.1e}"} if made.error else {})
         yield Comparison(f"quadcopter's law in C99, {precision}", "call", timing, notes=notes)

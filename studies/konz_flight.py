@@ -246,7 +246,12 @@ def tracking(c: Craft) -> tuple[ca.Function, list[str]]:
 
 
 def agent(c: Craft) -> control.Control:
-    """Estimator, tracking and force control of a machine. [konz25 fig. 5.5]"""
+    """Estimator, tracking and force control of a machine, and servos where arms tilt. [konz25 fig. 5.5]"""
+    return control.several(agent=computer(c), servos=servos()) if c.tilts else computer(c)
+
+
+def computer(c: Craft) -> control.Control:
+    """What the agent computes 200 times a second."""
     x, n, imu, (track, known) = c.numbers, len(c.numbers["azimuths"]), calibration(), tracking(c)
     p = (x["torque"] / x["rotor"], MOTOR / x["rotor"])
     friction = x["friction"] / x["rotor"]
@@ -295,11 +300,10 @@ def agent(c: Craft) -> control.Control:
         "current": [resting] * n, "clock": -AHEAD,
     }  # fmt: skip
     tilts = tuple(f"tilt {i + 1}" for i in range(c.tilts))
-    said = control.discrete(
+    return control.discrete(
         step, PERIOD, latency=1, state=state, inputs=WANTED, measure=sensors(n), gives=tilts, faults=known,
         start=[0.0] * c.tilts + [MOTOR * resting] * n,
     )  # fmt: skip
-    return control.several(agent=said, servos=servos()) if c.tilts else said
 
 
 def law() -> control.Control:
@@ -401,19 +405,30 @@ MEASURED = {
 FLIGHTS = tuple(MEASURED)
 
 
-def run() -> dict[str, xr.Dataset]:
-    c, end = quadcopter(), SETTLE + 15.5
+END = SETTLE + 15.5
+"""Of the quadcopter's flights [s]."""
+
+
+def references(name: str) -> dict[str, np.ndarray]:
+    """The flights of a machine, (samples, 21) each."""
+    if name == "tricopter":
+        return {"tricopter": series(tricopter_transitions(), SETTLE + 26.5)}
+    c = quadcopter()
+    turning = {"looping": looping(), "flips": flips()}
     lean = c.drag / c.numbers["mass"]
-    loops = control.turning_series(looping(), end, PERIOD, drag=lean)
-    plans = {
-        "transitions": Plan(series(transitions(), end)),
-        "looping": Plan(loops),
-        "flips": Plan(control.turning_series(flips(), end, PERIOD, drag=lean)),
-        "looping, quiet sensors": Plan(loops, noise=0.0, draws=1),
-        "looping, upright in the drag": Plan(control.turning_series(looping(), end, PERIOD), draws=3),
+    turned = {name: control.turning_series(path, END, PERIOD, drag=lean) for name, path in turning.items()}
+    return {"transitions": series(transitions(), END)} | turned
+
+
+def run() -> dict[str, xr.Dataset]:
+    wanted = references("quadcopter")
+    plans = {name: Plan(goal) for name, goal in wanted.items()} | {
+        "looping, quiet sensors": Plan(wanted["looping"], noise=0.0, draws=1),
+        "looping, upright in the drag": Plan(control.turning_series(looping(), END, PERIOD), draws=3),
     }
-    results = fly(c, plans)
-    return fly(tricopter(), {"tricopter": Plan(series(tricopter_transitions(), SETTLE + 26.5))}) | results
+    results = fly(quadcopter(), plans)
+    flown = {name: Plan(goal) for name, goal in references("tricopter").items()}
+    return fly(tricopter(), flown) | results
 
 
 class Plan(NamedTuple):

@@ -122,6 +122,7 @@ TESTS_OF = {
         "simulate/test_reduction.py",
         "simulate/test_floating.py",
         "simulate/test_closed_connections.py",
+        "simulate/test_shared_motion.py",
     ],
     "evaluate/exponentials.py": ["oracles/test_exponentials.py", "promises"],
     "evaluate/floating.py": ["simulate/test_floating.py", "simulate/test_closed_connections.py"],
@@ -271,6 +272,7 @@ TESTS_OF = {
     "simulate/matching.py": ["control/test_matching.py"],
     "simulate/netcdf.py": ["simulate/test_netcdf.py"],
     "simulate/newton.py": ["simulate/test_start.py", "simulate/test_impact.py"],
+    "simulate/one_momentum.py": ["simulate/test_shared_motion.py"],
     "simulate/orbit.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
     "simulate/interrupt.py": ["simulate/test_statistics.py", "simulate/test_interrupt.py"],
     "simulate/statistics.py": ["simulate/test_statistics.py"],
@@ -312,6 +314,7 @@ TESTS_OF = {
     "simulate/variables.py": ["simulate/test_spinning.py", "simulate/test_states.py"],
     "simulate/zero_dynamics.py": ["control/test_zero_dynamics.py"],
     "terms": ["identities", "oracles/test_formulations.py", "oracles/test_pinocchio_joints.py", "simulate/test_signals.py"],
+    "terms/common_motion.py": ["simulate/test_common_motion.py", "simulate/test_shared_motion.py"],
     "terms/apart.py": ["identities/test_force_functions.py", "simulate/test_functions_now.py"],
     "terms/dependence.py": [
         "oracles/test_dependent_rows.py",

@@ -415,6 +415,7 @@ def _export(chosen: argparse.Namespace) -> int:
 def _costs(made: Any) -> list[tuple[str, str]]:
     stack = f"{made.stack} bytes at most, if each value has a place of its own"
     rows = [("operations", f"{made.operations} a call at most"), ("stack", stack), ("state", f"{made.state} bytes")]
+    rows.append(("work", f"{made.work} bytes, which the caller lends to a call"))
     if made.measured_stack is not None:
         rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as the compiler reports with -O2"))
     if made.error:

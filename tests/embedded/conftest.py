@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -35,8 +36,20 @@ def bound(
     gcc: str, folder: Path, name: str, c: Controller, precision: str = "double", *flags: str
 ) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
     """A function of the inputs by port that gives the outputs by port, and what NAME_step returned; with a state of its own."""
+    return begun(compiled(gcc, folder, name, *flags), name, c, precision)
+
+
+def compiled(gcc: str, folder: Path, name: str, *flags: str) -> Path:
+    """A library of what was written."""
     library = folder.resolve() / f"{name}-{len(list(folder.glob('*.so')))}.so"
     subprocess.run([gcc, *FLAGS, *flags, "-shared", "-fPIC", f"{name}.c", "-o", str(library)], cwd=folder, check=True)
+    return library
+
+
+def begun(
+    library: Path, name: str, c: Controller, precision: str = "double"
+) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
+    """As `bound`, of a library that is compiled."""
     lib, real = ctypes.CDLL(str(library)), REAL[precision]
 
     def fields(ports):
@@ -50,7 +63,8 @@ def bound(
         "Out": fields([*c.outputs, *([c.faults] if c.faults.entries else [])]),
     }
     In, State, Out = (type(n, (ctypes.Structure,), {"_fields_": f}) for n, f in made.items())
-    state, out = State(), Out()
+    (count,) = re.findall(rf"{{ \w+ x\[(\d+)\]; }} {name}_work;", (library.parent / f"{name}.h").read_text())
+    state, work, out = State(), (real * int(count))(), Out()
     getattr(lib, f"{name}_init")(ctypes.byref(state))
 
     def step(inputs):
@@ -58,7 +72,8 @@ def bound(
         for port, _ in c.inputs:
             x = np.atleast_1d(inputs[port.name]).tolist()
             setattr(given, port.name, x[0] if port.name == "t" else (real * len(x))(*x))
-        status = getattr(lib, f"{name}_step")(ctypes.byref(given), ctypes.byref(state), ctypes.byref(out))
+        ctypes.memset(work, 0xFF, ctypes.sizeof(work))  # not a number: nothing that a call computes with is from before
+        status = getattr(lib, f"{name}_step")(*[ctypes.byref(x) for x in (given, state, work, out)])
         return {name: np.array(getattr(out, name)) for name, _ in made["Out"]}, status
 
     return step

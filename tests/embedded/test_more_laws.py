@@ -194,7 +194,7 @@ def test_the_header_has_the_unit_of_each_number(tmp_path):
 
 SIZES = """#include "NAME.h"
 #include <stdio.h>
-int main(void) { printf("%d", (int)sizeof(NAME_state)); return 0; }
+int main(void) { printf("%d %d", (int)sizeof(NAME_state), (int)sizeof(NAME_work)); return 0; }
 """
 
 
@@ -205,7 +205,8 @@ def test_the_bytes_of_the_state_are_those_of_the_structure(name, precision, gcc,
     made = pf.export(*LAWS[name](), tmp_path, name=name, precision=precision)
     (tmp_path / "sizes.c").write_text(SIZES.replace("NAME", name))
     subprocess.run([gcc, "sizes.c", "-o", "sizes"], cwd=tmp_path, check=True)
-    assert int(subprocess.run([tmp_path / "sizes"], capture_output=True, text=True).stdout) == made.state > 0
+    found = subprocess.run([tmp_path / "sizes"], capture_output=True, text=True).stdout
+    assert [int(x) for x in found.split()] == [made.state, made.work] and min(made.state, made.work) > 0
     words = f" * {made.operations} operations a call at most; {made.state} bytes of state; {made.stack} bytes of stack at most"
     assert words in made.files[0].read_text()
     assert pf.export(*LAWS["computed"](), tmp_path, name="plain", precision=precision).state == 0
@@ -235,3 +236,30 @@ def test_the_stack_that_is_said_is_enough(name, precision, tmp_path):
     plain = measured_stack(texts, "law", ("-O0", "-DPLAIN_SQRT"))
     assert made.measured_stack <= plain <= made.stack <= 2 * plain, (made, plain)
     assert re.search(rf"{made.stack} bytes of stack at most", texts["law.h"])
+
+
+def position_filter(samples=64):
+    """Position by an IMU at 200 Hz and late fixes, with the samples before. [konz25 5.4.3]"""
+    start = estimation.flight_memory(np.zeros(3), [0, 0, 0, 1], samples, known=True)._asdict()
+    names = {what: [f"{what} {i}" for i in range(n)] for what, n in (("felt", 3), ("rate", 3), ("place", 3), ("turn", 4))}
+
+    def step(s):
+        felt, rate, place, turn = (ca.vertcat(*[s[name] for name in group]) for group in names.values())
+        memory = estimation.FlightMemory(s["estimate"], s["samples"], s["fixes"])
+        here = estimation.fix_step(memory, estimation.Fix(place, turn, s["age"], s["came"]), PERIOD)
+        there = estimation.imu_step(here, felt, rate, PERIOD)
+        return Command(NOTHING, signals={"estimate": there.estimate}, d_next=there._asdict())
+
+    return control.discrete(
+        step, PERIOD, state=start, inputs=[*(name for group in names.values() for name in group), "age", "came"]
+    )
+
+
+def test_a_filter_of_many_samples_needs_little_stack(tmp_path):
+    """With 64 of them, in double and without optimisation: they stand in the state, and values on the way in the work."""
+    made = pf.export(position_filter(), FREE, tmp_path, name="law")
+    texts = {f.name: f.read_text() for f in made.files}
+    plain = measured_stack(texts, "law", ("-O0", "-DPLAIN_SQRT"))
+    assert plain <= made.stack < 4000 and made.measured_stack < 2000
+    words = rf"{made.state} bytes of state; {made.stack} bytes of stack at most\s.*; {made.work} bytes of work"
+    assert made.state > 8 * 19 * 64 and re.search(words, texts["law.h"])

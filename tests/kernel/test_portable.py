@@ -32,7 +32,8 @@ def written(program, precision, folder, change=("", ""), part_size=100):
     text = made.text.replace(*change) if change[0] else made.text
     assert change[0] in made.text
     run = f"void run(const {V} *x, {V} *y, int n);\nvoid run(const {V} *x, {V} *y, int n) {{\n"
-    run += f"  for (int i = 0; i < n; i++) {made.names[0]}(x + i * {program.n_in}, y + i * {program.n_out});\n}}\n"
+    run += f"  static {V} w[{max(1, *made.work)}];\n"
+    run += f"  for (int i = 0; i < n; i++) {made.names[0]}(x + i * {program.n_in}, y + i * {program.n_out}, w);\n}}\n"
     source = folder / "a.c"
     source.write_text(f"{text}\n{run}")
     return source

@@ -10,9 +10,12 @@ from hypothesis.extra.numpy import arrays
 import pfaffian as pf
 from pfaffian.kernel import compile
 from pfaffian.kernel.call.kernel import from_program
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.trace import trace
 from pfaffian.maths import qp
 from pfaffian.simulate.qp import NearestInput
-from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction, exact
+from tests.maths.qp_problems import FAMILIES, SIZES, Problems, by_daqp, conditions, contradiction, exact, metric
 from tests.tolerance import EPS
 
 EACH = 160  # of 13 families in 5 sizes: 10,400 problems
@@ -365,3 +368,18 @@ def test_what_rounding_leaves_is_no_contradiction():
     """Two rows that hold each other to an equation, met after detours: about one run in 40,000 comes by with its z off."""
     p = FAMILIES["equalities"](np.random.default_rng([1, 6]), 40_000, 6, 12)
     right(p, solve(*p), OPTIMAL)
+
+
+@pytest.mark.parametrize("kind, over", [(np.float64, 1e-13), (np.float64, 1e-9), (np.float64, 1e-6), (np.float32, 3e-5)])
+def test_a_request_a_little_beyond_its_limits_is_solved(kind, over):
+    """The way back is then of the size of what rounding leaves of it: multipliers belong to the whole of it."""
+    n, m, runs = 3, 6, 200
+    r = np.random.default_rng(17)
+    u0, W = r.normal(size=(runs, n, 1)), r.normal(size=(runs, m, n))
+    room = np.where(np.arange(m) < 2, -over, 1.0) * np.abs(r.normal(size=(runs, m))) * np.linalg.norm(W, axis=2)
+    given = (metric(r, runs, n, 100.0), u0, W, (W @ u0)[..., 0] + room)
+    x = [ca.SX.sym(name, *shape) for name, shape in (("H", (n, n)), ("u0", (n, 1)), ("W", (m, n)), ("l", (m, 1)))]
+    made = optimise(trace(ca.Function("f", x, [qp.nearest(*x).status])))
+    flat_rows = [np.ascontiguousarray(a.swapaxes(1, -1).reshape(runs, -1)).astype(kind) for a in given]
+    (status,) = evaluate(made, flat_rows, kind)
+    assert (status == qp.SOLVED).all()

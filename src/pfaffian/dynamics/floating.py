@@ -31,6 +31,7 @@ from pfaffian.model import shown
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
+from pfaffian.terms.common_motion import several_together
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others, still
 from pfaffian.terms.terms import Terms, as_terms
@@ -43,9 +44,9 @@ def loops(m: Mechanism, what: str, besides: tuple[type, ...] = ()) -> Mechanism:
     """The machine with closures between the bodies that its first joint carries as its only constraints.
 
     what: the quantity that is asked for.   besides: kinds of constraints that take no part in it.
-    Raises ModelError: no first joint; a constraint of another kind, or a closure that does not always hold.
+    Raises ModelError: nothing that carries all; a constraint of another kind, or a closure that does not always hold.
     """
-    first_joint(m)
+    carrying(m)
     for c in m.ideal:
         if not isinstance(c, (Closure, *besides)) or (isinstance(c, Closure) and c.active):
             raise ModelError(
@@ -55,6 +56,12 @@ def loops(m: Mechanism, what: str, besides: tuple[type, ...] = ()) -> Mechanism:
     return _with_loops(m, what)
 
 
+def carrying(m: Mechanism) -> str:
+    """What carries all, in words. Raises ModelError: nothing does."""
+    common = several_together(m)
+    return common.name if common else first_joint(m).name
+
+
 def _with_loops(m: Mechanism, what: str) -> Mechanism:
     """The machine with its closures alone. Raises ModelError: one ties it to what does not move."""
     closures = tuple(c for c in m.ideal if isinstance(c, Closure))
@@ -62,7 +69,7 @@ def _with_loops(m: Mechanism, what: str) -> Mechanism:
         for fixed in still(m) & {c.body_a, c.body_b}:
             raise ModelError(
                 f"{what}: closure {c.name!r} ties {m.name!r} to {fixed!r}, which does not move, so that the momentum of joint "
-                f"{first_joint(m).name!r} is not its own; leave the closure out: m.with_(constraints=...)"
+                f"{carrying(m)!r} is not its own; leave the closure out: m.with_(constraints=...)"
             )
     return replace(m, constraints=closures)
 
@@ -73,7 +80,12 @@ def without_momentum(T: Terms, joint: str) -> ca.SX:
     s = others(m, b)
     free = ca.SX(m.nv, len(s))
     free[b, :], free[s, :] = -blocks(T, joint).A, ca.SX.eye(len(s))
-    return free - solve_WT(T.factor, shortest_change(T).solve(T.A @ free)) if m.ideal else free
+    return permitted(T, free)
+
+
+def permitted(T: Terms, free: ca.SX) -> ca.SX:
+    """(nv, n) the motions that the closures of T permit, each the nearest in the metric of M to a column of free (nv, n)."""
+    return free - solve_WT(T.factor, shortest_change(T).solve(T.A @ free)) if T.mechanism.ideal else free
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from pfaffian.embedded.controller import Calls, Controller, as_inputs, call, con
 from pfaffian.embedded.stack import measured_stack
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path
-from pfaffian.kernel.text.portable import PRECISIONS, portable_source
+from pfaffian.kernel.text.portable import FRAME, PRECISIONS, portable_source
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.folder import place, prepare
 from pfaffian.output.plain import text
@@ -41,8 +41,9 @@ class Exported(NamedTuple):
 
     files: header, source, test.   operations: of a call in which every part is evaluated, at most.   stack: bytes that a call
     takes at most where each value has a place of its own, as without optimisation.   measured_stack: bytes that gcc or clang
-    reports with -O2, None without either.   state: bytes that the caller stores.   error: of single against double over the
-    recorded calls, relative to the largest number of each output port; 0 for double.
+    reports with -O2, None without either.   state: bytes that the caller stores between calls.   work: bytes that the caller
+    lends to a call.   error: of single against double over the recorded calls, relative to the largest number of each output
+    port; 0 for double.
     """
 
     files: tuple[Path, ...]
@@ -50,6 +51,7 @@ class Exported(NamedTuple):
     stack: int
     measured_stack: int | None
     state: int
+    work: int
     error: float
 
 
@@ -69,10 +71,11 @@ def export(
 ) -> Exported:
     """Write a control law or an estimator as C99 for an embedded processor: NAME.h, NAME.c and a test, NAME_test.c.
 
-    The caller owns the state: `NAME_init(&state)`, then `NAME_step(&in, &state, &out)` once a tick. The C needs no heap, no
-    global variable and no library; it contains its elementary functions. In double it gives the bits of a run of this library.
-    In single, sums and products are of floats and elementary functions are the double's, rounded. Sensors' measurements are
-    inputs, without noise; so are reactions that a law measures. The test repeats recorded calls and compares all bits.
+    The caller owns all memory: `NAME_init(&state)`, then `NAME_step(&in, &state, &work, &out)` once a tick, where `work` is for
+    one call and may be shared by laws that are called in turn. The C needs little stack, no heap, no global variable and no
+    library; it contains its elementary functions. In double it gives the bits of a run of this library. In single, sums and
+    products are of floats and elementary functions are the double's, rounded. Sensors' measurements are inputs, without noise;
+    so are reactions that a law measures. The test repeats recorded calls and compares all bits.
 
     Args:
         law: in discrete time, or in continuous time and called every `period`, as by `discrete`. An estimator is a law of your
@@ -89,10 +92,10 @@ def export(
         saturate: whether to cut inputs at the mechanism's limits, as Scheme(saturate=True) does; default False.
         vectors: {port: (calls, n)} inputs of the recorded calls, as {"q": ..., "w": ...}; None: random ones.
     Returns:
-        (files, operations, stack, measured_stack, state, error): paths of header, source and test; operations of a call at
-        most; bytes of stack of a call at most, without optimisation, and as gcc or clang reports with -O2 (None without
-        either); bytes of state; largest error of single against double over the recorded calls, relative to the largest
-        number of each output port (0 for double).
+        (files, operations, stack, measured_stack, state, work, error): paths of header, source and test; operations of a call
+        at most; bytes of stack of a call at most, without optimisation, and as gcc or clang reports with -O2 (None without
+        either); bytes of state, and of work; largest error of single against double over the recorded calls, relative to the
+        largest number of each output port (0 for double).
     Raises ModelError: a law in Python; a law that is partly in continuous time; an invalid name; a folder that cannot be
     written to, or files in it that were not written by this function or were changed since; a law that fails in floats.
 
@@ -123,16 +126,16 @@ def export(
         _check_single(c, calls, exact)
     of, programs = PRECISIONS[precision], portable_source(c.programs, precision)
     size = np.dtype(of.kind).itemsize
-    stack = size * (c.size + max(p.n_out for p in c.programs)) + 128 + max(programs.stack)
+    stack, work = FRAME + max(programs.stack), c99.work_size(c, programs)
     state = size * len(c.state) + 4 * len(c.rates) * c.counts
-    about = _about(c, mechanism, precision, stack, state, error)
-    texts = {f"{name}.h": c99.header(c, name, of, about), f"{name}.c": c99.source(c, name, of, programs, about[:1]),
+    about = _about(c, mechanism, precision, (state, size * work, stack), error)
+    texts = {f"{name}.h": c99.header(c, name, of, work, about), f"{name}.c": c99.source(c, name, of, programs, about[:1]),
              f"{name}_test.c": c99.test(c, name, of, calls, about[:1])}  # fmt: skip
     folder = prepare(as_path(out, "the folder to export to"))
     for file in texts:
         _check_own(folder / file)
     files = tuple(place(folder / file, _signed(words)) for file, words in texts.items())
-    return Exported(files, c.operations, stack, measured_stack(texts, name), state, error)
+    return Exported(files, c.operations, stack, measured_stack(texts, name), state, size * work, error)
 
 
 def _error(calls: Calls, exact: Calls) -> float:
@@ -154,12 +157,15 @@ def _check_single(c: Controller, calls: Calls, exact: Calls) -> None:
         raise ModelError(f"export: in floats the law fails where in doubles it does not ({reason}); export it in double")
 
 
-def _about(c: Controller, m: Mechanism, precision: str, stack: int, state: int, error: float) -> list[str]:
+def _about(c: Controller, m: Mechanism, precision: str, sizes: tuple[int, int, int], error: float) -> list[str]:
+    """Lines that describe the law.   sizes: bytes of state, of work and of stack."""
+    state, work, stack = sizes
     often = f"Call it every {c.tick!r} s." if c.tick else "It has no memory: call it at any time."
     lines = [f"A control law of {c99.comment(m.name)}, by pfaffian {machine()['pfaffian']}. {often}", ""]
     lines += [
-        f"{c.operations} operations a call at most; {state} bytes of state; {stack} bytes of stack at most where each value",
-        "has a place of its own (-O0), less with optimisation. No heap, no global variable, no library; loops have a bound.",
+        f"{c.operations} operations a call at most; {state} bytes of state; {stack} bytes of stack at most",
+        f"even where each value has a place of its own (-O0); {work} bytes of work, which the caller lends to a call.",
+        "No heap, no global variable, no library; loops have a bound.",
         "",
         f"Compile with {FLAGS}; NAME_test.c tests it. The compiler must not fuse",
         "products and sums: the source forbids it, as -ffp-contract=off does, but clang's -ffp-contract=fast overrules it.",

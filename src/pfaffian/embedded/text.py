@@ -23,8 +23,8 @@ def comment(words: object) -> str:
     return safe if len(safe) <= LONGEST else f"{safe[: LONGEST // 2 - 1]}..{safe[1 - LONGEST // 2 :]}"
 
 
-def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str:
-    """NAME.h.   about: lines that describe the law."""
+def header(c: Controller, name: str, of: Precision, work: int, about: Sequence[str]) -> str:
+    """NAME.h.   work: numbers that a call computes with.   about: lines that describe the law."""
     guard = f"{name.upper()}_H"
     state = [f"  {of.real} d[{len(c.state)}];", *_listed([e for _, _, e in c.state])] if c.state else []
     state += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is evaluated */"] if c.counts else []
@@ -34,13 +34,29 @@ def header(c: Controller, name: str, of: Precision, about: Sequence[str]) -> str
     lines += ["typedef struct {", *_fields([port for port, _ in c.inputs], of), f"}} {name}_in;", ""]
     lines += ["typedef struct {", *state, f"}} {name}_state;", ""]
     lines += ["typedef struct {", *_fields([*c.outputs, *([c.faults] if c.faults.entries else [])], of), f"}} {name}_out;", ""]
+    lines += ["/* Scratch memory of a call, which needs no initial values and keeps nothing for the next one. */",
+              f"typedef struct {{ {of.real} x[{work}]; }} {name}_work;", ""]  # fmt: skip
     lines += [f"void {name}_init({name}_state *state);", ""]
     lines += [
         "/* Returns 0; i + 1 if fault i is the first that is not zero; or -1 if an output is not a finite number: then stop",
         "   the machine, and initialise the state again before the next call. */",
     ]
-    lines += [f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out);", "", "#endif", ""]
+    lines += [f"int {name}_step({_parameters(name)});", "", "#endif", ""]
     return "\n".join(lines)
+
+
+def _parameters(name: str) -> str:
+    """Of the function step."""
+    return f"const {name}_in *in, {name}_state *state, {name}_work *work, {name}_out *out"
+
+
+def work_size(c: Controller, programs: Portable) -> int:
+    """Numbers that a call computes with: the pool, the outputs of a Program, and what the Programs need."""
+    return c.size + _width(c) + max(programs.work)
+
+
+def _width(c: Controller) -> int:
+    return max(1, *[program.n_out for program in c.programs])
 
 
 def _fields(ports: Sequence[Port], of: Precision) -> list[str]:
@@ -77,10 +93,10 @@ def _init(c: Controller, name: str, of: Precision) -> Iterator[str]:
 
 
 def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterator[str]:
-    """The function step. x is the pool, y the outputs of a Program."""
-    width = max(program.n_out for program in c.programs)
-    yield f"int {name}_step(const {name}_in *in, {name}_state *state, {name}_out *out) {{"
-    yield f"  V{of.suffix} x[{c.size}] = {{0}}, y[{max(1, width)}];"
+    """The function step. x is the pool, y the outputs of a Program, w what is left of the work array."""
+    at = [f"*const {x} = work->x + {k}" for x, k in (("x", 0), ("y", c.size), ("w", c.size + _width(c)))]
+    yield f"int {name}_step({_parameters(name)}) {{"
+    yield f"  {of.real} {', '.join(at).replace(' + 0,', ',')};"
     yield "  int status = 0;"
     if not c.inputs:
         yield "  (void)in;"
@@ -92,7 +108,7 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
         update = _updated(rate, programs.names[i], first)
         yield from _when_due(i, rate, update, first, of) if c.counts else update
         first += _faults(rate)
-    yield f"  {programs.names[-1]}(x, y);"
+    yield f"  {programs.names[-1]}(x, y, w);"
     yield from _stored(c)
     yield from _judged(c, of)
     yield "  return status;"
@@ -118,7 +134,7 @@ def _faults(rate: Rate) -> int:
 def _updated(rate: Rate, called: str, first: int) -> list[str]:
     """A call of the Program of a rate: what it changes in the pool, and its faults, which are listed from the first on."""
     new = len(rate.changed)
-    lines = [f"  {called}(x, y);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
+    lines = [f"  {called}(x, y, w);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
     return lines + [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(_faults(rate))]
 
 
@@ -178,10 +194,16 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
     lines += ["", f"static {of.real} number({word} bits) {{ {union} u.bits = bits; return u.real; }}", ""]
     lines += [f"static int differs({of.real} found, {word} bits) {{", f"  const {of.real} x = number(bits);", f"  {union}",
               "  u.real = found;", "  return u.bits != bits && !(found != found && x != x);", "}", ""]  # fmt: skip
-    lines += ["int main(void) {", f"  {name}_in in;", f"  {name}_state state;", f"  {name}_out out;", "  int wrong = 0;"]
-    lines += [f"  {name}_init(&state);", "  for (int k = 0; k < CALLS; k++) {"]
+    lines += [
+        "int main(void) {",
+        f"  {name}_in in;",
+        f"  {name}_state state;",
+        f"  static {name}_work work;",
+        f"  {name}_out out;",
+    ]
+    lines += ["  int wrong = 0;", f"  {name}_init(&state);", "  for (int k = 0; k < CALLS; k++) {"]
     lines += [f"    {field} = number(given[k][{i}]);" for i, field in enumerate(fields)] or ["    in.nothing = 0;"]
-    lines += [f"    (void){name}_step(&in, &state, &out);"]
+    lines += [f"    (void){name}_step(&in, &state, &work, &out);"]
     lines += [f"    wrong += differs({field}, expected[k][{i}]);" for i, field in enumerate(results)]
     lines += ["  }"]
     lines += [f"  wrong += differs(state.d[{i}], left[0][{i}]);" for i in range(len(c.state))]

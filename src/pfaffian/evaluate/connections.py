@@ -15,17 +15,21 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.dynamics.floating import loops, without_momentum
+from pfaffian.dynamics.floating import permitted as put_onto_closures
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity, ask
 from pfaffian.evaluate.reduction_plan import as_group, plan
-from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.linear import solve_definite, solve_symmetric
 from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.constraint import AccelerationConstraint, Nonholonomic
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
+from pfaffian.terms.common_motion import common_motion, several_together
+from pfaffian.terms.momentum import total_momentum
 from pfaffian.terms.orbit import orbit_of, two_form
 from pfaffian.terms.present import remembered
 from pfaffian.terms.reduction import (
+    Blocks,
     adjoint_inverse,
     blocks,
     curvature,
@@ -35,6 +39,7 @@ from pfaffian.terms.reduction import (
     in_first_joint,
     indices,
     others,
+    split,
 )
 from pfaffian.terms.terms import Terms
 
@@ -43,7 +48,10 @@ def momentum_map(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any 
     """Spatial momentum that belongs to the first joint, about the frame that this joint stands in. [chhabra14 (3.3.35)]
 
     J = Ad_g^-T (K11 tau + K1s s), tau being the velocities of the first joint in the body, s all others and K the mass matrix.
-    It is conserved if the group of the joint consists of symmetries. Constraints take no part.
+    It is conserved if the group of the joint consists of symmetries. Constraints take no part. Where a machine stands on the
+    world by several joints it is the momentum of all bodies along the motions that these share, in the order of
+    `CommonMotion` and of `pf.reduce`: translations, then turns about the origin of the world, along its axes where they span
+    them.
 
     Args:
         m: the mechanism.
@@ -70,7 +78,8 @@ def locked_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
     """Inertia of all that moves with every joint but the first locked, in the frame that the first one stands in. [chhabra14
     (3.3.36)]
 
-    I_q = Ad_g^-T K11 Ad_g^-1, K11 being the first joint's block of the mass matrix. Constraints take no part.
+    I_q = Ad_g^-T K11 Ad_g^-1, K11 being the first joint's block of the mass matrix. Constraints take no part. Where a machine
+    stands on the world by several joints, all is locked, and moves by the motions that these share, as in `momentum_map`.
 
     Args:
         m: the mechanism.
@@ -97,7 +106,9 @@ def mechanical_connection(m: Mechanism, q: Any = None, *, parameters: Any = None
 
     A = K11^-1 K1s, tau being the velocities of the first joint in the body, s all others and K the mass matrix. Closures
     between bodies take part: it is A P then, P s being the s that they permit which is nearest in the metric of M.
-    Constraints on velocities take no part.
+    Constraints on velocities take no part. Where a machine stands on the world by several joints, tau are speeds along the
+    motions that these share, in the world and as in `momentum_map`, and s the velocities that other joints have besides, as in
+    the state of `pf.reduce`.
 
     Args:
         m: the mechanism.
@@ -428,9 +439,49 @@ _QUANTITIES: dict[str, tuple[str, Callable[[Terms, str], ca.SX]]] = {
 """Quantity -> its public name where closures take part in it, and its expression in Terms and the name of the first joint."""
 
 
+def _together(T: Terms) -> tuple[Blocks, ca.SX]:
+    """Of a machine that several joints carry together, v = X [w; s] with the speeds w along their common motions: the blocks of
+    X^T M X, and P as in `permitted`.
+    """
+    common = common_motion(T.mechanism)
+    assert common is not None
+    b, X = common.entries(T.kinematics.tree), common.lift(T.kinematics)
+    K = split(X.T @ T.M @ X, b)
+    free = X[:, others(T.mechanism, b)] - X[:, b] @ K.A
+    return K, solve_symmetric(K.shape, free.T @ ca.densify(T.M) @ put_onto_closures(T, free))
+
+
+def _momentum_together(T: Terms) -> ca.SX:
+    common = common_motion(T.mechanism)
+    assert common is not None
+    return ca.DM(common.basis.T) @ total_momentum(T.kinematics)
+
+
+def _connection_together(T: Terms) -> ca.SX:
+    K, P = _together(T)
+    return K.A @ P
+
+
+def _shape_together(T: Terms) -> ca.SX:
+    K, P = _together(T)
+    return P.T @ K.shape @ P
+
+
+_OF_SEVERAL: dict[str, Callable[[Terms], ca.SX]] = {
+    "momentum": _momentum_together,
+    "locked": lambda T: _together(T)[0].K11,
+    "connection": _connection_together,
+    "shape": _shape_together,
+}
+"""Quantity -> its expression in Terms, of a machine that several joints carry together."""
+
+
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
     closed, f = _QUANTITIES[what]
-    m = loops(as_mechanism(m), closed, FREE) if closed else m
+    m = loops(as_mechanism(m), closed, FREE) if closed else as_mechanism(m)
+    if what in _OF_SEVERAL and several_together(m):
+        of_all = Quantity(f"{what} of several joints", _OF_SEVERAL[what], constrained=bool(closed))
+        return ask(m, of_all, q, v, parameters=parameters)
     return of_first_joint(m, Quantity(what, f, constrained=bool(closed)), q, v, parameters)
 
 

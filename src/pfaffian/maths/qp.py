@@ -448,19 +448,23 @@ def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, of: Tolerances) -> tu
     """
     k = s.B.shape[0]
     Q, D, scale, parts = _orthonormal(s, of)
-    z, way, y = z0, ca.SX.zeros(z0.shape), [ca.SX(0)] * k
-    # As in `smallest`; the way is the sum of its parts along the rows of Q, so these give the multipliers.
+    z, way, y, along = z0, ca.SX.zeros(z0.shape), [ca.SX(0)] * k, [ca.SX(0)] * k
     for j in reversed(range(k)):
-        part = D[j] - _total(Q[j] * z)
-        z, way = z + Q[j] * part, way + Q[j] * part
-        for i in range(j + 1, k):
-            part = part + parts[i][j] * y[i]
-        y[j] = -part * scale[j]
+        along[j] = D[j] - _total(Q[j] * z)
+        z, way = z + Q[j] * along[j], way + Q[j] * along[j]
     move = _solve_transposed(F, way)
     u = u0 + move
     # A long way ends beside the rows by its rounding: one more step from there.
     z = F.L.T @ u
-    more = _solve_transposed(F, _sum([q * (d - _total(q * z)) for q, d in zip(Q, D, strict=True)]))
+    further = [d - _total(q * z) for q, d in zip(Q, D, strict=True)]
+    more = _solve_transposed(F, _sum([q * part for q, part in zip(Q, further, strict=True)]))
+    # As in `smallest`; the way is the sum of its parts along the rows of Q, so these give the multipliers: those of the last
+    # step too, which of a way of next to nothing is most.
+    for j in reversed(range(k)):
+        part = along[j] + further[j]
+        for i in range(j + 1, k):
+            part = part + parts[i][j] * y[i]
+        y[j] = -part * scale[j]
     return u + more, move + more, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 

@@ -55,10 +55,11 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.constants import constants_beside
 from pfaffian.simulate.held_momenta import holding
+from pfaffian.simulate.one_momentum import at_momentum, checked_momentum
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.common_motion import CommonMotion
+from pfaffian.terms.common_motion import CommonMotion, several_together
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.directions import Directions, directions, labels, left_by
 from pfaffian.terms.kinematics import Kinematics
@@ -98,9 +99,10 @@ def reduce(
     (axially symmetric rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
     Several first joints, as of satellites that a spring or a closure connects, and joints in turn with nothing of mass between
-    them (a translation and a ball; x, y and an angle) are taken as one that carries all: `momentum` then begins with that of
-    all bodies, by the names all.vx to all.wz. Symmetries of the first joint from its child's side, such as the spin of a top,
-    have their momenta in `held_momentum`, and the attitude is put where these have it after each step.
+    them (a translation and a ball; x, y and an angle) are taken as one that carries all by the motions that they share:
+    `momentum` then has that of all bodies in the place of one joint's, by the names all.vx to all.wz. Symmetries of the first
+    joint from its child's side, such as the spin of a top, have their momenta in `held_momentum`, and the attitude is put where
+    these have it after each step.
 
     Args:
         m: open chains or trees. Closures between their bodies are kept as constraints that push back; closures to the floor are
@@ -109,8 +111,9 @@ def reduce(
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
             from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], orbit being the momentum
             as the body sees it, on its coadjoint orbit. The momentum is about the frame, so far from it few digits are left of
-            what turns the machine, of which a run warns: place the frame near. None: a state that takes any momentum, wherever
-            the machine is.
+            what turns the machine, of which a run warns: place the frame near. Of several first joints: the momentum of all
+            bodies as `momentum_map` gives it, and the state [q; momentum] of the others. None: a state that takes any
+            momentum, wherever the machine is.
         along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p, sigma>
             is a constant of motion. It takes that velocity's place in the state, and is conserved. [chhabra14 thm. 4.2.17] Its
             unit is that of sigma, whose entry for that velocity is nowhere zero.
@@ -144,7 +147,9 @@ def reduce(
                 "reduce: momentum= is for a machine without constraints, at one momentum; by= is for one with "
                 "constraints, along= for a state that takes any momentum"
             )
-        return reduced_space(as_mechanism(m), momentum)
+        m = as_mechanism(m)
+        common = several_together(m)
+        return _at_momentum(m, common, momentum) if common else reduced_space(m, momentum)
     fields = {} if along is None else along
     if not isinstance(fields, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in fields.items()):
         raise ModelError(f"along: {{name of a velocity: function of Kinematics}} is needed, got {brief(along)}")
@@ -185,11 +190,18 @@ class _Reduction(NamedTuple):
         return indices(self.m, (self.base.name,)) if self.base else []
 
     @property
+    def counted(self) -> list[int]:
+        """Entries of v of several roots' base: those of the group, and those of its motions beside."""
+        assert isinstance(self.base, CommonMotion)
+        tree = symbols(self.m).kinematics.tree
+        return [*self.base.entries(tree), *self.base.entries_beside(tree)]
+
+    @property
     def names(self) -> list[str]:
         """Of the momenta, in the order of v."""
         names = list(labels(self.m, self.along)[0])
         if isinstance(self.base, CommonMotion):
-            for i, name in zip(self.group, self.base.names, strict=True):
+            for i, name in zip(self.counted, (*self.base.names, *self.base.names_beside), strict=True):
                 names[i] = name
         return names
 
@@ -198,8 +210,8 @@ class _Reduction(NamedTuple):
         """Of the velocities that the momenta belong to."""
         units = list(labels(self.m, self.along)[1])
         if isinstance(self.base, CommonMotion):
-            for n, i in enumerate(self.group):
-                units[i] = "m/s" if n < self.base.slides else "rad/s"
+            for i, twist in zip(self.counted, (*self.base.twists, *self.base.beside), strict=True):
+                units[i] = "rad/s" if any(twist[3:]) else "m/s"
         return units
 
     def lift(self, T: Terms) -> ca.SX | None:
@@ -209,7 +221,7 @@ class _Reduction(NamedTuple):
             return None
         X = _lift(T, self.found, fixed, self.fields)
         if isinstance(self.base, CommonMotion):
-            X[:, self.at(self.group)] = self.base.fields(T.kinematics, along_base=True)
+            X[:, self.at(self.counted)] = self.base.lift(T.kinematics, along_base=True)[:, self.counted]
         return X
 
     def by_lift(self, T: Terms, x: ca.SX) -> ca.SX:
@@ -235,16 +247,48 @@ class _Reduction(NamedTuple):
         return ca.densify(pi)
 
 
-def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
+def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> _Reduction:
     found, along = planned(m, by)
     found = found._replace(kept=tuple(dict.fromkeys((*found.kept, *_constants(m, found, along, fields)))))
     first = carrier(m)
     base = first if isinstance(first, CommonMotion) or first.name in found.spatial else None
     r = _Reduction(m, found, along, fields, base, further(m, found), ())
-    r = r._replace(shared=_shared(r))
+    return r._replace(shared=_shared(r))
+
+
+def _at_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> System:
+    """At one momentum of all that several joints carry."""
+    if any(not isinstance(c, Closure) for c in m.constraints):
+        raise ModelError(
+            f"reduce: {m.name!r} has constraints besides closures; a machine at one momentum has none: leave momentum out"
+        )
+    mu = checked_momentum(m, common, momentum)
+    r = _reduction(m, None)
+    system = at_momentum(_state(r), common, mu)
+    return made(system, f"[q; reduced momentum] at {mu} {r.found} {r.shared}", lambda: digest(m))
+
+
+def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> System:
+    r = _reduction(m, by, fields)
+    system = _state(r)
+    if r.base:
+        joints = r.base.roots[r.base.base].joints if isinstance(r.base, CommonMotion) else (r.base.name,)
+        system = holding(system, partial(_turns, r), partial(_seen_inside, r), joints)
+    if isinstance(r.base, Joint):
+        system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
+    return made(
+        system,
+        f"[q; reduced momentum] {r.found} {r.along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
+        lambda: f"{digest(m)} {_fields_digest(m, fields)}",
+    )
+
+
+def _state(r: _Reduction) -> System:
+    """The System with the state [q; momentum] alone."""
+    m, found, along = r.m, r.found, r.along
     names = [r.names[i] for i in found.y]
     units = [f"{force_unit(r.units[i])} s" for i in found.y]
-    system = System(
+    return System(
         m,
         "[q; reduced momentum]",
         (StatePart("q", m.q_names, m.q_units), StatePart("momentum", tuple(names), tuple(units))),
@@ -260,16 +304,6 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
         kept=tuple(m.nq + i for i in r.at(r.group)),
-    )
-    if r.base:
-        joints = first.roots[first.base].joints if isinstance(first, CommonMotion) else (first.name,)
-        system = holding(system, partial(_turns, r), partial(_seen_inside, r), joints)
-    if isinstance(r.base, Joint):
-        system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
-    return made(
-        system,
-        f"[q; reduced momentum] {found} {along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",
-        lambda: f"{digest(m)} {_fields_digest(m, fields)}",
     )
 
 

@@ -27,6 +27,9 @@ STATES = 8
 NOTHING = 1e-9
 """Part of a unit twist that counts as none."""
 
+INDEPENDENT = 1e-6
+"""Part of a twist that others must leave of it for it to stand beside them."""
+
 NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
@@ -40,15 +43,16 @@ class Root(NamedTuple):
 class CommonMotion(NamedTuple):
     """The motions of a machine as one body.
 
-    roots: what it stands on.   base: the one whose own velocities are as many as the motions, -1 if there is none.
-    twists: twists [v; w] of the world that carry everything, about its origin; the first `slides` of them are translations, of
-    unit length and at right angles.
+    roots: what it stands on.   base: the one whose velocities are counted as these motions and those of `beside`, -1 if there
+    is none.   twists: twists [v; w] of the world that carry everything, about its origin; the first `slides` of them are
+    translations, of unit length and at right angles.   beside: twists of the world that the base alone can follow.
     """
 
     roots: tuple[Root, ...]
     base: int
     twists: tuple[tuple[float, ...], ...]
     slides: int
+    beside: tuple[tuple[float, ...], ...]
 
     @property
     def name(self) -> str:
@@ -68,32 +72,62 @@ class CommonMotion(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """A name for each motion, by the largest entry of its twist from the last."""
-        found: list[str] = []
-        for twist in self.twists:
-            turning = any(abs(x) > NOTHING for x in twist[3:])
-            among = twist[3:] if turning else twist[:3]
-            name = f"all.{'w' if turning else 'v'}{'xyz'[int(np.argmax(np.abs(among)))]}"
-            found.append(name if name not in found else f"{name}{len(found)}")
-        return tuple(found)
+        return _names("all", self.twists)
+
+    @property
+    def names_beside(self) -> tuple[str, ...]:
+        """Names for the motions of the base alone."""
+        return tuple(f"{name} in the world" for name in _names(self.roots[self.base].joints[-1], self.beside))
 
     def entries(self, tree: Tree) -> list[int]:
-        """Entries of v of the base."""
-        return [i for at in self.roots[self.base].links for i in range(tree.ns)[tree.links[at].v]]
+        """Entries of v of the base that the motions stand for."""
+        return _entries(tree, self.roots[self.base])[: len(self.twists)]
+
+    def entries_beside(self, tree: Tree) -> list[int]:
+        """Its other entries, which those of the base alone stand for."""
+        return _entries(tree, self.roots[self.base])[len(self.twists) :]
+
+    def lift(self, k: Kinematics, along_base: bool = False) -> ca.SX:
+        """X (nv, nv), v = X y: y are the speeds along the motions, those of the base beside them, and what all other joints
+        do besides.   along_base: as in `fields`.
+        """
+        X, root = ca.SX.eye(k.mechanism.nv), self.roots[self.base]
+        own, point = _entries(k.tree, root), self.point(k, along_base)
+        X[:, own[: len(self.twists)]] = self.fields(k, along_base)
+        X[own, own[len(self.twists) :]] = ca.horzcat(ca.SX(len(own), 0), *[self._of(k, root, x, point) for x in self.beside])
+        return X
 
     def fields(self, k: Kinematics, along_base: bool = False) -> ca.SX:
         """(nv, n) velocities along the motions.   along_base: turn about a point that slides along with the base, not the
         origin; seen from where nothing slides the momenta are the same, and how far away the machine is costs no digits.
         """
-        E, Y, point = self.basis[:3, : self.slides], ca.SX(k.mechanism.nv, len(self.twists)), ca.SX.zeros(3, 1)
-        if along_base:
-            point = k.link_pose(self.roots[self.base].links[-1]).p
-            point = point if self.slides == 3 else ca.DM(E @ E.T) @ point
+        Y, point = ca.SX(k.mechanism.nv, len(self.twists)), self.point(k, along_base)
         for root in self.roots:
-            arm = k.link_pose(root.links[-1]).p - point
-            for i, x in enumerate(self.basis.T):
-                twist = ca.vertcat(ca.DM(x[:3]) + ca.cross(ca.DM(x[3:]), arm), ca.DM(x[3:]))
-                Y[_entries(k.tree, root), i] = following(k, root, twist)
+            for i, twist in enumerate(self.twists):
+                Y[_entries(k.tree, root), i] = self._of(k, root, twist, point)
         return Y
+
+    def point(self, k: Kinematics, along_base: bool) -> ca.SX:
+        """(3, 1) about which motions turn."""
+        if not along_base:
+            return ca.SX.zeros(3, 1)
+        E, p = self.basis[:3, : self.slides], k.link_pose(self.roots[self.base].links[-1]).p
+        return p if self.slides == 3 else ca.DM(E @ E.T) @ p
+
+    def _of(self, k: Kinematics, root: Root, twist: tuple[float, ...], point: ca.SX) -> ca.SX:
+        """Velocities of a root's joints along a twist of the world about a point."""
+        arm, v, w = k.link_pose(root.links[-1]).p - point, ca.DM(twist[:3]), ca.DM(twist[3:])
+        return following(k, root, ca.vertcat(v + ca.cross(w, arm), w))
+
+
+def _names(of: str, twists: tuple[tuple[float, ...], ...]) -> tuple[str, ...]:
+    found: list[str] = []
+    for twist in twists:
+        turning = any(abs(x) > NOTHING for x in twist[3:])
+        among = twist[3:] if turning else twist[:3]
+        name = f"{of}.{'w' if turning else 'v'}{'xyz'[int(np.argmax(np.abs(among)))]}"
+        found.append(name if name not in found else f"{name}{len(found)}")
+    return tuple(found)
 
 
 def following(k: Kinematics, root: Root, twist: ca.SX) -> ca.SX:
@@ -136,12 +170,21 @@ def common_motion(m: Mechanism) -> CommonMotion | None:
     if roots is None or (len(roots) == 1 and len(roots[0].joints) == 1):
         return None
     found = _shared(m, T, roots)
-    if found is None or (len(roots) == 1 and len(found[0]) < len(_entries(T.tree, roots[0]))):
+    if found is None or (len(roots) == 1 and len(found[0][0]) < len(_entries(T.tree, roots[0]))):
         return None
-    twists, slides = found
+    (twists, slides), alone = found
     sizes = [len(_entries(T.tree, root)) for root in roots]
-    base = sizes.index(len(twists)) if twists and len(twists) in sizes else -1
-    return CommonMotion(tuple(roots), base, twists, slides)
+    # One with no further motions, or else the least of those that are groups in the world, where their other motions are fixed.
+    fit = [i for i, n in enumerate(sizes) if twists and (n == len(twists) or alone[i].shape[1] == n)]
+    base = min(fit, key=lambda i: sizes[i], default=-1)
+    beside = _beside(twists, alone[base]) if base >= 0 and sizes[base] > len(twists) else ()
+    return CommonMotion(tuple(roots), base, twists, slides, beside)
+
+
+def several_together(m: Mechanism) -> CommonMotion | None:
+    """The motions of a machine that several joints on the world carry together; None where there is one, or no such motion."""
+    found = common_motion(m)
+    return found if found and len(found.roots) > 1 and found.base >= 0 else None
 
 
 def _kinematics(m: Mechanism) -> Kinematics:
@@ -172,24 +215,38 @@ def _weightless(link: Link) -> bool:
     return link.mass.is_zero() and link.h.is_zero() and link.I.is_zero()
 
 
-def _shared(m: Mechanism, k: Kinematics, roots: list[Root]) -> tuple[tuple[tuple[float, ...], ...], int] | None:
-    """Twists about the origin that all roots can follow, and how many of them slide; None where a root's joints depend on each
-    other everywhere.
+def _shared(
+    m: Mechanism, k: Kinematics, roots: list[Root]
+) -> tuple[tuple[tuple[tuple[float, ...], ...], int], list[np.ndarray]] | None:
+    """Twists about the origin that all roots can follow, and how many of them slide; and those that each root can follow
+    wherever it is, (6, n) each. None where a root's joints depend on each other everywhere.
     """
     at = [x for root in roots for x in (_columns(k, root), k.link_pose(root.links[-1]).p)]
     f = ca.Function("roots", [k.q, m.p_symbols], [ca.densify(x) for x in at])
-    random, rows = np.random.default_rng(67), []
+    random, rows = np.random.default_rng(67), [list[np.ndarray]() for _ in roots]
     for _ in range(STATES):
         out = [np.array(x) for x in f(random_configuration(m, random), some_parameters(m, random))]
-        for J, p in zip(out[::2], out[1::2], strict=True):
+        for of, J, p in zip(rows, out[::2], out[1::2], strict=True):
             Q, sizes, _ = np.linalg.svd(J, full_matrices=False)
             if sizes[-1] < NOTHING * sizes[0]:
                 return None
             x, y, z = p.ravel()
             arm = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # w -> w x p
             carry = np.block([[np.eye(3), arm], [np.zeros((3, 3)), np.eye(3)]])
-            rows.append((np.eye(6) - Q @ Q.T) @ carry)
-    return _basis(null_space(np.vstack(rows), NOTHING).T)
+            of.append((np.eye(6) - Q @ Q.T) @ carry)
+    everything = [x for of in rows for x in of]
+    return _basis(null_space(np.vstack(everything), NOTHING).T), [null_space(np.vstack(of), NOTHING).T for of in rows]
+
+
+def _beside(twists: tuple[tuple[float, ...], ...], own: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Those of a basis of a root's own twists (6, n) that make one of it together with these."""
+    chosen, known = [], np.linalg.qr(np.array(twists).T)[0]
+    for x in _basis(own)[0]:
+        left = np.array(x) - known @ (known.T @ x)
+        if np.linalg.norm(left) > INDEPENDENT * np.linalg.norm(x):
+            chosen.append(x)
+            known = np.column_stack([known, left / np.linalg.norm(left)])
+    return tuple(chosen)
 
 
 def _basis(W: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], int]:

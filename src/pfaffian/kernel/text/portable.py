@@ -1,8 +1,11 @@
-"""Programs -> C99 for one run, without a library, without memory beyond the stack, and portable to any compiler.
+"""Programs -> C99 for one run, without a library, with memory that the caller gives, and portable to any compiler.
 
 The text has the same operations as the kernel's, so in double it gives the interpreter's bits wherever the compiler respects
 IEEE 754. In single, sums and products are of floats, and an elementary function is that of the double, rounded: again the bits
 of the interpreter on floats.
+
+Values that live longer than one short C function stand in a work array of the caller's, so a law of any length takes little of
+the stack, whatever the compiler makes of it.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ from pfaffian.kernel.functions import elementary
 from pfaffian.kernel.program.interpret import constant
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, callees_first
-from pfaffian.kernel.program.stages import cut
-from pfaffian.kernel.text.source import PART_SIZE, reduction_text, stage_lines
+from pfaffian.kernel.program.stages import Stages, cut
+from pfaffian.kernel.text.source import reduction_text, stage_lines
 
 
 class Precision(NamedTuple):
@@ -69,6 +72,8 @@ GUARD = """\
 #pragma GCC optimize("fp-contract=off")
 #endif
 """
+PART_SIZE = 200
+"""Operations of a C function: at most as many values stand on the stack at once."""
 FRAME = 128
 """Bytes of a call besides its values: return address, saved registers, the frame of an operation that is a function."""
 
@@ -79,11 +84,13 @@ _DEFINED = re.compile(r"^(?:#define |typedef \w+ |(?:SPARE )?static (?:inline )?
 
 @dataclass(frozen=True)
 class Portable:
-    """text: C of functions `static void p{i}(const V *in, V *out)`.   names: of the functions of the requested Programs.
-    stack: bytes that a call of each takes at most, where each value has a place of its own."""
+    """text: C of functions `static void p{i}(const V *in, V *out, V *w)`.   names: of the functions of the requested Programs.
+    work: values of w that each needs.   stack: bytes that a call of each takes at most, even without optimisation.
+    """
 
     text: str
     names: tuple[str, ...]
+    work: tuple[int, ...]
     stack: tuple[int, ...]
 
 
@@ -96,17 +103,20 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
     functions = [_elementary(name) for name in used]
     deepest = max((8 * text.count("\n") for text in functions), default=0) + FRAME
     bodies: list[str] = []
+    work: list[int] = []
     stack: list[int] = []
     for i, program in enumerate(order):
-        text, frame = _function(program, i, index, of, part_size)
+        pieces, called = cut(program, part_size), [index[c.digest()] for c in program.callees]
+        text, frame = _function(program, i, index, of, pieces)
         bodies.append(text)
-        stack.append(frame + max([deepest, *[stack[index[c.digest()]] for c in program.callees]]))
+        work.append(pieces.slots + max([0, *[work[c] for c in called]]))
+        stack.append(FRAME + max([frame + deepest, *[stack[c] for c in called]]))
     reduction = [reduction_text()] if any("reduce_huge" in f for f in functions) else []
     huge = ["static void reduce_huge(V x, V limit, V *n, V *high, V *low) { (void)limit; reduce_one(x, n, high, low); }"]
     text = "\n".join([*reduction, *(huge if reduction else []), "", *functions, *bodies])
     at = [index[program.digest()] for program in programs]
     whole = "\n".join([GUARD, _prelude(f"V{of.suffix} K{of.suffix}", text), text])
-    return Portable(whole, tuple(f"p{i}" for i in at), tuple(stack[i] for i in at))
+    return Portable(whole, tuple(f"p{i}" for i in at), tuple(work[i] for i in at), tuple(stack[i] for i in at))
 
 
 def literal(of: Precision, c: float) -> str:
@@ -134,30 +144,28 @@ def _prelude(*texts: str) -> str:
     return "\n".join(definitions[::-1]) + "\n"
 
 
-def _function(program: Program, index: int, order: dict[str, int], of: Precision, part_size: int) -> tuple[str, int]:
-    """C of one Program without its callees, and the bytes of its stack frames."""
-    pieces, V = cut(program, part_size), f"V{of.suffix}"
-    text, body, most, size = [], [], 0, np.dtype(of.kind).itemsize
+def _function(program: Program, index: int, order: dict[str, int], of: Precision, pieces: Stages) -> tuple[str, int]:
+    """C of one Program without its callees, and the bytes of its largest stage on the stack."""
+    V, text, body, most, size = f"V{of.suffix}", [], [], 0, np.dtype(of.kind).itemsize
     for j, stage in enumerate(pieces.stages):
-        lines = stage_lines(program, stage, V, partial(literal, of), partial(_statement, of))
+        lines = stage_lines(program, stage, V, partial(literal, of), partial(_statement, of), in_place=True)
         if lines:
             words = "\n".join(lines)
+            most = max(most, sum(size * line.startswith(f"  const {V} ") + (size + 16) * ("V d" in line) for line in lines))
             lines = [f"  (void){name};" for name in ("in", "out", "w") if f"{name}[" not in words] + lines
             text += [f"static void p{index}_{j}(const {V} *in, {V} *out, {V} *w) {{", *lines, "}"]
             body.append(f"  p{index}_{j}(in, out, w);")
-            most = max(most, sum(size + 16 * line.startswith("  V d") for line in lines))
         if stage.call:
             assert stage.called
             callee, times = program.callees[stage.call.callee], stage.called.times
             x, y = f"w + {stage.call.inputs}", f"w + {stage.call.outputs}"
-            call = f"p{order[callee.digest()]}({x}, {y});"
+            call = f"p{order[callee.digest()]}({x}, {y}, w + {pieces.slots});"
             turns = [f"  for (int k = 0; k < {times}; k++) {{", f"    {call}",
                      f"    if (!MOVED{of.suffix}({x}, {y}, {callee.n_out})) break;", "  }"]  # fmt: skip
             body += [f"  {call}"] if times == 1 else turns
-    head = [f"static void p{index}(const {V} *in, {V} *out) {{"]
-    head += [f"  {V} w[{pieces.slots}];"] if pieces.slots else [f"  {V} *const w = out;"]
     unused = [] if any("(in," in line for line in body) else ["  (void)in;", "  (void)out;", "  (void)w;"]
-    return "\n".join([*text, *head, *unused, *body, "}", ""]), most + size * pieces.slots + 2 * FRAME
+    head = f"static void p{index}(const {V} *in, {V} *out, {V} *w) {{"
+    return "\n".join([*text, head, *unused, *body, "}", ""]), most + FRAME
 
 
 def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:

@@ -184,12 +184,14 @@ def stage_lines(
     V: str = "V",
     literal: Callable[[float], str] = _literal,
     statement: Callable[[str, int, Sequence[str]], str] | None = None,
+    in_place: bool = False,
 ) -> list[str]:
     """Statements of one stage, of values of type V. A value is stored as soon as it is known.
 
-    literal: writes a constant.   statement: writes an operation; None: in lanes.
+    literal: writes a constant.   statement: writes an operation; None: in lanes.   in_place: read what is in memory where it is
+    used, instead of all of it first: nothing else is written to a place that the stage reads.
     """
-    literals = {program.n_in + i: literal(c) for i, c in enumerate(program.constants)}
+    names = {program.n_in + i: literal(c) for i, c in enumerate(program.constants)}
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
     places: dict[int, list[str]] = {}
     for v, place in stored:
@@ -197,16 +199,16 @@ def stage_lines(
     read = {a for step in stage.steps for a in step.args} | {v for v, _ in stored}
     sources = [(v, f"in[{v}]") for v in sorted(read) if v < program.n_in]
     sources += [(v, f"w[{slot}]") for v, slot in stage.loads]
-    lines = [f"  {place} = {literals[v]};" for v, place in stored if v in literals]
+    lines = [f"  {place} = {names[v]};" for v, place in stored if v in names]
     for v, source in sources:
-        lines += [f"  const {V} v{v} = {source};", *_stores(v, places)]
+        if in_place:
+            names[v] = source
+        else:
+            lines.append(f"  const {V} v{v} = {source};")
+        lines += [f"  {place} = {names.get(v, f'v{v}')};" for place in places.get(v, ())]
     write = statement or _Lanes()
     for step in stage.steps:
-        v, args = step.result, [literals.get(a) or f"v{a}" for a in step.args]
+        v, args = step.result, [names.get(a, f"v{a}") for a in step.args]
         lines.append(write(step.op, v, args))
-        lines += [text for r in range(v, v + OPS[step.op].results) for text in _stores(r, places)]
+        lines += [f"  {place} = v{r};" for r in range(v, v + OPS[step.op].results) for place in places.get(r, ())]
     return lines
-
-
-def _stores(v: int, places: dict[int, list[str]]) -> list[str]:
-    return [f"  {place} = v{v};" for place in places.get(v, ())]

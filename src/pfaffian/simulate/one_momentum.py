@@ -1,0 +1,122 @@
+"""A machine that several joints carry together, at one value of its total momentum: the state is without that momentum.
+
+The momentum of all bodies along the common motions is a constant, mu about the origin of the world. What the state of
+`pf.reduce` has in its place follows from mu and q: as the momenta of the base are seen from a frame that moves with the mass
+centre and turn about a point of the base,
+
+    pi_turn = mu_turn - w . (point x P) - Y_turn^T M e V,        P = mu along the slides,   V = P / mass,
+
+Y_turn being the turns about that point, of angular velocity w, and e V the machine moving along with V. [chhabra14 section 3.3,
+for one first joint; terms/common_motion.py makes one of several]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.dynamics.motion import Motion
+from pfaffian.errors import ModelError
+from pfaffian.evaluate.reduction_plan import changes_of, changing, other_values
+from pfaffian.evaluate.symmetry import symmetry
+from pfaffian.model import shown
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import floats
+from pfaffian.simulate.system import StatePart, System
+from pfaffian.simulate.variables import normalise
+from pfaffian.terms.common_motion import CommonMotion
+from pfaffian.terms.momentum import weight
+from pfaffian.terms.reduction import translation_of_all
+from pfaffian.terms.terms import Terms, symbols
+
+
+def checked_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> tuple[float, ...]:
+    """The momentum (k,) that is given for the common motions. Raises ModelError: its size, or it is not conserved."""
+    mu = floats(momentum, f"momentum of {m.name!r}")
+    if mu.shape != (len(common.twists),):
+        needed = ", ".join(common.names)
+        raise ModelError(f"momentum: {len(common.twists)} numbers are needed for {m.name!r} ({needed}), got {mu.size}")
+    found = symmetry(m)
+    ours = [x for x, _ in found.broken if x.joint == found.joint]
+    pushing = [name for name, along in found.driven.items() if any(x.joint == found.joint for x in along)]
+    if ours or pushing:
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x in ours)
+        why = f"input {pushing[0]!r} changes it" if pushing else broken
+        raise ModelError(
+            f"reduce: the momentum of {m.name!r} is not conserved ({why}); leave momentum out: the state then holds it as it "
+            "changes"
+        )
+    return tuple(mu.tolist())
+
+
+def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float]) -> System:
+    """The reduced system of several joints, at one momentum, state [q; momentum of all else].   momentum: (k,), as checked."""
+    m = system.mechanism
+    group = common.entries(symbols(m).kinematics.tree)
+    rest = [i for i in range(m.nv) if i not in group]
+    left = [*range(m.nq), *(m.nq + i for i in rest)]
+    q, pi = system.parts
+
+    def full(x: ca.SX) -> ca.SX:
+        out = ca.SX(m.nq + m.nv, 1)
+        out[left, 0] = x
+        out[[m.nq + i for i in group], 0] = _seen(
+            Terms(m, x[: m.nq, 0], ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)), common, momentum
+        )
+        return out
+
+    def rate(T: Terms, motion: Motion, x: ca.SX) -> Any:
+        return ca.SX(system.rate(T, motion, full(x)))[left, 0]
+
+    assert system.signals is not None
+    signals = system.signals
+    return replace(
+        system,
+        name="[q; reduced momentum] at one momentum",
+        parts=tuple(x for x in (q, StatePart(pi.name, _of(pi.names, rest), _of(pi.units, rest))) if x.names),
+        enter=lambda T: ca.SX(system.enter(T))[left, 0],
+        show=lambda x, t: system.show(full(x), t),
+        rate=rate,
+        project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
+        signals=lambda T, motion, x: signals(T, motion, full(x)),
+        about=(*system.about, f"the momentum of {', '.join(common.names)} about the origin is "
+               f"{', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or run reduce(m)"),
+        check=lambda p: _check_values(system, common, p),
+        kept=(),
+    )  # fmt: skip
+
+
+def _of(names: Sequence[str], entries: Sequence[int]) -> tuple[str, ...]:
+    return tuple(names[i] for i in entries)
+
+
+def _seen(T: Terms, common: CommonMotion, momentum: Sequence[float]) -> ca.SX:
+    """(k, 1) the momentum about the origin, as the state of the reduced system has it at T.q."""
+    k, n, mu = T.kinematics, common.slides, np.array(momentum)
+    frame = translation_of_all(k, common)
+    if frame is None:
+        return ca.SX(ca.DM(mu))
+    P, w = ca.DM(common.basis[:3, :n] @ mu[:n]), ca.DM(common.basis[3:, n:])
+    turns = common.fields(k, along_base=True)[:, n:]
+    about = w.T @ ca.cross(common.point(k, along_base=True), P)
+    return ca.vertcat(ca.DM(mu[:n]), ca.DM(mu[n:]) - about - turns.T @ weight(k, P / frame.mass))
+
+
+def _check_values(system: System, common: CommonMotion, p: np.ndarray) -> None:
+    """Raise ModelError where parameters (runs, np) break what holds near the defaults."""
+    m = system.mechanism
+    if system.check:
+        system.check(p)
+    T = symbols(m)
+    pushes = changes_of(T, common.fields(T.kinematics))
+    for words, at, _ in other_values(m, p):
+        by = [cause for cause, some in zip(pushes.causes, changing(pushes, at).T, strict=True) if some.any()]
+        if by:
+            raise ModelError(
+                f"{words}the momentum of {shown.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} "
+                "changes it, which near the defaults it does not; run reduce(m) without momentum"
+            )
