@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.reflection import NOTHING as NOTHING
-from pfaffian.maths.reflection import Reflection, columns, overlap, own_columns, put_back, reflection, take_out
+from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, own_columns, put_back, reflection, take_out
 from pfaffian.maths.so3 import symmetric
 
 SURE = 0.01

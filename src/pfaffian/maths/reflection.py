@@ -1,8 +1,8 @@
 """Taking an orthonormal row out of rows that share only some of its columns, without filling in the others.
 
 Gram and Schmidt subtract (q . r) q from a row r, which fills r in wherever q = [x, z] has an entry, also in the columns x that
-r does not touch: the joints of another leg of a platform. With s = |x| and the unit row u = x / s, the reflection in q + u takes
-q to -u, and every row orthogonal to q to one without a part along u:
+r does not touch: the joints of another leg of a platform. With s = |x| and the unit row u = x / s, the reflection in q + u
+takes q to -u, and every row orthogonal to q to one without a part along u:
 
     c = q . r,    r_x <- r_x - (u . r) u,    r_z <- r_z - (c + u . r) / (1 + s) z.
 
