@@ -87,7 +87,7 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     if S:
         size *= ca.sum2(rows[:, F] ** 2) / ca.sum2(rows**2)
     # Constraint rows in the order of `shortest_change`, so that the plant's are the first of these.
-    order = elimination_order(terms.Lam, terms.row_blocks())
+    order = elimination_order(terms.Lam, terms.row_blocks(), reflected=terms.counted is None)
     flat = [*order.rows, *range(m, m + len(others))]
     groups = order.groups and [*order.groups, *[[m + i] for i in range(len(others))]]
     Lam, none = solve_W(W, rows[flat, F].T).T, ca.SX(len(flat), 0)

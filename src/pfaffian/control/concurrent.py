@@ -47,12 +47,13 @@ from pfaffian.control.output import (
 )
 from pfaffian.control.reach import check_reach
 from pfaffian.control.reason import ROUNDING, mainly, share, weakest
+from pfaffian.control.undriven import Undriven, driven, inputs, undriven
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunWarning, brief, notice, plural
 from pfaffian.maths import so3
 from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
 from pfaffian.maths.roots import smallest_singular_value
-from pfaffian.maths.tree_factor import solve_W
+from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, scalar, several
 from pfaffian.terms.terms import Terms
@@ -90,13 +91,18 @@ class Decoupling(NamedTuple):
 
 def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
     """The decoupling of outputs [chhabra14 (5.3.27)], from v_dot = a + S u of any formulation."""
-    parts = [moving(terms.kinematics, o) for o in outputs]
-    J, J_dot = (ca.vertcat(*x) for x in zip(*[(x.J, x.J_dot) for x in parts], strict=True))
+    J, J_dot = _jacobians(terms, outputs)
     a, S = accelerations(terms)
     D, motor_mobility = J @ S, motor_matrix(terms).T @ S
     jacobian = solve_semidefinite(ca.densify(motor_mobility), ca.densify(D.T), RANK_TOLERANCE).x.T
     mobility = ca.sum1(solve_W(terms.factor, J.T) ** 2).T
     return Decoupling(ca.densify(D), J @ a + J_dot @ terms.v, jacobian, ca.densify(motor_mobility), ca.densify(mobility), a, S)
+
+
+def _jacobians(terms: Terms, outputs: Sequence[Output]) -> tuple[ca.SX, ca.SX]:
+    """J and J_dot (k, nv) of all outputs."""
+    parts = [moving(terms.kinematics, o) for o in outputs]
+    return ca.vertcat(*[x.J for x in parts]), ca.vertcat(*[x.J_dot for x in parts])
 
 
 UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1", "basin": "1"}
@@ -157,10 +163,16 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         _check_count(terms.mechanism, names)
         R = weights(terms.mechanism, weight)
         servos, left = _servos(terms, outputs, w)
-        x = decoupling(terms, outputs)
-        V_dot = ca.vertcat(*[y.nu for y in servos]) - x.drift
-        u, rank, side = _inputs(terms, x, V_dot, R, d, rest_weight)
-        signals = _signals(outputs, servos, x)
+        nu = ca.vertcat(*[y.nu for y in servos])
+        along = None if d is None or len(terms.mechanism.actuators) <= len(names) else driven(terms)
+        if d is None or along is None:
+            x = decoupling(terms, outputs)
+            (u, rank, side), G = _inputs(terms, x, nu - x.drift, R, d, rest_weight), x.jacobian
+        else:
+            held = undriven(terms, along, *_jacobians(terms, outputs))
+            W = None if rest_weight is None else weights(terms.mechanism, rest_weight)
+            (u, rank, side), G = _calmed(terms, held, nu, d, W), held.G
+        signals = _signals(outputs, servos, G)
         faults = ca.vertcat(rank < len(names), left, _half_turned(outputs, servos))
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, ca.vertcat(side, 1, 1))
 
@@ -201,15 +213,15 @@ def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[Ser
     return servos, left
 
 
-def _signals(outputs: Sequence[Output], servos: Sequence[Servo], x: Decoupling) -> dict[str, ca.SX]:
-    """What the law records."""
+def _signals(outputs: Sequence[Output], servos: Sequence[Servo], G: ca.SX) -> dict[str, ca.SX]:
+    """What the law records.   G: generalised Jacobian."""
     basins = [y.value / half_turn(o) for o, y in _turning(outputs, servos)]
     return {
         "output_error": ca.vertcat(*[y.error for y in servos]),
         "velocity_error": ca.vertcat(*[y.rate for y in servos]),
         "lyapunov": sum((y.value for y in servos), ca.SX(0)),
         "lyapunov_rate": sum((y.decay for y in servos), ca.SX(0)),
-        "sigma_min": smallest_singular_value(x.jacobian),
+        "sigma_min": smallest_singular_value(G),
         "basin": ca.mmax(ca.vertcat(0, *basins)),
     }
 
@@ -309,6 +321,19 @@ def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX
     cheap = _by_column(x.jacobian, 1 / W)
     solved = solve_semidefinite(cheap @ x.jacobian.T, V_dot + x.jacobian @ drift, RANK_TOLERANCE, _driven_share(x))
     return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.kept), ca.SX(1))
+
+
+def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> Share:
+    """The same two, V_dot = nu and the rest damped by d in the metric of inertia or of W, with undriven velocities eliminated.
+
+    y = (G N^-1 G^T)^-1 [nu - drift + d G r],  r_dot = N^-1 G^T y - d r,  N being W or M^ = Mss + Msb X.
+    """
+    r, N = terms.v[x.s, 0], x.inertia if W is None else ca.diag(W)
+    root = factor_tree(N, range(-1, len(x.s) - 1)) if W is None else factor_tree(N, [-1] * len(x.s))
+    H = solve_W(root, x.G.T)
+    solved = solve_semidefinite(H.T @ H, nu - x.drift + d * (x.G @ r), RANK_TOLERANCE, x.share)
+    r_dot = solve_WT(root, H @ solved.x) - d * r
+    return Share(inputs(terms, x, r_dot), ca.sum1(solved.kept), ca.SX(1))
 
 
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:

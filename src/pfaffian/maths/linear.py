@@ -19,11 +19,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, own_columns, put_back, reflection, take_out
 from pfaffian.maths.so3 import symmetric
-
-NOTHING = 1e-300
-"""Floor of divisors, below any squared length that counts: what is dropped stays finite."""
-
 
 SURE = 0.01
 """Part of the largest remaining squared length from which on a row may come first. Rows keep their order as long as this is
@@ -36,7 +33,7 @@ class Step(NamedTuple):
 
     picked: (row of A, weight) it was made of: one row, or all candidates, with 1 for the best and 0 for the others.
     again: (step, part) subtracted a second time.   length: of the remainder.   keep: 1, or 0 where that was too little.
-    scale: keep / length.   spread: (row of A, part) subtracted from the rows that wait.
+    scale: keep / length.   of: the row.   spread: (row of A, part) subtracted from the rows that wait.
     """
 
     picked: list[tuple[int, ca.SX]]
@@ -44,13 +41,15 @@ class Step(NamedTuple):
     length: ca.SX
     keep: ca.SX
     scale: ca.SX
+    of: Reflection
     spread: list[tuple[int, ca.SX]]
 
 
 class Orthogonal(NamedTuple):
     """Rows A X = B in orthonormal form: Q X = D.
 
-    Q: (s, n) orthonormal rows, zero where nothing was left; s = m where rows went in their own order.   D: (s, k).
+    Q: (s, n) orthonormal rows, zero where nothing was left; s = m where rows went in their own order. With `reflected` they are
+        so only one after another, which serves `smallest` and nothing else.   D: (s, k).
     kept: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to its typical one.
     rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
     """
@@ -84,7 +83,7 @@ class Orthogonal(NamedTuple):
         """D and rest of other right-hand sides B (m, k)."""
         D: list[ca.SX] = []
         waiting = [B[i, :] for i in range(B.shape[0])]
-        for picked, again, _, _, scale, spread in self.steps:
+        for picked, again, _, _, scale, _, spread in self.steps:
             r = _combination(picked, waiting)
             for j, part in again:
                 r = r - part * D[j]
@@ -107,6 +106,7 @@ def orthogonalise(
     *,
     passes: int = 2,
     groups: Sequence[Sequence[int]] | None = None,
+    reflected: bool = False,
 ) -> Orthogonal:
     """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice unless `passes` is 1.
 
@@ -125,6 +125,8 @@ def orthogonalise(
             would make rows look dependent that differ in the others only.
         passes: 1 for rows that are orthonormal only as far as A is well conditioned, at half the cost; see `smallest`.
         groups: of row indices, one after the other; each row alone, in order, if not given.
+        reflected: whether rows are taken out of others by reflections, see `maths.reflection`, which fill in less; with one
+            pass and columns of one weight.
     """
     m, n = A.shape
     rows = [ca.sparsify(A[i, :]) for i in range(m)]
@@ -137,7 +139,7 @@ def orthogonalise(
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
         for j, q in enumerate(Q if passes > 1 else []):
-            if _overlap(q, r):
+            if overlap(q, r):
                 again.append((j, ca.dot(q, r)))
                 r = r - again[-1][1] * q
         typical = _combination(picked, squared)
@@ -146,13 +148,16 @@ def orthogonalise(
         length = ca.sqrt(ca.fmax(_squared(r), NOTHING))
         scale = keep / length
         Q.append(r * scale)
-        spread = [(i, ca.dot(Q[-1], rows[i])) for i in waiting if _overlap(Q[-1], rows[i])]
-        for i, part in spread:
-            rows[i] = rows[i] - part * Q[-1]
+        touching, spread = [i for i in waiting if overlap(Q[-1], rows[i])], []
+        own = own_columns(set(columns(r)), [set(columns(rows[i])) for i in touching]) if reflected else set()
+        of = reflection(r, scale, keep, own)
+        for i in touching:
+            part, rows[i] = take_out(of, rows[i])
+            spread.append((i, part))
         for i, this in picked:
             kept[i] += this * keep
             left[i] += (this if len(group) == 1 else this * keep) * weighted / ca.fmax(typical, NOTHING)
-        steps.append(Step(picked, again, length, keep, scale, spread))
+        steps.append(Step(picked, again, length, keep, scale, of, spread))
     for i in {i for step in steps for i, _ in step.picked if len(step.picked) > 1}:
         left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
@@ -169,9 +174,9 @@ def _turns(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tu
     turns = []
     for g, group in enumerate(groups):
         later = [i for other in groups[g + 1 :] for i in other]
-        columns = len({c for i in group for c in rows[i].sparsity().get_col()})
+        width = len({c for i in group for c in columns(rows[i])})
         several = len(group) > 1
-        turns += [(list(group), (list(group) if several else []) + later)] * (min(len(group), columns) if several else 1)
+        turns += [(list(group), (list(group) if several else []) + later)] * (min(len(group), width) if several else 1)
     return turns
 
 
@@ -215,14 +220,16 @@ def _combination(weights: list[tuple[int, ca.SX]], of: Sequence[ca.SX]) -> ca.SX
 
 
 def smallest(rows: Orthogonal, B: ca.SX, start: ca.SX | None = None) -> ca.SX:
-    """Smallest X (n, k) with A X = B (m, k), or the one nearest to `start`, as accurate after one pass as after two: where
-    Q^T D would add up the overlap of rows, each row adds only what the later ones have left to it. [Bjoerck and Paige 1994]
+    """Smallest X (n, k) with A X = B (m, k), or the one nearest to `start` where rows are not reflected.
+
+    As accurate after one pass as after two: where Q^T D would add up the overlap of rows, each row adds only what the later
+    ones have left to it. [Bjoerck and Paige 1994]
     """
     D, _ = rows.carry(B)
+    assert start is None or not any(step.of.u.nnz() for step in rows.steps), "what is left of reflected rows has other columns"
     X = ca.SX(rows.Q.shape[1], B.shape[1]) if start is None else start
-    for i in reversed(range(rows.Q.shape[0])):
-        q = ca.sparsify(rows.Q[i, :])
-        X = X + q.T @ (D[i, :] - q @ X)
+    for i in reversed(range(len(rows.steps))):
+        X = put_back(rows.steps[i].of, D[i, :], X)
     return X
 
 
@@ -230,10 +237,6 @@ def _squared(r: ca.SX, counted: ca.DM | None = None) -> ca.SX:
     """Squared length of a row (1, n), its entries weighted by `counted`."""
     r = r if counted is None else r * counted
     return ca.dot(r, r)
-
-
-def _overlap(a: ca.SX, b: ca.SX) -> bool:
-    return bool(set(a.sparsity().get_col()) & set(b.sparsity().get_col()))
 
 
 def handedness(Q: ca.SX) -> ca.SX:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
+from pfaffian.maths.reflection import columns, own_columns
 from pfaffian.maths.selected_inverse import Factor, entries, factor
 
 
@@ -85,16 +86,15 @@ def minimum_norm(
 ) -> MinimumNorm:
     """Smallest solutions of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
 
-    By orthonormal rows, unless these would fill in, as along chains of loops: then by A A^T, which stays banded, with one step
-    of refinement for the digits that squaring costs. Its pivots are far above rounding wherever rows are kept, unless columns
-    have different weights (`counted`).
+    By orthonormal rows, which reflections keep sparse in legs of a platform and in chains of loops. Where they fill in
+    nevertheless, as in nets of loops, by A A^T, with one step of refinement for the digits that squaring costs. Its pivots are
+    far above rounding wherever rows are kept, unless columns have different weights (`counted`).
     """
-    order = elimination_order(A, blocks)
+    order = elimination_order(A, blocks, reflected=counted is None)
     if order.filled <= FILL_ACCEPTED * A.nnz() or counted is not None:
-        flat = list(order.rows)
-        passes = 1 if counted is None else 2
-        none, groups = ca.SX(A.shape[0], 0), order.groups
-        rows = orthogonalise(A[flat, :], none, tolerance, size[flat, 0], counted, passes=passes, groups=groups)
+        flat, none = list(order.rows), ca.SX(A.shape[0], 0)
+        how: dict[str, Any] = {"passes": 1, "reflected": True} if counted is None else {"counted": counted}
+        rows = orthogonalise(A[flat, :], none, tolerance, size[flat, 0], groups=order.groups, **how)
         return MinimumNorm(A, rows.rank, (), order.rows, rows, None)
     if blocks is None:
         return minimum_norm_by_gram(A, tolerance, size)
@@ -139,7 +139,7 @@ def _orthonormal(A: ca.SX, tolerance: float, size: ca.SX, block: Sequence[Sequen
 GRAM_TOLERANCE = 3e-5
 """Smallest length ratio at which pivots of A A^T, its square, differ from rounding."""
 
-FILL_ACCEPTED = 2
+FILL_ACCEPTED = 1.5
 """Factor by which the entries of a matrix may grow while its rows are made orthonormal."""
 
 
@@ -152,31 +152,37 @@ class Order(NamedTuple):
     filled: int
 
 
-def elimination_order(A: ca.SX, blocks: Blocks | None = None) -> Order:
+def elimination_order(A: ca.SX, blocks: Blocks | None = None, reflected: bool = False) -> Order:
     """An order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little.
 
-    The next block is the one whose rows would end with the fewest entries, given the fill-in of those before it.
+    The next block is the one whose columns have the fewest entries in rows that wait: the rest of a leg before another leg, and
+    a chain of loops from its ends. reflected: as in `orthogonalise`.
     """
-    order, filled = _blocks_in_order(A, blocks or [[[i]] for i in range(A.shape[0])])
+    order, filled = _blocks_in_order(A, blocks or [[[i]] for i in range(A.shape[0])], reflected)
     rows = tuple(i for block in order for i in _members(block))
     place = {row: i for i, row in enumerate(rows)}
     groups = None if blocks is None else [[place[i] for i in group] for block in order for group in block]
     return Order(rows, groups, filled)
 
 
-def _blocks_in_order(A: ca.SX, blocks: Blocks) -> tuple[list[Sequence[Sequence[int]]], int]:
-    supports = [{c for i in _members(block) for c in A[i, :].sparsity().get_col()} for block in blocks]
-    waiting, order, entries = dict(enumerate(supports)), [], 0
-    filled: list[set[int]] = []
+def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Sequence[Sequence[int]]], int]:
+    waiting = {b: {c for i in _members(block) for c in columns(A[i, :])} for b, block in enumerate(blocks)}
+    size, order, entries = [len(_members(block)) for block in blocks], list[Sequence[Sequence[int]]](), 0
+    weight = [sum(size[b] for b, support in waiting.items() if c in support) for c in range(A.shape[1])]
     while waiting:
-        i = min(waiting, key=lambda i: (len(waiting[i]), i))
-        grown = waiting.pop(i)
-        order.append(blocks[i])
-        entries += len(_members(blocks[i])) * len(grown)
-        filled = [b for b in filled if not b & grown] + [grown]
-        for j, support in waiting.items():
-            if supports[j] & grown:
-                waiting[j] = support | grown
+        b = min(waiting, key=lambda b: (sum(weight[c] for c in waiting[b]), b))
+        support = waiting.pop(b)
+        touching = [i for i, columns in waiting.items() if columns & support]
+        order.append(blocks[b])
+        entries += size[b] * len(support)
+        own = own_columns(support, [waiting[i] for i in touching]) if reflected else set()
+        for c in support:
+            weight[c] -= size[b]
+        for i in touching:
+            more = (support if waiting[i] & own else support - own) - waiting[i]
+            waiting[i] = waiting[i] | more
+            for c in more:
+                weight[c] += size[i]
     return order, entries
 
 

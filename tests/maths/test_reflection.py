@@ -1,0 +1,127 @@
+"""Rows that meet in few columns: solutions, rank and coefficients by reflections, and how many operations they take."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from benchmarks.chain_length import ladder
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.trace import trace
+from pfaffian.maths.linear import orthogonalise, smallest
+from pfaffian.maths.minimum_norm import minimum_norm
+from pfaffian.maths.reflection import own_columns
+from studies import parallel_robots, stewart_platform
+
+TOLERANCE = 1e-5
+ROUNDING = 1e-13
+"""Of solutions of some dozen well-conditioned rows."""
+
+
+def legs(random: np.random.Generator, count: int, rows: int = 3, joints: int = 3, shared: int = 6) -> np.ndarray:
+    """Rows of legs with joints of their own, which meet at a platform."""
+    A = np.zeros((count * rows, shared + count * joints))
+    A[:, :shared] = random.normal(size=(count * rows, shared))
+    for i in range(count):
+        begin = shared + i * joints
+        A[i * rows : (i + 1) * rows, begin : begin + joints] = random.normal(size=(rows, joints))
+    return A
+
+
+def reflected(A: np.ndarray):
+    m = len(A)
+    sparse = ca.sparsify(ca.SX(ca.DM(A)))
+    return orthogonalise(sparse, ca.SX(m, 0), TOLERANCE, passes=1, reflected=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_solutions_are_the_smallest(seed):
+    random = np.random.default_rng(seed)
+    A = legs(random, 4)
+    B = random.normal(size=(len(A), 2))
+    found = ca.DM(smallest(reflected(A), ca.SX(ca.DM(B)))).full()
+    wanted = np.linalg.pinv(A) @ B
+    assert np.abs(found - wanted).max() <= ROUNDING * np.linalg.cond(A) * np.abs(wanted).max()
+
+
+def test_coefficients_are_those_of_gram_and_schmidt():
+    A = legs(np.random.default_rng(5), 3)
+    C = ca.DM(reflected(A).coefficients).full()
+    assert np.abs(C @ C.T - A @ A.T).max() <= ROUNDING * np.abs(A @ A.T).max()
+    assert np.abs(np.triu(C, 1)).max() == 0
+
+
+def test_a_leg_without_a_part_of_its_own_is_held_by_what_it_shares():
+    """A leg whose own columns vanish at an instant, structure or not, has nothing to be turned to."""
+    A = legs(np.random.default_rng(6), 3)
+    A[3:6, 9:12] = 1e-200
+    A[7, 12:15] = 0
+    B = np.arange(9.0)[:, None]
+    rows = reflected(A)
+    found = ca.DM(smallest(rows, ca.SX(ca.DM(B)))).full()
+    assert float(rows.rank) == 9
+    assert np.abs(found - np.linalg.pinv(A) @ B).max() <= ROUNDING * np.linalg.cond(A) * np.abs(found).max()
+
+
+def test_dependent_rows_are_dropped_as_without_reflections():
+    random = np.random.default_rng(7)
+    A = legs(random, 4)
+    A[5] = 2 * A[3] - A[4]
+    A[9:12, 15:18] = 0  # the last leg alone moves none of its joints: three more rows on the platform
+    plain = orthogonalise(ca.sparsify(ca.SX(ca.DM(A))), ca.SX(12, 0), TOLERANCE, passes=1)
+    rows = reflected(A)
+    assert np.array_equal(ca.DM(rows.kept).full(), ca.DM(plain.kept).full()) and float(rows.rank) == 11
+    assert np.abs(ca.DM(rows.left - plain.left).full()).max() <= ROUNDING
+    B = A @ random.normal(size=(18, 1))
+    found = ca.DM(smallest(rows, ca.SX(ca.DM(B)))).full()
+    wanted = np.linalg.pinv(A, rcond=1e-12) @ B
+    assert np.abs(found - wanted).max() <= 1e3 * ROUNDING * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("condition", [1e2, 1e4])
+def test_short_remainders_cost_no_more_digits_than_their_length(condition):
+    """Rows of one leg that almost depend on each other: the backward error stays that of rounding."""
+    random = np.random.default_rng(8)
+    A = legs(random, 3)
+    A[4] = A[3] + random.normal(size=15) * (A[3] != 0) / condition
+    B = A @ random.normal(size=(15, 1))
+    found = ca.DM(smallest(reflected(A), ca.SX(ca.DM(B)))).full()
+    assert np.abs(A @ found - B).max() <= ROUNDING * np.abs(A).max() * np.abs(found).max() * 10
+    assert np.abs(found - np.linalg.pinv(A) @ B).max() <= ROUNDING * np.linalg.cond(A) * np.abs(found).max() * 10
+
+
+def test_which_columns_belong_to_a_row():
+    platform, leg = {0, 1}, {2, 3}
+    other = platform | {4, 5}
+    assert own_columns(platform | leg, [platform | leg, other, other]) == leg
+    assert own_columns(platform | leg, [platform | leg] * 2) == set()
+    assert own_columns(platform | leg, []) == set()
+
+
+def test_the_order_of_rows_changes_no_solution():
+    random = np.random.default_rng(9)
+    A = legs(random, 4)
+    B, mixed = random.normal(size=(12, 1)), random.permutation(12)
+    found = []
+    for order in (np.arange(12), mixed):
+        rows = ca.sparsify(ca.SX(ca.DM(A[order])))
+        found.append(ca.DM(minimum_norm(rows, TOLERANCE, ca.SX.ones(12, 1)).solve(ca.SX(ca.DM(B[order])))).full())
+    assert np.abs(found[0] - found[1]).max() <= ROUNDING * np.linalg.cond(A) * np.abs(found[0]).max()
+
+
+MOST = {
+    "stewart": (stewart_platform.mechanism, 9_900),
+    "delta": (parallel_robots.delta, 2_500),
+    "five-bar": (parallel_robots.five_bar, 350),
+    "ladder": (lambda: ladder(16), 4_450),
+}
+"""Machines, and the operations that their accelerations take at most; Gram and Schmidt took 14272, 2984, 348, 4672."""
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_operations_of_machines(name):
+    make, most = MOST[name]
+    m = make()
+    T = pf.symbols(m)
+    f = ca.Function("f", [T.q, T.v, T.u, m.p_symbols, T.t], [ca.densify(pf.FORMULATIONS["gauss"](T).v_dot)])
+    assert optimise(trace(f)).n_ops <= most
