@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +13,7 @@ from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.evaluate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import check_options
 from pfaffian.kernel.call.rollout import Hold
 from pfaffian.kernel.program.loop import HOLDS
@@ -47,6 +47,8 @@ from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
 
 MOST_THREADS = 1024
+SHARE = 64
+"""Runs of each thread."""
 
 
 @remembered(64)
@@ -182,7 +184,7 @@ def run(
     if u_step is not None:
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1})
-    workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
+    workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     simulation = Simulation(system, scheme, control, extra, as_record(record, count), changing.next)
     with progress_line(m.name, progress):
         check_memory(when.records, count, simulation.width, simulation.nx)
