@@ -20,19 +20,17 @@ from pfaffian.evaluate.arrays import (
     unknown,
     velocities,
 )
+from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.recipe import check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.model.unphysical import check_parameters
-from pfaffian.simulate.newton import Held, Problem, State, held_entries, held_velocities, settle
+from pfaffian.simulate.newton import BLOCK, Held, Problem, State, held_entries, held_velocities, settle
 from pfaffian.simulate.start_search import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
 
 TRIED = 96
 """Random starts from which branches are searched."""
-
-BLOCK = 2**14
-"""Runs that are put onto their constraints at once: all that is needed for it fits into a cache, however many there are."""
 
 APART = 1e-6
 """Assemblies whose coordinates differ by less [rad, the machine's length] are the same."""
@@ -168,6 +166,7 @@ def start_of(
     qs, vs = configurations(m, q), velocities(m, v)
     p = parameter_values(m, parameters)
     if parameters is not None:
+        tell("checking parameters")
         check_parameters(m, p)
     by_hold = _held_by_name(m, hold)
     keep_q = held_velocities(m, named(q, m.q_names)) | by_hold
@@ -212,6 +211,7 @@ def close(given: Given, search: bool = True) -> Closed:
     lost = []
     for begin in range(0, count, BLOCK):
         at = slice(begin, begin + BLOCK)
+        tell(f"putting runs onto their constraints, {begin} of {count} done")
         found = pursue(given.problem.take(at), given.q[at], given.v[at], search=search)
         satisfied = found.satisfied
         for mine, new in zip(closed, (found.q, found.v, found.residual, satisfied), strict=False):

@@ -36,6 +36,9 @@ PATIENCE = 8
 FEW = 64
 """Runs up to which a kernel of one lane will do."""
 
+BLOCK = 2**14
+"""Runs that are put onto their constraints at once: all that is needed for it fits into a cache, however many there are."""
+
 SHARE = 1024
 """Runs of each thread: fewer take less time than it takes to hand them over."""
 
@@ -139,8 +142,9 @@ def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Pro
 
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
     """(runs,) rank of the position rows at q (runs, nq), and the number of rows."""
-    found = _step(problem, q, v)
-    return found.rank, found.phi.shape[1]
+    blocks = [slice(begin, begin + BLOCK) for begin in range(0, max(1, len(q)), BLOCK)]
+    found = [(x.rank.copy(), x.phi.shape[1]) for x in (_step(problem.take(at), q[at], v[at]) for at in blocks)]
+    return np.concatenate([rank for rank, _ in found]), found[0][1]
 
 
 def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:

@@ -125,14 +125,14 @@ def unconverged(s: Simulation) -> int:
 
 def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
     """What moved onto the constraints before the first step, and the residual that is left."""
-    start, runs = course.start, len(course.status)
+    start = course.start
     if not m.ideal:
         return {}, {}
     meaning = "added to the given state to meet the constraints"
     data: dict[str, Any] = {
-        "moved": (("run", "coordinate"), _each(start.moved, runs), {"units": "per coordinate", "meaning": meaning}),
-        "moved_rate": (("run", "velocity"), _each(start.moved_rate, runs), {"units": "per velocity", "meaning": meaning}),
-        "start_residual": ("run", _each(start.residual, runs), {"units": "per row", "meaning": "left of phi and eta"}),
+        "moved": (("run", "coordinate"), _of_each(start.moved, course), {"units": "per coordinate", "meaning": meaning}),
+        "moved_rate": (("run", "velocity"), _of_each(start.moved_rate, course), {"units": "per velocity", "meaning": meaning}),
+        "start_residual": ("run", _of_each(start.residual, course), {"units": "per row", "meaning": "left of phi and eta"}),
     }
     return data, {}
 
@@ -171,6 +171,11 @@ def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
         return data, {}
     data["momentum_error"] = ("run", entry), cost.momentum, {"units": "per entry", "meaning": MOMENTUM_ERROR}
     return data, {entry: list(cost.momenta.names), "momentum_error_unit": (entry, list(cost.momenta.units))}
+
+
+def _of_each(values: np.ndarray, course: Course) -> np.ndarray:
+    """(runs, ...) of what belongs to the start alone, copied only where it is one for all runs."""
+    return values if len(values) == len(course.status) else _each(values, len(course.status))
 
 
 def _each(values: np.ndarray, runs: int) -> np.ndarray:

@@ -29,6 +29,9 @@ FIRST_LANE_STEPS = 20_000
 GROWTH = 8
 """Largest ratio of the steps of one call to those of the call before."""
 
+BLOCK = 2**16
+"""Runs in one call of the compiled loop: what a call takes beside the state does not grow with a batch."""
+
 CALL_BYTES = 2**27
 """Memory that the records of one call may take besides the whole record, into which they are copied."""
 
@@ -96,20 +99,26 @@ class _Runs:
             self.watch.look(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
             self.warned = (first and tell_start(self.watch)) or self.warned
 
-    def take(self, r: RolloutResult, steps: int) -> None:
-        """Go on by what a call has done."""
-        self.x, self.status, self.stopped = r.x, r.status, r.stopped
+    def take(self, r: RolloutResult, at: slice) -> int:
+        """What a call has done for the runs `at`; the number of records."""
+        self.x[at], self.status[at], self.stopped[at] = r.x, r.status, r.stopped
         self.tiers += () if r.tier in self.tiers[-1:] else (r.tier,)
-        self.records[self.filled : self.filled + len(r.records)] = r.records
-        self.done, self.filled = self.done + steps, self.filled + len(r.records)
+        self.records[self.filled : self.filled + len(r.records), at] = r.records
+        return len(r.records)
 
     def advance(self, steps: int, last: bool) -> None:
-        """The next steps of the compiled loop."""
-        self.take(self.loop.steps(self.x, self.k, steps, last, status=self.status, stopped=self.stopped), steps)
+        """The next steps of the compiled loop, of some runs after the other."""
+        made = 0
+        for begin in range(0, len(self.status), BLOCK):
+            at = slice(begin, begin + BLOCK)
+            so_far = {"status": self.status[at], "stopped": self.stopped[at]}
+            made = self.take(self.loop.steps(self.x[at], at, self.k, steps, last, **so_far), at)
+        self.done, self.filled = self.done + steps, self.filled + made
 
     def enter(self) -> None:
         """The first step."""
-        self.take(entered(self.loop, self.x, self.k, self.kinds, self.status, self.stopped), 1)
+        made = self.take(entered(self.loop, self.x, self.k, self.kinds, self.status, self.stopped), slice(None))
+        self.done, self.filled = self.done + 1, self.filled + made
 
 
 def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool) -> Rolled:
@@ -120,7 +129,7 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
         runs.ask()
         runs.look()
         runs.enter()
-    n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * count * max(width, 1))) * when.every
+    n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * min(count, BLOCK) * max(width, 1))) * when.every
     name = f"{loop.simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
     with tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name) as bar:
         while True:
@@ -142,7 +151,7 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
 def entered(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
     """Step k from the states x (runs, nx), that of singular starts by a step of its own."""
     singular = np.flatnonzero(kinds != REGULAR)
-    r = loop.steps(x, k, 1, False, status=status, stopped=stopped)
+    r = loop.steps(x, slice(None), k, 1, False, status=status, stopped=stopped)
     series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
     so_far: dict[str, Any] = {"status": status[singular], "stopped": stopped[singular]}
     own = entering(loop.simulation)(x[singular], series, loop.p[singular], first=k, steps=1, **loop.spacing, **so_far)
@@ -168,4 +177,5 @@ def _begun(watch: Watch, departure: Departure, python: InPython | None) -> _Runs
     loop, count = watch.loop, len(departure.kinds)
     status, stopped = shut_out(loop.simulation, departure.start, count, loop.when.first)
     records = np.empty((loop.when.records, loop.simulation.width, count)).swapaxes(1, 2)
-    return _Runs(watch, python, departure.kinds, np.asfortranarray(departure.x), status, stopped, records)
+    x = departure.x.copy(order="F")  # departure.x stays as it is
+    return _Runs(watch, python, departure.kinds, x, status, stopped, records)

@@ -176,7 +176,8 @@ def run(
     bound = as_bound(error_bound)
     changing = as_switches(m, switches)
     due = instants(control, changing, when.step)
-    given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
+    with progress_line(m.name, progress):
+        given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
     runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
     check_parameters(control, m, values)
     names = input_names(m, control)
@@ -193,6 +194,7 @@ def run(
         else:
             assert given_start is not None
             begun = start_state(given_start, q, v, correct_start)
+            given_start = None  # a large batch needs its memory
             x = first_state(simulation, begun, when.start, count, seed)
         rollout = compiled(simulation, backend, 8 if count > 1 else 1, strict)
     if not correct_start and not end:
