@@ -14,7 +14,7 @@ from pfaffian.simulate import accuracy, assemble, newton, roll, start_search
 from tests.simulate.machines import four_bar
 from tests.simulate.test_start import arm_to_a_place, places
 
-QUICK = {"backend": "numpy"}
+QUICK = {"backend": "interpreter"}
 COUNT = 60
 BLOCKS = 7
 """Runs of a block, no divisor of COUNT."""
@@ -105,9 +105,9 @@ def test_the_kernel_for_what_is_held_goes_where_that_of_all_goes(hold):
     """To the bit: q after each iteration, from states far off, whatever v."""
     m, random = four_bar(), np.random.default_rng(4)
     q, v, held = random.uniform(-3, 3, (20, 3)), random.normal(size=(20, 3)), np.isin(m.v_names, hold)
-    free = newton.free_problem(m, np.zeros((20, 0)), 0.0, "numpy")
+    free = newton.free_problem(m, np.zeros((20, 0)), 0.0, "interpreter")
     problem = free._replace(held=free.held._replace(q=np.tile(held, (20, 1))))
-    positions = newton._positions(m, "numpy", tuple(held.tolist()))
+    positions = newton._positions(m, "interpreter", tuple(held.tolist()))
     for _ in range(4):
         found, (there, phi) = newton._step(problem, q, v), positions(q, np.ones(3), np.zeros((20, 0)), np.zeros(1))
         np.testing.assert_array_equal(there, found.q)
@@ -118,7 +118,7 @@ def test_the_kernel_for_what_is_held_goes_where_that_of_all_goes(hold):
 def test_no_hope_is_given_up_where_iterations_arrive():
     m, random = four_bar(), np.random.default_rng(5)
     q, v = random.uniform(-3, 3, (200, 3)), 5 * random.normal(size=(200, 3))
-    free = newton.free_problem(m, np.zeros((200, 0)), 0.0, "numpy")
+    free = newton.free_problem(m, np.zeros((200, 0)), 0.0, "interpreter")
     for hold in ([True, False, False], [False, False, True]):
         problem = free._replace(held=free.held._replace(q=np.tile(hold, (200, 1))))
         closed, hope = newton.settle(problem, q, v).closed, newton.hopeful(problem, q, v)
@@ -129,7 +129,9 @@ def test_no_hope_is_given_up_where_iterations_arrive():
 # -- memory ------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_of_a_batch_takes_some_hundred_bytes_beside_its_record():
+def test_a_run_of_a_batch_takes_some_hundred_bytes_beside_its_record(monkeypatch):
+    for room in (assemble, newton, accuracy, roll):
+        monkeypatch.setattr(room, "BLOCK", 256)
     m, _ = pf.read_yaml(Path(__file__).parents[2] / "examples" / "slider_crank.yaml")
 
     def most(count: int) -> int:
@@ -141,5 +143,5 @@ def test_a_run_of_a_batch_takes_some_hundred_bytes_beside_its_record():
         tracemalloc.stop()
         return peak - r["q"].nbytes
     most(10)
-    few, many = 2 * assemble.BLOCK, 4 * assemble.BLOCK
+    few, many = 1024, 5120
     assert (most(many) - most(few)) / (many - few) < BYTES

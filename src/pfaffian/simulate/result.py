@@ -97,8 +97,10 @@ def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
     variables: dict[Any, Any] = {}
     for name, value in coords.items():
         if isinstance(value, list):
-            indexes[name] = _index(name, tuple(value))
-            variables |= indexes[name].create_variables()
+            indexes[name], named = _index(name, tuple(value))
+            variables |= named
+        elif isinstance(value[1], list):
+            variables[name] = _texts(value[0], tuple(value[1]))
         else:
             variables[name] = xr.Variable(*value)
             if value[0] == name:
@@ -108,9 +110,19 @@ def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
 
 
 @lru_cache(maxsize=256)
-def _index(dim: str, names: tuple[str, ...]) -> PandasIndex:
-    """The index of a dimension's entries by name; making one takes a tenth of a short run."""
-    return PandasIndex(np.array(names), dim)
+def _index(dim: str, names: tuple[str, ...]) -> tuple[PandasIndex, dict[Any, Any]]:
+    """The index of a dimension's entries by name, and its variable; making them takes a tenth of a short run. A Dataset copies
+    variables, without what is in them, which no one can change."""
+    index = PandasIndex(np.array(names), dim)
+    return index, dict(index.create_variables())
+
+
+@lru_cache(maxsize=256)
+def _texts(dim: str, texts: tuple[str, ...]) -> xr.Variable:
+    """A variable of texts, such as units, that cannot be changed in place."""
+    values = np.array(texts)
+    values.flags.writeable = False
+    return xr.Variable(dim, values)
 
 
 def causes_of(s: Simulation) -> tuple[str, ...]:

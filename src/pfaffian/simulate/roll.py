@@ -117,8 +117,11 @@ class _Runs:
 
     def enter(self) -> None:
         """The first step."""
-        made = self.take(entered(self.loop, self.x, self.k, self.kinds, self.status, self.stopped), slice(None))
-        self.done, self.filled = self.done + 1, self.filled + made
+        k, at = self.k, np.flatnonzero(self.kinds != REGULAR)
+        x, status, stopped = self.x[at], self.status[at], self.stopped[at]
+        self.advance(1, False)
+        own = _left(self.loop, x, k, at, status, stopped)
+        self.x[at], self.status[at], self.stopped[at] = own.x, own.status, own.stopped
 
 
 def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool) -> Rolled:
@@ -150,13 +153,18 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
 
 def entered(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
     """Step k from the states x (runs, nx), that of singular starts by a step of its own."""
-    singular = np.flatnonzero(kinds != REGULAR)
+    at = np.flatnonzero(kinds != REGULAR)
     r = loop.steps(x, slice(None), k, 1, False, status=status, stopped=stopped)
-    series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
-    so_far: dict[str, Any] = {"status": status[singular], "stopped": stopped[singular]}
-    own = entering(loop.simulation)(x[singular], series, loop.p[singular], first=k, steps=1, **loop.spacing, **so_far)
-    r.x[singular], r.status[singular], r.stopped[singular] = own.x, own.status, own.stopped
+    own = _left(loop, x[at], k, at, status[at], stopped[at])
+    r.x[at], r.status[at], r.stopped[at] = own.x, own.status, own.stopped
     return r
+
+
+def _left(loop: Loop, x: np.ndarray, k: int, at: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
+    """Step k of singular starts, the runs `at` of the batch."""
+    series = loop.series[:, at] if loop.series.ndim == 3 else loop.series
+    so_far: dict[str, Any] = {"status": status, "stopped": stopped}
+    return entering(loop.simulation)(x, series, loop.p[at], first=k, steps=1, **loop.spacing, **so_far)
 
 
 def first_state(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:
