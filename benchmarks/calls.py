@@ -1,10 +1,9 @@
 """What a call costs beside its work: one step of `pf.run`, of a stepper, and one forward dynamics, from Python.
 
-A UR5 and a Panda arm whose hand is welded to the world, both without joint damping, steps of 1 ms of RK4. Beside a step of ours
-stands one `mujoco.mj_step` with RK4, from Python too. `pf.run` also checks what it is given, estimates the error of its step and
-labels all of its result; the forward dynamics take the state as arrays, and MuJoCo has `mj_forward` beside them. Accelerations
-of the UR5 are compared before any time is taken, as is one step of each; MuJoCo's weld is a stiff spring, so only the step of
-the UR5 can be.
+A UR5 and a Panda arm whose hand is welded to the world, both without joint damping, steps of 1 ms of RK4. Beside a step of
+ours stands one `mujoco.mj_step` with RK4, from Python too, and beside a forward dynamics `mj_forward`. `pf.run` also checks
+what it is given, estimates the error of its step and labels all of its result. Accelerations of the UR5 and one step of it are
+compared before any time is taken; MuJoCo's weld is a stiff spring, so the Panda computes something else there.
 """
 
 from __future__ import annotations
@@ -44,7 +43,9 @@ class Case:
 def run(o: Options) -> Iterator[Comparison]:
     ur5, panda = robot("ur5"), panda_arm()
     yield from compare(case("UR5", ur5, np.array(BENT), True), o)
-    yield from compare(case("Panda arm, hand welded", welded(panda, "world", "panda_hand", ready(panda)), ready(panda), False), o)
+    yield from compare(
+        case("Panda arm, hand welded", welded(panda, "world", "panda_hand", ready(panda)), ready(panda), False), o
+    )
 
 
 def case(what: str, m: pf.Mechanism, q: np.ndarray, exact: bool) -> Case:

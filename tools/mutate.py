@@ -194,7 +194,7 @@ TESTS_OF = {
         "simulate/test_wrong_models.py",
         "promises/test_wrong_arguments.py",
     ],
-    "model/unphysical.py": ["model/test_check.py", "formats/test_urdf.py"],
+    "model/unphysical.py": ["model/test_check.py", "simulate/test_many_starts.py", "formats/test_urdf.py"],
     "model/constellation.py": ["identities/test_constellation.py"],
     "model/constraint.py": [
         "model/test_check.py",
@@ -237,7 +237,12 @@ TESTS_OF = {
     "simulate/closed_loop.py": ["control/test_faults.py", "control/test_designed.py", "control/test_discrete.py"],
     "simulate/looks.py": ["simulate/test_accuracy.py"],
     "simulate/loop.py": ["simulate/test_accuracy.py", "simulate/test_resume.py", "simulate/test_lanes.py"],
-    "simulate/roll.py": ["simulate/test_lanes.py", "simulate/test_interrupt.py", "simulate/test_entrance.py"],
+    "simulate/roll.py": [
+        "simulate/test_lanes.py",
+        "simulate/test_many_starts.py",
+        "simulate/test_interrupt.py",
+        "simulate/test_entrance.py",
+    ],
     "simulate/tracing.py": ["simulate/test_signals.py", "simulate/test_states.py", "simulate/test_carried.py"],
     "simulate/adaptive.py": [
         "simulate/test_result.py",
@@ -262,11 +267,11 @@ TESTS_OF = {
     "simulate/linearise.py": ["oracles/test_linearise.py", "simulate/test_stiff_states.py"],
     "simulate/matching.py": ["control/test_matching.py"],
     "simulate/netcdf.py": ["simulate/test_netcdf.py"],
-    "simulate/newton.py": ["simulate/test_start.py", "simulate/test_impact.py"],
+    "simulate/newton.py": ["simulate/test_start.py", "simulate/test_many_starts.py", "simulate/test_impact.py"],
     "simulate/orbit.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
     "simulate/progress.py": ["simulate/test_progress.py"],
     "simulate/qp.py": ["maths/test_qp.py", "promises/test_wrong_arguments.py"],
-    "simulate/start_search.py": ["simulate/test_start.py"],
+    "simulate/start_search.py": ["simulate/test_start.py", "simulate/test_many_starts.py"],
     "simulate/reduction.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
     "simulate/result.py": [
         "simulate/test_result.py",

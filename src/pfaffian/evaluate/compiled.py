@@ -103,7 +103,6 @@ class Compiled:
         )
         return dict(zip(self.shapes, matrices(self.kernel, at, list(self.shapes.values()), time), strict=True))
 
-
     def _one_state(self, q: Any, v: Any, u: Any, t: Any) -> tuple[np.ndarray, ...] | None:
         """The inputs of the kernel for one state of arrays in which nothing has to be read, checked or normalised, found in a
         microsecond; None: of all others. Sums of squares are finite only where all numbers are."""

@@ -218,7 +218,10 @@ def _there(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 
 def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     m, p, t, held, backend = problem
-    iteration, given = _iteration(m, backend, len(q) <= FEW), (1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t]))
+    iteration, given = (
+        _iteration(m, backend, len(q) <= FEW),
+        (1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t])),
+    )
     result = iteration(q, v, *given, threads=threads_for(len(q), SHARE))
     q, v, phi, eta, rank, inverse, pace = result
     return State(q, v, phi, eta, rank[:, 0], inverse, pace)

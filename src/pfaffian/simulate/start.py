@@ -9,7 +9,6 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import RunError, RunWarning, notice
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import Given, close
 from pfaffian.simulate.start_search import explain, open_row
 from pfaffian.terms.lengths import scales
