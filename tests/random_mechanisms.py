@@ -5,6 +5,7 @@ Structure (which joints, which constraints) is drawn by Hypothesis so that failu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from pfaffian.maths.subgroups import SUBGROUPS
 from pfaffian.model.constraint import AccelerationConstraint
 from pfaffian.model.joint import KINDS, axis_frame
 from pfaffian.model.pose import Pose
+from pfaffian.terms.terms import symbols
 
 JOINTS = (
     "revolute", "prismatic", "spherical", "planar", "free", "fixed", "helical", "cylindrical", "planar-translation",
@@ -231,9 +233,9 @@ def on_velocity(m: pf.Mechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.n
     if not m.constraints:
         return v
     wanted = {"A": lambda T: T.A[T.rows.at(0, 1), :], "eta": lambda T: T.rows.eta[T.rows.at(0, 1), 0]}
-    compiled = pf.compile_terms(m, wanted, backend="numpy", lanes=1)
+    at = of_terms(m, wanted)
     for _ in range(12 if any(c.name.startswith("speed") for c in m.constraints) else 1):
-        rows = compiled.matrices(q, v, np.zeros(m.nu), t=t)
+        rows = at(q, v, np.zeros(m.nu), t)
         v = v - (np.linalg.pinv(rows["A"], rcond=1e-9) @ rows["eta"]).ravel()
     return v
 
@@ -285,6 +287,17 @@ def small(draw: st.DrawFn) -> Case:
 
 def matrices(case: Case, parts: dict[Any, Any]) -> dict[Any, np.ndarray]:
     """Functions of Terms at the state of the case, by any key, each as a matrix (rows, columns)."""
-    compiled = pf.compile_terms(case.m, {str(key): f for key, f in parts.items()}, backend="numpy", lanes=1)
-    found = compiled.matrices(case.q, case.v, case.u, t=case.t)
-    return {key: found[str(key)] for key in parts}
+    return of_terms(case.m, parts)(case.q, case.v, case.u, case.t)
+
+
+def of_terms(m: pf.Mechanism, parts: dict[Any, Any]) -> Callable[..., dict[Any, np.ndarray]]:
+    """(q, v, u, t) -> functions of Terms, each as a matrix. By CasADi: one state is not worth making a Program."""
+    T = symbols(m)
+    made = [ca.densify(ca.SX(f(T))) for f in parts.values()]
+    f = ca.Function("parts", [T.q, T.v, T.u, T.t, m.p_symbols], made, {"cse": True})
+
+    def at(q: np.ndarray, v: np.ndarray, u: np.ndarray, t: float) -> dict[Any, np.ndarray]:
+        found = f.call([ca.DM(x) for x in (q, v, u, t, m.p_defaults)])
+        return {key: np.array(x).reshape(x.shape) for key, x in zip(parts, found, strict=True)}
+
+    return at

@@ -84,6 +84,10 @@ class BuildError(PfaffianError, RuntimeError):
     """
 
 
+class MiscompiledError(BuildError):
+    """A compiler's object that does not compute what the interpreter does."""
+
+
 class ModelWarning(UserWarning):
     """A file is read, but something in it is changed, ignored or looks wrong: the message says what, and the way out.
 
@@ -149,10 +153,10 @@ def nearest(name: object, known: Sequence[str]) -> str:
     return f"{f'did you mean {near[0]!r}? ' if near else ''}there are {listed(known)}"
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = LISTED) -> str:
     """The first few names, and how many there are in all."""
-    more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more or "none"
+    more = f", ... ({len(names)} in all)" if len(names) > most else ""
+    return ", ".join(names[:most]) + more or "none"
 
 
 def plural(count: int, word: str) -> str:

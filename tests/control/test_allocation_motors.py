@@ -205,7 +205,9 @@ def _slope(S, M, force, u, low, high) -> tuple[np.ndarray, np.ndarray]:
 def test_six_propellers_fly_within_their_limits():
     m = DRONES["six"][0]
     law = control.prototype_tracking(pairs(m), control.set_point(LEVEL), approach="body", limits="actuators")
-    r = pf.run(m, [0.5, -0.3, -0.4, 0.1, 0.05, 0, np.sqrt(1 - 0.0125)], duration=0.2, step=5e-3, control=law, backend="numpy")
+    r = pf.run(
+        m, [0.5, -0.3, -0.4, 0.1, 0.05, 0, np.sqrt(1 - 0.0125)], duration=0.2, step=5e-3, control=law, backend="interpreter"
+    )
     assert int(r.status) == 0 and r.limit_active.values.any()
     assert r.u.values.min() > -1e-9 and r.u.values.max() < 9 + 1e-9
 

@@ -103,7 +103,7 @@ def test_a_rover_whose_output_is_on_its_axle():
     """The rover's output needs l0: a point of the axle does not move across, whatever the wheels do."""
     on_axle = control.output("rover", "position", (0, 0), axes=(0, 1), stiffness=1, damping=1)
     with pytest.raises(pf.ModelError, match=r"only 1 move independently, .*, because of 'wheels'.* point on an axle"):
-        pf.run(rover(), duration=0.01, control=control.concurrent([on_axle]), backend="numpy")
+        pf.run(rover(), duration=0.01, control=control.concurrent([on_axle]), backend="interpreter")
 
 
 def test_a_free_base_and_its_hand_at_momentum():
@@ -137,7 +137,7 @@ def test_what_nothing_drives_is_said_at_the_start():
     m = m.with_(bodies=m.bodies[:4], joints=m.joints[:4], actuators=m.actuators[:3])
     law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
     with pytest.warns(RunWarning, match=r"lost rank \(at t = 0 s\); base\.x, base\.y, base\.z hardly move, by 0 "):
-        pf.run(m, duration=0.01, control=law, backend="numpy")
+        pf.run(m, duration=0.01, control=law, backend="interpreter")
 
 
 def test_rounding_names_no_output_motor_or_joint():
@@ -255,7 +255,7 @@ def test_the_smallest_of_too_many_inputs():
     m, found = planar_arm().with_(gravity=(0, 0, 0)), {}
     for weight in (None, (1, 10, 100)):
         law = control.concurrent([planar_hand()], weight=weight)
-        found[weight] = pf.run(m, *ARM_AT, duration=0.2, step=1e-2, every=1, control=law, backend="numpy")
+        found[weight] = pf.run(m, *ARM_AT, duration=0.2, step=1e-2, every=1, control=law, backend="interpreter")
     close(found[None].output_error, found[1, 10, 100].output_error, 1e-6, "one motion of the hand")
     plain, weighted = found[None].u.values[0], found[1, 10, 100].u.values[0]
     R = np.array([1, 10, 100])
@@ -334,7 +334,7 @@ def test_errors_have_the_names_of_their_outputs():
     """Sampled or not; of a pose along the body's axes, of a position along those that it has."""
     m, law = planar_arm(), control.concurrent([planar_hand()])
     for x in (law, control.discrete(law, 0.01)):
-        r = pf.run(m, *ARM_AT, duration=0.01, step=1e-2, every=1, control=x, backend="numpy")
+        r = pf.run(m, *ARM_AT, duration=0.01, step=1e-2, every=1, control=x, backend="interpreter")
         for name in ("output_error", "velocity_error"):
             assert r[f"{name}_component"].values.tolist() == ["c.x", "c.y"] == list(r[name][f"{name}_component"].values)
     assert control.output("c", "pose", np.eye(4), **GAINS).names == ("c.x", "c.y", "c.z", "c.rx", "c.ry", "c.rz")
@@ -401,7 +401,7 @@ def test_a_body_that_is_lifted_has_a_heading_and_no_planar_pose():
     def law(kind, size):
         return control.concurrent([control.output("fork", kind, np.eye(size), **GAINS)])
 
-    assert pf.run(m, duration=0.01, step=0.01, control=law("heading", 2), backend="numpy").status == 0
+    assert pf.run(m, duration=0.01, step=0.01, control=law("heading", 2), backend="interpreter").status == 0
     with pytest.raises(pf.ModelError, match="'fork' does not move in the x y plane of 'world', so it has no planar pose"):
         pf.run(m, duration=0.01, control=law("planar pose", 3))
 
@@ -422,7 +422,7 @@ def test_what_is_recorded_has_names_and_units():
     assert sent.names == ("a.x", "a.y", "a.rz") and sent.turning == [2] and sent.inertia.is_eye()
     joints = [pf.joint("x", "prismatic", "world", "slider", axis=(1, 0, 0)), pf.joint("y", "revolute", "slider", "arm")]
     m = pf.actuate_all(pf.mechanism("slide", [pf.body("slider", 1.0), pf.body("arm", 1.0, inertia=1.0)], joints))
-    r = pf.run(m, {"y": 0.2}, duration=0.01, step=0.01, every=1, control=control.concurrent(made), backend="numpy")
+    r = pf.run(m, {"y": 0.2}, duration=0.01, step=0.01, every=1, control=control.concurrent(made), backend="interpreter")
     units = {"output_error": "m, rad", "velocity_error": "(m, rad) / s", "lyapunov": "(m or rad)^2/s^2",
              "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1", "basin": "1"}  # fmt: skip
     assert {name: r[name].attrs["units"] for name in units} == units
@@ -547,7 +547,7 @@ def test_a_reference_that_leaves_its_group_ends_the_run(law):
     with pytest.warns(
         RunWarning, match="reference of an output is no motion of its group: .* it is that of the attitude of 'hull'"
     ):
-        r = pf.run(attitudes(), duration=0.5, step=1e-2, every=1, control=law(turning_hull(straight)), backend="numpy")
+        r = pf.run(attitudes(), duration=0.5, step=1e-2, every=1, control=law(turning_hull(straight)), backend="interpreter")
     assert float(r.stopped) < 0.03
 
 
@@ -560,7 +560,7 @@ LEAVING = {
 
 @pytest.mark.parametrize("reference, leaves", LEAVING.values(), ids=LEAVING)
 def test_what_is_a_rotation_all_the_time_goes_on(reference, leaves):
-    run = lambda: pf.run(attitudes(), duration=0.1, step=1e-2, control=turning_hull(reference), backend="numpy")  # noqa: E731
+    run = lambda: pf.run(attitudes(), duration=0.1, step=1e-2, control=turning_hull(reference), backend="interpreter")  # noqa: E731
     if not leaves:
         assert run().status == 0
         return
@@ -571,12 +571,12 @@ def test_what_is_a_rotation_all_the_time_goes_on(reference, leaves):
 def test_samples_whose_rates_are_another_motions_end_the_run():
     law = turning_hull(control.sampled([f"r{i}" for i in range(9)]))
     still = np.r_[np.eye(3).ravel(), np.zeros(18)]
-    assert pf.run(attitudes(), duration=0.05, step=1e-2, u=still, control=law, backend="numpy").status == 0
+    assert pf.run(attitudes(), duration=0.05, step=1e-2, u=still, control=law, backend="interpreter").status == 0
     for entry in (9, 12):  # a rate that stretches it, a rate that shears it
         wrong = still.copy()
         wrong[entry] = 1e-3
         with pytest.warns(RunWarning, match="no motion of its group"):
-            assert pf.run(attitudes(), duration=0.05, step=1e-2, u=wrong, control=law, backend="numpy").status > 0
+            assert pf.run(attitudes(), duration=0.05, step=1e-2, u=wrong, control=law, backend="interpreter").status > 0
 
 
 GAIN = pf.Parameter("gain", 1.0)
@@ -584,7 +584,7 @@ GAIN = pf.Parameter("gain", 1.0)
 
 def test_gains_and_dampings_of_a_run_are_looked_at():
     m = attitudes().with_(parameters=[GAIN])
-    keep = {"duration": 0.02, "step": 1e-2, "backend": "numpy"}
+    keep = {"duration": 0.02, "step": 1e-2, "backend": "interpreter"}
     for name in ("stiffness", "damping", "inertia"):
         law = turning_hull(np.eye(3), **{name: GAIN.symbol})
         for p, which in ((-1.0, ""), ([1.0, 0.0], " of run 1")):

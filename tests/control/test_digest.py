@@ -77,6 +77,12 @@ def test_tasks_and_references_of_the_callers_count_by_what_they_compute():
     assert len({digest(law(c, d), m) for c, d in ((2.0, 3.0), (2.5, 3.0), (2.0, 3.5))}) == 3
 
 
+def test_a_reference_of_unknown_symbols_is_named():
+    wave = control.function_of_time(lambda t: [ca.SX.sym("amplitude") * t], 1)
+    with pytest.raises(pf.ModelError, match=r"^the reference uses symbols that are not of the"):
+        digest(control.projected(control.joints("j0"), wave, stiffness=1.0, damping=1.0), arm())
+
+
 def test_a_law_of_the_callers_counts_by_its_graph():
     m = arm()
 
@@ -216,7 +222,7 @@ def test_a_push_stays_an_input_under_a_law():
     free = [pf.forward_dynamics(m, x[:2], x[2:], np.concatenate([[0, 0], w])).v_dot for w in (wrench, 0 * wrench)]
     np.testing.assert_allclose(rates[0] - rates[1], free[0] - free[1], rtol=0, atol=1e-12)
     assert np.abs(rates[0] - rates[1]).max() > 1
-    moved = pf.run(m, x[:2], duration=0.05, control=law, u={"push.fz": -5.0}, backend="numpy", step=0.01)
+    moved = pf.run(m, x[:2], duration=0.05, control=law, u={"push.fz": -5.0}, backend="interpreter", step=0.01)
     assert list(moved["u"].sel(input="push.fz").values) == [-5.0] * 6
 
 
@@ -233,7 +239,7 @@ def test_a_law_is_stopped_where_the_side_of_a_fault_changes():
         lambda T, z, w, y: control.Command(ca.SX.zeros(2, 1), faults=ca.SX(0), sides=0.025 - T.t), faults=("beyond",)
     )
     with pytest.warns(pf.RunWarning, match="beyond"):
-        r = pf.run(m, duration=0.1, step=0.01, control=law, backend="numpy")
+        r = pf.run(m, duration=0.1, step=0.01, control=law, backend="interpreter")
     assert pf.causes(r) == ["beyond (at t = 0.02 s)"]
     with pytest.raises(pf.ModelError, match="gives 2 sides where 1 are declared"):
         pf.run(m, duration=0.1, control=replace(law, law=lambda T, z, w, y: control.Command(

@@ -68,7 +68,7 @@ def test_a_single_number_is_held_too():
     m = pf.mechanism("one", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b")], gravity=(0, 0, 0),
                      actuators=[pf.actuator("motor", "x")])  # fmt: skip
     r = pf.run(m, [0.3], [0.0], duration=0.02, step=STEP, control=control.discrete(lambda s: Command(-5 * s.terms.q), 0.01),
-               backend="numpy")  # fmt: skip
+               backend="interpreter")  # fmt: skip
     assert (r.u.values[:10] == -1.5).all() and -1.5 < r.u.values[10, 0] < -1.49
 
 
@@ -82,7 +82,7 @@ def test_a_law_uses_the_parameter_of_its_own_mechanism():
             control.Control(lambda T, z, w, y, gain=gain: Command(-gain * T.q)),
             control.discrete(lambda s, gain=gain: Command(-gain * s.terms.q), 0.01),
         ):
-            r = pf.run(m, [0.3], [0.0], duration=0.01, step=STEP, control=law, backend="numpy")
+            r = pf.run(m, [0.3], [0.0], duration=0.01, step=STEP, control=law, backend="interpreter")
             assert r.u.values[0, 0] == -0.6
 
 
@@ -402,7 +402,7 @@ def test_a_law_of_the_library_tells_who_is_to_blame():
         control.point("b1", (1, 0, 0), axes=(0, 2)), control.set_point([2.0, 0.0]), stiffness=1, damping=1
     )
     with pytest.warns(RunWarning, match="singular"):
-        r = pf.run(m, [0.0, 0.0], duration=0.01, control=control.discrete(law, 0.005), backend="numpy")
+        r = pf.run(m, [0.0, 0.0], duration=0.01, control=control.discrete(law, 0.005), backend="interpreter")
     assert "task coordinate 0" in str(r.reason.values)
 
 
@@ -416,9 +416,9 @@ def test_of_several_laws_the_one_that_fails_is_named_and_tells_who_is_to_blame()
     easy, hard = law(control.joints("q1", "q2"), [0.5, 0.0]), law(TIP, [1.0, 0.2])
     for both, name in ((control.several(first=easy, second=hard), "second"), (control.several(hand=hard, rest=easy), "hand")):
         with pytest.warns(RunWarning, match=f"the run stopped: {name}: the task's Jacobian is singular"):
-            r = pf.run(OPEN, STRETCHED, duration=0.01, step=STEP, control=both, backend="numpy")
+            r = pf.run(OPEN, STRETCHED, duration=0.01, step=STEP, control=both, backend="interpreter")
         assert causes(r)[0].startswith(f"{name}: ") and "the joints leave task coordinate" in str(r.reason.values)
-        assert pf.run(OPEN, ELBOW, duration=2e-3, step=STEP, control=both, backend="numpy").status == 0
+        assert pf.run(OPEN, ELBOW, duration=2e-3, step=STEP, control=both, backend="interpreter").status == 0
 
 
 # -- what is refused ----------------------------------------------------------------------------------------------------
@@ -516,7 +516,7 @@ def test_what_is_held_does_not_care_for_the_integrator(integrator):
     for k in range(10):
         u, waiting = waiting, -GAIN @ x
         np.testing.assert_array_equal(r["at"].values[5 * k], x[0])
-        part = pf.run(M, x[:3], x[3:], u=u, duration=0.005, step=STEP, scheme=scheme, backend="numpy")
+        part = pf.run(M, x[:3], x[3:], u=u, duration=0.005, step=STEP, scheme=scheme, backend="interpreter")
         np.testing.assert_allclose(states(r)[5 * k : 5 * k + 6], states(part), rtol=0, atol=64 * EPS)
         x = states(r)[5 * k + 5]
 
@@ -536,7 +536,7 @@ def test_force_control_at_a_rate_holds_the_force():
     m = pf.actuate_all(pf.mechanism("arm", bodies, joints, constraints=[wall]))
     height, pull = control.point("b1", (1, 0, 0), axes=2), {"stiffness": 100, "damping": 20, "integral_gain": 30.0}
     law = control.hybrid_force(height, control.set_point([0.2]), control.set_point([5.0]), ["wall"], **pull)
-    r = pf.run(m, {"j0": -0.6}, duration=0.6, control=control.discrete(law, 0.005), backend="numpy", every=5)
+    r = pf.run(m, {"j0": -0.6}, duration=0.6, control=control.discrete(law, 0.005), backend="interpreter", every=5)
     errors = np.abs(r.force_error.values)
     assert errors[0] > 1 and errors[-1] < 0.03 and abs(float(r.multiplier[-1, 0]) - 5.0) < 0.03
     assert float(r.violation.max()) < 1e-9

@@ -113,7 +113,7 @@ STOPS = {
         (OPEN, push("q1", "q2"), ELBOW),
     ),
 }  # fmt: skip
-SETTINGS = {"duration": 2e-3, "step": 1e-3, "backend": "numpy"}
+SETTINGS = {"duration": 2e-3, "step": 1e-3, "backend": "interpreter"}
 
 
 def measuring(u) -> control.Control:
@@ -177,12 +177,12 @@ def pushed_off(push: float) -> pf.Mechanism:
 def test_violation_above_the_limit_is_status_two():
     """Rows that part from each other: the run stops when half their distance passes the limit, not before."""
     m, limit = pushed_off(1.0), 1e-3
-    r = pf.run(m, duration=0.1, step=1e-3, scheme=pf.Scheme(violation_limit=limit), backend="numpy")
+    r = pf.run(m, duration=0.1, step=1e-3, scheme=pf.Scheme(violation_limit=limit), backend="interpreter")
     assert int(r.status) == 2
     assert pf.causes(r)[0].startswith("constraint violation above the limit")
     left = float(r.violation.sel(time=r.time < r.stopped).max())
     assert 0.5 * limit < left <= limit
-    wider = pf.run(m, duration=0.03, step=1e-3, scheme=pf.Scheme(violation_limit=1.0), backend="numpy")
+    wider = pf.run(m, duration=0.03, step=1e-3, scheme=pf.Scheme(violation_limit=1.0), backend="interpreter")
     assert int(wider.status) == 0
 
 

@@ -174,7 +174,7 @@ def test_the_filter_holds_a_machine_in_a_sampled_loop():
         flying, T, latency=1, state={**start._asdict(), "force": hold, "tick": 0.0}, measure=measure, start=[*hold, 0, 0, 0]
     )
     q = np.concatenate([r0, TILT])
-    run = pf.run(body(), q, np.array([0.1, 0, -0.1, 0, 0, 0]), duration=6.0, step=T, control=law, backend="numpy")
+    run = pf.run(body(), q, np.array([0.1, 0, -0.1, 0, 0, 0]), duration=6.0, step=T, control=law, backend="interpreter")
     assert int(run.status) == 0
     at = np.arange(20, 1180, 20)
     seen = {name: run[name].values[at + 1] for name in ("place seen", "speed seen", "bias")}  # come out a period later
@@ -205,7 +205,14 @@ def test_an_accelerometer_feels_all_but_gravity():
 
     law = control.discrete(law, T, start=[2.0, -0.5])
     run = pf.run(
-        m, {"j0": 0.7}, {"j0": 0.2}, duration=0.1, step=T, control=law, outputs={"felt": pf.of_motion(felt)}, backend="numpy"
+        m,
+        {"j0": 0.7},
+        {"j0": 0.2},
+        duration=0.1,
+        step=T,
+        control=law,
+        outputs={"felt": pf.of_motion(felt)},
+        backend="interpreter",
     )
     close(run.said.values, run.felt.values, 1e-12, "at all instants")
     close(run.world.values[0], G * UP, 1e-15, "of the world")

@@ -130,7 +130,9 @@ def test_a_body_on_two_strings():
     """T38: the frequency of small turns; and noise in the acceleration, which is in A here, instead of only in b."""
     t = np.arange(0, 30, 0.01)
     a, rate, bend = swinging(INERTIA, DAMPING, t)
-    close(least_squares(found_by.bifilar_pendulum(a, rate, bend, **PENDULUM)).value, [INERTIA, DAMPING], 1e-12, "without noise")
+    bench = found_by.bifilar_pendulum(a, rate, bend, **PENDULUM)
+    assert bench.names == ("Theta", "Upsilon")
+    close(least_squares(bench).value, [INERTIA, DAMPING], 1e-12, "without noise")
     small, _, _ = swinging(INERTIA, 0.0, t, start=1e-3)
     passages = t[:-1][(small[:-1] > 0) & (small[1:] <= 0)]
     m, d, h = PENDULUM.values()

@@ -54,7 +54,7 @@ def cart(constrained: bool) -> pf.Mechanism:
 
 def forces(m: pf.Mechanism, law: control.Control, q, v) -> np.ndarray:
     """(runs, nv) the matching force that runs record at their start."""
-    how = {"duration": 1e-9, "step": 1e-9, "record": ["matching_force"], "backend": "numpy", "correct_start": False}
+    how = {"duration": 1e-9, "step": 1e-9, "record": ["matching_force"], "backend": "interpreter", "correct_start": False}
     return pf.run(m, q, v, control=law, **how)["matching_force"].values.reshape(len(q), -1, m.nv)[:, 0]
 
 
@@ -265,7 +265,7 @@ def test_inputs_are_those_of_the_formulas(motors, approach):
     parts = {"model": lambda T: ca.horzcat(T.M, T.c - T.f), "B": lambda T: T.B, "bars": bars}
     at = pf.compile_terms(m, parts, backend="numpy", lanes=1)
     states = random.normal(size=(2, 3, 3))
-    r = pf.run(m, *states, duration=1e-9, step=1e-9, control=law, record=["u", "matching_force"], backend="numpy")
+    r = pf.run(m, *states, duration=1e-9, step=1e-9, control=law, record=["u", "matching_force"], backend="interpreter")
     for q, v, u, left in zip(*states, r["u"].values[:, 0], r["matching_force"].values[:, 0], strict=True):
         x = at.matrices(q, v)
         (M, b), (Mbar, bbar), B = np.split(x["model"], [3], axis=1), np.split(x["bars"], [3], axis=1), x["B"]

@@ -550,7 +550,7 @@ def test_quaternions_of_a_reference_may_have_any_length(approach):
             return ca.vertcat(x[:3], length(t) * x[3:])
 
         law = control.prototype_tracking(own, control.function_of_time(longer, 7), approach=approach)
-        runs[name] = pf.run(FREE, q, v, duration=0.03, step=1e-2, every=1, control=law, backend="numpy")
+        runs[name] = pf.run(FREE, q, v, duration=0.03, step=1e-2, every=1, control=law, backend="interpreter")
     for name in ("two", "any"):
         for what in ("q", "u", "prototype_power"):
             close(runs[name][what], runs["one"][what], 1e-10, f"{what}, {name}")
@@ -573,7 +573,7 @@ def test_a_quaternion_of_a_reference_that_is_no_attitude_is_refused():
     # One that vanishes on the way ends the run there.
     law = control.prototype_tracking(own, control.function_of_time(vanishing, 7))
     with pytest.warns(pf.RunWarning, match="the run stopped"):
-        r = pf.run(FREE, duration=0.1, step=1e-2, control=law, backend="numpy")
+        r = pf.run(FREE, duration=0.1, step=1e-2, control=law, backend="interpreter")
     assert float(r.stopped) <= 0.02
 
 
@@ -585,7 +585,7 @@ def test_parameters_of_a_run_that_no_prototype_can_have_are_refused(what):
     m = PLANAR.with_(parameters=[GIVEN])
     parts = {"inertia": pm(1.0, moments=1.0)} | {what: GIVEN.symbol * np.eye(4)}
     law = control.prototype_tracking([control.pair("b", **parts)], REF)
-    keep = {"duration": 0.02, "step": 1e-2, "backend": "numpy"}
+    keep = {"duration": 0.02, "step": 1e-2, "backend": "interpreter"}
     for p, words in ((-3.0, r"parameters \(given = -3\): "), ([1.0, 2.0, -1e-3], r"parameters of run 2 \(given = -0.001\): ")):
         for x in (law, control.discrete(law, 0.01)):
             with pytest.raises(pf.ModelError, match=f"{words}the prototype's {what} is negative, -.*, along a motion of j"):
@@ -608,7 +608,7 @@ def test_of_several_pairs_the_energy_may_rise_by_twists():
         q, v = random.normal(size=2), random.normal(size=2)
         for reference in (fast, still):
             law = control.prototype_tracking(own, reference, approach="body")
-            r = pf.run(arm, q, v, duration=1e-2, step=1e-2, every=1, control=law, backend="numpy")
+            r = pf.run(arm, q, v, duration=1e-2, step=1e-2, every=1, control=law, backend="interpreter")
             if reference is still:
                 assert r.prototype_power.max() < 0
             else:

@@ -15,7 +15,7 @@ from pfaffian.model.mechanism import random_configuration
 from tests.control.test_concurrent import hull, planar_arm, planar_hand, spacecraft
 
 GAINS = {"stiffness": 4.0, "damping": 4.0}
-SHORT = {"duration": 0.01, "step": 0.01, "backend": "numpy"}
+SHORT = {"duration": 0.01, "step": 0.01, "backend": "interpreter"}
 
 
 def position(body, at=(0, 0, 0), axes=(0, 1, 2)):

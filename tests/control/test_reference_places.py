@@ -49,7 +49,7 @@ def nine_numbers(t):
 def flown(m: pf.Mechanism, reference, start, **how) -> np.ndarray:
     """(samples, 3, 3) rotations of the bell."""
     law = control.prototype_tracking(OWN, reference, approach="body")
-    r = pf.run(m, start, W, duration=0.5, step=0.01, control=law, backend="numpy", **how)
+    r = pf.run(m, start, W, duration=0.5, step=0.01, control=law, backend="interpreter", **how)
     assert float(r.status) == 0
     q = r["q"].values
     return Rotation.from_quat(q).as_matrix() if m.nq == 4 else q.reshape(-1, 3, 3).transpose(0, 2, 1)
@@ -96,7 +96,7 @@ def test_nine_numbers_that_are_no_rotation_are_refused(case):
     m, reference = bell_by_matrix(), control.function_of_time(MATRICES[case], 9)
     law = control.prototype_tracking(OWN, reference, approach="body")
     with pytest.warns(pf.RunWarning, match=r"the reference is no configuration .* it is that of coordinates 'R'"):
-        r = pf.run(m, BEGIN.as_matrix().T.ravel(), W, duration=0.5, step=0.01, control=law, backend="numpy")
+        r = pf.run(m, BEGIN.as_matrix().T.ravel(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.status) != 0 and (case != "longer after a while" or float(r.stopped) == pytest.approx(0.2, abs=0.011))
     with pytest.raises(pf.ModelError, match="leaves the configurations, by coordinates 'R'"):
         control.check_reference(m, reference, 0.5)
@@ -107,7 +107,7 @@ def test_nine_numbers_that_are_no_rotation_are_refused(case):
 def test_numbers_that_never_are_a_rotation_are_refused_before_the_run():
     law = control.prototype_tracking(OWN, control.set_point(2 * np.eye(3).ravel()))
     with pytest.raises(pf.ModelError, match=r"reference of coordinates 'R' is no configuration: it leaves phi\(q\) = 0"):
-        pf.run(bell_by_matrix(), duration=0.1, control=law, backend="numpy")
+        pf.run(bell_by_matrix(), duration=0.1, control=law, backend="interpreter")
 
 
 def test_samples_of_nothing_are_refused():
@@ -118,7 +118,7 @@ def test_samples_of_nothing_are_refused():
     ):
         law = control.prototype_tracking(OWN, control.sampled(list(names)))
         with pytest.warns(pf.RunWarning, match="the reference is no configuration"):
-            r = pf.run(m, duration=0.1, step=0.01, control=law, u=wrong, backend="numpy")
+            r = pf.run(m, duration=0.1, step=0.01, control=law, u=wrong, backend="interpreter")
         assert float(r.stopped) == 0
 
 
@@ -126,7 +126,7 @@ def test_a_quaternion_that_vanishes_on_the_way_is_named():
     reference = control.function_of_time(lambda t: ca.fmax(0.1 - t, 0) * turning(t), 4)
     law = control.prototype_tracking(OWN, reference)
     with pytest.warns(pf.RunWarning, match=r"no configuration .*a quaternion is zero.* it is that of joint 'ball'"):
-        r = pf.run(bell(), BEGIN.as_quat(), W, duration=0.5, step=0.01, control=law, backend="numpy")
+        r = pf.run(bell(), BEGIN.as_quat(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.stopped) == pytest.approx(0.1, abs=0.011)
     with pytest.raises(pf.ModelError, match="or no configuration"):
         control.feasibility(bell(), reference, [0.05, 0.2])

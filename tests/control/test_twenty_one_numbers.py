@@ -138,7 +138,7 @@ def test_energy_of_a_body_falls_by_what_its_dampers_take(approach):
     law = control.prototype_tracking(own, goal, approach=approach)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        r = pf.run(FREE, q, v, duration=0.02, step=1e-3, control=law, backend="numpy")
+        r = pf.run(FREE, q, v, duration=0.02, step=1e-3, control=law, backend="interpreter")
     t = ca.SX.sym("t")
     x = goal.at(t, ca.SX(0, 1))
     turn, rate = x.value[3:] / ca.norm_2(x.value[3:]), x.rate
@@ -191,7 +191,7 @@ def test_wrong_matrices_are_named():
     m = FREE.with_(parameters=[given])
     law = control.prototype_tracking([control.pair("b", inertia=K), control.pair("b", damping=given.symbol * K)], goal)
     with pytest.raises(pf.ModelError, match=r"given = -3\): the prototype's damping is negative"):
-        pf.run(m, duration=0.01, step=0.01, control=law, parameters={"given": -3.0}, backend="numpy")
+        pf.run(m, duration=0.01, step=0.01, control=law, parameters={"given": -3.0}, backend="interpreter")
 
 
 # -- transport maps -------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_what_a_map_moves_is_the_rest_of_the_energy_s_rate():
     own = [control.pair(n, inertia=form(random), stiffness=form(random)) for n in "ab"]
     damped = [control.pair(n, damping=form(random)) for n in "ab"]
     goals = {"moving": control.function_of_time(lambda t: [3 * t, -4 * t], 2), "still": control.set_point([0.3, 0.5])}
-    how = {"q": [0.4, -0.7], "v": [0.2, 0.5], "duration": 0.02, "step": 2e-3, "backend": "numpy"}
+    how = {"q": [0.4, -0.7], "v": [0.2, 0.5], "duration": 0.02, "step": 2e-3, "backend": "interpreter"}
     one = lambda k, k_R: ca.SX.eye(2)  # noqa: E731
     for Q in (None, one):
         law = control.prototype_tracking(own, goals["moving"], transport=Q)

@@ -226,7 +226,8 @@ def test_what_is_no_number(word):
 
 @pytest.mark.parametrize("option", [{"base": "loose"}, {"mimic": "maybe"}])
 def test_unknown_options(option):
-    with pytest.raises(ModelError, match="is needed"):
+    ((name, value),) = option.items()
+    with pytest.raises(ModelError, match=f"^{name}={value!r}: one of .* is needed"):
         parse_urdf(robot(*ARM), **option)
 
 

@@ -390,6 +390,14 @@ def test_additions_to_a_robot(house):
     assert m.u_names == ("push",) and len(m.constraints) == 1 and m.nv == 8
 
 
+@pytest.mark.parametrize("truth", ["true", "false"])
+def test_yes_and_no(house, truth):
+    _, settings = read_yaml(
+        model(house, f"{{file: robots/r.urdf, base: free, strict: {truth}}}", f"run: {{saturate: {truth}}}")
+    )
+    assert settings.saturate is (truth == "true")
+
+
 def test_read_goes_by_the_suffix(house):
     assert read(house / "robots" / "r.urdf", base="free")[0].nv == 7
     assert read(model(house, "robots/r.urdf"))[1] == RunSettings()

@@ -17,7 +17,7 @@ from tests.oracles.test_formulations import affordable
 from tests.random_mechanisms import Case, matrices, moving, trees
 from tests.tolerance import ALGEBRA, DERIVATIVE, INTEGRATED, close
 
-QUICK = {"backend": "numpy", "step": 1e-3}
+QUICK = {"backend": "interpreter", "step": 1e-3}
 
 
 def body_energy(b: pf.Body):

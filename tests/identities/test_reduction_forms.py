@@ -329,7 +329,7 @@ def test_what_is_left_of_the_place_stays_in_the_isotropy_group():
     )  # fmt: skip
     v = np.array([0.3, -0.2, 1.0, 0.5, 0.4, -0.7, 0.9])
     mu = pf.reduction.momentum_map(m, None, v)
-    r = pf.run(pf.reduce(m, momentum=mu), None, v, duration=0.4, step=2e-3, every=1, backend="numpy")
+    r = pf.run(pf.reduce(m, momentum=mu), None, v, duration=0.4, step=2e-3, every=1, backend="interpreter")
     group = group_of(m.joints[0])
     orbit = orbit_of(group, mu)
     o = ca.SX.sym("o", 4)

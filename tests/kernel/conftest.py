@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pfaffian.kernel.build.interpreter import interpreter
+from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 
@@ -18,7 +19,8 @@ def private_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     before = os.environ.get("PFAFFIAN_CACHE")
     os.environ["PFAFFIAN_CACHE"] = str(tmp_path_factory.mktemp("store"))
     for lanes in (8, 1):
-        interpreter(lanes)  # what a test finds in a store of its own is what it put there
+        interpreter(lanes)
+    passes()  # what a test finds in a store of its own is what it put there
     yield
     if before is None:
         del os.environ["PFAFFIAN_CACHE"]

@@ -67,9 +67,19 @@ def test_a_hit_does_not_build(place, backend):
     assert again.calls == 1
 
 
+def test_what_was_compiled_is_loaded_and_not_interpreted(place):
+    """The object itself is found by the key: nothing of the Program is read."""
+    get(Build())
+    for programs in place.glob("*.programs"):
+        programs.unlink()
+    again = Build()
+    assert get(again, backend="auto").provenance["backend"] == "c"
+    assert again.calls == 0
+
+
 def test_a_rollout_by_key(place):
     def run(r):
-        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), t0=0.5, h=0.25, steps=6, every=2, last=True)
+        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), kernel.Span(0.5, 0.25, 6, 2, last=True))
 
     first, again = BuildRollout(), BuildRollout()
     fresh, known = (kernel.compile_rollout(b, key="model") for b in (first, again))
@@ -194,7 +204,7 @@ assert abs(k(np.ones(3))[0] - 7 * np.sin(1)).max() < 1e-12
 def test_processes_at_once(place):
     children = [subprocess.Popen([sys.executable, "-c", SCRIPT]) for _ in range(4)]
     assert [c.wait(60) for c in children] == [0] * 4
-    counts = {"so": 2, "json": 2, "alias": 1, "programs": 1}  # of the objects one is the interpreter
+    counts = {"so": 3, "json": 3, "alias": 1, "programs": 1}  # of the objects two are the interpreter and the passes
     assert {kind: len(list(place.glob(f"*.{kind}"))) for kind in counts} == counts
     assert not list(place.glob("tmp*"))
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from pfaffian.errors import BuildError
+from pfaffian.kernel.build.passes import passes as compiled
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program import passes, stages
 from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 from pfaffian.kernel.text import source
 
@@ -62,6 +64,17 @@ def test_places_of_arguments_are_used_again():
     inner = Program((3,), (), (Step("add", (0, 1), 3),), ((3, 2),))
     steps = tuple(Step("call", (2 * i, 2 * i + 1, 0), 2 * i + 2, 0) for i in range(200))
     assert stages.cut(Program((2,), (), steps, ((401,),), (inner,)).check(), 10).slots <= 12
+
+
+@pytest.mark.parametrize("how", [passes.PYTHON, compiled()], ids=["Python", "C"])
+@pytest.mark.parametrize("op", [name for name, op in OPS.items() if op.arity == 2])
+def test_what_commutes_is_computed_once(op, how):
+    a, b = np.array([[1.5]]), np.array([[-2.0]])
+    forth, back = (evaluate(Program((1, 1), (), (Step(op, args, 2),), ((2,),)), [a, b]) for args in ((0, 1), (1, 0)))
+    both = Program((1, 1), (), (Step(op, (0, 1), 2), Step(op, (1, 0), 3)), ((2, 3),))
+    commutes = op in ("add", "mul", "eq", "ne", "and", "or")
+    assert len(how["merge"](both).steps) == (1 if commutes else 2)
+    assert not commutes or same(forth, back)
 
 
 def test_sine_and_cosine_share_one_reduction():

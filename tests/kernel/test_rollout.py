@@ -43,7 +43,7 @@ TIMES = {"t0": 0.25, "h": 0.05, "steps": 40, "every": 3, "stride": 5}
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("batch", [1, 7, 8, 19])
 def test_same_bits(rollouts, hold, batch):
-    results = [r(*inputs(batch), **TIMES, hold=hold, threads=n, last=True) for r in rollouts for n in (1, 2)]
+    results = [r(*inputs(batch), kernel.Span(**TIMES, hold=hold, last=True), threads=n) for r in rollouts for n in (1, 2)]
     assert all(equal(results[0], r) for r in results[1:])
     assert results[0].records.shape == (14, batch, 4)
     assert results[0].records.strides[1] == 8
@@ -53,7 +53,7 @@ def test_same_bits(rollouts, hold, batch):
 def test_against_a_loop_in_python(rollouts, hold):
     step, observe = pendulum()
     (x0,), u, (p,) = inputs(1)
-    result = rollouts[0](x0, u, p, **TIMES, hold=hold)
+    result = rollouts[0](x0, u, p, kernel.Span(**TIMES, hold=hold))
     x, records = x0, []
     for k in range(40):
         grid = np.arange(7) * 5
@@ -73,10 +73,11 @@ def test_resumed_is_uninterrupted(rollouts, hold, cuts):
     x0[4, 1] = 3.9  # this one stops on its way
     times = {**TIMES, "hold": hold}
     for rollout in rollouts:
-        whole = rollout(x0, u, p, **times, last=True)
+        whole = rollout(x0, u, p, kernel.Span(**times, last=True))
         state, records, first = {"x0": x0}, [], 0
         for end in cuts:
-            part = rollout(u=u, p=p, **(times | {"steps": end - first}), first=first, last=end == 40, **state)
+            span = kernel.Span(**(times | {"steps": end - first}), first=first, last=end == 40)
+            part = rollout(u=u, p=p, span=span, **state)
             records.append(part.records)
             state, first = {"x0": part.x, "status": part.status, "stopped": part.stopped}, end
         assert equal(part._replace(records=np.concatenate(records)), whole)
@@ -86,10 +87,10 @@ def test_resumed_is_uninterrupted(rollouts, hold, cuts):
 def test_a_bad_run_stops_alone(rollouts, poison):
     x0, u, p = inputs(19)
     for rollout in rollouts:
-        clean = rollout(x0, u, p, **TIMES)
+        clean = rollout(x0, u, p, kernel.Span(**TIMES))
         bad = x0.copy()
         bad[5, 0] = poison
-        result = rollout(bad, u, p, **TIMES)
+        result = rollout(bad, u, p, kernel.Span(**TIMES))
         others = np.arange(19) != 5
         assert result.status[5] == 1 and result.stopped[5] == 0
         assert np.isnan(result.records[1:, 5]).all()
@@ -106,12 +107,13 @@ def test_blocks_that_stop_leave_the_tile_without_a_trace(rollouts, hold):
     x0[144:, 0] = np.nan
     status = np.zeros(150, np.int32)
     status[40:48] = 7
-    results = [r(x0, u, p, **TIMES, hold=hold, threads=n, last=True, status=status) for r in rollouts for n in (1, 2)]
+    span = kernel.Span(**TIMES, hold=hold, last=True)
+    results = [r(x0, u, p, span, threads=n, status=status) for r in rollouts for n in (1, 2)]
     assert all(equal(results[0], r) for r in results[1:])
     r = results[0]
     assert len(np.unique(r.stopped)) > 5 and (r.status == 0).sum() > 10
     assert (r.status[40:48] == 7).all() and np.array_equal(r.x[40:48], x0[40:48])
-    alone = rollouts[0](x0[60], u[:, 60], p[60], **TIMES, hold=hold, last=True)
+    alone = rollouts[0](x0[60], u[:, 60], p[60], span)
     assert np.array_equal(alone.records[:, 0], r.records[:, 60], equal_nan=True)
 
 
@@ -119,13 +121,13 @@ def test_faults_name_themselves_and_freeze_the_last_good_state(rollouts):
     x0 = np.array([[0.0, 0.0], [0.0, 4.5], [-31.0, 0.0], [0.0, 3.0]])
     u, p = np.array([[2.0]]), np.array([0.0])
     for rollout in rollouts:
-        result = rollout(x0, u, p, t0=0, h=0.125, steps=12, every=1)
+        result = rollout(x0, u, p, kernel.Span(0, 0.125, 12))
         assert result.status.tolist() == [0, 2, 3, 2]
         assert result.stopped.tolist() == [-1, 0, 0, 5]
         assert result.x[3, 1] == 4.25
         assert np.array_equal(result.x[1:3], x0[1:3])
-        assert rollout(x0, u, p, t0=0, h=0.125, steps=12, every=1, limit=3.5).status.tolist() == [0, 2, 1, 1]
-        kept = rollout(x0, u, p, t0=0, h=0.125, steps=2, every=1, status=[0, 0, 0, 9])
+        assert rollout(x0, u, p, kernel.Span(0, 0.125, 12, limit=3.5)).status.tolist() == [0, 2, 1, 1]
+        kept = rollout(x0, u, p, kernel.Span(0, 0.125, 2), status=[0, 0, 0, 9])
         assert kept.status[3] == 9 and np.array_equal(kept.x[3], x0[3]) and np.isnan(kept.records[:, 3]).all()
 
 
@@ -136,18 +138,20 @@ def test_a_step_without_input_parameter_fault():
     observe = ca.Function("observe", [x, *empty[1:], t], [x])
     for backend in ("c", "numpy"):
         rollout = kernel.compile_rollout(step, observe, backend=backend)
-        result = rollout([1.0], np.zeros((1, 0)), np.zeros(0), t0=0.0, h=0.5, steps=4, every=2, last=True)
+        result = rollout([1.0], np.zeros((1, 0)), np.zeros(0), kernel.Span(0.0, 0.5, 4, 2, last=True))
         assert result.records.ravel().tolist() == [1.0, 1.25, 2.5]
 
 
 def test_refusals(rollouts):
     x0, u, p = inputs(4)
-    for change in ({"steps": -1}, {"every": 0}, {"stride": 0}, {"h": np.nan}, {"hold": "cubic"}, {"status": [0]}):
+    for change in ({"steps": -1}, {"every": 0}, {"stride": 0}, {"h": np.nan}, {"hold": "cubic"}):
         with pytest.raises(ModelError):
-            rollouts[0](x0, u, p, **(TIMES | change))
+            rollouts[0](x0, u, p, kernel.Span(**(TIMES | change)))
+    with pytest.raises(ModelError):
+        rollouts[0](x0, u, p, kernel.Span(**TIMES), status=[0])
     for arrays in ((x0[:3], u, p), (x0[:, :1], u, p), (x0, u[0, 0], p), (x0, u[:0], p)):
         with pytest.raises(ModelError):
-            rollouts[0](*arrays, **TIMES)
+            rollouts[0](*arrays, kernel.Span(**TIMES))
     step, observe = pendulum()
     with pytest.raises(BuildError):
         kernel.compile_rollout(observe, step)

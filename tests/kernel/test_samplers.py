@@ -8,8 +8,8 @@ from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
 
 N, PHASE, SLOW = 4, 1, 6
-TIMES = {"t0": 0.5, "h": 0.05, "steps": 40, "every": 3, "stride": 5}
 WHEN = [(N, PHASE), (SLOW, 0)]
+SPAN = kernel.Span(0.5, 0.05, 40, 3, stride=5, last=True, sampling=WHEN)
 
 
 def held():
@@ -44,7 +44,7 @@ def equal(a, b):
 def test_against_a_loop_in_python(rollouts):
     step, observe, samplers = held()
     (x0,), u, (p,) = inputs(1)
-    result = rollouts[0](x0, u, p, **TIMES, sampling=WHEN, last=True)
+    result = rollouts[0](x0, u, p, SPAN)
     x, records = x0, []
     for k in range(41):
         at, t = u[min(k // 5, 6), 0, 0], 0.5 + k * 0.05
@@ -65,9 +65,9 @@ def test_against_a_loop_in_python(rollouts):
 def test_same_bits(rollouts, batch):
     x0, u, p = inputs(batch)
     x0[: batch // 3, 1] = 5.5  # some stop on their way
-    results = [r(x0, u, p, **TIMES, sampling=WHEN, threads=n, last=True) for r in rollouts for n in (1, 2)]
+    results = [r(x0, u, p, SPAN, threads=n) for r in rollouts for n in (1, 2)]
     assert all(equal(results[0], r) for r in results[1:])
-    one = rollouts[1](x0[-1], u[:, -1], p[-1], **TIMES, sampling=WHEN, last=True)
+    one = rollouts[1](x0[-1], u[:, -1], p[-1], SPAN)
     assert np.array_equal(one.records[:, 0], results[0].records[:, -1], equal_nan=True)
 
 
@@ -77,12 +77,10 @@ def test_resumed_is_uninterrupted(rollouts, cuts, last):
     x0, u, p = inputs(13)
     x0[4, 1] = 5.9
     for rollout in rollouts:
-        whole = rollout(x0, u, p, **TIMES, sampling=WHEN, last=True)
+        whole = rollout(x0, u, p, SPAN)
         state, first = {"x0": x0}, 0
         for end in cuts:
-            part = rollout(
-                u=u, p=p, **(TIMES | {"steps": end - first}), first=first, last=last or end == 40, sampling=WHEN, **state
-            )
+            part = rollout(u=u, p=p, span=SPAN._replace(steps=end - first, first=first, last=last or end == 40), **state)
             state, first = {"x0": part.x, "status": part.status, "stopped": part.stopped}, end
         assert equal(part._replace(records=whole.records), whole)
 
@@ -93,7 +91,7 @@ def test_faults_of_samplers_follow_those_of_the_step(rollouts):
     x0[:, 1] = 0, 0, 0, -30, 7
     u, p = np.zeros((1, 1)), np.zeros(1)
     for rollout in rollouts:
-        result = rollout(x0, u, p, t0=0, h=0.125, steps=12, every=1, sampling=WHEN)
+        result = rollout(x0, u, p, kernel.Span(0, 0.125, 12, sampling=WHEN))
         assert result.status.tolist() == [0, 3, 5, 4, 2]
         assert result.stopped.tolist() == [-1, 1, 0, 1, 0]
         assert np.isnan(result.records[1, 1]).all() and not np.isnan(result.records[0, 1]).any()
@@ -103,7 +101,7 @@ def test_faults_of_samplers_follow_those_of_the_step(rollouts):
 def test_refusals(rollouts):
     for sampling in ((), [(1, 0)], [(0, 0), (1, 0)], [(2, 2), (1, 0)], [(2, -1), (1, 0)]):
         with pytest.raises(ModelError):
-            rollouts[0](*inputs(4), **TIMES, sampling=sampling)
+            rollouts[0](*inputs(4), SPAN._replace(sampling=sampling))
     step, observe, _ = held()
     with pytest.raises(BuildError):
         kernel.compile_rollout(step, observe, [observe])

@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from pfaffian.kernel.call.rollout import compile_rollout
+from pfaffian.kernel import Span, compile_rollout
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program, Step
@@ -104,8 +104,8 @@ def test_a_step_does_not_store_much_for_an_observation():
 def test_shared_text_computes_what_two_texts_do():
     step, observe = both(lambda x, deep: ca.vertcat(ca.cos(deep), x * deep))
     x0, u, p = np.random.default_rng(0).normal(size=(3, 11, 2))
-    how = {"t0": 0.0, "h": 1e-2, "steps": 20, "every": 3, "last": True}
-    fast = compile_rollout(step, observe, backend="c")(x0, u[:1, :1], p[:, :1], **how)
+    span = Span(0.0, 1e-2, 20, 3, last=True)
+    fast = compile_rollout(step, observe, backend="c")(x0, u[:1, :1], p[:, :1], span)
     x, records = x0, []
     for k in range(21):
         t = np.array([k * 1e-2])

@@ -87,7 +87,7 @@ def test_a_ball_rolls_down_a_slope():
     slope = 0.3
     normal = (np.sin(slope), 0, np.cos(slope))
     m = ball([*pf.rolling.sphere("roll", "ball", 0.3, normal=normal)])
-    r = pf.run(m, 0.3 * np.r_[normal, 0, 0, 0, 1 / 0.3], duration=1.0, step=0.01, every=10, backend="numpy")
+    r = pf.run(m, 0.3 * np.r_[normal, 0, 0, 0, 1 / 0.3], duration=1.0, step=0.01, every=10, backend="interpreter")
     t, way = r["time"].values, np.array([np.cos(slope), 0, -np.sin(slope)])
     close(r["q"].values[:, :3] @ way, 5 / 14 * G * np.sin(slope) * t**2, INTEGRATED, "way down")
     close(r["multiplier"].values[:, 0], np.full(len(t), 2 * G * np.cos(slope)), MET, "normal force", G)
@@ -98,7 +98,7 @@ def test_a_disk_rolls_straight_and_its_forces_are_told():
     """Pulled along at its centre: m a = F - f, I a / r = f r."""
     pull = pf.wrench("pull", "coin", value=(3.0, 0, 0, 0, 0, 0), axes="WORLD")
     m = coin([*pf.rolling.disk("roll", "coin", 0.5)], forces=[pull])
-    r = pf.run(m, upright(0.5), duration=0.5, step=0.01, every=10, backend="numpy")
+    r = pf.run(m, upright(0.5), duration=0.5, step=0.01, every=10, backend="interpreter")
     a, t = 3.0 / 1.5, r["time"].values
     close(r["q"].values[:, 0], a * t**2 / 2, INTEGRATED, "x")
     close(r["q"].values[:, [1, 2]], np.tile([0, 0.5], (len(t), 1)), MET, "straight")
@@ -135,14 +135,14 @@ def test_a_skate_on_a_turning_floor_is_carried_along():
 def test_a_flat_disk_has_no_lowest_point():
     m = coin([*pf.rolling.disk("roll", "coin", 0.5)])
     with pytest.raises(pf.RunError, match=r"'roll height'.*nan"):
-        pf.run(m, [0, 0, 0, 0, 0, 0, 1], duration=0.01, backend="numpy")
+        pf.run(m, [0, 0, 0, 0, 0, 0, 1], duration=0.01, backend="interpreter")
 
 
 def test_a_falling_disk_stops_the_run_when_it_lies():
     """At rest and leaning it falls flat, where the rate of its lowest point grows without bounds."""
     m = coin([*pf.rolling.disk("roll", "coin", 0.5)])
     with pytest.warns(pf.RunWarning, match="run stopped"):
-        r = pf.run(m, upright(0.5 * np.cos(1.0), 1.0), duration=3.0, step=2e-3, backend="numpy")
+        r = pf.run(m, upright(0.5 * np.cos(1.0), 1.0), duration=3.0, step=2e-3, backend="interpreter")
     assert 0 < float(r["stopped"]) < 1.0 and float(r["status"]) != 0
 
 

@@ -88,8 +88,10 @@ def test_against_a_joint_of_the_tree(kind):
     q, v = tree.neutral(), np.linspace(0.4, -0.7, tree.nv)
     begin = pf.compile_terms(tree, {n: lambda T, f=f: f(T.kinematics) for n, f in where.items()}, backend="numpy")(q, v)
     start = pf.assemble(loop, np.r_[0, begin["box"][:, 0], _quaternion(begin["box"][:, 1:])], backend="numpy").q
-    ours = pf.run(loop, start, np.r_[v[0], begin["turns"]], duration=0.1, outputs=where, step=2e-3, every=10, backend="numpy")
-    theirs = pf.run(tree, q, v, duration=0.1, outputs=where, step=2e-3, every=10, backend="numpy")
+    ours = pf.run(
+        loop, start, np.r_[v[0], begin["turns"]], duration=0.1, outputs=where, step=2e-3, every=10, backend="interpreter"
+    )
+    theirs = pf.run(tree, q, v, duration=0.1, outputs=where, step=2e-3, every=10, backend="interpreter")
     close(ours["box"].values, theirs["box"].values, INTEGRATED, "pose of the box")
     close(ours["turns"].values, theirs["turns"].values, INTEGRATED, "its twist")
 
@@ -152,13 +154,13 @@ def test_a_rod_of_balls_of_any_length():
     c = pf.closure("rod", "distance", "world", "ball", length=length)
     m = pf.mechanism("rod", [ball], [pf.joint("j", "free", "world", "ball")], constraints=[c], parameters=[length])
     q = {"j.x": [0.3, 0.6], "j.y": 0.0}
-    r = pf.run(m, q, duration=0.3, parameters={"length": [0.5, 1.0]}, step=1e-3, every=300, record="all", backend="numpy")
+    r = pf.run(m, q, duration=0.3, parameters={"length": [0.5, 1.0]}, step=1e-3, every=300, record="all", backend="interpreter")
     close(np.linalg.norm(r["q"].values[:, -1, :3], axis=1), [0.5, 1.0], MET, "length kept")
     bob, hinge = pf.body("ball", 1.0, (0, 0, -0.5)), pf.joint("j", "revolute", "world", "ball", axis=(0, -1, 0))
     swing = pf.mechanism("swing", [bob], [hinge])
     z0 = r["q"].values[0, 0, 2]  # above or below, as the start was closed
     begin = np.arctan2(0.3, -z0)
-    one = pf.run(swing, [begin], duration=0.3, backend="numpy")["q"].values[-1, 0]
+    one = pf.run(swing, [begin], duration=0.3, backend="interpreter")["q"].values[-1, 0]
     close(r["q"].values[0, -1, :3:2], [0.5 * np.sin(one), -0.5 * np.cos(one)], INTEGRATED, "as a pendulum")
 
 
@@ -172,7 +174,7 @@ def test_a_universal_closure_turns_two_ways():
     ]
     c = pf.closure("cross", "universal", "drive", "driven", axis=(0, 0, 1), axis_b=(0, 1, 0))
     m = pf.mechanism("shafts", shafts, joints, constraints=[c])
-    r = pf.run(m, {"a": 0.0}, {"a": 3.0}, duration=3.0, step=1e-2, backend="numpy")
+    r = pf.run(m, {"a": 0.0}, {"a": 3.0}, duration=3.0, step=1e-2, backend="interpreter")
     a, b = r["q"].values.T
     close(np.sin(a) * np.cos(bend) * np.cos(b), np.cos(a) * np.sin(b), 1e-9, "Hooke", 1)
     assert (r["rank"].values == 1).all() and a[-1] > 8

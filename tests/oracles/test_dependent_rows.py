@@ -100,11 +100,11 @@ def test_rows_that_the_tolerance_leaves_out() -> None:
 
 def test_many_rows_and_runs_are_said_once(recwarn: pytest.WarningsRecorder) -> None:
     """Seven rows of rank one: four of the six that hold nothing are named, and one run of ten that all begin there."""
-    r = pf.run(between_planes(1e-7, tuple("abcdefg")), np.zeros((10, 3)), duration=0.001, backend="numpy")
+    r = pf.run(between_planes(1e-7, tuple("abcdefg")), np.zeros((10, 3)), duration=0.001, backend="interpreter")
     (said,) = [str(w.message) for w in recwarn.list]
     assert re.search("so '[a-g]'(, '[a-g]'){3} and 2 more constrain nothing here", said)
     assert 1e-8 < r.attrs["left_out"] < 6e-7
-    bare = pf.run(between_planes(0.0, ()), duration=0.001, backend="numpy")
+    bare = pf.run(between_planes(0.0, ()), duration=0.001, backend="interpreter")
     assert "left_out" not in bare.attrs
 
 
@@ -121,7 +121,7 @@ def test_rows_that_depend_on_each_other_with_the_parameters_of_a_run_only(recwar
         ball = pf.body("ball", 1.0, (0.5, 0, 0), np.diag([0.1, 0.2, 0.3]))
         joint = pf.joint("joint", "spherical", "world", "ball")
         m = pf.mechanism("planes", [ball], [joint], constraints=planes, parameters=[x])
-        r = pf.run(m, duration=0.01, parameters={"tilt": [0.3, tilt]}, backend="numpy", record=["rank"])
+        r = pf.run(m, duration=0.01, parameters={"tilt": [0.3, tilt]}, backend="interpreter", record=["rank"])
         return float(r["rank"][-1, -1])
 
     assert (rank(0.4, 0.2), rank(0.0, 0.0), rank(0.0, 0.4)) == (2, 1, 2)

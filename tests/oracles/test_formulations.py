@@ -10,7 +10,7 @@ from hypothesis import assume, given
 
 import pfaffian as pf
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from tests.random_mechanisms import Case, loops, matrices, random_forces, random_tree, trees
+from tests.random_mechanisms import Case, loops, matrices, random_forces, random_tree, small, trees
 from tests.tolerance import ALGEBRA, CLEAR_OF_THRESHOLD, MET, close
 
 CONSTRAINED = [n for n in pf.FORMULATIONS if n != "articulated"]
@@ -111,6 +111,16 @@ def check_equations(r: dict, name: str, rows: float) -> None:
     close(r["M"] @ v_dot, r["force"] + reaction, allowed, f"M v_dot = force + reaction by {name}", size)
     onto_rows = np.linalg.pinv(r["A"], rcond=CLEAR_OF_THRESHOLD[0]) @ r["A"]
     close(onto_rows @ reaction, reaction, allowed, f"reaction among the rows by {name}", size)
+
+
+@given(small())
+def test_a_program_computes_what_its_expressions_do(case):
+    """What the tests here evaluate by CasADi, users get from Programs."""
+    parts = {"M": lambda T: T.M, "c": lambda T: T.c, "A": lambda T: T.A, "b": lambda T: T.b, "force": lambda T: T.force}
+    parts["v_dot"] = lambda T: pf.FORMULATIONS["gauss"](T).v_dot
+    program = pf.compile_terms(case.m, parts, backend="numpy", lanes=1).matrices(case.q, case.v, case.u, t=case.t)
+    for name, expected in matrices(case, parts).items():
+        close(program[name], expected, ALGEBRA * np.linalg.cond(program["M"]), f"{name} by a Program")
 
 
 @given(trees())

@@ -342,7 +342,7 @@ def test_a_distribution_is_its_rows_without_multipliers(name):
         return ca.Function("f", [T.q, T.v], [pf.FORMULATIONS["gauss"](T).v_dot]).n_instructions()
 
     assert operations(m) < operations(twin)
-    run = {"duration": 0.1, "step": 2e-3, "every": 25, "backend": "numpy"}
+    run = {"duration": 0.1, "step": 2e-3, "every": 25, "backend": "interpreter"}
     a, b = pf.run(m, q, v, **run), pf.run(twin, q, full_v, **run)
     close(a["q"].values, b["q"].values, 1e-10, "run", 1.0)
     close(a["energy"].values, np.full(a["energy"].shape, a["energy"].values.ravel()[0]), 1e-9, "energy", 10.0)

@@ -271,7 +271,7 @@ def test_a_tree_agrees_with_pinocchio():
 def test_a_law_gives_its_designed_eigenvalues():
     """e_ddot + G_D e_dot + G_P e = 0; its inputs and a push from outside are the inputs."""
     m = four_bar().with_(forces=[pf.wrench("push", "coupler")])
-    start = pf.run(m, FOUR_BAR_START, duration=0.0, backend="numpy")["q"].values[0]
+    start = pf.run(m, FOUR_BAR_START, duration=0.0, backend="interpreter")["q"].values[0]
     law = control.projected(control.joints("a"), control.set_point([start[0]]), stiffness=40.0, damping=6.0)
     L = pf.linearise(m, start, control=law)
     same(L.eigenvalues, np.roots([1, 6, 40]), 1e-8, "designed")

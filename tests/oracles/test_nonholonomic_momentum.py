@@ -239,10 +239,10 @@ def test_wheels_that_both_stand_across_the_board_end_the_directions():
     across = {"back": np.pi / 2, "front": np.pi / 2}
     begin = pf.assemble(m, dict.fromkeys(across, 1.5), dict.fromkeys(across, 1.0))
     with pytest.warns(pf.RunWarning, match="are about to depend on each other here"):
-        r = pf.run(system, begin.q, begin.v, duration=0.1, step=1e-3, backend="numpy")
+        r = pf.run(system, begin.q, begin.v, duration=0.1, step=1e-3, backend="interpreter")
     assert 0.03 < float(r.stopped) < 0.0708
     with pytest.raises(pf.ModelError, match=r"start: rows of constraints .* are about to depend on each other here"):
-        pf.run(system, pf.assemble(m, across).q, duration=0.1, step=0.1, backend="numpy")
+        pf.run(system, pf.assemble(m, across).q, duration=0.1, step=0.1, backend="interpreter")
 
 
 def test_a_group_that_constraints_do_not_always_fix_is_refused():
@@ -264,7 +264,7 @@ def test_parameters_of_a_run_are_examined_on_the_floor(base):
     front = pf.Parameter("front", 0.3, "m")
     m, fixed = roller_racer(base, front), roller_racer(base, 0.45)
     begin = pf.assemble(fixed, {"hinge": 0.5}, {"hinge": 1.0})
-    short = {"duration": 0.05, "step": 0.01, "backend": "numpy", "u": [0.3]}
+    short = {"duration": 0.05, "step": 0.01, "backend": "interpreter", "u": [0.3]}
     a = pf.run(pf.reduce(m), begin.q, begin.v, parameters={"front": 0.45}, **short)
     close(a.q, pf.run(fixed, begin.q, begin.v, **short).q, 1e-8, "q", scale=1.0)
 
@@ -274,7 +274,7 @@ def test_fields_of_the_caller_beside_directions():
     m = snakeboard("slides and hinge")
     spin = {"rotor": lambda k: ca.vertcat(0, 0, 0, 2, 0, 0)}
     begin = pf.assemble(m, {"back": 0.4, "front": -0.3}, {"rotor": 1.0, "back": 0.2})
-    r = pf.run(pf.reduce(m, along=spin), begin.q, begin.v, duration=0.05, step=0.01, backend="numpy")
+    r = pf.run(pf.reduce(m, along=spin), begin.q, begin.v, duration=0.05, step=0.01, backend="interpreter")
     kept = r.momentum.sel(momentum_entry="rotor").values
     assert (kept == kept[0]).all() and kept[0] > 0.1
     with pytest.raises(pf.ModelError, match="the constraints of 'snakeboard' do not allow that motion"):

@@ -60,7 +60,7 @@ def test_a_robot_at_200_hz():
 
     sampled = control.discrete(law, STRIDE * STEP, latency=1, state={"goal": GOAL})
     q, v = 0.5 * GOAL, np.array([0.1, 0.2, -0.1, 0.3, 0.0, -0.2])
-    r = pf.run(m, q, v, duration=0.25, step=STEP, control=sampled, backend="numpy")
+    r = pf.run(m, q, v, duration=0.25, step=STEP, control=sampled, backend="interpreter")
     ends = by_hand(model, q, v, 250)
     np.testing.assert_allclose(np.hstack([r.q.values, r.v.values]), ends, rtol=0, atol=INTEGRATED * np.abs(ends).max())
     assert np.abs(r.q.values[-1] - GOAL).max() < 0.9 * np.abs(q - GOAL).max()

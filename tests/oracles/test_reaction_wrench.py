@@ -229,7 +229,7 @@ def test_servo_forces_along_inputs():
     speeds = {n: matrices(case, {"v": lambda T, n=n: T.kinematics.twist(n, "WORLD")})["v"].ravel() for n in G}
     others = sum(f for n in G if n != "world" for f, _, _ in pushes(case, n, G, speeds))
     close(matrices(case, {"x": total})["x"].ravel(), -others, IDENTITY, "sum of forces", left[0, 1])
-    run = pf.run(m, case.q, case.v, duration=0.0, start=case.t, u=case.u, correct_start=False, backend="numpy")
+    run = pf.run(m, case.q, case.v, duration=0.0, start=case.t, u=case.u, correct_start=False, backend="interpreter")
     lam = matrices(case, {"x": wall_force})["x"].ravel()
     close(run["multiplier"].values[0], lam, IDENTITY, "the wall's multiplier alone", left[0, 1])
 
@@ -378,7 +378,7 @@ def test_an_end_on_the_world_and_a_constraint_that_is_off():
 
 def started(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray]:
     """A four-bar on its constraints, turning."""
-    r = pf.run(m, FOUR_BAR_START, {"a": 1.0}, duration=0.0, backend="numpy").isel(time=0)
+    r = pf.run(m, FOUR_BAR_START, {"a": 1.0}, duration=0.0, backend="interpreter").isel(time=0)
     return r["q"].values, r["v"].values
 
 
@@ -394,7 +394,7 @@ def test_a_run_records_them():
         "a": pf.of_motion(lambda T, motion: motion.v_dot),
         "tip": lambda k: k.position("coupler"),
     }
-    r = pf.run(m, FOUR_BAR_START, duration=0.02, every=10, u={"motor": 2.0}, outputs=outputs, backend="numpy")
+    r = pf.run(m, FOUR_BAR_START, duration=0.02, every=10, u={"motor": 2.0}, outputs=outputs, backend="interpreter")
     assert r["pin"].dims == ("time", "wrench_component") and r["pin"].attrs["units"] == "N, N m"
     assert r["wrench_component"].values.tolist() == ["fx", "fy", "fz", "nx", "ny", "nz"]
     assert r["known"].attrs["units"] == "1" and r["known"].isel(time=0).values.tolist() == [1, 1, 0, 0, 0, 1]
@@ -442,7 +442,10 @@ def test_errors():
         (lambda: pf.reaction_wrench(m, "a", start, frame="BODY"), "frame 'BODY' is unknown"),
         (lambda: pf.reaction("c", "BODY"), "frame 'BODY' is unknown"),
         (lambda: pf.reaction_wrench(four_bar(), "c", {"a": 0.1}), "off the constraints: row 'c.v"),
-        (lambda: pf.run(m, start, duration=0.01, outputs={"q": pf.reaction("c")}, backend="numpy"), "signal of that name"),
+        (
+            lambda: pf.run(m, start, duration=0.01, outputs={"q": pf.reaction("c")}, backend="interpreter"),
+            "signal of that name",
+        ),
     ):
         with pytest.raises(pf.ModelError, match=said):
             ask()

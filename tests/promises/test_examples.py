@@ -8,11 +8,8 @@ from types import ModuleType
 
 import pytest
 
-import pfaffian as pf
+from tests.public_names import PUBLIC
 
-ROOMS = [name for name in pf.__all__ if isinstance(getattr(pf, name), ModuleType)]
-TAKEN = {f"{room}.{name}": getattr(getattr(pf, room), name) for room in ROOMS for name in getattr(pf, room).__all__}
-PUBLIC = {name: getattr(pf, name) for name in pf.__all__ if name not in ROOMS} | TAKEN
 MODULES = {name: value for name, value in PUBLIC.items() if isinstance(value, ModuleType)}
 INSIDE = {
     f"{name}.{n}": x

@@ -13,20 +13,15 @@ import pytest
 import pfaffian as pf
 from pfaffian.terms.exponentials import Exponentials
 from pfaffian.viewer.doctor import EXTRAS
+from tests.public_names import PUBLIC, ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
 
 
-ROOMS = ("calculus", "constraints", "control", "forces", "multicopters", "reduction", "rolling", "rotations", "screws", "study")
-PUBLIC = {name: (pf, name) for name in pf.__all__} | {
-    f"{room}.{name}": (getattr(pf, room), name) for room in ROOMS for name in getattr(pf, room).__all__
-}
-
-
 def test_the_top_stays_small_and_each_name_has_one_place():
     assert len(pf.__all__) < 96 and dir(pf) == pf.__all__
-    names = [name.split(".")[-1] for name in PUBLIC]
+    names = [name.split(".")[-1] for name in [*ROOMS, *PUBLIC]]
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
 
 
@@ -48,7 +43,7 @@ def test_studies_examples_and_benchmarks_take_nothing_below_the_public_names():
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_is_documented(name):
-    value = getattr(*PUBLIC[name])
+    value = PUBLIC[name]
     text = inspect.getdoc(value) or ""
     if inspect.isfunction(value) or inspect.isclass(value):
         assert len(text) > 20, f"{name} has no docstring"
@@ -136,7 +131,7 @@ def test_the_glossary_has_a_word_of_every_public_name():
     first = [line.split("|")[1] for line in text.split("\n") if line.startswith("| ")]
     words = {w.lower() for cell in first for w in re.findall(r"[A-Za-z]+", cell)}
     singular = ((r"ies$", "y"), (r"ices$", "ix"), (r"es$", ""), (r"s$", ""))
-    for name in PUBLIC:
+    for name in [*ROOMS, *PUBLIC]:
         own = [t.lower() for t in re.findall(r"[a-z]+|[A-Z][a-z]+|[A-Z]+", name.split(".")[-1])]
         known = {t for t in own} | {re.sub(end, one, t) for t in own for end, one in singular}
         assert known & words, f"{name}: docs/glossary.md has no word of it"

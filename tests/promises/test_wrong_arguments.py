@@ -13,6 +13,7 @@ import xarray as xr
 import pfaffian as pf
 from pfaffian import control, reduction, screws
 from pfaffian.formats import RunSettings
+from tests.public_names import PUBLIC
 from tests.tolerance import MET
 
 QUICK = {"duration": 0.002, "backend": "numpy"}
@@ -420,7 +421,6 @@ def test_a_wrong_argument_says_what_to_do(what):
         call()
 
 
-PUBLIC = {n: getattr(pf, n) for n in pf.__all__} | {f"control.{n}": getattr(control, n) for n in control.__all__}
 TAKEN = {"m": "a Mechanism is needed", "result": "no result of a run|a Dataset is needed", "terms": "Terms are needed"}
 
 

@@ -37,7 +37,7 @@ def said(m, q=None, v=None, **how) -> tuple[list[str], object]:
     """What a run warns of, and its result."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        r = pf.run(m, q, v, **{"duration": 1.0, "backend": "numpy", "every": 50} | how)
+        r = pf.run(m, q, v, **{"duration": 1.0, "backend": "interpreter", "every": 50} | how)
     assert all(w.category is pf.RunWarning and w.filename == __file__ for w in caught)
     return [str(w.message) for w in caught], r
 
@@ -159,7 +159,9 @@ def test_iterations_that_do_not_converge_name_the_spring_and_a_step():
     m, scheme = block(cubic(1e8)), pf.Scheme(integrator="tr-bdf2")
     (words,), r = said(m, [0.1], scheme=scheme)
     assert "the fastest is potential 'cubic', 1.73e+03 rad/s: a step of 0.0003 s follows it" in words
-    assert float(pf.run(m, [0.1], duration=0.1, step=3e-4, scheme=scheme, backend="numpy", error_bound=np.inf).status) == 0
+    assert (
+        float(pf.run(m, [0.1], duration=0.1, step=3e-4, scheme=scheme, backend="interpreter", error_bound=np.inf).status) == 0
+    )
     assert "potential 'cubic'" in pf.causes(r)[0]
 
 
@@ -328,7 +330,9 @@ def test_a_look_takes_what_drives_the_run_as_the_run_does(monkeypatch, how):
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 30)
     # Looks fall on steps that are no multiple of what a sample or a period takes.
-    r = pf.run(cart(), {"x": 0.3}, {"x": -8.0}, duration=0.257, step=1e-3, backend="numpy", error_bound=np.inf, **DRIVEN[how])
+    r = pf.run(
+        cart(), {"x": 0.3}, {"x": -8.0}, duration=0.257, step=1e-3, backend="interpreter", error_bound=np.inf, **DRIVEN[how]
+    )
     assert sum(n == 1 for _, n, _ in seen) >= 6
     for k, n, x in seen:
         there = np.r_[r.q.values[k + 1], r.v.values[k + 1]]
@@ -352,15 +356,15 @@ def test_no_bit_of_a_run_changes_by_looking(monkeypatch):
 
 
 def test_few_steps_of_many_runs_are_looked_at_in_some():
-    r = pf.run(pendulum(), np.linspace(0, 1, 100)[:, None], duration=0.01, backend="numpy")
+    r = pf.run(pendulum(), np.linspace(0, 1, 100)[:, None], duration=0.01, backend="interpreter")
     assert np.isfinite(r.step_error.values).sum() == 8 and np.isfinite(r.step_error.values[0])
-    assert "step_error" not in pf.run(pendulum(), duration=0.0, backend="numpy")
+    assert "step_error" not in pf.run(pendulum(), duration=0.0, backend="interpreter")
 
 
 def test_a_start_at_rest_tells_nothing_and_is_looked_at_again():
     """A block that a spring holds and a push moves, from next to nothing on: by the middle of the run it swings."""
     push = pf.generalised_force("push", lambda k: 1e-9 + 1e3 * k.t**4)
-    r = pf.run(block(push, coil(1e4)), duration=1.0, backend="numpy", error_bound=np.inf)
+    r = pf.run(block(push, coil(1e4)), duration=1.0, backend="interpreter", error_bound=np.inf)
     assert 0 < float(r.step_error) < BOUND
 
 
@@ -369,7 +373,7 @@ def test_a_few_steps_from_rest_tell_something(steps):
     """A pendulum that hangs still and is pushed from the second half on."""
     u = np.zeros((steps, 1))
     u[steps // 2 :] = 5.0
-    r, fine = (pf.run(pendulum(), u=u, u_step=0.05, duration=steps * 0.05, step=h, backend="numpy", error_bound=np.inf)
+    r, fine = (pf.run(pendulum(), u=u, u_step=0.05, duration=steps * 0.05, step=h, backend="interpreter", error_bound=np.inf)
                for h in (0.05, 0.0025))  # fmt: skip
     off = np.abs(fine.v.values[-1] - r.v.values[-1]).max() / np.abs(fine.v.values).max()
     assert 0 < off < 20 * float(r.step_error) < 1e-2 and float(r.energy_error) > 0

@@ -9,7 +9,7 @@ from pfaffian.simulate import activation
 from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import MET, close
 
-QUICK = {"duration": 0.5, "step": 1e-2, "backend": "numpy"}
+QUICK = {"duration": 0.5, "step": 1e-2, "backend": "interpreter"}
 AWAY = r"came on \(active_while\) away from phi = 0: .*'floor' is "
 
 
@@ -70,7 +70,7 @@ def test_falling_from_rest_onto_a_floor_next_to_it():
 
 def test_a_constraint_that_is_on_all_the_time_may_drift():
     m = slide([pf.active_while(pf.holonomic("circle", lambda k: ca.sumsqr(k.q) - 1), lambda k: k.t >= 0)])
-    r = pf.run(m, [1.0, 0.0], [0.0, 6.0], duration=0.5, step=0.05, backend="numpy", scheme=pf.Scheme(corrections=4))
+    r = pf.run(m, [1.0, 0.0], [0.0, 6.0], duration=0.5, step=0.05, backend="interpreter", scheme=pf.Scheme(corrections=4))
     assert float(r["status"]) == 0
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.kernel import compile_rollout
+from pfaffian.kernel import Span, compile_rollout
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from tests.simulate.machines import four_bar, pendulum
@@ -123,7 +123,7 @@ def test_the_compiled_loop_takes_no_count_beyond_its_integers(what):
     traced = Simulation(as_system(pendulum()), pf.Scheme()).traced
     rollout = compile_rollout(traced.step, traced.observe, backend="numpy", lanes=1)
     with pytest.raises(pf.ModelError, match="at most"):
-        rollout(np.zeros(2), np.zeros((1, 1)), np.zeros(0), t0=0.0, h=1e-3, **({"steps": 1, "every": 1} | {what: 2**64}))
+        rollout(np.zeros(2), np.zeros((1, 1)), np.zeros(0), Span(**({"t0": 0.0, "h": 1e-3, "steps": 1} | {what: 2**64})))
 
 
 # -- inputs -----------------------------------------------------------------------------------------------------

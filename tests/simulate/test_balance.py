@@ -23,7 +23,7 @@ from tests.tolerance import close
 def run(m, q=None, v=None, **how):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pf.run(m, q, v, **{"duration": 1.0, "backend": "numpy", "error_bound": np.inf} | how)
+        return pf.run(m, q, v, **{"duration": 1.0, "backend": "interpreter", "error_bound": np.inf} | how)
 
 
 @pytest.fixture
@@ -222,6 +222,6 @@ def test_momentum_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
     monkeypatch.setattr(Watch, "_error", lambda self, apart, size: np.zeros_like(apart))
     v, euler = {"f.vx": 1.0, "f.wx": 2.0, "f.wz": 3.0}, pf.Scheme(integrator="euler")
     with pytest.warns(pf.RunWarning, match="an error of") as caught:
-        r = pf.run(SPUN.with_(gravity=(0, 0, -9.81)), None, v, duration=0.3, backend="numpy", scheme=euler,
+        r = pf.run(SPUN.with_(gravity=(0, 0, -9.81)), None, v, duration=0.3, backend="interpreter", scheme=euler,
                    record=["q", "v"])  # fmt: skip
     assert len(caught) == 1 and float(r.step_error) == 0

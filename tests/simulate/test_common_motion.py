@@ -13,7 +13,7 @@ from tests.simulate.test_reduced_rates import changes_as_it_must
 from tests.simulate.test_reduction import further, machine
 from tests.tolerance import DERIVATIVE, close
 
-KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "numpy"}
+KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "interpreter"}
 
 
 def spring(random, name, a, b, **more):

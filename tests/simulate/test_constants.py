@@ -99,7 +99,7 @@ def test_only_where_nothing_pushes_along_them_and_they_are_no_axes():
     system = pf.reduce(m)
     assert [part.name for part in system.parts] == ["q", "momentum", "constant"]
     q, v = started(m)
-    calm = pf.run(system, q, v, duration=0.01, step=0.01, parameters={"wind": 4.0}, backend="numpy")
+    calm = pf.run(system, q, v, duration=0.01, step=0.01, parameters={"wind": 4.0}, backend="interpreter")
     assert float(np.ptp(calm.constant.values, axis=0).max()) == 0
     with pytest.raises(pf.ModelError, match=r"wind.* is not conserved, which near the defaults it is"):
-        pf.run(system, q, v, duration=0.01, step=0.01, parameters={"wind": 8.0}, backend="numpy")
+        pf.run(system, q, v, duration=0.01, step=0.01, parameters={"wind": 8.0}, backend="interpreter")

@@ -66,7 +66,7 @@ def test_the_same_bits_alone_in_a_batch_and_by_numpy():
     m = n_four_bar(2, False)
     q, v = np.array([FLAT, 0.3 * FLAT, FLAT]), np.array([ALONG, 0 * ALONG, -ALONG])
     keep = {"duration": 0.01, "step": 1e-3}
-    batch, by_numpy = pf.run(m, q, v, **keep), pf.run(m, q, v, backend="numpy", **keep)
+    batch, by_numpy = pf.run(m, q, v, **keep), pf.run(m, q, v, backend="interpreter", **keep)
     assert list(batch.entrance) == [1, 0, 1]
     assert np.array_equal(batch.q, by_numpy.q)
     for i in range(3):
@@ -86,13 +86,13 @@ def test_a_held_or_linear_input_enters_the_first_step():
 
 def test_a_start_at_rest_is_said_and_named():
     with pytest.warns(pf.RunWarning, match=r"the run of .* begins in a singular conf.*, at a = 1\.5708, b = -3\.14159:"):
-        r = pf.run(slider_crank(), np.pi / 2 * np.array([1, -2]), duration=0.01, backend="numpy")
+        r = pf.run(slider_crank(), np.pi / 2 * np.array([1, -2]), duration=0.01, backend="interpreter")
     assert r.entrance == 2
 
 
 def test_of_a_batch_those_that_begin_at_rest_are_counted_and_the_first_is_named():
     """Not the one that passes through, nor the regular one; without q in the record by its number alone; six names at most."""
-    m, keep = slider_crank(), {"duration": 2e-3, "step": 1e-3, "backend": "numpy"}
+    m, keep = slider_crank(), {"duration": 2e-3, "step": 1e-3, "backend": "interpreter"}
     q = np.pi / 2 * np.array([[1, -2], [0.5, -1], [1, -2], [1, -2]])
     v = np.array([[2.0, -4.0], [0, 0], [0, 0], [0, 0]])
     words = r"2 of 4 runs of 'slider-crank' begin in a singular configuration, run 2 at a = 1\.5708, b = -3\.14159: several"
@@ -119,13 +119,13 @@ def test_rows_without_phi_do_not_tell_branches_apart(rate, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.RunWarning)
         q, v = np.r_[np.pi / 2 * np.array([1, -2]), 0, 0, 0], np.r_[rate, -2 * rate, 0, 0, 0]
-        r = pf.run(m, q, v, duration=0.01, backend="numpy")
+        r = pf.run(m, q, v, duration=0.01, backend="interpreter")
     assert r.entrance == expected
 
 
 def test_regularity_is_zero_where_a_step_begins_in_the_singular_configuration():
     """Out of it for five steps, and the same way back: the sixth step begins where the first did."""
-    m, keep = slider_crank(), {"step": 1e-3, "backend": "numpy"}
+    m, keep = slider_crank(), {"step": 1e-3, "backend": "interpreter"}
     out = pf.run(m, np.pi / 2 * np.array([1, -2]), [3.0, -6.0], duration=5e-3, **keep)
     back = pf.run(m, out.q.values[-1], -out.v.values[-1], duration=1e-2, **keep)
     assert list(back["rank"].values) == [1] * 5 + [0] + [1] * 5
@@ -136,7 +136,7 @@ def test_regularity_is_zero_where_a_step_begins_in_the_singular_configuration():
 def test_rows_that_are_redundant_on_the_constraints_alone_are_no_entrance():
     m = four_bar()
     m = m.with_(constraints=[*m.constraints, reverse(m.constraints[0])])
-    r = pf.run(m, FOUR_BAR_START, {"a": 4.0}, duration=0.0, backend="numpy")
+    r = pf.run(m, FOUR_BAR_START, {"a": 4.0}, duration=0.0, backend="interpreter")
     assert r.phi.shape[1] == 10
     assert "entrance" not in r
     assert r["rank"][0] == 2

@@ -318,7 +318,7 @@ def test_laws(what):
 
 def ran(**given):
     """Last position of a short run, by the interpreter."""
-    return pf.run(rod(), Q, V, duration=0.02, step=0.01, backend="numpy", **given)
+    return pf.run(rod(), Q, V, duration=0.02, step=0.01, backend="interpreter", **given)
 
 
 @pytest.mark.parametrize("what", ["law", "discrete", "output", "output of the motion", "switch"])
@@ -340,7 +340,7 @@ def test_short_runs(what):
     mode = pf.Parameter("mode", 0.0)
     m = rod(parameters=[mode], forces=[pf.potential("V", lambda K: mode.symbol * K.q[0])])
     return check(lambda f: {"mode": lambda K: f()},
-                 lambda s: pf.run(m, Q, duration=0.03, step=0.01, backend="numpy", switches=s)["q"].values)  # fmt: skip
+                 lambda s: pf.run(m, Q, duration=0.03, step=0.01, backend="interpreter", switches=s)["q"].values)  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ["gradient", "along", "zero"])

@@ -107,7 +107,7 @@ def test_start_that_cannot_close_is_named():
 
 @pytest.mark.parametrize("hold, enough", [("zero", 5), ("linear", 6)])
 def test_a_series_that_ends_before_the_run_is_said(hold, enough):
-    m, keep = pendulum(), {"duration": 0.01, "u_step": 2e-3, "hold": hold, "backend": "numpy"}
+    m, keep = pendulum(), {"duration": 0.01, "u_step": 2e-3, "hold": hold, "backend": "interpreter"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pf.run(m, u={"motor": np.ones(enough)}, **keep)

@@ -16,7 +16,7 @@ from tests.tolerance import ALGEBRA, close
 MANY_STEPS = 100 * ALGEBRA
 """A hundred steps of motion that RK4 integrates without error."""
 
-SETTINGS = {"duration": 1.0, "step": 0.01, "backend": "numpy"}
+SETTINGS = {"duration": 1.0, "step": 0.01, "backend": "interpreter"}
 
 
 def cart(limits=(-1.0, 2.0), effort=np.inf, motor=(-3.0, 4.0), **more) -> pf.Mechanism:

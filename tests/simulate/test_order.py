@@ -81,7 +81,7 @@ def oscillator() -> pf.Mechanism:
 def test_euler_is_semi_implicit():
     """v first, q with the new v, to the digit; so energy stays within h w / 2 of its start, where the explicit rule gains."""
     h, q, v = 1e-2, [0.3], [0.5]
-    r = pf.run(oscillator(), q[0:1], v[0:1], duration=10.0, step=h, scheme=pf.Scheme(integrator="euler"), backend="numpy")
+    r = pf.run(oscillator(), q[0:1], v[0:1], duration=10.0, step=h, scheme=pf.Scheme(integrator="euler"), backend="interpreter")
     for _ in range(len(r.time) - 1):
         v.append(v[-1] - h * 100.0 * q[-1])
         q.append(q[-1] + h * v[-1])
@@ -95,7 +95,7 @@ def test_euler_turns_quaternions_by_the_new_velocity():
     h, moment = 1e-2, 5.0
     push = pf.wrench("push", "ball", value=(0, 0, 0, 0, 0, moment))
     ball = pf.mechanism("ball", [pf.body("ball", 1.0, inertia=0.1)], [pf.joint("j", "free", "world", "ball")], forces=[push])
-    r = pf.run(ball, duration=h, step=h, scheme=pf.Scheme(integrator="euler"), backend="numpy")
+    r = pf.run(ball, duration=h, step=h, scheme=pf.Scheme(integrator="euler"), backend="interpreter")
     spin = h * moment / 0.1
     close(r.v.values[1, 5], spin, ALGEBRA, "spin")
     turned = 2 * np.arctan2(r.q.values[1, 5], r.q.values[1, 6])

@@ -17,7 +17,7 @@ from pfaffian.simulate.drift import tell_drift
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
 
-KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "numpy"}
+KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "interpreter"}
 SPIN = "turning about z of 'spin'"
 
 

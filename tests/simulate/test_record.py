@@ -16,7 +16,7 @@ from pfaffian.viewer.scene import motion
 from pfaffian.viewer.summary import summary
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 
-RUN = {"duration": 0.02, "backend": "numpy"}
+RUN = {"duration": 0.02, "backend": "interpreter"}
 
 
 def signals(r) -> set[str]:

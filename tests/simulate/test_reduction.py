@@ -18,7 +18,7 @@ from studies import chhabra_steps as steps
 from studies.chhabra_reduction import ROVER_START, rover
 from tests.tolerance import ALGEBRA, close
 
-KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "numpy"}
+KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "interpreter"}
 SAME = 1e-9
 """Two states of one machine after 0.05 s of RK4 at 1 ms."""
 
@@ -544,15 +544,15 @@ def test_a_system_says_what_it_is_reduced_by():
     assert [line.split(", [")[0] for line in falling.about] == [spatial, kept, changed, *stands]
     none = "kept while no force acts along them: none"
     assert list(pf.reduce(sleigh()).about) == [none, "changed by the motion itself: base.ahead, base.turn, arm"]
-    result = pf.run(falling, duration=2e-3, backend="numpy")
+    result = pf.run(falling, duration=2e-3, backend="interpreter")
     assert result.attrs["state_about"].splitlines() == list(falling.about)
-    assert "state_about" not in pf.run(satellite(), duration=2e-3, backend="numpy").attrs
+    assert "state_about" not in pf.run(satellite(), duration=2e-3, backend="interpreter").attrs
     chart = pf.reduce(satellite(), momentum=[0, 0, 0.1, 0, 0, 0.2])
     assert "is 0, 0, 0.1, 0, 0, 0.2 in every run" in str(chart)
     with pytest.raises(
         pf.ModelError, match=r"came back as .* is 0, 0, 0.1, 0, 0, 0.2 in every run: start with it or run reduce"
     ):
-        pf.run(chart, duration=2e-3, backend="numpy")
+        pf.run(chart, duration=2e-3, backend="interpreter")
     with pytest.raises(pf.ModelError, match=r"a Mechanism is needed.*; take its \.mechanism"):
         pf.mass_matrix(falling)
     assert len({pf.symmetry(satellite()), pf.symmetry(satellite())}) == 1

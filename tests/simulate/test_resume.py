@@ -69,7 +69,7 @@ def test_two_parts_have_the_bits_of_one_run(steps, backend):
 def test_a_batch_goes_on_in_three_parts_by_way_of_a_file(tmp_path):
     """Some of it, chosen by isel, with records further apart, and noise of each run's own."""
     keep, q = (
-        {"control": law(), "switches": SWITCH, "step": STEP, "backend": "numpy", "every": 4},
+        {"control": law(), "switches": SWITCH, "step": STEP, "backend": "interpreter", "every": 4},
         np.linspace(0.2, 0.5, 5)[:, None],
     )
     whole = pf.run(cart(), q, duration=0.06, seed=3, record="all", **keep)
@@ -86,7 +86,7 @@ def test_a_batch_goes_on_in_three_parts_by_way_of_a_file(tmp_path):
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 def test_a_series_of_inputs_goes_on(hold):
     u = np.random.default_rng(2).normal(size=(21, 1))
-    keep = {"step": STEP, "u_step": 4 * STEP, "hold": hold, "backend": "numpy"}
+    keep = {"step": STEP, "u_step": 4 * STEP, "hold": hold, "backend": "interpreter"}
     whole = pf.run(cart(), duration=0.08, u=u, **keep)
     half = pf.run(cart(), duration=0.04, u=u[:11], **keep)
     same(pf.run(cart(), start_from=half, duration=0.04, u=u[10:], **keep), whole, 40)
@@ -94,7 +94,7 @@ def test_a_series_of_inputs_goes_on(hold):
 
 @pytest.mark.parametrize("make", [four_bar, lambda: pf.hamiltonian(four_bar())], ids=["[q; v]", "[q; p]"])
 def test_constraints_and_other_states_go_on(make):
-    keep = {"step": 0.01, "backend": "numpy"}
+    keep = {"step": 0.01, "backend": "interpreter"}
     whole = pf.run(make(), FOUR_BAR_START, {"a": 1.0}, duration=0.2, **keep)
     half = pf.run(make(), FOUR_BAR_START, {"a": 1.0}, duration=0.1, **keep)
     same(pf.run(make(), start_from=half, duration=0.1, **keep), whole, 10)
@@ -107,7 +107,7 @@ def test_a_law_in_python_goes_on_where_it_held():
         asked.append(t)
         return -3 * q
 
-    keep = {"control": control.python_law(steer, 0.007, latency=1), "step": STEP, "backend": "numpy"}
+    keep = {"control": control.python_law(steer, 0.007, latency=1), "step": STEP, "backend": "interpreter"}
     whole = pf.run(cart(), {"x": 0.3}, duration=0.05, **keep)
     instants = list(dict.fromkeys(asked))
     asked.clear()
@@ -118,7 +118,7 @@ def test_a_law_in_python_goes_on_where_it_held():
 
 def test_a_new_start_of_a_law_that_holds_something_is_said():
     """It is another run: what was under way, remembered and integrated is gone."""
-    keep = {"control": law(), "step": STEP, "backend": "numpy"}
+    keep = {"control": law(), "step": STEP, "backend": "interpreter"}
     whole, half = (pf.run(cart(), {"x": 0.3}, duration=T, **keep) for T in (0.08, 0.04))
     with pytest.warns(pf.RunWarning, match=r"begins anew; start_from=result goes on with all"):
         again = pf.run(cart(), half.q.values[-1], half.v.values[-1], start=0.04, duration=0.04, correct_start=False, **keep)
@@ -127,7 +127,7 @@ def test_a_new_start_of_a_law_that_holds_something_is_said():
 
 @cache
 def result() -> xr.Dataset:
-    return pf.run(cart(), {"x": 0.3}, duration=0.01, step=STEP, backend="numpy")
+    return pf.run(cart(), {"x": 0.3}, duration=0.01, step=STEP, backend="interpreter")
 
 
 REFUSED = {
@@ -149,7 +149,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_follow_is_refused(case):
     how, words = REFUSED[case]
-    how = {"m": cart(), "start_from": result, "duration": 0.01, "step": STEP, "backend": "numpy"} | how
+    how = {"m": cart(), "start_from": result, "duration": 0.01, "step": STEP, "backend": "interpreter"} | how
     if callable(how["start_from"]):
         how["start_from"] = how["start_from"]()
     with pytest.raises(pf.ModelError, match=words):
@@ -159,7 +159,7 @@ def test_what_does_not_follow_is_refused(case):
 def test_runs_that_stopped_do_not_go_on():
     m = cart(forces=[pf.generalised_force("wild", lambda k: 1e8 * MODE.symbol * k.v)])
     with pytest.warns(pf.RunWarning):
-        r = pf.run(m, None, [1.0], parameters={"mode": [0, 1]}, duration=0.02, step=STEP, backend="numpy")
+        r = pf.run(m, None, [1.0], parameters={"mode": [0, 1]}, duration=0.02, step=STEP, backend="interpreter")
     with pytest.raises(pf.ModelError, match=r"run 1 of the result stopped before its end.*isel"):
-        pf.run(m, start_from=r, duration=0.01, step=STEP, backend="numpy")
-    assert float(pf.run(m, start_from=r.isel(run=[0]), duration=0.01, step=STEP, backend="numpy").status) == 0
+        pf.run(m, start_from=r, duration=0.01, step=STEP, backend="interpreter")
+    assert float(pf.run(m, start_from=r.isel(run=[0]), duration=0.01, step=STEP, backend="interpreter").status) == 0

@@ -102,7 +102,7 @@ def moved(name: str, unit: float):
     """q in units, rank, regularity and violation beside the unit."""
     machine, q, v = START[name]
     m = machine(unit)
-    r = pf.run(m, q(unit), v, duration=0.15, step=3e-3, every=10, backend="numpy")
+    r = pf.run(m, q(unit), v, duration=0.15, step=3e-3, every=10, backend="interpreter")
     assert int(r.status) == 0
     slides = np.where([x == "m" for x in m.q_units], unit, 1.0)
     return r.q.values / slides, r["rank"].values, r.regularity.values, float(r.violation.max()) / max(unit, unit**2)
@@ -129,7 +129,9 @@ def test_lengths_that_are_parameters(closed):
     unit = pf.Parameter("unit", 1.0, "m")
     m = four_bar(unit.symbol, closed, [unit])
     sizes = [1.0, 1e-9, 1e-5, 1e5, 1e9]
-    r = pf.run(m, {"a": -0.35}, parameters={"unit": sizes}, duration=0.15, step=3e-3, every=10, record="all", backend="numpy")
+    r = pf.run(
+        m, {"a": -0.35}, parameters={"unit": sizes}, duration=0.15, step=3e-3, every=10, record="all", backend="interpreter"
+    )
     assert (r.status == 0).all() and (r["rank"] == 2).all()
     close(r.q.values, np.broadcast_to(r.q.values[:1], r.q.shape), ROUNDED, "sizes of a four-bar", 1.0)
     assert (r.violation.max("time").values < 1e-12 * np.array(sizes)).all()
@@ -140,7 +142,9 @@ def test_a_small_machine_that_leaves_its_constraints_stops():
     stops = []
     for unit in (1.0, 1e-9):
         with pytest.warns(pf.RunWarning, match="violation above the limit"):
-            r = pf.run(four_bar(unit), {"a": -0.35}, duration=1.0, step=1e-2, scheme=pf.Scheme(corrections=0), backend="numpy")
+            r = pf.run(
+                four_bar(unit), {"a": -0.35}, duration=1.0, step=1e-2, scheme=pf.Scheme(corrections=0), backend="interpreter"
+            )
         stops.append(float(r.stopped))
     assert stops[0] == stops[1]
 

@@ -15,7 +15,7 @@ from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.tolerance import ALGEBRA, INTEGRATED, close
 
 MASSES = np.array([0.5, 1.5, 3.0])
-NUMPY = {"backend": "numpy", "step": 1e-3}
+NUMPY = {"backend": "interpreter", "step": 1e-3}
 
 
 def particles(*constraints, motors: bool = False) -> pf.Mechanism:

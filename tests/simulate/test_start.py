@@ -14,7 +14,7 @@ from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pe
 from tests.tolerance import MET, close
 
 QUICK = {"backend": "numpy"}
-RUN = {"duration": 0.01, "backend": "numpy"}
+RUN = {"duration": 0.01, "backend": "interpreter"}
 SHORT = {"duration": 0.01}
 """Compiled, where many starts are tried before it is an error."""
 

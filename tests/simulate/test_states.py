@@ -17,7 +17,7 @@ from tests.random_mechanisms import random_forces, random_tree
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
 from tests.tolerance import ALGEBRA, DERIVATIVE, MET, close
 
-KEEP = {"duration": 0.1, "step": 1e-3, "every": 10, "backend": "numpy"}
+KEEP = {"duration": 0.1, "step": 1e-3, "every": 10, "backend": "interpreter"}
 SAME = 1e-9
 """Two states of one machine after 0.1 s of RK4 at 1 ms: both err by h^4."""
 

@@ -9,7 +9,13 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
+from pfaffian.control.law import Fault
 from pfaffian.model.constraint import Constraint
+from pfaffian.simulate.faults import Faults
+from pfaffian.simulate.integrators import INTEGRATORS
+from pfaffian.simulate.result import causes_of, status_of
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import as_system
 from tests.simulate.machines import pendulum
 
 GAIN = pf.Parameter("gain", 0.0)
@@ -29,7 +35,7 @@ def rods(*servos: Constraint) -> pf.Mechanism:
 def said(**arguments) -> tuple[list[str], object]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        r = pf.run(**{"m": rods(), "duration": 0.3, "step": 1e-2, "backend": "numpy", "error_bound": np.inf} | arguments)
+        r = pf.run(**{"m": rods(), "duration": 0.3, "step": 1e-2, "backend": "interpreter", "error_bound": np.inf} | arguments)
     assert all(w.category is pf.RunWarning and w.filename == __file__ for w in caught)
     return [str(w.message) for w in caught], r
 
@@ -131,3 +137,20 @@ def test_a_reference_of_an_output_that_ends_is_named() -> None:
     ]
     _, r = said(m=pf.actuate_all(rods()), q=[0.3, 0.3], control=control.concurrent(outputs), duration=0.2)
     assert "the value of the reference of <Output: position of 'wild'> is no number at t = 0.055 s" in pf.causes(r)[0]
+
+
+def test_a_fault_is_known_by_its_place_whatever_it_says():
+    same = Fault("the same words")
+    faults = Faults(law=(same, same), servo=(same,), integrator=(same,), python=(same,))
+    assert [faults.place(kind) for kind in faults._fields] == [0, 2, None, 3, None, None, 4]
+    assert faults.listed() == (same,) * 5 and Faults().listed() == ()
+
+
+def test_a_law_may_have_a_fault_with_the_words_of_the_integrator():
+    """It is not taken for the integrator's, which comes after it."""
+    words = INTEGRATORS["midpoint"].faults[0]
+    law = control.Control(lambda T, z, w, y: control.Command([0.0], faults=T.t > 0.015), faults=(words,))
+    s = Simulation(as_system(rods()), pf.Scheme(integrator="midpoint"), law)
+    every = causes_of(s)
+    assert [i for i, cause in enumerate(every) if cause == words] == [status_of(s, "law"), status_of(s, "integrator")]
+    assert status_of(s, "servo") == -1

@@ -47,7 +47,7 @@ def arm():
 
 def run(m=DROP, q=1.0, v=0.0, switches=LATCH, duration=0.6, **how):
     q, v = (np.array(x, ndmin=1) for x in (q, v))
-    return pf.run(m, q, v, **{"duration": duration, "step": STEP, "switches": switches, "backend": "numpy"} | how)
+    return pf.run(m, q, v, **{"duration": duration, "step": STEP, "switches": switches, "backend": "interpreter"} | how)
 
 
 def test_what_falls_lies_still_from_the_step_after_it_touches():

@@ -19,6 +19,7 @@ from pfaffian.kernel.call import rollout, tiers
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.call.obtain import Code
 from pfaffian.kernel.call.recipe import Recipe, recipe, shape
+from pfaffian.kernel.program.loop import Span
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
@@ -103,7 +104,7 @@ def loop(programs, inputs):
     x0, u, p = (np.ascontiguousarray(part.T) for part in inputs)
     u = u.reshape(len(u), 2, -1).swapaxes(0, 1)
     made = rollout._rollout(Recipe(lambda: programs, rollout_source, 8, "strict"), "interpreter", None)
-    r = made(x0, u, p, t0=loop_trial.START, h=loop_trial.STEP, steps=1, every=1, hold="linear", last=True)
+    r = made(x0, u, p, Span(loop_trial.START, loop_trial.STEP, 1, hold="linear", last=True))
     return [r.x, r.records, r.status.astype(float)]
 
 
@@ -303,8 +304,7 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
         shapes = tuple(map(shape, made.programs))
         wrong = rollout.Rollout(Code(made, shapes, "", tiers.Tiers(compiled)))
         good = rollout.Rollout(Code(made, shapes, ""))
-        keep = dict(t0=0.0, h=1e-3, steps=2, every=1, last=True)
-        a, b = (f(x, u[:1], p, **keep) for f in (wrong, good))
+        a, b = (f(x, u[:1], p, Span(0.0, 1e-3, 2, last=True)) for f in (wrong, good))
         assert same([a.x, a.records], [b.x, b.records]), text[at.start() - 200 : at.end() + 200]
 
 

@@ -51,7 +51,7 @@ def left(r) -> float:
 def test_a_point_leaves_a_ball_where_it_would_have_to_be_pulled():
     """At cos(angle) = 2 / 3 from the top, whatever the mass; then it is thrown."""
     start = np.array([np.sin(0.1), np.cos(0.1)])
-    how = {"duration": 1.5, "step": STEP, "switches": {"on": pushes()}, "backend": "numpy"}
+    how = {"duration": 1.5, "step": STEP, "switches": {"on": pushes()}, "backend": "interpreter"}
     r = pf.run(on_a_ball(), start, [0, 0], **how)
     at = int(np.argmax(r.on.values < 0.5))
     x, z = r.q.values[at]
@@ -75,7 +75,7 @@ def test_a_box_leaves_a_table_that_falls_faster_and_lands_again():
         below = T.q[0] - a * ca.sin(w * T.t)
         return ca.if_else(ON > 0.5, ca.if_else(force < 0, 0, 1), ca.if_else(below < 0, 1, 0))
 
-    how = {"duration": 0.6, "step": STEP, "switches": {"on": pf.of_motion(following)}, "backend": "numpy"}
+    how = {"duration": 0.6, "step": STEP, "switches": {"on": pf.of_motion(following)}, "backend": "interpreter"}
     r = pf.run(on_a_table(), [0.0], [a * w], **how)
     leaves = np.arcsin(G / (a * w**2)) / w
     assert 0 <= left(r) - leaves <= STEP
@@ -96,11 +96,11 @@ PULLS = control.Control(lambda T, z, w, y: control.Command(ca.vertcat(50 * T.t))
 def test_the_inputs_of_a_law_count(law):
     """Pulled by 50 N/s, a box of 2 kg leaves when that is its weight; a law in discrete time holds its force for 10 ms."""
     r = pf.run(on_a_table(motor=True), [0.0], [0.0], duration=0.6, step=STEP, control=law, switches={"on": pushes()},
-               backend="numpy")  # fmt: skip
+               backend="interpreter")  # fmt: skip
     period = 0.01 if law.parts else STEP
     assert 0 <= left(r) - 2 * G / 50 <= period + STEP
     plain = pf.run(
-        on_a_table(motor=True), u={"lift": 25.0}, duration=0.1, step=STEP, switches={"on": pushes()}, backend="numpy"
+        on_a_table(motor=True), u={"lift": 25.0}, duration=0.1, step=STEP, switches={"on": pushes()}, backend="interpreter"
     )
     assert left(plain) == 0.0 and float(plain.q[-1, 0]) > 0.01
 
@@ -109,4 +109,4 @@ def test_what_is_no_switch_is_refused():
     with pytest.raises(pf.ModelError, match=r"switches: 'on': a function of the kinematics or of_motion\(...\) is needed"):
         pf.run(on_a_table(), duration=0.1, switches={"on": 1.0})
     with pytest.raises(pf.ModelError, match="switch 'on': one number is needed, its function gives 2"):
-        pf.run(on_a_table(), duration=0.1, switches={"on": pf.of_motion(lambda T, motion: [1, 2])}, backend="numpy")
+        pf.run(on_a_table(), duration=0.1, switches={"on": pf.of_motion(lambda T, motion: [1, 2])}, backend="interpreter")

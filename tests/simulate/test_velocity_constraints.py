@@ -43,7 +43,7 @@ def test_constant_speed_to_its_closed_form(scale):
     """In whatever unit it is written: how long a row is, is measured against its own typical length."""
     v0 = SPEED * np.array([np.cos(0.9), np.sin(0.9)])
     constant = pf.nonholonomic("speed", lambda k: scale * speed(k))
-    r = pf.run(slide([constant]), [0, 0], v0, duration=1.0, backend="numpy", step=1e-3, every=50)
+    r = pf.run(slide([constant]), [0, 0], v0, duration=1.0, backend="interpreter", step=1e-3, every=50)
     t = r["time"].values
     close(r["v"].values, falling(t, 0.9), INTEGRATED, "velocity at constant speed")
     close(r["velocity_violation"].values, 0 * t, MET, "speed kept", scale)
@@ -67,14 +67,14 @@ def test_appell_and_hamel(formulation):
     cone = pf.nonholonomic("cone", lambda k: k.v[2] ** 2 - a**2 * ca.sumsqr(k.v[:2]))
     m = pf.mechanism("cone", bodies, joints, constraints=[cone])
     scheme = pf.Scheme(formulation=formulation)
-    r = pf.run(m, None, v0, duration=0.1, step=0.01, backend="numpy", scheme=scheme)
+    r = pf.run(m, None, v0, duration=0.1, step=0.01, backend="interpreter", scheme=scheme)
     u = 1 - a * G / (1 + a * a) * r["time"].values
     close(r["v"].values, u[:, None] * v0, MET, "velocity")
 
 
 def test_start_is_put_onto_a_speed():
     with pytest.warns(pf.RunWarning, match=r"moved onto them"):
-        r = pf.run(slide([CONSTANT]), [0, 0], [0.3, 0.4], duration=0.01, backend="numpy")
+        r = pf.run(slide([CONSTANT]), [0, 0], [0.3, 0.4], duration=0.01, backend="interpreter")
     close(r["v"].values[0], [1.2, 1.6], MET, "along the guess")
     a = pf.assemble(slide([CONSTANT]), [0, 0], [5.0, -1e-3], backend="numpy")
     close(np.hypot(*a.v), SPEED, MET, "from far above")
@@ -82,23 +82,23 @@ def test_start_is_put_onto_a_speed():
 
 def test_a_start_at_rest_has_no_direction():
     with pytest.raises(pf.RunError, match=r"'speed' is left.*not affine in v.*guess all of v"):
-        pf.run(slide([CONSTANT]), duration=0.01, backend="numpy")
+        pf.run(slide([CONSTANT]), duration=0.01, backend="interpreter")
     with pytest.raises(pf.RunError, match=r"rate 'x' = 1.*guess all of v"):
-        pf.run(slide([CONSTANT]), None, {"x": 1.0}, duration=0.01, backend="numpy")
+        pf.run(slide([CONSTANT]), None, {"x": 1.0}, duration=0.01, backend="interpreter")
 
 
 def test_a_speed_that_cannot_be_kept_stops_the_run():
     """Its speed falls to zero at t = 1 s, and would have to be the root of something negative then."""
     slower = pf.nonholonomic("slower", lambda k: ca.sumsqr(k.v) - 1 + k.t)
     with pytest.warns(pf.RunWarning, match=r"constraint violation"):
-        r = pf.run(slide([slower], gravity=(0, 0, 0)), [0, 0], [1.0, 0.0], duration=1.5, backend="numpy")
+        r = pf.run(slide([slower], gravity=(0, 0, 0)), [0, 0], [1.0, 0.0], duration=1.5, backend="interpreter")
     assert 0.9 < float(r["stopped"]) <= 1.01
 
 
 def test_correction_is_newton_and_not_a_projection_of_v():
     """Steps of 0.05 s err by 1e-4, which two corrections take to nothing."""
     m, v0 = slide([CONSTANT]), SPEED * np.array([np.cos(1.2), np.sin(1.2)])
-    long = {"duration": 0.5, "step": 0.05, "backend": "numpy"}
+    long = {"duration": 0.5, "step": 0.05, "backend": "interpreter"}
     off = [float(np.abs(pf.run(m, [0, 0], v0, scheme=pf.Scheme(corrections=n, violation_limit=1.0), **long)
                         ["velocity_violation"]).max()) for n in (0, 1, 2)]  # fmt: skip
     assert off[0] > 1e-6 and off[1] < 1e-2 * off[0] and off[2] < 1e-12
@@ -114,7 +114,7 @@ PUSHED = pf.acceleration_constraint("push", push)
 def test_an_acceleration_constraint_to_its_closed_form():
     """x_ddot + 2 z_ddot = sin 3t - x_dot without gravity: the reaction is along (1, 2), so that 2 x_dot - z_dot stays."""
     m = slide([PUSHED], gravity=(0, 0, 0))
-    r = pf.run(m, [0, 0], [0.4, -0.3], duration=2.0, backend="numpy", step=1e-2, every=10)
+    r = pf.run(m, [0, 0], [0.4, -0.3], duration=2.0, backend="interpreter", step=1e-2, every=10)
     t, w = r["time"].values, 3.0
     # With s = x_dot: 5 s_dot = sin(w t) - s, since z_ddot = 2 x_ddot.
     a, b = 0.2, 0.2
@@ -130,7 +130,7 @@ def test_starts_and_corrections_do_not_keep_to_accelerations():
     law = pf.acceleration_constraint("law", lambda k: ([[1.0, 2.0]], -ca.sin(k.t)))
     m = slide([law, tie])
     with pytest.warns(pf.RunWarning, match=r"moved"):
-        r = pf.run(m, [0.3, 0.1], [1.0, 1.0], duration=1.0, step=0.02, backend="numpy")
+        r = pf.run(m, [0.3, 0.1], [1.0, 1.0], duration=1.0, step=0.02, backend="interpreter")
     assert float(r["status"]) == 0 and (r["rank"].values == 1).all()
     close(r["violation"].values, 0 * r["violation"].values, MET, "phi")
     close(r["velocity_violation"].values, 0 * r["violation"].values, MET, "eta")
@@ -170,7 +170,7 @@ def test_redundant_rows_of_accelerations_linearise():
 
 def test_servo_holds_an_acceleration():
     m = slide([pf.servo(PUSHED, ["motor"])], actuators=[pf.actuator("motor", "z")])
-    r = pf.run(m, [0, 0], [0.4, 0.0], duration=0.5, backend="numpy")
+    r = pf.run(m, [0, 0], [0.4, 0.0], duration=0.5, backend="interpreter")
     found = pf.forward_dynamics(m, [0, 0], [0.4, 0.0], t=0.2).v_dot.ravel()
     close(found @ [1, 2], np.sin(0.6) - 0.4, ALGEBRA, "acceleration held", 1)
     close(found[0], 0.0, ALGEBRA, "by the motor alone", 1)
@@ -204,7 +204,7 @@ def test_what_turns_with_v_says_nothing_of_a_moment_later():
 def test_a_singular_start_that_such_a_row_shares():
     """Twice the same speed: the combination that vanishes has rows that turn with v in it, so it says nothing."""
     m = slide([CONSTANT, pf.nonholonomic("twice", lambda k: 2 * speed(k))])
-    r = pf.run(m, [0, 0], [1.2, 1.6], duration=0.1, backend="numpy")
+    r = pf.run(m, [0, 0], [1.2, 1.6], duration=0.1, backend="interpreter")
     assert (float(r["status"]) == 0 and "entrance" not in r) or AT_REST not in np.atleast_1d(r["entrance"])
     close(r["v"].values[-1], falling(np.array([0.1]), np.arctan2(1.6, 1.2))[0], INTEGRATED, "velocity")
 
@@ -230,7 +230,7 @@ def test_numbers_of_closures_are_in_the_digest():
 @pytest.mark.parametrize("constraint", [CONSTANT, PUSHED], ids=["speed", "push"])
 def test_while(constraint):
     m = slide([pf.active_while(constraint, lambda k: k.t < 0.2)])
-    r = pf.run(m, [0, 0], [1.2, 1.6], duration=0.4, step=1e-2, backend="numpy")
+    r = pf.run(m, [0, 0], [1.2, 1.6], duration=0.4, step=1e-2, backend="interpreter")
     free = r["time"].values >= 0.2
     close(r["reaction"].values[free], 0 * r["reaction"].values[free], ALGEBRA, "nothing holds")
     assert np.abs(r["reaction"].values[~free]).max() > 1

@@ -28,7 +28,7 @@ from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import random_configuration
-from pfaffian.model.number import at_defaults, matrix, several, vector
+from pfaffian.model.number import at_defaults, is_symmetric, matrix, several, vector
 from pfaffian.terms import connection
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
@@ -223,7 +223,7 @@ def _definite(value: Any, k: int, what: str) -> ca.SX:
 
 
 def is_definite(X: np.ndarray) -> bool:
-    return bool(np.abs(X - X.T).max() <= 1e-12 * np.abs(X).max() and np.linalg.eigvalsh(X)[0] > 0)
+    return is_symmetric(X) and bool(np.linalg.eigvalsh(X)[0] > 0)
 
 
 def _check_start(o: Output, what: str) -> None:

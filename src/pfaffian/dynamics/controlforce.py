@@ -15,7 +15,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
 from pfaffian.maths.linear import handedness, orthogonalise
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.constraint import Servo
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.terms import Terms, as_terms
 
 SHORTEST = 1e-150
 """Length below which a direction or a row counts as zero."""
@@ -75,7 +75,7 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
         >>> float(f()["mu"].round(2))  # holds 2 kg up
         19.62
     """
-    F, servo = terms.factor, terms.servo
+    F, servo = as_terms(terms).factor, terms.servo
     rows = weighted_rows(terms, terms.b, tolerance)
     free = solve_W(F, terms.force)
     ideal = free + rows.Q.T @ (rows.D - rows.Q @ free)

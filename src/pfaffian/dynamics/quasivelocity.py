@@ -18,7 +18,7 @@ from pfaffian.maths.roots import square_root
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.terms.articulated import check_plain, innovations_factor
 from pfaffian.terms.connection import rate
-from pfaffian.terms.terms import Terms, turning
+from pfaffian.terms.terms import Terms, as_terms, turning
 
 FACTORS = ("cholesky", "symmetric", "innovations")
 """Names of the factors W of M = W W^T that `quasi_velocity(terms, factor)` takes.
@@ -83,7 +83,7 @@ def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
         >>> f(v={"base.vx": 1.0, "base.wz": 1.0})["y"]  # by the roots of 4 kg and 9 kg m^2
         array([2., 0., 3.])
     """
-    W, inverse, W_dot = _factor(terms, factor)
+    W, inverse, W_dot = _factor(as_terms(terms), factor)
     Gamma = (inverse @ terms.C - W_dot.T) @ inverse.T
     counted = None if factor == "symmetric" else terms.counted
     return QuasiVelocity(W, inverse, W_dot, W.T @ terms.v, Gamma, terms.c - terms.C @ terms.v, counted)
@@ -125,7 +125,7 @@ def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RA
         >>> pf.compile_terms(m, {"P": projector}, backend="numpy")()["P"].round(3)  # along y = x
         array([[0.5, 0.5], [0.5, 0.5]])
     """
-    Lam = terms.A @ x.inverse.T
+    Lam = as_terms(terms).A @ x.inverse.T
     rows = orthogonalise(Lam, terms.b + Lam @ (x.W_dot.T @ terms.v), tolerance, terms.row_size, x.counted, groups=terms.groups)
     return Reduced(ca.SX.eye(x.W.shape[0]) - rows.Q.T @ rows.Q, rows.Q, rows.D, rows.rank)
 

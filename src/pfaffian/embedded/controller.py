@@ -21,6 +21,7 @@ from pfaffian.control.law import Control
 from pfaffian.control.layout import Answer, answers, layout, sizes, units
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import parameter_values
+from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.program.interpret import constant, evaluate
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
@@ -220,8 +221,8 @@ class _Pool:
 
     def program(self, *outputs: ca.SX) -> Program:
         given = ca.vertcat(*[ca.densify(x) for x in self.symbols.values()])
-        f = ca.Function("pool", [given], [ca.densify(x) for x in outputs], {"cse": True})
-        return optimise(trace(f))
+        f = ca.Function("pool", [given], [ca.densify(x) for x in outputs])
+        return optimise(trace(f, passes()), passes())
 
     def read(self, *programs: Program) -> set[int]:
         """Places that the Programs read."""
@@ -308,7 +309,7 @@ def _without_unread(rate: Rate, needed: set[int]) -> Rate:
     """The rate without new values that nothing reads."""
     pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in needed]
     program = replace(rate.program, outputs=(tuple(v for _, v in pairs), rate.program.outputs[1]))
-    return rate._replace(program=optimise(program), changed=tuple(place for place, _ in pairs))
+    return rate._replace(program=optimise(program, passes()), changed=tuple(place for place, _ in pairs))
 
 
 def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Generator) -> dict[str, np.ndarray]:

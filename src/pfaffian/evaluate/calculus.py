@@ -222,7 +222,7 @@ def _along(m: Mechanism, f: Known | None) -> tuple[kernel.Kernel, tuple[tuple[in
         value = checked(column(answer(f, "f", k, a), "f"), "f", (T.q, T.v, a, m.p_symbols, T.t))
     near = connection.deviation(k, value, a)
     parts = [value, *near, connection.velocity_of_deviation(k), ca.jacobian(value, T.u)]
-    function = ca.Function("along", inputs, [ca.vec(ca.densify(x)) for x in parts], {"cse": True})
+    function = ca.Function("along", inputs, [ca.vec(ca.densify(x)) for x in parts])
     return kernel.compile(function), tuple(x.shape for x in parts)
 
 

@@ -184,7 +184,7 @@ def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:
 def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
     """(q, v, u, p, t) -> each value as a column."""
     inputs = [T.q, T.v, T.u, T.mechanism.p_symbols, T.t]
-    return ca.Function("quantities", inputs, [ca.vec(ca.densify(x)) for x in values.values()], {"cse": True})
+    return ca.Function("quantities", inputs, [ca.vec(ca.densify(x)) for x in values.values()])
 
 
 class Quantity(NamedTuple):

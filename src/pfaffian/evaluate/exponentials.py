@@ -265,5 +265,5 @@ def _ask(m: Mechanism, requested: tuple[tuple[str, ...], ...], s: Any, parameter
 def _compiled(m: Mechanism, requested: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
     E = exponentials(m)
     values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in requested]
-    function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(x) for x in values], {"cse": True})
+    function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(x) for x in values])
     return tuple(x.shape for x in values), kernel.compile(lambda: function, key=f"exponentials {requested!r} {digest(m)}")

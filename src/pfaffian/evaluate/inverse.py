@@ -115,7 +115,7 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + still if T.A.shape[0] else ca.SX(0, 1)
     broken = ca.densify(T.A @ a - T.b)
     outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), broken, ca.densify(size), answer.uncontrollable]
-    return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs, {"cse": True}))
+    return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs))
 
 
 def _actuated(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:

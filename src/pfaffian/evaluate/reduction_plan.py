@@ -15,7 +15,7 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, listed, symmetry
+from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.constraint import Closure, Nonholonomic
@@ -74,7 +74,7 @@ def carrier(m: Mechanism) -> Joint | CommonMotion:
 def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     """How a mechanism is reduced. Raises ModelError: it cannot be reduced, and why."""
     first = carrier(m)
-    _check_constraints(m, listed(first) if isinstance(first, CommonMotion) else first.name)
+    _check_constraints(m, first.name)
     if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.constraints):
         return _chaplygin(m, first, by)
     if by is not None:

@@ -24,7 +24,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import parameter_values
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
-from pfaffian.maths.span import reduced
+from pfaffian.maths.span import null_space, reduced
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import shown
 from pfaffian.model.joint import Joint
@@ -231,7 +231,7 @@ def _words(parts: Iterable[tuple[float, Motion]]) -> str:
 @remembered(64)
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     common = common_motion(m)
-    first, side = (listed(common), "world") if common else (first_joint(m).name, "left")
+    first, side = (common.name, "world") if common else (first_joint(m).name, "left")
     _, tried, effects, works = _samples(m, p)
     base = [i for i, c in enumerate(tried) if c.motion.joint == first and c.motion.side == side]
     of_first = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
@@ -265,11 +265,6 @@ def _turning(x: np.ndarray, tried: list[_Candidate]) -> np.ndarray:
     return x / turns[0] if turns else x
 
 
-def listed(common: CommonMotion) -> str:
-    """The names of the joints that carry all together, as `Symmetry.joint` has them."""
-    return ", ".join(common.joints)
-
-
 def _candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | None) -> list[_Candidate]:
     """carries: the joint, or the joints, that carry all that moves."""
     m, k = T.mechanism, T.kinematics
@@ -294,7 +289,7 @@ def _of_all(T: Terms, common: CommonMotion) -> list[_Candidate]:
     out = []
     for twist, Y in zip(common.twists, ca.horzsplit(common.fields(T.kinematics)) if common.twists else [], strict=True):
         words = f"{_axis(twist)} of {shown.listed(common.joints)} together"
-        out.append(_Candidate(Motion(listed(common), "world", twist, words), Y, ca.SX(0, 1)))
+        out.append(_Candidate(Motion(common.name, "world", twist, words), Y, ca.SX(0, 1)))
     return out
 
 
@@ -421,17 +416,10 @@ def _null_space(effects: Sequence[_Effect]) -> np.ndarray:
             break
         size = np.abs(found) @ x.size
         size = np.where(size > 0, size, 1.0)
-        left = _none_of(x.rows @ found.T / size) / size
+        left = reduced(null_space(x.rows @ found.T / size, NOTHING)) / size
         pivots = np.take_along_axis(left, (left != 0).argmax(axis=1)[:, None], axis=1)
         found = (left / pivots) @ found
     return np.where(np.abs(found) < NOTHING, 0.0, found)
-
-
-def _none_of(rows: np.ndarray) -> np.ndarray:
-    """(d, n) the null space, reduced by rows."""
-    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=True)
-    rank = int((sizes > NOTHING * np.sqrt(len(rows))).sum())
-    return reduced(V[rank:])
 
 
 def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: Motion) -> str:

@@ -6,6 +6,7 @@ from pfaffian.kernel.call.kernel import Kernel, compile
 from pfaffian.kernel.call.keyed import noted
 from pfaffian.kernel.call.rollout import Rollout, RolloutResult, compile_rollout
 from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.loop import Span
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 
@@ -14,6 +15,7 @@ __all__ = [
     "Program",
     "Rollout",
     "RolloutResult",
+    "Span",
     "compile",
     "compile_rollout",
     "diagnose",

@@ -6,6 +6,8 @@ subgroups        groups of motions that joints leave
 linear           factorisations and solves of small matrices
 """
 
-from pfaffian.maths import linear, se3, so3, subgroups
+from pfaffian.maths import linear, operators, se3, so3, subgroups
+
+operators.install()
 
 __all__ = ["linear", "se3", "so3", "subgroups"]

@@ -227,7 +227,7 @@ def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) 
     x = ca.SX.sym("x", like.numel())
     after = _next(_unpack(x, n, min(n, m)), ca.SX(sparsity, V), d, S, of)
     name = sha256(repr((sides, n, row, column)).encode()).hexdigest()[:16]
-    return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d, few)], [_pack(after)], {"never_inline": True, "cse": True})
+    return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d, few)], [_pack(after)], {"never_inline": True})
 
 
 def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, of: Tolerances) -> _State:

@@ -37,6 +37,14 @@ def complement(A: np.ndarray, tolerance: float) -> np.ndarray:
     return basis(np.eye(A.shape[1]) - rows.T @ rows)
 
 
+def null_space(rows: np.ndarray, tolerance: float) -> np.ndarray:
+    """(d, n) orthonormal rows that span what many rows (r, n) leave: those whose singular values are at most `tolerance` for a
+    row. Which ones they are depends on rounding: see `reduced`.
+    """
+    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"))
+    return V[int((sizes > tolerance * np.sqrt(len(rows))).sum()) :]
+
+
 def reduced(rows: np.ndarray) -> np.ndarray:
     """Rows (d, n) with the same span, reduced from the first column on; rows that become zero are left out."""
     out, at = rows.copy(), 0

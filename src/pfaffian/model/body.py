@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.inertia import pseudo_to_moments
 from pfaffian.model import shown
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, matrix, scalar, vector
+from pfaffian.model.number import Scalar, is_symmetric, matrix, scalar, vector
 
 WORLD = "world"
 ORIGIN = (0, 0, 0)
@@ -86,7 +85,7 @@ def _of_pseudo(name: str, mass: Any, com: Any, inertia: Any, pseudo: Any) -> Bod
     if not alone:
         raise ModelError(f"{what} contains mass, mass centre and inertia; leave these out")
     P = matrix(pseudo, what)
-    if P.shape != (4, 4) or not _symmetric(P):
+    if P.shape != (4, 4) or not is_symmetric(P):
         raise ModelError(f"{what} must be a symmetric (4, 4) matrix [[S, h], [h^T, m]]")
     m, h, I = pseudo_to_moments(P)
     if m.is_zero():
@@ -110,14 +109,6 @@ def tensor(value: Any, what: str) -> ca.SX:
     if I.shape != (3, 3):
         got = " x ".join(str(n) for n in I.shape if n > 1)
         raise ModelError(f"{what}: one number, 3, 6 (xx yy zz xy xz yz) or a (3, 3) matrix is needed, got {got}")
-    if not _symmetric(I):
+    if not is_symmetric(I):
         raise ModelError(f"{what}: the matrix is not symmetric")
     return ca.densify(I)
-
-
-def _symmetric(I: ca.SX) -> bool:
-    """Whether I is symmetric to rounding; where it has parameters, at random values of them."""
-    symbols = ca.symvar(I)
-    at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
-    values = np.array(ca.Function("I", symbols, [ca.densify(I)]).call(at)[0])
-    return np.allclose(values, values.T, rtol=0, atol=1e-12 * np.abs(values).max(), equal_nan=True)

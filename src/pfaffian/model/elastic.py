@@ -20,7 +20,7 @@ from pfaffian.model import shown
 from pfaffian.model.body import tensor
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, KineticEnergy, Potential
-from pfaffian.model.number import Scalar, at_defaults, matrix, not_negative, vector
+from pfaffian.model.number import Scalar, at_defaults, is_symmetric, matrix, not_negative, vector
 from pfaffian.model.pose import Pose, as_pose
 
 SEMIDEFINITE = 1e-12
@@ -250,7 +250,7 @@ def symmetric_pseudo(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
     number = at_defaults(K)  # None with a symbol of no Parameter, which `mechanism` reports
     if number is not None and not np.isfinite(number).all():
         raise ModelError(f"{what} is not finite")
-    if number is not None and np.abs(number - number.T).max() > SEMIDEFINITE * np.abs(number).max():
+    if number is not None and not is_symmetric(K):
         raise ModelError(f"{what}: the matrix is not symmetric")
     return K
 

@@ -18,7 +18,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
 from pfaffian.model import shown
 from pfaffian.model.data import data
-from pfaffian.model.number import Scalar, interval, matrix, named_float, scalar, several, vector
+from pfaffian.model.number import Scalar, interval, is_symmetric, matrix, named_float, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 
 UNLIMITED = (-np.inf, np.inf)
@@ -476,9 +476,7 @@ def _square(value: Any, n: int, what: str) -> ca.SX:
         return ca.sparsify(ca.diag(given))
     if given.shape != (n, n):
         raise ModelError(f"{what}: one number, {n} or a symmetric ({n}, {n}) is needed, got {given.shape}")
-    off = [given[i, j] - given[j, i] for i in range(n) for j in range(i)]
-    room = 1e-12 * float(ca.norm_inf(ca.DM(given))) if given.is_constant() else 0.0
-    if any(not x.is_constant() or abs(float(x)) > room for x in map(ca.simplify, off)):
+    if not is_symmetric(given):
         raise ModelError(f"{what}: the matrix must be symmetric, or it would give or take energy")
     return ca.sparsify(ca.triu2symm(ca.triu(given)))
 

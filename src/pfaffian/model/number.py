@@ -24,6 +24,10 @@ from pfaffian.errors import ModelError, brief
 COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
 
 
+SYMMETRIC = 1e-12
+"""Part of its largest entry by which a symmetric matrix may differ from its transpose."""
+
+
 class Condition(ca.SX):
     """The result of a comparison of parameters: an expression for ca.if_else, neither true nor false."""
 
@@ -190,6 +194,15 @@ def matrix(value: Any, what: str) -> ca.SX:
     if len({x.shape[1] for x in parts}) > 1:
         raise ModelError(f"{what}: the parts of {brief(value)} do not have one width")
     return ca.vertcat(*parts) if parts else ca.SX(0, 1)
+
+
+def is_symmetric(x: ca.SX | np.ndarray) -> bool:
+    """Whether a matrix (n, n) is symmetric to rounding; an expression is looked at for random values of its symbols."""
+    if isinstance(x, ca.SX):
+        symbols = ca.symvar(x)
+        at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
+        x = np.array(ca.Function("x", symbols, [ca.densify(x)]).call(at)[0])
+    return np.allclose(x, x.T, rtol=0, atol=SYMMETRIC * np.abs(x).max(), equal_nan=True)
 
 
 def column(value: Any, what: str) -> ca.SX:

@@ -20,7 +20,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.number import floats
+from pfaffian.model.number import floats, is_symmetric
 
 ALIKE = 1e-12
 """Difference of critical values, relative to the range of V, below which they count as one."""
@@ -189,7 +189,7 @@ def nearest_rotation(Q: Any, metric: Any = None) -> np.ndarray:
     """
     X, K = _square(Q, "Q"), np.eye(3) if metric is None else _square(metric, "metric")
     lowest = np.linalg.eigvalsh(K)[0]
-    if np.abs(K - K.T).max() > ALIKE * np.abs(K).max():
+    if not is_symmetric(K):
         raise ModelError("metric: the matrix is not symmetric")
     if lowest < -ALIKE * np.abs(K).max():
         raise ModelError(f"metric: the matrix must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from pfaffian import errors
 from pfaffian.errors import plural
 from pfaffian.model.number import parameter_of
 
@@ -48,9 +49,8 @@ def _scalar(x: ca.SX) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few names, and how many there are in all."""
-    more = f", ... ({len(names)} in all)" if len(names) > FEW else ""
-    return ", ".join(map(_plain, names[:FEW])) + more
+    """The first few names on one line, and how many there are in all; nothing where there are none."""
+    return errors.listed([_plain(name) for name in names], FEW) if names else ""
 
 
 def function(f: Callable) -> str:

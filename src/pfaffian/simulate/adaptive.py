@@ -20,7 +20,7 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
-from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, causes_of, dataset
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, dataset, status_of
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
@@ -101,7 +101,7 @@ def run_adaptive(
         raise ModelError("run_adaptive makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    equations = _Equations(rhs, project, held[0], begun.p[0], simulation.arrived, _first_arrival(simulation))
+    equations = _Equations(rhs, project, held[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
@@ -145,11 +145,6 @@ class _Equations(NamedTuple):
         own = self.arrived.size1_in(0)  # of the system's state, before what the law integrates
         flags = np.array(self.arrived(x[:own], x_next[:own], self.p, t, t_next - t))
         return self.elsewhere + int(np.argmax(flags != 0)) if flags.any() else 0
-
-
-def _first_arrival(s: Simulation) -> int:
-    """The status of the first of its flags `arriving`, 0 if there are none."""
-    return causes_of(s).index(s.arriving[0].meaning) if s.arriving else 0
 
 
 class _Integrated(NamedTuple):

@@ -15,11 +15,13 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.terms.terms import Terms
 
 
-def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
+def command_of(T: Terms, control: Control | None, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
     """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 the measurement under u at y = 0.
 
-    held: what its parts in discrete time hold.
+    control: None: the inputs of the run are those of the mechanism.   held: what its parts in discrete time hold.
     """
+    if control is None:
+        return Command(w, signals=held.signals if held is not None else {})
     m = T.mechanism
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())

@@ -121,7 +121,7 @@ def _applied(m: Mechanism) -> tuple[list[str], ca.Function]:
         return [], ca.Function()
     slopes = [x for F in forces.values() for x in (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v))]
     outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
-    return list(forces), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs, {"cse": True})
+    return list(forces), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs)
 
 
 @remembered(16)
@@ -129,12 +129,12 @@ def _parts(m: Mechanism, control: Control | None, law: str | None) -> tuple[list
     """Names, and (q, v, w, z, t, p) -> M, A, and for each name df/dq K and df/dv of its force f."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z) if control else 0)
-    u = w if control is None else command_of(T, control, Scheme(), z, w).u
+    u = command_of(T, control, Scheme(), z, w).u
     rest = Terms(m, T.q, ca.SX.zeros(m.nv, 1), T.u, T.t).c
     forces = named_forces(T.kinematics) | {"gravity": -rest, "motion": rest - T.c}
-    forces |= {"the inputs": T.B @ u} if control is None else {"the control law": T.B @ u}
+    forces |= {"the control law" if control else "the inputs": T.B @ u}
     K, slopes = T.kinematics.kinematic_matrix, []
     for F in forces.values():
         slopes += [ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)]
     outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
-    return list(forces), ca.Function("parts", [T.q, T.v, w, z, T.t, m.p_symbols], outputs, {"cse": True})
+    return list(forces), ca.Function("parts", [T.q, T.v, w, z, T.t, m.p_symbols], outputs)

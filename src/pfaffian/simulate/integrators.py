@@ -124,21 +124,21 @@ def _rk4(s: Step) -> Moved:
     for part, w, bend in zip((h / 2, h / 2, h), (u, u, s.u1), bends, strict=True):
         ahead = X + part * slopes[-1]
         ahead[at, 0] += h**2 * bend()[rate, 0]
-        there = s.variables.shown(ahead)
+        there = s.variables.state(ahead)
         seen = s.f(there, w, s.t + part)
         faults = _further(faults, first, there, seen)
         slopes.append(seen.rate)
     k1, k2, k3, k4 = slopes
-    return Moved(s.variables.shown(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen.near, NONE)
+    return Moved(s.variables.state(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen.near, NONE)
 
 
 def _semi_implicit(s: Step) -> Moved:
     """v first, then q with the new v; a law's state by the explicit rule. Faults are checked at both ends."""
     m, first = s.m, s.start(s.x, s.u0, s.t)
     faster = s.variables.stepped(s.x) + s.h * ca.vertcat(ca.SX(m.nq, 1), first.rate[m.nq :, 0])
-    v = s.variables.shown(faster)[m.nq : m.nq + m.nv, 0]
+    v = s.variables.state(faster)[m.nq : m.nq + m.nv, 0]
     K = Kinematics(m, s.x[: m.nq, 0], v, s.t)
-    moved, faults = s.variables.shown(ca.vertcat(s.x[: m.nq, 0] + s.h * q_dot(K), faster[m.nq :, 0])), first.faults
+    moved, faults = s.variables.state(ca.vertcat(s.x[: m.nq, 0] + s.h * q_dot(K), faster[m.nq :, 0])), first.faults
     if faults.numel():
         faults = _further(faults, first, moved, s.f(moved, s.u1, s.t + s.h))
     return Moved(moved, faults, first.near, NONE)
@@ -214,7 +214,7 @@ def _midpoint(s: Step) -> Moved:
         """x + h slope; coordinates whose rate is a velocity move by the mean of that velocity at both ends."""
         ahead = X + s.h * slope
         ahead[at, 0] = X[at, 0] + s.h / 2 * (X[rate, 0] + ahead[rate, 0])
-        return s.variables.shown(ahead)
+        return s.variables.state(ahead)
 
     def put_right(ahead: ca.SX, part: ca.SX, off: ca.SX, stage: Stage) -> tuple[ca.SX, ca.SX, ca.SX]:
         """`ahead` put onto the constraints and the energy: moved by `part` of the way, and by `off` beside it."""
@@ -232,7 +232,7 @@ def _midpoint(s: Step) -> Moved:
     slope, found = first.rate, list[tuple[ca.SX, ca.SX]]()
     guess, part, off, middle, stage = reached(slope), ca.SX(0), ca.SX.zeros(*X.shape), s.x, first
     for _ in range(ITERATIONS):
-        middle = s.variables.shown((X + s.variables.stepped(guess)) / 2)
+        middle = s.variables.state((X + s.variables.stepped(guess)) / 2)
         # The middle is off phi = 0 of a caller's coordinates by h^2, after one Newton step by h^4, which the power would show.
         middle = s.settled(s.settled(middle, s.t + s.h / 2), s.t + s.h / 2)
         stage = s.f(middle, (s.u0 + s.u1) / 2, s.t + s.h / 2)
@@ -314,7 +314,7 @@ def _tr_bdf2(s: Step) -> Moved:
         """k = f(base + g k), the state and the stage there, and what the last iteration changed."""
         found = list[tuple[ca.SX, ca.SX]]()
         for _ in range(NEWTON):
-            there = s.variables.shown(base + g * k)
+            there = s.variables.state(base + g * k)
             seen = s.f(there, u, t)
             change = solve(there, seen, seen.rate - k)
             found.append((k + change, change))
@@ -325,7 +325,7 @@ def _tr_bdf2(s: Step) -> Moved:
     faults = _further(first.faults, first, there, seen)
     base = X + 2**0.5 / 4 * s.h * (k0 + k1)
     k2, there, seen, last = stage(base, k1, s.u1, s.t + s.h)
-    moved = s.variables.shown(base + g * k2)
+    moved = s.variables.state(base + g * k2)
     if s.tangent.corrects:
         moved = _project_softly(s, moved, seen, solve)
     far = ca.fmax(change, last) > CONVERGED * (1 + _largest(s.x))
@@ -368,7 +368,7 @@ def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
     d_v = solve_WT(F, kept + free @ solve_definite(ca.SX.eye(n) - free @ Z @ free, pushed))
     d = ca.vertcat(of.onto(x, t, r_q + g * (K @ d_v), d_v), r[of.n :, 0])
     inputs = [x, numbers, r, t, g, m.p_symbols]
-    solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True, "cse": True})
+    solve = ca.Function("newton", inputs, [ca.densify(d)], {"never_inline": True})
     return lambda x, stage, r: solve(x, pack(stage.terms), r, s.t, GAMMA * s.h, s.p)
 
 

@@ -172,7 +172,7 @@ def linearise(
     check_on_constraints(m, off[None])
     parts = _Parts(*(np.array(x) for x in near.call([*state, *held])))
     found = _assembled(m, control, parts, v0, held[0][:, 0], names)
-    return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.own else found
+    return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.own_state else found
 
 
 def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> Linearised:
@@ -267,15 +267,15 @@ def _functions(m: Mechanism, control: Control | None, law: str | None) -> tuple[
     T = symbols(m)
     names = input_names(m, control)
     w, z = ca.SX.sym("w", len(names)), ca.SX.sym("z", len(control.z) if control else 0)
-    command = Command(w) if control is None else command_of(T, control, Scheme(), z, w)
+    command = command_of(T, control, Scheme(), z, w)
     closed = Terms(m, T.q, T.v, command.u, T.t)
     motion = formulation("auto", closed)(closed)
     mu = control_force(closed).mu if m.servos else ca.SX(0, 1)
     lam = minimum_norm_multipliers(closed, ideal_reaction(closed, motion))
     inputs = [T.q, T.v, w, z, T.t, m.p_symbols]
-    at = ca.Function("at", inputs, [ca.densify(x) for x in (motion.v_dot, lam, mu, off_constraints(T))], {"cse": True})
+    at = ca.Function("at", inputs, [ca.densify(x) for x in (motion.v_dot, lam, mu, off_constraints(T))])
     held = [ca.SX.sym(n, x.numel()) for n, x in (("a", motion.v_dot), ("lam", lam), ("mu", mu))]
-    near = ca.Function("near", [*inputs, *held], [ca.densify(x) for x in _near(closed, command, z, w, *held)], {"cse": True})
+    near = ca.Function("near", [*inputs, *held], [ca.densify(x) for x in _near(closed, command, z, w, *held)])
     return at, near
 
 

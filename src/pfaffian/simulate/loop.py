@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.kernel.call.rollout import Hold, RolloutResult
+from pfaffian.kernel.call.rollout import RolloutResult
+from pfaffian.kernel.program.loop import Hold
 from pfaffian.simulate.inputs import Times
+from pfaffian.simulate.sampling import parts_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import show
 
@@ -34,24 +36,20 @@ class Loop:
     @property
     def python(self) -> bool:
         """Whether a law in Python is evaluated between the steps."""
-        law = self.simulation.control
-        return law is not None and any(part.python for part in law.parts)
+        return any(part.python for part in parts_of(self.simulation.control))
 
-    @property
-    def spacing(self) -> dict[str, Any]:
-        """What a call takes of time and inputs."""
+    def span(self, first: int, steps: int, last: bool = False) -> kernel.Span:
+        """Some steps of the run.   last: whether the last state is recorded."""
         when = self.when
-        return {"t0": when.start, "h": when.step, "every": when.every, "hold": self.hold, "stride": when.stride,
-                "sampling": self.due}  # fmt: skip
+        return kernel.Span(when.start, when.step, steps, when.every, first, last, self.hold, when.stride, sampling=self.due)
 
     def steps(self, x: np.ndarray, at: slice, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
         """The next steps of the runs `at`, from their states x (runs, nx) at step `first`.
 
         last: whether the last state is recorded.   so_far: `status` and `stopped` of the runs.
         """
-        how = self.spacing | {"first": first, "steps": steps, "last": last, "threads": self.threads}
         series = self.series[:, at] if self.series.ndim == 3 else self.series
-        return self.rollout(x, series, self.p[at], **how, **so_far)
+        return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
 
     def beside(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
         """Steps of some runs that the run itself does not take, with the record at their end.
@@ -59,15 +57,19 @@ class Loop:
         x: (len(some), nx).   parts: of each step; first and steps count them.
         """
         series, p, when, whole = self.series, self.p, self.when, len(some) == len(self.p)
-        how = self.spacing | {"h": when.step / parts, "stride": when.stride * parts, "every": first + steps}
-        how |= {"sampling": [(period * parts, phase * parts) for period, phase in self.due]}
+        span = self.span(first, steps, last=True)._replace(
+            h=when.step / parts,
+            stride=when.stride * parts,
+            every=first + steps,
+            sampling=[(period * parts, phase * parts) for period, phase in self.due],
+        )
         own = series if whole or series.ndim == 2 else series[:, some]
-        return self.rollout(x, own, p if whole else p[some], first=first, steps=steps, last=True, threads=self.threads, **how)
+        return self.rollout(x, own, p if whole else p[some], span, threads=self.threads)
 
     def shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """[q; v; 0] (runs, nq + nv + 1) of the states x at step k, of these runs of the batch."""
         s = self.simulation
-        p = s.parameters(self.p[some], x) if s.system.own else self.p
+        p = s.parameters(self.p[some], x) if s.system.own_state else self.p
         q, v = show(s.system, x, p, self.when.start + k * self.when.step)
         found = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
         found[:, : q.shape[1]], found[:, q.shape[1] : -1] = q, v

@@ -141,7 +141,7 @@ def _parts(m: Mechanism, pairs: tuple[Pair, ...]) -> ca.Function:
     T = symbols(m)
     bars = [assembled(T.kinematics, pairs, what) for what in ("inertia", "damping", "stiffness")]
     K = ca.densify(T.kinematics.kinematic_matrix)
-    return ca.Function("parts", [T.q, m.p_symbols], [ca.densify(T.M), *bars, ca.solve(K.T @ K, K.T)], {"cse": True})
+    return ca.Function("parts", [T.q, m.p_symbols], [ca.densify(T.M), *bars, ca.solve(K.T @ K, K.T)])
 
 
 class Feasibility(NamedTuple):
@@ -245,7 +245,7 @@ def feasibility(
     size = ca.mmax(ca.fabs(ca.densify(ca.vertcat(*required))))
     nowhere = ca.if_else(ca.sum1(goal.left) > 0, np.nan, 0) if goal.left.numel() else 0
     parts = [ca.densify(x) for x in (u, W @ off + nowhere, size, -off)]
-    f = ca.Function("feasibility", [t, m.p_symbols], parts, {"cse": True})
+    f = ca.Function("feasibility", [t, m.p_symbols], parts)
     rows = [[np.array(x).ravel() for x in f(as_number(float(x), "t"), p)] for x in at]
     inputs, force, sizes, lacking = (np.array(x) for x in zip(*rows, strict=True))
     if not (np.isfinite(force).all() and np.isfinite(inputs).all()):

@@ -107,7 +107,7 @@ def _along(m: Mechanism, first: Joint) -> Momenta:
         rate[:n, 0] = frame.mass * frame.pull(m.gravity)
     inertia = ca.vertcat(*[moved.mass] * n, *[ca.trace(moved.I)] * (len(entries) - n))
     outputs = [ca.densify(x) for x in (found, rate, inertia)]
-    f = ca.Function("momenta", [T.q, T.v, T.t, m.p_symbols], outputs, {"cse": True})
+    f = ca.Function("momenta", [T.q, T.v, T.t, m.p_symbols], outputs)
     v_units = tuple(m.v_units[i] for i in entries)
     units = tuple(f"{force_unit(unit)} s" for unit in v_units)
     kept = np.zeros(len(entries), dtype=bool) if m.servos else ~_pushed(T, first, frame)

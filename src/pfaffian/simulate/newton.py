@@ -246,7 +246,7 @@ def _newton(m: Mechanism) -> ca.Function:
     scales = end.inverse_scales(ACCEPTED), pace(end.kinematics, ACCEPTED)
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
     found = q, v, end.rows.phi, end.rows.eta, rank, *scales
-    return ca.Function("newton", inputs, [ca.densify(x) for x in found], {"cse": True})
+    return ca.Function("newton", inputs, [ca.densify(x) for x in found])
 
 
 @remembered(64)

@@ -145,4 +145,4 @@ def _function(n: int, m: int) -> ca.Function:
     """(H, u0, W, l) -> (u, y, active, status, turns), matrices column by column."""
     given = [ca.SX.sym(name, *shape) for name, shape in (("H", (n, n)), ("u0", (n, 1)), ("W", (m, n)), ("l", (m, 1)))]
     r = qp.nearest(*given)
-    return ca.Function("qp", given, [ca.densify(x) for x in (r.u, r.y, r.active, r.status, r.turns)], {"cse": True})
+    return ca.Function("qp", given, [ca.densify(x) for x in (r.u, r.y, r.active, r.status, r.turns)])

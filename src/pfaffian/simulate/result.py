@@ -13,7 +13,7 @@ from xarray.indexes import PandasIndex
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.balance import Cost
-from pfaffian.simulate.integrators import UNCONVERGED
+from pfaffian.simulate.faults import Kind
 from pfaffian.simulate.limits import excesses
 from pfaffian.simulate.signals import standard
 from pfaffian.simulate.simulation import Simulation
@@ -127,12 +127,13 @@ def _texts(dim: str, texts: tuple[str, ...]) -> xr.Variable:
 
 def causes_of(s: Simulation) -> tuple[str, ...]:
     """Meaning of each status value of a simulation."""
-    return (*CAUSES, *[fault.meaning for fault in s.faults], NO_START)
+    return (*CAUSES, *[fault.meaning for fault in s.faults.listed()], NO_START)
 
 
-def unconverged(s: Simulation) -> int:
-    """The status of a step whose iterations did not converge, NO_STATUS where the integrator has none."""
-    return causes_of(s).index(UNCONVERGED) if UNCONVERGED in causes_of(s) else NO_STATUS
+def status_of(s: Simulation, kind: Kind) -> int:
+    """The status of the first fault of a kind, NO_STATUS where there is none."""
+    place = s.faults.place(kind)
+    return NO_STATUS if place is None else len(CAUSES) + place
 
 
 def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -14,8 +14,8 @@ from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.advice import tell_start
 from pfaffian.simulate.entrance import REGULAR, entering
 from pfaffian.simulate.loop import Loop
-from pfaffian.simulate.result import causes_of
-from pfaffian.simulate.sampling import PYTHON_FAULT, InPython
+from pfaffian.simulate.result import causes_of, status_of
+from pfaffian.simulate.sampling import InPython
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import enter
@@ -90,7 +90,7 @@ class _Runs:
         p = loop.simulation.parameters(loop.p[0], self.x[0])[None]
         self.x = self.python.answered(self.x, p, loop.when.start + self.k * loop.when.step)
         if self.python.failure:
-            self.status[:], self.stopped[:] = causes_of(loop.simulation).index(PYTHON_FAULT), self.k
+            self.status[:], self.stopped[:] = status_of(loop.simulation, "python"), self.k
 
     def look(self) -> None:
         """Compare the next step with its halves, if that is due, and warn at the first one."""
@@ -164,7 +164,7 @@ def _left(loop: Loop, x: np.ndarray, k: int, at: np.ndarray, status: np.ndarray,
     """Step k of singular starts, the runs `at` of the batch."""
     series = loop.series[:, at] if loop.series.ndim == 3 else loop.series
     so_far: dict[str, Any] = {"status": status, "stopped": stopped}
-    return entering(loop.simulation)(x, series, loop.p[at], first=k, steps=1, **loop.spacing, **so_far)
+    return entering(loop.simulation)(x, series, loop.p[at], loop.span(k, 1), **so_far)
 
 
 def first_state(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:

@@ -15,8 +15,7 @@ from pfaffian.evaluate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import check_options
-from pfaffian.kernel.call.rollout import Hold
-from pfaffian.kernel.program.loop import HOLDS
+from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
@@ -31,7 +30,7 @@ from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.progress import progress_line
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.record_memory import check_memory
-from pfaffian.simulate.result import DIVERGED, Course, dataset, unconverged
+from pfaffian.simulate.result import DIVERGED, Course, dataset, status_of
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import InPython, check_seed, in_python, instants
@@ -230,7 +229,7 @@ def _result(
     course = Course(recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state)
     result = dataset(s, course, provenance | end_attributes)
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
-    blamed |= {unconverged(s): too_fast(watch, done.x, done.stopped)}
+    blamed |= {status_of(s, "integrator"): too_fast(watch, done.x, done.stopped)}
     tell_stiff(watch, departure.x, bool(done.warned or done.status.any()))
     tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)

@@ -35,12 +35,19 @@ WHOLE = 1e-9
 """Part of a period by which it may differ from a whole number of steps."""
 
 
+def parts_of(control: Control | None) -> tuple[Part, ...]:
+    """What is called once a period; nothing where there is no law, or one in continuous time."""
+    return control.parts if control else ()
+
+
 def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str], law: str = "") -> Layout:
     """The layout of d: what the law holds, and the switched parameters; its sizes are stored under the law's digest."""
-    if control is None or not control.parts:
+    parts = parts_of(control)
+    if not parts:
         return layout((), (), switched)
+    assert control is not None
     key = f"layout {digest(m)} {law or law_digest(control, m)}"
-    return layout(control.parts, kernel.noted(key, lambda: {"sizes": sizes(answers(control, m))})["sizes"], switched)
+    return layout(parts, kernel.noted(key, lambda: {"sizes": sizes(answers(control, m))})["sizes"], switched)
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
@@ -50,13 +57,13 @@ def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
 
 def refuse(control: Control | None, what: str) -> None:
     """Raise ModelError if the law is one in discrete time, where `what` needs continuous time."""
-    if control is not None and control.parts:
+    if parts_of(control):
         raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: use run")
 
 
 def rates(control: Control | None) -> list[list[Part]]:
     """The parts that are sampled in compiled code; successive ones of equal period and phase form a group."""
-    parts = [part for part in (control.parts if control else ()) if part.python is None]
+    parts = [part for part in parts_of(control) if part.python is None]
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
 
 
@@ -75,9 +82,12 @@ class Loads(NamedTuple):
 
 
 def samplers(
-    system: System, control: Control, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
+    system: System, control: Control | None, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
 ) -> tuple[ca.Function, ...]:
     """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z; d], w (nw, 1)."""
+    if not parts_of(control):
+        return ()
+    assert control is not None
     m = system.mechanism
     answer_of = {answer.part: answer for answer in answers(control, m)}
 
@@ -94,7 +104,7 @@ def samplers(
         if switches.names:
             outputs = ca.substitute(outputs, [m.p_symbols], [switches.now(m.p_symbols, before[at.switched, 0])])
         given = [ca.vertcat(here.x, z, before), w, m.p_symbols, here.T.t]
-        return ca.Function("sample", given, outputs, {"cse": True})
+        return ca.Function("sample", given, outputs)
 
     return tuple(sampler(group) for group in rates(control))
 
@@ -174,14 +184,14 @@ def check_seed(seed: Any) -> None:
 def provenance(control: Control | None, switches: Switches, seed: int) -> dict[str, Any]:
     """Attributes of a result that describe its laws in discrete time and its switches."""
     attributes = {"switches": json.dumps(switches.names)} if switches.names else {}
-    if control is None or not control.parts:
+    if not parts_of(control):
         return attributes
     parts = [
         {"name": p.title, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": p.hold}
         | ({"python": "called between compiled steps, which is slow"} if p.python else {})
-        for p in control.parts
+        for p in parts_of(control)
     ]
-    return attributes | {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in control.parts) else {})
+    return attributes | {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in parts_of(control)) else {})
 
 
 @dataclass

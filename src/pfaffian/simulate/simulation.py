@@ -21,8 +21,9 @@ from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate import activation
+from pfaffian.simulate.faults import Faults
 from pfaffian.simulate.integrators import INTEGRATORS, Integrator
-from pfaffian.simulate.sampling import PYTHON_FAULT, layout_of
+from pfaffian.simulate.sampling import PYTHON_FAULT, layout_of, parts_of
 from pfaffian.simulate.signals import (
     MotionOutput,
     Output,
@@ -144,16 +145,19 @@ class Simulation:
         return input_names(self.mechanism, self.control)
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
-        """What may stop a run beyond the faults of the step itself, in the order in which the functions give them."""
+    def faults(self) -> Faults:
+        """What may stop a run beyond the faults of the step itself."""
         servos, limit = self.mechanism.servos, self.system.limit
-        of_law = self.control.faults if self.control else ()
-        parts = self.control.parts if self.control else ()
-        of_state = [*([Fault(servo_fault(servos))] if servos else []), *([Fault(limit[0])] if limit else [])]
-        of_integrator = [Fault(meaning) for meaning in INTEGRATORS[self.scheme.integrator].faults]
-        sampled = [fault for part in parts for fault in part.faults]
-        python = [Fault(PYTHON_FAULT)] if any(part.python for part in parts) else []
-        return (*of_law, *of_state, *of_integrator, *self.arriving, *sampled, *python)
+        parts = parts_of(self.control)
+        return Faults(
+            law=self.control.faults if self.control else (),
+            servo=(Fault(servo_fault(servos)),) if servos else (),
+            limit=(Fault(limit[0]),) if limit else (),
+            integrator=tuple(Fault(meaning) for meaning in INTEGRATORS[self.scheme.integrator].faults),
+            arriving=self.arriving,
+            sampled=tuple(fault for part in parts for fault in part.faults),
+            python=(Fault(PYTHON_FAULT),) if any(part.python for part in parts) else (),
+        )
 
     @cached_property
     def key(self) -> str:
@@ -205,7 +209,7 @@ class Simulation:
         """The integrator of the scheme. Raises ModelError: it cannot serve the system."""
         s, name = self.system, self.scheme.integrator
         found = INTEGRATORS[name]
-        if s.own and not found.any_state:
+        if s.own_state and not found.any_state:
             others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
             raise ModelError(f"integrator {name!r} goes with the state [q; v]; {s.title} goes with {others}")
         if reason := found.refuses(s.mechanism):

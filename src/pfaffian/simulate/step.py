@@ -150,7 +150,7 @@ def time_step(
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))
-    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults], {"cse": True})
+    return ca.Function("step", [whole, u0, u1, given, t, h], [corrected, faults])
 
 
 class Along(NamedTuple):

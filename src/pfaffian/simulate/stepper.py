@@ -12,9 +12,10 @@ from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
 from pfaffian.evaluate.arrays import runs as rows_of
+from pfaffian.kernel import Span
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.recipe import check_options
-from pfaffian.kernel.call.rollout import InPlace
+from pfaffian.kernel.call.rollout import Held, InPlace
 from pfaffian.kernel.program.loop import LARGEST
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import start_of
@@ -25,7 +26,7 @@ from pfaffian.simulate.result import causes_of
 from pfaffian.simulate.resume import identity
 from pfaffian.simulate.roll import entered, first_state, shut_out
 from pfaffian.simulate.run import MOST_THREADS, compiled
-from pfaffian.simulate.sampling import check_seed, instants
+from pfaffian.simulate.sampling import check_seed, instants, parts_of
 from pfaffian.simulate.signals import Output, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import start_state
@@ -134,8 +135,8 @@ class Stepper:
         self._now = now = at._replace(**copies)
         self._k, self._singular = at.k, at.k == 0 and bool((at.kinds != REGULAR).any())
         self._due = instants(self._s.control, self._s.changing, o.step)
-        held = now.x, now.u, now.p, now.status, now.stopped
-        self._moved = InPlace(self._rollout, held, t0=at.start, h=o.step, sampling=self._due, threads=o.threads)
+        held = Held(now.x, now.u, now.p, now.status, now.stopped)
+        self._moved = InPlace(self._rollout, held, Span(at.start, o.step, 1, sampling=self._due), o.threads)
 
     @property
     def _at(self) -> Saved:
@@ -204,7 +205,7 @@ class Stepper:
 
     def _part(self, name: str, start: int, end: int) -> np.ndarray:
         """q or v, as a copy: a part of the state, unless the system has a state of its own."""
-        if self._s.system.own:
+        if self._s.system.own_state:
             return self.observe()[name]
         x = self._at.x
         return x[0, start:end].copy() if self._options.runs is None else x[:, start:end].copy()
@@ -221,8 +222,8 @@ class Stepper:
             {'q': array([0.]), 'v': array([3.]), 'energy': array([9.])}
         """
         at = self._at
-        how: dict[str, Any] = {"t0": at.start, "h": self._options.step, "every": 1, "sampling": self._due, "first": self._k}
-        r = self._rollout(at.x, at.u, at.p, steps=0, last=True, status=at.status, stopped=at.stopped, **how)
+        span = Span(at.start, self._options.step, 0, first=self._k, last=True, sampling=self._due)
+        r = self._rollout(at.x, at.u, at.p, span, status=at.status, stopped=at.stopped)
         found, start = {}, 0
         for name, (_, size) in self._s.signals.items():
             values = r.records[0, :, start : start + size]
@@ -326,7 +327,7 @@ def stepper(
         backend,
         as_flag(strict, "strict"),
     )
-    if control is not None and any(part.python for part in control.parts):
+    if any(part.python for part in parts_of(control)):
         raise ModelError(
             "stepper: a law in Python needs no stepper to call it: call it in your loop, and give s.step its inputs"
         )

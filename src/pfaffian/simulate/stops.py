@@ -11,11 +11,10 @@ import xarray as xr
 
 from pfaffian.control.law import Control
 from pfaffian.control.reason import ended
-from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.realisability import blamed, holds
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.result import CAUSES, DIVERGED, causes, causes_of, unconverged
+from pfaffian.simulate.result import CAUSES, DIVERGED, causes, status_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
@@ -54,7 +53,7 @@ def tell_stops(
         at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
             reasons[at] = tell(at)
-    for code in {DIVERGED, *range(DIVERGED + 1, len(CAUSES)), unconverged(s)} & set(status.tolist()):
+    for code in {DIVERGED, *range(DIVERGED + 1, len(CAUSES)), status_of(s, "integrator")} & set(status.tolist()):
         at = np.flatnonzero(status == code)
         for run, found in zip(at, _nearly(result, s, x, p, at), strict=True):
             reasons[run] = "; ".join(words for words in (found, reasons[run]) if words)
@@ -67,7 +66,7 @@ def _nearly(result: xr.Dataset, s: Simulation, x: np.ndarray, p: np.ndarray, at:
     """For runs of numbers `at` whose steps failed: to which fault that lets inputs grow they were near shortly before, if the
     law has one. The last states of such a run may be anywhere: the last but two that were recorded are taken.
     """
-    faults = [fault.reason for fault in s.faults if fault.near and fault.reason]
+    faults = [fault.reason for fault in s.faults.listed() if fault.near and fault.reason]
     if not faults or not at.size:
         return [""] * len(at)
     q, v = show(s.system, x[at], s.parameters(p[at], x[at]), result["stopped"].values[at])
@@ -94,11 +93,11 @@ def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     found: dict[int, Finder] = {}
     if s.control and DIVERGED in needed:
         found[DIVERGED] = partial(_no_number, m, s.control, step)
-    for status, fault in enumerate(s.faults, start=len(CAUSES)):
+    for status, fault in enumerate(s.faults.listed(), start=len(CAUSES)):
         if status in needed and fault.reason:
             found[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
     if m.servos:
-        found[causes_of(s).index(servo_fault(m.servos))] = partial(_hold, s.system)
+        found[status_of(s, "servo")] = partial(_hold, s.system)
     return found
 
 

@@ -12,7 +12,7 @@ from pfaffian.terms.terms import Terms
 
 def tangent(s: System, corrects: bool) -> Tangent:
     """The Tangent of a system's state."""
-    return _of_own(s, corrects) if s.own else _of_velocities(s, corrects)
+    return _of_own(s, corrects) if s.own_state else _of_velocities(s, corrects)
 
 
 def _of_velocities(s: System, corrects: bool) -> Tangent:
@@ -20,7 +20,7 @@ def _of_velocities(s: System, corrects: bool) -> Tangent:
     nq, n, axes = s.mechanism.nq, s.nx, s.variables
 
     def into(x: ca.SX, t: ca.SX, r: ca.SX) -> tuple[ca.SX, ca.SX]:
-        return r[:nq, 0], axes.shown(ca.vertcat(x[:nq, 0], r[nq:n, 0]))[nq:n, 0]
+        return r[:nq, 0], axes.state(ca.vertcat(x[:nq, 0], r[nq:n, 0]))[nq:n, 0]
 
     def onto(x: ca.SX, t: ca.SX, dq: ca.SX, dv: ca.SX) -> ca.SX:
         return ca.vertcat(dq, axes.stepped(ca.vertcat(x[:nq, 0], dv))[nq:n, 0])
@@ -60,4 +60,4 @@ def _unstepped(variables: Variables, x: ca.SX, r: ca.SX) -> ca.SX:
     if variables is AS_THEY_ARE:
         return r
     X = ca.SX.sym("X", x.numel())
-    return ca.substitute(ca.jtimes(variables.shown(X), X, r), X, variables.stepped(x))
+    return ca.substitute(ca.jtimes(variables.state(X), X, r), X, variables.stepped(x))

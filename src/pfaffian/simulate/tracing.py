@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 
-from pfaffian.control.law import Command
 from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
@@ -28,7 +27,7 @@ from pfaffian.terms.terms import Terms
 if TYPE_CHECKING:
     from pfaffian.simulate.simulation import Simulation
 
-SHARED = {"never_inline": True, "cse": True}
+SHARED = {"never_inline": True}
 """Options of a Function whose calls all share one text."""
 
 
@@ -70,15 +69,13 @@ def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
     at, changing, nz, nw = sim.layout, sim.changing, len(sim.z), len(sim.w_names)
     moving = partial(_moving, sim)
     first = (changing.sampler(sim.system, nz, at.size, at.switched, nw, moving),) if changing.names else ()
-    if sim.control is None or not sim.control.parts:
-        return first
     return first + samplers(sim.system, sim.control, sim.scheme, at, nw, changing, partial(_acting, sim))
 
 
 def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
     """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
     held = in_force(sim.layout, d, sim.mechanism.nu, T.t)
-    u = w if sim.control is None else command_of(T, sim.control, sim.scheme, z, w, held).u
+    u = command_of(T, sim.control, sim.scheme, z, w, held).u
     return _cut(sim, u) if sim.scheme.saturate else u
 
 
@@ -167,8 +164,7 @@ def _rate(
     d = ca.SX.sym("d", sim.layout.size)
     state = ca.vertcat(here.x, z, d)
     waiting = in_force(sim.layout, d, m.nu, T.t)
-    free = Command(w, signals=waiting.signals)
-    command = free if sim.control is None else command_of(T, sim.control, sim.scheme, z, w, waiting)
+    command = command_of(T, sim.control, sim.scheme, z, w, waiting)
     requested = command.u
     if sim.scheme.saturate:
         command = command._replace(u=_cut(sim, requested))

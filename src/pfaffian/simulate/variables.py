@@ -19,7 +19,7 @@ import casadi as ca
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.coordinates import Coordinates, residual
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.rates import tree
 from pfaffian.terms.tree import Link, motion, split_motion
@@ -56,12 +56,12 @@ def is_ball(link: Link) -> bool:
 class Variables(NamedTuple):
     """The variables X that are stepped in place of a state x, of the same size.
 
-    stepped: x -> X.   shown: X -> x.   rate: (x, x_dot) -> X_dot.
+    stepped: x -> X.   state: X -> x.   rate: (x, x_dot) -> X_dot.
     straight: indices of the numbers in X whose rate is another number of X, and the indices of these rates.
     """
 
     stepped: Callable[[ca.SX], ca.SX]
-    shown: Callable[[ca.SX], ca.SX]
+    state: Callable[[ca.SX], ca.SX]
     rate: Callable[[ca.SX, ca.SX], ca.SX]
     straight: tuple[list[int], list[int]]
 
@@ -72,7 +72,7 @@ AS_THEY_ARE = Variables(ca.SX, ca.SX, lambda x, x_dot: x_dot, ([], []))
 
 def of_joints(m: Mechanism) -> Variables:
     """[q; y; ...] of a state [q; v; ...]."""
-    return Variables(partial(_stepped, m), partial(_shown, m), partial(_rate, m), _straight(m))
+    return Variables(partial(_stepped, m), partial(_state, m), partial(_rate, m), _straight(m))
 
 
 def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
@@ -82,7 +82,7 @@ def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
     return X
 
 
-def _shown(m: Mechanism, X: ca.SX) -> ca.SX:
+def _state(m: Mechanism, X: ca.SX) -> ca.SX:
     """x of X, with quaternions of unit length where T needs one."""
     if not _choices(m, X):
         return X
@@ -142,6 +142,7 @@ def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
         >>> print(ca.DM(pf.constraints.normalise(m, ca.SX([0.0, 3.0, 0.0, 4.0]))))
         [0, 0.6, 0, 0.8]
     """
+    as_mechanism(m)
     q = ca.densify(q)
     for c in m.coordinates:
         if c.phi is not None and c.returns is None:

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.maths.linear import solve_definite
-from pfaffian.maths.span import reduced
+from pfaffian.maths.span import null_space, reduced
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.present import remembered
@@ -49,6 +49,11 @@ class CommonMotion(NamedTuple):
     base: int
     twists: tuple[tuple[float, ...], ...]
     slides: int
+
+    @property
+    def name(self) -> str:
+        """Of the joints that carry all together, as `Symmetry.joint` has it."""
+        return ", ".join(self.joints)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -184,20 +189,14 @@ def _shared(m: Mechanism, k: Kinematics, roots: list[Root]) -> tuple[tuple[tuple
             arm = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # w -> w x p
             carry = np.block([[np.eye(3), arm], [np.zeros((3, 3)), np.eye(3)]])
             rows.append((np.eye(6) - Q @ Q.T) @ carry)
-    return _basis(_none_of(np.vstack(rows)))
-
-
-def _none_of(rows: np.ndarray) -> np.ndarray:
-    """(n, d) an orthonormal basis of what rows (r, n) leave."""
-    _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"))
-    return V[int((sizes > NOTHING * np.sqrt(len(rows))).sum()) :].T
+    return _basis(null_space(np.vstack(rows), NOTHING).T)
 
 
 def _basis(W: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], int]:
     """Translations first, then turns of unit length without any of these; along the axes of the world where they span them."""
     if not W.size:
         return (), 0
-    slides = reduced((W[:3] @ _none_of(W[3:])).T).T
+    slides = reduced((W[:3] @ null_space(W[3:], NOTHING).T).T).T
     n = slides.shape[1]
     if not np.allclose(slides.T @ slides, np.eye(n), rtol=0, atol=NOTHING):
         slides = np.linalg.qr(slides)[0]

@@ -6,19 +6,33 @@ Link quantities are in the link's own axes. The acceleration of a point here is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
 from pfaffian.model import shown
+from pfaffian.model.caller import answer, checked
+from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import vector
+from pfaffian.model.number import matrix, vector
 from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.terms.rates import Rates, elimination_parents, own_coordinates, own_rates, rates
+from pfaffian.terms.rates import (
+    Rates,
+    elimination_parents,
+    moving,
+    own_coordinates,
+    own_rates,
+    places,
+    rates_as_written,
+    rates_of,
+    symbols_of,
+)
 from pfaffian.terms.tree import Tree, motion, split_motion, turned
 
 FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
@@ -55,7 +69,6 @@ class Kinematics:
     q: ca.SX
     v: ca.SX
     t: ca.SX
-    made: Rates | None = None
 
     def __repr__(self) -> str:
         m = self.mechanism
@@ -63,7 +76,7 @@ class Kinematics:
 
     @cached_property
     def rates(self) -> Rates:
-        return self.made or rates(self.mechanism)
+        return rates(self.mechanism)
 
     @property
     def tree(self) -> Tree:
@@ -326,3 +339,56 @@ def check_frame(frame: str) -> str:
     if frame not in FRAMES:
         raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
     return frame
+
+
+# -- a choice of velocities: v0 = T(q) v, T a function of the kinematics ----------------------------------------------------
+
+
+def rates(m: Mechanism) -> Rates:
+    """Rates of a mechanism, computed once. Raises ModelError: invalid poses, K or T."""
+    return rates_as_written(m) if m.velocities is None else _rates_of_choice(_choice_now(m), symbols_of(m))
+
+
+def moving_now(m: Mechanism) -> Mechanism:
+    """The whole mechanism, with the functions that decide how it moves as they are now.
+
+    Raises ModelError: a function of it fails, or does not return K, phi, a pose or T.
+    """
+    now = _choice_now(m)
+    return replace(m, joints=now.joints, coordinates=now.coordinates, velocities=now.velocities)
+
+
+def _choice_now(m: Mechanism) -> Mechanism:
+    """The part of a mechanism that decides how it moves, with its functions as they are now."""
+    now = moving(m)
+    if m.velocities is None:
+        return now
+    if isinstance(m.velocities.T, Known):
+        return replace(now, velocities=m.velocities)
+    q = ca.SX.sym("q", m.nq)
+    digest = graph([q, m.p_symbols], [_returned_choice(replace(now, velocities=m.velocities), q)])
+    return replace(now, velocities=replace(m.velocities, T=Known(m.velocities.T, digest)))
+
+
+@remembered(256)
+def _rates_of_choice(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
+    at, q, p = rates_as_written(m), ca.SX.sym("q", m.nq), m.p_symbols
+    T = _returned_choice(m, q)
+    f = ca.Function("T", [q, p], [T])
+    if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
+        raise ModelError("velocities: T is singular: no v belongs to some velocities v0 = T v")
+    T, (K, N, _) = ca.sparsify(T), at.maps(q, p)
+    return rates_of(at.tree, at.pose, False, (ca.sparsify(K @ T), ca.sparsify(N @ T), T), q, p)
+
+
+def _returned_choice(m: Mechanism, q: ca.SX) -> ca.SX:
+    """T from the caller's function at q. Raises ModelError: it is not (nv, nv), or not of q alone."""
+    assert m.velocities is not None
+    what = "velocities: T"
+    k = Kinematics(replace(m, velocities=None), q, ca.SX.sym("v", m.nv), ca.SX.sym("t"))
+    T = checked(matrix(answer(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
+    if T.shape != (m.nv, m.nv):
+        raise ModelError(f"{what} must give ({m.nv}, {m.nv}) for {m.nv} velocities, got {T.shape}")
+    if ca.depends_on(T, ca.vertcat(k.v, k.t)):
+        raise ModelError(f"{what} must be a function of q alone, not of velocities or time")
+    return T

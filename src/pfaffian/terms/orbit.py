@@ -98,6 +98,7 @@ def two_form(T: Terms, joint: str, orbit: Orbit, o: ca.SX) -> ca.SX:
 
 
 def _carried(group: Subgroup, a: tuple[np.ndarray, np.ndarray], mu: np.ndarray) -> np.ndarray:
+    """The momentum (k,) in the frame of the pose a of the group."""
     return np.array(ca.DM(on_algebra(group, *map(ca.SX, a)))).T @ mu
 
 
@@ -120,18 +121,22 @@ def _tilt(about_y: ca.SX, about_x: ca.SX) -> ca.SX:
 
 
 def _at(x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Rotation and position of a point of an orbit of poses, from its coordinates (x, y, about_y, about_x)."""
     return _tilt(x[2], x[3]), ca.vertcat(x[0], x[1], 0)
 
 
 def _turned(x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The same of an orbit of directions, from (about_y, about_x)."""
     return _tilt(x[0], x[1]), ca.SX.zeros(3, 1)
 
 
 def _turns(R: ca.SX, p: ca.SX) -> ca.SX:
+    """(about_y, about_x) of a pose: the inverse of `_turned`, whatever the pose turns about z."""
     return ca.vertcat(ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2)), ca.atan2(R[2, 1], R[2, 2]))
 
 
 def _placed(R: ca.SX, p: ca.SX) -> ca.SX:
+    """(x, y, about_y, about_x) of a pose: the inverse of `_at`, whatever the pose turns about z and slides along it."""
     angle = ca.atan2(R[1, 0], R[0, 0])
     c, s = ca.cos(angle), ca.sin(angle)
     return ca.vertcat(c * p[0] + s * p[1], c * p[1] - s * p[0], _turns(R, p))

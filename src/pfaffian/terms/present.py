@@ -25,8 +25,7 @@ from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
 from pfaffian.terms.apart import Apart
-from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.rates import moving_now
+from pfaffian.terms.kinematics import Kinematics, moving_now
 
 _Make = TypeVar("_Make", bound=Callable[..., Any])
 

@@ -22,7 +22,6 @@ from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
 from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
 from pfaffian.terms.tree import Layout, Tree, assemble_tree, layout
 
@@ -63,29 +62,27 @@ class Rates(NamedTuple):
 
 
 def moving(m: Mechanism) -> Mechanism:
-    """The part of a mechanism that decides how it moves: no constraints, forces and actuators, and its functions as they are
-    now.
+    """The part of a mechanism that decides how its joints and coordinates move: no constraints, forces, actuators and choice of
+    velocities, and its functions as they are now.
 
-    Raises ModelError: a function of it fails, or does not return K, phi, a pose or T.
+    Raises ModelError: a function of it fails, or does not return K, phi or a pose.
     """
     notes = vars(m)
     if "_moving" not in notes:
-        notes["_moving"] = replace(m, constraints=(), forces=(), actuators=())
+        notes["_moving"] = replace(m, constraints=(), forces=(), actuators=(), velocities=None)
     bare = notes["_moving"]
     return bare if _is_now(bare) else _now(bare)
 
 
-def moving_now(m: Mechanism) -> Mechanism:
-    """The whole mechanism, with the functions that decide how it moves as they are now."""
-    now = moving(m)
-    return replace(m, joints=now.joints, coordinates=now.coordinates, velocities=now.velocities)
+def symbols_of(m: Mechanism) -> tuple[int, ...]:
+    """What tells equal mechanisms apart whose Parameters, and so the symbols in their expressions, differ."""
+    return tuple(p.symbol.element_hash() for p in m.parameters)
 
 
 def _is_now(m: Mechanism) -> bool:
     notes = vars(m)
     if "_is_now" not in notes:
         functions = [c.K for c in m.coordinates] + [j.pose for j in m.joints if j.pose]
-        functions += [m.velocities.T] if m.velocities else []
         notes["_is_now"] = all(isinstance(f, Known) for f in functions)
     return notes["_is_now"]
 
@@ -95,22 +92,18 @@ def _now(m: Mechanism) -> Mechanism:
     poses = {j.name: _returned_pose(m, j, q, p) for j in m.joints if j.pose}
     gave = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
     joints = [replace(j, pose=Known(j.pose, gave[j.name])) if j.pose else j for j in m.joints]
-    m = replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
-    if m.velocities is None:
-        return m
-    at = rates(replace(m, velocities=None))
-    T = _returned_choice(m, at.tree, at.pose, q, p)
-    return replace(m, velocities=replace(m.velocities, T=Known(m.velocities.T, graph([q, p], [T]))))
+    return replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
 
 
-def rates(m: Mechanism) -> Rates:
-    """Rates of a mechanism, computed once. Raises ModelError: invalid poses, K or T."""
-    # Equal mechanisms may have different Parameters, whose symbols the links contain.
-    return _rates(moving(m), tuple(p.symbol.element_hash() for p in m.parameters))
+def rates_as_written(m: Mechanism) -> Rates:
+    """Rates along the velocities v0 of joints and coordinates as written, computed once; `kinematics.rates` has those along a
+    choice of velocities. Raises ModelError: invalid poses or K."""
+    return _rates_as_written(moving(m), m.velocities is None, symbols_of(m))
 
 
 @remembered(256)
-def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
+def _rates_as_written(m: Mechanism, all_of_v: bool, symbols: tuple[int, ...]) -> Rates:
+    """all_of_v: whether v0 are the velocities, so that in a plain tree the link rates may be entries of them."""
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _edge_pose(m, j, q, p) for j in m.joints if j.pose}
     at = layout(m, {name: G for name, G in poses.items() if not ca.depends_on(ca.veccat(G.R, G.p), q)})
@@ -130,15 +123,19 @@ def _rates(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
             rows.append(N)
     N = ca.sparsify(ca.vertcat(ca.SX(0, m.nv), *rows))
     slices = _in_place(at, N, bases)
-    plain = slices is not None and m.velocities is None and N.shape[0] == m.nv
+    plain = slices is not None and all_of_v and N.shape[0] == m.nv
     if not plain or slices is None:
         ends = np.cumsum([S.shape[1] for S in bases], dtype=int)
         slices = [slice(int(e) - S.shape[1], int(e)) for e, S in zip(ends, bases, strict=True)]
-    tree = assemble_tree(m, at, bases, slices)
-    T = _choice(m, tree, pose, q, p)
-    if m.velocities:
-        K, N = ca.sparsify(K @ T), ca.sparsify(N @ T)
-    v = ca.SX.sym("v", m.nv)
+    return rates_of(assemble_tree(m, at, bases, slices), pose, plain, (K, N, ca.SX.eye(m.nv)), q, p)
+
+
+def rates_of(
+    tree: Tree, pose: dict[int, ca.Function], plain: bool, maps: tuple[ca.SX, ca.SX, ca.SX], q: ca.SX, p: ca.SX
+) -> Rates:
+    """Rates of a tree with the maps (K, N, T) at symbols q and p."""
+    K, N, T = maps
+    v = ca.SX.sym("v", T.shape[0])
     bias = ca.jtimes(N @ v, q, K @ v) if N.shape[0] else ca.SX(0, 1)
     return Rates(tree, pose, plain, ca.Function("maps", [q, p], [K, N, T]), ca.Function("bias", [q, v, p], [ca.densify(bias)]))
 
@@ -270,37 +267,9 @@ def _in_place(at: Layout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
     return slices if parents_first and len(set(picks)) == len(picks) else None
 
 
-def _choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p: ca.SX) -> ca.SX:
-    """T (nv, nv) at q."""
-    if m.velocities is None:
-        return ca.SX.eye(m.nv)
-    T = _returned_choice(m, tree, pose, q, p)
-    f = ca.Function("T", [q, p], [T])
-    if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
-        raise ModelError("velocities: T is singular: no v belongs to some velocities v0 = T v")
-    return ca.sparsify(T)
-
-
-def _returned_choice(m: Mechanism, tree: Tree, pose: dict[int, ca.Function], q: ca.SX, p: ca.SX) -> ca.SX:
-    """T from the caller's function at q. Raises ModelError: it is not (nv, nv), or not of q alone."""
-    from pfaffian.terms.kinematics import Kinematics  # which imports this module
-
-    assert m.velocities is not None
-
-    what = "velocities: T"
-    nothing = ca.Function("none", [q, p], [ca.SX(m.nq, 0)])
-    k = Kinematics(m, q, ca.SX.sym("v", m.nv), ca.SX.sym("t"), Rates(tree, pose, False, nothing, nothing))
-    T = checked(matrix(answer(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, p))
-    if T.shape != (m.nv, m.nv):
-        raise ModelError(f"{what} must give ({m.nv}, {m.nv}) for {m.nv} velocities, got {T.shape}")
-    if ca.depends_on(T, ca.vertcat(k.v, k.t)):
-        raise ModelError(f"{what} must be a function of q alone, not of velocities or time")
-    return T
-
-
 def tree(m: Mechanism) -> Tree:
     """The links of a mechanism."""
-    return rates(m).tree
+    return rates_as_written(m).tree
 
 
 def elimination_parents(pattern: ca.Sparsity) -> tuple[int, ...]:

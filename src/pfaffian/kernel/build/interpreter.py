@@ -11,6 +11,7 @@ import numpy as np
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build import library, toolchain
 from pfaffian.kernel.build.loop_trial import loop_answers
+from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.toolchain import Compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.program.encode import COUNTS, Encoded, encode
@@ -90,7 +91,8 @@ class Interpreted:
     """Programs as the interpreter runs them, eight lanes at once: what the trial of a compiled object asks it."""
 
     def __init__(self, *programs: Program) -> None:
-        self.program, self.library, self.encoded = programs[0], interpreter(LANES), encode(*programs)
+        self.program, self.library = programs[0], interpreter(LANES)
+        self.encoded = encode(*programs, place=passes().get("placed"))
         self.words = Words(self.encoded)
         self.work = np.zeros(LANES * self.encoded.frame + LANES)
 

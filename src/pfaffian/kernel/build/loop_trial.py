@@ -34,7 +34,7 @@ def _of_loop(programs: Sequence[Program], rows: np.ndarray) -> Answers:
     step, observe, *samplers = programs
     nx, nu, _, n_p, _, _ = step.inputs
     x0, u, p = split(rows, (nx, 2 * nu, n_p))
-    span = Span(START, STEP, 1, 1, 0, True, "linear", 1, LIMIT, ((1, 0),) * len(samplers))
+    span = Span(START, STEP, 1, last=True, hold="linear", limit=LIMIT, sampling=((1, 0),) * len(samplers))
     result = RolloutResult(
         np.empty(x0.shape), np.empty((2, RUNS, observe.n_out)), np.zeros(RUNS, np.int32), np.full(RUNS, -1, np.int64)
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import BuildError
+from pfaffian.errors import BuildError, MiscompiledError
 from pfaffian.kernel.build import processes
 
 RUNS = 32  # runs of one round; TRIAL_RUNS of ports.h
@@ -63,7 +63,7 @@ def check(trial: Trial, library: Path, source: Path) -> str:
         raise BuildError(f"the compiled object does not run; source kept at {source}: {error}") from error
     result = np.frombuffer(output) if len(output) == expected.nbytes else np.empty(0)
     if result.size != expected.size or not same(result, expected.ravel(), trial.strict):
-        raise BuildError(f"the compiler miscompiles: not the interpreter's numbers; source kept at {source}")
+        raise MiscompiledError(f"the compiler miscompiles: not the interpreter's numbers; source kept at {source}")
     return f"{RUNS * len(inputs)} runs, {int(np.isfinite(expected).sum())} numbers"
 
 

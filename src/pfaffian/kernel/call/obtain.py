@@ -11,6 +11,7 @@ from typing import Any
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.interpreter import Words, interpreter
 from pfaffian.kernel.build.library import load, warn_once
+from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.toolchain import NO_COMPILER, find_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
@@ -102,7 +103,7 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
         warn_once(str(error))
         return None
-    encoded = encode(*recipe.programs)
+    encoded = encode(*recipe.programs, place=passes().get("placed"))
     first = interpreted(library, function, recipe.lanes * encoded.frame, Words(encoded))
     if backend == "interpreter":
         return Tiers(first)

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import casadi as ca
 
 from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.toolchain import Mode
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
@@ -87,7 +88,8 @@ def recipe(
         for f in functions:
             if not isinstance(f, ca.Function):
                 raise ModelError(f"a casadi.Function is needed, got {type(f).__name__}")
-        return together(*[optimise(trace(f)) for f in functions])
+        how = passes()
+        return together(*[optimise(trace(f, how), how) for f in functions])
 
     return Recipe(make, printer, lanes, mode)
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build.exercise import of_loop
+from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
 from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe
 from pfaffian.kernel.call.tiers import Tier
-from pfaffian.kernel.program.loop import LARGEST, Hold, RolloutResult, Span, check_span, run_loop
+from pfaffian.kernel.program.loop import LARGEST, RolloutResult, Span, as_span, run_loop
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.share import share
 from pfaffian.kernel.text.source import rollout_source
@@ -62,7 +63,7 @@ def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
 
 def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
     _check_shapes(step, observe, *samplers)
-    return share(step, observe, *samplers)
+    return share(step, observe, *samplers, passes=passes())
 
 
 def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
@@ -76,10 +77,6 @@ def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
     for s in samplers:
         if s.inputs != observe.inputs or len(s.outputs) != 2 or len(s.outputs[0]) != nx:
             raise BuildError(f"a sampler has inputs {s.inputs}: needs (x, u, p, t) = {(nx, nu, n_p, 1)} -> (x, fault)")
-
-
-LIMIT = 1e12
-"""A run stops when an entry of its state is larger."""
 
 
 class _Port(ctypes.Structure):
@@ -100,7 +97,7 @@ class _Task(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """Compiled time loop: rollout(x0, u, p, t0=, h=, steps=, every=) -> RolloutResult."""
+    """Compiled time loop: rollout(x0, u, p, Span(t0, h, steps)) -> RolloutResult."""
 
     code: Code = field(repr=False)
 
@@ -136,50 +133,23 @@ class Rollout:
         return self.code.recipe.source.text
 
     def __call__(
-        self,
-        x0: Any,
-        u: Any,
-        p: Any,
-        *,
-        t0: float,
-        h: float,
-        steps: int,
-        every: int,
-        first: int = 0,
-        hold: Hold = "zero",
-        stride: int = 1,
-        limit: float = LIMIT,
-        sampling: Sequence[tuple[int, int]] = (),
-        threads: int = 1,
-        status: Any = None,
-        stopped: Any = None,
-        last: bool = False,
+        self, x0: Any, u: Any, p: Any, span: Span, *, threads: int = 1, status: Any = None, stopped: Any = None
     ) -> RolloutResult:
-        """Run steps k = first ... first + steps - 1 from the states x0, with t_k = t0 + k h.
+        """Run the steps of a span from the states x0.
 
         Args:
             x0: (batch, nx) or (nx,).
-            u: (samples, nu) or (samples, batch, nu), a sample every `stride` steps; the last one is held.
+            u: (samples, nu) or (samples, batch, nu).
             p: (batch, np) or (np,).
-            every: the state before each step k with k % every == 0 is recorded.
-            hold: "zero" holds a sample through its steps, "linear" interpolates between samples.
-            limit: a run stops when |x_i| exceeds it.
-            sampling: (period, phase) of each sampler, in steps: it is called at the steps k with k % period == phase, before
-                the state is recorded, all in order. Samples after the final step appear in its record only, so a call that
-                continues from there takes them again.
             threads: number of threads that share the blocks of runs.
             status, stopped: those of the previous call. A run with a nonzero status stays as it is.
-            last: whether to record the state after the final step too. Without it, successive calls with `first` give the
-                records of one call, bit for bit.
         Returns:
             status 0 running, 1 state not finite or beyond the limit, 2 + i if fault i is not zero (or nan): faults of the step
             first, then of each sampler.
             A stopped run keeps its last good state; its later records are nan.
         """
         nx, nu, _, n_p, _, _ = self.shapes[0].inputs
-        span = Span(float(t0), float(h), int(steps), int(every), int(first), bool(last), hold, int(stride),
-                     min(float(limit), np.finfo(np.float64).max), tuple([(int(n), int(at)) for n, at in sampling]))  # fmt: skip
-        check_span(span)
+        span = as_span(span)
         if len(span.sampling) != len(self.shapes) - 2:
             raise ModelError(f"there are {len(self.shapes) - 2} samplers, but sampling has periods for {len(span.sampling)}")
         x0 = _array(x0, "x0", (1, 2), nx)
@@ -237,31 +207,30 @@ def _task(x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: Roll
     )  # fmt: skip
 
 
+class Held(NamedTuple):
+    """The arrays of an InPlace: x (runs, nx), u (1, runs, nu), p (runs, np), status and stopped (runs,)."""
+
+    x: np.ndarray
+    u: np.ndarray
+    p: np.ndarray
+    status: np.ndarray
+    stopped: np.ndarray
+
+
 class InPlace:
     """A rollout whose arrays stay where they are: each call goes on from there, in a few microseconds.
 
-    x: (runs, nx).   u: (1, runs, nu).   p: (runs, np).   status, stopped: (runs,).
+    span: start, length and sampling of the steps; each call says which.
     Nothing is recorded; what is observed is asked of the rollout.
     """
 
-    def __init__(
-        self,
-        rollout: Rollout,
-        arrays: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-        *,
-        t0: float,
-        h: float,
-        sampling: Sequence[tuple[int, int]],
-        threads: int,
-    ) -> None:
+    def __init__(self, rollout: Rollout, arrays: Held, span: Span, threads: int) -> None:
         self.rollout, self.arrays, self.threads = rollout, arrays, threads
+        self.span = span = as_span(span._replace(every=LARGEST))
         x, u, p, status, stopped = arrays
-        self.spacing = {"t0": t0, "h": h, "every": LARGEST, "sampling": sampling}
         self.runs = len(status)
         self._record = np.empty((1, sum(rollout.shapes[1].outputs), self.runs)).swapaxes(1, 2)  # the loop records step 0
-        self._sampling = np.array(sampling, dtype=np.int64).reshape(-1)
-        span = Span(t0, h, 1, LARGEST, 0, False, "zero", 1, LIMIT, tuple(sampling))
-        check_span(span)
+        self._sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
         self._task = _task(x, u, p, span, RolloutResult(x, self._record, status, stopped), self._sampling)
         self._at = ctypes.addressof(self._task)
 
@@ -283,7 +252,7 @@ class InPlace:
 
     def _by_numpy(self, first: int, steps: int) -> None:
         x, u, p, status, stopped = self.arrays
-        r = self.rollout(x, u, p, first=first, steps=steps, status=status, stopped=stopped, **self.spacing)  # type: ignore[arg-type]
+        r = self.rollout(x, u, p, self.span._replace(first=first, steps=steps), status=status, stopped=stopped)
         x[...], status[...], stopped[...] = r.x, r.status, r.stopped
 
 

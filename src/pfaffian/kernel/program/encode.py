@@ -7,16 +7,17 @@ of its own, since none calls itself. The constants of all Programs come first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.ops import CALL, WORD
 from pfaffian.kernel.program.program import Program, callees_first
 
-CALL, END = len(OPS), len(OPS) + 1
-"""Words for what is no operation; an operation's word is its place in OPS."""
+END = CALL + 1
+"""The word after the last group of a Program."""
 
 COUNTS = "n_constants", "n_inputs", "n_outputs", "samplers", "sampled", "kept", "frame", "registers"
 """Numbers that the interpreter is given beside the arrays."""
@@ -26,8 +27,6 @@ DECIDING = "lt", "le", "fmin", "fmax"
 
 TURNS = 64
 """Turns of a repeated call, at most, in which decisions are noted."""
-
-WORD = {name: i for i, name in enumerate(OPS)} | {"call": CALL}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,24 +72,44 @@ class Encoded:
         return self.inputs[2][0] if len(self.inputs) > 2 else 0
 
 
-def encode(*programs: Program) -> Encoded:
-    """The Programs, which are called from outside, and all that they call."""
+class Placed(NamedTuple):
+    """One Program as words.   n: how many there are before the outputs.   registers: that it takes of its own."""
+
+    words: np.ndarray | list[int]
+    n: int
+    registers: int
+    decisions: int
+
+
+Place = Callable[[Program, Sequence[int], Sequence[int], Sequence[int], int], Placed]
+
+
+def encode(*programs: Program, place: Place | None = None) -> Encoded:
+    """What the interpreter is given for these Programs, which are called from outside, and all that they call.
+
+    place: encodes one Program, from rows and decisions of its callees, registers of its constants and its first register; the
+    default is `placed`.
+    """
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
     values = sorted({c.hex() for program in order for c in program.constants})
     constants = {c: i for i, c in enumerate(values)}
-    words: list[int] = []
     table: list[tuple[int, ...]] = []
-    base = len(values)
+    parts: list[Placed] = []
+    begin, base = 0, len(values)
     for program in order:
-        callees = [index[c.digest()] for c in program.callees]
-        row, size = _append(words, program, callees, [table[i][5] for i in callees], constants, base)
-        table.append(row)
-        base += size
+        rows = [index[c.digest()] for c in program.callees]
+        part = (place or placed)(
+            program, rows, [table[i][5] for i in rows], [constants[c.hex()] for c in program.constants], base
+        )
+        table.append((begin, base, program.n_in, begin + part.n, program.n_out, part.decisions))
+        parts.append(part)
+        begin, base = begin + len(part.words), base + part.registers
+    words = np.concatenate([np.asarray(part.words, np.int32) for part in parts])
     numbers = np.array([float.fromhex(c) for c in values])
     tops = tuple(index[program.digest()] for program in programs)
     sizes = tuple(p.inputs for p in programs), tuple(tuple(map(len, p.outputs)) for p in programs)
-    return Encoded(np.array(words, np.int32), np.array(table, np.int32), numbers, base, tops, *sizes)
+    return Encoded(words, np.array(table, np.int32), numbers, base, tops, *sizes)
 
 
 def groups_of(program: Program) -> list[list[int]]:
@@ -123,16 +142,11 @@ def groups_of(program: Program) -> list[list[int]]:
     return groups
 
 
-def _append(
-    words: list[int], program: Program, callees: Sequence[int], decided: Sequence[int], constants: dict[str, int], base: int
-) -> tuple[tuple[int, ...], int]:
-    """Append the words of one Program; its row of the table, and how many registers it takes from `base` on.
-
-    decided: decisions of each callee.
-    """
-    groups, n, begin = groups_of(program), program.n_in, len(words)
-    place = [*range(base, base + n), *(constants[c.hex()] for c in program.constants)]
-    place += [-1] * sum(map(program.width, program.steps))
+def placed(program: Program, rows: Sequence[int], decided: Sequence[int], constants: Sequence[int], base: int) -> Placed:
+    """The words of one Program.   rows, decided: of its callees.   constants: their registers.   base: its first register."""
+    groups, n = groups_of(program), program.n_in
+    words: list[int] = []
+    place = [*range(base, base + n), *constants, *[-1] * sum(map(program.width, program.steps))]
     dead = _dead_after(program, groups)
     free: list[int] = []
     count = base + n
@@ -140,7 +154,7 @@ def _append(
         first = program.steps[group[0]]
         width = program.width(first)
         if first.op == "call":
-            words += (CALL, callees[first.callee], first.times, *[place[a] for a in first.args])
+            words += (CALL, rows[first.callee], first.times, *[place[a] for a in first.args])
         else:
             words += (WORD[first.op], len(group))
         for step in [program.steps[i] for i in group]:
@@ -157,9 +171,7 @@ def _append(
     words.append(END)
     outputs = [place[v] for output in program.outputs for v in output]
     decisions = sum(min(s.times, TURNS) * decided[s.callee] if s.op == "call" else s.op in DECIDING for s in program.steps)
-    row = begin, base, n, len(words), len(outputs), decisions
-    words += outputs
-    return row, count - base
+    return Placed([*words, *outputs], len(words), count - base, decisions)
 
 
 def _dead_after(program: Program, groups: Sequence[Sequence[int]]) -> list[list[int]]:

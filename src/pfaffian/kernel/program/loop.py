@@ -35,19 +35,34 @@ class RolloutResult(NamedTuple):
     tier: str = "numpy"
 
 
+LIMIT = 1e12
+"""A run stops when an entry of its state is larger."""
+
+
 class Span(NamedTuple):
-    """Times and options: the arguments of a call of a Rollout besides its arrays."""
+    """What a call of a Rollout computes: steps k = first ... first + steps - 1, with t_k = t0 + k h.
+
+    every: the state before each step k with k % every == 0 is recorded.
+    last: whether to record the state after the final step too. Without it, successive calls with `first` give the records of
+        one call, bit for bit.
+    hold: "zero" holds a sample of the inputs through its steps, "linear" interpolates between samples.
+    stride: steps from one sample of the inputs to the next; the last one is held.
+    limit: a run stops when |x_i| exceeds it.
+    sampling: (period, phase) of each sampler, in steps: it is called at the steps k with k % period == phase, before the state
+        is recorded, all in order. Samples after the final step appear in its record only, so a call that continues from there
+        takes them again.
+    """
 
     t0: float
     h: float
     steps: int
-    every: int
-    first: int
-    last: bool
-    hold: Hold
-    stride: int
-    limit: float
-    sampling: tuple[tuple[int, int], ...] = ()
+    every: int = 1
+    first: int = 0
+    last: bool = False
+    hold: Hold = "zero"
+    stride: int = 1
+    limit: float = LIMIT
+    sampling: Sequence[tuple[int, int]] = ()
 
     def recorded(self) -> list[int]:
         """Step indices at which a record is taken."""
@@ -59,7 +74,18 @@ class Span(NamedTuple):
         return [j for j, (period, phase) in enumerate(self.sampling) if k >= phase and (k - phase) % period == 0]
 
 
-def check_span(span: Span) -> None:
+def as_span(s: Span) -> Span:
+    """A Span of Python's numbers. Raises ModelError: a number of it makes no sense."""
+    sampling = tuple([(int(n), int(at)) for n, at in s.sampling])
+    limit = min(float(s.limit), np.finfo(np.float64).max)
+    span = Span(
+        float(s.t0), float(s.h), int(s.steps), int(s.every), int(s.first), bool(s.last), s.hold, int(s.stride), limit, sampling
+    )
+    _check_span(span)
+    return span
+
+
+def _check_span(span: Span) -> None:
     for period, phase in span.sampling:
         if not 0 <= phase < period <= LARGEST:
             raise ModelError(f"a sampler needs a period of at least one step and a phase below it, got {(period, phase)}")

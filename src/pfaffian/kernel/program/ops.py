@@ -82,8 +82,13 @@ OPS.update(
     }
 )
 
-# Bookkeeping operations of CasADi; the value is the first argument.
-ALIASES = {ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME}
+NAMES = (*OPS, "call")
+"""Names of operations by their words."""
+
+WORD = {name: i for i, name in enumerate(NAMES)}
+"""The number that stands for an operation where a Program is numbers."""
+
+CALL = WORD["call"]
 
 NAME_OF_CODE: dict[int, str] = {
     getattr(ca, "OP_" + name.upper()): name for name in OPS if hasattr(ca, "OP_" + name.upper())

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
+from pfaffian.kernel.program.listing import listed
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.reciprocal import share_reciprocals
+from pfaffian.kernel.program.selection import select
 
 COMMUTE = {"add", "mul", "eq", "ne", "and", "or"}
 
+Passes = Mapping[str, Callable[..., Any]]
+"""Passes by their names, of one level each: callees stay as they are. See PYTHON."""
 
-def optimise(program: Program) -> Program:
-    """All passes, callees included."""
-    return roll(pair(prune(merge(program))))
+TRANSLATION = "simplify", "share_reciprocals", "select"
+"""Passes that belong to reading what CasADi wrote."""
+
+OPTIMISATION = "merge", "prune", "pair", "roll"
 
 
-def rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...]) -> Program:
+def optimise(program: Program, passes: Passes | None = None) -> Program:
+    """All passes of OPTIMISATION, callees included."""
+    passes = PYTHON if passes is None else passes
+    if program.callees:
+        program = replace(program, callees=tuple(optimise(callee, passes) for callee in program.callees))
+    for name in OPTIMISATION:
+        program = passes[name](program)
+    return program
+
+
+def rebuild(
+    program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...] | None = None
+) -> Program:
     """Renumber the results of `steps` in order. `renamed` maps values that were removed to those that replace them."""
-    if len(steps) == len(program.steps) and not renamed and callees == program.callees:
-        return program
+    callees = program.callees if callees is None else callees
     number = {v: v for v in range(program.first_result)}
     known, fresh = program.first_result, []
     for step in steps:
@@ -35,29 +54,89 @@ def rebuild(program: Program, steps: list[Step], renamed: dict[int, int], callee
 
 def prune(program: Program) -> Program:
     """Drop the steps that no output needs."""
-    needed = {v for output in program.outputs for v in output}
-    kept = []
-    for step in reversed(program.steps):
-        if any(r in needed for r in range(step.result, step.result + program.width(step))):
-            needed.update(step.args)
-            kept.append(step)
-    return rebuild(program, kept[::-1], {}, tuple(map(prune, program.callees)))
+    needed = _needed(program, [v for output in program.outputs for v in output])
+    return rebuild(program, [s for s in program.steps if s.result in needed], {})
+
+
+def _needed(program: Program, values: Iterable[int]) -> set[int]:
+    """The steps that the values need, each by its first result."""
+    needed, found = set(values), set()
+    for s in reversed(program.steps):
+        if any(r in needed for r in range(s.result, s.result + program.width(s))):
+            needed.update(s.args)
+            found.add(s.result)
+    return found
+
+
+def tail(program: Program, count: int) -> tuple[Program, list[int]]:
+    """The steps that the first `count` output values do not need, and the values of the others that these take: inputs of the
+    tail, after the given ones. Its one output are the other values."""
+    n, values = program.n_in, [v for output in program.outputs for v in output]
+    head = _needed(program, values[:count])
+    rest = [s for s in program.steps if s.result not in head]
+    made = {r for s in program.steps if s.result in head for r in range(s.result, s.result + program.width(s))}
+    crossing = sorted(made & {a for s in rest for a in s.args} | made & set(values[count:]))
+    more = len(crossing)
+    number = {v: v if v < n else v + more for v in range(program.first_result)}
+    number |= {v: n + i for i, v in enumerate(crossing)}
+    steps, known = [], program.first_result + more
+    for s in rest:
+        steps.append(Step(s.op, tuple([number[a] for a in s.args]), known, s.callee, s.times))
+        number |= {s.result + k: known + k for k in range(program.width(s))}
+        known += program.width(s)
+    outputs = (tuple([number[v] for v in values[count:]]),)
+    return Program((*program.inputs, more), program.constants, tuple(steps), outputs, program.callees), crossing
 
 
 def merge(program: Program) -> Program:
     """Compute equal expressions once. a + b and b + a are equal bit for bit; nothing else is reordered."""
+    return _merge(program, fold=False)
+
+
+def simplify(program: Program) -> Program:
+    """Compute equal expressions once, and what is then a - a, a + a or a a as CasADi does where it sees that both are one.
+
+    CasADi simplifies while an expression is built, and there equal operands may still be two expressions.
+    """
+    return _merge(program, fold=True)
+
+
+def _merge(program: Program, fold: bool) -> Program:
+    zeros = [program.n_in + i for i, c in enumerate(program.constants) if c.hex() == (0.0).hex()]
+    zero = zeros[0] if zeros else -1
     seen: dict[tuple, int] = {}
     renamed: dict[int, int] = {}
     kept = []
     for step in program.steps:
-        args = tuple([renamed.get(a, a) for a in step.args])
-        key = (step.op, step.callee, step.times, *(sorted(args) if step.op in COMMUTE else args))
+        step = step._replace(args=tuple([renamed.get(a, a) for a in step.args]))
+        found = _folded(step, zero) if fold and step.op in ("add", "sub", "mul") else step
+        if isinstance(found, int):
+            renamed[step.result] = found
+            continue
+        step = found
+        key = (step.op, step.callee, step.times, *(sorted(step.args) if step.op in COMMUTE else step.args))
         first = seen.setdefault(key, step.result)
         if first == step.result:
             kept.append(step)
         else:
             renamed.update((step.result + k, first + k) for k in range(program.width(step)))
-    return rebuild(program, kept, renamed, tuple(map(merge, program.callees)))
+    return rebuild(program, kept, renamed)
+
+
+def _folded(step: Step, zero: int) -> Step | int:
+    """The step, a simpler one, or the value that it has.   zero: the number of the constant 0.0, or -1."""
+    a, b = step.args
+    if a == b and step.op == "sub":
+        return zero if zero >= 0 else step
+    if a == b:
+        return step._replace(op="twice" if step.op == "add" else "sq", args=(a,))
+    if zero < 0 or zero not in step.args:
+        return step
+    if step.op == "mul":
+        return zero
+    if b == zero:
+        return a
+    return b if step.op == "add" else step._replace(op="neg", args=(b,))
 
 
 def pair(program: Program) -> Program:
@@ -77,7 +156,7 @@ def pair(program: Program) -> Program:
             kept.append(Step("sincos", step.args, fresh))
             fresh += 2
         renamed[step.result] = pairs[step.args] + (step.op == "cos")
-    return rebuild(program, kept, renamed, tuple(map(pair, program.callees)))
+    return rebuild(program, kept, renamed)
 
 
 def roll(program: Program) -> Program:
@@ -100,4 +179,8 @@ def roll(program: Program) -> Program:
             s = s._replace(args=before.args, times=before.times + 1)
         chains[s.result] = s
     kept = [chains.get(s.result, s) for s in program.steps if s.op != "call" or s.result in chains]
-    return rebuild(program, kept, {}, tuple(map(roll, program.callees)))
+    return rebuild(program, kept, {})
+
+
+PYTHON: Passes = {f.__name__: f for f in (listed, simplify, share_reciprocals, select, merge, prune, pair, roll, tail)}
+"""Passes in Python: the judge of those in C, and what does their work where nothing can be compiled."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, overload
+
+import numpy as np
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.ops import CALL, NAMES, OPS, WORD
 
 
 class Step(NamedTuple):
@@ -31,12 +33,57 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class WordSteps(Sequence[Step]):
+    """Steps as words, read only when one of them is looked at: what passes in C give.
+
+    words: of each step its operation and arguments, of a call CALL, callee, times and arguments.
+    n: how many there are.   known: the first result.   sizes: inputs and outputs of each callee.
+    """
+
+    words: np.ndarray
+    n: int
+    known: int
+    sizes: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        return self.n
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+        return self.steps[index]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        words, at, known, steps = self.words.tolist(), 0, self.known, []
+        while at < len(words):
+            op, callee, times, at = words[at], -1, 1, at + 1
+            if op == CALL:
+                (callee, times), at = words[at : at + 2], at + 2
+                arity, width = self.sizes[callee]
+            else:
+                arity, width = _ARITY[op], _RESULTS[op]
+            steps.append(Step(NAMES[op], tuple(words[at : at + arity]), known, callee, times))
+            at, known = at + arity, known + width
+        return tuple(steps)
+
+
+_ARITY = [op.arity for op in OPS.values()]
+_RESULTS = [op.results for op in OPS.values()]
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """inputs: length of each input.   outputs: values of each output.   callees: Programs that `call` steps refer to."""
 
     inputs: tuple[int, ...]
     constants: tuple[float, ...]
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     outputs: tuple[tuple[int, ...], ...]
     callees: tuple[Program, ...] = field(default=())
 
@@ -64,12 +111,31 @@ class Program:
     @cached_property
     def n_ops(self) -> int:
         """Operations executed by one evaluation at most, calls followed."""
+        if not self.callees:
+            return len(self.steps)
         return sum(self.callees[s.callee].n_ops * s.times if s.op == "call" else 1 for s in self.steps)
+
+    @cached_property
+    def words(self) -> np.ndarray:
+        """The steps as numbers, see WordSteps."""
+        if isinstance(self.steps, WordSteps):
+            return self.steps.words
+        words: list[int] = []
+        for s in self.steps:
+            words += (CALL, s.callee, s.times, *s.args) if s.op == "call" else (WORD[s.op], *s.args)
+        return np.array(words, np.int32)
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Numbers that each callee takes and gives."""
+        return tuple((callee.n_in, callee.n_out) for callee in self.callees)
 
     def check(self) -> Program:
         """Return self. BuildError unless it is single assignment, in order, of right arity, finite and callable."""
         if not all(math.isfinite(c) for c in self.constants):
             raise BuildError("a constant of the function is inf or nan: use a finite limit or an if_else")
+        if isinstance(self.steps, WordSteps):  # which passes in C wrote, that were tried
+            return self
         known = self.first_result
         for step in self.steps:
             _check_step(self, step, known)
@@ -92,10 +158,11 @@ class Program:
 
     @cached_property
     def _digest(self) -> str:
-        parts = [repr((self.inputs, [c.hex() for c in self.constants], self.outputs))]
-        parts += [f"{s.op} {s.args} {s.result} {s.callee} {s.times}" for s in self.steps]
-        parts += [callee.digest() for callee in self.callees]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        sizes = self.inputs, tuple(map(len, self.outputs)), len(self.constants), len(self.words)
+        digest = hashlib.sha256(repr((sizes, [callee.digest() for callee in self.callees])).encode())
+        digest.update(np.array(self.constants, "<f8").tobytes() + self.words.astype("<i4").tobytes())
+        digest.update(np.array([v for output in self.outputs for v in output], "<i4").tobytes())
+        return digest.hexdigest()
 
 
 def callees_first(programs: Sequence[Program]) -> list[Program]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pfaffian.kernel.program.passes import prune, rebuild
+from pfaffian.kernel.program.passes import PYTHON, Passes, rebuild
 from pfaffian.kernel.program.program import Program, Step
 
 WORTH = 0.5
@@ -19,77 +19,52 @@ HANDED_ON = 1 / 16
 """Numbers that the head may pass to the tail, for each of its operations: a step stores them all at every call."""
 
 
-def share(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
+def share(step: Program, observe: Program, *samplers: Program, passes: Passes = PYTHON) -> tuple[Program, ...]:
     """Step and observation, each with only the part that it needs of a function that both call; with one text if that pays.
 
     Samplers, which are rarely called, stay as they are.
     """
     for function in [p for p in observe.callees if p in step.callees and not _repeated(p, step, observe)]:
         by_step, by_observe = (_used(program, function) for program in (step, observe))
-        if pieces := _pieces(function, by_step, by_observe):
+        if pieces := _pieces(function, by_step, by_observe, passes):
             head = (pieces[0], by_step)
             step = _calling(step, function, [head])
             observe = _calling(observe, function, [head, (pieces[1], range(len(by_step), function.n_out))])
         else:
             step, observe = (
-                _calling(program, function, [(_only(function, values), values)])
+                _calling(program, function, [(_only(function, values, passes), values)])
                 for program, values in ((step, by_step), (observe, by_observe))
             )
     return step, observe, *samplers
 
 
-def _pieces(function: Program, by_step: list[int], by_observe: list[int]) -> tuple[Program, Program] | None:
+def _pieces(function: Program, by_step: list[int], by_observe: list[int], passes: Passes) -> tuple[Program, Program] | None:
     """The head of the function, which computes what a step uses, and the tail; None where two texts serve better."""
-    head = _steps_for(function, by_step)
-    if by_step != list(range(len(by_step))) or len(head & _steps_for(function, by_observe)) <= WORTH * len(head):
+    if by_step != list(range(len(by_step))):
         return None
-    first, then = cut(function, len(by_step))
-    return (first, then) if first.n_out - len(by_step) <= HANDED_ON * len(head) else None
+    whole = sorted({*by_step, *by_observe})
+    head, other, both = (len(_only(function, chosen, passes).steps) for chosen in (by_step, by_observe, whole))
+    if head + other - both <= WORTH * head:
+        return None
+    first, then = cut(function, len(by_step), passes)
+    return (first, then) if first.n_out - len(by_step) <= HANDED_ON * head else None
 
 
-def cut(function: Program, count: int) -> tuple[Program, Program]:
+def cut(function: Program, count: int, passes: Passes = PYTHON) -> tuple[Program, Program]:
     """Head and tail of a function, with one output each. The head computes the first `count` values, then those that the tail
     needs of it; the tail takes the inputs and these, and computes the other values."""
+    tail, crossing = passes["tail"](function, count)
+    head = replace(function, outputs=((*_values(function)[:count], *crossing),))
+    return passes["prune"](head), passes["prune"](tail)
+
+
+def _only(function: Program, chosen: Sequence[int], passes: Passes) -> Program:
     values = _values(function)
-    first = _steps_for(function, range(count))
-    rest = [s for s in function.steps if s.result not in first]
-    made = {r for s in function.steps if s.result in first for r in range(s.result, s.result + function.width(s))}
-    crossing = sorted(made & {a for s in rest for a in s.args} | made & set(values[count:]))
-    head = prune(replace(function, outputs=((*values[:count], *crossing),)))
-    return head, _tail(function, rest, crossing, values[count:])
-
-
-def _tail(function: Program, rest: list[Step], crossing: list[int], values: Sequence[int]) -> Program:
-    n, more = function.n_in, len(crossing)
-    number = {v: v if v < n else v + more for v in range(function.first_result)}
-    number |= {v: n + i for i, v in enumerate(crossing)}
-    steps, known = [], function.first_result + more
-    for s in rest:
-        steps.append(Step(s.op, tuple([number[a] for a in s.args]), known, s.callee, s.times))
-        number |= {s.result + k: known + k for k in range(function.width(s))}
-        known += function.width(s)
-    outputs = (tuple([number[v] for v in values]),)
-    return prune(Program((*function.inputs, more), function.constants, tuple(steps), outputs, function.callees))
-
-
-def _only(function: Program, chosen: Sequence[int]) -> Program:
-    values = _values(function)
-    return prune(replace(function, outputs=(tuple(values[k] for k in chosen),)))
+    return passes["prune"](replace(function, outputs=(tuple(values[k] for k in chosen),)))
 
 
 def _values(function: Program) -> list[int]:
     return [v for output in function.outputs for v in output]
-
-
-def _steps_for(function: Program, chosen: Sequence[int]) -> set[int]:
-    """The steps that the chosen values of the function need, each by its first result."""
-    values = _values(function)
-    needed, found = {values[k] for k in chosen}, set()
-    for s in reversed(function.steps):
-        if any(r in needed for r in range(s.result, s.result + function.width(s))):
-            needed.update(s.args)
-            found.add(s.result)
-    return found
 
 
 def _repeated(function: Program, *programs: Program) -> bool:

@@ -7,6 +7,7 @@ after another, each over a tile of blocks, and pass values on through the slots 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pfaffian.kernel.program.program import Program, Step
@@ -28,7 +29,7 @@ class Stage:
     loads, stores: (value, slot).   outs: (value, k), the value is entry k of the Program's outputs.
     """
 
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     called: Step | None = None
     call: Call | None = None
     loads: list[tuple[int, int]] = field(default_factory=list)

@@ -1,47 +1,48 @@
-"""casadi.Function of SX -> Program. CasADi reuses its work vector; here every value gets its own number."""
+"""casadi.Function of SX -> Program."""
 
 from __future__ import annotations
 
 import re
 import threading
-from typing import Any
+from collections.abc import Sequence
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import BuildError
-from pfaffian.kernel.program.ops import ALIASES, NAME_OF_CODE, OPS
-from pfaffian.kernel.program.program import Program, Step
-from pfaffian.kernel.program.reciprocal import share_reciprocals
-from pfaffian.kernel.program.selection import select
+from pfaffian.kernel.program.listing import Listing
+from pfaffian.kernel.program.passes import PYTHON, TRANSLATION, Passes
+from pfaffian.kernel.program.program import Program
 
 _CALL = re.compile(r"= (\w+)\(")
 _LOCK = threading.Lock()  # CasADi's symbols are not thread-safe.
 
 
-def trace(function: ca.Function) -> Program:
+def trace(function: ca.Function, passes: Passes = PYTHON) -> Program:
     """The Program of an SX Function. Inputs and outputs become dense columns, matrices column by column.
 
     Functions with the option never_inline stay calls. Raises BuildError: a Function that is not of SX, an operation without a
     printer, a constant that is not finite, two different callees of one name.
     """
     with _LOCK:
-        return _Tracer({}).program(function, dense=True).check()
+        return _Tracer({}, passes).program(function, dense=True)
 
 
 class _Tracer:
     """One trace.   done: name of a callee -> its Function and Program, of those traced so far."""
 
-    def __init__(self, done: dict[str, tuple[ca.Function, Program]]) -> None:
-        self.done = done
+    def __init__(self, done: dict[str, tuple[ca.Function, Program]], passes: Passes) -> None:
+        self.done, self.passes = done, passes
 
     def program(self, function: ca.Function, dense: bool) -> Program:
         if not function.is_a("SXFunction"):
             raise BuildError(f"{function.name()} is not a Function of SX: build it from casadi.SX symbols")
-        layout_in = [_layout(function.sparsity_in(i), dense) for i in range(function.n_in())]
-        layout_out = [_layout(function.sparsity_out(i), dense) for i in range(function.n_out())]
-        listing = _Listing(function)
-        callees = [self.callee(function, name) for name in listing.callees]
-        return select(share_reciprocals(listing.program(layout_in, layout_out, callees)))
+        called = _calls(function)
+        callees = tuple(self.callee(function, name) for name in sorted(set(called.values())))
+        program = self.passes["listed"](_listing(function, dense, callees, called)).check()
+        for name in TRANSLATION:
+            program = self.passes[name](program)
+        return program
 
     def callee(self, caller: ca.Function, name: str) -> Program:
         found = [f for f in caller.find_functions() if f.name() == name]
@@ -59,111 +60,95 @@ class _Tracer:
         return program
 
 
-def _layout(sparsity: ca.Sparsity, dense: bool) -> tuple[int, list[int]]:
-    """Length of the dense column, and the index in it of each structural nonzero."""
-    if dense and not sparsity.is_dense():
-        return sparsity.numel(), sparsity.find()
-    return sparsity.nnz(), list(range(sparsity.nnz()))
+def _calls(function: ca.Function) -> dict[int, str]:
+    """Number of an instruction -> name of the function that it calls."""
+    if not function.find_functions():
+        return {}
+    # Names of inputs and outputs precede the list and may contain anything, so lines are counted from its end.
+    n = function.n_instructions()
+    lines = function.str(True).rstrip("\n").split("\n")[-n:]
+    called = {i: match.group(1) for i, line in enumerate(lines) if (match := _CALL.search(line))}
+    return {i: name for i, name in called.items() if function.instruction_id(i) == ca.OP_CALL}
 
 
-class _Listing:
-    """The instruction list of one Function."""
-
-    def __init__(self, function: ca.Function) -> None:
-        self.function = function
-        self.n = function.n_instructions()
-        self.codes = [function.instruction_id(i) for i in range(self.n)]
-        self.constants: dict[str, int] = {}
-        self.call_of: dict[int, str] = {}
-        if ca.OP_CALL in self.codes:
-            # Names of inputs and outputs precede the list and may contain anything, so lines are counted from its end.
-            lines = function.str(True).rstrip("\n").split("\n")[-self.n :]
-            for i, code in enumerate(self.codes):
-                if code == ca.OP_CALL:
-                    match = _CALL.search(lines[i])
-                    if match is None:
-                        raise BuildError(f"{function.name()}: cannot read which function instruction {i} calls")
-                    self.call_of[i] = match.group(1)
-        self.callees = sorted(set(self.call_of.values()))
-
-    def program(self, layout_in: list, layout_out: list, callees: list[Program]) -> Program:
-        values = self._constants()
-        n_in = sum(length for length, _ in layout_in)
-        starts = [sum(length for length, _ in layout_in[:i]) for i in range(len(layout_in))]
-        number = {text: n_in + i for i, text in enumerate(values)}
-        zero = number.get((0.0).hex(), -1)
-        outputs = [[zero] * length for length, _ in layout_out]
-        steps = self._steps(layout_in, layout_out, starts, number, outputs, callees, n_in + len(values))
-        constants = tuple(values.values())
-        if any(v < 0 for output in outputs for v in output):
-            return _with_zero(n_in, layout_in, constants, steps, outputs, callees)
-        inputs = tuple(length for length, _ in layout_in)
-        return Program(inputs, constants, tuple(steps), tuple(map(tuple, outputs)), tuple(callees))
-
-    def _constants(self) -> dict[str, float]:
-        values: dict[str, float] = {}
-        for i, code in enumerate(self.codes):
-            if code == ca.OP_CONST:
-                value = self.function.instruction_constant(i)
-                values[value.hex()] = value
-        return values
-
-    def _steps(
-        self,
-        layout_in: list,
-        layout_out: list,
-        starts: list[int],
-        number: dict[str, int],
-        outputs: list[list[int]],
-        callees: list[Program],
-        known: int,
-    ) -> list[Step]:
-        f, work, steps = self.function, {}, []  # type: ignore[var-annotated]
-        for i, code in enumerate(self.codes):
-            name = NAME_OF_CODE.get(code)
-            if name is not None:
-                args = tuple([work[a] for a in f.instruction_input(i)[: OPS[name].arity]])
-                work[f.instruction_output(i)[0]] = known
-                steps.append(Step(name, args, known))
-                known += 1
-            elif code == ca.OP_INPUT:
-                port, k = f.instruction_input(i)
-                work[f.instruction_output(i)[0]] = starts[port] + layout_in[port][1][k]
-            elif code == ca.OP_OUTPUT:
-                port, k = f.instruction_output(i)
-                outputs[port][layout_out[port][1][k]] = work[f.instruction_input(i)[0]]
-            elif code == ca.OP_CONST:
-                work[f.instruction_output(i)[0]] = number[f.instruction_constant(i).hex()]
-            elif code == ca.OP_CALL:
-                callee = self.callees.index(self.call_of[i])
-                steps.append(Step("call", tuple(work[a] for a in f.instruction_input(i)), known, callee))
-                for k, w in enumerate(f.instruction_output(i)):
-                    work[w] = known + k
-                known += callees[callee].n_out
-            elif code in ALIASES:
-                work[f.instruction_output(i)[0]] = work[f.instruction_input(i)[0]]
-            else:
-                raise BuildError(f"{f.name()}: {_name_of(code)} has no printer; write it with other operations")
-        return steps
+def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], called: dict[int, str]) -> Listing:
+    n_in, n_out = function.n_in(), function.n_out()
+    inputs, of_input = _layout([function.sparsity_in(i) for i in range(n_in)], dense)
+    outputs, of_output = _layout([function.sparsity_out(i) for i in range(n_out)], dense)
+    records, numbers = _instructions(function)
+    if np.count_nonzero(records[:, 0] == ca.OP_CALL) != len(called):
+        raise BuildError(f"{function.name()}: cannot read which function an instruction calls")
+    values = {number.hex(): number for number in numbers}
+    if sum(outputs) > sum(map(len, of_output)):  # what is structurally zero
+        values.setdefault((0.0).hex(), 0.0)
+    place = {text: sum(inputs) + i for i, text in enumerate(values)}
+    names = sorted(set(called.values()))
+    calls = [(names.index(name), function.instruction_input(i), function.instruction_output(i)) for i, name in called.items()]
+    constants = [place[number.hex()] for number in numbers]
+    ports = inputs, outputs, of_input, of_output
+    return Listing(function.name(), records, function.sz_w(), *ports, tuple(values.values()), constants, calls, callees)
 
 
-def _with_zero(
-    n_in: int, layout_in: list, constants: tuple, steps: list[Step], outputs: list, callees: list[Program]
-) -> Program:
-    """Append the constant 0.0, which structural zeros of an output need, and renumber the values after the constants."""
-    zero = n_in + len(constants)
-
-    def shift(v: int) -> int:
-        return zero if v < 0 else v + (v >= zero)
-
-    return Program(
-        tuple(length for length, _ in layout_in),
-        constants + (0.0,),
-        tuple(Step(s.op, tuple(map(shift, s.args)), s.result + 1, s.callee) for s in steps),
-        tuple(tuple(map(shift, output)) for output in outputs),
-        tuple(callees),
-    )
+def _layout(ports: list[ca.Sparsity], dense: bool) -> tuple[tuple[int, ...], list[list[int]]]:
+    """Length of each port as a column, and for each structural nonzero its place among the entries of all ports."""
+    lengths = tuple(port.numel() if dense else port.nnz() for port in ports)
+    begin = [sum(lengths[:i]) for i in range(len(ports))]
+    entries = (port.find() if dense and not port.is_dense() else range(port.nnz()) for port in ports)
+    return lengths, [[start + k for k in chosen] for start, chosen in zip(begin, entries, strict=True)]
 
 
-def _name_of(code: int) -> Any:
-    return next((name for name in dir(ca) if name.startswith("OP_") and getattr(ca, name) == code), f"operation {code}")
+def _instructions(function: ca.Function) -> tuple[np.ndarray, list[float]]:
+    """The records of a Listing, and the number of each constant in turn."""
+    n = function.n_instructions()
+    found = _serialised(function) if n >= WORTH else None
+    records = _records(function, range(n)) if found is None else found
+    constants = np.flatnonzero(records[:, 0] == ca.OP_CONST).tolist()
+    return records, [function.instruction_constant(i) for i in constants]
+
+
+WORTH = 200
+"""Instructions from which on all are read at once."""
+
+PLAIN = 12
+"""Instructions that are read one by one too, to find the others, and to see that these are what they are taken for."""
+
+
+def _serialised(function: ca.Function) -> np.ndarray | None:
+    """The records, read from the serialised function; None if they are not found there.
+
+    CasADi writes a byte as two letters, and the instructions one after another, each as four numbers of 32 bits.
+    """
+    letters = np.frombuffer(function.serialize().encode("latin-1"), np.uint8) - ord("a")
+    data = (letters[0::2] | letters[1::2] << 4).tobytes()
+    n = function.n_instructions()
+    looked = [i for i in np.linspace(0, n - 1, PLAIN).astype(int).tolist() if function.instruction_id(i) not in _OTHERS]
+    near = next((i for i in range(n - 4) if all(function.instruction_id(i + k) not in _OTHERS for k in range(4))), None)
+    if near is None or not looked:
+        return None
+    known, anchor = _records(function, looked), _records(function, range(near, near + 4)).astype("<i4").tobytes()
+    at = data.find(anchor)
+    while at >= 0:
+        begin = at - 16 * near
+        if begin >= 0 and begin + 16 * n <= len(data):
+            records = np.frombuffer(data[begin : begin + 16 * n], "<i4").reshape(n, 4)
+            if np.array_equal(records[looked], known):
+                return records.astype(np.int32)
+        at = data.find(anchor, at + 1)
+    return None
+
+
+_OTHERS = (ca.OP_CONST, ca.OP_CALL)  # their numbers are not those of a record
+
+
+def _records(function: ca.Function, chosen: Sequence[int]) -> np.ndarray:
+    """The records of the instructions, asked for one by one."""
+    rows = []
+    for i in chosen:
+        code, given, made = function.instruction_id(i), function.instruction_input(i), function.instruction_output(i)
+        if code == ca.OP_OUTPUT:
+            rows.append((code, made[0], given[0], made[1]))
+        elif code in _OTHERS:
+            rows.append((code, made[0], 0, 0))
+        else:
+            rows.append((code, made[0], given[0], given[-1]))
+    return np.array(rows, np.int32).reshape(-1, 4)

@@ -1,7 +1,12 @@
-"""Small Programs with every operation, in groups of several, and with calls, once and repeated: the interpreter's trial."""
+"""Small Programs with every operation, in groups of several, and with calls, once and repeated: what the interpreter and the
+passes in C are tried with."""
 
 from __future__ import annotations
 
+import casadi as ca
+import numpy as np
+
+from pfaffian.kernel.program.listing import Listing
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
 
@@ -55,3 +60,56 @@ def _sampler() -> Program:
     n = sum(inputs)
     steps = (*(Step("add", (i, NX + NU + i), n + i) for i in range(NX)), Step("lt", (n - 1, NX), n + NX))
     return Program(inputs, (), steps, (tuple(range(n, n + NX)), (n + NX,)))
+
+
+def passes_tried() -> tuple[Program, ...]:
+    """Programs in which each pass finds something, and several that are mixed."""
+    return _to_be_shorter(), _to_be_rolled(), *tried()
+
+
+def _to_be_shorter() -> Program:
+    """Equal expressions, denominators, selections of CasADi, an angle's sine and cosine, differences of equal values."""
+    steps, known = [], 4
+    a, b, zero = 0, 1, 3
+
+    def made(op: str, *args: int) -> int:
+        nonlocal known
+        steps.append(Step(op, args, known))
+        known += 1
+        return known - 1
+
+    first, second = made("mul", a, b), made("mul", b, a)
+    nothing = made("sub", first, second)
+    sums = [made("add", nothing, a), made("add", b, zero), made("sub", nothing, b), made("mul", b, nothing)]
+    sums += [made("add", first, second), made("sub", a, nothing)]
+    quotients = [made("div", first, b), made("div", a, b), made("inv", b), made("div", b, a)]
+    yes, no = made("if_else_zero", a, first), made("if_else_zero", made("not", a), b)
+    chosen = made("add", no, yes), made("add", yes, yes)
+    angles = made("sin", a), made("cos", b), made("cos", a), made("sin", made("sin", a))
+    made("sqrt", a)
+    outputs = (*sums, *quotients), (*chosen, *angles, a, 2)
+    return Program((2,), (0.5, 0.0), tuple(steps), outputs).check()
+
+
+def _to_be_rolled() -> Program:
+    """A chain of three calls, one that goes on from a value used twice, and one with another further argument."""
+    inner = Program((3,), (), (Step("add", (0, 2), 3), Step("lt", (1, 2), 4)), ((3, 4),))
+    steps = (
+        Step("call", (0, 1, 0), 2, 0), Step("call", (2, 3, 0), 4, 0), Step("call", (4, 5, 0), 6, 0),
+        Step("call", (6, 7, 1), 8, 0), Step("sq", (8,), 10), Step("call", (8, 9, 1), 11, 0),
+        Step("call", (11, 12, 1), 13, 0, 3),
+    )  # fmt: skip
+    return Program((2,), (), steps, ((10, 13), (14, 0)), (inner,)).check()
+
+
+def listing_tried() -> Listing:
+    """Two inputs, of which one is a matrix with zeros; a constant, a call, a place that is used again, an output with zeros."""
+    inner = Program((2,), (), (Step("add", (0, 1), 2),), ((2, 0),))
+    rows = [
+        (ca.OP_INPUT, 0, 0, 1), (ca.OP_INPUT, 1, 1, 0), (ca.OP_CONST, 2, 0, 0), (ca.OP_MUL, 0, 0, 1), (ca.OP_CONST, 3, 0, 0),
+        (ca.OP_CALL, 0, 0, 0), (ca.OP_ASSIGN, 3, 1, 1), (ca.OP_OUTPUT, 0, 1, 0), (ca.OP_SQ, 1, 3, 3), (ca.OP_OUTPUT, 1, 1, 1),
+        (ca.OP_OUTPUT, 1, 2, 0),
+    ]  # fmt: skip
+    calls = [(0, [0, 2], [1, -1])]
+    ports = (3, 1), (2, 2), [[0, 2], [3]], [[1], [2, 3]]
+    return Listing("tried", np.array(rows, np.int32), 4, *ports, (0.5, 0.0), [4, 5], calls, (inner,))

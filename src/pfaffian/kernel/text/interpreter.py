@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pfaffian.kernel.functions import elementary
-from pfaffian.kernel.program.encode import CALL, END, TURNS, encode
-from pfaffian.kernel.program.ops import OPS
+from pfaffian.kernel.program.encode import END, TURNS, encode
+from pfaffian.kernel.program.ops import CALL, OPS
 from pfaffian.kernel.program.tried import tried
 from pfaffian.kernel.text.source import file_text, reduction_text
 
